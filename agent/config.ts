@@ -1,0 +1,111 @@
+import os from 'node:os'
+import path from 'node:path'
+import { z } from 'zod'
+import { didYouMean } from '@windlass/shared/did-you-mean.ts'
+import { decodeStrings } from '@windlass/shared/ops/place.ts'
+import { AgentRefusal, EXIT } from './exit-codes.ts'
+import { programEnvironment } from './run/environment.ts'
+
+const MIB = 1024 * 1024
+
+/** All settings of an agent, by their names in the environment. */
+const Settings = z.strictObject({
+  WINDLASS_URL: z.url({ protocol: /^https?$/, error: 'must be the http(s) address of a coordinator' }),
+  WINDLASS_HOME: z.string().min(1).default('.windlass'),
+  WINDLASS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  WINDLASS_AGENT_HOME: z.string().min(1).optional(),
+  WINDLASS_AGENT_NAME: z.string().min(1).max(100).default(() => os.hostname().slice(0, 100) || 'agent'),
+  WINDLASS_AGENT_TOKEN: z.string().min(1).max(200).optional(),
+  WINDLASS_AGENT_LABELS: z.array(z.string().min(1).max(64)).max(50).default([]),
+  WINDLASS_AGENT_SLOTS: z.int().min(1).max(1024).default(() => Math.max(4, os.availableParallelism() * 2)),
+  WINDLASS_AGENT_SPARES: z.int().min(0).max(64).optional(),
+  WINDLASS_AGENT_STOP_MS: z.int().min(0).max(3_600_000).default(10_000),
+  WINDLASS_AGENT_BUNDLE_CACHE_BYTES: z.int().min(MIB).default(2048 * MIB),
+  WINDLASS_AGENT_SPOOL_MEMORY_BYTES: z.int().min(64 * 1024).default(8 * MIB),
+  WINDLASS_AGENT_SPOOL_RUN_BYTES: z.int().min(64 * 1024).default(64 * MIB),
+  WINDLASS_AGENT_SPOOL_BYTES: z.int().min(MIB).default(1024 * MIB),
+})
+
+export interface AgentConfig {
+  /** Address of the coordinator. */
+  url: string
+  /** Folder of keys, spool, bundles and workspaces. */
+  home: string
+  name: string
+  /** Needed for the first start only. */
+  token: string | undefined
+  labels: string[]
+  /** How many runs at once. */
+  slots: number
+  /** Booted processes kept in reserve; left to the process host when not set. */
+  spares: number | undefined
+  /** How long running programs may go on after a stop was asked for. */
+  stopMs: number
+  bundleCacheBytes: number
+  spool: {
+    /** Unsent entries kept in memory; what is beyond is read back from disk. */
+    memoryBytes: number
+    /** A run with so much unacknowledged is paused. */
+    runBytes: number
+    /** With so much unacknowledged in all, every run is paused. */
+    totalBytes: number
+  }
+  /** All that programs inherit. */
+  environment: Record<string, string>
+  logLevel: z.output<typeof Settings>['WINDLASS_LOG_LEVEL']
+}
+
+/** Read by the agent; other `WINDLASS_*` names in the same environment belong to other parts. */
+const OURS = /^WINDLASS_(URL$|HOME$|LOG_LEVEL$|AGENT_)/
+
+const NEEDS_URL = 'WINDLASS_URL is missing: set it to the address of the coordinator, such as http://localhost:8787'
+
+/** Reads the environment once. A misspelt `WINDLASS_AGENT_*` must not be silently ignored, so it is refused. */
+export function readConfig(env: Record<string, string | undefined>): AgentConfig {
+  const ours: Record<string, string> = {}
+  for (const [name, value] of Object.entries(env)) if (OURS.test(name) && value !== undefined && value !== '') ours[name] = value
+  refuseUnknown(Object.keys(ours))
+  if (!ours.WINDLASS_URL) throw new AgentRefusal(EXIT.config, NEEDS_URL)
+  const parsed = Settings.safeParse(decodeStrings(Settings, ours))
+  if (!parsed.success) throw new AgentRefusal(EXIT.config, parsed.error.issues.map(sentence).join('\n'))
+  return toConfig(parsed.data, programEnvironment(env))
+}
+
+function toConfig(s: z.output<typeof Settings>, environment: Record<string, string>): AgentConfig {
+  return {
+    url: s.WINDLASS_URL.replace(/\/+$/, ''),
+    home: path.resolve(s.WINDLASS_AGENT_HOME ?? path.join(s.WINDLASS_HOME, 'agent')),
+    name: s.WINDLASS_AGENT_NAME,
+    token: s.WINDLASS_AGENT_TOKEN,
+    labels: s.WINDLASS_AGENT_LABELS,
+    slots: s.WINDLASS_AGENT_SLOTS,
+    spares: s.WINDLASS_AGENT_SPARES,
+    stopMs: s.WINDLASS_AGENT_STOP_MS,
+    bundleCacheBytes: s.WINDLASS_AGENT_BUNDLE_CACHE_BYTES,
+    spool: {
+      memoryBytes: s.WINDLASS_AGENT_SPOOL_MEMORY_BYTES,
+      runBytes: s.WINDLASS_AGENT_SPOOL_RUN_BYTES,
+      totalBytes: s.WINDLASS_AGENT_SPOOL_BYTES,
+    },
+    environment,
+    logLevel: s.WINDLASS_LOG_LEVEL,
+  }
+}
+
+function refuseUnknown(names: string[]): void {
+  const known = Object.keys(Settings.shape)
+  for (const name of names) {
+    if (known.includes(name)) continue
+    const list = known.filter((each) => each.startsWith('WINDLASS_AGENT_')).join(', ')
+    throw new AgentRefusal(EXIT.config, `${name} is no setting of the agent${didYouMean(name, known) || '.'} Known: ${list}.`)
+  }
+}
+
+function sentence(issue: z.core.$ZodIssue): string {
+  return `${String(issue.path[0] ?? 'settings')}: ${issue.message}`
+}
+
+/** The environment of this process. */
+export function environment(): Record<string, string | undefined> {
+  return process.env
+}

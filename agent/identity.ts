@@ -1,0 +1,102 @@
+import { chmod, mkdir, open, rename } from 'node:fs/promises'
+import path from 'node:path'
+import { exportJWK, generateKeyPair } from 'jose'
+import type { JWK } from 'jose'
+import { ApiError, callOp } from '@windlass/shared/ops/call.ts'
+import { runnerSurface } from '@windlass/shared/ops/runner-surface.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import { backoffMs, pause } from '@windlass/shared/time.ts'
+import { AgentRefusal, EXIT } from './exit-codes.ts'
+import { readOrNothing } from './process-id.ts'
+import { VERSION } from './version.ts'
+import type { AgentConfig } from './config.ts'
+
+/** Who this agent is. The private key was made here and never leaves the state folder. */
+export interface Identity {
+  runner: string
+  org: string
+  pool: string
+  privateKey: JWK
+}
+
+/** Registers with the token on the first start; later ones find the identity in the state folder. */
+export async function obtainIdentity(config: AgentConfig, log: Log, signal: AbortSignal): Promise<Identity> {
+  const file = path.join(config.home, 'identity.json')
+  const known = readOrNothing(file)
+  if (known !== undefined) return parseIdentity(file, known)
+  if (config.token === undefined) throw new AgentRefusal(EXIT.config, NEEDS_TOKEN)
+  const { privateKey, publicKey } = await makeKeys()
+  const answer = await register(config, config.token, publicKey, log, signal)
+  const identity = { runner: answer.runner, org: answer.org, pool: answer.pool, privateKey }
+  await writePrivately(file, JSON.stringify(identity))
+  log('agent.registered', { runner: identity.runner, org: identity.org, pool: identity.pool })
+  return identity
+}
+
+const NEEDS_TOKEN =
+  'This agent is not registered yet: set WINDLASS_AGENT_TOKEN to a registration token (`windlass pools token <pool>` makes one).'
+
+async function makeKeys() {
+  const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true })
+  const { x } = await exportJWK(pair.publicKey)
+  if (x === undefined) throw new Error('The new key pair has no public half')
+  return { privateKey: await exportJWK(pair.privateKey), publicKey: { kty: 'OKP', crv: 'Ed25519', x } as const }
+}
+
+/** Waits for a coordinator that is not there yet; what it refuses is not asked twice. */
+async function register(
+  config: AgentConfig,
+  token: string,
+  publicKey: { kty: 'OKP'; crv: 'Ed25519'; x: string },
+  ...[log, signal]: [Log, AbortSignal]
+) {
+  const { name, labels, slots } = config
+  const platform = `${process.platform}-${process.arch}`
+  const args = { token, name, publicKey, labels, slots, version: VERSION, platform }
+  for (let failures = 0; !signal.aborted; failures++) {
+    try {
+      return await callOp({ url: config.url }, runnerSurface.register, args, { signal })
+    } catch (error) {
+      if (signal.aborted) break
+      if (!(error instanceof ApiError)) throw error
+      if (error.status >= 400 && error.status < 500 && error.status !== 429) throw refused(error)
+      log.warn('agent.register.waiting', { url: config.url, reason: error.message })
+    }
+    await pause(backoffMs(failures, { firstMs: 250, capMs: 30_000 }), signal)
+  }
+  throw new AgentRefusal(EXIT.stopped, 'Stopped before the agent was registered.')
+}
+
+function refused(error: ApiError): AgentRefusal {
+  const advice = 'Mint a new token with `windlass pools token <pool>` and start the agent with it.'
+  return new AgentRefusal(EXIT.refused, `Registration was refused: ${error.message} ${advice}`, { cause: error })
+}
+
+function parseIdentity(file: string, text: string): Identity {
+  try {
+    const identity = JSON.parse(text) as Partial<Identity>
+    if (identity.runner && identity.privateKey?.d) return identity as Identity
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  throw new AgentRefusal(EXIT.config, `${file} is damaged: remove it and register again with WINDLASS_AGENT_TOKEN.`)
+}
+
+/** The folder of all state. Others on the host have no business in it: it holds the key and every run's files. */
+export async function makeStateFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await chmod(folder, 0o700)
+}
+
+/** Synced before the rename: a registration token serves once, so the answer to it must survive a power cut. */
+async function writePrivately(file: string, text: string): Promise<void> {
+  const draft = `${file}.new`
+  const handle = await open(draft, 'w', 0o600)
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(draft, file)
+}

@@ -1,0 +1,94 @@
+import type { Log } from '@windlass/shared/log.ts'
+import { backoffMs, pause } from '@windlass/shared/time.ts'
+import type { AgentFrame, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
+import type { Credential } from './credential.ts'
+import { openSocket } from './socket.ts'
+import type { Refused, Socket, SocketEnd } from './socket.ts'
+
+export interface LinkOptions {
+  url: string
+  credential: Credential
+  log: Log
+  /** The first frame of each connection, made when it opens. */
+  hello(): AgentFrame
+  onFrame(frame: CoordinatorFrame): void
+  onDown(): void
+}
+
+/** The agent's one WebSocket, dialled again whenever it is gone. */
+export interface Link {
+  /** True between `welcome` and the end of a connection. */
+  readonly isReady: boolean
+  /** False when there is no connection: the frame is dropped, and whoever needs it sends it again after `welcome`. */
+  send(frame: AgentFrame): boolean
+  /** The same for a text that is made already; a promise when the caller should wait before it sends more. */
+  sendText(text: string): Promise<void> | undefined
+  /** Cuts the connection; the loop dials again unless it was stopped. */
+  drop(reason: string): void
+  /** Keeps the connection until the signal fires (answers nothing) or the coordinator refuses this agent for good. */
+  keep(signal: AbortSignal): Promise<Refused | undefined>
+}
+
+const BACKOFF = { firstMs: 250, capMs: 30_000 }
+/** Wrong credentials rarely heal by themselves, but a coordinator may be restored from a backup. */
+const UNAUTHENTICATED_MS = 15_000
+
+export function createLink(options: LinkOptions): Link {
+  const { log } = options
+  let current: Socket | undefined
+  let isReady = false
+
+  const onFrame = (frame: CoordinatorFrame, socket: Socket) => {
+    if (socket !== current) return
+    if (frame.t === 'welcome') isReady = true
+    options.onFrame(frame)
+  }
+
+  const connect = async (signal: AbortSignal): Promise<SocketEnd & { wasReady: boolean }> => {
+    const token = await options.credential()
+    const onOpen = (socket: Socket) => void socket.send(JSON.stringify(options.hello()))
+    const socket = openSocket({ url: options.url, token, onOpen, onFrame })
+    current = socket
+    const stop = () => socket.close('agent stops')
+    signal.addEventListener('abort', stop, { once: true })
+    const end = await socket.ended
+    signal.removeEventListener('abort', stop)
+    const wasReady = isReady
+    current = undefined
+    isReady = false
+    if (wasReady) options.onDown()
+    return { ...end, wasReady }
+  }
+
+  return {
+    get isReady() {
+      return isReady
+    },
+    send(frame) {
+      if (!isReady || !current) return false
+      void current.send(JSON.stringify(frame))
+      return true
+    },
+    sendText: (text) => current?.send(text),
+    drop: (reason) => current?.close(reason),
+    async keep(signal) {
+      for (let failures = 0; !signal.aborted; failures++) {
+        const end = await connect(signal)
+        if (end.why === 'refused') return end.frame
+        if (signal.aborted) break
+        if (end.wasReady) failures = 0
+        const least = end.why === 'unauthenticated' ? UNAUTHENTICATED_MS : 0
+        const waitMs = least + backoffMs(failures, BACKOFF)
+        tell(log, end, waitMs)
+        await pause(waitMs, signal)
+      }
+      return undefined
+    },
+  }
+}
+
+function tell(log: Log, end: Exclude<SocketEnd, { why: 'refused' }>, waitMs: number): void {
+  if (end.why === 'closed') return log.warn('link.down', { reason: end.detail, nextTryMs: waitMs })
+  const advice = 'the coordinator does not know this agent (any more): it was revoked, or WINDLASS_URL names another one'
+  log.error('link.unauthenticated', { reason: end.detail, advice, nextTryMs: waitMs })
+}

@@ -1,0 +1,31 @@
+import { callOp, openOp } from '@windlass/shared/ops/call.ts'
+import { runnerSurface } from '@windlass/shared/ops/runner-surface.ts'
+import type { Offer } from '@windlass/shared/wire/agent.ts'
+import type { Credential } from './credential.ts'
+
+/** What the agent asks of the coordinator over HTTP. */
+export interface Rest {
+  claims(slots: number, waitMs: number, signal: AbortSignal): Promise<Offer[]>
+  bundle(digest: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
+}
+
+/** A poll is answered after `waitMs` at the latest; a silence beyond that is a lost connection. */
+const POLL_SLACK_MS = 10_000
+const BUNDLE_HEADERS_MS = 20_000
+
+export function createRest(url: string, credential: Credential): Rest {
+  const headers = async () => ({ authorization: `Bearer ${await credential()}` })
+  return {
+    async claims(slots, waitMs, signal) {
+      const options = { signal, deadlineMs: waitMs + POLL_SLACK_MS, headers: await headers() }
+      const { offers } = await callOp({ url }, runnerSurface.claims, { slots, waitMs }, options)
+      return offers
+    },
+    async bundle(digest, signal) {
+      const options = { signal, deadlineMs: BUNDLE_HEADERS_MS, headers: await headers() }
+      const response = await openOp({ url }, runnerSurface.bundle, { digest }, options)
+      if (!response.body) throw new Error(`The answer with bundle ${digest} has no body`)
+      return response.body
+    },
+  }
+}

@@ -1,0 +1,131 @@
+import { WebSocket } from 'ws'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { runnerSurface } from '@windlass/shared/ops/runner-surface.ts'
+import { requestOf } from '@windlass/shared/ops/call.ts'
+import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
+
+export type Refused = Extract<CoordinatorFrame, { t: 'refused' }>
+
+/** Why a connection is over. */
+export type SocketEnd =
+  | { why: 'closed'; detail: string; wasOpen: boolean }
+  | { why: 'unauthenticated'; detail: string; wasOpen: boolean }
+  | { why: 'refused'; frame: Refused; wasOpen: boolean }
+
+export interface Socket {
+  /** Resolves when the frame has left for the kernel, or at once while little is waiting. Rejects never: a lost frame shows by the end. */
+  send(text: string): Promise<void> | undefined
+  close(reason: string): void
+  /** Resolves once, with the reason. */
+  ended: Promise<SocketEnd>
+}
+
+export interface SocketOptions {
+  url: string
+  token: string
+  onOpen(socket: Socket): void
+  onFrame(frame: CoordinatorFrame, socket: Socket): void
+}
+
+const CONNECT_MS = 10_000
+const PING_MS = 10_000
+const DEAD_MS = 30_000
+/** Beyond this the spool waits: what is in the socket's buffer is in memory. */
+const WAITING_BYTES = 4 * 1024 * 1024
+const FRAME_BYTES = 64 * 1024 * 1024
+
+/** One connection, from dialling to its end. */
+export function openSocket(options: SocketOptions): Socket {
+  const { url, headers } = requestOf({ url: options.url }, runnerSurface.socket, {})
+  const ws = new WebSocket(url.replace(/^http/, 'ws'), {
+    headers: { ...headers, authorization: `Bearer ${options.token}` },
+    handshakeTimeout: CONNECT_MS,
+    perMessageDeflate: false,
+    maxPayload: FRAME_BYTES,
+  })
+  const course: Course = { refused: undefined, status: 0, trouble: '', wasOpen: false }
+  const stopWatching = watchLiveness(ws)
+  const socket: Socket = {
+    send: (text) => send(ws, text),
+    close: (reason) => close(ws, reason),
+    ended: untilEnded(ws, course).finally(stopWatching),
+  }
+  ws.on('open', () => {
+    course.wasOpen = true
+    options.onOpen(socket)
+  })
+  ws.on('message', (data: Buffer) => {
+    const frame = parseFrame(data)
+    if (!frame) return ws.close(1007, 'not a frame')
+    if (frame.t === 'refused') course.refused = frame
+    options.onFrame(frame, socket)
+  })
+  return socket
+}
+
+/** What is known about a connection so far, for the verdict at its end. */
+interface Course {
+  refused: Refused | undefined
+  status: number
+  trouble: string
+  wasOpen: boolean
+}
+
+function untilEnded(ws: WebSocket, course: Course): Promise<SocketEnd> {
+  ws.on('unexpected-response', (request: ClientRequest, response: IncomingMessage) => {
+    course.status = response.statusCode ?? 0
+    course.trouble = `the coordinator answered ${course.status}`
+    response.resume()
+    request.destroy()
+    // With a listener of ours in its place, `ws` leaves the ending to us.
+    ws.terminate()
+  })
+  ws.on('error', (error) => (course.trouble ||= error.message))
+  return new Promise((resolve) => {
+    ws.on('close', (code, reason) => {
+      const detail = course.trouble || `${code} ${reason.toString()}`.trim()
+      const { refused, status, wasOpen } = course
+      if (refused) resolve({ why: 'refused', frame: refused, wasOpen })
+      else resolve({ why: status === 401 || status === 403 ? 'unauthenticated' : 'closed', detail, wasOpen })
+    })
+  })
+}
+
+function send(ws: WebSocket, text: string): Promise<void> | undefined {
+  if (ws.readyState !== WebSocket.OPEN) return undefined
+  if (ws.bufferedAmount + text.length < WAITING_BYTES) {
+    ws.send(text)
+    return undefined
+  }
+  // An error here is followed by `close`, where it is told once for all frames.
+  return new Promise((resolve) => ws.send(text, () => resolve()))
+}
+
+/** A close frame that is never answered must not keep the connection for ever. */
+function close(ws: WebSocket, reason: string): void {
+  if (ws.readyState === WebSocket.CONNECTING) return ws.terminate()
+  ws.close(1000, reason)
+  const timer = setTimeout(() => ws.terminate(), 1000)
+  ws.once('close', () => clearTimeout(timer))
+}
+
+/** TCP may take a quarter of an hour to notice that the other side is gone. */
+function watchLiveness(ws: WebSocket): () => void {
+  let heardAt = performance.now()
+  const heard = () => (heardAt = performance.now())
+  for (const event of ['open', 'message', 'ping', 'pong']) ws.on(event, heard)
+  const timer = setInterval(() => {
+    if (performance.now() - heardAt > DEAD_MS) return ws.terminate()
+    if (ws.readyState === WebSocket.OPEN) ws.ping()
+  }, PING_MS)
+  return () => clearInterval(timer)
+}
+
+function parseFrame(data: Buffer): CoordinatorFrame | undefined {
+  try {
+    return JSON.parse(data.toString()) as CoordinatorFrame
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,83 @@
+import type { CancelOrder, CoordinatorFrame, Placement } from '@windlass/shared/wire/agent.ts'
+import type { Deps } from '../deps.ts'
+import type { Upload } from '../link/upload.ts'
+import type { Held } from '../run/spool-held.ts'
+import { sendAccepts } from './claim.ts'
+
+type Frame<T extends CoordinatorFrame['t']> = Extract<CoordinatorFrame, { t: T }>
+type Seqs = { run: string; epoch: number; seq: number }[]
+
+/** What each word of the coordinator means here. */
+export function obey(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
+  switch (frame.t) {
+    case 'welcome':
+      return welcome(deps, upload, frame)
+    case 'accepted':
+      return accepted(deps, frame)
+    case 'ack':
+      return frame.acks.forEach(({ run, epoch, seq }) => deps.spool.ack(run, epoch, seq))
+    case 'beat':
+      deps.beats.answered(frame.n)
+      dropStale(deps, frame.stale)
+      return cancel(deps, frame.cancel)
+    case 'cancel':
+      return cancel(deps, frame.runs)
+    case 'stale':
+      return dropStale(deps, frame.runs)
+    case 'resume':
+      resumeFrom(deps, frame.runs)
+      return upload.rewind()
+    case 'tokens':
+      return frame.runs.forEach(({ run, epoch, token }) => deps.lives.find(run, epoch)?.renew(token))
+    case 'refused':
+      return deps.log.error('link.refused', { code: frame.code, reason: frame.message })
+    default:
+      // A newer coordinator may know more words than we do.
+      return deps.log.debug('link.unknown-frame', { t: (frame as { t: unknown }).t })
+  }
+}
+
+function welcome(deps: Deps, upload: Upload, frame: Frame<'welcome'>): void {
+  deps.settings.current = frame.settings
+  dropStale(deps, frame.stale)
+  for (const held of deps.spool.held()) held.sent = held.acked
+  resumeFrom(deps, frame.resume)
+  cancel(deps, frame.cancel)
+  sendAccepts(deps, deps.lives.all())
+  upload.rewind()
+  deps.beats.bell.ring()
+  deps.claimBell.ring()
+  deps.log('link.up', { holds: deps.spool.holds().length })
+}
+
+function accepted(deps: Deps, { runs, no }: Frame<'accepted'>): void {
+  for (const [run, epoch] of runs) deps.lives.find(run, epoch)?.answer('ours')
+  for (const [run, epoch] of no) deps.lives.find(run, epoch)?.answer('refused')
+}
+
+/** Killed without a report and forgotten. */
+function dropStale(deps: Deps, placements: readonly Placement[]): void {
+  for (const [run, epoch] of placements) {
+    deps.spool.forget(run, epoch)
+    deps.lives.find(run, epoch)?.end('stale')
+    deps.log.warn('run.stale', { run, epoch })
+  }
+}
+
+function cancel(deps: Deps, orders: readonly CancelOrder[]): void {
+  for (const order of orders) deps.lives.find(order.run, order.epoch)?.cancel(order)
+}
+
+function resumeFrom(deps: Deps, seqs: Seqs): void {
+  for (const { run, epoch, seq } of seqs) {
+    const held = deps.spool.find(run, epoch)
+    if (held) held.sent = seq
+    deps.spool.ack(run, epoch, seq)
+  }
+}
+
+/** Entries that were acknowledged are gone here. A coordinator that lacks them was set back, and its run has to begin anew. */
+export function giveUpGap(deps: Deps, { run, epoch, sent, acked }: Held): void {
+  deps.log.error('spool.gap', { run, epoch, coordinatorHas: sent, acknowledged: acked })
+  dropStale(deps, [[run, epoch]])
+}

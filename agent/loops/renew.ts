@@ -1,0 +1,16 @@
+import { pause } from '@windlass/shared/time.ts'
+import type { Deps } from '../deps.ts'
+
+/** Per-run tokens live for 10 minutes. */
+const RENEW_AFTER_MS = 7 * 60_000
+const LOOK_MS = 15_000
+
+/** Asks for new per-run tokens in time; asked again at each look until the answer is there. */
+export async function renewLoop(deps: Deps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await pause(LOOK_MS, signal)
+    const now = performance.now()
+    const due = deps.lives.all().filter((live) => now - live.tokenAt > RENEW_AFTER_MS && !live.fate)
+    if (due.length > 0) deps.link.send({ t: 'renew', runs: due.map(({ offer }) => [offer.run, offer.epoch] as const) })
+  }
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+
+/** A process as it can be told from a later one with the same number. */
+export interface ProcessMark {
+  pid: number
+  /** Start time in clock ticks since boot, from /proc; empty where there is no /proc. */
+  started: string
+}
+
+export function markOf(pid: number): ProcessMark | undefined {
+  if (!exists(pid)) return undefined
+  return { pid, started: startOf(pid) ?? '' }
+}
+
+export function isAlive(mark: ProcessMark): boolean {
+  const now = markOf(mark.pid)
+  return now !== undefined && now.started === mark.started
+}
+
+/** The name of this boot of the machine: what was only in the page cache is gone with it. Empty where there is none. */
+export function bootId(): string {
+  return readOrNothing('/proc/sys/kernel/random/boot_id')?.trim() ?? ''
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // EPERM: it lives, and belongs to somebody else.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Field 22 of stat. The second field is a name in brackets that may hold anything, so counting starts behind it. */
+function startOf(pid: number): string | undefined {
+  const stat = readOrNothing(`/proc/${pid}/stat`)
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+}
+
+export function readOrNothing(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    // Processes vanish while one looks at them (ENOENT, ESRCH), and some are not ours to read.
+    const code = (error as NodeJS.ErrnoException).code ?? ''
+    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'ENOTDIR'].includes(code)) return undefined
+    throw error
+  }
+}

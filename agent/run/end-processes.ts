@@ -1,0 +1,63 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { allPids, groupMembers, isInside, markerOf } from './process-table.ts'
+
+const PROOF_MS = 5_000
+const SWEEP_ROUNDS = 20
+
+/** Kills what is left of a group and proves it empty. False when something survived until the deadline. */
+export async function endGroup(pgid: number): Promise<boolean> {
+  const deadline = performance.now() + PROOF_MS
+  for (let wait = 1; ; wait = Math.min(wait * 2, 100)) {
+    if (!signal(-pgid, 'SIGKILL')) return true
+    if (wait > 4 && groupMembers(pgid).length === 0) return true
+    if (performance.now() > deadline) return false
+    await delay(wait)
+  }
+}
+
+/** Tells the children of a program, not the program: that one has its `context.signal`. */
+export function askChildren(pgid: number): void {
+  for (const pid of groupMembers(pgid)) if (pid !== pgid) signal(pid, 'SIGTERM')
+}
+
+export interface Sought {
+  marker: string
+  /** Whoever works in this folder belongs to the run too, even with an environment of its own. */
+  workspace: string
+}
+
+/** Descendants of a program, wherever they have gone. */
+export function findStrays({ marker, workspace }: Sought, except = 0): number[] {
+  return allPids().filter((pid) => pid !== except && pid !== process.pid && (markerOf(pid) === marker || isInside(pid, workspace)))
+}
+
+/** Kills them. In rounds, because they may be starting others just now. False when some are there to the end. */
+export async function sweep(sought: Sought): Promise<boolean> {
+  for (let round = 0; round < SWEEP_ROUNDS; round++) {
+    const strays = findStrays(sought)
+    if (strays.length === 0) return true
+    for (const pid of strays) signal(pid, 'SIGKILL')
+    await delay(Math.min(5 * 2 ** round, 200))
+  }
+  return false
+}
+
+/** Kills everything that bears a marker of this agent and belongs to no process that it still has. The number killed. */
+export function sweepForgotten(prefix: string, isKnown: (marker: string) => boolean): number {
+  const forgotten = allPids().filter((pid) => {
+    const marker = pid === process.pid ? null : markerOf(pid)
+    return marker !== null && marker.startsWith(prefix) && !isKnown(marker)
+  })
+  for (const pid of forgotten) signal(pid, 'SIGKILL')
+  return forgotten.length
+}
+
+/** False when there is nobody to signal. */
+export function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name)
+  } catch (error) {
+    // EPERM: somebody is there, under another user. The caller's deadline decides.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

@@ -1,0 +1,128 @@
+import type { Readable } from 'node:stream'
+import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
+import { MARKER } from './environment.ts'
+import { launch, type Exit } from './process.ts'
+import { createFrameReader, encodeMessage, type Frame } from './program-frames.ts'
+import { signal } from './end-processes.ts'
+
+export type RawStream = 'stdout' | 'stderr'
+
+/** Whoever executes a run in the process hears what it says. */
+export interface HostListener {
+  frames(frames: Frame[]): void
+  /** What bypassed JavaScript's streams: native children, mostly. */
+  raw(stream: RawStream, chunk: Buffer): void
+  broken(error: unknown): void
+}
+
+/** A process that has the runtime loaded and can execute a program. */
+export interface HostProcess {
+  readonly pid: number | undefined
+  readonly marker: string
+  /** Settles when the process itself is gone. */
+  readonly exit: Promise<Exit>
+  /** Everything it wrote as frames has been read; everything that it and its children wrote at all. */
+  readonly framesRead: Promise<void>
+  readonly allRead: Promise<void>
+  /** Runs it has been given so far. */
+  runs: number
+  isReady(): boolean
+  hasExited(): boolean
+  /** It has written something while it was nobody's: it is not as clean as it should be. */
+  isTainted(): boolean
+  listen(listener: HostListener | null): void
+  send(message: ProgramMessage): void
+  /** Makes it look for messages now, instead of within a second. Only once it has begun: before, this would end it. */
+  wake(): void
+  pause(): void
+  resume(): void
+  /** Lets go of the pipes, read or not. */
+  release(): void
+}
+
+export interface HostOptions {
+  execPath: string
+  hostFile: string
+  cwd: string
+  environment: Record<string, string>
+  mostFrameBytes: number
+}
+
+export function startHost(options: HostOptions, marker: string, mode: 'spare' | 'now'): HostProcess {
+  const child = launch({
+    file: options.execPath,
+    args: [options.hostFile, mode],
+    cwd: options.cwd,
+    env: { ...options.environment, [MARKER]: marker },
+    morePipes: 2,
+    stdin: 'ignore',
+  })
+  const [frames, messages] = child.more
+  if (!frames || !messages) throw new Error('a process was started without its pipes')
+  const sources = [frames, child.stdout, child.stderr]
+  const read = createFrameReader(options.mostFrameBytes)
+  let listener: HostListener | null = null
+  let ready = false
+  let exited = false
+  let tainted = false
+
+  const onFrames = (chunk: Buffer) => {
+    try {
+      const found = read(chunk)
+      if (listener) listener.frames(found)
+      else if (found.every((frame) => frame.name === 'ready')) ready ||= found.length > 0
+      else tainted = true
+    } catch (error) {
+      frames.destroy()
+      tainted = true
+      listener?.broken(error)
+    }
+  }
+  const onRaw = (stream: RawStream) => (chunk: Buffer) => {
+    if (listener) listener.raw(stream, chunk)
+    else tainted = true
+  }
+
+  frames.on('data', onFrames)
+  child.stdout.on('data', onRaw('stdout'))
+  child.stderr.on('data', onRaw('stderr'))
+  // Nothing comes this way, but an end that nobody reads is never seen.
+  messages.resume()
+  // A process that died breaks its pipes; its exit says all there is to say.
+  for (const stream of [...sources, messages]) stream.on('error', () => {})
+  const exit = child.exited.then((how) => {
+    exited = true
+    return how
+  })
+
+  return {
+    pid: child.pid,
+    marker,
+    exit,
+    framesRead: closed(frames),
+    allRead: Promise.all(sources.map(closed)).then(() => {}),
+    runs: 0,
+    isReady: () => ready,
+    hasExited: () => exited,
+    isTainted: () => tainted,
+    listen: (next) => {
+      listener = next
+    },
+    send: (message) => {
+      if (messages.writable) messages.write(encodeMessage(message))
+    },
+    wake: () => {
+      if (child.pid !== undefined && !exited) signal(child.pid, 'SIGUSR2')
+    },
+    pause: () => sources.forEach((stream) => stream.pause()),
+    resume: () => sources.forEach((stream) => stream.resume()),
+    release: () => [...sources, messages].forEach((stream) => stream.destroy()),
+  }
+}
+
+function closed(stream: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once('end', resolve)
+    stream.once('close', resolve)
+  })
+}

@@ -1,0 +1,34 @@
+import path from 'node:path'
+import type { Log } from '@windlass/shared/log.ts'
+import { pause } from '@windlass/shared/time.ts'
+import { readOrNothing } from '../process-id.ts'
+import { signal } from './end-processes.ts'
+import { MARKER } from './environment.ts'
+import { allPids, isInside } from './process-table.ts'
+
+const PROOF_MS = 5_000
+
+/**
+ * Kills what an earlier agent of this state folder has left running, and proves it gone: only then may its runs be
+ * reported as lost. Nearly always its reaper was there first. Where there is no /proc, the reaper is all there is.
+ */
+export async function endLeftovers(home: string, log: Log): Promise<void> {
+  const deadline = performance.now() + PROOF_MS
+  for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 200)) {
+    const pids = allPids().filter((pid) => pid !== process.pid && isOurs(pid, home))
+    if (pids.length === 0) return
+    if (performance.now() > deadline) throw new Error(`Programs of an earlier agent cannot be killed: ${pids.join(', ')}`)
+    log.warn('leftovers.killed', { pids })
+    for (const pid of pids) signal(pid, 'SIGKILL')
+    await pause(waitMs)
+  }
+}
+
+/** A zombie has no environment and no folder any more, so that it does not count. */
+function isOurs(pid: number, home: string): boolean {
+  const workspaces = path.join(home, 'workspaces')
+  if (isInside(pid, workspaces)) return true
+  const environment = readOrNothing(`/proc/${pid}/environ`) ?? ''
+  if (!environment.includes(`${MARKER}=`)) return false
+  return isInside(pid, home) || environment.includes(`=${workspaces}/`)
+}

@@ -1,0 +1,63 @@
+import { StringDecoder } from 'node:string_decoder'
+
+// An event's data is at most 64 KiB; `{"text":""}` takes its part.
+const LINE_BYTES = 64 * 1024 - 16
+
+export interface LineSplitter {
+  /** The lines that `chunk` completes. */
+  push(chunk: Buffer): string[]
+  /** What is left at the end, without a line break. */
+  flush(): string[]
+}
+
+/** Bytes into lines: characters stay whole across chunks, and a line that is too long for one event becomes several. */
+export function createLineSplitter(): LineSplitter {
+  const decoder = new StringDecoder('utf8')
+  let open = ''
+
+  const complete = (text: string): string[] => {
+    const lines = text.split('\n')
+    lines[0] = open + (lines[0] ?? '')
+    open = lines.pop() ?? ''
+    return lines.flatMap((line) => fitting(withoutReturn(line)))
+  }
+
+  return {
+    push: (chunk) => {
+      const lines = complete(decoder.write(chunk))
+      // A program that never breaks its line must not make us hold all of it.
+      if (open.length <= LINE_BYTES) return lines
+      const pieces = fitting(open)
+      open = pieces.pop() ?? ''
+      return [...lines, ...pieces]
+    },
+    flush: () => {
+      const last = open + decoder.end()
+      open = ''
+      return last === '' ? [] : fitting(last)
+    },
+  }
+}
+
+const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
+
+/** JSON makes up to six bytes of a character; most lines are far too short for that to matter. */
+function fitting(line: string): string[] {
+  if (line.length * 6 <= LINE_BYTES) return [line]
+  const pieces: string[] = []
+  for (let from = 0; from < line.length; ) {
+    const to = cut(line, from)
+    pieces.push(line.slice(from, to))
+    from = to
+  }
+  return pieces
+}
+
+function cut(line: string, from: number): number {
+  let length = Math.min(LINE_BYTES, line.length - from)
+  while (length > 1 && Buffer.byteLength(JSON.stringify(line.slice(from, from + length))) - 2 > LINE_BYTES) length >>= 1
+  const to = from + length
+  // Between the halves of one character is no place to cut.
+  const splits = to < line.length && (line.charCodeAt(to - 1) & 0xfc00) === 0xd800
+  return splits ? to - 1 : to
+}

@@ -1,0 +1,61 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { MARKER } from './environment.ts'
+
+/** Numbers of all processes; none where there is no /proc. */
+export function allPids(): number[] {
+  return list('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
+}
+
+/** Living members of a process group. A zombie only waits for its parent to look: it does nothing any more. */
+export function groupMembers(pgid: number): number[] {
+  return allPids().filter((pid) => {
+    const stat = readState(pid)
+    return stat !== null && stat.pgid === pgid && stat.state !== 'Z' && stat.state !== 'X'
+  })
+}
+
+function readState(pid: number): { state: string; pgid: number } | null {
+  const text = read(`/proc/${pid}/stat`)
+  // The name stands in brackets and may hold anything, brackets too: what counts begins behind the last one.
+  const [state, , pgid] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return state && pgid ? { state, pgid: Number(pgid) } : null
+}
+
+/** The marker that a process was started with, itself or through an ancestor. */
+export function markerOf(pid: number): string | null {
+  const environment = `\0${read(`/proc/${pid}/environ`)}`
+  const from = environment.indexOf(`\0${MARKER}=`)
+  if (from === -1) return null
+  const start = from + MARKER.length + 2
+  return environment.slice(start, environment.indexOf('\0', start))
+}
+
+export function isInside(pid: number, folder: string): boolean {
+  const at = link(`/proc/${pid}/cwd`)
+  return at === folder || at.startsWith(`${folder}/`)
+}
+
+// A process may end while we look at it, and others belong to other users: both read as nothing.
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+function link(file: string): string {
+  try {
+    return readlinkSync(file)
+  } catch {
+    return ''
+  }
+}
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}

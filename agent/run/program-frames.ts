@@ -1,0 +1,74 @@
+import type { FrameCodes, FrameName, ProgramMessage } from '@windlass/shared/wire/program.ts'
+
+const CODE = {
+  ready: 'r',
+  begun: 'b',
+  out: 'o',
+  err: 'e',
+  phase: 'p',
+  log: 'l',
+  children: 'c',
+  returned: 'R',
+  threw: 'T',
+  idle: 'i',
+} satisfies FrameCodes
+
+const NAMES = new Map(Object.entries(CODE).map(([name, code]) => [code.charCodeAt(0), name as FrameName]))
+const HEADER_BYTES = 13
+
+export interface Frame {
+  name: FrameName
+  at: number
+  payload: Buffer
+}
+
+/** The program wrote something onto its line that no runtime of ours writes. Programs can: it is their process. */
+export class BrokenFrame extends Error {
+  override readonly name = 'BrokenFrame'
+}
+
+/** Cuts what arrives into frames. At most one frame is held, and none larger than `mostBytes`. */
+export function createFrameReader(mostBytes: number): (chunk: Buffer) => Frame[] {
+  let parts: Buffer[] = []
+  let held = 0
+  let wanted = HEADER_BYTES
+
+  return (chunk) => {
+    parts.push(chunk)
+    held += chunk.length
+    // A large frame comes in many pieces: they are joined once, when it is there.
+    if (held < wanted) return []
+    let rest = parts.length === 1 ? chunk : Buffer.concat(parts)
+    const frames: Frame[] = []
+    for (;;) {
+      wanted = rest.length < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + payloadBytes(rest, mostBytes)
+      if (rest.length < wanted) break
+      frames.push(readFrame(rest, wanted))
+      rest = rest.subarray(wanted)
+    }
+    parts = rest.length === 0 ? [] : [rest]
+    held = rest.length
+    return frames
+  }
+}
+
+function payloadBytes(buffer: Buffer, mostBytes: number): number {
+  const bytes = buffer.readUInt32LE(1)
+  if (bytes > mostBytes) throw new BrokenFrame(`a frame of ${bytes} bytes, ${mostBytes} at most`)
+  return bytes
+}
+
+function readFrame(buffer: Buffer, end: number): Frame {
+  const name = NAMES.get(buffer.readUInt8(0))
+  if (!name) throw new BrokenFrame(`an unknown frame code ${buffer.readUInt8(0)}`)
+  return { name, at: buffer.readDoubleLE(5), payload: buffer.subarray(HEADER_BYTES, end) }
+}
+
+export function encodeMessage(message: ProgramMessage): Buffer {
+  const text = JSON.stringify(message)
+  const bytes = Buffer.byteLength(text)
+  const buffer = Buffer.allocUnsafe(4 + bytes)
+  buffer.writeUInt32LE(bytes, 0)
+  buffer.write(text, 4)
+  return buffer
+}

@@ -1,0 +1,81 @@
+import { launch, type Launched } from './process.ts'
+import { MARKER } from './environment.ts'
+import { signal } from './end-processes.ts'
+
+/**
+ * Outlives the agent by a moment: when the agent's end of its pipe closes, by whatever cause, everything on its list is killed.
+ * Then whatever bears the agent's marker, as far as /proc can be read. A shell, because it is everywhere and weighs nothing.
+ */
+const SCRIPT = `
+list=' '
+while read -r word pid; do
+  case $word in
+    add) list="$list$pid " ;;
+    del) case $list in *" $pid "*) list="\${list%%" $pid "*} \${list#*" $pid "}" ;; esac ;;
+  esac
+done
+for pid in $list; do kill -9 -- "-$pid" 2>/dev/null; done
+[ -d /proc/self ] || exit 0
+for round in 1 2 3; do
+  for file in $(grep -lsa "$1" /proc/[0-9]*/environ); do
+    pid=\${file#/proc/}
+    pid=\${pid%/environ}
+    [ "$pid" = $$ ] || kill -9 "$pid" 2>/dev/null
+  done
+done
+`
+
+const RESTART_MS = 200
+
+export interface Reaper {
+  add(pgid: number): void
+  del(pgid: number): void
+  pid(): number | undefined
+  close(): Promise<void>
+}
+
+export function startReaper(options: { cwd: string; path: string; markerPrefix: string; onRestart: () => void }): Reaper {
+  const groups = new Set<number>()
+  let isClosed = false
+  let child = start()
+
+  function start(): Launched {
+    const args = ['-c', SCRIPT, 'reaper', `${MARKER}=${options.markerPrefix}`]
+    const started = launch({ file: '/bin/sh', args, cwd: options.cwd, env: { PATH: options.path }, morePipes: 0, stdin: 'pipe' })
+    started.stdout.resume()
+    started.stderr.resume()
+    // A reaper that is gone says so by its exit; its pipe has nothing to add.
+    started.stdin?.on('error', () => {})
+    void started.exited.then(restart)
+    for (const pgid of groups) started.stdin?.write(`add ${pgid}\n`)
+    return started
+  }
+
+  function restart(): void {
+    if (isClosed) return
+    options.onRestart()
+    const timer = setTimeout(() => {
+      if (!isClosed) child = start()
+    }, RESTART_MS)
+    timer.unref()
+  }
+
+  return {
+    add: (pgid) => {
+      groups.add(pgid)
+      child.stdin?.write(`add ${pgid}\n`)
+    },
+    del: (pgid) => {
+      groups.delete(pgid)
+      child.stdin?.write(`del ${pgid}\n`)
+    },
+    pid: () => child.pid,
+    close: async () => {
+      isClosed = true
+      child.stdin?.end()
+      const timer = setTimeout(() => child.pid && signal(-child.pid, 'SIGKILL'), 2_000)
+      await child.exited
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,61 @@
+import type { Placement } from '@windlass/shared/wire/agent.ts'
+
+/** A placement whose entries are not all acknowledged yet. Entries are numbered from 1. */
+export interface Held {
+  readonly run: string
+  readonly epoch: number
+  /** Entries as JSON texts that wait for the next write. */
+  gathered: string[]
+  /** The last entry that stands in the files. */
+  written: number
+  /** The last entry handed to the connection of the moment. */
+  sent: number
+  acked: number
+  isEnded: boolean
+  /** Characters that are not acknowledged, gathered ones included. */
+  backlog: number
+  /** How much of the backlog falls away with which entry, in steps of some size: one per entry would be too many. */
+  marks: { last: number; chars: number }[]
+  /** The files that hold entries of this placement which are not acknowledged yet, with the last one in each. */
+  parts: { segment: number; last: number }[]
+}
+
+export function newHeld(run: string, epoch: number): Held {
+  return { run, epoch, gathered: [], written: 0, sent: 0, acked: 0, isEnded: false, backlog: 0, marks: [], parts: [] }
+}
+
+export function keyOf(run: string, epoch: number): string {
+  return `${run}/${epoch}`
+}
+
+export function placementOf(held: Held): Placement {
+  return [held.run, held.epoch]
+}
+
+const MARK_CHARS = 64 * 1024
+
+export function addWritten(held: Held, last: number, chars: number, segment: number): void {
+  held.written = last
+  const mark = held.marks.at(-1)
+  if (mark && mark.chars < MARK_CHARS) Object.assign(mark, { last, chars: mark.chars + chars })
+  else held.marks.push({ last, chars })
+  const part = held.parts.at(-1)
+  if (part?.segment === segment) part.last = last
+  else held.parts.push({ segment, last })
+}
+
+/** Answers the characters that fell away and the files that hold nothing of it any more. */
+export function takeAcked(held: Held, seq: number): { chars: number; segments: number[] } {
+  held.acked = Math.max(held.acked, Math.min(seq, held.written))
+  const marks = take(held.marks, (mark) => mark.last <= held.acked)
+  const parts = take(held.parts, (part) => part.last <= held.acked)
+  const chars = marks.reduce((sum, mark) => sum + mark.chars, 0)
+  held.backlog -= chars
+  return { chars, segments: parts.map((part) => part.segment) }
+}
+
+/** Removes the leading items that fit. */
+function take<T>(items: T[], fits: (item: T) => boolean): T[] {
+  const end = items.findIndex((item) => !fits(item))
+  return items.splice(0, end < 0 ? items.length : end)
+}

@@ -1,0 +1,53 @@
+import { crc32 } from 'node:zlib'
+
+/**
+ * A line of the spool: `<crc32 of the rest, 8 hex> <kind> <run> <epoch> …`. JSON text holds no raw line break, so a line
+ * break ends a line, a crash in the middle of a write leaves a line that does not check, and a person can read the file.
+ */
+export type SpoolLine =
+  /** A placement is known here; `next` is the number of its next entry. Heads every file for each placement still held. */
+  | { kind: 'open'; run: string; epoch: number; next: number; isEnded: boolean }
+  /** Entries `first` to `last`; `json()` is the text of an `EntryBatch`, ready to be sent. */
+  | { kind: 'batch'; run: string; epoch: number; first: number; last: number; isEnded: boolean; json(): string }
+  /** Everything is acknowledged, or belongs to somebody else by now. */
+  | { kind: 'forget'; run: string; epoch: number }
+
+export function openLine(run: string, epoch: number, next: number, isEnded: boolean): string {
+  return line(`o ${run} ${epoch} ${next} ${Number(isEnded)}`)
+}
+
+export function batchLine(run: string, epoch: number, range: { first: number; last: number; isEnded: boolean }, json: string) {
+  return line(`b ${run} ${epoch} ${range.first} ${range.last} ${Number(range.isEnded)} ${json}`)
+}
+
+export function forgetLine(run: string, epoch: number): string {
+  return line(`f ${run} ${epoch}`)
+}
+
+function line(body: string): string {
+  return `${crc32(body).toString(16).padStart(8, '0')} ${body}\n`
+}
+
+const CRC_CHARS = 9
+/** Longer than any head: two ids and four numbers. */
+const HEAD_BYTES = 256
+
+/** Undefined for a line that was torn or damaged. `bytes` is without its line break. */
+export function parseLine(bytes: Buffer): SpoolLine | undefined {
+  const body = bytes.subarray(CRC_CHARS)
+  if (bytes.toString('latin1', 0, CRC_CHARS - 1) !== crc32(body).toString(16).padStart(8, '0')) return undefined
+  const [kind, run = '', epoch, ...numbers] = body.toString('latin1', 0, HEAD_BYTES).split(' ', 6)
+  const [a = 0, b = 0, c = 0] = numbers.map(Number)
+  const placement = { run, epoch: Number(epoch) }
+  if (kind === 'o') return { kind: 'open', ...placement, next: a, isEnded: b === 1 }
+  if (kind === 'f') return { kind: 'forget', ...placement }
+  if (kind !== 'b') return undefined
+  return { kind: 'batch', ...placement, first: a, last: b, isEnded: c === 1, json: () => jsonOf(body) }
+}
+
+/** What follows the sixth space. */
+function jsonOf(body: Buffer): string {
+  let at = -1
+  for (let spaces = 0; spaces < 6; spaces++) at = body.indexOf(0x20, at + 1)
+  return body.toString('utf8', at + 1)
+}

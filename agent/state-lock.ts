@@ -1,0 +1,93 @@
+import { link, open, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { pause } from '@windlass/shared/time.ts'
+import { AgentRefusal, EXIT } from './exit-codes.ts'
+import { isAlive, markOf, readOrNothing } from './process-id.ts'
+import type { ProcessMark } from './process-id.ts'
+
+export interface StateLock {
+  release(): Promise<void>
+}
+
+const TRIES = 100
+/** A takeover is a few file operations; one that is older was cut short. */
+const TAKEOVER_STALE_MS = 5000
+
+/**
+ * One agent per state folder. The lock is a file with the holder's process number and start time, made by `link` so that
+ * it appears with its content or not at all; the lock of a dead agent is taken over.
+ */
+export async function lockState(folder: string): Promise<StateLock> {
+  const file = path.join(folder, 'agent.lock')
+  const mine = path.join(folder, `agent.lock.${process.pid}`)
+  await writeMark(mine)
+  try {
+    for (let tries = 0; tries < TRIES; tries++) {
+      if (await linked(mine, file)) return { release: () => rm(file, { force: true }) }
+      const holder = readMark(file)
+      if (holder && isAlive(holder)) throw inUse(folder, holder)
+      await removeStale(file, mine)
+      await pause(20)
+    }
+  } finally {
+    await rm(mine, { force: true })
+  }
+  throw new AgentRefusal(EXIT.inUse, `Could not lock ${folder}; remove ${file} if no agent works there.`)
+}
+
+/** Two agents may find the same stale lock: only the one that holds the second lock removes it, after another look. */
+async function removeStale(file: string, mine: string): Promise<void> {
+  const takeover = `${file}.takeover`
+  if (!(await linked(mine, takeover))) return removeIfOld(takeover)
+  try {
+    const holder = readMark(file)
+    if (!holder || !isAlive(holder)) await rm(file, { force: true })
+  } finally {
+    await rm(takeover, { force: true })
+  }
+}
+
+async function removeIfOld(file: string): Promise<void> {
+  const found = await stat(file).catch(ifMissing)
+  if (found && Date.now() - found.ctimeMs > TAKEOVER_STALE_MS) await rm(file, { force: true })
+}
+
+async function linked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+async function writeMark(file: string): Promise<void> {
+  const handle = await open(file, 'w', 0o600)
+  try {
+    await handle.writeFile(JSON.stringify(markOf(process.pid)))
+  } finally {
+    await handle.close()
+  }
+}
+
+function readMark(file: string): ProcessMark | undefined {
+  const text = readOrNothing(file)
+  if (!text) return undefined
+  try {
+    return JSON.parse(text) as ProcessMark
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+function inUse(folder: string, holder: ProcessMark): AgentRefusal {
+  const advice = 'Stop it, or give this one a folder of its own with WINDLASS_AGENT_HOME.'
+  return new AgentRefusal(EXIT.inUse, `Process ${holder.pid} is an agent that works in ${folder}. ${advice}`)
+}
+
+function ifMissing(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+  throw error
+}

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import type { Log } from '@windlass/shared/log.ts'
+import { createLog } from '@windlass/shared/log.ts'
+import { readConfig } from '../../config.ts'
+import { startAgent } from '../../start.ts'
+import type { Agent } from '../../start.ts'
+import { REGISTRATION_TOKEN } from './fake-coordinator.ts'
+import { until } from './until.ts'
+
+export async function aFolder(): Promise<{ folder: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'windlass-agent-'))
+  return { folder, remove: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }) }
+}
+
+/** Lines that an agent logs, taken apart. */
+export interface Logged {
+  lines: { name: string; level: string; [fact: string]: unknown }[]
+  log: Log
+}
+
+export function aLog(): Logged {
+  const lines: Logged['lines'] = []
+  const log = createLog({}, 'debug', { write: (line: string) => lines.push(JSON.parse(line)) })
+  return { lines, log }
+}
+
+/** An agent in this process. */
+export async function anAgent(url: string, home: string, more: Record<string, string> = {}): Promise<Agent & Logged> {
+  const logged = aLog()
+  const agent = await startAgent(readConfig(envOf(url, home, more)), { log: logged.log })
+  return { ...agent, ...logged }
+}
+
+export interface AgentProcess {
+  child: ChildProcess
+  /** Everything on stderr so far. */
+  output(): string
+  kill(signal: NodeJS.Signals): Promise<number | null>
+}
+
+/** An agent as a process of its own. */
+export async function anAgentProcess(url: string, home: string, more: Record<string, string> = {}): Promise<AgentProcess> {
+  const env = { PATH: process.env.PATH, ...envOf(url, home, more) }
+  const main = path.join(import.meta.dirname, '../../main.ts')
+  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'inherit', 'pipe'] })
+  let output = ''
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const exited = once(child, 'exit')
+  const kill = async (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    const [code] = (await exited) as [number | null]
+    return code
+  }
+  await until(`the start of an agent: ${output}`, () => output.includes('agent.started') || child.exitCode !== null)
+  return { child, output: () => output, kill }
+}
+
+function envOf(url: string, home: string, more: Record<string, string>) {
+  const own = { WINDLASS_URL: url, WINDLASS_AGENT_HOME: home, WINDLASS_AGENT_TOKEN: REGISTRATION_TOKEN }
+  return { ...own, WINDLASS_AGENT_SLOTS: '4', WINDLASS_AGENT_SPARES: '1', WINDLASS_AGENT_STOP_MS: '500', ...more }
+}

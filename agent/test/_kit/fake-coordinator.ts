@@ -1,0 +1,246 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { importJWK, jwtVerify } from 'jose'
+import { WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
+import { newId } from '@windlass/shared/ids.ts'
+import type { Ending } from '@windlass/shared/model/ending.ts'
+import type { AgentFrame, AgentSettings, CoordinatorFrame, Entry, Offer, Placement } from '@windlass/shared/wire/agent.ts'
+import type { Packed } from './bundle.ts'
+import { until } from './until.ts'
+
+/** What the fake knows of a placement. */
+export interface Told {
+  offer: Offer
+  state: 'offered' | 'accepted' | 'stale'
+  entries: Entry[]
+  /** Entries that came again although they had come before. */
+  doubles: number
+}
+
+export const REGISTRATION_TOKEN = 'wlr_good'
+const SETTINGS: AgentSettings = { heartbeatMs: 200, fenceMs: 5_000, cancelGraceMs: 1_000, pollMs: 2_000 }
+
+/** The coordinator's side of the wire on real sockets: it keeps everything in memory and does as a test tells it. */
+export class FakeCoordinator {
+  readonly settings: AgentSettings
+  readonly frames: AgentFrame[] = []
+  readonly told = new Map<string, Told>()
+  readonly bundles = new Map<string, Packed>()
+  readonly sockets = new Set<WebSocket>()
+  url = ''
+  registrations = 0
+  bundleFetches = 0
+  /** Frames of these kinds are heard and not answered. */
+  readonly mute = new Set<AgentFrame['t'] | 'ack'>()
+  /** Runs to whose `accept` it says no. */
+  readonly refused = new Set<string>()
+  /** Instead of the honest bytes of a bundle. */
+  onBundle: ((response: http.ServerResponse, digest: string) => boolean) | undefined
+  unauthenticated = 0
+  #keys = new Map<string, Awaited<ReturnType<typeof importJWK>>>()
+  #queue: Offer[] = []
+  #polls = new Set<() => void>()
+  #server = http.createServer((request, response) => void this.#serve(request, response))
+  #wss = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024 * 1024 })
+
+  constructor(settings: Partial<AgentSettings> = {}) {
+    this.settings = { ...SETTINGS, ...settings }
+  }
+
+  static async start(settings: Partial<AgentSettings> = {}): Promise<FakeCoordinator> {
+    const fake = new FakeCoordinator(settings)
+    fake.#server.on('upgrade', (request, socket, head) => {
+      void fake.#isRunner(request).then((isRunner) => {
+        if (!isRunner) return socket.end('HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+        fake.#wss.handleUpgrade(request, socket, head, (ws) => fake.#greet(ws))
+      })
+    })
+    await new Promise<void>((resolve) => fake.#server.listen(0, '127.0.0.1', resolve))
+    fake.url = `http://127.0.0.1:${(fake.#server.address() as AddressInfo).port}`
+    return fake
+  }
+
+  /** Queues a run; the agent gets it with its next poll. */
+  offer(bundle: Packed, more: Partial<Offer> = {}): Told {
+    this.bundles.set(bundle.digest, bundle)
+    const version = { slug: 'test', version: 1 }
+    const limits = { timeoutMs: 60_000, graceMs: 500, outputBytes: 1024 * 1024 }
+    const offer: Offer = {
+      ...{ run: newId('run'), attempt: 1, epoch: 1, org: 'default', workflow: version, environment: null, inputText: 'null' },
+      ...{ bundle: { digest: bundle.digest, bytes: bundle.bytes }, process: 'fresh', reuseKey: bundle.digest, ...limits },
+      ...{ variables: {}, token: 'run-token', ...more },
+    }
+    const told: Told = { offer, state: 'offered', entries: [], doubles: 0 }
+    this.told.set(`${offer.run}/${offer.epoch}`, told)
+    this.#queue.push(offer)
+    for (const wake of this.#polls) wake()
+    return told
+  }
+
+  send(frame: CoordinatorFrame): void {
+    for (const ws of this.sockets) ws.send(JSON.stringify(frame))
+  }
+
+  /** Cuts every connection without a word. */
+  cut(): void {
+    for (const ws of this.sockets) ws.terminate()
+  }
+
+  ackAll(): void {
+    const acks = [...this.told.values()].map(({ offer, entries }) => ({ run: offer.run, epoch: offer.epoch, seq: entries.length }))
+    this.send({ t: 'ack', acks })
+  }
+
+  async ending(told: Told, ms?: number): Promise<Ending> {
+    return until(`the end of ${told.offer.run}`, () => endingOf(told), ms)
+  }
+
+  heard<T extends AgentFrame['t']>(t: T): Extract<AgentFrame, { t: T }>[] {
+    return this.frames.filter((frame): frame is Extract<AgentFrame, { t: T }> => frame.t === t)
+  }
+
+  async close(): Promise<void> {
+    this.cut()
+    for (const wake of this.#polls) wake()
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  async #serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    const { pathname } = new URL(request.url ?? '/', this.url)
+    if (pathname === '/runner/v1/register') return this.#register(request, response)
+    if (!(await this.#isRunner(request))) return refuse(response, 401, 'UNAUTHENTICATED')
+    if (pathname === '/runner/v1/claims') return this.#claims(request, response)
+    const digest = pathname.replace('/runner/v1/bundles/', '')
+    this.bundleFetches += 1
+    if (this.onBundle?.(response, digest)) return
+    const found = this.bundles.get(digest)
+    if (found) response.end(found.packed)
+    else refuse(response, 404, 'NOT_FOUND')
+  }
+
+  async #register(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    const body = await readJson(request)
+    if (body.token !== REGISTRATION_TOKEN) return refuse(response, 401, 'UNAUTHENTICATED')
+    const runner = newId('rnr')
+    this.#keys.set(runner, await importJWK(body.publicKey, 'EdDSA'))
+    this.registrations += 1
+    answer(response, 201, { runner, org: 'default', pool: 'default', settings: this.settings })
+  }
+
+  async #claims(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    const { slots, waitMs } = await readJson(request)
+    if (this.#queue.length === 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, waitMs)
+        const wake = () => {
+          clearTimeout(timer)
+          this.#polls.delete(wake)
+          resolve()
+        }
+        this.#polls.add(wake)
+        response.on('close', wake)
+      })
+    }
+    if (!response.destroyed) answer(response, 200, { offers: this.#queue.splice(0, slots) })
+  }
+
+  async #isRunner(request: http.IncomingMessage): Promise<boolean> {
+    const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
+    try {
+      const { payload, protectedHeader } = await jwtVerify(token, (head) => this.#keys.get(head.kid ?? '')!, {
+        audience: 'windlass-agent',
+        maxTokenAge: '60s',
+      })
+      return payload.sub === protectedHeader.kid && payload.jti !== undefined
+    } catch {
+      // Whatever is wrong with a token, its bearer is nobody.
+      this.unauthenticated += 1
+      return false
+    }
+  }
+
+  #greet(ws: WebSocket): void {
+    this.sockets.add(ws)
+    ws.on('close', () => this.sockets.delete(ws))
+    ws.on('error', () => ws.terminate())
+    ws.on('message', (data: Buffer) => {
+      const frame = JSON.parse(data.toString()) as AgentFrame
+      this.frames.push(frame)
+      for (const reply of this.#replies(frame)) ws.send(JSON.stringify(reply))
+    })
+  }
+
+  #replies(frame: AgentFrame): CoordinatorFrame[] {
+    if (this.mute.has(frame.t)) return []
+    if (frame.t === 'hello') return [this.#welcome(frame.holds)]
+    if (frame.t === 'accept') return [this.#accept(frame.runs)]
+    if (frame.t === 'heartbeat') return [{ t: 'beat', n: frame.n, stale: frame.holds.filter((p) => this.#isStale(p)), cancel: [] }]
+    if (frame.t === 'renew') return [{ t: 'tokens', runs: frame.runs.map(([run, epoch]) => ({ run, epoch, token: 'renewed' })) }]
+    return this.#keep(frame)
+  }
+
+  #welcome(holds: Placement[]): CoordinatorFrame {
+    const known = holds.map(([run, epoch]) => this.told.get(`${run}/${epoch}`)).filter((told) => told?.state === 'accepted')
+    const resume = known.map((told) => ({ run: told!.offer.run, epoch: told!.offer.epoch, seq: told!.entries.length }))
+    return { t: 'welcome', settings: this.settings, resume, stale: holds.filter((p) => this.#isStale(p)), cancel: [] }
+  }
+
+  #accept(runs: Placement[]): CoordinatorFrame {
+    const no = runs.filter(([run]) => this.refused.has(run))
+    const yes = runs.filter(([run]) => !this.refused.has(run))
+    for (const [run, epoch] of yes) this.told.get(`${run}/${epoch}`)!.state = 'accepted'
+    return { t: 'accepted', runs: yes, no }
+  }
+
+  #isStale([run, epoch]: Placement): boolean {
+    const state = this.told.get(`${run}/${epoch}`)?.state
+    return state === undefined || state === 'stale'
+  }
+
+  #keep(frame: Extract<AgentFrame, { t: 'entries' }>): CoordinatorFrame[] {
+    const replies: CoordinatorFrame[] = []
+    const acks = []
+    for (const { run, epoch, first, entries } of frame.batches) {
+      const told = this.told.get(`${run}/${epoch}`)
+      if (!told || told.state === 'stale') {
+        replies.push({ t: 'stale', runs: [[run, epoch]] })
+        continue
+      }
+      const have = told.entries.length
+      if (first > have + 1) replies.push({ t: 'resume', runs: [{ run, epoch, seq: have }] })
+      else {
+        told.doubles += Math.min(entries.length, have + 1 - first)
+        told.entries.push(...entries.slice(have + 1 - first))
+      }
+      acks.push({ run, epoch, seq: told.entries.length })
+    }
+    if (acks.length > 0 && !this.mute.has('ack')) replies.push({ t: 'ack', acks })
+    return replies
+  }
+}
+
+export function endingOf(told: Told): Ending | undefined {
+  const last = told.entries.at(-1)
+  return last?.[0] === 'end' ? last[2] : undefined
+}
+
+/** Texts of the log lines that arrived. */
+export function linesOf(told: Told): string[] {
+  return told.entries.flatMap((entry) => (entry[0] === 'e' && entry[2].startsWith('log.') ? [JSON.parse(entry[3]).text] : []))
+}
+
+async function readJson(request: http.IncomingMessage) {
+  let text = ''
+  for await (const chunk of request) text += chunk
+  return JSON.parse(text)
+}
+
+function answer(response: http.ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+function refuse(response: http.ServerResponse, status: number, code: string): void {
+  answer(response, status, { error: { code, message: `refused with ${code}` } })
+}

@@ -1,0 +1,10 @@
+/** Looks until the check gives something, or fails with what was waited for. */
+export async function until<T>(what: string, check: () => T | undefined | null | false, ms = 10_000): Promise<T> {
+  const end = performance.now() + ms
+  for (;;) {
+    const found = check()
+    if (found) return found
+    if (performance.now() > end) throw new Error(`${what} did not happen within ${ms} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}

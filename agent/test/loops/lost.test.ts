@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { aFolder, anAgent, anAgentProcess } from '../_kit/an-agent.ts'
+import { aProgram } from '../_kit/bundle.ts'
+import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
+import { until } from '../_kit/until.ts'
+
+const TICKS = `for (let n = 1; ; n++) { console.log(process.pid + ' ' + n); await new Promise((r) => setTimeout(r, 2)) }`
+
+async function given(body: (fake: FakeCoordinator, folder: string) => Promise<void>): Promise<void> {
+  const fake = await FakeCoordinator.start()
+  const { folder, remove } = await aFolder()
+  try {
+    await body(fake, folder)
+  } finally {
+    await fake.close()
+    await remove()
+  }
+}
+
+test('an agent that is killed reports its runs as lost when it starts again, with every event and without its programs', async () => {
+  await given(async (fake, folder) => {
+    const first = await anAgentProcess(fake.url, folder)
+    const told = fake.offer(await aProgram(TICKS))
+    await until('some lines', () => linesOf(told).length > 5)
+    // What follows is written down by the agent and never acknowledged.
+    fake.mute.add('entries')
+    const had = told.entries.length
+    const heard = fake.heard('entries').length
+    await until('more lines on the way', () => fake.heard('entries').length > heard + 20)
+    await first.kill('SIGKILL')
+    fake.mute.delete('entries')
+
+    const second = await anAgentProcess(fake.url, folder)
+    const ending = await fake.ending(told)
+    assert.deepEqual(ending, { how: 'lost', reason: 'the agent was killed' })
+    const numbers = linesOf(told).map((line) => Number(line.split(' ')[1]))
+    assert.ok(numbers.length > had + 15, `only ${numbers.length} lines after ${had} entries`)
+    assert.deepEqual(numbers, numbers.map((_, index) => index + 1))
+    const pid = Number(linesOf(told)[0]!.split(' ')[0])
+    assert.equal(existsSync(`/proc/${pid}`), false, 'the program of the dead agent lives')
+    assert.equal(fake.registrations, 1, 'the second start uses the identity of the first')
+    assert.equal(await second.kill('SIGTERM'), 0)
+  })
+})
+
+test('a stop waits for programs for a while, then reports them as lost and leaves nothing behind', async () => {
+  await given(async (fake, folder) => {
+    const agent = await anAgentProcess(fake.url, folder, { WINDLASS_AGENT_STOP_MS: '300' })
+    const slow = fake.offer(await aProgram(TICKS))
+    const quick = fake.offer(await aProgram(`console.log('begins'); await new Promise((r) => setTimeout(r, 100)); return 'done'`))
+    await until('both run', () => linesOf(slow).length > 0 && linesOf(quick).length > 0)
+    assert.equal(await agent.kill('SIGTERM'), 0)
+    assert.deepEqual(await fake.ending(quick), { how: 'returned', outputText: '"done"' })
+    assert.deepEqual(await fake.ending(slow), { how: 'lost', reason: 'the agent was stopped' })
+    assert.equal(existsSync(path.join(folder, 'agent.lock')), false)
+  })
+})
+
+test('a second agent in the same state folder is refused, and a dead one does not stand in the way', async () => {
+  await given(async (fake, folder) => {
+    const agent = await anAgentProcess(fake.url, folder)
+    await assert.rejects(anAgent(fake.url, folder), /is an agent that works in .*WINDLASS_AGENT_HOME/s)
+    await agent.kill('SIGKILL')
+    const next = await anAgent(fake.url, folder)
+    next.stop()
+    assert.equal(await next.done, 0)
+  })
+})
+
+test('an agent whose supervisor is gone stops by itself', async () => {
+  await given(async (fake, folder) => {
+    const env = { PATH: process.env.PATH, WINDLASS_URL: fake.url, WINDLASS_AGENT_HOME: folder, WINDLASS_AGENT_TOKEN: 'wlr_good' }
+    const main = path.join(import.meta.dirname, '../../main.ts')
+    const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'inherit', 'ignore', 'ipc'] })
+    await until('it connects', () => fake.heard('hello').length > 0)
+    child.disconnect()
+    const [code] = (await once(child, 'exit')) as [number]
+    assert.equal(code, 0)
+  })
+})
+
+test('a refused token and a missing one end the agent with exit codes of their own', async () => {
+  await given(async (fake, folder) => {
+    const refused = await anAgentProcess(fake.url, folder, { WINDLASS_AGENT_TOKEN: 'wlr_bad' })
+    assert.equal(refused.child.exitCode, 77)
+    assert.match(refused.output(), /Mint a new token/)
+    const missing = await anAgentProcess(fake.url, folder, { WINDLASS_AGENT_TOKEN: '' })
+    assert.equal(missing.child.exitCode, 78)
+    assert.match(missing.output(), /WINDLASS_AGENT_TOKEN/)
+  })
+})

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { aProgram } from '../_kit/bundle.ts'
+import { endingOf, linesOf } from '../_kit/fake-coordinator.ts'
+import type { Told } from '../_kit/fake-coordinator.ts'
+import { until } from '../_kit/until.ts'
+import { withAgent } from '../_kit/with-agent.ts'
+
+/** Says its process number and stays until it is told to go. */
+const STAYS = `console.log(String(process.pid)); await new Promise((resolve) => {
+  const timer = setInterval(() => {}, 1000)
+  given.signal.addEventListener('abort', () => { clearInterval(timer); resolve() })
+})`
+const DEAF = `console.log(String(process.pid)); await new Promise(() => setInterval(() => {}, 1000))`
+
+async function pidOf(told: Told): Promise<number> {
+  return Number(await until('the first line', () => linesOf(told)[0]))
+}
+
+function isGone(pid: number): boolean {
+  return !existsSync(`/proc/${pid}/cmdline`) && !isAlive(pid)
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    // Nobody there, which is what we wanted to know.
+    return false
+  }
+}
+
+withAgent('an offer that is refused never runs', async ({ fake, folder }) => {
+  const mark = path.join(folder, 'ran')
+  const program = await aProgram(`const fs = await import('node:fs'); fs.writeFileSync(${JSON.stringify(mark)}, ''); return 1`)
+  const refused = fake.offer(program)
+  fake.refused.add(refused.offer.run)
+  await until('the accept', () => fake.heard('accept').length > 0)
+  // Whatever the agent does with the first, it has done by the end of the second.
+  const other = fake.offer(await aProgram(`return 2`))
+  await fake.ending(other)
+  await until('it is forgotten', () => fake.heard('heartbeat').at(-1)?.holds.length === 0)
+  assert.equal(existsSync(mark), false)
+  assert.deepEqual(refused.entries, [])
+})
+
+withAgent('nothing runs while its accept is unanswered', async ({ fake }) => {
+  fake.mute.add('accept')
+  const told = fake.offer(await aProgram(`return 1`))
+  await until('the accept', () => fake.heard('accept').length > 0)
+  const beats = fake.heard('heartbeat').length
+  await until('two more heartbeats', () => fake.heard('heartbeat').length >= beats + 2)
+  assert.deepEqual(told.entries, [])
+  fake.mute.delete('accept')
+  fake.cut()
+  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' }, 'it is asked again on the next connection')
+})
+
+withAgent('a cancelled program hears its signal, and its end says that it went by itself', async ({ fake }) => {
+  const told = fake.offer(await aProgram(STAYS))
+  const pid = await pidOf(told)
+  fake.send({ t: 'cancel', runs: [{ run: told.offer.run, epoch: 1, reason: 'typo', graceMs: 3000 }] })
+  assert.deepEqual(await fake.ending(told), { how: 'cancelled', forced: false })
+  assert.ok(isGone(pid))
+})
+
+withAgent('a program that does not listen is killed after the grace', async ({ fake }) => {
+  const told = fake.offer(await aProgram(DEAF))
+  const pid = await pidOf(told)
+  fake.send({ t: 'cancel', runs: [{ run: told.offer.run, epoch: 1, reason: 'typo', graceMs: 100 }] })
+  assert.deepEqual(await fake.ending(told), { how: 'cancelled', forced: true })
+  assert.ok(isGone(pid))
+})
+
+withAgent('a stale placement is killed without a report and forgotten', async ({ fake }) => {
+  const told = fake.offer(await aProgram(DEAF))
+  const pid = await pidOf(told)
+  const count = told.entries.length
+  told.state = 'stale'
+  await until('the program is gone', () => isGone(pid))
+  await until('it is forgotten', () => fake.heard('heartbeat').at(-1)?.holds.length === 0)
+  assert.equal(told.entries.length, count)
+  assert.equal(endingOf(told), undefined)
+})
+
+withAgent(
+  'without answered heartbeats the agent kills what it runs, and reports it as lost when it is back',
+  async ({ fake, agent }) => {
+    const told = fake.offer(await aProgram(DEAF))
+    const pid = await pidOf(told)
+    fake.mute.add('heartbeat')
+    const from = performance.now()
+    await until('the program is gone', () => isGone(pid))
+    const tookMs = performance.now() - from
+    assert.ok(tookMs > 500 && tookMs < 2500, `it took ${tookMs} ms`)
+    assert.ok(agent.lines.some((line) => line.name === 'runs.fenced'))
+    const ending = await fake.ending(told)
+    assert.ok(ending.how === 'lost')
+    assert.match(ending.reason, /lease/)
+    fake.mute.delete('heartbeat')
+    assert.deepEqual(await fake.ending(fake.offer(await aProgram(`return 1`))), { how: 'returned', outputText: '1' })
+  },
+  { settings: { heartbeatMs: 100, fenceMs: 1000 } },
+)
+
+withAgent('a program that is replaced by another agent of the same identity makes this one stop', async ({ fake, agent }) => {
+  const told = fake.offer(await aProgram(DEAF))
+  const pid = await pidOf(told)
+  fake.send({ t: 'refused', code: 'REPLACED', message: 'another agent uses this identity' })
+  fake.cut()
+  assert.equal(await agent.done, 77)
+  assert.ok(isGone(pid))
+})

@@ -1,0 +1,6 @@
+import { log } from 'windlass'
+
+export function run() {
+  log(String(process.pid))
+  for (;;);
+}

@@ -1,0 +1,4 @@
+export function run() {
+  console.log('leaving')
+  process.exit(3)
+}

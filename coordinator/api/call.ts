@@ -1,0 +1,69 @@
+import type { ops } from '@windlass/shared/ops/index.ts'
+import type { InputOf, Op, OutputOf } from '@windlass/shared/ops/op.ts'
+import type { z } from 'zod'
+import type { Caller, ProgramIdentity, RunnerIdentity } from '../actor.ts'
+import type { Deps } from '../deps.ts'
+import type { SseSink } from '../events/stream.ts'
+import type { AgentSocket } from '../runners/agent-socket.ts'
+
+export type { AgentSocket, SseSink }
+
+/** What a handler is given. The identity of the wrong door throws: the row and its handler disagree. */
+export interface Call<I> {
+  input: I
+  deps: Deps
+  requestId: string
+  /** Aborts when the client has gone. */
+  gone: AbortSignal
+  /** A request header by its lower-case name. */
+  header(name: string): string | undefined
+  get caller(): Caller
+  get runner(): RunnerIdentity
+  get program(): ProgramIdentity
+}
+
+/** An answer that is JSON text already, so that payloads and logs are not parsed only to be printed again. */
+export class JsonText {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** The answer of a row with `wire: 'sse'`: headers are sent, then `run` writes until it returns. */
+export class SseAnswer {
+  readonly run: (sink: SseSink) => Promise<void>
+  constructor(run: (sink: SseSink) => Promise<void>) {
+    this.run = run
+  }
+}
+
+/** The answer of a row with `wire: 'bytes'`. */
+export class BytesAnswer {
+  readonly bytes: Uint8Array
+  readonly contentType: string
+  constructor(bytes: Uint8Array, contentType: string) {
+    this.bytes = bytes
+    this.contentType = contentType
+  }
+}
+
+/** The answer of a row with `wire: 'socket'`: called once the upgrade is done. */
+export class SocketAnswer {
+  readonly accept: (socket: AgentSocket) => void
+  constructor(accept: (socket: AgentSocket) => void) {
+    this.accept = accept
+  }
+}
+
+type AnswerOf<R> =
+  R extends Op<z.ZodObject, z.ZodType>
+    ? R['wire'] extends undefined
+      ? OutputOf<R> | JsonText
+      : OutputOf<R> | JsonText | SseAnswer | BytesAnswer | SocketAnswer
+    : never
+
+export type Handler<R> = (call: Call<InputOf<R>>) => Promise<AnswerOf<R>> | AnswerOf<R>
+
+/** A handler for every row of a group; a missing or a superfluous one does not compile. */
+export type HandlersFor<G extends keyof typeof ops> = { [K in keyof (typeof ops)[G]]: Handler<(typeof ops)[G][K]> }

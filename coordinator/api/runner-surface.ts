@@ -1,0 +1,19 @@
+import { claimRuns } from '../placements/claim.ts'
+import { registerRunner } from '../runners/register.ts'
+import { serveAgent } from '../runners/session.ts'
+import { agentSettings } from '../runners/settings.ts'
+import { selfOf } from '../runs/read.ts'
+import { bundleBytes } from '../workflows/read.ts'
+import { BytesAnswer, type HandlersFor, SocketAnswer } from './call.ts'
+
+export const runnerSurface: HandlersFor<'runnerSurface'> = {
+  register: async ({ input, deps }) => ({ ...(await registerRunner(deps, input)), settings: agentSettings(deps.config) }),
+
+  claims: async ({ input, runner, deps, gone }) => ({ offers: await claimRuns(deps, runner, input, gone) }),
+
+  bundle: async ({ input, runner, deps }) => new BytesAnswer(await bundleBytes(deps, runner.orgId, input.digest), 'application/gzip'),
+
+  socket: ({ runner, deps }) => new SocketAnswer((socket) => serveAgent(deps, runner, socket)),
+
+  self: async ({ input, program, deps }) => ({ run: await selfOf(deps, program, input.run) }),
+}

@@ -1,0 +1,41 @@
+import { decodeCursor, pageOf } from '../page.ts'
+import { liveStream, snapshot } from '../events/stream.ts'
+import { cancelRun } from '../runs/cancel.ts'
+import { getRun, inputOf, listRuns, outputOf } from '../runs/read.ts'
+import { retryRun } from '../runs/retry.ts'
+import { triggerRun } from '../runs/trigger.ts'
+import { needWorkflow } from '../workflows/read.ts'
+import { type HandlersFor, JsonText, SseAnswer } from './call.ts'
+
+export const runs: HandlersFor<'runs'> = {
+  trigger: async ({ input, caller, deps }) => ({ run: await triggerRun(deps, caller, { ...input, trigger: { kind: 'api' } }) }),
+
+  list: async ({ input, caller, deps }) => {
+    const { org: _, workflow, limit, cursor, ...filter } = input
+    const workflowId = workflow ? (await needWorkflow(deps, caller.orgId, workflow)).id : undefined
+    const before = decodeCursor(cursor, /^run_[0-9a-z]{26}$/)
+    const found = await listRuns(deps, { ...filter, orgId: caller.orgId, workflowId, before, limit: limit + 1 })
+    const { rows, nextCursor } = pageOf(found, limit, (run) => run.id)
+    return { runs: rows, nextCursor }
+  },
+
+  get: async ({ input, caller, deps }) => ({ run: await getRun(deps, caller, input.run) }),
+
+  input: async ({ input, caller, deps }) => new JsonText(`{"input":${await inputOf(deps, caller, input.run)}}`),
+
+  output: async ({ input, caller, deps }) => new JsonText(`{"output":${await outputOf(deps, caller, input.run)}}`),
+
+  events: async ({ input, caller, deps }) => new JsonText(await snapshot(deps, caller.orgId, input)),
+
+  stream: async (call) => {
+    const { input, caller, deps } = call
+    // What a browser sends when it reconnects by itself; it knows better than the address it was first given.
+    const last = Number(call.header('last-event-id') ?? Number.NaN)
+    const since = Number.isSafeInteger(last) && last > input.since ? last : input.since
+    return new SseAnswer(await liveStream(deps, caller.orgId, { ...input, since }))
+  },
+
+  cancel: async ({ input, caller, deps }) => ({ run: await cancelRun(deps, caller, input.run, input.reason) }),
+
+  retry: async ({ input, caller, deps }) => ({ run: await retryRun(deps, caller, input.run, input.version) }),
+}

@@ -1,0 +1,31 @@
+import { decodeCursor, pageOf } from '../page.ts'
+import { createWorkflow, type Deployed, updateWorkflow } from '../workflows/deploy.ts'
+import { getVersion, getWorkflow, listVersions, listWorkflows, presentVersion, presentWorkflow } from '../workflows/read.ts'
+import type { HandlersFor } from './call.ts'
+
+const present = ({ workflow, version }: Deployed) => ({ workflow: presentWorkflow(workflow), version: presentVersion(version) })
+
+export const workflows: HandlersFor<'workflows'> = {
+  list: async ({ input, caller, deps }) => {
+    const before = decodeCursor(input.cursor, /^wf_[0-9a-z]{26}$/)
+    const found = await listWorkflows(deps, caller.orgId, { before, limit: input.limit + 1 })
+    const { rows, nextCursor } = pageOf(found, input.limit, (workflow) => workflow.id)
+    return { workflows: rows, nextCursor }
+  },
+
+  create: async ({ input, caller, deps }) => present(await createWorkflow(deps, caller, input.files)),
+
+  get: ({ input, caller, deps }) => getWorkflow(deps, caller.orgId, input.workflow),
+
+  update: async ({ input, caller, deps }) => present(await updateWorkflow(deps, caller, input.workflow, input.files)),
+
+  listVersions: async ({ input, caller, deps }) => {
+    const before = decodeCursor(input.cursor, /^[0-9]{1,9}$/)
+    const page = { before: before === undefined ? undefined : Number(before), limit: input.limit + 1 }
+    const found = await listVersions(deps, caller.orgId, input.workflow, page)
+    const { rows, nextCursor } = pageOf(found, input.limit, (version) => version.version)
+    return { versions: rows, nextCursor }
+  },
+
+  getVersion: ({ input, caller, deps }) => getVersion(deps, caller.orgId, input.workflow, input.n),
+}

@@ -1,0 +1,142 @@
+/** Access to the database. Nothing else imports postgres.js or pg, except for their types. */
+import { Pool } from 'pg'
+import type Postgres from 'postgres'
+import type { Log } from '@windlass/shared/log.ts'
+import { loadPostgres } from './postgres-patch.ts'
+
+const postgres = await loadPostgres()
+
+/** Either of the two: what a store's function takes when it does not mind. */
+export type Sql = Postgres.ISql
+/** A transaction. Inside `begin` touch only this. */
+export type Tx = Postgres.TransactionSql
+/**
+ * The pool. `reserve` is left out on purpose: in postgres.js 3.4.9 a reservation made while the server is away leaks its
+ * connection. Use `begin`.
+ */
+export interface Db extends Sql {
+  begin: Postgres.Sql['begin']
+  /** Heard again by itself after a lost connection; `onListen` is called each time, since rings may have been missed. */
+  listen(channel: string, onNotify: (payload: string) => void, onListen?: () => void): Postgres.ListenRequest
+}
+
+export interface Database {
+  url: string
+  db: Db
+  /** Lets statements under way finish for 5 s, then cuts them off. */
+  close(): Promise<void>
+}
+
+export interface DatabaseOptions {
+  url: string
+  /** Connections at most; they are opened as they are needed. */
+  max?: number
+  log: Log
+  /** Zero: none. */
+  statementTimeoutMs?: number
+}
+
+/** A statement that the server refused, with its SQLSTATE in `code` and `constraint_name`, `detail` … where it gives them. */
+export const PostgresError = postgres.PostgresError
+
+/**
+ * bigint, numeric and count(*) arrive as strings: a number would lose digits. Cast with `::int`, or keep the string.
+ * Poolers that refuse start parameters need `ignore_startup_parameters = statement_timeout, lock_timeout, …`.
+ */
+export function openDatabase({ url, max = 10, log, statementTimeoutMs = 30_000 }: DatabaseOptions): Database {
+  const { address, host } = splitHost(url)
+  const sql = postgres(address, {
+    ...(host && { host }),
+    max,
+    // Keys of columns only. `postgres.camel` would rewrite the keys inside users' jsonb too.
+    transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
+    connect_timeout: 10,
+    // Seconds. A fresh server takes 0.1 s to start; with the default of up to 20 s we would stand beside it and wait.
+    backoff: () => 0.05 + Math.random() * 0.2,
+    onnotice: (notice) => log.debug('database.notice', { notice: notice.message }),
+    onclose: (connection) => log.debug('database.connection.closed', { connection }),
+    connection: {
+      application_name: 'windlass',
+      // One slow statement must not hold a connection, nor one lock a queue of callers, longer than anybody waits for an answer.
+      statement_timeout: statementTimeoutMs,
+      lock_timeout: 10_000,
+      // A coordinator that hangs inside a transaction would keep its rows locked for everybody.
+      idle_in_transaction_session_timeout: 60_000,
+    },
+  })
+  return { url, db: sql, close: () => sql.end({ timeout: 5 }) }
+}
+
+export interface PgPoolOptions {
+  max?: number
+  log: Log
+}
+
+/** For libraries that speak `pg` (graphile-worker). Close it with `pool.end()`. */
+export function openPgPool(url: string, { max = 10, log }: PgPoolOptions): Pool {
+  const pool = new Pool({
+    connectionString: url,
+    max,
+    application_name: 'windlass jobs',
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+  })
+  const onLoss = (error: Error) => log.warn('database.connection.lost', { pool: 'jobs', reason: error.message })
+  // Without a listener Node ends the process: the pool speaks for idle clients, each client for itself while it is lent out.
+  pool.on('error', onLoss)
+  pool.on('connect', (client) => void client.on('error', onLoss))
+  return pool
+}
+
+const LOSSES = new Set([
+  // postgres.js
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  // the socket; ENOENT: there is no unix socket while the server is down
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  // the server: shut down, crashed, starting up, idle in a transaction for too long, all sessions taken
+  '57P01',
+  '57P02',
+  '57P03',
+  '25P03',
+  '53300',
+])
+const LOSS_TEXTS =
+  /^Connection terminated|^timeout exceeded when trying to connect|Client has encountered a connection error/
+
+/**
+ * True when the server was not there or went away, false when it refused the statement. Trying again makes sense, with a
+ * deadline; but a statement that was under way may have been committed all the same, so only one that may run twice.
+ */
+export function isConnectionLoss(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('code' in error && typeof error.code === 'string') {
+    // Class 08: connection exceptions. 08P01 is a bad message, so a fault of ours, and would fail for ever.
+    if (LOSSES.has(error.code) || (/^08...$/.test(error.code) && error.code !== '08P01')) return true
+  }
+  if (error instanceof AggregateError) return error.errors.some(isConnectionLoss)
+  return LOSS_TEXTS.test(error.message) || isConnectionLoss(error.cause)
+}
+
+/** Two transactions waited for each other and this one was chosen to give way: nothing of it stays, so it may run again. */
+export function isDeadlock(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '40P01'
+}
+
+/** postgres.js would send `?host=/folder/of/socket`, libpq's way to name a unix socket, to the server as a setting. */
+function splitHost(url: string): { address: string; host: string | undefined } {
+  const parsed = new URL(url)
+  const host = parsed.searchParams.get('host') ?? undefined
+  parsed.searchParams.delete('host')
+  return { address: parsed.href, host }
+}

@@ -1,0 +1,127 @@
+import type { Log } from '@windlass/shared/log.ts'
+import { pause } from '@windlass/shared/time.ts'
+import { isConnectionLoss } from './client.ts'
+
+/** Callers that arrive while a commit is under way share the next one. */
+export interface GroupCommit<I, O> {
+  /** Resolves with the item's own result once the statement that holds it is committed. */
+  add(item: I): Promise<O>
+  /** Resolves when nothing is waiting or under way. */
+  idle(): Promise<void>
+}
+
+export interface GroupCommitOptions<I, O> {
+  name: string
+  log: Log
+  /**
+   * Writes all items in one transaction; answers in their order. It may run again for items whose commit was not heard
+   * of (a lost connection), so it must change nothing the second time.
+   */
+  commit(items: I[]): Promise<O[]>
+  /** Items in one statement at most. */
+  max: number
+  /** Statements under way at once. With one, items commit in the order in which they came. */
+  lanes: number
+  /** How long a lost database is waited for before the callers are told. */
+  patienceMs: number
+  /** Counts towards `max` in place of 1, for items of very different size. */
+  weight?(item: I): number
+}
+
+interface Waiting<I, O> {
+  item: I
+  resolve(result: O): void
+  reject(error: unknown): void
+}
+
+const FIRST_RETRY_MS = 50
+const RETRY_CAP_MS = 500
+
+/** Two statements waited for each other and PostgreSQL ended one of them. Nothing of it was written. */
+function isDeadlock(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === '40P01' || error.code === '40001')
+}
+
+export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommit<I, O> {
+  let waiting: Waiting<I, O>[] = []
+  let head = 0
+  let underWay = 0
+  let scheduled = false
+  let idlers: (() => void)[] = []
+
+  const add = (item: I) =>
+    new Promise<O>((resolve, reject) => {
+      waiting.push({ item, resolve, reject })
+      schedule()
+    })
+
+  /** Not at once: what else arrives in this turn of the event loop goes along. */
+  function schedule() {
+    if (scheduled || underWay >= options.lanes || head === waiting.length) return
+    scheduled = true
+    setImmediate(() => {
+      scheduled = false
+      void flush()
+    })
+  }
+
+  async function flush() {
+    const batch = take()
+    if (batch.length === 0) return
+    underWay++
+    schedule()
+    await settle(batch)
+    underWay--
+    if (head < waiting.length) schedule()
+    else if (underWay === 0) for (const idler of idlers.splice(0)) idler()
+  }
+
+  function take(): Waiting<I, O>[] {
+    let weight = 0
+    let end = head
+    while (end < waiting.length && (end === head || weight < options.max)) {
+      weight += options.weight?.(waiting[end]!.item) ?? 1
+      end++
+    }
+    const batch = waiting.slice(head, end)
+    head = end
+    if (head === waiting.length || head > 10_000) {
+      waiting = waiting.slice(head)
+      head = 0
+    }
+    return batch
+  }
+
+  async function settle(batch: Waiting<I, O>[]): Promise<void> {
+    try {
+      const results = await commitPatiently(batch.map((one) => one.item))
+      batch.forEach((one, i) => one.resolve(results[i]!))
+    } catch (error) {
+      // One bad item must not fail its neighbours: each is tried alone, and only the guilty hears of it.
+      if (batch.length === 1 || isConnectionLoss(error)) for (const one of batch) one.reject(error)
+      else for (const one of batch) await settle([one])
+    }
+  }
+
+  async function commitPatiently(items: I[]): Promise<O[]> {
+    const since = performance.now()
+    for (let failures = 0; ; failures++) {
+      try {
+        return await options.commit(items)
+      } catch (error) {
+        const mayPass = isConnectionLoss(error) || isDeadlock(error)
+        if (!mayPass || performance.now() - since > options.patienceMs) throw error
+        options.log.warn('db.retry', { commit: options.name, items: items.length, error: (error as Error).message })
+        await pause(Math.min(RETRY_CAP_MS, FIRST_RETRY_MS * 2 ** failures))
+      }
+    }
+  }
+
+  const idle = () =>
+    new Promise<void>((resolve) => {
+      if (underWay === 0 && head === waiting.length) resolve()
+      else idlers.push(resolve)
+    })
+
+  return { add, idle }
+}

@@ -1,0 +1,152 @@
+/**
+ * Brings the database up to this program: one migration after the other, each in a transaction of its own that also records
+ * it. All coordinators of a database may do this at once. Whoever has the lock takes the next step, the others find it taken.
+ */
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Log } from '@windlass/shared/log.ts'
+import { openDatabase, PostgresError } from './client.ts'
+import type { Database, Sql, Tx } from './client.ts'
+import { readMigrations } from './migration-files.ts'
+import type { Migration } from './migration-files.ts'
+
+export interface MigrateOptions {
+  folder?: string
+  log: Log
+  /** How long another coordinator's step is waited for. */
+  lockWithinMs?: number
+}
+
+const FOLDER = join(import.meta.dirname, 'migrations')
+// Any number will do that nobody else uses: the bytes of "windlass" as a bigint.
+const LOCK = '8604520161023325043'
+
+/** Answers the files that this call applied, in their order. Throws, with what to do, when program and database do not fit. */
+export async function migrate(
+  database: Pick<Database, 'url'>,
+  { folder = FOLDER, log, lockWithinMs = 300_000 }: MigrateOptions,
+): Promise<{ applied: string[] }> {
+  const migrations = await readMigrations(folder)
+  // Connections of its own: a step over a big table takes longer than a statement of ours may. One holds the lock, the other
+  // is for what cannot run in the transaction that holds it.
+  const own = openDatabase({ url: database.url, max: 2, statementTimeoutMs: 0, log })
+  const applied: string[] = []
+  try {
+    // One round more than there are steps, to see that none is left.
+    for (let round = 0; round <= migrations.length; round++) {
+      const step = await own.db.begin((tx) => takeNextStep(tx, own.db, migrations, { folder, log, lockWithinMs }))
+      if (!step) break
+      applied.push(step)
+    }
+    return { applied }
+  } finally {
+    await own.close()
+  }
+}
+
+async function takeNextStep(tx: Tx, outside: Sql, migrations: Migration[], options: Required<MigrateOptions>) {
+  await lock(tx, options.lockWithinMs)
+  const known = await recorded(tx)
+  refuseMisfit(known, migrations, options.folder)
+  const next = migrations[known.length]
+  if (!next) return undefined
+
+  const startedAt = performance.now()
+  try {
+    await (next.online ? outside : tx).unsafe(next.text)
+  } catch (error) {
+    throw failed(next, error)
+  }
+  await tx`
+    insert into windlass_migrations (number, name, checksum, breaking)
+    values (${next.number}, ${next.name}, ${next.checksum}, ${next.breaking})`
+  options.log('database.migrated', { migration: next.file, tookMs: Math.round(performance.now() - startedAt) })
+  return next.file
+}
+
+/**
+ * Asks again and again, since a session that *waits* for a lock holds a snapshot, and `create index concurrently` of the one
+ * who has it would wait for that snapshot: neither would go on.
+ */
+async function lock(tx: Tx, withinMs: number) {
+  // While an online step runs beside it this transaction is idle, for as long as it takes.
+  await tx`set local idle_in_transaction_session_timeout = 0`
+  const deadline = performance.now() + withinMs
+  while (!(await tryLock(tx))) {
+    if (performance.now() > deadline) {
+      throw new Error(
+        `Another coordinator has been changing the database for more than ${withinMs / 1000} s. Let it finish and start again; if there is none, end the session that holds the advisory lock ${LOCK} (see pg_locks).`,
+      )
+    }
+    await delay(100)
+  }
+}
+
+async function tryLock(tx: Tx): Promise<boolean> {
+  const [row] = await tx<{ isLocked: boolean }[]>`select pg_try_advisory_xact_lock(${LOCK}) as is_locked`
+  return row?.isLocked === true
+}
+
+interface Recorded {
+  number: number
+  name: string
+  checksum: string
+  breaking: boolean
+}
+
+async function recorded(tx: Tx): Promise<Recorded[]> {
+  await tx`
+    create table if not exists windlass_migrations (
+      number     int primary key,
+      name       text not null,
+      checksum   text not null,
+      breaking   boolean not null,
+      applied_at timestamptz not null default now()
+    )`
+  return tx<Recorded[]>`
+    select number, name, checksum, breaking
+    from windlass_migrations
+    order by number`
+}
+
+function refuseMisfit(known: Recorded[], migrations: Migration[], folder: string) {
+  known.forEach((record, index) => {
+    const label = `${String(record.number).padStart(4, '0')}-${record.name}`
+    if (record.number !== index + 1) {
+      throw new Error(
+        `The database has the migration ${label} but lacks number ${index + 1}: restore it from a backup, or put the missing row back into windlass_migrations if its changes are there.`,
+      )
+    }
+    const file = migrations[index]
+    if (!file) throw newer(known.slice(index), label, migrations.length)
+    if (file.checksum !== record.checksum) {
+      throw new Error(
+        `Migration ${file.file} in ${folder} is not the one that the database was changed with (${label}): put its text back as it was, and make further changes in a new migration.`,
+      )
+    }
+  })
+}
+
+function newer(unknown: Recorded[], label: string, knownHere: number): Error {
+  const isBreaking = unknown.some((record) => record.breaking)
+  const why = isBreaking ? ', and cannot be used by older programs' : ''
+  return new Error(
+    `The database is newer than this Windlass: it has the migration ${label}, this program knows ${knownHere}${why}. Install the Windlass that last used it, or restore a backup from before the upgrade.`,
+  )
+}
+
+function failed(migration: Migration, error: unknown): Error {
+  const reason = error instanceof Error ? error.message : String(error)
+  const place =
+    error instanceof PostgresError && error.position ? ` in line ${lineOf(migration.text, Number(error.position))}` : ''
+  const left = migration.online
+    ? 'It ran outside of a transaction: remove what it left (an index marked INVALID, say) and start again.'
+    : 'Nothing of it was kept: the database is as it was before this migration.'
+  return new Error(`Migration ${migration.file} failed${place}: ${reason}. ${left}`, { cause: error })
+}
+
+/** The server counts characters (not UTF-16 units) from one. */
+function lineOf(text: string, position: number): number {
+  const before = Array.from(text).slice(0, position - 1)
+  return before.filter((character) => character === '\n').length + 1
+}

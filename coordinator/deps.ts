@@ -1,0 +1,135 @@
+import { join } from 'node:path'
+import type { Log } from '@windlass/shared/log.ts'
+import type { Config } from './config.ts'
+import type { Database, Db } from './db/client.ts'
+import { groupCommit, type GroupCommit } from './db/group-commit.ts'
+import { type Bell, type BellListener, openBell } from './events/bell.ts'
+import { createTails, type Tails } from './events/live.ts'
+import { openFolderStore } from './objects/folder.ts'
+import type { ObjectStore } from './objects/store.ts'
+import { createDispatchers, type Dispatchers } from './placements/dispatcher.ts'
+import * as placements from './placements/store.ts'
+import { createPolls, type Polls } from './runners/polls.ts'
+import { tellCancels } from './runners/session.ts'
+import { createSockets, type Sockets } from './runners/sockets.ts'
+import { type AgentBatch, type Applied, applyBatches } from './runs/apply.ts'
+import * as runs from './runs/store.ts'
+import { openRunTokens, type RunTokens } from './runs/token.ts'
+import { createWorkflowBuilder, type WorkflowBuilder } from './workflows/build.ts'
+import { createTargets, createVersions, type Targets, type Versions } from './workflows/targets.ts'
+
+/** Everything long-lived, built once. A verb asks for the part that it uses. */
+export interface Deps {
+  config: Config
+  log: Log
+  db: Db
+  objects: ObjectStore
+  builder: WorkflowBuilder
+  versions: Versions
+  targets: Targets
+  runTokens: RunTokens
+  tails: Tails
+  bell: Bell
+  dispatchers: Dispatchers
+  sockets: Sockets
+  polls: Polls
+  /** Queues runs; resolves with the time of creation. */
+  triggers: GroupCommit<runs.NewRun, Date>
+  /** Makes offers into leases; resolves with whether it was in time. */
+  acceptances: GroupCommit<placements.Acceptance, boolean>
+  /** Takes what agents report. */
+  entries: GroupCommit<AgentBatch, Applied>
+  /** Tells the agent what it is to cancel, here or by way of the coordinator that it is connected to. */
+  tellCancels(runnerId: string): Promise<void>
+}
+
+/** How long a caller waits for a database that has gone away, before he is told. */
+const PATIENCE_MS = 20_000
+/** Waiting polls look again by themselves after this long. */
+const LOOK_AGAIN_MS = 5000
+
+export async function buildDeps(config: Config, database: Database, log: Log): Promise<{ deps: Deps; close(): Promise<void> }> {
+  const { db } = database
+  const versions = createVersions(db)
+  const sockets = createSockets()
+  const tails = createTails(db, log)
+  const dispatchers = createDispatchers({
+    log,
+    claim: (poolId, takers) => placements.claim(db, poolId, takers, config.offerMs),
+    lookAgainMs: LOOK_AGAIN_MS,
+    max: 256,
+  })
+  const builder = createWorkflowBuilder()
+  const polls = createPolls(db, log)
+  const bell = await openBell(db, log, bellListener())
+  const deps: Deps = {
+    config,
+    log,
+    db,
+    objects: await openFolderStore(join(config.home, 'objects')),
+    builder,
+    versions,
+    targets: createTargets(db, versions),
+    runTokens: await openRunTokens(db),
+    tails,
+    bell,
+    dispatchers,
+    sockets,
+    polls,
+    triggers: groupCommit({ name: 'trigger', log, patienceMs: PATIENCE_MS, max: 256, lanes: 2, commit: (items) => insertRuns(db, items) }),
+    acceptances: groupCommit({ name: 'accept', log, patienceMs: config.offerMs, max: 512, lanes: 1, commit: (items) => acceptOffers(db, items, config.leaseMs) }),
+    entries: groupCommit({
+      name: 'entries',
+      log,
+      patienceMs: PATIENCE_MS,
+      max: 4000,
+      // One: the entries of a run are committed in the order in which they came.
+      lanes: 1,
+      weight: (batch) => batch.entries.length,
+      commit: (batches) => applyBatches(deps, batches),
+    }),
+    async tellCancels(runnerId) {
+      if (sockets.ids().includes(runnerId)) await tellCancels(deps, [runnerId])
+      else bell.ring('runner', runnerId)
+    },
+  }
+  const close = async () => {
+    polls.close()
+    await bell.close().catch((error: unknown) => log.debug('bell.close', { error }))
+    await builder.close()
+    await database.close()
+  }
+  return { deps, close }
+
+  function bellListener(): BellListener {
+    return {
+      rung(topic, id) {
+        if (topic === 'run') tails.ring(id)
+        else if (topic === 'pool') dispatchers.poke(id as Parameters<Dispatchers['poke']>[0])
+        else if (sockets.ids().includes(id)) void cancels([id])
+      },
+      rungAll() {
+        tails.ringAll()
+        dispatchers.pokeAll()
+        void cancels(sockets.ids())
+      },
+    }
+  }
+
+  async function cancels(runnerIds: string[]): Promise<void> {
+    if (runnerIds.length === 0) return
+    // With their next heartbeat the agents hear of it in any case.
+    await tellCancels(deps, runnerIds).catch((error: unknown) => log.warn('cancels.failed', { error }))
+  }
+}
+
+async function insertRuns(db: Db, items: runs.NewRun[]): Promise<Date[]> {
+  const created = await runs.insertQueued(db, items)
+  if (created.size < items.length) for (const [id, at] of await runs.createdAt(db, items.map((run) => run.id))) created.set(id, at)
+  return items.map((run) => created.get(run.id)!)
+}
+
+async function acceptOffers(db: Db, items: placements.Acceptance[], leaseMs: number): Promise<boolean[]> {
+  const taken = await placements.accept(db, items, leaseMs)
+  return items.map((item) => taken.has(placements.placementKey(item.runId, item.epoch)))
+}

@@ -1,0 +1,47 @@
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Channel } from '@windlass/shared/model/event.ts'
+import type { RunStatus } from '@windlass/shared/model/run.ts'
+import type { Db, Tx } from '../db/client.ts'
+
+export interface NewEvent {
+  runId: RunId
+  cursor: number
+  /** Milliseconds since the epoch. */
+  at: number
+  channel: Channel
+  type: string
+  /** JSON text of an object. */
+  dataText: string
+}
+
+export type StoredEvent = Omit<NewEvent, 'runId'>
+
+/** Writes events under numbers that were taken under the locks of their runs. */
+export function insert(tx: Tx, events: NewEvent[]): PromiseLike<unknown> {
+  if (events.length === 0) return Promise.resolve()
+  return tx`
+    insert into run_events (run_id, cursor, at, channel, type, data)
+    select * from unnest(
+      ${events.map((e) => e.runId)}::text[], ${events.map((e) => e.cursor)}::int[], ${events.map((e) => e.at)}::bigint[],
+      ${events.map((e) => e.channel)}::text[], ${events.map((e) => e.type)}::text[], ${events.map((e) => e.dataText)}::text[]
+    )`
+}
+
+/** Where a run's log stands. Null: no such run in this org. */
+export async function position(db: Db, orgId: string, runId: RunId): Promise<{ status: RunStatus; cursor: number } | undefined> {
+  const [row] = await db<{ status: RunStatus; cursor: number }[]>`
+    select status, cursor
+    from runs
+    where org_id = ${orgId} and id = ${runId}`
+  return row
+}
+
+/** Events after `since` in order, at most `limit` of them. */
+export function after(db: Db, runId: RunId, read: { since: number; channels: readonly Channel[]; limit: number }): Promise<StoredEvent[]> {
+  return db<StoredEvent[]>`
+    select cursor, at::float8 as at, channel, type, data as data_text
+    from run_events
+    where run_id = ${runId} and cursor > ${read.since} and channel = any(${[...read.channels]})
+    order by cursor
+    limit ${read.limit}`
+}

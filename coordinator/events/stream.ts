@@ -1,0 +1,97 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { Channel } from '@windlass/shared/model/event.ts'
+import { isFinal } from '@windlass/shared/model/run.ts'
+import type { Deps } from '../deps.ts'
+import { eventJson, isWanted } from './live.ts'
+import * as store from './store.ts'
+
+/** 15 s: proxies and clients take a silent stream for a dead one. */
+const HEARTBEAT_MS = 15_000
+/** A reader that leaves so much of its stream unread is cut off; it resumes by its last cursor. */
+const MOST_WAITING = 20_000
+
+/** Where a live stream is written. */
+export interface SseSink {
+  /** False: the reader is slow; wait for `drained` before the next write. */
+  write(text: string): boolean
+  /** Resolves when the buffer is empty again or the reader has gone. */
+  drained(): Promise<void>
+  close(): void
+  gone: AbortSignal
+}
+
+export interface LogQuery {
+  run: RunId
+  since: number
+  channels: Channel[]
+}
+
+/** A page of the log, as JSON text. `done` when the run has finished and the page reaches the log's end. */
+export async function snapshot(deps: Pick<Deps, 'db'>, orgId: OrgId, query: LogQuery & { limit: number }): Promise<string> {
+  const position = await store.position(deps.db, orgId, query.run)
+  if (!position) throw new Fault('NOT_FOUND', { run: query.run })
+  const events = await store.after(deps.db, query.run, query)
+  const done = isFinal(position.status) && events.length < query.limit
+  return `{"events":[${events.map(eventJson).join(',')}],"done":${done}}`
+}
+
+/** The log from a cursor on, then what follows, until the run has finished: what is to be done with the sink. */
+export async function liveStream(deps: Pick<Deps, 'db' | 'tails'>, orgId: OrgId, query: LogQuery): Promise<(sink: SseSink) => Promise<void>> {
+  if (!(await store.position(deps.db, orgId, query.run))) throw new Fault('NOT_FOUND', { run: query.run })
+  return (sink) => pour(deps, orgId, query, sink)
+}
+
+async function pour(deps: Pick<Deps, 'tails'>, orgId: OrgId, query: LogQuery, sink: SseSink): Promise<void> {
+  const wanted = isWanted(query.channels)
+  let waiting: string[] = []
+  let done = false
+  let wake = () => {}
+  const tail = deps.tails.follow({ id: query.run, orgId }, query.since, {
+    take(events, isDone) {
+      for (const event of events) if (wanted(event)) waiting.push(frame(event))
+      done ||= isDone
+      wake()
+    },
+  })
+  try {
+    sink.write(': connected\n\n')
+    while (!sink.gone.aborted) {
+      if (waiting.length > MOST_WAITING) return sink.close()
+      const text = waiting.join('')
+      waiting = []
+      if (text && !sink.write(text)) await sink.drained()
+      if (done && waiting.length === 0) return end(sink)
+      if (waiting.length === 0 && !(await rung())) sink.write(': heartbeat\n\n')
+    }
+  } finally {
+    tail.leave()
+  }
+
+  /** True when something came, false when it is time for a sign of life. */
+  function rung(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const settle = (came: boolean) => {
+        clearTimeout(timer)
+        sink.gone.removeEventListener('abort', onGone)
+        wake = () => {}
+        resolve(came)
+      }
+      const onGone = () => settle(true)
+      const timer = setTimeout(() => settle(false), HEARTBEAT_MS)
+      sink.gone.addEventListener('abort', onGone, { once: true })
+      wake = () => settle(true)
+      if (waiting.length > 0 || done) settle(true)
+    })
+  }
+}
+
+/** The `id:` line comes last: some clients move their cursor as soon as they have read it. */
+function frame(event: store.StoredEvent): string {
+  return `event: ${event.type}\ndata: ${eventJson(event)}\nid: ${event.cursor}\n\n`
+}
+
+function end(sink: SseSink): void {
+  sink.write('event: done\ndata: {"done":true}\n\n')
+  sink.close()
+}

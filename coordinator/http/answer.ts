@@ -1,0 +1,87 @@
+import { hash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { Fault } from '@windlass/shared/errors.ts'
+import type { BytesAnswer } from '../api/call.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
+import type { OpenWork } from './open-work.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** A reader of bytes who takes longer than this is cut. */
+const BYTES_DEADLINE_MS = 300_000
+
+/** Where an answer goes, and under which id. */
+export interface Outlet {
+  readonly request: HttpRequest
+  readonly response: HttpResponse
+  readonly requestId: string
+  readonly open: OpenWork
+}
+
+/** A JSON answer. Of a GET it carries an ETag, and is left out when the client has it already. */
+export function sendJson(outlet: Outlet, status: number, text: string): void {
+  const { request } = outlet
+  if (status !== 200 || (request.method !== 'GET' && request.method !== 'HEAD')) {
+    begin(outlet, status, 'no-store').header('content-type', JSON_TYPE)
+    return end(outlet, text)
+  }
+  const etag = `"${hash('sha1', text, 'base64url')}"`
+  const isKnown = matches(request.headers['if-none-match'], etag)
+  const response = begin(outlet, isKnown ? 304 : 200, 'private, no-cache').header('etag', etag)
+  if (isKnown) return end(outlet)
+  response.header('content-type', JSON_TYPE)
+  end(outlet, text)
+}
+
+export function sendNothing(outlet: Outlet): void {
+  begin(outlet, 204, 'no-store')
+  end(outlet)
+}
+
+/** The envelope of every answer that is no success. */
+export function sendFault(outlet: Outlet, fault: Fault, allow?: string): void {
+  const { code, message, detail } = fault
+  const response = begin(outlet, fault.status, 'no-store').header('content-type', JSON_TYPE)
+  if (allow !== undefined) response.header('allow', allow)
+  if (code === 'UNAUTHENTICATED') response.header('www-authenticate', 'Bearer')
+  if (code === 'UNAVAILABLE') response.header('retry-after', '1')
+  if (code === 'UPGRADE_REQUIRED') response.header('upgrade', 'websocket')
+  end(outlet, JSON.stringify({ error: { code, message, ...(detail && { detail }) } }))
+}
+
+/** Bytes go out as fast as the reader takes them, from the one buffer: a copy for each slow reader would be expensive. */
+export async function sendBytes(outlet: Outlet, { bytes, contentType }: BytesAnswer): Promise<void> {
+  const response = begin(outlet, 200, 'private, no-cache').header('content-type', contentType)
+  if (outlet.request.method === 'HEAD' || bytes.byteLength === 0) {
+    response.header('content-length', String(bytes.byteLength))
+    return end(outlet)
+  }
+  const deadline = setTimeout(() => response.close(), BYTES_DEADLINE_MS)
+  try {
+    await response.stream(Readable.from([bytes]), bytes.byteLength)
+  } finally {
+    clearTimeout(deadline)
+  }
+}
+
+/** Status and the headers that no answer lacks. */
+export function begin({ response, requestId }: Outlet, status: number, cacheControl: string): HttpResponse {
+  return response
+    .status(status)
+    .header('x-request-id', requestId)
+    .header('x-content-type-options', 'nosniff')
+    .header('cache-control', cacheControl)
+}
+
+/** When the server stops, the connection ends with its answer: one that is cut later would take unread bytes along. */
+function end({ response, open }: Outlet, body?: string): void {
+  if (open.isEnding) response.send(body, true)
+  else response.send(body)
+}
+
+/** `If-None-Match` compares weakly: a proxy that compressed our answer has marked the tag with `W/`. */
+function matches(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  if (header.trim() === '*') return true
+  return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+}

@@ -1,0 +1,114 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import { newId } from '@windlass/shared/ids.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import { BytesAnswer, SocketAnswer, SseAnswer } from '../api/call.ts'
+import type { Deps } from '../deps.ts'
+import { type Verifiers, admit } from './access.ts'
+import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
+import { faultFor } from './failures.ts'
+import { readInput, readParams } from './input.ts'
+import type { OpenWork } from './open-work.ts'
+import { outputText } from './output.ts'
+import type { PathPlan, Plan } from './plan.ts'
+import { RequestCall } from './request-call.ts'
+import { sendStream } from './sse.ts'
+import type { Upgrade } from './socket.ts'
+
+export interface Pipeline {
+  deps: Deps
+  log: Log
+  verify: Verifiers
+  open: OpenWork
+  strict: boolean
+  /** How long the reader of a stream may stall. */
+  stallMs: number
+  /** Told of answers whose request is still coming in: see `Unread`. */
+  unread: { add(response: HttpResponse): void }
+}
+
+interface Exchange extends Outlet {
+  readonly pipeline: Pipeline
+  readonly isUpgrade: boolean
+}
+
+/** The way of every request. Settles always: whatever happens becomes an answer, or a closed connection. */
+export async function dispatch(
+  pipeline: Pipeline,
+  path: PathPlan | undefined,
+  request: HttpRequest,
+  response: HttpResponse,
+  isUpgrade = false,
+): Promise<void> {
+  const requestId = requestIdOf(request)
+  const exchange: Exchange = { pipeline, request, response, isUpgrade, requestId, open: pipeline.open }
+  let plan: Plan | undefined
+  try {
+    // An upgrade is a GET by definition; hyper-express gives its method another name.
+    plan = path?.methods[isUpgrade ? 'GET' : request.method]
+    if (plan) await serve(exchange, plan)
+    else throw noSuchPlan(path)
+  } catch (error) {
+    refuse(exchange, path, plan, error)
+  }
+}
+
+async function serve(exchange: Exchange, plan: Plan): Promise<void> {
+  const { pipeline, request, response, requestId, open } = exchange
+  const params = readParams(plan, request)
+  const actor = await admit(plan, params, request.headers['authorization'], pipeline.verify)
+  if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
+  const input = await readInput(plan, request, params)
+  const call = new RequestCall({ input, actor, requestId, request, response, deps: pipeline.deps, open })
+  try {
+    const value: unknown = await plan.handle(call as never)
+    if (!response.completed) await send(exchange, plan, value)
+  } finally {
+    call.settled()
+  }
+}
+
+function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | void {
+  const { row } = plan
+  if (row.success === 204) return sendNothing(exchange)
+  if (row.wire === undefined) return sendJson(exchange, row.success, outputText(plan, value, exchange.pipeline.strict))
+  if (value instanceof BytesAnswer) return sendBytes(exchange, value)
+  if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline)
+  if (value instanceof SocketAnswer) return upgrade(exchange, value)
+  throw new Error(`${row.id} returned nothing that suits its wire \`${row.wire}\``)
+}
+
+function upgrade({ response, requestId }: Exchange, answer: SocketAnswer): void {
+  const context: Upgrade = { answer, requestId }
+  response.atomic(() => {
+    response.raw.writeStatus('101 Switching Protocols')
+    response.raw.writeHeader('x-request-id', requestId)
+    response.upgrade(context)
+  })
+}
+
+function noSuchPlan(path: PathPlan | undefined): Fault {
+  return path ? new Fault('METHOD_NOT_ALLOWED', { allow: path.allow.split(', ') }) : new Fault('NOT_FOUND')
+}
+
+function refuse(exchange: Exchange, path: PathPlan | undefined, plan: Plan | undefined, error: unknown): void {
+  const { pipeline, request, response, requestId } = exchange
+  const { log, strict } = pipeline
+  try {
+    const fault = faultFor(error, { plan, requestId, log, strict })
+    if (fault === undefined || response.completed) return
+    // Headers are out already: all that can still be said is that this is not the end of the answer.
+    if (response.initiated) return void response.close()
+    sendFault(exchange, fault, fault.code === 'METHOD_NOT_ALLOWED' ? path?.allow : undefined)
+    if (!request.received) pipeline.unread.add(response)
+  } catch (unsendable) {
+    log.error('http.unsendable', { requestId, error: unsendable })
+    response.close()
+  }
+}
+
+/** The caller's own id when it is harmless in logs and headers, else a new one. */
+function requestIdOf(request: HttpRequest): string {
+  const given = request.headers['x-request-id']
+  return given !== undefined && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : newId('req')
+}

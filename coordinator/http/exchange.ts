@@ -1,0 +1,56 @@
+import type { Readable } from 'node:stream'
+
+// The little that this room uses of a request and a response. Only server.ts knows whose classes fill these shapes.
+
+export interface HttpRequest {
+  readonly method: string
+  readonly path: string
+  /** What stands behind the `?`, undecoded. */
+  readonly path_query: string
+  /** By the names of the plan's `pathKeys`, undecoded. */
+  readonly path_parameters: Record<string, string>
+  /** By lower-case name; of a repeated header the last. */
+  readonly headers: Record<string, string>
+  /** False while a body is still coming. */
+  readonly received: boolean
+  buffer(): Promise<Buffer>
+  on(event: 'data', listener: (chunk: Uint8Array) => void): unknown
+  on(event: 'end' | 'close', listener: () => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+}
+
+export interface HttpResponse {
+  /** Sent, or given up because the client has gone. */
+  readonly completed: boolean
+  readonly initiated: boolean
+  status(code: number): HttpResponse
+  header(name: string, value: string): HttpResponse
+  send(body?: string, closeConnection?: boolean): unknown
+  close(): unknown
+  once(event: 'abort' | 'close', listener: () => void): unknown
+  /** Runs the writes of `act` as one packet. */
+  atomic(act: () => void): unknown
+  begin_write(): unknown
+  drain(act: (offset: number) => boolean): unknown
+  stream(readable: Readable, total: number): Promise<unknown>
+  upgrade(context: object): unknown
+  readonly raw: RawResponse
+}
+
+export interface RawResponse {
+  writeStatus(status: string): unknown
+  writeHeader(name: string, value: string): unknown
+  /** False when the kernel takes no more for now; what was passed is buffered all the same. */
+  write(chunk: string): boolean
+}
+
+export interface HttpSocket {
+  readonly buffered: number
+  /** 1: sent, 0: buffered, 2: dropped. */
+  send(text: string): number
+  close(code: number, reason: string): void
+  destroy(): void
+  on(event: 'message', listener: (message: string, isBinary: boolean) => void): unknown
+  on(event: 'close', listener: () => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+}

@@ -1,0 +1,59 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import { isConnectionLoss } from '../db/client.ts'
+import { ClientGone } from './body.ts'
+import type { Plan } from './plan.ts'
+
+/** SQLSTATEs for text that PostgreSQL cannot hold: U+0000, alone or as an escape in JSON. */
+const UNSTORABLE = new Set(['22021', '22P05'])
+
+/** While the database is away every request fails alike: one line a second says it. */
+const UNAVAILABLE_LOG_MS = 1000
+let unavailableLoggedAt = Number.NEGATIVE_INFINITY
+
+export interface Failing {
+  plan: Plan | undefined
+  requestId: string
+  log: Log
+  /** In tests a row must declare what it answers. */
+  strict: boolean
+}
+
+/** The fault to answer for whatever was thrown, or undefined when nobody is left to answer. Logs what is ours. */
+export function faultFor(error: unknown, failing: Failing): Fault | undefined {
+  if (error instanceof Fault) return declared(error, failing)
+  if (hasGone(error)) return undefined
+  if (isConnectionLoss(error)) return unavailable(error, failing)
+  if (UNSTORABLE.has(codeOf(error))) {
+    return new Fault('VALIDATION_FAILED', { path: '' }, 'The request holds the character U+0000, which cannot be stored; leave it out.')
+  }
+  return broken(error, failing)
+}
+
+function declared(fault: Fault, failing: Failing): Fault {
+  const { plan, strict } = failing
+  if (!strict || !plan || plan.faults.has(fault.code)) return fault
+  return broken(new Error(`${plan.row.id} answered ${fault.code}, which its row does not declare`, { cause: fault }), failing)
+}
+
+function hasGone(error: unknown): boolean {
+  return error instanceof ClientGone || ['ERR_REQUEST_ABORTED', 'ERR_REQUEST_CLOSED'].includes(codeOf(error))
+}
+
+function unavailable(error: unknown, { plan, requestId, log }: Failing): Fault {
+  const now = performance.now()
+  if (now - unavailableLoggedAt >= UNAVAILABLE_LOG_MS) {
+    unavailableLoggedAt = now
+    log.warn('http.unavailable', { op: plan?.row.id, requestId, reason: error instanceof Error ? error.message : error })
+  }
+  return new Fault('UNAVAILABLE')
+}
+
+function broken(error: unknown, { plan, requestId, log }: Failing): Fault {
+  log.error('http.failed', { op: plan?.row.id, requestId, error })
+  return new Fault('INTERNAL', { requestId })
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}

@@ -1,0 +1,77 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import { decodeStrings } from '@windlass/shared/ops/place.ts'
+import { readFields } from './body.ts'
+import type { HttpRequest } from './exchange.ts'
+import { invalidInput } from './issues.ts'
+import type { Plan } from './plan.ts'
+
+type Strings = Record<string, string>
+
+/** The parts of the path that the row names, decoded. Still text: the schema looks at them after the door. */
+export function readParams(plan: Plan, request: HttpRequest): Strings {
+  const params: Strings = {}
+  for (const [name, key] of plan.pathKeys) {
+    const text = decode(request.path_parameters[key] ?? '', name)
+    if (text === '') throw new Fault('NOT_FOUND')
+    params[name] = text
+  }
+  return params
+}
+
+/** One flat object out of path and query or body, checked against the row's schema. */
+export async function readInput(plan: Plan, request: HttpRequest, params: Strings): Promise<unknown> {
+  const { row } = plan
+  const query = request.path_query === '' ? undefined : readQuery(request.path_query)
+  const given: Record<string, unknown> = decodeStrings(row.input, query ? joined(params, query) : params)
+  const fields = plan.ridesIn === 'body' ? joined(given, await bodyOf(plan, request, query)) : withoutBody(request, given)
+  const result = row.input.safeParse(fields)
+  if (!result.success) throw invalidInput(row.input, result.error)
+  return result.data
+}
+
+async function bodyOf(plan: Plan, request: HttpRequest, query: Strings | undefined): Promise<Record<string, unknown>> {
+  const stray = query && Object.keys(query)[0]
+  if (stray !== undefined) throw misplaced(stray, `\`${stray}\` belongs in the JSON body, not in the query`)
+  return readFields(request, plan.bodyBytes)
+}
+
+function withoutBody(request: HttpRequest, fields: Record<string, unknown>): Record<string, unknown> {
+  if (request.received) return fields
+  throw misplaced('', `${request.method} takes no body; put the fields into the query`)
+}
+
+/** Two sources of fields as one. A field that comes from both would leave open which one counts. */
+function joined<T>(params: Record<string, T>, more: Record<string, T>): Record<string, T> {
+  for (const name of Object.keys(params)) {
+    if (Object.hasOwn(more, name)) throw misplaced(name, `\`${name}\` is given by the path; leave it out elsewhere`)
+  }
+  // Spreading defines fields, also one named `__proto__`; assigning would set the prototype.
+  return { ...params, ...more }
+}
+
+function misplaced(path: string, message: string): Fault {
+  return new Fault('VALIDATION_FAILED', { path }, message)
+}
+
+/** Strict where the URL standard is lenient: a repeated name or a broken escape is refused, not guessed at. */
+function readQuery(text: string | undefined): Strings {
+  const query: Strings = Object.create(null) as Strings
+  // Not there at all, in spite of its type, when the address has no question mark.
+  for (const pair of (text ?? '').split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decode((equals === -1 ? pair : pair.slice(0, equals)).replaceAll('+', ' '), '')
+    if (Object.hasOwn(query, name)) throw misplaced(name, `\`${name}\` is given twice; for a list separate the values by commas`)
+    query[name] = equals === -1 ? '' : decode(pair.slice(equals + 1).replaceAll('+', ' '), name)
+  }
+  return query
+}
+
+function decode(text: string, path: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw misplaced(path, `\`${text.slice(0, 100)}\` is not percent-encoded UTF-8; write \`%25\` for a percent sign`)
+  }
+}

@@ -1,0 +1,87 @@
+import { didYouMean } from '@windlass/shared/did-you-mean.ts'
+import { Fault } from '@windlass/shared/errors.ts'
+import { fieldPath } from '@windlass/shared/field-path.ts'
+import { firstIssue } from '@windlass/shared/model/strict.ts'
+import type { z } from 'zod'
+
+const MOST_ISSUES = 20
+
+interface Issue {
+  /** As in `files[2].path`. */
+  path: string
+  message: string
+}
+
+/** What is wrong with an input, as the fault that names the first field and lists the others. */
+export function invalidInput(schema: z.ZodType, error: z.core.$ZodError): Fault {
+  const all = error.issues.flatMap((issue) => issuesOf(schema, issue))
+  const issues = all.slice(0, MOST_ISSUES)
+  const { path, message } = issues[0] ?? { path: '', message: 'is not valid' }
+  const others = all.length > 1 ? ` (and ${all.length - 1} more)` : ''
+  const text = path === '' ? message : `\`${path}\` ${message}`
+  return new Fault('VALIDATION_FAILED', { path, issues }, `${text}${others}`)
+}
+
+function issuesOf(schema: z.ZodType, issue: z.core.$ZodIssue): Issue[] {
+  if (issue.code === 'unrecognized_keys') {
+    const known = knownKeys(schema, issue.path)
+    return issue.keys.map((key) => ({ path: fieldPath([...issue.path, key]), message: unknownField(key, known) }))
+  }
+  const { path, message } = firstIssue({ issues: [issue] } as z.core.$ZodError)
+  return [{ path: fieldPath(path), message: reword(message) }]
+}
+
+function unknownField(key: string, known: string[]): string {
+  const hint = didYouMean(key, known)
+  if (hint !== '') return `is not known here${hint}`
+  if (known.length === 0) return 'is not known here: there are no fields to give'
+  return `is not known here; known are ${known.map((name) => `\`${name}\``).join(', ')}`
+}
+
+/** Zod's sentences stand alone; ours stand behind the name of the field. */
+function reword(message: string): string {
+  const expected = /^Invalid input: expected (.+), received (.+)$/.exec(message)
+  if (expected?.[2] === 'undefined') return `is missing; it must be ${article(expected[1]!)}`
+  if (expected) return `must be ${article(expected[1]!)}, not ${article(expected[2]!)}`
+  const option = /^Invalid option: expected one of (.+)$/.exec(message)
+  if (option) return `must be one of ${option[1]!.replaceAll('|', ', ')}`
+  const bound = /^(?:Too small|Too big): expected \w+ to (?:be|have) (.+)$/.exec(message)
+  if (bound) return `must ${/item|character/.test(bound[1]!) ? 'have' : 'be'} ${bound[1]!}`
+  return message === 'Invalid input' ? 'is not valid' : message
+}
+
+function article(noun: string): string {
+  const word = noun === 'int' ? 'whole number' : noun
+  if (!/^[a-z]/.test(word) || word === 'null' || word === 'undefined') return word
+  return `${/^[aeio]/.test(word) ? 'an' : 'a'} ${word}`
+}
+
+interface Definition {
+  type: string
+  shape?: Record<string, z.ZodType>
+  element?: z.ZodType
+  innerType?: z.ZodType
+  valueType?: z.ZodType
+  in?: z.ZodType
+  options?: z.ZodType[]
+}
+
+/** The fields that the schema knows at a path. */
+function knownKeys(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+  let here = [schema]
+  for (const segment of path) here = here.flatMap((at) => definitions(at).flatMap((def) => inside(def, segment)))
+  return here.flatMap((at) => definitions(at).flatMap((def) => Object.keys(def.shape ?? {})))
+}
+
+/** A schema below its wrappers; a union is all that it may be. */
+function definitions(schema: z.ZodType): Definition[] {
+  const def = schema.def as unknown as Definition
+  const wrapped = def.innerType ?? def.in
+  if (wrapped) return definitions(wrapped)
+  return def.options ? def.options.flatMap(definitions) : [def]
+}
+
+function inside(def: Definition, segment: PropertyKey): z.ZodType[] {
+  const next = typeof segment === 'number' ? def.element : (def.shape?.[String(segment)] ?? def.valueType)
+  return next ? [next] : []
+}

@@ -1,0 +1,127 @@
+/** Deeper nesting than this no honest value has, while printing it again would overflow the stack. */
+export const MOST_LEVELS = 500
+
+/** True when arrays and objects nest deeper than `levels`. One pass, and none for texts too short for it. */
+export function nestsDeeper(text: string, levels: number): boolean {
+  if (text.length <= 2 * levels) return false
+  let depth = 0
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === 0x22) index = endOfString(text, index) - 1
+    else if (code === 0x5b || code === 0x7b) {
+      if (++depth > levels) return true
+    } else if (code === 0x5d || code === 0x7d) depth--
+  }
+  return false
+}
+
+/** The index behind the closing quote of the string that starts at `start`, or the length of the text. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
+    if (slashes % 2 === 0) return at + 1
+  }
+  return text.length
+}
+
+export interface JsonTrouble {
+  offset: number
+  line: number
+  column: number
+  message: string
+}
+
+/** Where a text that `JSON.parse` refused stops being JSON, and what would have had to come. */
+export function findTrouble(text: string): JsonTrouble {
+  const { offset, expected } = firstWrong(text)
+  const before = text.slice(0, offset)
+  const line = before.split('\n').length
+  const column = offset - before.lastIndexOf('\n')
+  const found = offset >= text.length ? 'the end' : JSON.stringify(String.fromCodePoint(text.codePointAt(offset) ?? 0))
+  return { offset, line, column, message: `expected ${expected} at line ${line}, column ${column}, found ${found}` }
+}
+
+const SPACE = /[ \t\n\r]*/y
+const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
+
+type State = 'value' | 'value or ]' | 'name' | 'name or }' | ':' | ', or the end' | 'the end'
+
+const WORDS: Record<State, string> = {
+  value: 'a value',
+  'value or ]': 'a value or `]`',
+  name: 'a quoted name',
+  'name or }': 'a quoted name or `}`',
+  ':': '`:`',
+  ', or the end': '`,` or the closing bracket',
+  'the end': 'nothing more',
+}
+
+/** Reads the text with a stack of its own, since nesting may be as deep as the text is long. */
+function firstWrong(text: string): { offset: number; expected: string } {
+  const open: ('{' | '[')[] = []
+  let state: State = 'value'
+  let at = 0
+  // Each turn takes at least one character or returns.
+  for (;;) {
+    at = match(SPACE, text, at) ?? at
+    const wrong = { offset: at, expected: WORDS[state] }
+    const char = text[at]
+    if (char === undefined) return wrong
+    const afterValue = (): State => (open.length === 0 ? 'the end' : ', or the end')
+    if ((char === '}' || char === ']') && closes(char, state, open)) {
+      open.pop()
+      state = afterValue()
+      at++
+    } else if (state === ', or the end' && char === ',') {
+      state = open.at(-1) === '{' ? 'name' : 'value'
+      at++
+    } else if (state === ':' && char === ':') {
+      state = 'value'
+      at++
+    } else if (state === 'name' || state === 'name or }' || (isValue(state) && char === '"')) {
+      if (char !== '"') return wrong
+      const end = stringEnd(text, at)
+      if (typeof end !== 'number') return end
+      state = isValue(state) ? afterValue() : ':'
+      at = end
+    } else if (isValue(state) && (char === '{' || char === '[')) {
+      open.push(char)
+      state = char === '{' ? 'name or }' : 'value or ]'
+      at++
+    } else {
+      const end = isValue(state) ? match(SCALAR, text, at) : undefined
+      if (end === undefined) return wrong
+      state = afterValue()
+      at = end
+    }
+  }
+}
+
+function isValue(state: State): boolean {
+  return state === 'value' || state === 'value or ]'
+}
+
+function closes(char: '}' | ']', state: State, open: readonly string[]): boolean {
+  if (open.at(-1) !== (char === '}' ? '{' : '[')) return false
+  return state === ', or the end' || state === (char === '}' ? 'name or }' : 'value or ]')
+}
+
+function stringEnd(text: string, start: number): number | { offset: number; expected: string } {
+  for (let at = start + 1; ; at++) {
+    const code = text.charCodeAt(at)
+    if (Number.isNaN(code)) return { offset: at, expected: 'the closing quote of a string' }
+    if (code === 0x22) return at + 1
+    if (code < 0x20) return { offset: at, expected: 'control characters in strings to be escaped' }
+    if (code !== 0x5c) continue
+    const end = match(ESCAPE, text, at)
+    if (end === undefined) return { offset: at, expected: 'a valid escape such as `\\n` or `\\u00e9`' }
+    at = end - 1
+  }
+}
+
+function match(pattern: RegExp, text: string, at: number): number | undefined {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : undefined
+}

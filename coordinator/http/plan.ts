@@ -1,0 +1,72 @@
+import type { FaultCode } from '@windlass/shared/errors.ts'
+import type { AnyOp, Method } from '@windlass/shared/ops/op.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { pathNames, restRidesIn } from '@windlass/shared/ops/place.ts'
+import type { Call } from '../api/call.ts'
+import { faultsOf } from '../api/faults-of.ts'
+import type { Handlers } from '../api/index.ts'
+
+export const DEFAULT_BODY_BYTES = 1024 * 1024
+
+/** A row with everything about it that need not be worked out again for each request. */
+export interface Plan {
+  readonly row: AnyOp
+  readonly handle: (call: Call<never>) => unknown
+  /** Fields that stand in the path, with the names under which the router hands them over. */
+  readonly pathKeys: readonly (readonly [field: string, key: string])[]
+  readonly ridesIn: 'query' | 'body'
+  readonly bodyBytes: number
+  readonly scopedToOrg: boolean
+  readonly scopedToRun: boolean
+  readonly faults: ReadonlySet<FaultCode>
+}
+
+/** All rows that share a path. */
+export interface PathPlan {
+  readonly path: string
+  readonly methods: Partial<Record<string, Plan>>
+  /** As the header `Allow` wants it. */
+  readonly allow: string
+}
+
+/** The router below us overlooks names of one character, such as `{n}`. */
+export function routerKey(name: string): string {
+  return `in_${name}`
+}
+
+/** The table, by path. Throws when a row has no handler: then the process must not start. */
+export function planPaths(handlers: Handlers): PathPlan[] {
+  const byPath = new Map<string, Plan[]>()
+  for (const [group, rows] of Object.entries(ops)) {
+    const handlersOfGroup = handlers[group as keyof Handlers] as Record<string, Plan['handle'] | undefined>
+    for (const [name, row] of Object.entries(rows) as unknown as [string, AnyOp][]) {
+      const plan = planRow(row, handlersOfGroup[name])
+      byPath.set(row.path, [...(byPath.get(row.path) ?? []), plan])
+    }
+  }
+  return [...byPath].map(([path, plans]) => planPath(path, plans))
+}
+
+function planPath(path: string, plans: Plan[]): PathPlan {
+  const methods: Partial<Record<string, Plan>> = {}
+  for (const plan of plans) methods[plan.row.method] = plan
+  // HEAD is GET without the body.
+  if (methods['GET']) methods['HEAD'] = methods['GET']
+  const order: readonly (Method | 'HEAD')[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+  return { path, methods, allow: order.filter((method) => methods[method]).join(', ') }
+}
+
+function planRow(row: AnyOp, handle: Plan['handle'] | undefined): Plan {
+  if (!handle) throw new Error(`${row.id} has no handler; write one in coordinator/api`)
+  const names = pathNames(row.path)
+  return {
+    row,
+    handle,
+    pathKeys: names.map((name) => [name, routerKey(name)]),
+    ridesIn: restRidesIn(row),
+    bodyBytes: row.bodyBytes ?? DEFAULT_BODY_BYTES,
+    scopedToOrg: row.door === 'caller' && names.includes('org'),
+    scopedToRun: row.door === 'program' && names.includes('run'),
+    faults: faultsOf(row),
+  }
+}

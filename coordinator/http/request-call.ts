@@ -1,0 +1,78 @@
+import type { Actor, Caller, ProgramIdentity, RunnerIdentity } from '../actor.ts'
+import type { Call } from '../api/call.ts'
+import type { Deps } from '../deps.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
+import type { Open, OpenWork } from './open-work.ts'
+
+export interface CallParts {
+  input: unknown
+  actor: Actor | undefined
+  requestId: string
+  request: HttpRequest
+  response: HttpResponse
+  deps: Deps
+  open: OpenWork
+}
+
+/** The call that a handler sees. Everything that most handlers never ask for is made on demand. */
+export class RequestCall implements Call<unknown>, Open {
+  readonly input: unknown
+  readonly deps: Deps
+  readonly requestId: string
+  readonly #parts: CallParts
+  #gone: AbortController | undefined
+
+  constructor(parts: CallParts) {
+    this.input = parts.input
+    this.deps = parts.deps
+    this.requestId = parts.requestId
+    this.#parts = parts
+  }
+
+  /** Also aborts when the server stops: whoever waits for the sake of this client is to stop waiting. */
+  get gone(): AbortSignal {
+    if (this.#gone) return this.#gone.signal
+    const gone = new AbortController()
+    this.#gone = gone
+    const { response, open } = this.#parts
+    if (response.completed) gone.abort()
+    else response.once('abort', () => gone.abort())
+    open.add(this)
+    return gone.signal
+  }
+
+  end(): void {
+    this.#gone?.abort()
+  }
+
+  /** To be called when the handler is done. */
+  settled(): void {
+    if (this.#gone) this.#parts.open.delete(this)
+  }
+
+  header(name: string): string | undefined {
+    return this.#parts.request.headers[name]
+  }
+
+  get caller(): Caller {
+    const { actor } = this.#parts
+    if (actor?.kind === 'key') return actor
+    throw wrongDoor('caller', actor)
+  }
+
+  get runner(): RunnerIdentity {
+    const { actor } = this.#parts
+    if (actor?.kind === 'runner') return actor
+    throw wrongDoor('runner', actor)
+  }
+
+  get program(): ProgramIdentity {
+    const { actor } = this.#parts
+    if (actor?.kind === 'program') return actor
+    throw wrongDoor('program', actor)
+  }
+}
+
+function wrongDoor(wanted: string, actor: Actor | undefined): Error {
+  return new Error(`the handler asks for a ${wanted}, but its row lets in ${actor ? `a ${actor.kind}` : 'anybody'}`)
+}

@@ -1,0 +1,107 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Log } from '@windlass/shared/log.ts'
+import { pause } from '@windlass/shared/time.ts'
+import { Server } from 'hyper-express'
+import type { Handlers } from '../api/index.ts'
+import type { Deps } from '../deps.ts'
+import type { Verifiers } from './access.ts'
+import { type Pipeline, dispatch } from './dispatch.ts'
+import type { HttpRequest, HttpResponse, HttpSocket } from './exchange.ts'
+import { OpenWork } from './open-work.ts'
+import { type PathPlan, planPaths, routerKey } from './plan.ts'
+import { type Upgrade, openSocket } from './socket.ts'
+import { STALL_MS } from './sse.ts'
+import { Unread } from './unread.ts'
+
+const MIB = 1024 * 1024
+
+/** How long what is in flight may take to end when the server stops. */
+const CLOSE_MS = 5000
+
+const SOCKET_OPTIONS = {
+  message_type: 'String',
+  /** Seconds without a sign of life. Pings go out by themselves before that. */
+  idle_timeout: 60,
+  send_pings_automatically: true,
+  max_payload_length: 16 * MIB,
+  // Over this a frame is dropped: a hole that the reader cannot see. So the socket is closed instead.
+  max_backpressure: 64 * MIB,
+  close_on_backpressure_limit: true,
+} as const
+
+export interface ServerOptions {
+  handlers: Handlers
+  deps: Deps
+  log: Log
+  host: string
+  /** 0 takes a free one. */
+  port: number
+  verify: Verifiers
+  /** How long the reader of a stream may stall before it is cut; 30 s by default. */
+  stallMs?: number
+}
+
+export interface RunningServer {
+  port: number
+  /** Stops listening, ends streams and sockets, waits up to 5 s for the rest. */
+  close(): Promise<void>
+}
+
+/** Serves every row of the operation table on one port. */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { deps, log, verify, host, port, stallMs = STALL_MS } = options
+  const open = new OpenWork()
+  const unread = new Unread()
+  const pipeline: Pipeline = { deps, log, verify, open, unread, stallMs, strict: deps.config.strict }
+  const server = new Server({
+    auto_close: false,
+    // Each row has a limit of its own, and an envelope to say so; the server's own answer to a large body is empty.
+    max_body_length: Number.MAX_SAFE_INTEGER,
+  })
+  for (const path of planPaths(options.handlers)) addPath(server, path, pipeline)
+  server.set_not_found_handler((request, response) => void dispatch(pipeline, undefined, request as HttpRequest, response as never))
+  server.set_error_handler((_request, response, error) => {
+    log.error('http.broken', { error })
+    response.close()
+  })
+  await listen(server, host, port)
+  return { port: server.port, close: () => close(server, open, unread) }
+}
+
+function addPath(server: Server, path: PathPlan, pipeline: Pipeline): void {
+  const pattern = path.path.replace(/\{(\w+)\}/g, (_, name: string) => `:${routerKey(name)}`)
+  server.any(pattern, (request: unknown, response: unknown) => {
+    void dispatch(pipeline, path, request as HttpRequest, response as HttpResponse)
+  })
+  if (path.methods['GET']?.row.wire === 'socket') addSocket(server, pattern, path, pipeline)
+}
+
+function addSocket(server: Server, pattern: string, path: PathPlan, pipeline: Pipeline): void {
+  server.upgrade(pattern, (request: unknown, response: unknown) => {
+    void dispatch(pipeline, path, request as HttpRequest, response as HttpResponse, true)
+  })
+  server.ws(pattern, SOCKET_OPTIONS, (socket) => {
+    openSocket(socket as HttpSocket, socket.context as unknown as Upgrade, pipeline.open, pipeline.log)
+  })
+}
+
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  try {
+    await server.listen(port, host)
+  } catch (error) {
+    const message = `Cannot listen on ${host}:${port}. Another process may have the port: stop it, or set WINDLASS_PORT.`
+    throw new Error(message, { cause: error })
+  }
+}
+
+async function close(server: Server, open: OpenWork, unread: Unread): Promise<void> {
+  const inFlight = server.shutdown()
+  open.endAll()
+  const deadline = new AbortController()
+  await Promise.race([inFlight, pause(CLOSE_MS, deadline.signal)])
+  deadline.abort()
+  unread.stop()
+  // The last answer counts as sent while its bytes still lie in the packet that is being put together.
+  await setImmediate()
+  server.force_close()
+}

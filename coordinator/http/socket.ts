@@ -1,0 +1,73 @@
+import type { Log } from '@windlass/shared/log.ts'
+import type { AgentSocket, SocketAnswer } from '../api/call.ts'
+import type { HttpSocket } from './exchange.ts'
+import type { Open, OpenWork } from './open-work.ts'
+
+/** Rides from the upgrade to the open socket. */
+export interface Upgrade {
+  answer: SocketAnswer
+  requestId: string
+}
+
+/** 1001: the end is going away, as RFC 6455 has it for a server that stops. */
+const GOING_AWAY = 1001
+const UNSUPPORTED_DATA = 1003
+const INTERNAL_ERROR = 1011
+
+export function openSocket(socket: HttpSocket, { answer, requestId }: Upgrade, open: OpenWork, log: Log): void {
+  const wrapped = new ServerSocket(socket, open)
+  socket.on('error', (error) => {
+    log.error('http.socket.failed', { requestId, error })
+    wrapped.close(INTERNAL_ERROR, 'internal error')
+  })
+  answer.accept(wrapped)
+}
+
+class ServerSocket implements AgentSocket, Open {
+  readonly #socket: HttpSocket
+  readonly #onMessage: ((text: string) => void)[] = []
+  readonly #onClose: (() => void)[] = []
+  #isClosed = false
+
+  constructor(socket: HttpSocket, open: OpenWork) {
+    this.#socket = socket
+    open.add(this)
+    socket.on('message', (message, isBinary) => {
+      if (isBinary) this.close(UNSUPPORTED_DATA, 'frames are text')
+      else for (const listener of this.#onMessage) listener(message)
+    })
+    socket.on('close', () => {
+      this.#isClosed = true
+      open.delete(this)
+      for (const listener of this.#onClose) listener()
+    })
+  }
+
+  send(text: string): void {
+    if (this.#isClosed) return
+    // A dropped frame would be a hole that the other end cannot see. It comes back and resumes.
+    if (this.#socket.send(text) === 2) this.#socket.destroy()
+  }
+
+  buffered(): number {
+    return this.#socket.buffered
+  }
+
+  close(code: number, reason: string): void {
+    if (!this.#isClosed) this.#socket.close(code, reason)
+  }
+
+  onMessage(listener: (text: string) => void): void {
+    this.#onMessage.push(listener)
+  }
+
+  /** Called at once when the socket is closed already. */
+  onClose(listener: () => void): void {
+    if (this.#isClosed) listener()
+    else this.#onClose.push(listener)
+  }
+
+  end(): void {
+    this.close(GOING_AWAY, 'the coordinator stops')
+  }
+}

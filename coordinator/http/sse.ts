@@ -1,0 +1,124 @@
+import type { Log } from '@windlass/shared/log.ts'
+import type { SseAnswer, SseSink } from '../api/call.ts'
+import { type Outlet, begin } from './answer.ts'
+import type { HttpResponse } from './exchange.ts'
+import type { Open } from './open-work.ts'
+
+/** A reader whose buffer does not empty for so long is cut; it comes back with its last cursor. */
+export const STALL_MS = 30_000
+
+/** What may wait for one reader. Writers stop at the first `false`, so only a writer that does not look gets here. */
+const MOST_BUFFERED = 16 * 1024 * 1024
+
+export interface StreamOptions {
+  log: Log
+  /** How long a reader may stall. */
+  stallMs: number
+}
+
+/** Sends the headers and lets the answer write until it returns, its reader has gone, or the server stops. */
+export async function sendStream(outlet: Outlet, answer: SseAnswer, { log, stallMs }: StreamOptions): Promise<void> {
+  const { request, response, requestId, open } = outlet
+  begin(outlet, 200, 'no-store')
+    .header('content-type', 'text/event-stream; charset=utf-8')
+    // nginx would gather our events until its buffer is full.
+    .header('x-accel-buffering', 'no')
+  if (request.method === 'HEAD') return void response.send()
+  const stream = new Stream(response, stallMs)
+  open.add(stream)
+  try {
+    stream.start()
+    await answer.run(stream)
+    stream.close()
+  } catch (error) {
+    if (!stream.gone.aborted) log.error('http.stream.failed', { requestId, error })
+    // Without the closing chunk the reader sees a broken stream, not the end of one, and comes back.
+    response.close()
+  } finally {
+    stream.stop()
+    open.delete(stream)
+  }
+}
+
+class Stream implements SseSink, Open {
+  readonly #response: HttpResponse
+  readonly #stallMs: number
+  readonly #gone = new AbortController()
+  #stalled: { timer: NodeJS.Timeout; drained: Promise<void>; resolve: () => void; bytes: number } | undefined
+
+  constructor(response: HttpResponse, stallMs: number) {
+    this.#response = response
+    this.#stallMs = stallMs
+    response.once('close', () => this.#leave())
+  }
+
+  get gone(): AbortSignal {
+    return this.#gone.signal
+  }
+
+  start(): void {
+    this.#response.begin_write()
+    // A comment brings the headers on their way; without it they would wait for the first event.
+    this.write(': ok\n\n')
+  }
+
+  write(text: string): boolean {
+    if (this.#response.completed) return false
+    let taken = true
+    this.#response.atomic(() => {
+      taken = this.#response.raw.write(text)
+    })
+    if (!taken) this.#stall(text.length)
+    return taken
+  }
+
+  drained(): Promise<void> {
+    return this.#stalled?.drained ?? Promise.resolve()
+  }
+
+  /** The server stops: the writer is told, and ends the stream by returning. */
+  end(): void {
+    this.#leave()
+  }
+
+  close(): void {
+    if (!this.#response.completed) this.#response.atomic(() => this.#response.send())
+  }
+
+  stop(): void {
+    this.#flow()
+  }
+
+  #stall(bytes: number): void {
+    if (this.#response.completed) return
+    if (this.#stalled) {
+      this.#stalled.bytes += bytes
+      if (this.#stalled.bytes > MOST_BUFFERED) this.#cut()
+      return
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(() => this.#cut(), this.#stallMs)
+    this.#stalled = { timer, drained: promise, resolve, bytes }
+    this.#response.drain(() => {
+      this.#flow()
+      return true
+    })
+  }
+
+  #flow(): void {
+    if (!this.#stalled) return
+    clearTimeout(this.#stalled.timer)
+    this.#stalled.resolve()
+    this.#stalled = undefined
+  }
+
+  #cut(): void {
+    this.#response.close()
+    this.#leave()
+  }
+
+  #leave(): void {
+    this.#gone.abort()
+    this.#flow()
+  }
+}

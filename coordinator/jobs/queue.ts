@@ -1,0 +1,17 @@
+import type { Tx } from '../db/client.ts'
+
+/** The jobs that exist, and what each is given. */
+export interface Jobs {
+  'runs:cancelDeadline': { runId: string; epoch: number }
+}
+
+/** Adds a job inside a transaction: it exists exactly if the transaction is committed. The same key replaces an earlier job. */
+export async function enqueue<J extends keyof Jobs>(tx: Tx, name: J, payload: Jobs[J], when: { inMs: number; key: string }): Promise<void> {
+  await tx`
+    select graphile_worker.add_job(
+      ${name},
+      payload := ${tx.json({ ...payload })},
+      run_at  := now() + ${when.inMs} * interval '1 millisecond',
+      job_key := ${when.key}
+    )`
+}

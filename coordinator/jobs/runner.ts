@@ -1,0 +1,61 @@
+import { Logger, makeWorkerUtils, run, type Runner } from 'graphile-worker'
+import type { Pool } from 'pg'
+import { pause } from '@windlass/shared/time.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import type { Deps } from '../deps.ts'
+import { deleteDeadTokens } from '../runners/store.ts'
+import { cancelDeadline } from './cancel-deadline.ts'
+import type { Jobs } from './queue.ts'
+
+/** A job that comes due is noticed after this long at the latest. */
+const POLL_MS = 2000
+const RESTART_MS = 1000
+
+/** The tables of the job queue, which our own transactions write to. */
+export async function migrateJobs(pgPool: Pool, log: Log): Promise<void> {
+  const utils = await makeWorkerUtils({ pgPool, logger: quiet(log) })
+  try {
+    await utils.migrate()
+  } finally {
+    await utils.release()
+  }
+}
+
+/** Executes jobs until the signal fires. A lost database ends graphile-worker's runner, so it is started again. */
+export async function runJobs(deps: Deps, pgPool: Pool, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    let runner: Runner | undefined
+    try {
+      runner = await run({
+        pgPool,
+        logger: quiet(deps.log),
+        noHandleSignals: true,
+        pollInterval: POLL_MS,
+        concurrency: 2,
+        crontab: '17 * * * * registrationTokens:clean',
+        taskList: {
+          'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
+          'registrationTokens:clean': async () => void (await deleteDeadTokens(deps.db)),
+        },
+      })
+      await Promise.race([runner.promise, aborted(signal)])
+    } catch (error) {
+      deps.log.warn('jobs.restart', { error })
+    }
+    await runner?.stop().catch((error: unknown) => deps.log.debug('jobs.stop', { error }))
+    await pause(RESTART_MS, signal)
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+/** graphile-worker tells of every job at level info; what went wrong is what we want to hear. */
+function quiet(log: Log): Logger {
+  return new Logger(() => (level, message, meta) => {
+    if (level === 'error') log.error('jobs.error', { message, ...meta })
+    else if (level === 'warning') log.warn('jobs.warning', { message })
+    else log.debug('jobs', { message })
+  })
+}

@@ -1,0 +1,36 @@
+import { createLog } from '@windlass/shared/log.ts'
+import { readConfig } from './config.ts'
+import { startCoordinator } from './start.ts'
+
+/** EX_CONFIG of sysexits.h: the settings are wrong, starting again will not help. */
+const BAD_CONFIG = 78
+const STOP_MS = 15_000
+
+const log = createLog({ process: 'coordinator' })
+
+function readConfigOrExit() {
+  try {
+    return readConfig(process.env)
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`)
+    process.exit(BAD_CONFIG)
+  }
+}
+
+const coordinator = await startCoordinator(readConfigOrExit())
+// A supervisor that gave us a channel learns the port by it, and its end is ours too: nobody else would restart or stop us.
+process.send?.({ ready: true, port: coordinator.port })
+
+let stopping = false
+async function stop(why: string) {
+  if (stopping) return
+  stopping = true
+  log('coordinator.stopping', { why })
+  setTimeout(() => process.exit(1), STOP_MS).unref()
+  await coordinator.stop()
+  log('coordinator.stopped')
+  process.exit(0)
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
+process.on('disconnect', () => void stop('supervisor gone'))

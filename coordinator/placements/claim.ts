@@ -1,0 +1,45 @@
+import type { OrgId } from '@windlass/shared/ids.ts'
+import type { Offer } from '@windlass/shared/wire/agent.ts'
+import type { RunnerIdentity } from '../actor.ts'
+import type { Deps } from '../deps.ts'
+import type { Claimed } from './store.ts'
+
+/** Waits until there is work for this runner. Answers everything that executing it takes. */
+export async function claimRuns(
+  deps: Pick<Deps, 'dispatchers' | 'versions' | 'runTokens' | 'config' | 'polls' | 'tails' | 'bell'>,
+  runner: RunnerIdentity,
+  ask: { slots: number; waitMs: number },
+  gone: AbortSignal,
+): Promise<Offer[]> {
+  deps.polls.note(runner.id)
+  const patience = AbortSignal.any([gone, AbortSignal.timeout(ask.waitMs)])
+  const claimed = await deps.dispatchers.poll(runner.poolId, runner.id, ask.slots, patience)
+  for (const run of claimed) deps.tails.ring(run.runId)
+  for (const run of claimed) deps.bell.ring('run', run.runId)
+  return Promise.all(claimed.map((run) => offer(deps, run)))
+}
+
+async function offer(deps: Pick<Deps, 'versions' | 'runTokens' | 'config'>, run: Claimed): Promise<Offer> {
+  const [version, token] = await Promise.all([deps.versions.get(run.versionId), deps.runTokens.mint(run)])
+  return {
+    run: run.runId,
+    attempt: run.attempt,
+    epoch: run.epoch,
+    org: version.org,
+    workflow: { slug: version.slug, version: version.version },
+    environment: run.environment,
+    inputText: run.input,
+    bundle: { digest: version.bundleDigest, bytes: version.bundleBytes },
+    process: version.descriptor.process,
+    reuseKey: reuseKey(run.orgId, run.versionId, run.environment),
+    timeoutMs: version.descriptor.timeoutMs,
+    graceMs: version.descriptor.cancelGraceMs,
+    outputBytes: deps.config.outputBytes,
+    variables: {},
+    token,
+  }
+}
+
+function reuseKey(orgId: OrgId, versionId: string, environment: string | null): string {
+  return `${orgId}/${versionId}/${environment ?? ''}`
+}

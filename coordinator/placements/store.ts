@@ -1,0 +1,172 @@
+import type { OrgId, PoolId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
+import type { RunStatus } from '@windlass/shared/model/run.ts'
+import type { Placement } from '@windlass/shared/wire/agent.ts'
+import type { Db, Tx } from '../db/client.ts'
+
+/** A run that has just been given to a runner. */
+export interface Claimed {
+  runId: RunId
+  runnerId: RunnerId
+  orgId: OrgId
+  versionId: VersionId
+  attempt: number
+  epoch: number
+  environment: string | null
+  input: string
+}
+
+/**
+ * Gives the next runs of a pool to runners, one to each element of `takers` (a runner with three free slots stands there
+ * three times). One statement: the queue rows go, the runs become pending under a new epoch, the placements appear.
+ */
+export function claim(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: number): Promise<Claimed[]> {
+  return db<Claimed[]>`
+    with next as (
+      select run_id
+      from run_queue
+      where pool_id = ${poolId}
+      order by is_resume desc, priority desc, position
+      limit ${takers.length}
+      for update skip locked
+    ),
+    dequeued as (
+      delete from run_queue q
+      using next
+      where q.run_id = next.run_id
+      returning q.run_id
+    ),
+    numbered as (select run_id, row_number() over () as n from dequeued),
+    given as (
+      select numbered.run_id, t.runner_id
+      from numbered
+      join unnest(${takers}::text[]) with ordinality as t (runner_id, n) using (n)
+    ),
+    claimed as (
+      update runs
+      set status = 'pending', epoch = epoch + 1, seq = 0, cursor = cursor + 1, claimed_at = now(), runner_id = given.runner_id
+      from given
+      where runs.id = given.run_id and runs.status = 'queued'
+      returning runs.id as run_id, runs.runner_id, runs.org_id, runs.version_id, runs.attempt, runs.epoch, runs.cursor,
+                runs.environment, runs.input
+    ),
+    placed as (
+      insert into placements (run_id, runner_id, epoch, lease_expires_at)
+      select run_id, runner_id, epoch, now() + ${offerMs} * interval '1 millisecond'
+      from claimed
+    ),
+    logged as (
+      insert into run_events (run_id, cursor, at, channel, type, data)
+      select run_id, cursor, extract(epoch from now()) * 1000, 'lifecycle', 'run.pending',
+             json_build_object('runner', runner_id, 'attempt', attempt, 'epoch', epoch)::text
+      from claimed
+    )
+    select run_id, runner_id, org_id, version_id, attempt, epoch, environment, input
+    from claimed`
+}
+
+export interface Acceptance {
+  runId: string
+  runnerId: RunnerId
+  epoch: number
+}
+
+const column = <T, K extends keyof T>(rows: readonly T[], key: K): T[K][] => rows.map((row) => row[key])
+
+/** Makes offers into leases. Answers which of them were still there to be taken. */
+export async function accept(db: Db, acceptances: Acceptance[], leaseMs: number): Promise<Set<string>> {
+  const rows = await db<{ runId: string; epoch: number }[]>`
+    update placements p
+    set accepted_at = coalesce(p.accepted_at, now()), lease_expires_at = now() + ${leaseMs} * interval '1 millisecond'
+    from unnest(${column(acceptances, 'runId')}::text[], ${column(acceptances, 'runnerId')}::text[], ${column(acceptances, 'epoch')}::int[])
+      as a (run_id, runner_id, epoch)
+    where p.run_id = a.run_id and p.runner_id = a.runner_id and p.epoch = a.epoch
+    returning p.run_id, p.epoch`
+  return new Set(rows.map((row) => placementKey(row.runId, row.epoch)))
+}
+
+export function placementKey(runId: string, epoch: number): string {
+  return `${runId}/${epoch}`
+}
+
+export interface Renewed {
+  runId: RunId
+  epoch: number
+  status: RunStatus
+  cancelReason: string | null
+  versionId: VersionId
+}
+
+/** Renews the leases of a runner by one heartbeat. What is not in the answer is no longer his. */
+export function renew(db: Db, runnerId: RunnerId, holds: readonly Placement[], leaseMs: number): Promise<Renewed[]> {
+  return db<Renewed[]>`
+    with beat as (
+      update runners
+      set last_heartbeat_at = now()
+      where id = ${runnerId}
+    ),
+    renewed as (
+      update placements p
+      set lease_expires_at = now() + ${leaseMs} * interval '1 millisecond'
+      from unnest(${holds.map((h) => h[0])}::text[], ${holds.map((h) => h[1])}::int[]) as h (run_id, epoch)
+      where p.run_id = h.run_id and p.epoch = h.epoch and p.runner_id = ${runnerId} and p.accepted_at is not null
+      returning p.run_id, p.epoch
+    )
+    select renewed.run_id, renewed.epoch, r.status, r.cancel_reason, r.version_id
+    from renewed
+    join runs r on r.id = renewed.run_id`
+}
+
+export interface Held extends Renewed {
+  seq: number
+  accepted: boolean
+}
+
+/** Everything that the database believes a runner to have. */
+export function heldBy(db: Db, runnerId: RunnerId): Promise<Held[]> {
+  return db<Held[]>`
+    select p.run_id, p.epoch, p.accepted_at is not null as accepted, r.status, r.cancel_reason, r.version_id, r.seq
+    from placements p
+    join runs r on r.id = p.run_id
+    where p.runner_id = ${runnerId}`
+}
+
+/** Runs of a runner that are to be cancelled. */
+export function toCancel(db: Db, runnerIds: readonly string[]): Promise<(Renewed & { runnerId: RunnerId })[]> {
+  return db<(Renewed & { runnerId: RunnerId })[]>`
+    select p.runner_id, p.run_id, p.epoch, r.status, r.cancel_reason, r.version_id
+    from placements p
+    join runs r on r.id = p.run_id
+    where p.runner_id = any(${[...runnerIds]}) and r.status = 'cancelling'`
+}
+
+/** Placements whose offer was not taken or, where `leases` says so, whose lease has run out. */
+export function overdue(db: Db, offerMs: number, leases: boolean): Promise<{ runId: RunId }[]> {
+  return db<{ runId: RunId }[]>`
+    select run_id
+    from placements
+    where (accepted_at is null and offered_at < now() - ${offerMs} * interval '1 millisecond')
+       or (${leases} and accepted_at is not null and lease_expires_at < now())
+    order by run_id
+    limit 500`
+}
+
+export interface PlacementRow {
+  runId: RunId
+  epoch: number
+  accepted: boolean
+  offerLate: boolean
+  leaseOver: boolean
+}
+
+/** Looks again under the locks of the runs: a heartbeat may have come in between. */
+export async function recheck(tx: Tx, runIds: readonly string[], offerMs: number): Promise<Map<string, PlacementRow>> {
+  const rows = await tx<PlacementRow[]>`
+    select run_id, epoch, accepted_at is not null as accepted,
+           offered_at < now() - ${offerMs} * interval '1 millisecond' as offer_late,
+           lease_expires_at < now() as lease_over
+    from placements
+    where run_id = any(${[...runIds]})
+    order by run_id
+    for update`
+  return new Map(rows.map((row) => [row.runId, row]))
+}

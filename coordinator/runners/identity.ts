@@ -1,0 +1,70 @@
+import { importJWK, jwtVerify, decodeProtectedHeader, errors, type CryptoKey } from 'jose'
+import { Fault } from '@windlass/shared/errors.ts'
+import type { RunnerIdentity } from '../actor.ts'
+import type { Db } from '../db/client.ts'
+import * as store from './store.ts'
+
+/** Audience of the tokens that agents sign themselves. */
+export const AGENT_AUDIENCE = 'windlass-agent'
+/** Agents sign anew every 45 s; a token that has been checked is not checked again as long as it lives. */
+const LONGEST_LIFE = '70 s'
+/** 5 s: a revoked runner is out of every coordinator after this long. */
+const KEY_FRESH_MS = 5000
+const KEPT = 5000
+
+interface Known {
+  at: number
+  identity: RunnerIdentity
+  key: CryptoKey | Uint8Array
+}
+
+/** Tells which installed agent signed a token. Its public key was given at registration; nothing else is stored here. */
+export function createRunnerVerifier(db: Db): (bearer: string) => Promise<RunnerIdentity> {
+  const runners = new Map<string, Known>()
+  const tokens = new Map<string, { id: string; expiresAt: number }>()
+
+  return async (bearer) => {
+    const seen = tokens.get(bearer)
+    if (seen && seen.expiresAt > Date.now()) return (await known(seen.id)).identity
+    const { kid } = headerOf(bearer)
+    const { identity, key } = await known(kid)
+    const expiresAt = await expiryOf(bearer, key, identity.id)
+    if (tokens.size >= KEPT) tokens.clear()
+    tokens.set(bearer, { id: identity.id, expiresAt })
+    return identity
+  }
+
+  async function known(id: string): Promise<Known> {
+    const kept = runners.get(id)
+    if (kept && performance.now() - kept.at < KEY_FRESH_MS) return kept
+    const row = await store.credential(db, id)
+    if (!row || row.state === 'revoked') throw new Fault('UNAUTHENTICATED', {}, 'This runner is not registered here, or was revoked. Register it again with a new token.')
+    const key = await importJWK(row.publicKey, 'EdDSA')
+    const identity: RunnerIdentity = { kind: 'runner', id: row.id, name: row.name, orgId: row.orgId, poolId: row.poolId }
+    const fresh = { at: performance.now(), identity, key }
+    if (runners.size >= KEPT) runners.clear()
+    runners.set(id, fresh)
+    return fresh
+  }
+}
+
+function headerOf(bearer: string): { kid: string } {
+  try {
+    const { kid } = decodeProtectedHeader(bearer)
+    if (kid) return { kid }
+  } catch {
+    // Not a JWT at all: told below, like one without a `kid`.
+  }
+  throw new Fault('UNAUTHENTICATED', {}, 'Agents send a JWT that they signed themselves, with the runner id as `kid`.')
+}
+
+async function expiryOf(bearer: string, key: Known['key'], id: string): Promise<number> {
+  try {
+    const { payload } = await jwtVerify(bearer, key, { audience: AGENT_AUDIENCE, subject: id, algorithms: ['EdDSA'], maxTokenAge: LONGEST_LIFE, clockTolerance: 30 })
+    return payload.exp ? payload.exp * 1000 : 0
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) throw new Fault('UNAUTHENTICATED', {}, 'The agent\'s token has expired. Is the clock of its host right?')
+    if (error instanceof errors.JOSEError) throw new Fault('UNAUTHENTICATED', {}, 'The agent\'s token does not verify against its registered key.')
+    throw error
+  }
+}

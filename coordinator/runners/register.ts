@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+import { mintSecret } from '@windlass/shared/api-key.ts'
+import { Fault } from '@windlass/shared/errors.ts'
+import { newId, type PoolId, type RunnerId } from '@windlass/shared/ids.ts'
+import type { Caller } from '../actor.ts'
+import type { Deps } from '../deps.ts'
+import * as store from './store.ts'
+
+const hashOf = (token: string) => createHash('sha256').update(token).digest()
+
+/** A token by which agents join a pool. Only its hash is kept. */
+export async function mintRegistrationToken(
+  deps: Pick<Deps, 'db'>,
+  caller: Caller,
+  ask: { pool: PoolId; reusable: boolean; uses: number; ttlSeconds: number },
+) {
+  if (ask.uses > 1 && !ask.reusable) throw new Fault('VALIDATION_FAILED', { path: 'uses' }, 'More than one use wants `reusable: true`.')
+  const pool = await store.findPool(deps.db, caller.orgId, ask.pool)
+  if (!pool) throw new Fault('NOT_FOUND', { pool: ask.pool })
+  const token = mintSecret('wlr_')
+  const expiresAt = await store.insertToken(deps.db, {
+    id: newId('rtok'),
+    poolId: pool.id,
+    hash: hashOf(token),
+    uses: ask.uses,
+    ttlSeconds: ask.ttlSeconds,
+    createdBy: caller.id,
+  })
+  return { token, uses: ask.uses, expiresAt: expiresAt.getTime() }
+}
+
+export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId'> & { token: string }
+
+/** Makes a runner of an agent that shows a token. The token is spent in the same transaction. */
+export async function registerRunner(deps: Pick<Deps, 'db' | 'log'>, ask: Registration): Promise<{ runner: RunnerId; org: string; pool: string }> {
+  const { token, ...about } = ask
+  const hash = hashOf(token)
+  return deps.db.begin(async (tx) => {
+    const found = await store.lockToken(tx, hash)
+    if (!found) throw new Fault('UNAUTHENTICATED', { path: 'token' }, 'The registration token is unknown or has expired. Mint a new one: `windlass pools token <pool>`.')
+    if (found.usesLeft === 0) throw new Fault('REGISTRATION_TOKEN_USED', { path: 'token' })
+    const runner = newId('rnr')
+    await store.useToken(tx, hash)
+    await store.insertRunner(tx, { ...about, id: runner, orgId: found.orgId, poolId: found.poolId })
+    deps.log('runner.registered', { runner, pool: found.pool, name: about.name })
+    return { runner, org: found.org, pool: found.pool }
+  })
+}

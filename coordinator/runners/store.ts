@@ -1,0 +1,188 @@
+import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+
+export interface PoolRow {
+  id: PoolId
+  org: string
+  name: string
+  createdAt: Date
+  runners: number
+  queuedRuns: number
+}
+
+const pools = (sql: Sql) => sql`
+  select p.id, o.slug as org, p.name, p.created_at,
+         (select count(*)::int from runners r where r.pool_id = p.id) as runners,
+         (select count(*)::int from run_queue q where q.pool_id = p.id) as queued_runs
+  from runner_pools p
+  join orgs o on o.id = p.org_id`
+
+export function listPools(db: Db, orgId: OrgId, page: { after: string | undefined; limit: number }): Promise<PoolRow[]> {
+  return db<PoolRow[]>`
+    ${pools(db)}
+    where p.org_id = ${orgId}
+    ${page.after ? db`and p.id > ${page.after}` : db``}
+    order by p.id
+    limit ${page.limit}`
+}
+
+export async function findPool(sql: Sql, orgId: OrgId, pool: string): Promise<PoolRow | undefined> {
+  const [row] = await sql<PoolRow[]>`${pools(sql)} where p.org_id = ${orgId} and (p.id = ${pool} or p.name = ${pool})`
+  return row
+}
+
+/** False: the org has a pool of this name. */
+export async function insertPool(sql: Sql, pool: { id: PoolId; orgId: OrgId; name: string }): Promise<boolean> {
+  const rows = await sql`
+    insert into runner_pools (id, org_id, name)
+    values (${pool.id}, ${pool.orgId}, ${pool.name})
+    on conflict (org_id, name) do nothing
+    returning id`
+  return rows.length > 0
+}
+
+export interface NewToken {
+  id: string
+  poolId: PoolId
+  hash: Buffer
+  uses: number
+  ttlSeconds: number
+  createdBy: string
+}
+
+export async function insertToken(sql: Sql, token: NewToken): Promise<Date> {
+  const [row] = await sql<[{ expiresAt: Date }]>`
+    insert into registration_tokens (id, pool_id, hash, uses_left, created_by, expires_at)
+    values (${token.id}, ${token.poolId}, ${token.hash}, ${token.uses}, ${token.createdBy}, now() + ${token.ttlSeconds} * interval '1 second')
+    returning expires_at`
+  return row.expiresAt
+}
+
+export interface TokenRow {
+  poolId: PoolId
+  pool: string
+  orgId: OrgId
+  org: string
+  usesLeft: number
+}
+
+/** The token under lock, unless it has expired. Two agents with the last use of one token come one after the other. */
+export async function lockToken(tx: Tx, hash: Buffer): Promise<TokenRow | undefined> {
+  const [row] = await tx<TokenRow[]>`
+    select t.pool_id, p.name as pool, p.org_id, o.slug as org, t.uses_left
+    from registration_tokens t
+    join runner_pools p on p.id = t.pool_id
+    join orgs o on o.id = p.org_id
+    where t.hash = ${hash} and t.expires_at > now()
+    for update of t`
+  return row
+}
+
+export async function useToken(tx: Tx, hash: Buffer): Promise<void> {
+  await tx`update registration_tokens set uses_left = uses_left - 1 where hash = ${hash}`
+}
+
+/** Rows that can serve nobody any more. */
+export async function deleteDeadTokens(db: Db): Promise<number> {
+  const rows = await db`
+    delete from registration_tokens
+    where expires_at < now() - interval '1 day'
+    returning id`
+  return rows.length
+}
+
+export interface NewRunner {
+  id: RunnerId
+  orgId: OrgId
+  poolId: PoolId
+  name: string
+  publicKey: Record<string, string>
+  labels: string[]
+  slots: number
+  version: string
+  platform: string
+}
+
+export async function insertRunner(tx: Tx, r: NewRunner): Promise<void> {
+  await tx`
+    insert into runners (id, org_id, pool_id, name, public_key, labels, slots, version, platform)
+    values (${r.id}, ${r.orgId}, ${r.poolId}, ${r.name}, ${tx.json(r.publicKey)}, ${r.labels}, ${r.slots}, ${r.version}, ${r.platform})`
+}
+
+export interface RunnerRow {
+  id: RunnerId
+  org: string
+  poolId: PoolId
+  poolName: string
+  name: string
+  online: boolean
+  labels: string[]
+  slots: number
+  activeRuns: number
+  version: string
+  platform: string
+  createdAt: Date
+  lastPollAt: Date | null
+  lastHeartbeatAt: Date | null
+}
+
+/** 60 s: two polls and six heartbeats fit into it, so one lost sign of life does not make a runner look gone. */
+const online = (sql: Sql) => sql`(greatest(r.last_poll_at, r.last_heartbeat_at) > now() - interval '60 seconds') is true`
+
+const runners = (sql: Sql) => sql`
+  select r.id, o.slug as org, r.pool_id, p.name as pool_name, r.name, ${online(sql)} as online, r.labels, r.slots,
+         (select count(*)::int from placements l where l.runner_id = r.id and l.accepted_at is not null) as active_runs,
+         r.version, r.platform, r.created_at, r.last_poll_at, r.last_heartbeat_at
+  from runners r
+  join runner_pools p on p.id = r.pool_id
+  join orgs o on o.id = r.org_id`
+
+export async function findRunner(db: Db, orgId: OrgId, id: RunnerId): Promise<RunnerRow | undefined> {
+  const [row] = await db<RunnerRow[]>`${runners(db)} where r.org_id = ${orgId} and r.id = ${id}`
+  return row
+}
+
+export interface RunnerFilter {
+  orgId: OrgId
+  pool: string | undefined
+  status: 'online' | 'offline' | undefined
+  after: string | undefined
+  limit: number
+}
+
+export function listRunners(db: Db, f: RunnerFilter): Promise<RunnerRow[]> {
+  return db<RunnerRow[]>`
+    ${runners(db)}
+    where r.org_id = ${f.orgId}
+    ${f.pool ? db`and (p.id = ${f.pool} or p.name = ${f.pool})` : db``}
+    ${f.status ? db`and ${online(db)} = ${f.status === 'online'}` : db``}
+    ${f.after ? db`and r.id > ${f.after}` : db``}
+    order by r.id
+    limit ${f.limit}`
+}
+
+export interface CredentialRow {
+  id: RunnerId
+  name: string
+  orgId: OrgId
+  poolId: PoolId
+  publicKey: Record<string, string>
+  state: string
+}
+
+export async function credential(db: Db, id: string): Promise<CredentialRow | undefined> {
+  const [row] = await db<CredentialRow[]>`
+    select id, name, org_id, pool_id, public_key, state
+    from runners
+    where id = ${id}`
+  return row
+}
+
+export async function notePolls(db: Db, ids: string[]): Promise<void> {
+  await db`update runners set last_poll_at = now() where id = any(${ids})`
+}
+
+/** What the agent says of itself whenever it connects. */
+export async function noteHello(db: Db, id: RunnerId, hello: { version: string; slots: number }): Promise<void> {
+  await db`update runners set last_heartbeat_at = now(), version = ${hello.version}, slots = ${hello.slots} where id = ${id}`
+}

@@ -1,0 +1,83 @@
+import type { RunnerId } from '@windlass/shared/ids.ts'
+import { channelOfProgramEvent, EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
+import { isFinal } from '@windlass/shared/model/run.ts'
+import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
+import type { Deps } from '../deps.ts'
+import { emit, lockRuns, type Moving, saveMoves } from './moves.ts'
+import { begin, settle } from './outcome.ts'
+
+export interface AgentBatch extends EntryBatch {
+  runnerId: RunnerId
+}
+
+/** Committed up to `seq`; or the coordinator has less than the agent assumes; or the placement is no longer this one. */
+export type Applied = { kind: 'ack'; seq: number } | { kind: 'resume'; seq: number } | { kind: 'stale' }
+
+/**
+ * Takes what agents report: events, starts, endings, of many runs in one transaction. Entries that have been taken already
+ * (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
+ */
+export async function applyBatches(deps: Pick<Deps, 'db' | 'versions' | 'tails' | 'bell' | 'dispatchers'>, batches: AgentBatch[]): Promise<Applied[]> {
+  const { answers, touched } = await deps.db.begin(async (tx) => {
+    const runs = await lockRuns(tx, batches.map((batch) => batch.run))
+    const answers: Applied[] = []
+    const touched = new Set<Moving>()
+    for (const batch of batches) {
+      const run = runs.get(batch.run)
+      if (!run || run.runnerId !== batch.runnerId || run.epoch !== batch.epoch || run.released || isFinal(run.status) || run.status === 'queued') {
+        answers.push(answerToStale(run, batch))
+        continue
+      }
+      if (batch.first > run.seq + 1) {
+        answers.push({ kind: 'resume', seq: run.seq })
+        continue
+      }
+      const fresh = batch.entries.slice(run.seq + 1 - batch.first)
+      for (const entry of fresh) await take(deps, run, entry)
+      if (fresh.length > 0) touched.add(run)
+      answers.push({ kind: 'ack', seq: run.seq })
+    }
+    await saveMoves(tx, [...touched])
+    return { answers, touched }
+  })
+  announce(deps, touched)
+  return answers
+}
+
+/** The end of a placement may be sent twice: what was committed under this epoch is acknowledged, the rest is stale. */
+function answerToStale(run: Moving | undefined, batch: AgentBatch): Applied {
+  const last = batch.first + batch.entries.length - 1
+  if (run && run.epoch === batch.epoch && run.runnerId === batch.runnerId && last <= run.seq) return { kind: 'ack', seq: run.seq }
+  return { kind: 'stale' }
+}
+
+async function take(deps: Pick<Deps, 'versions'>, run: Moving, entry: Entry): Promise<void> {
+  run.seq++
+  const [kind, at] = entry
+  if (run.released) return
+  if (kind === 'start') return begin(run, at)
+  if (kind === 'e') {
+    return takeEvent(run, at, entry[2], entry[3])
+  }
+  run.computeMs += entry[3]
+  settle(run, entry[2], at, await deps.versions.get(run.versionId))
+}
+
+/** An agent splits what is too long and knows the types; one that does not is shown by what it sent, not by a gap. */
+function takeEvent(run: Moving, at: number, type: string, dataText: string): void {
+  const channel = channelOfProgramEvent(type)
+  if (!channel) return emit(run, { at, channel: 'log', type: 'log.stderr', dataText: JSON.stringify({ text: `the agent sent an event of the unknown type ${type}` }) })
+  const tooLong = dataText.length > EVENT_DATA_BYTES
+  emit(run, { at, channel, type, dataText: tooLong ? JSON.stringify({ truncated: true, bytes: dataText.length }) : dataText })
+}
+
+/** Tells those who wait: readers of these logs, and pools in whose queue something has come back. */
+export function announce(deps: Pick<Deps, 'tails' | 'bell' | 'dispatchers'>, runs: Iterable<Moving>): void {
+  for (const run of runs) {
+    deps.tails.ring(run.id)
+    deps.bell.ring('run', run.id)
+    if (!run.requeued) continue
+    deps.dispatchers.poke(run.poolId)
+    deps.bell.ring('pool', run.poolId)
+  }
+}

@@ -1,0 +1,58 @@
+import { createLog } from '@windlass/shared/log.ts'
+import { ensureDefaults } from './accounts/bootstrap.ts'
+import { callerVerifier } from './accounts/api-keys.ts'
+import { handlers } from './api/index.ts'
+import type { Config } from './config.ts'
+import { openDatabase, openPgPool } from './db/client.ts'
+import { migrate } from './db/migrate.ts'
+import { buildDeps, type Deps } from './deps.ts'
+import { startServer } from './http/server.ts'
+import { migrateJobs, runJobs } from './jobs/runner.ts'
+import { createRunnerVerifier } from './runners/identity.ts'
+import { sweepPlacements } from './runs/sweep.ts'
+
+export interface Coordinator {
+  port: number
+  deps: Deps
+  /** Stops in the reverse order of the start. */
+  stop(): Promise<void>
+}
+
+/** graphile-worker: one connection listens, two work, one is spare. */
+const JOB_CONNECTIONS = 4
+
+/** Settings in, a serving coordinator out. */
+export async function startCoordinator(config: Config): Promise<Coordinator> {
+  const log = createLog({ process: 'coordinator' }, config.logLevel)
+  const database = openDatabase({ url: config.databaseUrl, max: config.databaseConnections, log })
+  const pgPool = openPgPool(config.databaseUrl, { max: JOB_CONNECTIONS, log })
+  await migrate(database, { log })
+  await migrateJobs(pgPool, log)
+  await ensureDefaults(database.db)
+  const { deps, close } = await buildDeps(config, database, log)
+
+  const stopping = new AbortController()
+  const loops = [sweepPlacements(deps, stopping.signal), runJobs(deps, pgPool, stopping.signal)]
+  const server = await startServer({
+    handlers,
+    deps,
+    log,
+    host: config.host,
+    port: config.port,
+    verify: { caller: callerVerifier(deps), runner: createRunnerVerifier(deps.db), program: (token) => deps.runTokens.verify(token) },
+  })
+  log('coordinator.serving', { host: config.host, port: server.port })
+
+  return {
+    port: server.port,
+    deps,
+    async stop() {
+      await server.close()
+      stopping.abort()
+      await Promise.all(loops)
+      await Promise.all([deps.triggers.idle(), deps.acceptances.idle(), deps.entries.idle()])
+      await pgPool.end()
+      await close()
+    },
+  }
+}

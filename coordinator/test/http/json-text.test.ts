@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { findTrouble, nestsDeeper } from '../../http/json-text.ts'
+
+const VALID = '{"a":[1,-2.5e+3,true,null,"x\\u00e9\\n\\"",{}],"b":{"c":[[]]} , "":false}'
+
+function parses(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch (error) {
+    assert.ok(error instanceof SyntaxError)
+    return false
+  }
+}
+
+test('trouble is found where it is', () => {
+  const cases: [text: string, offset: number, expected: RegExp][] = [
+    ['', 0, /a value/],
+    ['{"a":1,}', 7, /quoted name/],
+    ["{'a':1}", 1, /quoted name or `}`/],
+    ['[1 2]', 3, /`,` or the closing bracket/],
+    ['[1,]', 3, /a value/],
+    ['{"a" 1}', 5, /`:`/],
+    ['{"a":undefined}', 5, /a value/],
+    ['{"a":"b', 7, /closing quote/],
+    ['{"a":"b\nc"}', 7, /control characters/],
+    ['{"a":"\\x"}', 6, /escape/],
+    ['{} {}', 3, /nothing more/],
+    ['{"a":01}', 6, /closing bracket/],
+    ['[}', 1, /a value or `]`/],
+    ['\ufeff{}', 0, /a value/],
+  ]
+  for (const [text, offset, expected] of cases) {
+    assert.equal(parses(text), false, text)
+    const trouble = findTrouble(text)
+    assert.equal(trouble.offset, offset, text)
+    assert.match(trouble.message, expected, text)
+  }
+})
+
+test('what comes before the trouble is the start of some valid text: no change of a character fools it', () => {
+  for (let at = 0; at < VALID.length; at++) {
+    for (const char of ['', ',', '"', '}', ']', '1', '\\', 'x', '\u0001']) {
+      const text = VALID.slice(0, at) + char + VALID.slice(at + 1)
+      const { offset } = findTrouble(text)
+      if (parses(text)) assert.equal(offset, text.length, text)
+      else assert.ok(offset >= at - 5 && offset <= text.length, `${text}: ${offset}`)
+    }
+  }
+})
+
+test('line and column count from one', () => {
+  const { line, column } = findTrouble('{\n  "a": x\n}')
+  assert.deepEqual([line, column], [2, 8])
+})
+
+test('a million brackets are no trouble for the stack', () => {
+  assert.equal(findTrouble('['.repeat(1_000_000)).offset, 1_000_000)
+})
+
+test('depth counts brackets outside of strings', () => {
+  const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
+  assert.equal(nestsDeeper(nested(10), 10), false)
+  assert.equal(nestsDeeper(nested(11), 10), true)
+  assert.equal(nestsDeeper(JSON.stringify({ a: `\\"${'['.repeat(50)}` }), 10), false)
+  assert.equal(nestsDeeper(`[${'[],'.repeat(50)}[]]`, 10), false)
+})

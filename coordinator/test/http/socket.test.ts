@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterEach, test } from 'node:test'
+import { within } from '@windlass/shared/time.ts'
+import { type AgentSocket, SocketAnswer } from '../../api/call.ts'
+import { rawRequest } from './raw-request.ts'
+import { type StubServer, envelope, startStub } from './stub-server.ts'
+
+const PATH = '/runner/v1/socket'
+const MIB = 1024 * 1024
+const UPGRADE = [
+  `GET ${PATH} HTTP/1.1`,
+  'Host: a',
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+]
+let server: StubServer | undefined
+
+afterEach(async () => {
+  await server?.close()
+  server = undefined
+})
+
+async function accepting(accept: (socket: AgentSocket) => void): Promise<StubServer> {
+  return (server = await startStub({ handlers: { 'runnerSurface.socket': () => new SocketAnswer(accept) } }))
+}
+
+// Node's own client takes headers, which the type of the browsers' does not know.
+function dial({ port }: StubServer, bearer = 'runner'): WebSocket {
+  const options = { headers: { authorization: `Bearer ${bearer}` } }
+  return new WebSocket(`ws://127.0.0.1:${port}${PATH}`, options as unknown as string[])
+}
+
+interface Farewell {
+  code: number
+  reason: string
+}
+
+async function closing(socket: WebSocket): Promise<Farewell> {
+  const [event] = (await within(5000, once(socket, 'close'), 'the socket stays open')) as [Farewell]
+  return event
+}
+
+test('frames come back as they went, small and large', async () => {
+  const socket = dial(await accepting((agent) => agent.onMessage((text) => agent.send(text))))
+  await within(5000, once(socket, 'open'), 'no upgrade')
+  for (const text of ['', 'ü', 'x'.repeat(5 * MIB)]) {
+    socket.send(text)
+    const [event] = (await within(5000, once(socket, 'message'), 'no echo')) as [MessageEvent]
+    assert.equal(event.data, text)
+  }
+  socket.close(1000)
+  assert.equal((await closing(socket)).code, 1000)
+})
+
+test('without a credential there is no upgrade but a 401 with its envelope', async () => {
+  const { port } = await accepting(() => assert.fail('accepted'))
+  const text = await rawRequest(port, UPGRADE, '', /\}\}$/)
+  assert.match(text, /^HTTP\/1\.1 401 [^]*www-authenticate: Bearer[^]*"UNAUTHENTICATED"/)
+})
+
+test('the answer to an upgrade carries the request id', async () => {
+  const { port } = await accepting(() => {})
+  const text = await rawRequest(port, [...UPGRADE, 'Authorization: Bearer runner', 'X-Request-Id: up-1'])
+  assert.match(text, /^HTTP\/1\.1 101 Switching Protocols\r\n[^]*x-request-id: up-1\r\n/i)
+})
+
+test('a plain GET is told to upgrade', async () => {
+  const { url } = await accepting(() => assert.fail('accepted'))
+  const response = await fetch(url + PATH, { headers: { authorization: 'Bearer runner' } })
+  assert.deepEqual([response.status, response.headers.get('upgrade')], [426, 'websocket'])
+  assert.equal((await envelope(response)).code, 'UPGRADE_REQUIRED')
+})
+
+test('the end of either side reaches the other, with code and reason', async () => {
+  const closed = Promise.withResolvers<void>()
+  const running = await accepting((agent) => {
+    agent.onClose(closed.resolve)
+    agent.onMessage((text) => agent.close(4001, text))
+  })
+  const leaving = dial(running)
+  await once(leaving, 'open')
+  leaving.close()
+  await within(5000, closed.promise, 'the server was not told')
+  const dismissed = dial(running)
+  await once(dismissed, 'open')
+  dismissed.send('enough')
+  const { code, reason } = await closing(dismissed)
+  assert.deepEqual([code, reason], [4001, 'enough'])
+})
+
+test('binary frames, frames over 16 MiB and listeners that throw close the socket', async () => {
+  const running = await accepting((agent) =>
+    agent.onMessage(() => {
+      throw new Error('cannot read this')
+    }),
+  )
+  const binary = dial(running)
+  await once(binary, 'open')
+  binary.send(new Uint8Array(3))
+  assert.equal((await closing(binary)).code, 1003)
+  const large = dial(running)
+  await once(large, 'open')
+  large.send('x'.repeat(17 * MIB))
+  await closing(large)
+  const broken = dial(running)
+  await once(broken, 'open')
+  broken.send('x')
+  assert.equal((await closing(broken)).code, 1011)
+  assert.equal(running.logged.filter((line) => line.name === 'http.socket.failed').length, 1)
+})
+
+test('an agent that does not read is cut off before a frame is lost in silence', async () => {
+  const accepted = Promise.withResolvers<AgentSocket>()
+  const { port } = await accepting(accepted.resolve)
+  const reader = connect(port, '127.0.0.1')
+  reader.on('error', () => {})
+  reader.write(`${[...UPGRADE, 'Authorization: Bearer runner'].join('\r\n')}\r\n\r\n`)
+  reader.pause()
+  const agent = await within(5000, accepted.promise, 'no upgrade')
+  const closed = Promise.withResolvers<void>()
+  agent.onClose(closed.resolve)
+  for (let sent = 0; sent < 100 && agent.buffered() <= 64 * MIB; sent++) agent.send('x'.repeat(MIB))
+  assert.ok(agent.buffered() > 60 * MIB)
+  agent.send('one too many')
+  await within(5000, closed.promise, 'the socket stays open')
+  reader.destroy()
+})
+
+test('a stop closes sockets with 1001', async () => {
+  const running = await accepting(() => {})
+  const socket = dial(running)
+  await once(socket, 'open')
+  const closed = closing(socket)
+  await within(4000, running.close(), 'the server did not stop')
+  assert.equal((await closed).code, 1001)
+})

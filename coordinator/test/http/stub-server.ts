@@ -1,0 +1,108 @@
+import { newId } from '@windlass/shared/ids.ts'
+import { type Log, createLog } from '@windlass/shared/log.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { Fault } from '@windlass/shared/errors.ts'
+import type { Role, Scope } from '@windlass/shared/scopes.ts'
+import { type Call, BytesAnswer, SocketAnswer, SseAnswer } from '../../api/call.ts'
+import type { Handlers } from '../../api/index.ts'
+import type { Caller, ProgramIdentity, RunnerIdentity } from '../../actor.ts'
+import type { Deps } from '../../deps.ts'
+import type { Verifiers } from '../../http/access.ts'
+import { type RunningServer, startServer } from '../../http/server.ts'
+
+// The table with handlers made here: what is tested is the way to them. Credentials say whom they stand for.
+
+export const RUN = newId('run')
+export const RUNNER = newId('rnr')
+export const POOL = newId('pool')
+const ORG_ID = newId('org')
+
+type StubHandler = (call: Call<Record<string, unknown>>) => unknown
+
+export interface StubServer extends RunningServer {
+  url: string
+  /** What was logged, as facts. */
+  logged: Record<string, unknown>[]
+}
+
+export interface StubOptions {
+  /** By id of the row, in place of the stub. */
+  handlers?: Record<string, StubHandler>
+  stallMs?: number
+  strict?: boolean
+  port?: number
+}
+
+export async function startStub({ handlers = {}, stallMs, strict = true, port = 0 }: StubOptions = {}): Promise<StubServer> {
+  const logged: Record<string, unknown>[] = []
+  const log: Log = createLog({}, 'debug', {
+    write: (line) => logged.push(JSON.parse(line) as Record<string, unknown>),
+  })
+  const deps = { config: { strict }, log } as unknown as Deps
+  const server = await startServer({ handlers: stubs(handlers), deps, log, host: '127.0.0.1', port, verify, stallMs })
+  return { ...server, url: `http://127.0.0.1:${server.port}`, logged }
+}
+
+function stubs(own: Record<string, StubHandler>): Handlers {
+  const ofGroup = (rows: object) =>
+    Object.fromEntries(Object.entries(rows).map(([name, row]: [string, AnyOp]) => [name, own[row.id] ?? stubOf(row)]))
+  return Object.fromEntries(Object.entries(ops).map(([group, rows]) => [group, ofGroup(rows)])) as unknown as Handlers
+}
+
+function stubOf(row: AnyOp): StubHandler {
+  if (row.wire === 'bytes') return () => new BytesAnswer(Buffer.from('bytes'), 'application/gzip')
+  if (row.wire === 'sse') return () => new SseAnswer(async () => {})
+  if (row.wire === 'socket') return () => new SocketAnswer(() => {})
+  return () => {
+    throw new Fault('UNAVAILABLE', undefined, 'the stub was reached')
+  }
+}
+
+/** `<role>[=scope,scope][@org]`, as in `member=run:read@acme`, behind the caller's door; `runner` and `program` behind theirs. */
+const verify: Verifiers = {
+  caller: (bearer) => Promise.resolve().then(() => callerOf(bearer)),
+  runner: (bearer) => Promise.resolve().then(() => (bearer === 'runner' ? runner : refuse())),
+  program: (bearer) => Promise.resolve().then(() => (bearer === 'program' ? program : refuse())),
+}
+
+const runner: RunnerIdentity = { kind: 'runner', id: RUNNER, name: 'one', orgId: ORG_ID, poolId: POOL }
+const program: ProgramIdentity = { kind: 'program', runId: RUN, orgId: ORG_ID, runnerId: RUNNER, epoch: 1 }
+
+function callerOf(bearer: string): Caller {
+  const match = /^(viewer|member|admin|owner)(?:=([a-z_:,]+))?(?:@([a-z]+))?$/.exec(bearer)
+  if (!match) return refuse()
+  const scopes = (match[2]?.split(',') ?? []) as Scope[]
+  return { kind: 'key', id: newId('key'), orgId: ORG_ID, org: match[3] ?? 'acme', role: match[1] as Role, scopes }
+}
+
+function refuse(): never {
+  throw new Fault('UNAUTHENTICATED')
+}
+
+/** A path of the row with plausible values in it. */
+export function pathOf(row: AnyOp): string {
+  const values: Record<string, string> = {
+    org: 'acme',
+    workflow: 'hello',
+    n: '1',
+    run: RUN,
+    runner: RUNNER,
+    pool: POOL,
+    digest: 'ab'.repeat(32),
+  }
+  return row.path.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? `no-value-for-${name}`)
+}
+
+/** A credential that may do everything behind the row's door. */
+export function goodBearer(row: AnyOp): string | undefined {
+  return { public: undefined, caller: 'owner', runner: 'runner', program: 'program' }[row.door]
+}
+
+export interface Envelope {
+  error: { code: string; message: string; detail?: { path?: string; issues?: { path: string; message: string }[] } & Record<string, unknown> }
+}
+
+export async function envelope(response: Response): Promise<Envelope['error']> {
+  return ((await response.json()) as Envelope).error
+}

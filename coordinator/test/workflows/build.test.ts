@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { unpackInMemory } from '../../bundles/pack.ts'
+import { createWorkflowBuilder } from '../../workflows/build.ts'
+import { DeployError } from '../../workflows/deploy-error.ts'
+import { validateAgainst } from '../../workflows/validate.ts'
+import { filesIn, filesOf } from '../_kit/workflow-files.ts'
+
+const builder = createWorkflowBuilder()
+after(() => builder.close())
+
+const fixture = () => filesIn(join(import.meta.dirname, 'fixtures', 'orders'))
+
+async function refusal(contents: Record<string, string>): Promise<DeployError> {
+  try {
+    await builder.build(filesOf(contents))
+  } catch (error) {
+    if (error instanceof DeployError) return error
+    throw error
+  }
+  throw new Error('was accepted')
+}
+
+test('a workflow of several files becomes descriptor, bundle, source and schemas', async () => {
+  const files = await fixture()
+  const built = await builder.build(files)
+  assert.equal(built.descriptor.slug, 'orders')
+  assert.equal(built.descriptor.timeoutMs, 300_000)
+  assert.deepEqual(built.warnings, [])
+  const bundled = await unpackInMemory(built.bundle.bytes)
+  assert.deepEqual(
+    bundled.map(({ path }) => path),
+    ['main.mjs', 'main.mjs.map'],
+  )
+  const source = await unpackInMemory(built.source.bytes)
+  assert.deepEqual(
+    source,
+    files.toSorted((a, b) => (a.path < b.path ? -1 : 1)),
+  )
+})
+
+test('what goes in and comes out is checked by the types of run', async () => {
+  const { inputSchema, outputSchema } = await builder.build(await fixture())
+  const order = { id: 'o1', lines: [{ count: 1, priceCents: 5, sku: 'AB-1' }], state: null }
+  assert.equal(validateAgainst(inputSchema, { orders: [order] }), null)
+  assert.equal(validateAgainst(inputSchema, { orders: [] })?.path, 'orders')
+  assert.equal(
+    validateAgainst(inputSchema, { orders: [{ ...order, lines: [{ count: 0, priceCents: 1 }] }] })?.path,
+    'orders[0].lines[0].count',
+  )
+  assert.equal(
+    validateAgainst(inputSchema, { orders: [{ ...order, replaces: { ...order, state: 'lost' } }] })?.path,
+    'orders[0].replaces.state',
+  )
+  assert.equal(
+    validateAgainst(outputSchema, { items: [{ ...order, total: 5 }], next: null, at: new Date().toJSON() }),
+    null,
+  )
+  assert.equal(
+    validateAgainst(outputSchema, { items: [order], next: null, at: new Date().toJSON() })?.path,
+    'items[0].total',
+  )
+})
+
+test('the same files give the same digests and schemas, in any order', async () => {
+  const files = await fixture()
+  const [once, again] = [await builder.build(files), await builder.build(files.toReversed())]
+  assert.equal(once.bundle.digest, again.bundle.digest)
+  assert.equal(once.source.digest, again.source.digest)
+  assert.equal(
+    JSON.stringify([once.inputSchema, once.outputSchema]),
+    JSON.stringify([again.inputSchema, again.outputSchema]),
+  )
+})
+
+test('builds at once do not disturb each other, nor does one that fails', async () => {
+  const good = (n: number) =>
+    filesOf({ 'workflow.jsonc': `{ "slug": "w${n}" }`, 'index.ts': `export const run = (): ${n} => ${n}` })
+  const bad = filesOf({ 'workflow.jsonc': '{ "slug": "bad" }', 'index.ts': 'export const run = (' })
+  const results = await Promise.allSettled([builder.build(good(1)), builder.build(bad), builder.build(good(2))])
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  const [first, , third] = results
+  assert.deepEqual(first?.status === 'fulfilled' && first.value.outputSchema, { const: 1 })
+  assert.deepEqual(third?.status === 'fulfilled' && third.value.outputSchema, { const: 2 })
+})
+
+test('files without a descriptor are refused and told where it should be', async () => {
+  const error = await refusal({ 'index.ts': '' })
+  assert.equal(error.detail.path, 'files')
+  assert.match(error.message, /`workflow.jsonc` is not among the files: add one/)
+  assert.match((await refusal({ 'my/workflow.jsonc': '{}' })).message, /it lies in `my\/workflow.jsonc`/)
+})
+
+test('an entry that is not there names the nearest file', async () => {
+  const error = await refusal({ 'workflow.jsonc': '{ "slug": "a" }', 'index.js': '' })
+  assert.equal(error.detail.path, 'entry')
+  assert.match(error.message, /entry `index.ts` is not among the files: did you mean `index.js`\?/)
+})
+
+test('a program is never executed while it is built', async () => {
+  const source = `globalThis.wasExecuted = true; throw new Error('executed'); export const run = () => 1`
+  await builder.build(filesOf({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': source }))
+  assert.equal('wasExecuted' in globalThis, false)
+})

@@ -1,0 +1,61 @@
+// hyper-express asks for `uWebSockets.js`, which is not on the npm registry. `uws-pack` is the same library, built for
+// Node 22, some versions older than hyper-express 7 expects. This file stands in its place (see `overrides` in the root
+// package.json) and closes the gap: calls that the older build lacks, and one whose arguments changed.
+import * as uws from 'uws-pack'
+
+export * from 'uws-pack'
+
+// `onDataV2` reports how much of the body is still to come; all that hyper-express reads of it is whether that is zero.
+const MORE_TO_COME = (1n << 64n) - 1n
+
+let patched = false
+
+/** All responses share one prototype, which can only be reached from a response: so it is patched on the first. */
+function patch(res) {
+  if (patched) return
+  patched = true
+  const proto = Object.getPrototypeOf(res)
+  const endWithoutBody = proto.endWithoutBody
+  // The older build reads an `undefined` length as a number and sends `content-length: 9223372036854775808`.
+  proto.endWithoutBody = function (length, close) {
+    if (length !== undefined) return endWithoutBody.call(this, length, close)
+    return close ? endWithoutBody.call(this, 0, true) : endWithoutBody.call(this)
+  }
+  proto.getRemotePort ??= () => 0
+  proto.getProxiedRemotePort ??= () => 0
+  proto.beginWrite ??= function () {
+    return this
+  }
+  proto.onDataV2 ??= function (callback) {
+    return this.onData((chunk, isLast) => callback(chunk, isLast ? 0n : MORE_TO_COME))
+  }
+}
+
+function wrap(app) {
+  for (const method of ['get', 'post', 'put', 'patch', 'del', 'options', 'head', 'trace', 'connect', 'any']) {
+    const register = app[method]
+    app[method] = (pattern, handler) => {
+      register.call(app, pattern, (res, req) => {
+        patch(res)
+        return handler(res, req)
+      })
+      return app
+    }
+  }
+  const ws = app.ws
+  app.ws = (pattern, behavior) => {
+    const upgrade = behavior.upgrade
+    const wrapped = (res, req, context) => {
+      patch(res)
+      return upgrade(res, req, context)
+    }
+    ws.call(app, pattern, upgrade ? { ...behavior, upgrade: wrapped } : behavior)
+    return app
+  }
+  app.getDescriptor ??= () => 0
+  return app
+}
+
+export const App = (options) => wrap(uws.App(options))
+export const SSLApp = (options) => wrap(uws.SSLApp(options))
+export default { ...uws, App, SSLApp }

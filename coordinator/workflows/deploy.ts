@@ -1,0 +1,82 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import { newId, type WorkflowRef } from '@windlass/shared/ids.ts'
+import type { SourceFile } from '@windlass/shared/model/workflow.ts'
+import type { Caller } from '../actor.ts'
+import { contentKey } from '../objects/key.ts'
+import type { Deps } from '../deps.ts'
+import type { BuiltWorkflow } from './build.ts'
+import { DeployError, type DeployProblem } from './deploy-error.ts'
+import * as store from './store.ts'
+
+type DeployDeps = Pick<Deps, 'db' | 'objects' | 'builder' | 'targets' | 'log'>
+export interface Deployed {
+  workflow: store.WorkflowRow
+  version: store.VersionRow
+}
+
+/** Deploys a workflow that the org does not have yet. */
+export async function createWorkflow(deps: DeployDeps, caller: Caller, files: SourceFile[]): Promise<Deployed> {
+  const built = await build(deps, files)
+  const { slug, name, description } = built.descriptor
+  const id = newId('wf')
+  await deps.db.begin(async (tx) => {
+    const isNew = await store.insert(tx, { id, orgId: caller.orgId, slug, name, description })
+    if (!isNew) throw new Fault('WORKFLOW_EXISTS', { path: 'slug', slug }, `This org has a workflow \`${slug}\` already; update it instead.`)
+    await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: id, version: 1 })
+  })
+  return deployed(deps, caller, slug as WorkflowRef)
+}
+
+/** Deploys a new version of a workflow and makes it current. Runs that exist keep theirs. */
+export async function updateWorkflow(deps: DeployDeps, caller: Caller, ref: WorkflowRef, files: SourceFile[]): Promise<Deployed> {
+  if (!(await store.find(deps.db, caller.orgId, ref))) throw new Fault('NOT_FOUND', { workflow: ref })
+  const built = await build(deps, files)
+  await deps.db.begin(async (tx) => {
+    const workflow = await store.lock(tx, caller.orgId, ref)
+    if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
+    const { slug, name, description } = built.descriptor
+    if (slug !== workflow.slug) {
+      throw new Fault('CONFLICT', { path: 'slug' }, `The files name the slug \`${slug}\`, the workflow is \`${workflow.slug}\`. A slug does not change: create another workflow, or correct workflow.jsonc.`)
+    }
+    const version = await store.bump(tx, workflow.id, { name, description })
+    await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: workflow.id, version })
+  })
+  return deployed(deps, caller, ref)
+}
+
+/** Objects first: a version in the database whose bundle is missing would fail every run; a bundle without a version harms nobody. */
+async function build(deps: DeployDeps, files: SourceFile[]): Promise<BuiltWorkflow> {
+  const built = await deps.builder.build(files).catch((error: unknown) => {
+    if (error instanceof DeployError) throw new Fault('VALIDATION_FAILED', { ...error.detail }, error.message)
+    throw error
+  })
+  await Promise.all([built.bundle, built.source].map((object) => deps.objects.put(contentKey(object.digest), object.bytes)))
+  return built
+}
+
+function versionOf(caller: Caller, built: BuiltWorkflow): Omit<store.NewVersion, 'workflowId' | 'version'> {
+  return {
+    id: newId('ver'),
+    orgId: caller.orgId,
+    descriptor: built.descriptor,
+    inputSchema: built.inputSchema as store.JsonSchema,
+    outputSchema: built.outputSchema as store.JsonSchema,
+    warnings: built.warnings.map(sentence),
+    bundleDigest: built.bundle.digest,
+    bundleBytes: built.bundle.bytes.byteLength,
+    sourceDigest: built.source.digest,
+    createdBy: caller.id,
+  }
+}
+
+function sentence({ message, file, line, column }: DeployProblem): string {
+  return file ? `${[file, line, column].filter((part) => part !== undefined).join(':')}: ${message}` : message
+}
+
+async function deployed(deps: DeployDeps, caller: Caller, ref: WorkflowRef): Promise<Deployed> {
+  deps.targets.forget(caller.orgId)
+  const workflow = (await store.find(deps.db, caller.orgId, ref))!
+  const version = (await store.findVersion(deps.db, workflow.id, workflow.version))!
+  deps.log('workflow.deployed', { workflow: workflow.slug, version: version.version, bytes: version.bundleBytes })
+  return { workflow, version }
+}

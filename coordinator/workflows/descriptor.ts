@@ -1,0 +1,95 @@
+import type { Node, ParseError } from 'jsonc-parser'
+import { createScanner, findNodeAtLocation, getNodeValue, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { fieldPath } from '@windlass/shared/field-path.ts'
+import { DESCRIPTOR_FILE, Descriptor } from '@windlass/shared/model/descriptor.ts'
+import { firstIssue, plainWords } from '@windlass/shared/model/strict.ts'
+import { DeployError } from './deploy-error.ts'
+
+const MAX_BYTES = 256 * 1024
+// The parser recurses; real descriptors stay below ten.
+const MAX_DEPTH = 50
+
+/** Reads `workflow.jsonc`: comments and trailing commas are welcome, anything unknown is refused at its line. */
+export function readDescriptor(source: string): Descriptor {
+  const text = source.replace(/^\uFEFF/, '')
+  if (Buffer.byteLength(text) > MAX_BYTES) refuse(text, `is larger than ${MAX_BYTES / 1024} KiB`, [], 0)
+  const tree = parse(text)
+  refuseRepeatedKeys(text, tree, [])
+  const read = Descriptor.safeParse(getNodeValue(tree), { error: plainWords })
+  if (read.success) return read.data
+  const { path, message } = firstIssue(read.error)
+  throw refusal(text, message, path, offsetOf(tree, path))
+}
+
+function parse(text: string): Node {
+  const tooDeep = offsetBelow(text, MAX_DEPTH)
+  if (tooDeep !== undefined) refuse(text, `is nested deeper than ${MAX_DEPTH} levels`, [], tooDeep)
+  if (text.trim() === '') refuse(text, 'is empty: it needs at least { "slug": "my-workflow" }', [], 0)
+  const errors: ParseError[] = []
+  const tree = parseTree(text, errors, { allowTrailingComma: true, disallowComments: false })
+  const [first] = errors
+  if (first)
+    refuse(text, `is not valid JSON with comments: ${words(printParseErrorCode(first.error))}`, [], first.offset)
+  if (tree?.type !== 'object') refuse(text, 'must be an object: { "slug": "my-workflow" }', [], tree?.offset ?? 0)
+  return tree
+}
+
+/** Offset of the first bracket that opens a level below the given depth. */
+function offsetBelow(text: string, depth: number): number | undefined {
+  const scanner = createScanner(text, true)
+  let level = 0
+  while (scanner.getPosition() < text.length) {
+    scanner.scan()
+    // Strings and comments are tokens of their own and begin otherwise.
+    const start = text[scanner.getTokenOffset()]
+    if (start === '{' || start === '[') level++
+    if (start === '}' || start === ']') level--
+    if (level > depth) return scanner.getTokenOffset()
+  }
+  return undefined
+}
+
+/** JSON would silently keep the last of two; `__proto__` would silently vanish. */
+function refuseRepeatedKeys(text: string, node: Node, path: (string | number)[]) {
+  const seen = new Set<string>()
+  for (const [index, child] of (node.children ?? []).entries()) {
+    if (node.type === 'array') refuseRepeatedKeys(text, child, [...path, index])
+    const [key, value] = child.children ?? []
+    if (node.type !== 'object' || !key) continue
+    const name = String(key.value)
+    if (seen.has(name)) refuse(text, 'is given twice: keep one', [...path, name], key.offset)
+    if (name === '__proto__') refuse(text, 'is not a key that can be used', [...path, name], key.offset)
+    seen.add(name)
+    if (value) refuseRepeatedKeys(text, value, [...path, name])
+  }
+}
+
+/** Where the path is written, or the nearest thing around it that is written at all. */
+function offsetOf(tree: Node, path: PropertyKey[]): number {
+  const segments = path.map((segment) => (typeof segment === 'number' ? segment : String(segment)))
+  for (let length = segments.length; length > 0; length--) {
+    const node = findNodeAtLocation(tree, segments.slice(0, length))
+    // The key is what a person looks for, so the property's start rather than its value's.
+    if (node) return (node.parent?.type === 'property' ? node.parent : node).offset
+  }
+  return tree.offset
+}
+
+function refuse(text: string, message: string, path: PropertyKey[], offset: number): never {
+  throw refusal(text, message, path, offset)
+}
+
+function refusal(text: string, message: string, path: PropertyKey[], offset: number): DeployError {
+  const before = text.slice(0, offset).split('\n')
+  const line = before.length
+  const column = (before.at(-1)?.length ?? 0) + 1
+  const field = fieldPath(path)
+  const subject = field === '' || message.startsWith('unknown key') ? '' : ` \`${field}\``
+  const detail = { path: field === '' ? `files/${DESCRIPTOR_FILE}` : field, file: DESCRIPTOR_FILE, line, column }
+  return new DeployError(`${DESCRIPTOR_FILE}:${line}:${column}:${subject} ${message}`, detail)
+}
+
+/** `ValueExpected` → `value expected`. */
+function words(code: string): string {
+  return code.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
+}

@@ -1,0 +1,116 @@
+import ts from 'typescript-api'
+import type { SourceFile } from '@windlass/shared/model/workflow.ts'
+import { DeployError, type DeployErrorDetail, type DeployProblem } from './deploy-error.ts'
+import { NotJson } from './io-schema-fault.ts'
+import { programOver, workflowPath } from './io-schema-host.ts'
+import { type Direction, schemaOf } from './io-schema-walk.ts'
+import type { JsonSchema } from './json-schema.ts'
+
+const MAX_WARNINGS = 50
+// "Cannot find module", "has no declaration file": the bundle has already proved that the import exists.
+const UNTYPED_IMPORT_CODES = new Set([2307, 7016])
+
+export type IoSchemas = { inputSchema: JsonSchema; outputSchema: JsonSchema; warnings: DeployProblem[] }
+
+/** Schemas of what `run` takes and returns, read from its types. Slow and hungry: to be called in the worker. */
+export function deriveIoSchemas(files: readonly SourceFile[], entry: string): IoSchemas {
+  const { program, entryFile } = programOver(files, entry)
+  if (!entryFile) throw new DeployError(`entry \`${entry}\` is not among the files`, { path: 'entry' })
+  const run = runOf(program.getTypeChecker(), entryFile, entry)
+  if (!run) return { inputSchema: {}, outputSchema: {}, warnings: typeErrors(program) }
+  const warnings: DeployProblem[] = []
+  const schema = (type: ts.Type | undefined, direction: Direction) =>
+    type
+      ? placed(run.place, () =>
+          schemaOf(type, { program, direction, warn: (message) => warnings.push({ ...run.place, message }) }),
+        )
+      : {}
+  const inputSchema = schema(run.input, 'input')
+  const outputSchema = schema(run.output, 'output')
+  return { inputSchema, outputSchema, warnings: [...warnings, ...typeErrors(program)].slice(0, MAX_WARNINGS) }
+}
+
+type Place = { file: string; line?: number; column?: number }
+type Run = { input: ts.Type | undefined; output: ts.Type | undefined; place: Place }
+
+/** Undefined when `run` is of a type unknown to the checker, and then anything goes. */
+function runOf(checker: ts.TypeChecker, entryFile: ts.SourceFile, entry: string): Run | undefined {
+  const symbol = exportedRun(checker, entryFile)
+  if (!symbol) return undefined
+  const type = checker.getTypeOfSymbolAtLocation(symbol, entryFile)
+  const place = placeOf(symbol, entry)
+  // The last of several signatures is the widest one by custom.
+  const signature = type.getCallSignatures().at(-1)
+  if (signature) return { input: inputOf(checker, signature, entryFile), output: outputOf(checker, signature), place }
+  if (type.flags & ts.TypeFlags.Any) return undefined
+  throw new DeployError(
+    `\`run\` in ${entry} is not a function: write \`export async function run(input, context) { … }\``,
+    {
+      path: `files/${place.file}`,
+      ...place,
+    },
+  )
+}
+
+function exportedRun(checker: ts.TypeChecker, entryFile: ts.SourceFile): ts.Symbol | undefined {
+  const module = checker.getSymbolAtLocation(entryFile)
+  const symbol = module && checker.getExportsOfModule(module).find(({ name }) => name === 'run')
+  return symbol && symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
+}
+
+function inputOf(checker: ts.TypeChecker, signature: ts.Signature, entryFile: ts.SourceFile): ts.Type | undefined {
+  const [parameter] = signature.parameters
+  if (!parameter) return undefined
+  const type = checker.getTypeOfSymbolAtLocation(parameter, entryFile)
+  const declaration = parameter.valueDeclaration
+  if (!declaration || !ts.isParameter(declaration)) return type
+  // `run(...args)` would make a list of what is one value.
+  if (declaration.dotDotDotToken) return undefined
+  return declaration.initializer ? orUndefined(checker, type) : type
+}
+
+/** A parameter with a default may be left out, which its type does not say. */
+function orUndefined(checker: ts.TypeChecker, type: ts.Type): ts.Type {
+  return checker.getNullableType(type, ts.TypeFlags.Undefined)
+}
+
+function outputOf(checker: ts.TypeChecker, signature: ts.Signature): ts.Type | undefined {
+  return checker.getAwaitedType(checker.getReturnTypeOfSignature(signature))
+}
+
+function placed<T>(place: Place, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error
+    const detail: DeployErrorDetail = { path: error.at, ...place }
+    throw new DeployError(`${place.file}${place.line === undefined ? '' : `:${place.line}`}: ${error.message}`, detail)
+  }
+}
+
+function placeOf(symbol: ts.Symbol, entry: string): Place {
+  const declaration = symbol.valueDeclaration ?? symbol.declarations?.[0]
+  const source = declaration?.getSourceFile()
+  const file = source && workflowPath(source)
+  if (!declaration || !source || file === undefined) return { file: entry }
+  return { file, ...lineOf(source, declaration.getStart(source)) }
+}
+
+function typeErrors(program: ts.Program): DeployProblem[] {
+  const problems: DeployProblem[] = []
+  for (const source of program.getSourceFiles()) {
+    const file = workflowPath(source)
+    if (file === undefined || problems.length >= MAX_WARNINGS) continue
+    for (const diagnostic of program.getSemanticDiagnostics(source)) {
+      if (UNTYPED_IMPORT_CODES.has(diagnostic.code)) continue
+      const message = ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n')
+      problems.push({ message, file, ...lineOf(source, diagnostic.start ?? 0) })
+    }
+  }
+  return problems
+}
+
+function lineOf(source: ts.SourceFile, position: number) {
+  const { line, character } = source.getLineAndCharacterOfPosition(position)
+  return { line: line + 1, column: character + 1 }
+}

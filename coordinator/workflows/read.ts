@@ -1,0 +1,79 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { OrgId, WorkflowRef } from '@windlass/shared/ids.ts'
+import type { SourceFile, Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
+import { unpackInMemory } from '../bundles/pack.ts'
+import type { Deps } from '../deps.ts'
+import { contentKey } from '../objects/key.ts'
+import * as store from './store.ts'
+
+export async function getWorkflow(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgId, ref: WorkflowRef) {
+  const workflow = await needWorkflow(deps, orgId, ref)
+  const version = (await store.findVersion(deps.db, workflow.id, workflow.version))!
+  return { workflow: presentWorkflow(workflow), version: presentVersion(version), files: await sourceFiles(deps, version) }
+}
+
+export async function getVersion(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgId, ref: WorkflowRef, number: number) {
+  const workflow = await needWorkflow(deps, orgId, ref)
+  const version = await store.findVersion(deps.db, workflow.id, number)
+  if (!version) throw new Fault('NOT_FOUND', { workflow: ref, version: number })
+  return { version: presentVersion(version), files: await sourceFiles(deps, version) }
+}
+
+export async function listWorkflows(deps: Pick<Deps, 'db'>, orgId: OrgId, page: { before: string | undefined; limit: number }) {
+  return (await store.list(deps.db, orgId, page)).map(presentWorkflow)
+}
+
+export async function listVersions(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: WorkflowRef, page: { before: number | undefined; limit: number }) {
+  const workflow = await needWorkflow(deps, orgId, ref)
+  return (await store.listVersions(deps.db, workflow.id, page)).map(presentVersion)
+}
+
+export async function needWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: WorkflowRef): Promise<store.WorkflowRow> {
+  const workflow = await store.find(deps.db, orgId, ref)
+  if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
+  return workflow
+}
+
+/** A bundle, for an agent of the org that owns it. */
+export async function bundleBytes(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgId, digest: string): Promise<Uint8Array> {
+  const bytes = (await store.ownsBundle(deps.db, orgId, digest)) ? await deps.objects.get(contentKey(digest)) : null
+  if (!bytes) throw new Fault('NOT_FOUND', { digest })
+  return bytes
+}
+
+async function sourceFiles(deps: Pick<Deps, 'objects'>, version: store.VersionRow): Promise<SourceFile[]> {
+  const bytes = await deps.objects.get(contentKey(version.sourceDigest))
+  if (!bytes) throw new Error(`the source of version ${version.id} is missing from the object store`)
+  return unpackInMemory(bytes)
+}
+
+export function presentWorkflow(row: store.WorkflowRow): Workflow {
+  return {
+    id: row.id,
+    org: row.org,
+    slug: row.slug,
+    name: row.name,
+    description: row.description,
+    version: row.version,
+    pool: row.descriptor.pool,
+    process: row.descriptor.process,
+    createdAt: row.createdAt.getTime(),
+    updatedAt: row.updatedAt.getTime(),
+  }
+}
+
+export function presentVersion(row: store.VersionRow): WorkflowVersion {
+  return {
+    id: row.id,
+    workflow: { id: row.workflowId, slug: row.slug },
+    version: row.version,
+    descriptor: row.descriptor,
+    inputSchema: row.inputSchema,
+    outputSchema: row.outputSchema,
+    bundleDigest: row.bundleDigest,
+    bundleBytes: row.bundleBytes,
+    warnings: row.warnings,
+    createdAt: row.createdAt.getTime(),
+    createdBy: row.createdBy,
+  }
+}

@@ -1,0 +1,177 @@
+import type { OrgId, PoolId, VersionId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
+import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+
+export type JsonSchema = Record<string, unknown>
+
+export interface WorkflowRow {
+  id: WorkflowId
+  org: string
+  slug: string
+  name: string
+  description: string
+  version: number
+  descriptor: Descriptor
+  createdAt: Date
+  updatedAt: Date
+}
+
+const workflows = (sql: Sql) => sql`
+  select w.id, o.slug as org, w.slug, w.name, w.description, w.version, v.descriptor, w.created_at, w.updated_at
+  from workflows w
+  join orgs o on o.id = w.org_id
+  join workflow_versions v on v.workflow_id = w.id and v.version = w.version`
+
+export async function find(sql: Sql, orgId: OrgId, ref: WorkflowRef): Promise<WorkflowRow | undefined> {
+  const [row] = await sql<WorkflowRow[]>`
+    ${workflows(sql)}
+    where w.org_id = ${orgId} and (w.id = ${ref} or w.slug = ${ref}) and w.deleted_at is null`
+  return row
+}
+
+export function list(db: Db, orgId: OrgId, page: { before: string | undefined; limit: number }): Promise<WorkflowRow[]> {
+  return db<WorkflowRow[]>`
+    ${workflows(db)}
+    where w.org_id = ${orgId} and w.deleted_at is null
+    ${page.before ? db`and w.id < ${page.before}` : db``}
+    order by w.id desc
+    limit ${page.limit}`
+}
+
+export interface NewWorkflow {
+  id: WorkflowId
+  orgId: OrgId
+  slug: string
+  name: string
+  description: string
+}
+
+/** False: the org has a workflow of this slug. */
+export async function insert(tx: Tx, w: NewWorkflow): Promise<boolean> {
+  const rows = await tx`
+    insert into workflows (id, org_id, slug, name, description, version)
+    values (${w.id}, ${w.orgId}, ${w.slug}, ${w.name}, ${w.description}, 1)
+    on conflict (org_id, slug) where deleted_at is null do nothing
+    returning id`
+  return rows.length > 0
+}
+
+/** Takes the next version number. The row lock puts two deploys of one workflow one after the other. */
+export async function bump(tx: Tx, id: WorkflowId, about: { name: string; description: string }): Promise<number> {
+  const [row] = await tx<[{ version: number }]>`
+    update workflows
+    set
+      version     = (select max(version) + 1 from workflow_versions where workflow_id = ${id}),
+      name        = ${about.name},
+      description = ${about.description},
+      updated_at  = now()
+    where id = ${id}
+    returning version`
+  return row.version
+}
+
+export async function lock(tx: Tx, orgId: OrgId, ref: WorkflowRef): Promise<{ id: WorkflowId; slug: string } | undefined> {
+  const [row] = await tx<{ id: WorkflowId; slug: string }[]>`
+    select id, slug
+    from workflows
+    where org_id = ${orgId} and (id = ${ref} or slug = ${ref}) and deleted_at is null
+    for update`
+  return row
+}
+
+export interface NewVersion {
+  id: VersionId
+  orgId: OrgId
+  workflowId: WorkflowId
+  version: number
+  descriptor: Descriptor
+  inputSchema: JsonSchema
+  outputSchema: JsonSchema
+  warnings: string[]
+  bundleDigest: string
+  bundleBytes: number
+  sourceDigest: string
+  createdBy: string
+}
+
+export async function insertVersion(tx: Tx, v: NewVersion): Promise<void> {
+  const json = (value: object) => tx.json(value as Parameters<Tx['json']>[0])
+  await tx`
+    insert into workflow_versions (id, org_id, workflow_id, version, descriptor, input_schema, output_schema, warnings,
+                                   bundle_digest, bundle_bytes, source_digest, created_by)
+    values (${v.id}, ${v.orgId}, ${v.workflowId}, ${v.version}, ${json(v.descriptor)}, ${json(v.inputSchema)}, ${json(v.outputSchema)},
+            ${v.warnings}, ${v.bundleDigest}, ${v.bundleBytes}, ${v.sourceDigest}, ${v.createdBy})`
+}
+
+export interface VersionRow extends Omit<NewVersion, 'orgId'> {
+  slug: string
+  createdAt: Date
+}
+
+const versions = (sql: Sql) => sql`
+  select v.id, v.workflow_id, w.slug, v.version, v.descriptor, v.input_schema, v.output_schema, v.warnings, v.bundle_digest,
+         v.bundle_bytes, v.source_digest, v.created_by, v.created_at
+  from workflow_versions v
+  join workflows w on w.id = v.workflow_id`
+
+export async function findVersion(sql: Sql, id: WorkflowId, version: number): Promise<VersionRow | undefined> {
+  const [row] = await sql<VersionRow[]>`${versions(sql)} where v.workflow_id = ${id} and v.version = ${version}`
+  return row
+}
+
+export function listVersions(db: Db, id: WorkflowId, page: { before: number | undefined; limit: number }): Promise<VersionRow[]> {
+  return db<VersionRow[]>`
+    ${versions(db)}
+    where v.workflow_id = ${id}
+    ${page.before ? db`and v.version < ${page.before}` : db``}
+    order by v.version desc
+    limit ${page.limit}`
+}
+
+export interface TargetRow {
+  versionId: VersionId
+  poolId: PoolId | null
+  poolName: string | null
+}
+
+/** The version that a trigger means, and the pool that its descriptor names. */
+export async function findTarget(db: Db, orgId: OrgId, ref: WorkflowRef, version: number | undefined): Promise<TargetRow | undefined> {
+  const [row] = await db<TargetRow[]>`
+    select v.id as version_id, p.id as pool_id, p.name as pool_name
+    from workflows w
+    join workflow_versions v on v.workflow_id = w.id and v.version = ${version ? db`${version}` : db`w.version`}
+    left join runner_pools p on p.org_id = w.org_id and p.name = v.descriptor ->> 'pool'
+    where w.org_id = ${orgId} and (w.id = ${ref} or w.slug = ${ref}) and w.deleted_at is null`
+  return row
+}
+
+export interface ExecutionRow {
+  id: VersionId
+  orgId: OrgId
+  org: string
+  workflowId: WorkflowId
+  slug: string
+  version: number
+  descriptor: Descriptor
+  inputSchema: JsonSchema
+  outputSchema: JsonSchema
+  bundleDigest: string
+  bundleBytes: number
+}
+
+export async function versionForExecution(db: Db, id: VersionId): Promise<ExecutionRow | undefined> {
+  const [row] = await db<ExecutionRow[]>`
+    select v.id, v.org_id, o.slug as org, v.workflow_id, w.slug, v.version, v.descriptor, v.input_schema, v.output_schema,
+           v.bundle_digest, v.bundle_bytes
+    from workflow_versions v
+    join workflows w on w.id = v.workflow_id
+    join orgs o on o.id = v.org_id
+    where v.id = ${id}`
+  return row
+}
+
+/** True when some version of this org has this bundle: agents fetch bundles of their own org only. */
+export async function ownsBundle(db: Db, orgId: OrgId, digest: string): Promise<boolean> {
+  const rows = await db`select 1 from workflow_versions where org_id = ${orgId} and bundle_digest = ${digest} limit 1`
+  return rows.length > 0
+}

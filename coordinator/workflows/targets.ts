@@ -1,0 +1,97 @@
+import type { OrgId, PoolId, VersionId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
+import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
+import type { Db } from '../db/client.ts'
+import * as store from './store.ts'
+import { type Invalid, validatorOf } from './validate.ts'
+
+/** What executing a version takes. Versions never change, so these are kept. */
+export interface Version {
+  id: VersionId
+  orgId: OrgId
+  org: string
+  workflowId: WorkflowId
+  slug: string
+  version: number
+  descriptor: Descriptor
+  bundleDigest: string
+  bundleBytes: number
+  crashRetries: number
+  validateInput(value: unknown): Invalid | null
+  validateOutput(outputText: string): Invalid | null
+}
+
+export interface Versions {
+  get(id: VersionId): Promise<Version>
+}
+
+/** What a trigger needs to know of a workflow. */
+export interface Target {
+  version: Version
+  pool: { id: PoolId; name: string }
+}
+
+export interface Targets {
+  /** Undefined: there is no such workflow, or no such version of it. `pool` is null when the descriptor names none that exists. */
+  resolve(orgId: OrgId, workflow: WorkflowRef, version?: number): Promise<{ version: Version; pool: Target['pool'] | null } | undefined>
+  forget(orgId: OrgId): void
+}
+
+/** 200 versions at 50 KB of schemas and validators are 10 MB. */
+const VERSIONS_KEPT = 200
+
+export function createVersions(db: Db): Versions {
+  const kept = new Map<VersionId, Version>()
+  return {
+    async get(id) {
+      const known = kept.get(id)
+      if (known) return known
+      const row = await store.versionForExecution(db, id)
+      if (!row) throw new Error(`version ${id} of a run is missing`)
+      const version = toVersion(row)
+      if (kept.size >= VERSIONS_KEPT) kept.delete(kept.keys().next().value!)
+      kept.set(id, version)
+      return version
+    },
+  }
+}
+
+function toVersion(row: store.ExecutionRow): Version {
+  const input = validatorOf(row.inputSchema)
+  const output = validatorOf(row.outputSchema)
+  return {
+    ...row,
+    crashRetries: row.descriptor.retries.crash,
+    validateInput: (value) => input?.(value, 'input') ?? null,
+    validateOutput: (text) => output?.(JSON.parse(text), 'output') ?? null,
+  }
+}
+
+/** An update made through another coordinator is seen after this long at the latest; one made here, at once. */
+const FRESH_MS = 1000
+const TARGETS_KEPT = 2000
+
+export function createTargets(db: Db, versions: Versions): Targets {
+  const kept = new Map<string, { at: number; found: Promise<Awaited<ReturnType<Targets['resolve']>>> }>()
+
+  async function look(orgId: OrgId, workflow: WorkflowRef, number: number | undefined) {
+    const row = await store.findTarget(db, orgId, workflow, number)
+    if (!row) return undefined
+    return { version: await versions.get(row.versionId), pool: row.poolId ? { id: row.poolId, name: row.poolName! } : null }
+  }
+
+  return {
+    resolve(orgId, workflow, number) {
+      const key = `${orgId}/${workflow}/${number ?? ''}`
+      const known = kept.get(key)
+      if (known && performance.now() - known.at < FRESH_MS) return known.found
+      const found = look(orgId, workflow, number)
+      if (kept.size >= TARGETS_KEPT) kept.clear()
+      kept.set(key, { at: performance.now(), found })
+      found.catch(() => kept.delete(key))
+      return found
+    },
+    forget(orgId) {
+      for (const key of kept.keys()) if (key.startsWith(`${orgId}/`)) kept.delete(key)
+    },
+  }
+}

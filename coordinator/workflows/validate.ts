@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import vm from 'node:vm'
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { type Invalid, worst } from './invalid.ts'
+import { JSON_FORMATS, type JsonFormat } from './json-formats.ts'
+import type { JsonSchema } from './json-schema.ts'
+
+export type { Invalid } from './invalid.ts'
+
+/** Judges a value; `root` names it in the path: `input.packages[3].name`. */
+export type Validator = (value: unknown, root?: string) => Invalid | null
+
+const KEPT = 500
+// A pattern is the customer's and may backtrack for ever; an honest check takes well under a millisecond.
+const PATTERN_DEADLINE_MS = 250
+const kept = new Map<string, Validator | undefined>()
+
+/** The validator of a schema, or undefined when it accepts everything anyway. Throws on a schema that is none. */
+export function validatorOf(schema: JsonSchema | boolean, digest?: string): Validator | undefined {
+  if (schema === true || acceptsAnything(schema)) return undefined
+  const key = digest ?? createHash('sha256').update(JSON.stringify(schema)).digest('hex')
+  const known = kept.get(key)
+  const validator = known ?? compile(schema)
+  // Taken out and put in again: the oldest key is then the one that was not used for longest.
+  kept.delete(key)
+  kept.set(key, validator)
+  for (const oldest of kept.keys()) {
+    if (kept.size <= KEPT) break
+    kept.delete(oldest)
+  }
+  return validator
+}
+
+/** The worst thing about the value, or null when it fits. The digest names the schema, which is compiled once. */
+export function validateAgainst(schema: JsonSchema | boolean, value: unknown, digest?: string): Invalid | null {
+  return validatorOf(schema, digest)?.(value) ?? null
+}
+
+function acceptsAnything(schema: JsonSchema | boolean): boolean {
+  const comments = ['$schema', 'title', 'description', 'default', 'examples', 'deprecated']
+  return typeof schema === 'object' && Object.keys(schema).every((keyword) => comments.includes(keyword))
+}
+
+function compile(schema: JsonSchema | boolean): Validator {
+  // An instance each: a shared one would keep every schema it has ever seen.
+  const ajv = new Ajv2020({
+    strict: true,
+    allowUnionTypes: true,
+    verbose: true,
+    allErrors: false,
+    validateSchema: false,
+  })
+  addFormats.default(ajv, Object.keys(JSON_FORMATS) as JsonFormat[])
+  const validate = ajv.compile(schema)
+  const check = hasPattern(schema) ? guarded(validate) : (value: unknown) => validate(value)
+  return (value, root = '') => {
+    const fits = check(value)
+    if (fits === true) return null
+    return fits === 'too slow' ? tooSlow(root) : worst(validate.errors ?? ([] as ErrorObject[]), value, root)
+  }
+}
+
+function hasPattern(schema: JsonSchema | boolean): boolean {
+  return JSON.stringify(schema).includes('"pattern":')
+}
+
+/** Runs the check under V8's watchdog, which also stops a regular expression in the middle. Costs 0.2 ms. */
+function guarded(validate: ValidateFunction): (value: unknown) => boolean | 'too slow' {
+  const box: { check?: () => void } = {}
+  const context = vm.createContext(box)
+  const script = new vm.Script('check()')
+  return (value) => {
+    let fits = false
+    box.check = () => {
+      fits = validate(value)
+    }
+    try {
+      script.runInContext(context, { timeout: PATTERN_DEADLINE_MS })
+      return fits
+    } catch (error) {
+      // An error of the other context, hence no instance of our Error.
+      if (isTimeout(error)) return 'too slow'
+      throw error
+    } finally {
+      delete box.check
+    }
+  }
+}
+
+function isTimeout(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+}
+
+function tooSlow(root: string): Invalid {
+  return {
+    path: root,
+    message: `takes longer than ${PATTERN_DEADLINE_MS} ms to match the patterns of its schema: shorten the value or simplify \`@pattern\``,
+  }
+}

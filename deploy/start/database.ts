@@ -1,0 +1,47 @@
+import { type EmbeddedPostgres, startEmbedded } from '@windlass/coordinator/db/embedded.ts'
+import { createLog } from '@windlass/shared/log.ts'
+import { backoffMs, pause } from '@windlass/shared/time.ts'
+import type { StartSettings } from './settings.ts'
+import type { Teller } from './tell.ts'
+
+export interface StartedDatabase {
+  url: string
+  stop(): Promise<void>
+}
+
+/** The database that the settings name, or a server of our own that is started again whenever it dies. */
+export async function startDatabase(settings: StartSettings, tell: Teller): Promise<StartedDatabase> {
+  if (settings.databaseUrl) return { url: settings.databaseUrl, stop: () => Promise.resolve() }
+  const log = createLog({ process: 'database' }, settings.json ? 'info' : 'error')
+  const start = () => startEmbedded({ home: settings.home, log })
+  let server: EmbeddedPostgres = await start()
+  const stopping = new AbortController()
+  const watch = keepUp()
+
+  async function keepUp(): Promise<void> {
+    for (let failures = 0; !stopping.signal.aborted; ) {
+      const ending = await server.exited
+      if (stopping.signal.aborted) return
+      tell.say(`The database ended (${ending.signal ?? `exit code ${ending.code}`}). Starting it again.`)
+      for (; !stopping.signal.aborted; failures++) {
+        try {
+          server = await start()
+          failures = 0
+          break
+        } catch (error) {
+          tell.fail((error as Error).message)
+          await pause(backoffMs(failures, { firstMs: 200, capMs: 5000 }), stopping.signal)
+        }
+      }
+    }
+  }
+
+  return {
+    url: server.url,
+    async stop() {
+      stopping.abort()
+      await server.stop()
+      await watch
+    },
+  }
+}

@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { backoffMs, pause } from '@windlass/shared/time.ts'
+import type { Teller } from './tell.ts'
+
+export interface PartOptions {
+  name: string
+  /** Module to run, as an import specifier. */
+  module: string
+  env: NodeJS.ProcessEnv
+  /** Where its log goes; undefined: to our stderr. */
+  logFile: string | undefined
+  tell: Teller
+  /** How long it may take to stop by itself. */
+  stopMs: number
+  /** Called with each message that it sends. */
+  onMessage?(message: unknown): void
+}
+
+/** A process of the instance. It is started again when it dies; it ends by itself when we die, for it watches our channel. */
+export interface Part {
+  /** Settles with its first message, or throws when it ends before that. */
+  ready: Promise<unknown>
+  pid(): number | undefined
+  stop(): Promise<void>
+}
+
+const BACKOFF = { firstMs: 200, capMs: 10_000 }
+/** After so long up, an end is news and not one more failure in a row. */
+const SETTLED_MS = 30_000
+/** Codes that starting again will not change: wrong settings, refused by the coordinator. */
+const FINAL_CODES = new Set([77, 78])
+
+export function startPart(options: PartOptions): Part {
+  const stopping = new AbortController()
+  let child: ChildProcess | undefined
+  let failures = 0
+  const { promise: ready, resolve, reject } = Promise.withResolvers<unknown>()
+  ready.catch(() => {
+    // Told by whoever awaits it; a part that is stopped before it was ready is nobody's failure.
+  })
+
+  const loop = (async () => {
+    while (!stopping.signal.aborted) {
+      const startedAt = performance.now()
+      child = launch(options)
+      child.on('message', (message) => {
+        resolve(message)
+        options.onMessage?.(message)
+      })
+      const ending = await ended(child)
+      if (stopping.signal.aborted) return
+      const where = options.logFile ? ` Its log: ${options.logFile}` : ''
+      const sentence = `The ${options.name} ended (${ending.signal ?? `exit code ${ending.code}`}).${where}`
+      reject(new Error(sentence))
+      if (ending.code !== null && FINAL_CODES.has(ending.code)) return options.tell.fail(sentence)
+      failures = performance.now() - startedAt > SETTLED_MS ? 0 : failures + 1
+      options.tell.say(`${sentence} Starting it again.`)
+      await pause(backoffMs(failures, BACKOFF), stopping.signal)
+    }
+  })()
+
+  return {
+    ready,
+    pid: () => child?.pid,
+    async stop() {
+      stopping.abort()
+      if (child && child.exitCode === null && child.signalCode === null) {
+        child.kill('SIGTERM')
+        const patience = new AbortController()
+        await Promise.race([loop, pause(options.stopMs, patience.signal)])
+        patience.abort()
+        if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+      }
+      await loop
+    },
+  }
+}
+
+function launch({ module, env, logFile }: PartOptions): ChildProcess {
+  if (logFile) mkdirSync(dirname(logFile), { recursive: true })
+  const out = logFile ? openSync(logFile, 'a', 0o600) : 'inherit'
+  try {
+    // Detached: Ctrl-C in a terminal reaches us alone, and we stop the parts one after the other.
+    return spawn(process.execPath, [fileURLToPath(import.meta.resolve(module))], { env, stdio: ['ignore', 'ignore', out, 'ipc'], detached: true })
+  } finally {
+    if (typeof out === 'number') closeSync(out)
+  }
+}
+
+function ended(child: ChildProcess): Promise<{ code: number | null; signal: string | null }> {
+  return new Promise((resolve) => {
+    child.once('error', () => resolve({ code: null, signal: 'could not be started' }))
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+}

@@ -1,0 +1,124 @@
+// Who may import whom, as data. `imports.ts` reads import lines and holds them against these tables. A path that ends in `/`
+// stands for all below it, any other path for what begins with it.
+
+export const ROOMS = ['shared', 'coordinator', 'agent', 'sdk', 'deploy'] as const
+
+/** Programs that tests deploy or start: written to be wrong on purpose, and never part of the product. */
+export const NOT_OURS = /^(coordinator|agent|sdk|shared|deploy)\/(test|e2e)\/(.*\/)?(fixtures|programs)\//
+
+export interface Place {
+  readonly files: readonly string[]
+  /** What it may import of the project; `'all'` where nothing is refused. */
+  readonly may: readonly string[] | 'all'
+  /** What it may import with `import type` besides. */
+  readonly mayTypes?: readonly string[]
+  /** npm packages that it may import; whatever its package.json declares when left out. */
+  readonly packages?: readonly string[]
+  readonly sentence: string
+}
+
+const kits = ROOMS.map((room) => `${room}/test/_kit/`)
+
+const tests = ROOMS.filter((room) => room !== 'deploy').map((room): Place => ({
+  files: [`${room}/test/`],
+  may: [`${room}/`, 'shared/', ...kits],
+  sentence: 'a test imports its own room, shared and the test kits (`test/_kit/`)',
+}))
+
+/** The first place that holds a file speaks for it. */
+export const PLACES: readonly Place[] = [
+  ...tests,
+  { files: ['deploy/'], may: 'all', sentence: 'deploy imports everything' },
+  {
+    files: ['shared/'],
+    may: ['shared/'],
+    packages: ['zod', 'uuid'],
+    sentence: 'shared imports zod, uuid and Node only',
+  },
+  {
+    files: ['sdk/index.ts', 'sdk/runtime/'],
+    may: ['sdk/index.ts', 'sdk/runtime/'],
+    mayTypes: ['shared/'],
+    packages: [],
+    sentence:
+      'sdk/index and sdk/runtime import types of shared only (`import type`), and no package: they load in every program',
+  },
+  { files: ['sdk/client/'], may: ['sdk/client/', 'shared/'], sentence: 'sdk/client imports shared only' },
+  {
+    files: ['sdk/cli/commands/agent'],
+    may: ['sdk/', 'shared/', 'agent/'],
+    sentence: 'sdk/cli/commands/agent* import sdk, shared and agent',
+  },
+  {
+    files: ['sdk/cli/'],
+    may: ['sdk/', 'shared/'],
+    sentence: 'sdk/cli imports sdk and shared; only sdk/cli/commands/agent* import agent',
+  },
+  {
+    files: ['sdk/examples/'],
+    may: ['sdk/examples/', 'sdk/index.ts'],
+    sentence: 'an example imports `windlass` and its own files, as a customer would',
+  },
+  { files: ['sdk/'], may: ['sdk/', 'shared/'], sentence: 'sdk imports shared only' },
+  {
+    files: ['agent/'],
+    may: ['agent/', 'shared/'],
+    sentence: 'agent imports shared only: it knows the coordinator by its wire',
+  },
+  {
+    files: ['coordinator/dashboard/'],
+    may: ['coordinator/dashboard/', 'shared/'],
+    sentence: 'coordinator/dashboard imports shared only: pages speak to the API like anybody else',
+  },
+  { files: ['coordinator/'], may: ['coordinator/', 'shared/'], sentence: 'coordinator imports shared only' },
+]
+
+export const TEST_ONLY = 'what lies in a test folder is imported by tests and deploy only'
+
+export interface Layer {
+  readonly name: string
+  readonly files: readonly string[]
+}
+
+/** The coordinator from top to bottom: a file imports its own layer and those below. */
+export const LAYERS: readonly Layer[] = [
+  { name: 'main', files: ['coordinator/main.ts', 'coordinator/deps.ts'] },
+  { name: 'http, mcp', files: ['coordinator/http/', 'coordinator/mcp/'] },
+  // A job is a door like the API: it is called from outside and calls verbs.
+  { name: 'api, jobs', files: ['coordinator/api/', 'coordinator/jobs/'] },
+  { name: 'verbs', files: [] },
+  { name: 'store, events, jobs/queue', files: ['coordinator/events/', 'coordinator/jobs/queue.ts'] },
+  { name: 'db', files: ['coordinator/db/'] },
+  { name: 'ground', files: ['coordinator/config.ts', 'coordinator/actor.ts'] },
+]
+
+/** Where a file of the coordinator belongs that no layer names. */
+export const VERBS = 'verbs'
+
+/** All SQL of a noun. The events' store is none: events are a layer, and every verb writes some. */
+export const STORE = /^coordinator\/(?!events\/)[^/]+\/store\.ts$/
+
+/** Lies in the layer of the stores: each store, and `row.ts`, which says what its rows look like. */
+export const STORED = { layer: 'store, events, jobs/queue', file: /^coordinator\/[^/]+\/(store|row)\.ts$/ }
+
+export const NEVER_UPWARD =
+  'in the coordinator http, mcp → api, jobs → verbs → store, events, jobs/queue → db; never upward (the layers stand in deploy/tools/import-rules.ts)'
+// Rows are plain types and travel with `import type`; what stays at home is the SQL.
+export const OWN_STORE =
+  'a store is imported by its own room only: reach another noun through its verbs (`import type` of its rows is free)'
+
+/** Everybody below names what it needs of these with `import type`: `Pick<Deps, 'db'>`. */
+export const OPEN_TYPES: readonly string[] = ['coordinator/deps.ts']
+
+/** Packages behind one door. Tests and deploy are free. */
+export const DOORS: readonly { readonly pkg: string; readonly file: string }[] = [
+  { pkg: 'hyper-express', file: 'coordinator/http/server.ts' },
+  { pkg: '@modelcontextprotocol/sdk', file: 'coordinator/mcp/server.ts' },
+  { pkg: 'execa', file: 'agent/run/process.ts' },
+]
+
+/** Who may touch `process.env`. In sdk/runtime it is the program's own environment, which is what that code looks after. */
+export const ENVIRONMENT = {
+  files: /(^|\/)config\.ts$|^sdk\/(cli|runtime|examples)\/|^deploy\/|^[^/]+\/test\//,
+  sentence: 'settings are read once: only config.ts files, sdk/cli, sdk/runtime, deploy and tests touch `process.env`',
+}

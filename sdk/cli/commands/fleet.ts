@@ -1,0 +1,107 @@
+import type { Command } from 'commander'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Client } from '../../client/index.ts'
+import { EXIT } from '../exit-codes.ts'
+import { Failure } from '../failure.ts'
+import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
+import { does } from '../session.ts'
+import { printFields, printTable } from '../table.ts'
+import { note, print, timeText } from '../terminal.ts'
+import { tellNextPage } from './runs.ts'
+
+/** `pools` and `runners`: where runs execute. */
+export function addFleet(program: Command): void {
+  const pools = groupCommand(program, 'pools')
+  addPoolList(pools)
+  addPoolCreate(pools)
+  addToken(pools)
+  const runners = groupCommand(program, 'runners')
+  addRunnerList(runners)
+  addRunnerGet(runners)
+}
+
+function addPoolList(group: Command): void {
+  does(rowCommand(group, 'list', ops.pools.list), async (session, positional, options) => {
+    const answer = await session.client.pools.list(await rowArgs(ops.pools.list, positional, options))
+    await session.answer(answer, async () => {
+      const rows = answer.runnerPools.map((p) => [p.name, p.id, String(p.runners), String(p.queuedRuns), timeText(p.createdAt)])
+      await printTable(['POOL', 'ID', 'RUNNERS', 'QUEUED RUNS', 'CREATED'], rows)
+      tellNextPage('pools', answer.nextCursor)
+    })
+  })
+}
+
+function addPoolCreate(group: Command): void {
+  // The name is what it is about, so it is an argument rather than the flag that the row alone would give.
+  const command = group.command('create').description(ops.pools.create.summary).argument('<name>', 'lower-case letters, digits and dashes')
+  does(command, async (session, [name = '']) => {
+    const answer = await session.client.pools.create({ name })
+    await session.answer(answer, () => {
+      print(`${answer.runnerPool.name}  ${answer.runnerPool.id}`)
+      note(`Next: windlass pools token ${name}`)
+    })
+  })
+}
+
+function addToken(group: Command): void {
+  const command = rowCommand(group, 'token', ops.pools.createToken).addHelpText('after', '\n<pool> is the id or the name of a pool.')
+  does(command, async (session, positional, options) => {
+    const args = await rowArgs(ops.pools.createToken, positional, options)
+    const pool = await poolId(session.client, args.pool)
+    const answer = await session.client.pools.createToken({ ...args, pool })
+    const { token, uses, expiresAt } = answer.registrationToken
+    await session.answer(answer, () => {
+      print(token)
+      note(`It serves ${uses === 1 ? 'once' : `${uses} times`}, until ${timeText(expiresAt)}, and is not shown again.`)
+      note(`Next, on the machine that joins: windlass agent start --url ${session.settings.url} --token ${token}`)
+    })
+  })
+}
+
+const PAGES = 50
+
+/** People know a pool by its name; the operation wants the id. */
+async function poolId(client: Client, given: string): Promise<string> {
+  if (given.startsWith('pool_')) return given
+  let cursor: string | undefined
+  for (let page = 0; page < PAGES; page++) {
+    const answer = await client.pools.list({ limit: 100, cursor })
+    const found = answer.runnerPools.find((pool) => pool.name === given)
+    if (found) return found.id
+    if (answer.nextCursor === null) break
+    cursor = answer.nextCursor
+  }
+  throw new Failure(`There is no pool \`${given}\`.`, 'windlass pools list', EXIT.refused, 'NOT_FOUND')
+}
+
+function addRunnerList(group: Command): void {
+  does(rowCommand(group, 'list', ops.runners.list), async (session, positional, options) => {
+    const answer = await session.client.runners.list(await rowArgs(ops.runners.list, positional, options))
+    await session.answer(answer, async () => {
+      const rows = answer.runners.map((r) => [r.id, r.name, r.pool.name, r.status, `${r.activeRuns}/${r.slots}`, timeText(r.lastHeartbeatAt), r.version])
+      await printTable(['RUNNER', 'NAME', 'POOL', 'STATUS', 'BUSY', 'HEARD OF', 'VERSION'], rows)
+      if (rows.length === 0) note('No runners. Next: windlass pools token default')
+      tellNextPage('runners', answer.nextCursor)
+    })
+  })
+}
+
+function addRunnerGet(group: Command): void {
+  does(rowCommand(group, 'get', ops.runners.get), async (session, positional, options) => {
+    const { runner } = await session.client.runners.get(await rowArgs(ops.runners.get, positional, options))
+    await session.answer({ runner }, () =>
+      printFields([
+        ['runner', runner.id],
+        ['name', runner.name],
+        ['pool', runner.pool.name],
+        ['status', runner.status],
+        ['busy', `${runner.activeRuns} of ${runner.slots} slots`],
+        ['labels', runner.labels.join(', ') || '-'],
+        ['version', `${runner.version} on ${runner.platform}`],
+        ['joined', timeText(runner.createdAt)],
+        ['last poll', timeText(runner.lastPollAt)],
+        ['last heartbeat', timeText(runner.lastHeartbeatAt)],
+      ]),
+    )
+  })
+}

@@ -1,0 +1,78 @@
+import type { Command } from 'commander'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Channel, RunEvent } from '@windlass/shared/model/event.ts'
+import type { OutputOf } from '@windlass/shared/ops/op.ts'
+import type { Args } from '../../client/index.ts'
+import { eventLine, logText } from '../event-line.ts'
+import { followRun } from '../follow-run.ts'
+import { rowArgs, rowCommand } from '../from-table.ts'
+import { does } from '../session.ts'
+import type { Session } from '../session.ts'
+import { print, safe } from '../terminal.ts'
+
+const PAGE = 1000
+
+/** `runs logs` and `runs events`: the log of a run as it stands, or live with `-f`. */
+export function addLogs(group: Command): void {
+  const logs = group
+    .command('logs')
+    .description('Print what the program of a run has printed and logged.')
+    .argument('<run>')
+    .option('--since <number>', 'only events with a greater cursor', '0')
+    .option('-f, --follow', 'go on until the run ends; the exit code tells how')
+  does(logs, async (session, [run = ''], options) => {
+    const since = Number(options['since'])
+    const channels: Channel[] = ['log']
+    if (options['follow'] === true) return followLogs(session, run, since, channels)
+    await session.answer(...(await wholeLog(session, { run, since, channels }, logLine)))
+    return undefined
+  })
+
+  const events = rowCommand(group, 'events', ops.runs.events).option('-f, --follow', 'go on until the run ends; the exit code tells how')
+  does(events, async (session, positional, options) => {
+    const args = await rowArgs(ops.runs.events, positional, options)
+    if (options['follow'] === true) return followEvents(session, args)
+    const line = (event: RunEvent) => eventLine(event, process.stdout)
+    await session.answer(...(await (args.limit === undefined ? wholeLog(session, args, line) : onePage(session, args, line))))
+    return undefined
+  })
+}
+
+type Page = OutputOf<typeof ops.runs.events>
+type Query = Args<typeof ops.runs.events>
+type Answer = [answer: Page, view: () => void]
+
+async function onePage(session: Session, query: Query, line: (event: RunEvent) => string): Promise<Answer> {
+  const page = await session.client.runs.events(query)
+  return [page, () => printLines(page.events, line)]
+}
+
+/** All pages as one; it ends at the first page that is not full. */
+async function wholeLog(session: Session, query: Query, line: (event: RunEvent) => string): Promise<Answer> {
+  const events: RunEvent[] = []
+  for (;;) {
+    const since = events.at(-1)?.cursor ?? query.since ?? 0
+    const page = await session.client.runs.events({ ...query, since, limit: PAGE })
+    events.push(...page.events)
+    if (page.done || page.events.length < PAGE) return [{ events, done: page.done }, () => printLines(events, line)]
+  }
+}
+
+function printLines(events: RunEvent[], line: (event: RunEvent) => string): void {
+  for (const event of events) print(line(event))
+}
+
+function logLine(event: RunEvent): string {
+  return safe(logText(event), process.stdout).replaceAll('\r', '')
+}
+
+async function followEvents(session: Session, { run: id, since, channels }: Query): Promise<number> {
+  const { run } = await session.client.runs.get({ run: id })
+  const line = (event: RunEvent) => eventLine(event, process.stdout)
+  return followRun(session, run, { channels, since, line })
+}
+
+async function followLogs(session: Session, id: string, since: number, channels: Channel[]): Promise<number> {
+  const { run } = await session.client.runs.get({ run: id })
+  return followRun(session, run, { channels, since, line: logLine })
+}

@@ -1,0 +1,86 @@
+import type { Command } from 'commander'
+import { DEFAULT_CHANNELS } from '@windlass/shared/model/event.ts'
+import type { Channel } from '@windlass/shared/model/event.ts'
+import { durationMs } from '@windlass/shared/model/duration.ts'
+import { Failure } from '../failure.ts'
+import { EXIT_TEXT } from '../exit-codes.ts'
+import { followRun } from '../follow-run.ts'
+import { jsonArgument } from '../json-argument.ts'
+import { during } from '../progress.ts'
+import { does } from '../session.ts'
+import { print } from '../terminal.ts'
+
+interface RunFlags {
+  input?: string
+  environment?: string
+  tag?: string[]
+  priority?: string
+  workflowVersion?: string
+  follow: boolean
+  logs?: boolean
+  timeout?: string
+}
+
+const HELP = `
+Events go to standard error, the returned value to standard output: windlass run hello > answer.json
+With --json standard output has each event and at last the run, one JSON document per line.
+Ctrl-C stops following and leaves the run alone; what to type next is printed.
+${EXIT_TEXT}`
+
+export function addRun(program: Command): void {
+  const command = program
+    .command('run')
+    .description('Start a run of a workflow and follow it to its end.')
+    .argument('<workflow>', 'slug or id')
+    .option('-i, --input <json>', 'the input: JSON, @file, or - for standard input')
+    .option('-e, --environment <name>', 'the environment whose variables the run gets')
+    .option('--tag <tag>', 'a tag for the run; may be given again', (tag: string, before: string[] = []) => [...before, tag])
+    .option('--priority <number>', 'from -100 to 100, higher goes first')
+    .option('--workflow-version <number>', 'a version other than the current one')
+    .option('--no-follow', 'print the run as it is queued and leave')
+    .option('--logs', 'show what the program prints; the default on a terminal')
+    .option('--no-logs', 'do not')
+    .option('--timeout <duration>', 'stop following after this long, such as 90s or 10m; the run goes on')
+    .addHelpText('after', HELP)
+  does(command, async (session, [workflow = ''], options) => {
+    const flags = options as unknown as RunFlags
+    const timeoutMs = timeoutOf(flags.timeout)
+    const started = session.client.runs.trigger({ workflow, ...(await bodyOf(flags)) })
+    const { run } = await during(session.progress, `starting ${workflow}`, started)
+    if (flags.follow) {
+      if (!session.isJson) session.progress.note(`${run.id} of ${run.workflow.slug}, version ${run.workflow.version}`)
+      return followRun(session, run, { channels: channelsOf(flags.logs), timeoutMs })
+    }
+    await session.answer({ run }, () => print(run.id))
+    return undefined
+  })
+}
+
+async function bodyOf(flags: RunFlags) {
+  return {
+    ...(flags.input !== undefined && { input: await jsonArgument('--input', flags.input) }),
+    ...(flags.environment !== undefined && { environment: flags.environment }),
+    ...(flags.tag && { tags: flags.tag }),
+    ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority) }),
+    ...(flags.workflowVersion !== undefined && { version: wholeNumber('--workflow-version', flags.workflowVersion) }),
+  }
+}
+
+/** On a terminal a person looks on; a script that wants the program's chatter says so. */
+export function channelsOf(logs: boolean | undefined): Channel[] {
+  return (logs ?? process.stderr.isTTY === true) ? [...DEFAULT_CHANNELS, 'log'] : [...DEFAULT_CHANNELS]
+}
+
+function timeoutOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = durationMs(text)
+  if (ms === undefined || ms === 0) throw new Failure(`--timeout takes a length of time, not \`${text}\`.`, 'windlass run … --timeout 10m')
+  // Node's timers hold 24 days at most.
+  return Math.min(ms, 2 ** 31 - 1)
+}
+
+function wholeNumber(flag: string, text: string): number {
+  const number = Number(text)
+  if (text.trim() !== '' && Number.isInteger(number)) return number
+  throw new Failure(`${flag} takes a whole number, not \`${text}\`.`, `windlass run … ${flag} 1`)
+}

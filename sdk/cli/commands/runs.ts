@@ -1,0 +1,112 @@
+import type { Command } from 'commander'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Run } from '@windlass/shared/model/run.ts'
+import { followRun } from '../follow-run.ts'
+import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
+import { does } from '../session.ts'
+import type { Session } from '../session.ts'
+import { printFields, printTable } from '../table.ts'
+import { json, lengthText, note, print, timeText } from '../terminal.ts'
+import { addLogs } from './run-log.ts'
+import { channelsOf } from './run.ts'
+
+export function addRuns(program: Command): void {
+  const group = groupCommand(program, 'runs')
+  addList(group)
+  addGet(group)
+  addPayloads(group)
+  addLogs(group)
+  addCancel(group)
+  addRetry(group)
+}
+
+function addList(group: Command): void {
+  does(rowCommand(group, 'list', ops.runs.list), async (session, positional, options) => {
+    const answer = await session.client.runs.list(await rowArgs(ops.runs.list, positional, options))
+    await session.answer(answer, async () => {
+      const head = ['RUN', 'WORKFLOW', 'STATUS', 'CREATED', 'TOOK', 'ATTEMPT']
+      await printTable(head, answer.runs.map(rowOf))
+      if (answer.runs.length === 0) note('No runs. Next: windlass run <workflow>')
+      tellNextPage('runs', answer.nextCursor)
+    })
+  })
+}
+
+/** Where the rest of a list is. */
+export function tellNextPage(group: string, cursor: string | null): void {
+  if (cursor !== null) note(`More: windlass ${group} list --cursor ${cursor}`)
+}
+
+function rowOf(run: Run): string[] {
+  return [run.id, `${run.workflow.slug}@${run.workflow.version}`, run.status, timeText(run.createdAt), tookText(run), String(run.attempt)]
+}
+
+function tookText({ createdAt, finishedAt }: Run): string {
+  return finishedAt === null ? '-' : lengthText(finishedAt - createdAt)
+}
+
+function addGet(group: Command): void {
+  does(rowCommand(group, 'get', ops.runs.get), async (session, positional, options) => {
+    const { run } = await session.client.runs.get(await rowArgs(ops.runs.get, positional, options))
+    await session.answer({ run }, () => printFields(fieldsOf(run)))
+  })
+}
+
+function fieldsOf(run: Run): [string, string][] {
+  const fields: [string, string | null | undefined][] = [
+    ['run', run.id],
+    ['workflow', `${run.workflow.slug}, version ${run.workflow.version}`],
+    ['status', run.status],
+    ['error', run.error && `${run.error.code}: ${run.error.message}`],
+    ['trigger', run.trigger.kind],
+    ['environment', run.environment],
+    ['tags', run.tags.join(', ')],
+    ['attempt', String(run.attempt)],
+    ['retry of', run.retryOf],
+    ['pool', run.pool.name],
+    ['runner', run.runner?.name],
+    ['created', timeText(run.createdAt)],
+    ['started', timeText(run.startedAt)],
+    ['finished', timeText(run.finishedAt)],
+    ['computing', lengthText(run.computeMs)],
+  ]
+  return fields.filter((field): field is [string, string] => typeof field[1] === 'string' && field[1] !== '')
+}
+
+function addPayloads(group: Command): void {
+  does(rowCommand(group, 'input', ops.runs.input), async (session, positional, options) => {
+    const answer = await session.client.runs.input(await rowArgs(ops.runs.input, positional, options))
+    await session.answer(answer, () => print(json(answer.input)))
+  })
+  does(rowCommand(group, 'output', ops.runs.output), async (session, positional, options) => {
+    const answer = await session.client.runs.output(await rowArgs(ops.runs.output, positional, options))
+    await session.answer(answer, () => print(json(answer.output)))
+  })
+}
+
+function addCancel(group: Command): void {
+  does(rowCommand(group, 'cancel', ops.runs.cancel), async (session, positional, options) => {
+    const { run } = await session.client.runs.cancel(await rowArgs(ops.runs.cancel, positional, options))
+    await session.answer({ run }, () => {
+      print(`${run.id} is ${run.status}`)
+      if (run.status === 'cancelling') note(`Next: windlass runs events -f ${run.id} shows when it is gone`)
+    })
+  })
+}
+
+function addRetry(group: Command): void {
+  const command = rowCommand(group, 'retry', ops.runs.retry).option('-f, --follow', 'follow the new run to its end')
+  does(command, async (session, positional, options) => {
+    const { run } = await session.client.runs.retry(await rowArgs(ops.runs.retry, positional, options))
+    if (options['follow'] === true) return followRun(session, run, { channels: channelsOf(undefined) })
+    await tellRetried(session, run)
+    return undefined
+  })
+}
+
+async function tellRetried(session: Session, run: Run): Promise<void> {
+  await session.answer({ run }, () => {
+    print(run.id)
+    note(`Next: windlass runs events -f ${run.id}`)
+  })
+}

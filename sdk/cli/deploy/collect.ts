@@ -1,0 +1,88 @@
+import { readdir, readFile, realpath, stat } from 'node:fs/promises'
+import type { Dirent } from 'node:fs'
+import path from 'node:path'
+import type { SourceFile } from '@windlass/shared/model/workflow.ts'
+import { Failure } from '../failure.ts'
+
+export interface Collected {
+  files: SourceFile[]
+  warnings: string[]
+}
+
+// The service takes no more; it is noticed here before a whole home folder has been read.
+const MAX_FILES = 2_000
+const MAX_BYTES = 50 * 1024 * 1024
+const MAX_ENTRIES = 20_000
+
+/** Built, installed or found again elsewhere: none of it is source. Names that begin with a dot are left out too. */
+const IGNORED = new Set(['node_modules', 'dist', 'coverage', 'package-lock.json', 'npm-shrinkwrap.json', 'yarn.lock', 'pnpm-lock.yaml'])
+
+interface Walk extends Collected {
+  root: string
+  bytes: number
+  entries: number
+}
+
+/** The text files of a workflow's folder, sorted by path. What an ignored name hides can be added by `extra` paths. */
+export async function collectFiles(folder: string, extra: readonly string[] = []): Promise<Collected> {
+  const walk: Walk = { root: await realpath(folder), files: [], warnings: [], bytes: 0, entries: 0 }
+  await walkFolder(walk, '')
+  const have = new Set(walk.files.map((file) => file.path))
+  for (const missing of extra) if (!have.has(missing)) await addFile(walk, missing)
+  const files = walk.files.sort((a, b) => (a.path < b.path ? -1 : 1))
+  return { files, warnings: walk.warnings }
+}
+
+async function walkFolder(walk: Walk, relative: string): Promise<void> {
+  const entries = await readdir(path.join(walk.root, relative), { withFileTypes: true })
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entry.name.startsWith('.') || IGNORED.has(entry.name)) continue
+    if (++walk.entries > MAX_ENTRIES) throw tooMuch(`${walk.root} holds more than ${MAX_ENTRIES} files and folders.`)
+    await addEntry(walk, entry, relative === '' ? entry.name : `${relative}/${entry.name}`)
+  }
+}
+
+async function addEntry(walk: Walk, entry: Dirent, relative: string): Promise<void> {
+  if (entry.isDirectory()) return walkFolder(walk, relative)
+  if (entry.isSymbolicLink() && !(await isFileInside(walk, relative))) return
+  if (entry.isFile() || entry.isSymbolicLink()) await addFile(walk, relative)
+}
+
+/** A link may point to a file of the same folder; to anything outside it is refused, as the file would not travel along. */
+async function isFileInside(walk: Walk, relative: string): Promise<boolean> {
+  const target = await realpath(path.join(walk.root, relative)).catch((cause: unknown) => {
+    throw linkFailure(relative, `is a link that leads nowhere (${cause instanceof Error ? cause.message : String(cause)})`)
+  })
+  if (!target.startsWith(walk.root + path.sep)) throw linkFailure(relative, `is a link out of the folder, to ${target}`)
+  if ((await stat(target)).isFile()) return true
+  walk.warnings.push(`${relative} is a link to a folder and was left out`)
+  return false
+}
+
+async function addFile(walk: Walk, relative: string): Promise<void> {
+  const file = path.join(walk.root, relative)
+  walk.bytes += (await stat(file)).size
+  if (walk.bytes > MAX_BYTES) throw tooMuch(`With ${relative} the files are more than ${MAX_BYTES / 1024 / 1024} MiB.`)
+  if (walk.files.length >= MAX_FILES) throw tooMuch(`${walk.root} holds more than ${MAX_FILES} files.`)
+  const content = textOf(await readFile(file))
+  if (content === undefined) walk.warnings.push(`${relative} is not UTF-8 text and was left out`)
+  else walk.files.push({ path: relative, content })
+}
+
+function textOf(bytes: Buffer): string | undefined {
+  if (bytes.includes(0)) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (error) {
+    if (error instanceof TypeError) return undefined
+    throw error
+  }
+}
+
+function tooMuch(message: string): Failure {
+  return new Failure(message, 'name the folder of the workflow alone: windlass deploy path/to/workflow')
+}
+
+function linkFailure(relative: string, what: string): Failure {
+  return new Failure(`${relative} ${what}.`, `replace it by the file itself, or move it out of the folder`)
+}

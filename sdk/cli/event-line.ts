@@ -1,0 +1,66 @@
+import type { RunEvent } from '@windlass/shared/model/event.ts'
+import { clockText, paint, safe } from './terminal.ts'
+import type { Style } from './terminal.ts'
+
+const STATUS_STYLE: Record<string, Style> = { completed: 'green', failed: 'red', cancelled: 'yellow', cancelling: 'yellow', restarted: 'yellow' }
+
+/** One event as one line (a log text of several lines as several): the time, and what happened. */
+export function eventLine(event: RunEvent, stream: NodeJS.WriteStream = process.stderr): string {
+  return `${paint('dim', clockText(event.at), stream)}  ${what(event, stream)}`
+}
+
+/** The text of a log event. */
+export function logText(event: RunEvent): string {
+  const { text, fields } = event.data
+  const more = isFilled(fields) ? ` ${JSON.stringify(fields)}` : ''
+  return `${typeof text === 'string' ? text.replace(/\n$/, '') : JSON.stringify(event.data)}${more}`
+}
+
+function what(event: RunEvent, stream: NodeJS.WriteStream): string {
+  const { channel, type, data } = event
+  if (channel === 'lifecycle') return lifecycle(type.replace(/^run\./, ''), data, stream)
+  if (channel === 'phase') return `${paint('cyan', '▸', stream)} ${paint('bold', phaseText(data), stream)}`
+  if (channel === 'log') return logLines(event, stream)
+  if (channel === 'output') return paint('dim', 'output', stream)
+  return `${type} ${safe(JSON.stringify(data), stream)}`
+}
+
+function lifecycle(status: string, data: Record<string, unknown>, stream: NodeJS.WriteStream): string {
+  const style = STATUS_STYLE[status]
+  return [style ? paint(style, status, stream) : status, ...circumstances(data).map((text) => safe(text, stream))].join('  ')
+}
+
+/** What an event of the run's life may say about how and why. */
+function circumstances(data: Record<string, unknown>): string[] {
+  const { attempt, reason, error, runner } = data
+  return [
+    typeof attempt === 'number' && attempt > 1 ? `attempt ${attempt}` : '',
+    typeof runner === 'string' ? runner : isNamed(runner) ? `on ${runner.name}` : '',
+    typeof reason === 'string' ? reason : '',
+    isError(error) ? `${error.code ?? ''} ${error.message}`.trim() : '',
+  ].filter((text) => text !== '')
+}
+
+function phaseText(data: Record<string, unknown>): string {
+  const { name, data: details } = data
+  const more = isFilled(details) ? ` ${JSON.stringify(details)}` : ''
+  return safe(`${typeof name === 'string' ? name : JSON.stringify(data)}${more}`, process.stderr)
+}
+
+function logLines(event: RunEvent, stream: NodeJS.WriteStream): string {
+  const bar = event.type === 'log.stderr' ? paint('yellow', '│', stream) : paint('dim', '│', stream)
+  const lines = logText(event).split('\n')
+  return lines.map((line) => `${bar} ${safe(line, stream)}`).join(`\n${' '.repeat(14)}`)
+}
+
+function isFilled(value: unknown): boolean {
+  return value !== undefined && value !== null && (typeof value !== 'object' || Object.keys(value).length > 0)
+}
+
+function isNamed(value: unknown): value is { name: string } {
+  return typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string'
+}
+
+function isError(value: unknown): value is { message: string; code?: string } {
+  return typeof value === 'object' && value !== null && 'message' in value && typeof value.message === 'string'
+}

@@ -1,0 +1,19 @@
+/** What the process answers to its shell. Documented in `windlass help`; scripts rely on it. */
+export const EXIT = {
+  ok: 0,
+  /** The run failed, or the service did. */
+  failed: 1,
+  /** The command or what it was given is wrong. */
+  usage: 2,
+  /** The run was cancelled. */
+  cancelled: 3,
+  /** No such thing, or no right to it. */
+  refused: 4,
+  /** No answer, or not in time. */
+  unreachable: 5,
+  /** Ctrl-C, as shells count it. */
+  interrupted: 130,
+} as const
+
+export const EXIT_TEXT = `Exit codes: 0 done, or the run completed · 1 the run or the service failed · 2 wrong usage or input ·
+3 the run was cancelled · 4 not found or not allowed · 5 unreachable or timed out · 130 interrupted`

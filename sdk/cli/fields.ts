@@ -1,0 +1,74 @@
+import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { pathNames } from '@windlass/shared/ops/place.ts'
+
+/** A field of a row's input as the command line sees it. */
+export interface Field {
+  name: string
+  /** `--created-after`; for a field that wants JSON `--input-json`. */
+  flag: string
+  kind: 'text' | 'number' | 'boolean' | 'list' | 'json'
+  isRequired: boolean
+  description: string
+  /** Values to choose from. */
+  choices: string[] | undefined
+}
+
+// `--version` is the command line's own.
+const RENAMED: Record<string, string> = { version: 'workflow-version' }
+
+/** The part of a zod schema that is read here. */
+interface Schema {
+  description?: string
+  safeParse(value: unknown): { success: boolean }
+  def: { type: string; innerType?: Schema; element?: Schema; entries?: Record<string, string>; options?: Schema[] }
+}
+
+/** Names in the path, without the org, which is a global option. They are given in order, without flags. */
+export function positionals(row: AnyOp): string[] {
+  return pathNames(row.path).filter((name) => name !== 'org')
+}
+
+/** Everything else. */
+export function flagFields(row: AnyOp): Field[] {
+  const inPath = pathNames(row.path)
+  const shape = Object.entries(row.input.shape) as unknown as [string, Schema][]
+  return shape.filter(([name]) => !inPath.includes(name) && name !== 'org').map(([name, schema]) => fieldOf(name, schema))
+}
+
+function fieldOf(name: string, schema: Schema): Field {
+  const layers = layersOf(schema)
+  const inner = layers.at(-1) ?? schema
+  const kind = kindOf(inner)
+  const element = kind === 'list' && inner.def.element ? inner.def.element : inner
+  const description = layers.find((layer) => layer.description !== undefined)?.description ?? ''
+  return {
+    name,
+    flag: (RENAMED[name] ?? kebab(name)) + (kind === 'json' ? '-json' : ''),
+    kind,
+    isRequired: !schema.safeParse(undefined).success,
+    description,
+    choices: element.def.entries && Object.values(element.def.entries),
+  }
+}
+
+/** A schema and what its `optional`, `default` and the like are wrapped around, outermost first. */
+function layersOf(schema: Schema): Schema[] {
+  return schema.def.innerType ? [schema, ...layersOf(schema.def.innerType)] : [schema]
+}
+
+function kindOf({ def }: Schema): Field['kind'] {
+  if (def.type === 'string' || def.type === 'enum') return 'text'
+  if (def.type === 'number' || def.type === 'int') return 'number'
+  if (def.type === 'boolean') return 'boolean'
+  if (def.type === 'array' && def.element && isPlain(def.element)) return 'list'
+  if (def.type === 'union' && def.options?.every(isPlain)) return 'text'
+  return 'json'
+}
+
+function isPlain(schema: Schema): boolean {
+  return kindOf(layersOf(schema).at(-1) ?? schema) === 'text'
+}
+
+export function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}

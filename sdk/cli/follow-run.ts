@@ -1,0 +1,102 @@
+import type { Channel, RunEvent } from '@windlass/shared/model/event.ts'
+import { isFinal } from '@windlass/shared/model/run.ts'
+import type { Run } from '@windlass/shared/model/run.ts'
+import { EXIT } from './exit-codes.ts'
+import { eventLine } from './event-line.ts'
+import { Failure } from './failure.ts'
+import type { Session } from './session.ts'
+import { json, lengthText, note, paint, print } from './terminal.ts'
+
+export interface FollowWishes {
+  channels?: Channel[]
+  since?: number
+  /** Prints each event so, on standard output: the events are then the answer, and the returned value is not shown. */
+  line?: (event: RunEvent) => string
+  /** Stop following after this long; the run goes on. */
+  timeoutMs?: number
+}
+
+const EXIT_OF: Record<'completed' | 'failed' | 'cancelled', number> = {
+  completed: EXIT.ok,
+  failed: EXIT.failed,
+  cancelled: EXIT.cancelled,
+}
+
+/**
+ * Follows a run to its end: events on standard error, the returned value on standard output; with `--json` each event and
+ * at last the run as lines of JSON on standard output. Ctrl-C stops following and leaves the run alone.
+ */
+export async function followRun(session: Session, run: Run, wishes: FollowWishes): Promise<number> {
+  const stop = stopper(run, wishes.timeoutMs)
+  try {
+    await tellEvents(session, run, wishes, stop.signal)
+    const { run: ended } = await session.client.runs.get({ run: run.id }, { signal: stop.signal })
+    if (session.isJson) print(JSON.stringify({ run: ended }))
+    else await tellEnd(session, ended, wishes.line === undefined)
+    return isFinal(ended.status) ? EXIT_OF[ended.status] : EXIT.failed
+  } finally {
+    stop.over()
+    session.progress.end()
+  }
+}
+
+async function tellEvents(session: Session, run: Run, wishes: FollowWishes, signal: AbortSignal): Promise<void> {
+  const { progress, client, isJson } = session
+  const { channels, since } = wishes
+  waitFor(session, run.status)
+  const onReconnect = (why: string) => isJson || progress.note(paint('dim', `connection lost (${why}), trying again`))
+  for await (const event of client.follow(run.id, { channels, since, signal, onReconnect })) {
+    if (isJson) print(JSON.stringify(event))
+    else if (wishes.line) progress.print(wishes.line(event))
+    else progress.note(eventLine(event))
+    if (event.channel === 'lifecycle') waitFor(session, event.type.replace(/^run\./, ''))
+  }
+  progress.end()
+}
+
+const WAITING: Record<string, string> = {
+  queued: 'queued, waiting for a runner',
+  pending: 'a runner is starting it',
+  running: 'running',
+  cancelling: 'cancelling',
+  sleeping: 'sleeping',
+  awaiting_input: 'waiting for an answer',
+  waiting_for_child: 'waiting for a child run',
+}
+
+function waitFor({ progress }: Session, status: string): void {
+  const words = WAITING[status]
+  if (words === undefined) progress.end()
+  else progress.wait(words)
+}
+
+async function tellEnd(session: Session, run: Run, withOutput: boolean): Promise<void> {
+  const took = run.finishedAt === null ? '' : ` in ${lengthText(run.finishedAt - run.createdAt)}`
+  if (run.status === 'completed') {
+    note(paint('green', `✔ ${run.workflow.slug} completed${took}`))
+    if (!withOutput) return
+    const { output } = await session.client.runs.output({ run: run.id })
+    print(json(output))
+    return
+  }
+  const why = run.error ? `: ${run.error.code}: ${run.error.message}` : ''
+  note(paint(run.status === 'failed' ? 'red' : 'yellow', `✖ ${run.workflow.slug} ${run.status}${took}${why}`))
+  note(`Next: windlass runs logs ${run.id}`)
+}
+
+/** Ends the following on Ctrl-C, on SIGTERM and at the deadline, and says how to go on. */
+function stopper(run: Run, timeoutMs: number | undefined) {
+  const controller = new AbortController()
+  const goOn = `windlass runs events -f ${run.id} to follow it again, windlass runs cancel ${run.id} to end it`
+  const interrupt = () => controller.abort(new Failure(`No longer following; ${run.id} goes on.`, goOn, EXIT.interrupted, 'INTERRUPTED'))
+  const expire = () => controller.abort(new Failure(`${run.id} has not ended in time; it goes on.`, goOn, EXIT.unreachable, 'TIMED_OUT'))
+  const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt)
+  return {
+    signal: controller.signal,
+    over: () => {
+      clearTimeout(timer)
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt)
+    },
+  }
+}

@@ -1,0 +1,94 @@
+import { lengthText, note, paint, print } from './terminal.ts'
+
+// Shorter waits need no words.
+const PATIENCE_MS = 300
+const FRAME_MS = 100
+// A log without a sign of life for longer looks stuck.
+const REPEAT_MS = 30_000
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+
+/**
+ * What is being waited for, on standard error: a spinner that counts the time on a terminal, elsewhere a plain line that
+ * comes again every 30 s. Nothing at all when the wait is short, or with `--json`.
+ */
+export class Progress {
+  private readonly isQuiet: boolean
+  private readonly isDrawn = process.stderr.isTTY === true
+  private text: string | undefined
+  private since = 0
+  private frame = 0
+  private shown = false
+  private timer: NodeJS.Timeout | undefined
+
+  constructor(isQuiet: boolean) {
+    this.isQuiet = isQuiet
+  }
+
+  /** Begins to wait for something; the same words go on counting. */
+  wait(text: string): void {
+    if (this.isQuiet || this.text === text) return
+    this.end()
+    this.text = text
+    this.since = performance.now()
+    this.timer = setTimeout(() => this.tick(), PATIENCE_MS)
+    this.timer.unref()
+  }
+
+  /** Puts a line of standard error above the spinner. */
+  note(line: string): void {
+    this.above(() => note(line))
+  }
+
+  /** The same for standard output, which may be the same terminal. */
+  print(line: string): void {
+    this.above(() => print(line))
+  }
+
+  private above(write: () => void): void {
+    this.clear()
+    write()
+    if (this.text !== undefined && this.frame > 0) this.draw()
+  }
+
+  end(): void {
+    clearTimeout(this.timer)
+    this.clear()
+    this.text = undefined
+    this.frame = 0
+  }
+
+  private tick(): void {
+    this.frame++
+    if (this.isDrawn) this.draw()
+    else note(this.words())
+    this.timer = setTimeout(() => this.tick(), this.isDrawn ? FRAME_MS : REPEAT_MS)
+    this.timer.unref()
+  }
+
+  private draw(): void {
+    this.clear()
+    process.stderr.write(`${paint('cyan', FRAMES[this.frame % FRAMES.length] ?? '')} ${this.words()}`)
+    this.shown = true
+  }
+
+  private words(): string {
+    const waited = performance.now() - this.since
+    return waited < 1000 ? `${this.text}` : `${this.text}, ${lengthText(waited)}`
+  }
+
+  private clear(): void {
+    if (!this.shown) return
+    process.stderr.write('\r\u001b[2K')
+    this.shown = false
+  }
+}
+
+/** Waits for a promise under such words. */
+export async function during<T>(progress: Progress, text: string, work: Promise<T>): Promise<T> {
+  progress.wait(text)
+  try {
+    return await work
+  } finally {
+    progress.end()
+  }
+}

@@ -1,0 +1,81 @@
+import { styleText } from 'node:util'
+
+/** Standard output carries the answer and nothing else. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+/** Standard error carries what is said about it: events, progress, warnings, errors. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+
+/** Coloured when the stream is a terminal and NO_COLOR is not set. */
+export function paint(style: Style, text: string, stream: NodeJS.WriteStream = process.stderr): string {
+  return hasColour(stream) ? styleText(style, text, { validateStream: false }) : text
+}
+
+function hasColour(stream: NodeJS.WriteStream): boolean {
+  // The convention counts NO_COLOR only when it is not empty.
+  return stream.isTTY === true && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb'
+}
+
+/** Indented for eyes, one line for programs. */
+export function json(value: unknown): string {
+  return process.stdout.isTTY ? JSON.stringify(value, null, 2) : JSON.stringify(value)
+}
+
+/**
+ * What a program has written, made safe for the terminal: colours stay, everything that could move the cursor, rename the
+ * window or hide text goes. Files and pipes get it as it is.
+ */
+export function safe(text: string, stream: NodeJS.WriteStream): string {
+  if (!stream.isTTY) return text
+  const parts = text.split(/(\u001b\[[\d;]*m)/)
+  const clean = parts.map((part, index) => (index % 2 === 1 ? colour(part, stream) : part.replace(CONTROL, '')))
+  return clean.join('') + (parts.length > 1 && hasColour(stream) ? '\u001b[0m' : '')
+}
+
+// A whole escape sequence, or any single control character but the tab.
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const CONTROL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g
+
+function colour(sequence: string, stream: NodeJS.WriteStream): string {
+  return hasColour(stream) ? sequence : ''
+}
+
+/** `1.2 s`, `3 min 5 s`: how long, for eyes. */
+export function lengthText(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`
+  if (ms < 60_000) return `${Math.round(ms / 1000)} s`
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
+}
+
+/** `14:03:07.250` in local time. */
+export function clockText(at: number): string {
+  const time = new Date(at)
+  const two = (n: number) => String(n).padStart(2, '0')
+  const ms = String(time.getMilliseconds()).padStart(3, '0')
+  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${ms}`
+}
+
+/** `2026-11-20 14:03:07` in local time; a dash for what has not been. */
+export function timeText(at: number | null): string {
+  if (at === null) return '-'
+  const time = new Date(at)
+  const two = (n: number) => String(n).padStart(2, '0')
+  const day = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`
+  return `${day} ${clockText(at).slice(0, 8)}`
+}
+
+/** `1.5 kB`, with 1000 bytes to the kilobyte, as npm and file managers count. */
+export function bytesText(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`
+  if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(1)} kB`
+  return `${(bytes / 1_000_000).toFixed(1)} MB`
+}

@@ -1,0 +1,82 @@
+import type { RunEvent } from '@windlass/shared/model/event.ts'
+import { callOp, openOp } from '@windlass/shared/ops/call.ts'
+import type { Base, CallOptions } from '@windlass/shared/ops/call.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Ops } from '@windlass/shared/ops/index.ts'
+import type { AnyOp, ArgsOf, OutputOf } from '@windlass/shared/ops/op.ts'
+import { pathNames } from '@windlass/shared/ops/place.ts'
+import { follow } from './follow.ts'
+import type { FollowOptions } from './follow.ts'
+
+export { ApiError } from '@windlass/shared/ops/call.ts'
+export type { ApiErrorCode, CallOptions } from '@windlass/shared/ops/call.ts'
+export type { FollowOptions } from './follow.ts'
+
+export interface ClientOptions {
+  /** The address of the service, such as `http://127.0.0.1:8787`. */
+  url: string
+  /** An API key (`wl_…`). */
+  apiKey?: string
+  /** The org meant by every call that does not name another. */
+  org?: string
+  /** In place of the global `fetch`: a proxy, a test. */
+  fetch?: typeof fetch
+}
+
+/** What a call takes: `org` may be left out, the client knows it. */
+export type Args<R> = 'org' extends keyof ArgsOf<R> ? Omit<ArgsOf<R>, 'org'> & { org?: string } : ArgsOf<R>
+
+type Params<R> = Record<string, never> extends Args<R> ? [args?: Args<R>, options?: CallOptions] : [args: Args<R>, options?: CallOptions]
+
+/** One function per row. Homomorphic, so that "go to definition" on `client.runs.cancel` finds the row. */
+type Calls<Group> = {
+  [Name in keyof Group]: (...params: Params<Group[Name]>) => Promise<Name extends 'stream' ? Response : OutputOf<Group[Name]>>
+}
+
+/** The groups that a caller may use; the runner surface is for agents and programs. */
+type CallerGroups = Omit<Ops, 'runnerSurface'>
+
+export type Client = { readonly [Group in keyof CallerGroups]: Calls<CallerGroups[Group]> } & {
+  /**
+   * The events of a run as they happen, each exactly once and in order, across broken connections.
+   * Ends when the run has ended and its log is read.
+   *
+   * @example
+   * for await (const event of client.follow(run.id, { channels: ['phase', 'log'] })) console.log(event.type, event.data)
+   */
+  follow(run: string, options?: FollowOptions): AsyncGenerator<RunEvent, void>
+}
+
+/**
+ * A client with a function for each operation of the service.
+ *
+ * @example
+ * const client = createClient({ url: 'http://127.0.0.1:8787', apiKey: process.env.WINDLASS_API_KEY, org: 'default' })
+ * const { run } = await client.runs.trigger({ workflow: 'hello', input: { name: 'Ada' } })
+ * for await (const event of client.follow(run.id)) console.log(event.type)
+ */
+export function createClient(options: ClientOptions): Client {
+  const { url, apiKey, org, fetch } = options
+  const base: Base = { url, apiKey, fetch }
+  const { runnerSurface: _, ...groups } = ops
+  const made = Object.entries(groups).map(([name, group]) => [name, callsOf(base, org, group)])
+  return {
+    ...(Object.fromEntries(made) as Omit<Client, 'follow'>),
+    follow: (run, following) => follow(base, run, following),
+  }
+}
+
+function callsOf(base: Base, org: string | undefined, group: object) {
+  const rows = Object.entries(group) as [string, AnyOp][]
+  return Object.fromEntries(rows.map(([name, row]) => [name, callOf(base, org, row)]))
+}
+
+function callOf(base: Base, org: string | undefined, row: AnyOp) {
+  const names = pathNames(row.path)
+  const call = row.wire === undefined ? callOp : openOp
+  return async (args: Record<string, unknown> = {}, options?: CallOptions) => {
+    const full = names.includes('org') ? { ...args, org: args['org'] ?? org } : args
+    if (names.includes('org') && full['org'] === undefined) throw new TypeError(`${row.id} needs an org: pass \`org\` to createClient or to the call`)
+    return call(base, row, full, options)
+  }
+}

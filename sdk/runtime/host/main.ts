@@ -1,0 +1,115 @@
+import path from 'node:path'
+import type { ProgramMessage, StartMessage } from '@windlass/shared/wire/program.ts'
+import { provideRuntime, type Runtime } from '../bridge.ts'
+import { routeConsole } from './console-routing.ts'
+import { sendFrame } from './frames.ts'
+import { loadRun, provideSdk } from './load.ts'
+import { holdOn, nextMessage, watchMessages } from './messages.ts'
+import { ofThrown, ofValue, type Outcome } from './outcome.ts'
+import { openSession, type Session } from './session.ts'
+import { mapStacks } from './stacks.ts'
+import { rememberSurroundings } from './surroundings.ts'
+
+// The process that an agent starts for a program. Every millisecond here is paid by every run, so what is seldom needed is
+// loaded when it is needed.
+
+// Long enough that short runs never pay for the watch, short against any lease.
+const WATCH_AFTER_MS = 1_000
+const SDK_FILE = path.join(__dirname, 'windlass.mjs')
+
+const runtime: Runtime = { context: null, emit: sendFrame }
+let session: Session | undefined
+
+provideRuntime(runtime)
+provideSdk(SDK_FILE)
+routeConsole()
+process.on('SIGUSR2', () => watchMessages(receive))
+process.on('uncaughtException', (error) => unlessHandled('uncaughtException', error))
+process.on('unhandledRejection', (reason) => unlessHandled('unhandledRejection', reason))
+process.on('beforeExit', onNothingLeft)
+const surroundings = rememberSurroundings()
+
+if (process.argv[2] === 'spare') {
+  require(SDK_FILE)
+  sendFrame('ready')
+}
+receiveNext()
+
+function receiveNext(): void {
+  const message = nextMessage()
+  if (message) receive(message)
+  else holdOn(true)
+}
+
+function receive(message: ProgramMessage): void {
+  if (message.t === 'start') void begin(message)
+  else if (message.t === 'token') session && (session.token = message.token)
+  else session?.stop(message)
+}
+
+async function begin(start: StartMessage): Promise<void> {
+  const own = openSession(start)
+  session = own
+  holdOn(false)
+  runtime.context = own.context
+  sendFrame('begun')
+  const watch = setTimeout(() => watchMessages(receive), WATCH_AFTER_MS)
+  watch.unref()
+  const outcome = await execute(own)
+  clearTimeout(watch)
+  finish(own, outcome)
+}
+
+async function execute({ start, context }: Session): Promise<Outcome> {
+  try {
+    surroundings.enter(start)
+    mapStacks(start.bundleFile, __dirname)
+    const run = await loadRun(start.bundleFile)
+    return ofValue(await run(JSON.parse(start.inputText), context), start.outputBytes)
+  } catch (error) {
+    return ofThrown(error)
+  }
+}
+
+/** A run ends once: the first outcome is the one that counts. */
+function finish(own: Session, outcome: Outcome): void {
+  if (session !== own) return
+  session = undefined
+  runtime.context = null
+  if (process.moduleLoadList.includes('NativeModule child_process')) sendFrame('children')
+  if ('returned' in outcome) sendFrame('returned', outcome.returned)
+  else sendFrame('threw', JSON.stringify(outcome.threw))
+  if (own.start.stays) setImmediate(rest)
+  else leave()
+}
+
+/** Whatever is still open, the run is over. `exit` listeners are the program's last word. */
+function leave(): void {
+  // Taking down a whole V8 in good order costs milliseconds, and nothing here is worth it.
+  process.reallyExit = () => process.kill(process.pid, 'SIGKILL') as never
+  process.exit()
+}
+
+/** One more turn of the loop, so that what the program has just closed is really closed. */
+function rest(): void {
+  setImmediate(() => {
+    const leftovers = surroundings.leftovers()
+    surroundings.restore()
+    sendFrame('idle', JSON.stringify({ leftovers }))
+    receiveNext()
+  })
+}
+
+/** A program that listens itself has taken the matter into its own hands, as in any Node process. */
+function unlessHandled(event: 'uncaughtException' | 'unhandledRejection', error: unknown): void {
+  if (process.listenerCount(event) > 1) return
+  if (session) finish(session, ofThrown(error))
+  // Between two runs there is nobody to tell; a process in such a state serves no other run.
+  else process.reallyExit(1)
+}
+
+function onNothingLeft(): void {
+  if (!session || process.listenerCount('beforeExit') > 1) return
+  const message = 'run() waits for something that can never happen: its promise is open, and no timer, socket or file is left.'
+  finish(session, { threw: { name: 'Error', code: 'RUN_NEVER_SETTLED', message } })
+}

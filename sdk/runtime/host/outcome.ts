@@ -1,0 +1,83 @@
+import type { ThrownError } from '@windlass/shared/wire/program.ts'
+
+export type Outcome = { returned: string } | { threw: ThrownError }
+
+const TEXT_CHARACTERS = 10_000
+const STACK_CHARACTERS = 20_000
+
+/** What `run` gave back, as JSON text, or the error that says why it is not JSON. */
+export function ofValue(value: unknown, outputBytes: number): Outcome {
+  if (value === undefined) return { returned: 'null' }
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    return invalid(whyNotJson(value) ?? { path: '', what: `something whose toJSON() throws: ${messageOf(error)}` })
+  }
+  if (text === undefined) return invalid({ path: '', what: `a ${typeof value}` })
+  const bytes = Buffer.byteLength(text)
+  return bytes > outputBytes ? tooLarge(bytes, outputBytes) : { returned: text }
+}
+
+interface Culprit {
+  path: string
+  what: string
+}
+
+function invalid({ path, what }: Culprit): Outcome {
+  const where = path === '' ? 'a value' : `a value with, at \`${path}\`,`
+  const message =
+    path === ''
+      ? `run() returned ${what}, which is not JSON. Return an object, array, text, number, boolean or null.`
+      : `run() returned ${where} ${what}, which is not JSON. Return a text or a number in its place, or leave it out.`
+  return { threw: { name: 'OutputError', code: 'OUTPUT_INVALID', message, detail: { path } } }
+}
+
+function tooLarge(bytes: number, limit: number): Outcome {
+  const message = `run() returned ${bytes} bytes of JSON, ${limit} at most. Return less, or keep it in a file and return where it is.`
+  return { threw: { name: 'OutputError', code: 'OUTPUT_TOO_LARGE', message, detail: { bytes, limit } } }
+}
+
+/** The first bigint or circular reference, found only after JSON has refused the value. */
+function whyNotJson(value: unknown, path = '', above: readonly object[] = []): Culprit | null {
+  if (typeof value === 'bigint') return { path, what: 'a bigint' }
+  if (typeof value !== 'object' || value === null) return null
+  if (above.includes(value)) return { path, what: 'a circular reference' }
+  for (const [key, inner] of Object.entries(value)) {
+    const found = whyNotJson(inner, step(path, key, Array.isArray(value)), [...above, value])
+    if (found) return found
+  }
+  return null
+}
+
+function step(path: string, key: string, inArray: boolean): string {
+  if (inArray) return `${path}[${key}]`
+  if (!/^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(key)) return `${path}[${JSON.stringify(key)}]`
+  return path === '' ? key : `${path}.${key}`
+}
+
+/** Anything can be thrown. Reading an error runs the program's own getters, which may throw in turn. */
+export function ofThrown(thrown: unknown): Outcome {
+  try {
+    return { threw: describe(thrown) }
+  } catch {
+    return { threw: { name: 'Error', message: 'The program threw something that cannot be read.' } }
+  }
+}
+
+function describe(thrown: unknown): ThrownError {
+  if (!(thrown instanceof Error)) return { name: 'Error', message: `The program threw ${shortly(thrown)}, which is no Error.` }
+  const error: ThrownError = { name: clip(String(thrown.name), 200), message: clip(String(thrown.message), TEXT_CHARACTERS) }
+  const { stack, code } = thrown as Error & { code?: unknown }
+  if (typeof stack === 'string') error.stack = clip(stack, STACK_CHARACTERS)
+  if (typeof code === 'string') error.code = clip(code, 200)
+  return error
+}
+
+function shortly(thrown: unknown): string {
+  const text = typeof thrown === 'object' ? JSON.stringify(thrown) : String(thrown)
+  return clip(text, 500)
+}
+
+const clip = (text: string, most: number) => (text.length <= most ? text : `${text.slice(0, most)}…`)
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

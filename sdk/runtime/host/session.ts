@@ -1,0 +1,34 @@
+import type { CancelMessage, StartMessage } from '@windlass/shared/wire/program.ts'
+import { CancelledError, TimedOutError } from '../stop-errors.ts'
+import type { RunContext } from '../context.ts'
+
+/** One run inside of this process. */
+export interface Session {
+  start: StartMessage
+  context: RunContext
+  token: string
+  stop(message: CancelMessage): void
+}
+
+export function openSession(start: StartMessage): Session {
+  // Most programs never look at the signal, and AbortController is slow to load.
+  let controller: AbortController | undefined
+  const control = () => (controller ??= new AbortController())
+  const context: RunContext = Object.freeze({
+    runId: start.runId,
+    attempt: start.attempt,
+    org: start.org,
+    workflow: Object.freeze(start.workflow),
+    environment: start.environment,
+    get signal() {
+      return control().signal
+    },
+  })
+  return { start, context, token: start.token, stop: (message) => control().abort(reasonOf(message)) }
+}
+
+function reasonOf({ why, reason, graceMs }: CancelMessage): Error {
+  const rest = `The program has ${graceMs} ms to tidy up.`
+  if (why === 'timed-out') return new TimedOutError(`The run has used up its time. ${rest}`)
+  return new CancelledError(`The run was cancelled${reason === '' ? '' : `: ${reason}`}. ${rest}`)
+}

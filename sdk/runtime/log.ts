@@ -1,0 +1,75 @@
+import type { LogData, LogLevel } from '@windlass/shared/wire/program.ts'
+import { runtime } from './bridge.ts'
+import { jsonText } from './json-text.ts'
+
+// An event carries at most 64 KiB. A character takes up to 6 bytes in JSON (a control character does), so a text always fits.
+const TEXT_CHARACTERS = 10_000
+const EVENT_BYTES = 64 * 1024
+
+/** Facts beside a log line. */
+export type LogFields = Record<string, unknown>
+
+/** `log(message, fields?)`, and the same with a level. */
+export interface Log {
+  (message: string, fields?: LogFields): void
+  info(message: string, fields?: LogFields): void
+  warn(message: string, fields?: LogFields): void
+  error(message: string, fields?: LogFields): void
+}
+
+/**
+ * Writes a line to the run's log: `log` and `log.info` to its stdout, `log.warn` and `log.error` to its stderr. In order with
+ * `console.log` and `phase`, and never lost, even when the program ends in the next statement. Logging never throws: fields that
+ * are not JSON or too large (64 KiB with the message) are left out, which the line then says; long messages are split.
+ *
+ * @example
+ * import { log } from 'windlass'
+ *
+ * export async function run(input: { user: string }) {
+ *   log('looking up', { user: input.user })
+ *   log.warn('the cache is cold')
+ * }
+ */
+export const log: Log = Object.assign((message: string, fields?: LogFields) => write(undefined, message, fields), {
+  info: (message: string, fields?: LogFields) => write('info', message, fields),
+  warn: (message: string, fields?: LogFields) => write('warn', message, fields),
+  error: (message: string, fields?: LogFields) => write('error', message, fields),
+})
+
+function write(level: LogLevel | undefined, message: string, fields: LogFields | undefined): void {
+  const host = runtime()
+  if (!host) return print(level, message, fields)
+  for (const text of pieces(String(message))) host.emit('log', lineText({ text, level, fields }))
+}
+
+/** JSON leaves out what is undefined. */
+function lineText(data: LogData): string {
+  const text = jsonText(data)
+  if (text !== null && fits(text)) return text
+  const omitted = text === null ? 'the fields are not JSON' : 'the fields are too large'
+  return JSON.stringify({ ...data, fields: { omitted } })
+}
+
+// UTF-8 takes at most three bytes for a unit of a JavaScript text: short ones need no counting.
+const fits = (text: string) => text.length * 3 <= EVENT_BYTES || Buffer.byteLength(text) <= EVENT_BYTES
+
+function pieces(text: string): string[] {
+  if (text.length <= TEXT_CHARACTERS) return [text]
+  const found: string[] = []
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(from + TEXT_CHARACTERS, text.length)
+    // Never between the two halves of a character beyond the basic plane.
+    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1
+    found.push(text.slice(from, to))
+    from = to
+  }
+  return found
+}
+
+const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff
+
+/** Outside of a run, as in a unit test: the console. */
+function print(level: LogLevel | undefined, message: string, fields: LogFields | undefined): void {
+  const to = level === 'warn' ? console.warn : level === 'error' ? console.error : console.log
+  to(message, ...(fields === undefined ? [] : [fields]))
+}

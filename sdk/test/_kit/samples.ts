@@ -1,0 +1,88 @@
+import type { ServerResponse } from 'node:http'
+import { newId } from '@windlass/shared/ids.ts'
+import type { RunEvent } from '@windlass/shared/model/event.ts'
+import type { Run } from '@windlass/shared/model/run.ts'
+import type { Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
+import { ORG } from './fake-service.ts'
+
+const AT = Date.UTC(2026, 10, 20, 12)
+
+/** A plausible run; say what matters. */
+export function aRun(facts: Partial<Run> = {}): Run {
+  return {
+    id: newId('run'),
+    org: ORG as Run['org'],
+    workflow: { id: newId('wf'), slug: 'hello', version: 2 },
+    status: 'queued',
+    trigger: { kind: 'api' },
+    environment: null,
+    tags: [],
+    priority: 0,
+    attempt: 1,
+    parentRunId: null,
+    rootRunId: null,
+    retryOf: null,
+    pool: { id: newId('pool'), name: 'default' },
+    runner: null,
+    waiting: null,
+    error: null,
+    createdAt: AT,
+    queuedAt: AT,
+    claimedAt: null,
+    startedAt: null,
+    finishedAt: null,
+    computeMs: 0,
+    tokens: { input: 0, output: 0, cachedInput: 0, reasoning: 0 },
+    costMicros: 0,
+    budget: null,
+    ...facts,
+  }
+}
+
+export function aWorkflow(facts: Partial<Workflow> = {}): Workflow {
+  const plain = { slug: 'hello', name: 'hello', description: '', version: 1, pool: 'default', process: 'fresh' as const }
+  return { id: newId('wf'), org: ORG, ...plain, createdAt: AT, updatedAt: AT, ...facts }
+}
+
+export function aVersion(facts: Partial<WorkflowVersion> = {}): WorkflowVersion {
+  return {
+    id: newId('ver'),
+    workflow: { id: newId('wf'), slug: 'hello' },
+    version: 1,
+    descriptor: {},
+    inputSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+    outputSchema: { type: 'string' },
+    bundleDigest: 'a'.repeat(64),
+    bundleBytes: 1234,
+    warnings: [],
+    createdAt: AT,
+    createdBy: 'key_test',
+    ...facts,
+  }
+}
+
+type Told = [channel: RunEvent['channel'], type: string, data?: Record<string, unknown>]
+
+/** Events with cursors 1, 2, 3 … */
+export function events(...told: Told[]): RunEvent[] {
+  return told.map(([channel, type, data = {}], index) => ({ cursor: index + 1, at: AT + index, channel, type, data }))
+}
+
+export function sseText(event: RunEvent): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\nid: ${event.cursor}\n\n`
+}
+
+export const SSE_DONE = 'event: done\ndata: {}\n\n'
+
+export function sendSseHead(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.flushHeaders()
+}
+
+/** The whole log at once, from where the reader stands. */
+export function sendStream(response: ServerResponse, log: RunEvent[], args: Record<string, unknown>): void {
+  const channels = args['channels'] as string[]
+  sendSseHead(response)
+  for (const event of log) if (event.cursor > Number(args['since']) && channels.includes(event.channel)) response.write(sseText(event))
+  response.end(SSE_DONE)
+}

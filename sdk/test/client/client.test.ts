@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Fault } from '@windlass/shared/errors.ts'
+import { ApiError, createClient } from '../../client/index.ts'
+import { KEY, ORG, startFake } from '../_kit/fake-service.ts'
+import { aRun, aWorkflow } from '../_kit/samples.ts'
+
+test('a call puts its arguments where the row says and gives back the typed answer', async (t) => {
+  const run = aRun({ status: 'cancelled' })
+  const fake = await startFake(t, { 'runs.cancel': () => ({ run }), 'runs.list': () => ({ runs: [run], nextCursor: null }) })
+  const client = createClient({ url: `${fake.url}/`, apiKey: KEY, org: ORG })
+  const answer = await client.runs.cancel({ run: run.id, reason: 'typo' })
+  assert.equal(answer.run.status, 'cancelled')
+  await client.runs.list({ status: ['queued', 'running'], limit: 2 })
+  assert.deepEqual(fake.asked[0]?.args, { run: run.id, reason: 'typo' })
+  assert.deepEqual(fake.asked[1]?.args, { org: ORG, status: ['queued', 'running'], limit: 2 })
+})
+
+test('the org of the client is meant by every call that names no other', async (t) => {
+  const fake = await startFake(t, { 'workflows.list': () => ({ workflows: [aWorkflow()], nextCursor: null }) })
+  const client = createClient({ url: fake.url, apiKey: KEY, org: ORG })
+  assert.equal((await client.workflows.list()).workflows[0]?.slug, 'hello')
+  await assert.rejects(client.workflows.list({ org: 'other' }), (error) => error instanceof ApiError && error.status === 404)
+  const homeless = createClient({ url: fake.url, apiKey: KEY })
+  await assert.rejects(homeless.workflows.list(), /workflows\.list needs an org/)
+})
+
+test('a refusal carries status, code, message, detail and request id', async (t) => {
+  const run = aRun()
+  const fake = await startFake(t, {
+    'runs.cancel': () => {
+      throw new Fault('RUN_ALREADY_FINISHED', { status: 'completed' })
+    },
+  })
+  const client = createClient({ url: fake.url, apiKey: KEY })
+  await assert.rejects(client.runs.cancel({ run: run.id }), (error) => {
+    assert.ok(error instanceof ApiError)
+    const { status, code, detail, requestId } = error
+    assert.deepEqual({ status, code, detail, requestId }, { status: 409, code: 'RUN_ALREADY_FINISHED', detail: { status: 'completed' }, requestId: 'req_test' })
+    return true
+  })
+})
+
+test('every operation of a caller is a function of the client, and none of the runner surface is', async () => {
+  const client = createClient({ url: 'http://127.0.0.1' })
+  assert.deepEqual(Object.keys(client).sort(), ['follow', 'pools', 'runners', 'runs', 'service', 'workflows'])
+  assert.equal(typeof client.workflows.getVersion, 'function')
+})
+
+test('the `fetch` that is given is the one that is used', async () => {
+  const urls: string[] = []
+  const client = createClient({
+    url: 'http://nowhere.invalid/base',
+    fetch: (url) => {
+      urls.push(url instanceof Request ? url.url : String(url))
+      return Promise.resolve(Response.json({ status: 'ready' }))
+    },
+  })
+  assert.deepEqual(await client.service.ready(), { status: 'ready' })
+  assert.deepEqual(urls, ['http://nowhere.invalid/base/readyz'])
+})

@@ -1,0 +1,53 @@
+/** Every outcome that our contract names: its HTTP status and the sentence a person reads. Codes are never reused. */
+export const FAULTS = {
+  VALIDATION_FAILED: [400, 'The request does not fit its schema.'],
+  UNAUTHENTICATED: [401, 'Send a valid credential as `Authorization: Bearer <key>`.'],
+  FORBIDDEN: [403, 'The credential lacks the role or scope for this.'],
+  NOT_FOUND: [404, 'There is nothing here under this name.'],
+  METHOD_NOT_ALLOWED: [405, 'This path exists, but not for this method.'],
+  CONFLICT: [409, 'The thing has changed or exists already.'],
+  RUN_ALREADY_FINISHED: [409, 'The run has finished; a finished run does not change.'],
+  RUN_NOT_FINISHED: [409, 'The run has not finished yet.'],
+  WORKFLOW_EXISTS: [409, 'A workflow with this slug exists; update it instead.'],
+  STALE_PLACEMENT: [409, 'The run has been given to another process; this one must stop.'],
+  REGISTRATION_TOKEN_USED: [409, 'The registration token has been used up; mint a new one.'],
+  PAYLOAD_TOO_LARGE: [413, 'The request body is larger than this route takes.'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'Send the body as `Content-Type: application/json`.'],
+  UPGRADE_REQUIRED: [426, 'This route speaks WebSocket, or the agent is too old for this coordinator.'],
+  RATE_LIMITED: [429, 'Too many requests; wait for `Retry-After` seconds.'],
+  INTERNAL: [500, 'Something broke on our side. The request id finds it in the log.'],
+  UNAVAILABLE: [503, 'The service cannot reach its database right now; try again.'],
+} as const satisfies Record<string, readonly [number, string]>
+
+export type FaultCode = keyof typeof FAULTS
+
+/** What `detail` may carry. `path` is the offending field, as in `files[2].path`. */
+export type FaultDetail = { path?: string } & Record<string, unknown>
+
+/** An outcome named by the contract. Anything else that is thrown is a bug and is answered 500. */
+export class Fault extends Error {
+  readonly code: FaultCode
+  readonly status: number
+  readonly detail: FaultDetail | undefined
+
+  constructor(code: FaultCode, detail?: FaultDetail, message?: string) {
+    super(message ?? FAULTS[code][1])
+    this.name = 'Fault'
+    this.code = code
+    this.status = FAULTS[code][0]
+    this.detail = detail
+  }
+}
+
+/** Why a run failed: `error.code` of a run. The first are ours; a program may throw with a code of its own. */
+export const RUN_ERRORS = {
+  PROGRAM_FAILED: 'The program threw an error.',
+  PROGRAM_EXITED: 'The program ended its process before `run` returned.',
+  OUTPUT_INVALID: 'The returned value does not fit the output schema.',
+  OUTPUT_TOO_LARGE: 'The returned value is larger than a run may return.',
+  RUN_TIMED_OUT: 'The run took longer than the timeout of its descriptor.',
+  RUN_CRASHED: 'The process or its agent was lost more often than the descriptor allows.',
+  BUNDLE_UNUSABLE: 'The agent could not unpack the workflow.',
+} as const
+
+export type RunErrorCode = keyof typeof RUN_ERRORS

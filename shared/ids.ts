@@ -1,0 +1,61 @@
+import { v7 } from 'uuid'
+import { z } from 'zod'
+
+/** Crockford's base32 in lower case: no i, l, o, u, and the order of the characters is the order of their values. */
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** The nouns that have ids, by their prefix. */
+export type IdPrefix = 'run' | 'wf' | 'ver' | 'pool' | 'rnr' | 'org' | 'key' | 'rtok' | 'req'
+export type Id<P extends IdPrefix> = string & z.$brand<P>
+export type RunId = Id<'run'>
+export type WorkflowId = Id<'wf'>
+export type VersionId = Id<'ver'>
+export type PoolId = Id<'pool'>
+export type RunnerId = Id<'rnr'>
+export type OrgId = Id<'org'>
+export type KeyId = Id<'key'>
+
+/** A new id: prefix, underscore, and a UUIDv7 in 26 characters, so that ids sort by their time of creation. */
+export function newId<P extends IdPrefix>(prefix: P): Id<P> {
+  return `${prefix}_${base32(v7(undefined, new Uint8Array(16)))}` as Id<P>
+}
+
+/** 128 bits in 26 characters of 5 bits; the first carries the top 3 bits only. */
+function base32(bytes: Uint8Array): string {
+  let text = ''
+  let pending = 0
+  let bits = 2
+  for (const byte of bytes) {
+    pending = (pending << 8) | byte
+    bits += 8
+    while (bits >= 5) {
+      bits -= 5
+      text += ALPHABET[(pending >>> bits) & 31]
+    }
+    pending &= (1 << bits) - 1
+  }
+  return text
+}
+
+function idSchema<P extends IdPrefix>(prefix: P, noun: string) {
+  return z
+    .string()
+    .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`), `must be the id of a ${noun}, such as ${prefix}_01jd…`)
+    .brand<P>()
+}
+
+export const RunId = idSchema('run', 'run')
+export const WorkflowId = idSchema('wf', 'workflow')
+export const VersionId = idSchema('ver', 'workflow version')
+export const PoolId = idSchema('pool', 'runner pool')
+export const RunnerId = idSchema('rnr', 'runner')
+export const OrgId = idSchema('org', 'org')
+
+/** What a person names things by in addresses: lower case, digits and dashes, 1 to 63 characters. */
+export const Slug = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be lower-case letters, digits and dashes, 1 to 63 characters')
+
+/** Wherever a path takes a workflow, its id and its slug both serve. */
+export const WorkflowRef = z.union([WorkflowId, Slug]).meta({ description: 'Id or slug of a workflow.' })
+export type WorkflowRef = z.output<typeof WorkflowRef>

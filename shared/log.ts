@@ -1,0 +1,32 @@
+export type Level = 'debug' | 'info' | 'warn' | 'error'
+export type Facts = Record<string, unknown>
+
+/** `log('run.claimed', { runId, waitedMs })`: a fixed name, and facts as fields. Never a token, never a user's payload. */
+export interface Log {
+  (name: string, facts?: Facts): void
+  debug(name: string, facts?: Facts): void
+  warn(name: string, facts?: Facts): void
+  error(name: string, facts?: Facts): void
+}
+
+const RANK: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
+
+/** JSON lines on `out` (stderr by default, so that stdout stays free for answers). `base` goes into every line. */
+export function createLog(base: Facts, least: Level = 'info', out: { write(line: string): unknown } = process.stderr): Log {
+  const line = (level: Level, name: string, facts?: Facts) => {
+    if (RANK[level] < RANK[least]) return
+    out.write(`${JSON.stringify({ at: Date.now(), level, name, ...base, ...printable(facts) })}\n`)
+  }
+  return Object.assign((name: string, facts?: Facts) => line('info', name, facts), {
+    debug: (name: string, facts?: Facts) => line('debug', name, facts),
+    warn: (name: string, facts?: Facts) => line('warn', name, facts),
+    error: (name: string, facts?: Facts) => line('error', name, facts),
+  })
+}
+
+/** Errors have no enumerable fields, so JSON would print `{}` for them. */
+function printable(facts: Facts | undefined): Facts | undefined {
+  if (!facts?.error) return facts
+  const { error } = facts
+  return { ...facts, error: error instanceof Error ? (error.stack ?? error.message) : error }
+}

@@ -1,0 +1,219 @@
+import { z } from 'zod'
+import { Slug } from '../ids.ts'
+import { duration } from './duration.ts'
+import { strict } from './strict.ts'
+
+/** The file among a workflow's files that holds its descriptor. */
+export const DESCRIPTOR_FILE = 'workflow.jsonc'
+
+const DEFAULT_TIMEOUT_MS = 3_600_000
+const DEFAULT_CANCEL_GRACE_MS = 10_000
+const DEFAULT_RETRY_DELAY_MS = 10_000
+const DEFAULT_MAX_RETRY_DELAY_MS = 600_000
+
+const Name = z.string().trim().min(1, { error: 'must not be empty' }).max(200)
+const EnvironmentName = Slug.describe('Name of the environment whose secrets and variables a run gets.')
+
+const ErrorRetries = strict({
+  max: z.int().min(0).max(100).describe('How many times a run that threw is tried again.'),
+  delay: duration({ min: '0s', max: '1d' }).optional().describe('Pause before the first retry. Default 10s.'),
+  factor: z.number().min(1).max(10).default(2).describe('By how much each further pause is longer.'),
+  maxDelay: duration({ min: '0s', max: '7d' }).optional().describe('The longest pause. Default 10m.'),
+})
+
+const Retries = strict({
+  crash: z
+    .int()
+    .min(0)
+    .max(100)
+    .default(3)
+    .describe('How many times a run whose process or machine was lost starts again from the top.'),
+  error: z
+    .union([z.int().min(0).max(100), ErrorRetries], {
+      error: 'must be a number of retries or { max, delay, factor, maxDelay }',
+    })
+    .default(0)
+    .describe('How many times a run that threw is tried again; 0 fails it at once.'),
+  onCrash: z
+    .enum(['keep', 'fresh'])
+    .default('keep')
+    .describe('Whether a restart keeps the results of finished steps or forgets them.'),
+  onLost: z
+    .enum(['restart', 'replay', 'hold'])
+    .default('restart')
+    .describe('What becomes of a waiting run whose process is lost.'),
+})
+
+const ConcurrencyRule = strict({
+  limit: z.int().min(1).max(100_000).describe('How many runs may be under way at once.'),
+  key: z
+    .string()
+    .regex(/^input(\.[A-Za-z_$][\w$]*)+$/, { error: 'must name a field of the input, such as "input.customerId"' })
+    .optional()
+    .describe('Field of the input by which runs are counted apart.'),
+  onLimit: z
+    .enum(['queue', 'reject', 'cancel-oldest'])
+    .default('queue')
+    .describe('What happens to a run over the limit.'),
+})
+
+const Schedule = strict({
+  name: Name.optional(),
+  cron: z
+    .string()
+    .trim()
+    .regex(/^\S+(\s+\S+){4}$/, { error: 'must have five fields: minute hour day month weekday' })
+    .optional(),
+  rate: duration({ min: '10s', max: '366d' }).optional(),
+  at: z
+    .union([z.iso.datetime({ offset: true }), z.int().positive()], {
+      error: 'must be a time such as "2027-01-31T09:00:00Z"',
+    })
+    .optional(),
+  timezone: z.string().refine(isTimezone, { error: 'is not a known time zone, such as "Europe/Zurich"' }).optional(),
+  input: z.json().optional(),
+  environment: EnvironmentName.optional(),
+  enabled: z.boolean().default(true),
+})
+  .refine((s) => [s.cron, s.rate, s.at].filter((v) => v !== undefined).length === 1, {
+    error: 'needs exactly one of `cron`, `rate`, `at`',
+  })
+  .refine((s) => s.timezone === undefined || s.cron !== undefined, {
+    error: 'goes with `cron` only',
+    path: ['timezone'],
+  })
+
+const Notification = strict({
+  on: z
+    .array(z.enum(['completed', 'failed', 'cancelled', 'budget']))
+    .min(1)
+    .max(4)
+    .default(['failed']),
+  email: z
+    .union([z.email(), z.array(z.email()).min(1).max(20)], { error: 'must be an address or a list of addresses' })
+    .optional(),
+  webhook: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).optional(),
+}).refine((n) => (n.email === undefined) !== (n.webhook === undefined), {
+  error: 'needs exactly one of `email`, `webhook`',
+})
+
+const Budget = strict({
+  tokens: z.int().positive().optional().describe('Tokens that one run may use.'),
+  usd: z.number().positive().max(1_000_000).optional().describe('Dollars that one run may cost.'),
+  onBreach: z.enum(['notify', 'cancel']).default('notify'),
+}).refine((b) => b.tokens !== undefined || b.usd !== undefined, { error: 'needs `tokens`, `usd` or both' })
+
+const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
+const Connection = strict({
+  connection: Name.describe('Name of the connection whose deliveries start runs.'),
+  events: z
+    .array(z.string().min(1).max(200))
+    .min(1)
+    .max(100)
+    .describe('Event types; `*` stands for any part: "pull_request.*".'),
+  filter: z
+    .record(z.string().min(1).max(200), z.union([Scalar, z.array(Scalar).min(1).max(100)]))
+    .default({})
+    .describe('Fields of the payload and the value, or list of values, that each must have.'),
+  environment: EnvironmentName.optional(),
+})
+
+const Labels = z
+  .array(z.string().regex(/^[A-Za-z0-9][\w.:/-]{0,62}$/, { error: 'must be 1 to 63 letters, digits and . _ : / -' }))
+  .max(20)
+  .refine((labels) => new Set(labels).size === labels.length, { error: 'must not name a label twice' })
+
+/** `workflow.jsonc` as people write it. */
+export const DescriptorFile = strict({
+  $schema: z.string().optional(),
+  slug: Slug.describe('Name of the workflow in paths and commands.'),
+  name: Name.optional().describe('What people read. Default: the slug.'),
+  description: z.string().max(2_000).default(''),
+  entry: z.string().min(1).max(500).default('index.ts').describe('File that exports `run`.'),
+  pool: Slug.default('default').describe('Runner pool that executes the runs.'),
+  labels: Labels.default([]).describe('Labels that a runner must carry to execute the runs.'),
+  timeout: duration({ min: '1s', max: '7d' }).optional().describe('Longest time that a run may execute. Default 1h.'),
+  cancelGrace: duration({ min: '0s', max: '5m' })
+    .optional()
+    .describe('Time for cleanup after a cancel or timeout. Default 10s.'),
+  retries: Retries.prefault({}),
+  concurrency: z
+    .union([z.int().min(1).max(100_000), ConcurrencyRule], {
+      error: 'must be a number of runs or { limit, key, onLimit }',
+    })
+    .optional()
+    .describe('How many runs may be under way at once. Default: no limit.'),
+  environment: EnvironmentName.optional(),
+  schedules: z.array(Schedule).max(100).default([]),
+  notifications: z.array(Notification).max(50).default([]),
+  budget: Budget.optional(),
+  connections: z.array(Connection).max(50).default([]),
+  workspace: strict({ persist: z.boolean().default(false) })
+    .prefault({})
+    .describe('Whether files in the workspace outlive the run.'),
+  process: z
+    .enum(['fresh', 'reuse'])
+    .default('fresh')
+    .describe('A new process for each run, or one that serves several in turn.'),
+})
+
+/** The descriptor resolved: defaults in, durations as `…Ms`, short forms written out. */
+export const Descriptor = DescriptorFile.transform((file) => {
+  const { $schema: _, timeout, cancelGrace, ...rest } = file
+  return {
+    ...rest,
+    name: file.name ?? file.slug,
+    timeoutMs: timeout ?? DEFAULT_TIMEOUT_MS,
+    cancelGraceMs: cancelGrace ?? DEFAULT_CANCEL_GRACE_MS,
+    retries: { ...file.retries, error: errorRetries(file.retries.error) },
+    concurrency: concurrencyRule(file.concurrency),
+    environment: file.environment ?? null,
+    schedules: file.schedules.map(resolveSchedule),
+    notifications: file.notifications.map(resolveNotification),
+    budget: file.budget ? resolveBudget(file.budget) : null,
+    connections: file.connections.map((c) => ({ ...c, environment: c.environment ?? null })),
+  }
+})
+export type Descriptor = z.output<typeof Descriptor>
+
+function errorRetries(given: number | z.output<typeof ErrorRetries>) {
+  const { max, factor, delay, maxDelay } = typeof given === 'number' ? { max: given, factor: 2 } : given
+  const delayMs = delay ?? DEFAULT_RETRY_DELAY_MS
+  return { max, factor, delayMs, maxDelayMs: Math.max(delayMs, maxDelay ?? DEFAULT_MAX_RETRY_DELAY_MS) }
+}
+
+function concurrencyRule(given: number | z.output<typeof ConcurrencyRule> | undefined) {
+  if (given === undefined) return null
+  if (typeof given === 'number') return { limit: given, key: null, onLimit: 'queue' as const }
+  return { ...given, key: given.key ?? null }
+}
+
+function resolveSchedule({ cron, rate, at, timezone, ...rest }: z.output<typeof Schedule>) {
+  const when =
+    cron !== undefined
+      ? { kind: 'cron' as const, cron, timezone: timezone ?? 'UTC' }
+      : rate !== undefined
+        ? { kind: 'rate' as const, rateMs: rate }
+        : { kind: 'at' as const, at: typeof at === 'string' ? Date.parse(at) : (at ?? 0) }
+  return { ...rest, name: rest.name ?? null, environment: rest.environment ?? null, when }
+}
+
+function resolveNotification({ on, email, webhook }: z.output<typeof Notification>) {
+  const to = webhook === undefined ? { email: [email ?? []].flat() } : { webhook }
+  return { on: [...new Set(on)], to }
+}
+
+function resolveBudget({ tokens, usd, onBreach }: z.output<typeof Budget>) {
+  // Rounded up, so that a tiny budget never becomes none.
+  return { tokens: tokens ?? null, costMicros: usd === undefined ? null : Math.ceil(usd * 1_000_000), onBreach }
+}
+
+function isTimezone(zone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone })
+    return true
+  } catch (error) {
+    if (error instanceof RangeError) return false
+    throw error
+  }
+}

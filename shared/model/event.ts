@@ -1,0 +1,33 @@
+import { z } from 'zod'
+
+export const CHANNELS = ['lifecycle', 'phase', 'output', 'log', 'agent'] as const
+export const Channel = z.enum(CHANNELS)
+export type Channel = z.output<typeof Channel>
+
+/** What a reader gets who does not ask for channels. */
+export const DEFAULT_CHANNELS: readonly Channel[] = ['lifecycle', 'phase', 'output']
+
+export const RunEvent = z
+  .object({
+    cursor: z.int().meta({ description: 'Counts 1, 2, 3 … within the run, without gaps.' }),
+    at: z.int().meta({ description: 'When it happened where it happened, in milliseconds since the Unix epoch.' }),
+    channel: Channel,
+    type: z.string().meta({ examples: ['run.running', 'phase', 'log.stdout', 'output'] }),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'RunEvent' })
+export type RunEvent = z.output<typeof RunEvent>
+
+/** The events that a program may send through its agent. All others are written by the coordinator itself. */
+const PROGRAM_EVENTS: Record<string, Channel> = {
+  phase: 'phase',
+  'log.stdout': 'log',
+  'log.stderr': 'log',
+}
+
+export function channelOfProgramEvent(type: string): Channel | undefined {
+  return Object.hasOwn(PROGRAM_EVENTS, type) ? PROGRAM_EVENTS[type] : undefined
+}
+
+/** 64 KiB of JSON text: the most that the data of one event may hold. Longer log lines are split by the agent. */
+export const EVENT_DATA_BYTES = 64 * 1024

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { PoolId, RunId, RunnerId, Slug, WorkflowId } from '../ids.ts'
+
+export const RUN_STATUSES = [
+  'queued',
+  'pending',
+  'running',
+  'completed',
+  'failed',
+  'cancelling',
+  'cancelled',
+  'sleeping',
+  'awaiting_input',
+  'waiting_for_child',
+] as const
+export const RunStatus = z.enum(RUN_STATUSES)
+export type RunStatus = z.output<typeof RunStatus>
+
+export type FinalStatus = 'completed' | 'failed' | 'cancelled'
+
+/** The one transition table. A move that is not in it is a bug of ours, never an answer to a caller. */
+const NEXT: Record<RunStatus, readonly RunStatus[]> = {
+  queued: ['pending', 'cancelling'],
+  pending: ['running', 'queued', 'failed', 'cancelling'],
+  running: ['completed', 'failed', 'sleeping', 'awaiting_input', 'waiting_for_child', 'queued', 'cancelling'],
+  sleeping: ['running', 'cancelling'],
+  awaiting_input: ['running', 'cancelling'],
+  waiting_for_child: ['running', 'cancelling'],
+  cancelling: ['cancelled'],
+  completed: [],
+  failed: [],
+  cancelled: [],
+}
+
+export function mayMove(from: RunStatus, to: RunStatus): boolean {
+  return NEXT[from].includes(to)
+}
+
+/** Throws when a run may not go from one status to the other. Every write of a status passes here. */
+export function assertMove(from: RunStatus, to: RunStatus): void {
+  if (!mayMove(from, to)) throw new Error(`a run never moves from ${from} to ${to}`)
+}
+
+export function isFinal(status: RunStatus): status is FinalStatus {
+  return NEXT[status].length === 0
+}
+
+const At = z.int().meta({ description: 'Milliseconds since the Unix epoch.' })
+
+export const TriggerKind = z.enum(['api', 'webhook', 'schedule', 'mcp', 'child', 'retry', 'connection'])
+export type TriggerKind = z.output<typeof TriggerKind>
+
+export const RunError = z.object({
+  code: z.string(),
+  message: z.string(),
+  detail: z.record(z.string(), z.unknown()).optional(),
+})
+export type RunError = z.output<typeof RunError>
+
+export const Run = z
+  .object({
+    id: RunId,
+    org: Slug,
+    workflow: z.object({ id: WorkflowId, slug: Slug, version: z.int() }),
+    status: RunStatus,
+    trigger: z.object({ kind: TriggerKind, id: z.string().optional(), actor: z.string().optional() }),
+    environment: z.string().nullable(),
+    tags: z.array(z.string()),
+    priority: z.int(),
+    attempt: z.int().meta({ description: 'Starts at 1; a restart after a crash adds one.' }),
+    parentRunId: RunId.nullable(),
+    rootRunId: RunId.nullable(),
+    retryOf: RunId.nullable(),
+    pool: z.object({ id: PoolId, name: Slug }),
+    runner: z.object({ id: RunnerId, name: z.string() }).nullable(),
+    waiting: z
+      .object({
+        for: z.enum(['sleep', 'input', 'child']),
+        since: At,
+        until: At.optional(),
+        inputId: z.string().optional(),
+        childRunIds: z.array(RunId).optional(),
+      })
+      .nullable(),
+    error: RunError.nullable(),
+    createdAt: At,
+    queuedAt: At,
+    claimedAt: At.nullable(),
+    startedAt: At.nullable(),
+    finishedAt: At.nullable(),
+    computeMs: z.int().meta({ description: 'Milliseconds of execution, over all attempts.' }),
+    tokens: z.object({ input: z.int(), output: z.int(), cachedInput: z.int(), reasoning: z.int() }),
+    costMicros: z.int().meta({ description: 'Metered cost in micro-dollars.' }),
+    budget: z.object({ tokens: z.int().optional(), usd: z.number().optional(), onBreach: z.enum(['notify', 'cancel']) }).nullable(),
+  })
+  .meta({ id: 'Run' })
+export type Run = z.output<typeof Run>

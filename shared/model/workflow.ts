@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { Slug, VersionId, WorkflowId } from '../ids.ts'
+
+export const SourceFile = z
+  .strictObject({
+    path: z.string().min(1).max(512).meta({ description: 'Relative, with `/`, as in `lib/parse.ts`.' }),
+    content: z.string(),
+  })
+  .meta({ id: 'SourceFile' })
+export type SourceFile = z.output<typeof SourceFile>
+
+const JsonSchema = z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema, draft 2020-12.' })
+
+export const Workflow = z
+  .object({
+    id: WorkflowId,
+    org: Slug,
+    slug: Slug,
+    name: z.string(),
+    description: z.string(),
+    version: z.int().meta({ description: 'The version that a trigger runs.' }),
+    pool: Slug,
+    process: z.enum(['fresh', 'reuse']),
+    createdAt: z.int(),
+    updatedAt: z.int(),
+  })
+  .meta({ id: 'Workflow' })
+export type Workflow = z.output<typeof Workflow>
+
+export const WorkflowVersion = z
+  .object({
+    id: VersionId,
+    workflow: z.object({ id: WorkflowId, slug: Slug }),
+    version: z.int(),
+    descriptor: z.record(z.string(), z.unknown()),
+    inputSchema: JsonSchema,
+    outputSchema: JsonSchema,
+    bundleDigest: z.string(),
+    bundleBytes: z.int(),
+    warnings: z.array(z.string()),
+    createdAt: z.int(),
+    createdBy: z.string(),
+  })
+  .meta({ id: 'WorkflowVersion' })
+export type WorkflowVersion = z.output<typeof WorkflowVersion>

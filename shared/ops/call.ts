@@ -1,0 +1,183 @@
+import type { z } from 'zod'
+import type { FaultCode } from '../errors.ts'
+import type { AnyOp, Op } from './op.ts'
+import { pathNames, place } from './place.ts'
+
+/** Where the service is and as whom it is called. */
+export interface Base {
+  /** The address of the coordinator; a path in front of `/v1` is kept. */
+  url: string
+  apiKey?: string
+  fetch?: typeof fetch
+  /** Sent along with every request. */
+  headers?: Record<string, string>
+}
+
+export interface CallOptions {
+  signal?: AbortSignal
+  /** How long to wait for the answer; 60 s by default. */
+  deadlineMs?: number
+  headers?: Record<string, string>
+}
+
+/** `UNREACHABLE`: no answer came. `BAD_ANSWER`: one came that is not ours, from a proxy for instance. */
+export type ApiErrorCode = FaultCode | 'UNREACHABLE' | 'BAD_ANSWER'
+
+/** An answer other than success, or none at all (status 0). */
+export class ApiError extends Error {
+  readonly status: number
+  /** One of `ApiErrorCode`, or one that a newer coordinator knows. */
+  readonly code: ApiErrorCode | (string & {})
+  readonly detail: Record<string, unknown> | undefined
+  readonly requestId: string | undefined
+
+  constructor(
+    message: string,
+    facts: { status: number; code: string; detail?: Record<string, unknown>; requestId?: string; cause?: unknown },
+  ) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
+    this.name = 'ApiError'
+    this.status = facts.status
+    this.code = facts.code
+    this.detail = facts.detail
+    this.requestId = facts.requestId
+  }
+}
+
+const DEADLINE_MS = 60_000
+
+/** Calls a row and reads its JSON. The answer is typed but not parsed, so that a newer coordinator may say more. */
+export async function callOp<I extends z.ZodObject, O extends z.ZodType>(
+  base: Base,
+  row: Op<I, O>,
+  args: z.input<I>,
+  options: CallOptions = {},
+): Promise<z.output<O>> {
+  const wait = deadline(base, row, options)
+  try {
+    const response = await send(base, row as unknown as AnyOp, args, { ...options, signal: wait.signal })
+    if (response.status === 204) return undefined as z.output<O>
+    const text = await response.text()
+    return parsed(response, text) as z.output<O>
+  } catch (error) {
+    throw wait.explain(error)
+  } finally {
+    wait.over()
+  }
+}
+
+/**
+ * Calls a row whose answer is a stream or bytes, and returns once the headers are there. The deadline is for the
+ * headers alone; after that only `signal` ends the stream.
+ */
+export async function openOp<I extends z.ZodObject, O extends z.ZodType>(
+  base: Base,
+  row: Op<I, O>,
+  args: z.input<I>,
+  options: CallOptions = {},
+): Promise<Response> {
+  const wait = deadline(base, row, options)
+  try {
+    return await send(base, row as unknown as AnyOp, args, { ...options, signal: wait.signal })
+  } catch (error) {
+    throw wait.explain(error)
+  } finally {
+    wait.headersAreHere()
+  }
+}
+
+/** The URL, method, headers and body of a call. */
+export function requestOf(base: Base, row: AnyOp, args: Record<string, unknown>, more: Record<string, string> = {}) {
+  for (const name of pathNames(row.path)) assertPathPart(row, name, args[name])
+  const { path, query, body } = place(row, args)
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  const headers: Record<string, string> = { accept: 'application/json', ...base.headers, ...more }
+  if (base.apiKey !== undefined) headers['authorization'] = `Bearer ${base.apiKey}`
+  if (text !== undefined) headers['content-type'] = 'application/json'
+  const search = query.size > 0 ? `?${query}` : ''
+  return { url: `${base.url.replace(/\/+$/, '')}${path}${search}`, method: row.method, headers, body: text }
+}
+
+/** `.` and `..` would be resolved by `fetch` into a different address; an empty part would name the list. */
+function assertPathPart(row: AnyOp, name: string, value: unknown): void {
+  const text = value === undefined || value === null ? '' : String(value)
+  if (text !== '' && text !== '.' && text !== '..') return
+  const message = `\`${name}\` of ${row.id} must be given and name something; it is ${JSON.stringify(value) ?? 'missing'}.`
+  throw new ApiError(message, { status: 400, code: 'VALIDATION_FAILED', detail: { path: name } })
+}
+
+async function send(base: Base, row: AnyOp, args: unknown, options: CallOptions): Promise<Response> {
+  const { url, ...init } = requestOf(base, row, args as Record<string, unknown>, options.headers)
+  // A followed redirect would turn a POST into a GET; the person is told the address instead.
+  const response = await (base.fetch ?? fetch)(url, { ...init, redirect: 'manual', signal: options.signal ?? null })
+  if (response.ok) return response
+  throw refusal(response, await response.text())
+}
+
+/** The error that an answer outside 2xx stands for. */
+function refusal(response: Response, text: string): ApiError {
+  const requestId = response.headers.get('x-request-id') ?? undefined
+  const location = response.headers.get('location')
+  if (location !== null) {
+    const message = `${response.url} redirects to ${location}; use that address.`
+    return new ApiError(message, { status: response.status, code: 'BAD_ANSWER', requestId })
+  }
+  const body = parsed(response, text)
+  const envelope = body as { error?: { code?: unknown; message?: unknown; detail?: Record<string, unknown> } } | null
+  if (typeof envelope?.error?.code !== 'string') throw badAnswer(response, text)
+  const { code, message, detail } = envelope.error
+  return new ApiError(String(message), { status: response.status, code, detail, requestId })
+}
+
+function parsed(response: Response, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw badAnswer(response, text, error)
+  }
+}
+
+function badAnswer(response: Response, text: string, cause?: unknown): ApiError {
+  const start = text.slice(0, 120).replace(/\s+/g, ' ')
+  const message = `${response.url} answered ${response.status} with something that is not Windlass: ${start || 'nothing'}`
+  const requestId = response.headers.get('x-request-id') ?? undefined
+  return new ApiError(message, { status: response.status, code: 'BAD_ANSWER', requestId, cause })
+}
+
+/** One signal out of the caller's and the deadline, and the words for the failure of either. */
+function deadline(base: Base, row: { id: string }, options: CallOptions) {
+  const ms = options.deadlineMs ?? DEADLINE_MS
+  const controller = new AbortController()
+  const forward = () => controller.abort(options.signal?.reason)
+  let late = false
+  const timer = setTimeout(() => {
+    late = true
+    controller.abort()
+  }, ms)
+  if (options.signal?.aborted) forward()
+  options.signal?.addEventListener('abort', forward, { once: true })
+  return {
+    signal: controller.signal,
+    /** A stream stays bound to the caller's signal for as long as it is read. */
+    headersAreHere: () => clearTimeout(timer),
+    over: () => {
+      clearTimeout(timer)
+      options.signal?.removeEventListener('abort', forward)
+    },
+    explain: (error: unknown): unknown => {
+      if (error instanceof ApiError || options.signal?.aborted) return error
+      const why = late ? `no answer to ${row.id} within ${ms / 1000} s` : reasonOf(error)
+      const message = `Cannot reach ${base.url}: ${why}. Is the coordinator running, and is the address right?`
+      return new ApiError(message, { status: 0, code: 'UNREACHABLE', cause: error })
+    },
+  }
+}
+
+/** `fetch` says only "fetch failed"; what happened is in its cause, which for two addresses is an aggregate. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause } = error
+  if (cause instanceof AggregateError && cause.errors[0] instanceof Error) return cause.errors[0].message
+  if (cause instanceof Error) return cause.message || cause.name
+  return error.message
+}

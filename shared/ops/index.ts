@@ -1,0 +1,13 @@
+import type { AnyOp } from './op.ts'
+import { pools, runners } from './runners.ts'
+import { runnerSurface } from './runner-surface.ts'
+import { runs } from './runs.ts'
+import { service } from './service.ts'
+import { workflows } from './workflows.ts'
+
+/** The operation table, by group. */
+export const ops = { workflows, runs, pools, runners, runnerSurface, service }
+export type Ops = typeof ops
+
+/** All rows in a flat list. */
+export const allOps: readonly AnyOp[] = Object.values(ops).flatMap((group) => Object.values(group) as unknown as AnyOp[])

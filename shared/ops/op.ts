@@ -1,0 +1,47 @@
+import type { z } from 'zod'
+import type { FaultCode } from '../errors.ts'
+import type { Role, Scope } from '../scopes.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Who knocks: anybody, a person or key, an installed agent (its own signed token), a running program (per-run token). */
+export type Door = 'public' | 'caller' | 'runner' | 'program'
+
+/** One row = one operation = one route. Rows are data: what wants an `if` is two rows, or a handler's business. */
+export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
+  readonly id: string
+  readonly method: Method
+  /** Names in braces are fields of `input`; the rest of it rides in the query (GET, DELETE) or in the body. */
+  readonly path: string
+  readonly door: Door
+  /** Any of these serves. Empty: no scope names it, so a key with a scope list is refused. */
+  readonly scope: readonly Scope[]
+  /** The least role; null behind doors that know no roles. */
+  readonly role: Role | null
+  /** True: an API key gets 403 at any scope. */
+  readonly sessionOnly?: true
+  /** The MCP tool, and when a model should reach for it. */
+  readonly mcp?: { readonly tool: string; readonly when: string }
+  readonly summary: string
+  readonly input: I
+  readonly output: O
+  /** Beside those that every row behind its door may answer. */
+  readonly faults: readonly FaultCode[]
+  readonly success: 200 | 201 | 204
+  /** Where the answer is not JSON: an SSE stream, bytes, or an upgrade to WebSocket. */
+  readonly wire?: 'sse' | 'bytes' | 'socket'
+  /** Body limit in bytes where 1 MiB will not do. */
+  readonly bodyBytes?: number
+}
+
+export type AnyOp = Op
+
+/** Keeps the row's own types. */
+export function op<I extends z.ZodObject, O extends z.ZodType>(row: Op<I, O>): Op<I, O> {
+  return row
+}
+
+export type InputOf<R> = R extends Op<infer I, z.ZodType> ? z.output<I> : never
+/** What a caller passes: fields with defaults may be left out. */
+export type ArgsOf<R> = R extends Op<infer I, z.ZodType> ? z.input<I> : never
+export type OutputOf<R> = R extends Op<z.ZodObject, infer O> ? z.output<O> : never

@@ -1,0 +1,176 @@
+import { z } from 'zod'
+import { RunId, Slug, WorkflowRef } from '../ids.ts'
+import { CHANNELS, Channel, DEFAULT_CHANNELS, RunEvent } from '../model/event.ts'
+import { NextCursor, PageQuery } from '../model/page.ts'
+import { Run, RunStatus, TriggerKind } from '../model/run.ts'
+import { op } from './op.ts'
+
+const RunAnswer = z.object({ run: Run })
+
+const Channels = z
+  .array(Channel)
+  .min(1)
+  .max(CHANNELS.length)
+  .default([...DEFAULT_CHANNELS])
+  .meta({ description: 'Comma-separated; `agent` and `log` come only when asked for.' })
+
+const Since = z.int().min(0).default(0).meta({ description: 'Only events with a greater cursor.' })
+
+export const runs = {
+  trigger: op({
+    id: 'runs.trigger',
+    method: 'POST',
+    path: '/v1/orgs/{org}/workflows/{workflow}/runs',
+    door: 'caller',
+    scope: ['run:trigger', 'workflow:trigger'],
+    role: 'member',
+    mcp: { tool: 'trigger_now', when: 'To run a workflow once, now.' },
+    summary: 'Start a run. It is queued and executes asynchronously.',
+    input: z.strictObject({
+      org: Slug,
+      workflow: WorkflowRef,
+      input: z.unknown().optional().meta({ description: 'Any JSON value; becomes the first parameter of `run`.' }),
+      environment: Slug.optional(),
+      tags: z.array(z.string().min(1).max(64)).max(20).default([]),
+      priority: z.int().min(-100).max(100).default(0).meta({ description: 'Higher goes first.' }),
+      version: z.int().min(1).optional().meta({ description: 'A version other than the current one.' }),
+    }),
+    output: RunAnswer,
+    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE'],
+    success: 201,
+    // 1 MiB of input, and room for the fields around it.
+    bodyBytes: 1024 * 1024 + 64 * 1024,
+  }),
+  list: op({
+    id: 'runs.list',
+    method: 'GET',
+    path: '/v1/orgs/{org}/runs',
+    door: 'caller',
+    scope: ['run:read'],
+    role: 'viewer',
+    mcp: { tool: 'list_runs', when: 'To find runs, newest first, by status or workflow.' },
+    summary: 'List the runs of an org, newest first.',
+    input: z.strictObject({
+      org: Slug,
+      status: z.array(RunStatus).optional(),
+      workflow: WorkflowRef.optional(),
+      environment: Slug.optional(),
+      trigger: TriggerKind.optional(),
+      tag: z.string().max(64).optional(),
+      createdAfter: z.int().optional(),
+      createdBefore: z.int().optional(),
+      ...PageQuery,
+    }),
+    output: z.object({ runs: z.array(Run), nextCursor: NextCursor }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  get: op({
+    id: 'runs.get',
+    method: 'GET',
+    path: '/v1/runs/{run}',
+    door: 'caller',
+    scope: ['run:read'],
+    role: 'viewer',
+    mcp: { tool: 'get_run', when: 'To read the status, error and totals of one run.' },
+    summary: 'Get a run: status, timing, token and cost totals, error.',
+    input: z.strictObject({ run: RunId }),
+    output: RunAnswer,
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  input: op({
+    id: 'runs.input',
+    method: 'GET',
+    path: '/v1/runs/{run}/input',
+    door: 'caller',
+    scope: ['run:read'],
+    role: 'viewer',
+    mcp: { tool: 'get_run_input', when: 'To read what a run was called with.' },
+    summary: 'Get the input that a run was called with.',
+    input: z.strictObject({ run: RunId }),
+    output: z.object({ input: z.unknown() }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  output: op({
+    id: 'runs.output',
+    method: 'GET',
+    path: '/v1/runs/{run}/output',
+    door: 'caller',
+    scope: ['run:read'],
+    role: 'viewer',
+    summary: 'Get the value that a run returned; null when it returned none.',
+    input: z.strictObject({ run: RunId }),
+    output: z.object({ output: z.unknown() }),
+    faults: ['NOT_FOUND', 'RUN_NOT_FINISHED'],
+    success: 200,
+  }),
+  events: op({
+    id: 'runs.events',
+    method: 'GET',
+    path: '/v1/runs/{run}/events',
+    door: 'caller',
+    scope: ['run:read'],
+    role: 'viewer',
+    mcp: { tool: 'get_run_output', when: 'To read what a run did: phases, logs, agent turns, its output.' },
+    summary: 'Read the event log of a run from a cursor on.',
+    input: z.strictObject({
+      run: RunId,
+      since: Since,
+      channels: Channels,
+      limit: z.int().min(1).max(1000).default(500).meta({ description: 'Events on a page.' }),
+    }),
+    output: z.object({
+      events: z.array(RunEvent),
+      done: z.boolean().meta({ description: 'True when the run has finished and this page reaches the end of its log.' }),
+    }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  stream: op({
+    id: 'runs.stream',
+    method: 'GET',
+    path: '/v1/runs/{run}/events/stream',
+    door: 'caller',
+    scope: ['run:read'],
+    role: 'viewer',
+    summary: 'Follow the event log of a run live, as Server-Sent Events.',
+    input: z.strictObject({ run: RunId, since: Since, channels: Channels }),
+    output: z.string(),
+    faults: ['NOT_FOUND'],
+    success: 200,
+    wire: 'sse',
+  }),
+  cancel: op({
+    id: 'runs.cancel',
+    method: 'POST',
+    path: '/v1/runs/{run}/cancel',
+    door: 'caller',
+    scope: ['run:cancel'],
+    role: 'member',
+    mcp: { tool: 'cancel_run', when: 'To stop one run that has not finished.' },
+    summary: 'Ask a run to stop. A queued one ends at once, a running one when its processes are gone.',
+    input: z.strictObject({ run: RunId, reason: z.string().max(500).default('') }),
+    output: RunAnswer,
+    faults: ['NOT_FOUND', 'RUN_ALREADY_FINISHED'],
+    success: 200,
+  }),
+  retry: op({
+    id: 'runs.retry',
+    method: 'POST',
+    path: '/v1/runs/{run}/retry',
+    door: 'caller',
+    scope: ['run:trigger'],
+    role: 'member',
+    mcp: { tool: 'retry_run', when: 'To run a workflow again with the input of an earlier run.' },
+    summary: 'Start a new run with the same input and environment.',
+    input: z.strictObject({
+      run: RunId,
+      version: z.int().min(1).optional().meta({ description: 'A version other than the current one.' }),
+    }),
+    output: RunAnswer,
+    faults: ['NOT_FOUND'],
+    success: 201,
+  }),
+}

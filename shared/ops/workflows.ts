@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { Slug, WorkflowRef } from '../ids.ts'
+import { NextCursor, PageQuery } from '../model/page.ts'
+import { SourceFile, Workflow, WorkflowVersion } from '../model/workflow.ts'
+import { op } from './op.ts'
+
+const Files = z
+  .array(SourceFile)
+  .min(1)
+  .max(2000)
+  .meta({ description: 'All files of the package: `workflow.jsonc`, the entry that exports `run`, whatever it imports, README and skills.' })
+
+/** 50 MiB of files, and what JSON adds to them. */
+const DEPLOY_BYTES = 64 * 1024 * 1024
+
+export const workflows = {
+  list: op({
+    id: 'workflows.list',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows',
+    door: 'caller',
+    scope: ['workflow:read'],
+    role: 'viewer',
+    mcp: { tool: 'list_workflows', when: 'To see which workflows can be run.' },
+    summary: 'List the workflows of an org, newest first.',
+    input: z.strictObject({ org: Slug, ...PageQuery }),
+    output: z.object({ workflows: z.array(Workflow), nextCursor: NextCursor }),
+    faults: [],
+    success: 200,
+  }),
+  create: op({
+    id: 'workflows.create',
+    method: 'POST',
+    path: '/v1/orgs/{org}/workflows',
+    door: 'caller',
+    scope: ['workflow:create'],
+    role: 'member',
+    mcp: { tool: 'create_workflow', when: 'To deploy a new workflow from its files.' },
+    summary: 'Deploy a new workflow from its files.',
+    input: z.strictObject({ org: Slug, files: Files }),
+    output: z.object({ workflow: Workflow, version: WorkflowVersion }),
+    faults: ['WORKFLOW_EXISTS'],
+    success: 201,
+    bodyBytes: DEPLOY_BYTES,
+  }),
+  get: op({
+    id: 'workflows.get',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows/{workflow}',
+    door: 'caller',
+    scope: ['workflow:read'],
+    role: 'viewer',
+    mcp: { tool: 'get_workflow', when: 'To read a workflow with its files and schemas.' },
+    summary: 'Get a workflow with the files and schemas of its current version.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef }),
+    output: z.object({ workflow: Workflow, version: WorkflowVersion, files: z.array(SourceFile) }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  update: op({
+    id: 'workflows.update',
+    method: 'PUT',
+    path: '/v1/orgs/{org}/workflows/{workflow}',
+    door: 'caller',
+    scope: ['workflow:update'],
+    role: 'member',
+    mcp: { tool: 'update_workflow', when: 'To deploy changed files as a new version that later runs use.' },
+    summary: 'Deploy changed files as a new version and make it current.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef, files: Files }),
+    output: z.object({ workflow: Workflow, version: WorkflowVersion }),
+    faults: ['NOT_FOUND', 'CONFLICT'],
+    success: 200,
+    bodyBytes: DEPLOY_BYTES,
+  }),
+  listVersions: op({
+    id: 'workflows.listVersions',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows/{workflow}/versions',
+    door: 'caller',
+    scope: ['workflow_version:read'],
+    role: 'viewer',
+    mcp: { tool: 'list_workflow_versions', when: 'To see what has been deployed of a workflow, and when.' },
+    summary: 'List the versions of a workflow, newest first.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef, ...PageQuery }),
+    output: z.object({ versions: z.array(WorkflowVersion), nextCursor: NextCursor }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  getVersion: op({
+    id: 'workflows.getVersion',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows/{workflow}/versions/{n}',
+    door: 'caller',
+    scope: ['workflow_version:read'],
+    role: 'viewer',
+    mcp: { tool: 'get_workflow_version', when: 'To read the files and schemas of one version of a workflow.' },
+    summary: 'Get one version of a workflow with its files.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef, n: z.int().min(1) }),
+    output: z.object({ version: WorkflowVersion, files: z.array(SourceFile) }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+}

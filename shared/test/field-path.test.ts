@@ -1,0 +1,10 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fieldPath } from '../field-path.ts'
+
+test('a path reads as one would write it in a program', () => {
+  assert.equal(fieldPath(['packages', 3, 'name']), 'packages[3].name')
+  assert.equal(fieldPath(['labels', 'my key', 'a']), 'labels["my key"].a')
+  assert.equal(fieldPath([0, 'a']), '[0].a')
+  assert.equal(fieldPath([]), '')
+})

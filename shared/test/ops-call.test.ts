@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, beforeEach, test } from 'node:test'
+import { type ApiError, callOp, openOp } from '../ops/call.ts'
+import { ops } from '../ops/index.ts'
+
+const RUN = `run_${'0'.repeat(26)}`
+
+interface Seen {
+  method: string | undefined
+  url: string | undefined
+  headers: IncomingMessage['headers']
+  body: string
+}
+
+let seen: Seen[] = []
+let answer: (request: IncomingMessage, response: ServerResponse) => void
+let server: Server
+let url: string
+
+before(async () => {
+  server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      seen.push({ method: request.method, url: request.url, headers: request.headers, body })
+      answer(request, response)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+beforeEach(() => {
+  seen = []
+})
+after(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+function answering(status: number, body: string, headers: Record<string, string> = {}) {
+  answer = (_request, response) => void response.writeHead(status, headers).end(body)
+}
+
+function apiError(check: Partial<ApiError>) {
+  return (error: unknown) => {
+    assert.equal((error as Error).name, 'ApiError')
+    for (const [key, value] of Object.entries(check)) assert.deepEqual((error as ApiError)[key as keyof ApiError], value, key)
+    return true
+  }
+}
+
+test('path, query and key go where they belong', async () => {
+  answering(200, '{"runs":[],"nextCursor":null}')
+  const page = await callOp({ url: `${url}/prefix/`, apiKey: 'wl_x' }, ops.runs.list, {
+    org: 'a b',
+    status: ['queued', 'running'],
+    limit: 5,
+  })
+  assert.deepEqual(page, { runs: [], nextCursor: null })
+  assert.equal(seen[0]?.url, '/prefix/v1/orgs/a%20b/runs?status=queued%2Crunning&limit=5')
+  assert.equal(seen[0]?.headers.authorization, 'Bearer wl_x')
+})
+
+test('the rest of the fields of a POST are its body', async () => {
+  answering(201, '{"run":{}}')
+  await callOp({ url, headers: { 'x-a': '1' } }, ops.runs.trigger, { org: 'acme', workflow: 'hello', input: [1] })
+  assert.equal(seen[0]?.method, 'POST')
+  assert.equal(seen[0]?.body, '{"input":[1]}')
+  assert.equal(seen[0]?.headers['content-type'], 'application/json')
+  assert.equal(seen[0]?.headers['x-a'], '1')
+})
+
+test('a refusal becomes an error with all that the envelope says', async () => {
+  answering(400, '{"error":{"code":"VALIDATION_FAILED","message":"no","detail":{"path":"a"}}}', { 'x-request-id': 'r1' })
+  const check = { status: 400, code: 'VALIDATION_FAILED', message: 'no', detail: { path: 'a' }, requestId: 'r1' }
+  await assert.rejects(callOp({ url }, ops.service.ready, {}), apiError(check))
+})
+
+test('204 is undefined', async () => {
+  answering(204, '')
+  assert.equal(await callOp({ url }, ops.service.ready, {}), undefined)
+})
+
+test('an answer from somebody else says whose it is not', async () => {
+  answering(502, '<html>Bad gateway</html>')
+  await assert.rejects(callOp({ url }, ops.service.ready, {}), (error: ApiError) => {
+    assert.equal(error.code, 'BAD_ANSWER')
+    assert.equal(error.status, 502)
+    assert.match(error.message, /Bad gateway/)
+    return true
+  })
+  answering(200, 'ok')
+  await assert.rejects(callOp({ url }, ops.service.ready, {}), apiError({ code: 'BAD_ANSWER', status: 200 }))
+})
+
+test('a redirect is not followed, but named', async () => {
+  answering(308, '', { location: 'https://elsewhere.example/readyz' })
+  await assert.rejects(callOp({ url }, ops.service.ready, {}), /redirects to https:\/\/elsewhere\.example\/readyz/)
+})
+
+test('nobody there: UNREACHABLE with the address', async () => {
+  const empty = createServer()
+  empty.listen(0, '127.0.0.1')
+  await once(empty, 'listening')
+  const { port } = empty.address() as AddressInfo
+  empty.close()
+  await once(empty, 'close')
+  await assert.rejects(callOp({ url: `http://127.0.0.1:${port}` }, ops.service.ready, {}), (error: ApiError) => {
+    assert.equal(error.code, 'UNREACHABLE')
+    assert.equal(error.status, 0)
+    assert.match(error.message, new RegExp(`127\\.0\\.0\\.1:${port}.*ECONNREFUSED`))
+    return true
+  })
+})
+
+test('an answer that does not come is UNREACHABLE after the deadline', async () => {
+  answer = () => {}
+  const call = callOp({ url }, ops.service.ready, {}, { deadlineMs: 50 })
+  await assert.rejects(call, apiError({ code: 'UNREACHABLE' }))
+})
+
+test("the caller's own abort comes back as it was given", async () => {
+  const controller = new AbortController()
+  const reason = new Error('enough')
+  answer = () => controller.abort(reason)
+  await assert.rejects(callOp({ url }, ops.service.ready, {}, { signal: controller.signal }), reason)
+})
+
+test('a stream outlives the deadline and ends with the signal', async () => {
+  const controller = new AbortController()
+  answer = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('a')
+    setTimeout(() => response.write('b'), 150)
+  }
+  const response = await openOp({ url }, ops.runs.stream, { run: RUN as never }, { deadlineMs: 100, signal: controller.signal })
+  let text = ''
+  await assert.rejects(async () => {
+    for await (const chunk of response.body!) {
+      text += Buffer.from(chunk).toString()
+      if (text === 'ab') controller.abort()
+    }
+  })
+  assert.equal(text, 'ab')
+})
+
+test('a path argument that would lead elsewhere is refused before anything is sent', async () => {
+  for (const run of ['..', '.', '', undefined]) {
+    await assert.rejects(callOp({ url }, ops.runs.get, { run: run as never }), apiError({ code: 'VALIDATION_FAILED', detail: { path: 'run' } }))
+  }
+  assert.deepEqual(seen, [])
+})

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { FAULTS } from '../errors.ts'
+import { allOps, ops } from '../ops/index.ts'
+import type { AnyOp } from '../ops/op.ts'
+import { pathNames } from '../ops/place.ts'
+
+// The golden list makes every change of the contract visible in review. To accept one:
+// node shared/test/ops.test.ts --update
+const GOLDEN = join(import.meta.dirname, '../ops.golden.txt')
+
+function goldenLine(row: AnyOp): string {
+  const scope = row.scope.length > 0 ? row.scope.join('|') : '-'
+  return [row.method, row.path, row.id, row.door, scope, row.role ?? '-', row.mcp?.tool ?? '-'].join(' ')
+}
+
+function goldenText(): string {
+  const lines = allOps.map(goldenLine).sort()
+  return `# method path id door scope role tool\n${lines.join('\n')}\n`
+}
+
+if (process.argv.includes('--update')) writeFileSync(GOLDEN, goldenText())
+
+test('the table is the golden list; after a wanted change run `node shared/test/ops.test.ts --update`', () => {
+  assert.equal(goldenText(), readFileSync(GOLDEN, 'utf8'))
+})
+
+test('ids are unique, and name the group and the key under which the row is found', () => {
+  assert.equal(new Set(allOps.map((row) => row.id)).size, allOps.length)
+  for (const [group, rows] of Object.entries(ops)) {
+    for (const [name, row] of Object.entries(rows)) assert.equal((row as unknown as AnyOp).id, `${group}.${name}`)
+  }
+})
+
+test('no two rows share method and path, nor paths that differ in the names of their parameters only', () => {
+  assert.equal(new Set(allOps.map((row) => `${row.method} ${row.path}`)).size, allOps.length)
+  const shapes = new Map(allOps.map((row) => [row.path.replace(/\{\w+\}/g, '{}'), row.path]))
+  assert.equal(shapes.size, new Set(allOps.map((row) => row.path)).size)
+})
+
+test('MCP tools have unique names in snake case, and stand behind the door of callers', () => {
+  const tools = allOps.flatMap((row) => (row.mcp ? [row.mcp.tool] : []))
+  assert.equal(new Set(tools).size, tools.length)
+  for (const row of allOps.filter((one) => one.mcp)) {
+    assert.match(row.mcp!.tool, /^[a-z]+(_[a-z]+)*$/)
+    assert.equal(row.door, 'caller', row.id)
+    assert.equal(row.wire, undefined, row.id)
+  }
+})
+
+test('every declared fault is one of FAULTS, and every name in a path is a field of the input', () => {
+  for (const row of allOps) {
+    for (const code of row.faults) assert.ok(Object.hasOwn(FAULTS, code), `${row.id}: ${code}`)
+    for (const name of pathNames(row.path)) assert.ok(Object.hasOwn(row.input.shape, name), `${row.id}: {${name}}`)
+  }
+})
+
+test('every row for callers names a role, and no other does', () => {
+  for (const row of allOps) assert.equal(row.role !== null, row.door === 'caller', row.id)
+})
+
+test('inputs are strict and outputs are objects that may grow', () => {
+  for (const row of allOps) {
+    assert.equal(row.input.safeParse({ 'no such field': 1 }).success, false, row.id)
+    const kind = row.output.def.type
+    assert.ok(row.wire ? kind === 'string' : kind === 'object' || kind === 'record', `${row.id} answers ${kind}`)
+  }
+})
+
+test('paths lie under /v1, behind doors of agents and programs under /runner/v1', () => {
+  for (const row of allOps) {
+    if (row.door === 'caller') assert.match(row.path, /^\/v1\//, row.id)
+    if (row.door === 'runner' || row.door === 'program') assert.match(row.path, /^\/runner\/v1\//, row.id)
+  }
+})

@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { RunId, Slug } from '../ids.ts'
+import type { Ending } from '../model/ending.ts'
+
+/** Raised when old and new no longer understand each other. A coordinator serves this one and the one before. */
+export const PROTOCOL = 1
+
+/** How the fleet is to behave; handed out at registration and in `welcome`. All lengths in milliseconds. */
+export const AgentSettings = z.object({
+  heartbeatMs: z.int(),
+  /** The agent kills what it runs this long after the sending of its last acknowledged heartbeat. */
+  fenceMs: z.int(),
+  cancelGraceMs: z.int(),
+  pollMs: z.int(),
+})
+export type AgentSettings = z.output<typeof AgentSettings>
+
+/** Everything an agent needs to execute a run. It counts as taken only when `accepted` has come back. */
+export const Offer = z.object({
+  run: RunId,
+  attempt: z.int(),
+  epoch: z.int(),
+  org: Slug,
+  workflow: z.object({ slug: Slug, version: z.int() }),
+  environment: z.string().nullable(),
+  /** The input as JSON text. */
+  inputText: z.string(),
+  bundle: z.object({ digest: z.string(), bytes: z.int() }),
+  process: z.enum(['fresh', 'reuse']),
+  /** Only processes of runs with the same key may serve one another. */
+  reuseKey: z.string(),
+  timeoutMs: z.int(),
+  graceMs: z.int(),
+  outputBytes: z.int(),
+  variables: z.record(z.string(), z.string()),
+  token: z.string(),
+})
+export type Offer = z.output<typeof Offer>
+
+/** Names a live process: every frame about a run carries it, and late words from a lost placement change nothing. */
+export type Placement = readonly [run: string, epoch: number]
+
+/**
+ * What happened in a run, numbered 1, 2, 3 … by its agent within the placement. An event is [at, type, data as JSON text];
+ * `start` says that the program's process has begun, `end` is the last entry. Kept in the agent's spool until acknowledged.
+ */
+export type Entry =
+  | readonly ['e', at: number, type: string, dataText: string]
+  | readonly ['start', at: number]
+  | readonly ['end', at: number, ending: Ending, computeMs: number]
+
+export interface EntryBatch {
+  run: string
+  epoch: number
+  /** Number of the first entry. */
+  first: number
+  entries: Entry[]
+}
+
+/** Agent → coordinator. One JSON text per WebSocket message. */
+export type AgentFrame =
+  /** First frame of each connection. `holds` is everything that the agent executes or still has in its spool. */
+  | { t: 'hello'; protocol: number; version: string; slots: number; holds: Placement[] }
+  | { t: 'accept'; runs: Placement[] }
+  | { t: 'entries'; batches: EntryBatch[] }
+  /** Renews the leases of `holds`. `n` comes back in the answer, which alone tells the agent that it may go on. */
+  | { t: 'heartbeat'; n: number; holds: Placement[] }
+  /** Asks for new per-run tokens, which live 10 minutes. */
+  | { t: 'renew'; runs: Placement[] }
+
+/** Coordinator → agent. */
+export type CoordinatorFrame =
+  | { t: 'welcome'; settings: AgentSettings; resume: { run: string; epoch: number; seq: number }[]; stale: Placement[]; cancel: CancelOrder[] }
+  /** `no` are offers that came too late; their runs belong to others by now. */
+  | { t: 'accepted'; runs: Placement[]; no: Placement[] }
+  /** All entries up to and including `seq` are committed. */
+  | { t: 'ack'; acks: { run: string; epoch: number; seq: number }[] }
+  | { t: 'beat'; n: number; stale: Placement[]; cancel: CancelOrder[] }
+  | { t: 'cancel'; runs: CancelOrder[] }
+  /** Kill without report and forget: another process has the run, or it has ended. */
+  | { t: 'stale'; runs: Placement[] }
+  /** The coordinator has everything up to `seq` and lacks the next: send again from there. */
+  | { t: 'resume'; runs: { run: string; epoch: number; seq: number }[] }
+  | { t: 'tokens'; runs: { run: string; epoch: number; token: string }[] }
+  /** Sent before the socket is closed for good, with a sentence for the agent's log. */
+  | { t: 'refused'; code: 'UPGRADE_REQUIRED' | 'REPLACED'; message: string }
+
+export interface CancelOrder {
+  run: string
+  epoch: number
+  reason: string
+  graceMs: number
+}

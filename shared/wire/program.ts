@@ -1,0 +1,90 @@
+/**
+ * What an agent and the program it executes say to each other. Types only: the program's side is loaded at each start of a
+ * process, and must not pull anything in.
+ *
+ * Agent → program, descriptor 4: [length u32 LE][JSON of a `ProgramMessage`].
+ * Program → agent, descriptor 3: [code u8][length u32 LE][time f64 LE, ms since the epoch][payload UTF-8].
+ */
+export type ProgramMessage = StartMessage | CancelMessage | TokenMessage
+
+export interface StartMessage {
+  t: 'start'
+  runId: string
+  attempt: number
+  epoch: number
+  org: string
+  workflow: { slug: string; version: number }
+  environment: string | null
+  /** The input as JSON text. */
+  inputText: string
+  /** Path of the module that exports `run`. */
+  bundleFile: string
+  /** The run's own folder: working directory and home. */
+  workspace: string
+  variables: Record<string, string>
+  token: string
+  /** Whether the process is to stay for another run of the same program. */
+  stays: boolean
+  /** Largest output in bytes of JSON. */
+  outputBytes: number
+}
+
+export interface CancelMessage {
+  t: 'cancel'
+  why: 'cancelled' | 'timed-out'
+  reason: string
+  graceMs: number
+}
+
+/** A fresh per-run token: the first one lives minutes, a run may live days. */
+export interface TokenMessage {
+  t: 'token'
+  token: string
+}
+
+/**
+ * ready: booted, nothing of any customer loaded · begun: has read its `start` · out, err: bytes the program wrote to stdout or
+ * stderr · phase, log: JSON of the event's data · children: other processes may have been started · returned: the output as JSON
+ * text · threw: JSON of a `ThrownError` · idle: JSON of an `IdleReport`
+ */
+export type FrameName = 'ready' | 'begun' | 'out' | 'err' | 'phase' | 'log' | 'children' | 'returned' | 'threw' | 'idle'
+
+/** The code on the wire, one ASCII letter each. `satisfies` this on both sides and they cannot drift apart. */
+export type FrameCodes = {
+  ready: 'r'
+  begun: 'b'
+  out: 'o'
+  err: 'e'
+  phase: 'p'
+  log: 'l'
+  children: 'c'
+  returned: 'R'
+  threw: 'T'
+  idle: 'i'
+}
+
+export type LogLevel = 'info' | 'warn' | 'error'
+
+export interface PhaseData {
+  name: string
+  data?: unknown
+}
+
+export interface LogData {
+  text: string
+  level?: LogLevel
+  fields?: Record<string, unknown>
+}
+
+export interface ThrownError {
+  name: string
+  message: string
+  stack?: string
+  code?: string
+  detail?: Record<string, unknown>
+}
+
+/** Sent between two runs of a process that stays. Anything left over retires the process. */
+export interface IdleReport {
+  leftovers: string[]
+}

@@ -29,6 +29,7 @@ export interface Link {
   keep(signal: AbortSignal): Promise<Refused | undefined>
 }
 
+const WELCOME_MS = 20_000
 const BACKOFF = { firstMs: 250, capMs: 30_000 }
 /** Wrong credentials rarely heal by themselves, but a coordinator may be restored from a backup. */
 const UNAUTHENTICATED_MS = 15_000
@@ -51,7 +52,12 @@ export function createLink(options: LinkOptions): Link {
     current = socket
     const stop = () => socket.close('agent stops')
     signal.addEventListener('abort', stop, { once: true })
+    // It may have fired while the token was made.
+    if (signal.aborted) stop()
+    // A coordinator that takes the connection and says nothing would keep us from trying another.
+    const silence = setTimeout(() => isReady || socket.close('no welcome'), WELCOME_MS)
     const end = await socket.ended
+    clearTimeout(silence)
     signal.removeEventListener('abort', stop)
     const wasReady = isReady
     current = undefined

@@ -10,7 +10,7 @@ import { keepIdle } from './reuse.ts'
 import { runProgram, type ProgramStart, type RunningProgram, type RunPlace } from './run-program.ts'
 import { prepareRuntime } from './runtime-files.ts'
 import { keepSpares } from './spares.ts'
-import { emptyWorkspaces, removeWorkspace } from './workspace.ts'
+import { emptyWorkspaces, keepWorkspaces } from './workspace.ts'
 
 export interface ProcessesOptions {
   /** The agent's own folder: the runtime and the runs' workspaces are kept below. */
@@ -73,6 +73,7 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
   let forgotten: NodeJS.Timeout | undefined
 
   const environment = options.environment
+  const workspaces = keepWorkspaces(files.workspaces)
   const reaper = startReaper({
     cwd: files.cwd,
     path: environment.PATH ?? '/usr/bin:/bin',
@@ -119,8 +120,11 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
     remember(ending)
   }
 
-  function remove(workspace: string): void {
-    remember(removeWorkspace(workspace).catch((error: unknown) => log('workspace.stayed', { workspace, error: String(error) })))
+  /** Nobody waits for a folder to go. */
+  async function giveBack(folder: string): Promise<void> {
+    const removal = workspaces.giveBack(folder).catch((error: unknown) => log('workspace.stayed', { folder, error: String(error) }))
+    remember(removal)
+    await removal
   }
 
   /** What nobody waits for but the agent's end. */
@@ -145,14 +149,13 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
   }
 
   const place: RunPlace = {
-    workspaces: files.workspaces,
+    workspaces: { take: workspaces.take, giveBack },
     take: (wanted) => (wanted.process === 'reuse' ? idle.take(wanted.reuseKey) : undefined) ?? usable(spares.take()) ?? start('now'),
     keep: (served, host) => {
       if (isClosed || host.runs >= (options.runsPerProcess ?? 500)) return false
       idle.put(served.reuseKey, host)
       return true
     },
-    remove,
     gone,
   }
 

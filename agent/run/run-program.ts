@@ -7,7 +7,7 @@ import type { HostProcess } from './host-process.ts'
 import type { Exit } from './process.ts'
 import type { Frame } from './program-frames.ts'
 import { createProgramOutput, parsePayload, type OnEvents } from './program-output.ts'
-import { makeWorkspace } from './workspace.ts'
+import type { Workspaces } from './workspace.ts'
 
 export interface ProgramStart {
   runId: string
@@ -44,12 +44,10 @@ export interface RunningProgram {
 
 /** What a run needs of the place where it is executed. */
 export interface RunPlace {
-  workspaces: string
+  workspaces: Workspaces
   take(start: ProgramStart): HostProcess
   /** Gives a process back for other runs; false when it has served long enough. */
   keep(start: ProgramStart, host: HostProcess): boolean
-  /** Removes a workspace, which nobody waits for: on some file systems a folder takes a millisecond to go. */
-  remove(workspace: string): void
   /** The process is gone, and `isClean` says whether all of its descendants are. */
   gone(host: HostProcess, isClean: boolean): void
 }
@@ -141,7 +139,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   async function live(): Promise<Ending> {
     const bundleFile = path.join(start.bundleDir, 'main.mjs')
     if (!existsSync(bundleFile)) return { how: 'lost', reason: `the bundle is incomplete: there is no ${path.basename(bundleFile)} in it` }
-    const workspace = makeWorkspace(place.workspaces, start.runId)
+    const workspace = place.workspaces.take()
     const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
     later(start.timeoutMs, () => ask({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs }))
     try {
@@ -152,7 +150,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
       }
     } finally {
       clearTimers()
-      place.remove(workspace)
+      void place.workspaces.giveBack(workspace)
     }
   }
 

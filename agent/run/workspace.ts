@@ -1,31 +1,57 @@
-import { mkdirSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 
-let made = 0
-
-/** A folder for one run, readable for nobody else. Synchronous: two folders take less time than one turn of the thread pool. */
-export function makeWorkspace(root: string, runId: string): string {
-  made += 1
-  const folder = path.join(root, `${made}-${runId.replace(/[^\w-]/g, '')}`)
-  mkdirSync(folder, { mode: 0o700 })
-  mkdirSync(path.join(folder, 'tmp'), { mode: 0o700 })
-  return folder
+/** One folder per run, readable for nobody else, with `tmp` in it for temporary files. */
+export interface Workspaces {
+  take(): string
+  /** Nothing of the run is there when somebody else gets the folder. Rejects when the folder cannot be removed. */
+  giveBack(folder: string): Promise<void>
 }
 
-/** Nearly every run leaves its folder as it was; then this is two system calls. */
-export async function removeWorkspace(folder: string): Promise<void> {
-  try {
-    await fs.rmdir(path.join(folder, 'tmp'))
-    await fs.rmdir(folder)
-  } catch {
-    // Not empty, or not a folder any more.
-    await fs.rm(folder, { recursive: true, force: true, maxRetries: 3 })
+const MODE = 0o700
+const TMP = 'tmp'
+const MOST_KEPT = 64
+
+/**
+ * Most runs leave their folder as they found it. Such a folder is used again: on some file systems making and removing one takes
+ * longer than everything else between two runs. Synchronous, because the calls are shorter than a turn of the thread pool.
+ */
+export function keepWorkspaces(root: string): Workspaces {
+  const kept: string[] = []
+  let made = 0
+  return {
+    take: () => kept.pop() ?? make(path.join(root, String((made += 1)))),
+    giveBack: async (folder) => {
+      if (kept.length < MOST_KEPT && isUntouched(folder)) kept.push(folder)
+      else await fs.rm(folder, { recursive: true, force: true, maxRetries: 3 })
+    },
   }
 }
 
-/** What an agent that was killed has left behind. */
+/** What an agent that was killed has left behind goes. */
 export async function emptyWorkspaces(root: string): Promise<void> {
   await fs.rm(root, { recursive: true, force: true })
-  await fs.mkdir(root, { recursive: true, mode: 0o700 })
+  await fs.mkdir(root, { recursive: true, mode: MODE })
+}
+
+function make(folder: string): string {
+  mkdirSync(folder, { mode: MODE })
+  mkdirSync(path.join(folder, TMP), { mode: MODE })
+  return folder
+}
+
+function isUntouched(folder: string): boolean {
+  return isOursAndHolds(folder, TMP) && isOursAndHolds(path.join(folder, TMP))
+}
+
+/** A program may have removed the folder, opened it to others, or put a link in its place. */
+function isOursAndHolds(folder: string, ...names: string[]): boolean {
+  try {
+    const stat = lstatSync(folder)
+    return stat.isDirectory() && (stat.mode & 0o7777) === MODE && readdirSync(folder).join('/') === names.join('/')
+  } catch {
+    // Gone or unreadable: it is not as it was.
+    return false
+  }
 }

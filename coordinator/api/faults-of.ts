@@ -3,7 +3,13 @@ import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { pathNames, restRidesIn } from '@windlass/shared/ops/place.ts'
 
 /** Faults that any row may answer, whatever it declares. */
-const COMMON: readonly FaultCode[] = ['VALIDATION_FAILED', 'METHOD_NOT_ALLOWED', 'RATE_LIMITED', 'INTERNAL', 'UNAVAILABLE']
+const COMMON: readonly FaultCode[] = [
+  'VALIDATION_FAILED',
+  'METHOD_NOT_ALLOWED',
+  'RATE_LIMITED',
+  'INTERNAL',
+  'UNAVAILABLE',
+]
 const WITH_BODY: readonly FaultCode[] = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE']
 
 /** What a row may answer besides success: what it declares, and what its door and its shape bring along. */

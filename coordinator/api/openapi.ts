@@ -34,7 +34,10 @@ export function openApiDocument(version: string): Document {
 const API_KEY = { type: 'http' as const, scheme: 'bearer', description: 'An API key: `Authorization: Bearer wl_…`.' }
 
 const HEADERS = {
-  'X-Request-Id': { description: 'Names this request in the log of the coordinator.', schema: { type: 'string' as const } },
+  'X-Request-Id': {
+    description: 'Names this request in the log of the coordinator.',
+    schema: { type: 'string' as const },
+  },
   ETag: {
     description: 'Send it back as `If-None-Match` to be told 304 when nothing has changed.',
     schema: { type: 'string' as const },
@@ -43,8 +46,8 @@ const HEADERS = {
 
 /** Answers may gain fields, so their schemas must not forbid them; and that whole numbers are safe ones goes without saying. */
 const plainer: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
-  const { def } = zodSchema._zod
-  if (io === 'output' && def.type === 'object' && !def.catchall) delete jsonSchema.additionalProperties
+  const isOpen = zodSchema instanceof z.ZodObject && !zodSchema.def.catchall
+  if (io === 'output' && isOpen) delete jsonSchema.additionalProperties
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
@@ -73,7 +76,10 @@ function operation(row: AnyOp): ZodOpenApiOperationObject {
     tags: [groupOf(row)],
     ...(row.door === 'public' && { security: [] }),
     ...(access(row) && { description: access(row) }),
-    requestParams: { ...(names.length > 0 && { path: inPath }), ...(ridesInQuery && hasRest && { query: commaSeparated(rest) }) },
+    requestParams: {
+      ...(names.length > 0 && { path: inPath }),
+      ...(ridesInQuery && hasRest && { query: commaSeparated(rest) }),
+    },
     ...(!ridesInQuery && hasRest && { requestBody: body(rest) }),
     responses: { ...success(row), ...failures(row) },
   }
@@ -109,8 +115,12 @@ const ETAG = { ETag: { $ref: '#/components/headers/ETag' } } as const
 
 function success(row: AnyOp): ZodOpenApiResponsesObject {
   if (row.wire === 'sse') {
-    const schema = z.string().meta({ description: '`id` is the cursor, `event` the type, `data` JSON; resume by `Last-Event-ID`.' })
-    return { '200': { description: 'A live stream.', headers: REQUEST_ID, content: { 'text/event-stream': { schema } } } }
+    const schema = z
+      .string()
+      .meta({ description: '`id` is the cursor, `event` the type, `data` JSON; resume by `Last-Event-ID`.' })
+    return {
+      '200': { description: 'A live stream.', headers: REQUEST_ID, content: { 'text/event-stream': { schema } } },
+    }
   }
   if (row.success === 204) return { '204': { description: 'Done.', headers: REQUEST_ID } }
   const content = { 'application/json': { schema: row.output } }
@@ -122,10 +132,14 @@ function success(row: AnyOp): ZodOpenApiResponsesObject {
 const Envelope = z
   .object({
     error: z.object({
-      code: z.enum(Object.keys(FAULTS) as [FaultCode, ...FaultCode[]]).meta({ description: 'Stable; codes are never reused.' }),
+      code: z
+        .enum(Object.keys(FAULTS) as [FaultCode, ...FaultCode[]])
+        .meta({ description: 'Stable; codes are never reused.' }),
       message: z.string(),
       detail: z
-        .looseObject({ path: z.string().optional().meta({ description: 'The offending field, as in `files[2].path`.' }) })
+        .looseObject({
+          path: z.string().optional().meta({ description: 'The offending field, as in `files[2].path`.' }),
+        })
         .optional(),
     }),
   })

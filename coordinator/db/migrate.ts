@@ -66,7 +66,8 @@ async function takeNextStep(tx: Tx, outside: Sql, migrations: Migration[], optio
 
 /**
  * Asks again and again, since a session that *waits* for a lock holds a snapshot, and `create index concurrently` of the one
- * who has it would wait for that snapshot: neither would go on.
+ * who has it would wait for that snapshot: neither would go on. For the same reason what is read in this transaction is read
+ * by simple statements: the portal of any other lives, with its snapshot, until the next statement.
  */
 async function lock(tx: Tx, withinMs: number) {
   // While an online step runs beside it this transaction is idle, for as long as it takes.
@@ -83,7 +84,9 @@ async function lock(tx: Tx, withinMs: number) {
 }
 
 async function tryLock(tx: Tx): Promise<boolean> {
-  const [row] = await tx<{ isLocked: boolean }[]>`select pg_try_advisory_xact_lock(${LOCK}) as is_locked`
+  const [row] = await tx<
+    { isLocked: boolean }[]
+  >`select pg_try_advisory_xact_lock(${tx.unsafe(LOCK)}) as is_locked`.simple()
   return row?.isLocked === true
 }
 
@@ -106,7 +109,7 @@ async function recorded(tx: Tx): Promise<Recorded[]> {
   return tx<Recorded[]>`
     select number, name, checksum, breaking
     from windlass_migrations
-    order by number`
+    order by number`.simple()
 }
 
 function refuseMisfit(known: Recorded[], migrations: Migration[], folder: string) {

@@ -43,7 +43,11 @@ function bearerOf(authorization: string | undefined): string {
 /** The role and the scopes of a caller against those of the row. */
 export function authorize(row: AnyOp, caller: Caller): void {
   if (row.sessionOnly) {
-    throw new Fault('FORBIDDEN', { needs: { session: true } }, 'An API key cannot do this at any scope; sign in to the dashboard.')
+    throw new Fault(
+      'FORBIDDEN',
+      { needs: { session: true } },
+      'An API key cannot do this at any scope; sign in to the dashboard.',
+    )
   }
   if (row.role !== null && !hasRole(caller.role, row.role)) {
     const message = `This needs the role ${row.role}; the key has ${caller.role}.`

@@ -23,7 +23,10 @@ function tooLarge(limit: number): Fault {
 function assertJson(contentType: string | undefined): void {
   if (contentType === 'application/json') return
   const [type = '', ...parameters] = (contentType ?? '').toLowerCase().split(';')
-  const charset = parameters.find((parameter) => parameter.trim().startsWith('charset='))?.split('=')[1]?.trim()
+  const charset = parameters
+    .find((parameter) => parameter.trim().startsWith('charset='))
+    ?.split('=')[1]
+    ?.trim()
   const isUtf8Charset = charset === undefined || charset.replaceAll('"', '') === 'utf-8'
   if (type.trim() === 'application/json' && isUtf8Charset) return
   throw new Fault('UNSUPPORTED_MEDIA_TYPE', { contentType: contentType ?? null })
@@ -35,9 +38,11 @@ function readCounted(request: HttpRequest, limit: number): Promise<Buffer> {
     let chunks: Uint8Array[] = []
     request.on('data', (chunk) => {
       size += chunk.byteLength
-      if (size <= limit) return void chunks.push(chunk)
-      chunks = []
-      reject(tooLarge(limit))
+      if (size <= limit) chunks.push(chunk)
+      else {
+        chunks = []
+        reject(tooLarge(limit))
+      }
     })
     request.on('end', () => resolve(Buffer.concat(chunks)))
     request.on('error', reject)

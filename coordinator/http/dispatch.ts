@@ -1,5 +1,4 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { BytesAnswer, SocketAnswer, SseAnswer } from '../api/call.ts'
 import type { Deps } from '../deps.ts'
@@ -12,6 +11,7 @@ import type { OpenWork } from './open-work.ts'
 import { outputText } from './output.ts'
 import type { PathPlan, Plan } from './plan.ts'
 import { RequestCall } from './request-call.ts'
+import { requestIdOf } from './request-id.ts'
 import { sendStream } from './sse.ts'
 import type { Upgrade } from './socket.ts'
 
@@ -27,6 +27,14 @@ export interface Pipeline {
   unread: { add(response: HttpResponse): void }
 }
 
+/** What comes in: one request, and the place for its answer. */
+export interface Arrival {
+  request: HttpRequest
+  response: HttpResponse
+  /** True when the connection may become a WebSocket. */
+  isUpgrade?: boolean
+}
+
 interface Exchange extends Outlet {
   readonly pipeline: Pipeline
   readonly isUpgrade: boolean
@@ -36,11 +44,9 @@ interface Exchange extends Outlet {
 export async function dispatch(
   pipeline: Pipeline,
   path: PathPlan | undefined,
-  request: HttpRequest,
-  response: HttpResponse,
-  isUpgrade = false,
+  { request, response, isUpgrade = false }: Arrival,
 ): Promise<void> {
-  const requestId = requestIdOf(request)
+  const requestId = requestIdOf(request.headers['x-request-id'])
   const exchange: Exchange = { pipeline, request, response, isUpgrade, requestId, open: pipeline.open }
   let plan: Plan | undefined
   try {
@@ -105,10 +111,4 @@ function refuse(exchange: Exchange, path: PathPlan | undefined, plan: Plan | und
     log.error('http.unsendable', { requestId, error: unsendable })
     response.close()
   }
-}
-
-/** The caller's own id when it is harmless in logs and headers, else a new one. */
-function requestIdOf(request: HttpRequest): string {
-  const given = request.headers['x-request-id']
-  return given !== undefined && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : newId('req')
 }

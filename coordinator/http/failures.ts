@@ -25,7 +25,11 @@ export function faultFor(error: unknown, failing: Failing): Fault | undefined {
   if (hasGone(error)) return undefined
   if (isConnectionLoss(error)) return unavailable(error, failing)
   if (UNSTORABLE.has(codeOf(error))) {
-    return new Fault('VALIDATION_FAILED', { path: '' }, 'The request holds the character U+0000, which cannot be stored; leave it out.')
+    return new Fault(
+      'VALIDATION_FAILED',
+      { path: '' },
+      'The request holds the character U+0000, which cannot be stored; leave it out.',
+    )
   }
   return broken(error, failing)
 }
@@ -33,7 +37,10 @@ export function faultFor(error: unknown, failing: Failing): Fault | undefined {
 function declared(fault: Fault, failing: Failing): Fault {
   const { plan, strict } = failing
   if (!strict || !plan || plan.faults.has(fault.code)) return fault
-  return broken(new Error(`${plan.row.id} answered ${fault.code}, which its row does not declare`, { cause: fault }), failing)
+  return broken(
+    new Error(`${plan.row.id} answered ${fault.code}, which its row does not declare`, { cause: fault }),
+    failing,
+  )
 }
 
 function hasGone(error: unknown): boolean {
@@ -44,7 +51,11 @@ function unavailable(error: unknown, { plan, requestId, log }: Failing): Fault {
   const now = performance.now()
   if (now - unavailableLoggedAt >= UNAVAILABLE_LOG_MS) {
     unavailableLoggedAt = now
-    log.warn('http.unavailable', { op: plan?.row.id, requestId, reason: error instanceof Error ? error.message : error })
+    log.warn('http.unavailable', {
+      op: plan?.row.id,
+      requestId,
+      reason: error instanceof Error ? error.message : error,
+    })
   }
   return new Fault('UNAVAILABLE')
 }

@@ -23,7 +23,8 @@ export async function readInput(plan: Plan, request: HttpRequest, params: String
   const { row } = plan
   const query = request.path_query === '' ? undefined : readQuery(request.path_query)
   const given: Record<string, unknown> = decodeStrings(row.input, query ? joined(params, query) : params)
-  const fields = plan.ridesIn === 'body' ? joined(given, await bodyOf(plan, request, query)) : withoutBody(request, given)
+  const fields =
+    plan.ridesIn === 'body' ? joined(given, await bodyOf(plan, request, query)) : withoutBody(request, given)
   const result = row.input.safeParse(fields)
   if (!result.success) throw invalidInput(row.input, result.error)
   return result.data
@@ -61,7 +62,8 @@ function readQuery(text: string | undefined): Strings {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decode((equals === -1 ? pair : pair.slice(0, equals)).replaceAll('+', ' '), '')
-    if (Object.hasOwn(query, name)) throw misplaced(name, `\`${name}\` is given twice; for a list separate the values by commas`)
+    if (Object.hasOwn(query, name))
+      throw misplaced(name, `\`${name}\` is given twice; for a list separate the values by commas`)
     query[name] = equals === -1 ? '' : decode(pair.slice(equals + 1).replaceAll('+', ' '), name)
   }
   return query

@@ -24,6 +24,7 @@ export class OpenWork {
 
   endAll(): void {
     this.#ending = true
-    for (const open of [...this.#open]) open.end()
+    // Ending may delete from the set, which its iteration allows.
+    for (const open of this.#open) open.end()
   }
 }

@@ -5,18 +5,19 @@ import { Server } from 'hyper-express'
 import type { Handlers } from '../api/index.ts'
 import type { Deps } from '../deps.ts'
 import type { Verifiers } from './access.ts'
-import { type Pipeline, dispatch } from './dispatch.ts'
-import type { HttpRequest, HttpResponse, HttpSocket } from './exchange.ts'
+import { type Arrival, type Pipeline, dispatch } from './dispatch.ts'
 import { OpenWork } from './open-work.ts'
 import { type PathPlan, planPaths, routerKey } from './plan.ts'
 import { type Upgrade, openSocket } from './socket.ts'
-import { STALL_MS } from './sse.ts'
 import { Unread } from './unread.ts'
 
 const MIB = 1024 * 1024
 
 /** How long what is in flight may take to end when the server stops. */
 const CLOSE_MS = 5000
+
+/** Whoever neither reads nor writes for so long is cut; the reader of a stream comes back with its last cursor. */
+const STALL_MS = 30_000
 
 const SOCKET_OPTIONS = {
   message_type: 'String',
@@ -37,7 +38,7 @@ export interface ServerOptions {
   /** 0 takes a free one. */
   port: number
   verify: Verifiers
-  /** How long the reader of a stream may stall before it is cut; 30 s by default. */
+  /** How long the other end may stall, as the reader of a stream or with a body that we refused; 30 s by default. */
   stallMs?: number
 }
 
@@ -51,7 +52,7 @@ export interface RunningServer {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { deps, log, verify, host, port, stallMs = STALL_MS } = options
   const open = new OpenWork()
-  const unread = new Unread()
+  const unread = new Unread(stallMs)
   const pipeline: Pipeline = { deps, log, verify, open, unread, stallMs, strict: deps.config.strict }
   const server = new Server({
     auto_close: false,
@@ -59,7 +60,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     max_body_length: Number.MAX_SAFE_INTEGER,
   })
   for (const path of planPaths(options.handlers)) addPath(server, path, pipeline)
-  server.set_not_found_handler((request, response) => void dispatch(pipeline, undefined, request as HttpRequest, response as never))
+  server.set_not_found_handler((request, response) => void dispatch(pipeline, undefined, { request, response }))
   server.set_error_handler((_request, response, error) => {
     log.error('http.broken', { error })
     response.close()
@@ -71,17 +72,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 function addPath(server: Server, path: PathPlan, pipeline: Pipeline): void {
   const pattern = path.path.replace(/\{(\w+)\}/g, (_, name: string) => `:${routerKey(name)}`)
   server.any(pattern, (request: unknown, response: unknown) => {
-    void dispatch(pipeline, path, request as HttpRequest, response as HttpResponse)
+    void dispatch(pipeline, path, { request, response } as Arrival)
   })
   if (path.methods['GET']?.row.wire === 'socket') addSocket(server, pattern, path, pipeline)
 }
 
 function addSocket(server: Server, pattern: string, path: PathPlan, pipeline: Pipeline): void {
   server.upgrade(pattern, (request: unknown, response: unknown) => {
-    void dispatch(pipeline, path, request as HttpRequest, response as HttpResponse, true)
+    void dispatch(pipeline, path, { request, response, isUpgrade: true } as Arrival)
   })
   server.ws(pattern, SOCKET_OPTIONS, (socket) => {
-    openSocket(socket as HttpSocket, socket.context as unknown as Upgrade, pipeline.open, pipeline.log)
+    openSocket(socket, socket.context as unknown as Upgrade, pipeline.open, pipeline.log)
   })
 }
 

@@ -4,9 +4,6 @@ import { type Outlet, begin } from './answer.ts'
 import type { HttpResponse } from './exchange.ts'
 import type { Open } from './open-work.ts'
 
-/** A reader whose buffer does not empty for so long is cut; it comes back with its last cursor. */
-export const STALL_MS = 30_000
-
 /** What may wait for one reader. Writers stop at the first `false`, so only a writer that does not look gets here. */
 const MOST_BUFFERED = 16 * 1024 * 1024
 

@@ -1,7 +1,5 @@
 import type { HttpResponse } from './exchange.ts'
 
-const DEADLINE_MS = 30_000
-
 /**
  * Refusals that wait for the end of a body that nobody wants. They can go out only when the body is in (what is sent
  * earlier is lost to most clients, who read after they have written); a body that does not end is cut.
@@ -11,7 +9,7 @@ export class Unread {
   readonly #timer: NodeJS.Timeout
   readonly #deadlineMs: number
 
-  constructor(deadlineMs = DEADLINE_MS) {
+  constructor(deadlineMs: number) {
     this.#deadlineMs = deadlineMs
     // One timer for all: with a timer each, a flood of refusals would keep a million of them.
     this.#timer = setInterval(() => this.#sweep(), deadlineMs / 3).unref()

@@ -35,12 +35,7 @@ export function claim(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: numbe
       where q.run_id = next.run_id
       returning q.run_id
     ),
-    numbered as (select run_id, row_number() over () as n from dequeued),
-    given as (
-      select numbered.run_id, t.runner_id
-      from numbered
-      join unnest(${takers}::text[]) with ordinality as t (runner_id, n) using (n)
-    ),
+    given as (select run_id, (${takers}::text[])[row_number() over ()] as runner_id from dequeued),
     claimed as (
       update runs
       set status = 'pending', epoch = epoch + 1, seq = 0, cursor = cursor + 1, claimed_at = now(), runner_id = given.runner_id

@@ -5,6 +5,7 @@ import { startDatabase } from './database.ts'
 import { showExample } from './example.ts'
 import { localKey, makeHome, ORG, writeAccess } from './local-key.ts'
 import { type Part, startPart } from './part.ts'
+import { refuseTakenPort } from './port.ts'
 import type { StartSettings } from './settings.ts'
 import type { Teller } from './tell.ts'
 
@@ -18,6 +19,7 @@ const ONLINE_WITHIN_MS = 30_000
 export async function runInstance(settings: StartSettings, tell: Teller, stop: AbortSignal): Promise<void> {
   const downwards: (() => Promise<void>)[] = []
   try {
+    await refuseTakenPort(settings.host, settings.port)
     await makeHome(settings.home)
     await bringUp(settings, tell, stop, downwards)
     if (!stop.aborted) await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }))
@@ -53,7 +55,7 @@ async function bringUp(settings: StartSettings, tell: Teller, stop: AbortSignal,
 
   // A script waits for the one line; a person reads it best where the example's events have not scrolled it away.
   if (tell.json) tell.answer(access)
-  if (key.isNew) await showExample(access, home, tell)
+  if (key.isNew && settings.example) await showExample(access, home, tell)
   if (!tell.json) tell.answer(access)
   tell.say(`Up in ${((performance.now() - since) / 1000).toFixed(1)} s. Ctrl-C stops everything. Try: npx windlass runs list`)
 }

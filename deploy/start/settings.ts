@@ -1,4 +1,6 @@
 import { resolve } from 'node:path'
+import { readConfig as readAgentConfig } from '@windlass/agent/config.ts'
+import { readConfig as readCoordinatorConfig } from '@windlass/coordinator/config.ts'
 
 export interface StartSettings {
   json: boolean
@@ -8,6 +10,8 @@ export interface StartSettings {
   host: string
   port: number
   agentStopMs: number
+  /** Whether the first start of a home deploys the example and runs it once. */
+  example: boolean
   /** What the parts inherit. */
   env: NodeJS.ProcessEnv
 }
@@ -16,6 +20,10 @@ const USAGE = 'npm start [-- --json]   (settings: WINDLASS_PORT, WINDLASS_HOME, 
 
 export function readSettings(args: string[], env: NodeJS.ProcessEnv): StartSettings {
   for (const arg of args) if (arg !== '--json') exit(`unknown argument ${arg}. Usage: ${USAGE}`)
+  const unknown = Object.keys(env).find((name) => name.startsWith(OURS) && name !== 'WINDLASS_START_EXAMPLE')
+  if (unknown) exit(`${unknown} is no setting. Known: WINDLASS_START_EXAMPLE`)
+  const theirs = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith(OURS)))
+  checkParts(theirs)
   return {
     json: args.includes('--json'),
     home: resolve(env.WINDLASS_HOME || '.windlass'),
@@ -23,8 +31,28 @@ export function readSettings(args: string[], env: NodeJS.ProcessEnv): StartSetti
     host: env.WINDLASS_HOST || '127.0.0.1',
     port: portOf(env.WINDLASS_PORT),
     agentStopMs: Number(env.WINDLASS_AGENT_STOP_MS || 10_000),
-    env,
+    example: flagOf('WINDLASS_START_EXAMPLE', env.WINDLASS_START_EXAMPLE),
+    env: theirs,
   }
+}
+
+/** The settings of ourselves alone begin so; the others belong to the parts, and each part refuses those it does not know. */
+const OURS = 'WINDLASS_START_'
+
+/** Asks the parts whether they could start so: now, and not after the database was made and each of them was tried. */
+function checkParts(env: NodeJS.ProcessEnv): void {
+  try {
+    readCoordinatorConfig({ ...env, WINDLASS_DATABASE_URL: env.WINDLASS_DATABASE_URL || 'postgres://embedded' })
+    readAgentConfig({ ...env, WINDLASS_URL: 'http://localhost', WINDLASS_AGENT_NAME: env.WINDLASS_AGENT_NAME || 'local' })
+  } catch (error) {
+    exit((error as Error).message)
+  }
+}
+
+function flagOf(name: string, text: string | undefined): boolean {
+  if (!text || text === 'true') return true
+  if (text === 'false') return false
+  return exit(`${name} must be true or false, not ${text}`)
 }
 
 function portOf(text: string | undefined): number {

@@ -2,7 +2,13 @@ import type { RunEvent } from '@windlass/shared/model/event.ts'
 import { clockText, paint, safe } from './terminal.ts'
 import type { Style } from './terminal.ts'
 
-const STATUS_STYLE: Record<string, Style> = { completed: 'green', failed: 'red', cancelled: 'yellow', cancelling: 'yellow', restarted: 'yellow' }
+const STATUS_STYLE: Record<string, Style> = {
+  completed: 'green',
+  failed: 'red',
+  cancelled: 'yellow',
+  cancelling: 'yellow',
+  restarted: 'yellow',
+}
 
 /** One event as one line (a log text of several lines as several): the time, and what happened. */
 export function eventLine(event: RunEvent, stream: NodeJS.WriteStream = process.stderr): string {
@@ -27,7 +33,9 @@ function what(event: RunEvent, stream: NodeJS.WriteStream): string {
 
 function lifecycle(status: string, data: Record<string, unknown>, stream: NodeJS.WriteStream): string {
   const style = STATUS_STYLE[status]
-  return [style ? paint(style, status, stream) : status, ...circumstances(data).map((text) => safe(text, stream))].join('  ')
+  return [style ? paint(style, status, stream) : status, ...circumstances(data).map((text) => safe(text, stream))].join(
+    '  ',
+  )
 }
 
 /** What an event of the run's life may say about how and why. */

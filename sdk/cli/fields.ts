@@ -32,7 +32,9 @@ export function positionals(row: AnyOp): string[] {
 export function flagFields(row: AnyOp): Field[] {
   const inPath = pathNames(row.path)
   const shape = Object.entries(row.input.shape) as unknown as [string, Schema][]
-  return shape.filter(([name]) => !inPath.includes(name) && name !== 'org').map(([name, schema]) => fieldOf(name, schema))
+  return shape
+    .filter(([name]) => !inPath.includes(name) && name !== 'org')
+    .map(([name, schema]) => fieldOf(name, schema))
 }
 
 function fieldOf(name: string, schema: Schema): Field {

@@ -5,7 +5,7 @@ import { EXIT } from './exit-codes.ts'
 import { eventLine } from './event-line.ts'
 import { Failure } from './failure.ts'
 import type { Session } from './session.ts'
-import { json, lengthText, note, paint, print } from './terminal.ts'
+import { json, lengthText, note, paint, print, safe } from './terminal.ts'
 
 export interface FollowWishes {
   channels?: Channel[]
@@ -79,17 +79,30 @@ async function tellEnd(session: Session, run: Run, withOutput: boolean): Promise
     print(json(output))
     return
   }
-  const why = run.error ? `: ${run.error.code}: ${run.error.message}` : ''
+  const why = run.error ? safe(`: ${run.error.code}: ${run.error.message}`, process.stderr) : ''
   note(paint(run.status === 'failed' ? 'red' : 'yellow', `✖ ${run.workflow.slug} ${run.status}${took}${why}`))
+  for (const line of stackLines(run)) note(paint('dim', line))
   note(`Next: windlass runs logs ${run.id}`)
+}
+
+const STACK_LINES = 5
+
+/** Where the program threw, innermost first. */
+function stackLines(run: Run): string[] {
+  const stack = run.error?.detail?.['stack']
+  if (typeof stack !== 'string') return []
+  const frames = stack.split('\n').filter((line) => /^\s+at /.test(line))
+  return frames.slice(0, STACK_LINES).map((line) => safe(line, process.stderr))
 }
 
 /** Ends the following on Ctrl-C, on SIGTERM and at the deadline, and says how to go on. */
 function stopper(run: Run, timeoutMs: number | undefined) {
   const controller = new AbortController()
   const goOn = `windlass runs events -f ${run.id} to follow it again, windlass runs cancel ${run.id} to end it`
-  const interrupt = () => controller.abort(new Failure(`No longer following; ${run.id} goes on.`, goOn, EXIT.interrupted, 'INTERRUPTED'))
-  const expire = () => controller.abort(new Failure(`${run.id} has not ended in time; it goes on.`, goOn, EXIT.unreachable, 'TIMED_OUT'))
+  const interrupt = () =>
+    controller.abort(new Failure(`No longer following; ${run.id} goes on.`, goOn, EXIT.interrupted, 'INTERRUPTED'))
+  const expire = () =>
+    controller.abort(new Failure(`${run.id} has not ended in time; it goes on.`, goOn, EXIT.unreachable, 'TIMED_OUT'))
   const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt)
   return {

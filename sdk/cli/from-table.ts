@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
-import type { AnyOp, Op } from '@windlass/shared/ops/op.ts'
+import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { decodeStrings } from '@windlass/shared/ops/place.ts'
-import type { z } from 'zod'
 import type { Args, Client } from '../client/index.ts'
 import { Failure } from './failure.ts'
 import { flagFields, kebab, positionals } from './fields.ts'
@@ -27,9 +26,9 @@ export function groupCommand(program: Command, name: string): Command {
 }
 
 /** A command with the arguments, flags and help of a row. */
-export function rowCommand<I extends z.ZodObject, O extends z.ZodType>(group: Command, name: string, row: Op<I, O>): Command {
-  const plain = row as unknown as AnyOp
-  const command = group.command(name).description(row.summary)
+export function rowCommand(group: Command, name: string, row: object): Command {
+  const plain = row as AnyOp
+  const command = group.command(name).description(plain.summary)
   for (const argument of positionals(plain)) command.argument(`<${kebab(argument)}>`)
   for (const field of flagFields(plain)) command.addOption(optionOf(field))
   return command
@@ -41,7 +40,7 @@ export async function rowArgs<R>(row: R, positional: string[], options: Record<s
   const strings = Object.fromEntries(positionals(plain).map((name, index) => [name, positional[index] ?? '']))
   const jsons: Record<string, unknown> = {}
   for (const field of flagFields(plain)) {
-    const given = options[camel(field.flag)]
+    const given = options[camel(field.flag)] as string | string[] | true | undefined
     if (given === undefined) continue
     if (field.kind === 'json') jsons[field.name] = await jsonArgument(`--${field.flag}`, String(given))
     else if (field.kind === 'boolean') jsons[field.name] = given
@@ -66,7 +65,13 @@ export function addFromTable(program: Command): void {
 }
 
 /** Rows whose hand-made command has another name than the row. */
-const COVERED = new Set(['workflows.create', 'workflows.update', 'workflows.listVersions', 'runs.trigger', 'pools.createToken'])
+const COVERED = new Set([
+  'workflows.create',
+  'workflows.update',
+  'workflows.listVersions',
+  'runs.trigger',
+  'pools.createToken',
+])
 
 function addDerived(parent: Command, group: string, name: string, row: AnyOp): void {
   const command = rowCommand(parent, kebab(name), row)
@@ -88,10 +93,11 @@ function operation(client: Client, group: string, name: string) {
 function optionOf(field: Field): Option {
   const { kind, flag, isRequired, choices } = field
   const value = kind === 'boolean' ? '' : kind === 'json' ? ' <json>' : kind === 'list' ? ' <list>' : ` <${kind}>`
-  const more = kind === 'json' ? 'JSON, @file or - for standard input' : kind === 'list' ? 'comma-separated, or given again' : ''
+  const more =
+    kind === 'json' ? 'JSON, @file or - for standard input' : kind === 'list' ? 'comma-separated, or given again' : ''
   const of = choices && kind === 'list' ? `of ${choices.join(', ')}` : ''
   const option = new Option(`--${flag}${value}`, [field.description, more, of].filter(Boolean).join('; '))
-  if (kind === 'list') option.argParser((text: string, before: string[] = []) => [...before, ...text.split(',')])
+  if (kind === 'list') option.argParser((text: string, before?: string[]) => [...(before ?? []), ...text.split(',')])
   else if (choices) option.choices(choices)
   return option.makeOptionMandatory(isRequired)
 }

@@ -11,7 +11,10 @@ export async function jsonArgument(flag: string, given: string): Promise<unknown
     return JSON.parse(text)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new Failure(`${flag}: ${from} is not JSON: ${why}.`, `${flag} '{"name":"Ada"}', ${flag} @input.json, or ${flag} - for standard input`)
+    throw new Failure(
+      `${flag}: ${from} is not JSON: ${why}.`,
+      `${flag} '{"name":"Ada"}', ${flag} @input.json, or ${flag} - for standard input`,
+    )
   }
 }
 

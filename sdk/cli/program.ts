@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
+import { addAgent } from './commands/agent.ts'
 import { addDeploy } from './commands/deploy.ts'
 import { addFleet } from './commands/fleet.ts'
 import { addRun } from './commands/run.ts'
@@ -45,6 +46,7 @@ export function createProgram(): Command {
   addRuns(program)
   addWorkflows(program)
   addFleet(program)
+  addAgent(program)
   addFromTable(program)
   return program
 }
@@ -67,7 +69,9 @@ function report(error: unknown, program: Command, args: string[]): number {
   const { message, next, exit, envelope } = told(error, command)
   if (args.includes('--json')) note(JSON.stringify(envelope))
   else {
-    note(`${paint('red', 'error:')} ${message.replace(/^error: /, '')}`)
+    // Ctrl-C is no error of anybody.
+    const label = exit === EXIT.interrupted ? '' : `${paint('red', 'error:')} `
+    note(label + message.replace(/^error: /, ''))
     note(`Next: ${next ?? `windlass ${command} --help`.replace('  ', ' ')}`)
   }
   return exit

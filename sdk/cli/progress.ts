@@ -13,7 +13,7 @@ const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
  */
 export class Progress {
   private readonly isQuiet: boolean
-  private readonly isDrawn = process.stderr.isTTY === true
+  private readonly isDrawn = process.stderr.isTTY
   private text: string | undefined
   private since = 0
   private frame = 0
@@ -47,7 +47,7 @@ export class Progress {
   private above(write: () => void): void {
     this.clear()
     write()
-    if (this.text !== undefined && this.frame > 0) this.draw()
+    if (this.isDrawn && this.text !== undefined && this.frame > 0) this.draw()
   }
 
   end(): void {

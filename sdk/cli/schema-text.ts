@@ -20,7 +20,7 @@ export function schemaText(schema: object, depth = 0): string {
   if ('enum' in schema) return (schema.enum as unknown[]).map((value) => JSON.stringify(value)).join(' | ')
   if ($ref !== undefined) return $ref.split('/').at(-1) ?? $ref
   if (anyOf) return anyOf.map((part) => schemaText(part, depth)).join(' | ')
-  if (properties && Object.keys(properties).length > 0) return objectText(schema as Schema, depth)
+  if (properties && Object.keys(properties).length > 0) return objectText(schema, depth)
   if (prefixItems) return `[${prefixItems.map((item) => schemaText(item, depth)).join(', ')}]`
   if (typeof items === 'object') return arrayText(schemaText(items, depth))
   if (typeof additionalProperties === 'object') return `Record<string, ${schemaText(additionalProperties, depth)}>`

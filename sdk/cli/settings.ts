@@ -28,7 +28,8 @@ export function settingsFrom(flags: GlobalFlags, env: NodeJS.ProcessEnv = proces
     org: flags.org ?? (env['WINDLASS_ORG'] || undefined),
   }
   if (given.url !== undefined) given.url = checkedUrl(given.url)
-  if (given.url !== undefined && given.apiKey !== undefined && given.org !== undefined) return { ...given, url: given.url }
+  if (given.url !== undefined && given.apiKey !== undefined && given.org !== undefined)
+    return { ...given, url: given.url }
   const local = localInstance(env, cwd)
   // The key of the local instance is for the local instance; no other address ever sees it.
   if (given.url !== undefined && given.url !== local?.url) return { ...given, url: given.url }
@@ -39,7 +40,10 @@ export function settingsFrom(flags: GlobalFlags, env: NodeJS.ProcessEnv = proces
 function checkedUrl(url: string): string {
   const parsed = URL.parse(url)
   if (parsed && /^https?:$/.test(parsed.protocol)) return url.replace(/\/+$/, '')
-  throw new Failure(`\`${url}\` is not an http or https address.`, 'give --url or WINDLASS_URL such as http://127.0.0.1:8787')
+  throw new Failure(
+    `\`${url}\` is not an http or https address.`,
+    'give --url or WINDLASS_URL such as http://127.0.0.1:8787',
+  )
 }
 
 interface LocalInstance {
@@ -72,7 +76,8 @@ function read(file: string): LocalInstance | undefined {
   refuseForeign(file, owner)
   const instance = parse(file) as Partial<LocalInstance> | null
   const { url, org, apiKey } = instance ?? {}
-  if (typeof url === 'string' && typeof org === 'string' && typeof apiKey === 'string') return { url: checkedUrl(url), org, apiKey }
+  if (typeof url === 'string' && typeof org === 'string' && typeof apiKey === 'string')
+    return { url: checkedUrl(url), org, apiKey }
   throw broken(file, 'it lacks `url`, `org` or `apiKey`')
 }
 
@@ -92,5 +97,8 @@ function parse(file: string): unknown {
 }
 
 function broken(file: string, why: string): Failure {
-  return new Failure(`${file} cannot be used: ${why}.`, 'stop the local instance and run `npm start` again, which writes it anew')
+  return new Failure(
+    `${file} cannot be used: ${why}.`,
+    'stop the local instance and run `npm start` again, which writes it anew',
+  )
 }

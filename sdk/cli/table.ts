@@ -8,19 +8,23 @@ export async function printTable(head: string[], rows: string[][]): Promise<void
   }
   // Loaded when it is needed: a pipe does not pay for it.
   const { default: Table } = await import('cli-table3')
-  const table = new Table({ head, chars: NO_LINES, style: { head: process.env['NO_COLOR'] ? [] : ['bold'], border: [], 'padding-left': 0 } })
+  const table = new Table({
+    head,
+    chars: NO_LINES,
+    style: { head: process.env['NO_COLOR'] ? [] : ['bold'], border: [], 'padding-left': 0 },
+  })
   table.push(...rows)
   print(table.toString())
 }
 
-const NO_LINES = Object.fromEntries(
-  ['top', 'bottom', 'mid', 'left', 'right'].flatMap((side) => [
-    [side, ''],
-    [`${side}-mid`, ''],
-    [`${side}-left`, ''],
-    [`${side}-right`, ''],
-  ]),
-)
+const NO_LINES = {
+  ...Object.fromEntries(
+    ['top', 'bottom', 'mid', 'left', 'right'].flatMap((side) =>
+      [side, `${side}-mid`, `${side}-left`, `${side}-right`].map((name) => [name, '']),
+    ),
+  ),
+  middle: '',
+}
 
 /** `name   value` lines, names aligned. */
 export function printFields(fields: [name: string, value: string][]): void {

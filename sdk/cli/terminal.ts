@@ -19,7 +19,7 @@ export function paint(style: Style, text: string, stream: NodeJS.WriteStream = p
 
 function hasColour(stream: NodeJS.WriteStream): boolean {
   // The convention counts NO_COLOR only when it is not empty.
-  return stream.isTTY === true && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb'
+  return stream.isTTY && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb'
 }
 
 /** Indented for eyes, one line for programs. */
@@ -33,14 +33,18 @@ export function json(value: unknown): string {
  */
 export function safe(text: string, stream: NodeJS.WriteStream): string {
   if (!stream.isTTY) return text
-  const parts = text.split(/(\u001b\[[\d;]*m)/)
+  const parts = text.split(COLOUR)
   const clean = parts.map((part, index) => (index % 2 === 1 ? colour(part, stream) : part.replace(CONTROL, '')))
   return clean.join('') + (parts.length > 1 && hasColour(stream) ? '\u001b[0m' : '')
 }
 
+// oxlint-disable-next-line no-control-regex -- it is what is looked for
+const COLOUR = /(\u001b\[[\d;]*m)/
+
 // A whole escape sequence, or any single control character but the tab.
-// oxlint-disable-next-line no-control-regex -- they are what is looked for
-const CONTROL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g
+const CONTROL =
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g
 
 function colour(sequence: string, stream: NodeJS.WriteStream): string {
   return hasColour(stream) ? sequence : ''

@@ -25,10 +25,13 @@ const SILENCE_MS = 45_000
 const PATIENCE_MS = 120_000
 const BACKOFF = { firstMs: 250, capMs: 5_000 }
 
-/** What is known between two connections. */
-interface Position {
+/** A run that is being followed, and what is known between two connections. */
+interface Following {
+  readonly base: Base
+  readonly run: string
+  readonly options: FollowOptions
   cursor: number
-  done: boolean
+  isDone: boolean
   failures: number
   heardAt: number
 }
@@ -38,59 +41,71 @@ interface Position {
  * a broken connection is made again from the last cursor.
  */
 export async function* follow(base: Base, run: string, options: FollowOptions = {}): AsyncGenerator<RunEvent, void> {
-  const at: Position = { cursor: options.since ?? 0, done: false, failures: 0, heardAt: performance.now() }
-  while (!at.done) {
+  const start = { cursor: options.since ?? 0, isDone: false, failures: 0, heardAt: performance.now() }
+  const following: Following = { base, run, options, ...start }
+  for (;;) {
     options.signal?.throwIfAborted()
     let trouble: unknown
     try {
-      yield* connection(base, run, options, at)
+      yield* connection(following)
     } catch (error) {
       options.signal?.throwIfAborted()
       if (!isPassing(error)) throw error
       trouble = error
     }
-    if (at.done) return
-    await beforeNext(base, run, options, at, trouble)
+    if (following.isDone) return
+    await beforeNext(following, trouble)
   }
 }
 
 /** One connection, from the cursor to its end. */
-async function* connection(base: Base, run: string, options: FollowOptions, at: Position): AsyncGenerator<RunEvent, void> {
-  const life = new Lifeline(options.signal, options.silenceMs ?? SILENCE_MS)
+async function* connection(following: Following): AsyncGenerator<RunEvent, void> {
+  const { signal, silenceMs = SILENCE_MS } = following.options
+  const life = new Lifeline(signal, silenceMs)
   try {
-    const response = await open(base, run, options, at, life)
-    const parser = new SseParser()
-    for await (const text of textOf(response, life)) {
-      at.heardAt = performance.now()
-      for (const frame of parser.push(text)) {
-        at.failures = 0
-        if (frame.event === 'done') {
-          at.done = true
-          return
-        }
-        const event = eventOf(frame, response.url)
-        // A resend after a reconnect is not told twice.
-        if (event.cursor <= at.cursor) continue
-        at.cursor = event.cursor
-        yield event
-        // The reader may have taken its time; that was not the server's silence.
-        life.heard()
-        at.heardAt = performance.now()
-      }
+    const response = await open(following, life)
+    for await (const frame of framesOf(response, following, life)) {
+      const event = take(following, frame, response.url)
+      if (following.isDone) return
+      if (!event) continue
+      yield event
+      // The reader may have taken its time; that was not the server's silence.
+      life.heard()
+      following.heardAt = performance.now()
     }
   } finally {
     life.end()
   }
 }
 
-function open(base: Base, run: string, options: FollowOptions, at: Position, life: Lifeline): Promise<Response> {
-  const args = { run, since: at.cursor, ...(options.channels && { channels: options.channels }) }
-  const headers = { accept: 'text/event-stream', ...(at.cursor > 0 && { 'last-event-id': String(at.cursor) }) }
+function open({ base, run, options, cursor }: Following, life: Lifeline): Promise<Response> {
+  const args = { run, since: cursor, ...(options.channels && { channels: options.channels }) }
+  const headers = { accept: 'text/event-stream', ...(cursor > 0 && { 'last-event-id': String(cursor) }) }
   return openOp(base, runs.stream, args, { signal: life.signal, deadlineMs: life.silenceMs, headers })
 }
 
+async function* framesOf(response: Response, following: Following, life: Lifeline): AsyncGenerator<SseFrame, void> {
+  const parser = new SseParser()
+  for await (const text of textOf(response, life)) {
+    following.heardAt = performance.now()
+    yield* parser.push(text)
+  }
+}
+
+/** Moves the cursor; nothing when a resend brought an event that was told already. */
+function take(following: Following, frame: SseFrame, url: string): RunEvent | undefined {
+  following.failures = 0
+  following.isDone = frame.event === 'done'
+  if (following.isDone) return undefined
+  const event = eventOf(frame, url)
+  if (event.cursor <= following.cursor) return undefined
+  following.cursor = event.cursor
+  return event
+}
+
 async function* textOf(response: Response, life: Lifeline): AsyncGenerator<string, void> {
-  if (!response.body) throw new ApiError(`${response.url} sent no stream`, { status: response.status, code: 'BAD_ANSWER' })
+  if (!response.body)
+    throw new ApiError(`${response.url} sent no stream`, { status: response.status, code: 'BAD_ANSWER' })
   const decoder = new TextDecoder()
   life.heard()
   for await (const bytes of response.body) {
@@ -116,15 +131,16 @@ function isPassing(error: unknown): boolean {
 }
 
 /** Waits a little, or gives up when the server has been away for too long. */
-async function beforeNext(base: Base, run: string, options: FollowOptions, at: Position, trouble: unknown): Promise<void> {
-  const awayMs = performance.now() - at.heardAt
+async function beforeNext(following: Following, trouble: unknown): Promise<void> {
+  const { base, run, options, cursor, heardAt } = following
+  const { patienceMs = PATIENCE_MS, onReconnect, signal } = options
   const why = trouble instanceof Error ? trouble.message : 'the server closed the stream'
-  if (awayMs > (options.patienceMs ?? PATIENCE_MS)) {
-    const message = `Lost ${base.url} while following ${run} at cursor ${at.cursor}: ${why}`
+  if (performance.now() - heardAt > patienceMs) {
+    const message = `Lost ${base.url} while following ${run} at cursor ${cursor}: ${why}`
     throw new ApiError(message, { status: 0, code: 'UNREACHABLE', cause: trouble })
   }
-  options.onReconnect?.(why)
-  await pause(backoffMs(at.failures++, BACKOFF), options.signal)
+  onReconnect?.(why)
+  await pause(backoffMs(following.failures++, BACKOFF), signal)
 }
 
 /** The caller's signal joined with a clock that is set back at every sign of life. */

@@ -26,11 +26,16 @@ export interface ClientOptions {
 /** What a call takes: `org` may be left out, the client knows it. */
 export type Args<R> = 'org' extends keyof ArgsOf<R> ? Omit<ArgsOf<R>, 'org'> & { org?: string } : ArgsOf<R>
 
-type Params<R> = Record<string, never> extends Args<R> ? [args?: Args<R>, options?: CallOptions] : [args: Args<R>, options?: CallOptions]
+type Params<R> =
+  Record<string, never> extends Args<R>
+    ? [args?: Args<R>, options?: CallOptions]
+    : [args: Args<R>, options?: CallOptions]
 
 /** One function per row. Homomorphic, so that "go to definition" on `client.runs.cancel` finds the row. */
 type Calls<Group> = {
-  [Name in keyof Group]: (...params: Params<Group[Name]>) => Promise<Name extends 'stream' ? Response : OutputOf<Group[Name]>>
+  [Name in keyof Group]: (
+    ...params: Params<Group[Name]>
+  ) => Promise<Name extends 'stream' ? Response : OutputOf<Group[Name]>>
 }
 
 /** The groups that a caller may use; the runner surface is for agents and programs. */
@@ -76,7 +81,8 @@ function callOf(base: Base, org: string | undefined, row: AnyOp) {
   const call = row.wire === undefined ? callOp : openOp
   return async (args: Record<string, unknown> = {}, options?: CallOptions) => {
     const full = names.includes('org') ? { ...args, org: args['org'] ?? org } : args
-    if (names.includes('org') && full['org'] === undefined) throw new TypeError(`${row.id} needs an org: pass \`org\` to createClient or to the call`)
+    if (names.includes('org') && full['org'] === undefined)
+      throw new TypeError(`${row.id} needs an org: pass \`org\` to createClient or to the call`)
     return call(base, row, full, options)
   }
 }

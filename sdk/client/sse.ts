@@ -32,7 +32,8 @@ export class SseParser {
       from = index + end.length
     }
     this.rest = text.slice(from)
-    if (this.rest.length + this.chars > MAX_FRAME_CHARS) throw new Error('the event stream sent one event of more than 16 MiB')
+    if (this.rest.length + this.chars > MAX_FRAME_CHARS)
+      throw new Error('the event stream sent one event of more than 16 MiB')
     return frames
   }
 

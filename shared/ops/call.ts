@@ -55,7 +55,7 @@ export async function callOp<I extends z.ZodObject, O extends z.ZodType>(
 ): Promise<z.output<O>> {
   const wait = deadline(base, row, options)
   try {
-    const response = await send(base, row as unknown as AnyOp, args, { ...options, signal: wait.signal })
+    const response = await send(base, row, args, { ...options, signal: wait.signal })
     if (response.status === 204) return undefined as z.output<O>
     const text = await response.text()
     return parsed(response, text) as z.output<O>
@@ -78,7 +78,7 @@ export async function openOp<I extends z.ZodObject, O extends z.ZodType>(
 ): Promise<Response> {
   const wait = deadline(base, row, options)
   try {
-    return await send(base, row as unknown as AnyOp, args, { ...options, signal: wait.signal })
+    return await send(base, row, args, { ...options, signal: wait.signal })
   } catch (error) {
     throw wait.explain(error)
   } finally {
@@ -94,14 +94,13 @@ export function requestOf(base: Base, row: AnyOp, args: Record<string, unknown>,
   const headers: Record<string, string> = { accept: 'application/json', ...base.headers, ...more }
   if (base.apiKey !== undefined) headers['authorization'] = `Bearer ${base.apiKey}`
   if (text !== undefined) headers['content-type'] = 'application/json'
-  const search = query.size > 0 ? `?${query}` : ''
+  const search = query.size > 0 ? `?${query.toString()}` : ''
   return { url: `${base.url.replace(/\/+$/, '')}${path}${search}`, method: row.method, headers, body: text }
 }
 
 /** `.` and `..` would be resolved by `fetch` into a different address; an empty part would name the list. */
 function assertPathPart(row: AnyOp, name: string, value: unknown): void {
-  const text = value === undefined || value === null ? '' : String(value)
-  if (text !== '' && text !== '.' && text !== '..') return
+  if (!['', '.', '..', undefined, null].includes(value as string)) return
   const message = `\`${name}\` of ${row.id} must be given and name something; it is ${JSON.stringify(value) ?? 'missing'}.`
   throw new ApiError(message, { status: 400, code: 'VALIDATION_FAILED', detail: { path: name } })
 }

@@ -15,7 +15,7 @@ test('a minted key has the form, and never comes twice', () => {
 test('the last six digits are the CRC-32 of what stands before them', () => {
   const key = mintSecret('wlr_')
   const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-  const value = [...key.slice(-6)].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0)
+  const value = Array.from(key.slice(-6)).reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0)
   assert.equal(value, crc32(key.slice(0, -6)))
 })
 

@@ -48,7 +48,8 @@ function answering(status: number, body: string, headers: Record<string, string>
 function apiError(check: Partial<ApiError>) {
   return (error: unknown) => {
     assert.equal((error as Error).name, 'ApiError')
-    for (const [key, value] of Object.entries(check)) assert.deepEqual((error as ApiError)[key as keyof ApiError], value, key)
+    for (const [key, value] of Object.entries(check))
+      assert.deepEqual((error as ApiError)[key as keyof ApiError], value, key)
     return true
   }
 }
@@ -75,7 +76,9 @@ test('the rest of the fields of a POST are its body', async () => {
 })
 
 test('a refusal becomes an error with all that the envelope says', async () => {
-  answering(400, '{"error":{"code":"VALIDATION_FAILED","message":"no","detail":{"path":"a"}}}', { 'x-request-id': 'r1' })
+  answering(400, '{"error":{"code":"VALIDATION_FAILED","message":"no","detail":{"path":"a"}}}', {
+    'x-request-id': 'r1',
+  })
   const check = { status: 400, code: 'VALIDATION_FAILED', message: 'no', detail: { path: 'a' }, requestId: 'r1' }
   await assert.rejects(callOp({ url }, ops.service.ready, {}), apiError(check))
 })
@@ -137,7 +140,7 @@ test('a stream outlives the deadline and ends with the signal', async () => {
     response.write('a')
     setTimeout(() => response.write('b'), 150)
   }
-  const response = await openOp({ url }, ops.runs.stream, { run: RUN as never }, { deadlineMs: 100, signal: controller.signal })
+  const response = await openOp({ url }, ops.runs.stream, { run: RUN }, { deadlineMs: 100, signal: controller.signal })
   let text = ''
   await assert.rejects(async () => {
     for await (const chunk of response.body!) {
@@ -150,7 +153,10 @@ test('a stream outlives the deadline and ends with the signal', async () => {
 
 test('a path argument that would lead elsewhere is refused before anything is sent', async () => {
   for (const run of ['..', '.', '', undefined]) {
-    await assert.rejects(callOp({ url }, ops.runs.get, { run: run as never }), apiError({ code: 'VALIDATION_FAILED', detail: { path: 'run' } }))
+    await assert.rejects(
+      callOp({ url }, ops.runs.get, { run: run as never }),
+      apiError({ code: 'VALIDATION_FAILED', detail: { path: 'run' } }),
+    )
   }
   assert.deepEqual(seen, [])
 })

@@ -43,11 +43,21 @@ export interface AgentProcess {
   kill(signal: NodeJS.Signals): Promise<number | null>
 }
 
+const started = new Set<ChildProcess>()
+
+/** Whatever a test that failed has left running. */
+export async function endAgentProcesses(): Promise<void> {
+  const alive = [...started].filter((child) => child.exitCode === null && child.signalCode === null)
+  started.clear()
+  await Promise.all(alive.map((child) => (child.kill('SIGKILL'), once(child, 'exit'))))
+}
+
 /** An agent as a process of its own. */
 export async function anAgentProcess(url: string, home: string, more: Record<string, string> = {}): Promise<AgentProcess> {
   const env = { PATH: process.env.PATH, ...envOf(url, home, more) }
   const main = path.join(import.meta.dirname, '../../main.ts')
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'inherit', 'pipe'] })
+  started.add(child)
   let output = ''
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const exited = once(child, 'exit')

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { aFolder, anAgent, anAgentProcess } from '../_kit/an-agent.ts'
+import { aFolder, anAgent, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
-import { until } from '../_kit/until.ts'
+import { isGone, until } from '../_kit/until.ts'
 
 const TICKS = `for (let n = 1; ; n++) { console.log(process.pid + ' ' + n); await new Promise((r) => setTimeout(r, 2)) }`
 
@@ -17,6 +17,7 @@ async function given(body: (fake: FakeCoordinator, folder: string) => Promise<vo
   try {
     await body(fake, folder)
   } finally {
+    await endAgentProcesses()
     await fake.close()
     await remove()
   }
@@ -42,7 +43,7 @@ test('an agent that is killed reports its runs as lost when it starts again, wit
     assert.ok(numbers.length > had + 15, `only ${numbers.length} lines after ${had} entries`)
     assert.deepEqual(numbers, numbers.map((_, index) => index + 1))
     const pid = Number(linesOf(told)[0]!.split(' ')[0])
-    assert.equal(existsSync(`/proc/${pid}`), false, 'the program of the dead agent lives')
+    assert.ok(isGone(pid), 'the program of the dead agent lives')
     assert.equal(fake.registrations, 1, 'the second start uses the identity of the first')
     assert.equal(await second.kill('SIGTERM'), 0)
   })

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { aProgram } from '../_kit/bundle.ts'
 import { endingOf, linesOf } from '../_kit/fake-coordinator.ts'
 import type { Told } from '../_kit/fake-coordinator.ts'
-import { until } from '../_kit/until.ts'
+import { isGone, until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 /** Says its process number and stays until it is told to go. */
@@ -16,19 +16,6 @@ const DEAF = `console.log(String(process.pid)); await new Promise(() => setInter
 
 async function pidOf(told: Told): Promise<number> {
   return Number(await until('the first line', () => linesOf(told)[0]))
-}
-
-function isGone(pid: number): boolean {
-  return !existsSync(`/proc/${pid}/cmdline`) && !isAlive(pid)
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    // Nobody there, which is what we wanted to know.
-    return false
-  }
 }
 
 withAgent('an offer that is refused never runs', async ({ fake, folder }) => {

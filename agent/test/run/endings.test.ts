@@ -75,6 +75,13 @@ test('a program that cannot be executed says why', async (t) => {
   assert.match(missing.ending.reason, /main\.mjs/)
 })
 
+test('a module may wait before it is ready', async (t) => {
+  const stage = await aStage(t)
+  const { ending, events } = await stage.play('awaits-at-top.mjs')
+  assert.deepEqual(ending, { how: 'returned', outputText: '"ready"' })
+  assert.deepEqual(texts(events), ['begun'])
+})
+
 test('a program that writes into the line of the runtime fails, and alone', async (t) => {
   const stage = await aStage(t)
   const [broken, fine] = await Promise.all([stage.play('writes-to-the-line.mjs'), stage.play('tells-in-order.mjs')])
@@ -91,8 +98,13 @@ test('a process that cannot be started is a lost run', async (t) => {
 
 test('nothing of a run stays in the workspaces', async (t) => {
   const stage = await aStage(t)
+  const folder = path.join(stage.home, 'workspaces')
+  for (let i = 0; i < 3; i++) {
+    const { ending } = await stage.play('leaves-files.mjs')
+    // What a program finds at its start is what it returns.
+    assert.deepEqual(ending, { how: 'returned', outputText: '["tmp"]' })
+  }
   await stage.play('tells-in-order.mjs')
-  await stage.play('exits-3.mjs')
-  await until('the workspaces are gone', () => readdirSync(path.join(stage.home, 'workspaces')).length === 0)
+  await until('files are gone', () => readdirSync(folder, { recursive: true }).every((name) => /^\d+(\/tmp)?$/.test(String(name))))
   assert.equal(stage.processes.stats().running, 0)
 })

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { mintSecret } from '@windlass/shared/api-key.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
+import { pause } from '@windlass/shared/time.ts'
 import { callerVerifier, mintApiKey } from '../../accounts/api-keys.ts'
 import type { Database } from '../../db/client.ts'
 import { testDatabase } from '../_kit/database.ts'
@@ -22,7 +23,8 @@ function mint() {
   return mintApiKey(database.db, { orgId, name: 'ci', role: 'member', scopes: ['run:read'] })
 }
 
-const refusal = (message: RegExp) => (error: Error & { code?: string }) => error.code === 'UNAUTHENTICATED' && message.test(error.message)
+const refusal = (message: RegExp) => (error: Error & { code?: string }) =>
+  error.code === 'UNAUTHENTICATED' && message.test(error.message)
 
 test('a minted key leads to its org, role and scopes', async () => {
   const { id, key } = await mint()
@@ -41,7 +43,8 @@ test('only the hash and the first ten characters are stored', async () => {
 test('unknown, malformed, revoked and expired keys are told apart', async () => {
   const verify = callerVerifier({ db: database.db, log })
   await assert.rejects(verify(mintSecret('wl_')), refusal(/not known/))
-  for (const bearer of ['', 'wl_', mintSecret('wlr_'), `${mintSecret('wl_')}x`]) await assert.rejects(verify(bearer), refusal(/no API key/))
+  for (const bearer of ['', 'wl_', mintSecret('wlr_'), `${mintSecret('wl_')}x`])
+    await assert.rejects(verify(bearer), refusal(/no API key/))
   const revoked = await mint()
   await database.db`update api_keys set revoked_at = now() where id = ${revoked.id}`
   await assert.rejects(verify(revoked.key), refusal(/revoked/))
@@ -77,7 +80,8 @@ test('a thousand requests at once ask the database once, and a refusal is asked 
 
 test('use is noted, at most once a minute', async () => {
   const { id, key } = await mint()
-  const usedAt = async () => (await database.db`select last_used_at from api_keys where id = ${id}`)[0]!.lastUsedAt as Date | null
+  const usedAt = async () =>
+    (await database.db`select last_used_at from api_keys where id = ${id}`)[0]!.lastUsedAt as Date | null
   assert.equal(await usedAt(), null)
   await callerVerifier({ db: database.db, log })(key)
   const deadline = performance.now() + 5000
@@ -93,14 +97,13 @@ test('a key that is revoked is out within its second', async () => {
   await verify(key)
   await database.db`update api_keys set revoked_at = now() where id = ${id}`
   const revokedAt = performance.now()
-  for (;;) {
-    try {
-      await verify(key)
-    } catch (error) {
-      assert.ok(refusal(/revoked/)(error as Error))
-      break
-    }
-    assert.ok(performance.now() - revokedAt < 3000, 'the key still serves')
+  const serves = () =>
+    verify(key).then(
+      () => true,
+      (error: Error) => !refusal(/revoked/)(error),
+    )
+  while (await serves()) {
+    assert.ok(performance.now() - revokedAt < 1500, 'the key still serves')
+    await pause(20)
   }
-  assert.ok(performance.now() - revokedAt < 1500)
 })

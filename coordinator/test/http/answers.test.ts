@@ -47,7 +47,10 @@ test('a GET carries an ETag, and 304 without a body answers whoever has it', asy
 
 test('a POST carries no ETag and is not stored', async () => {
   const { url } = await serve({ 'runs.cancel': () => new JsonText('{"run":{}}') }, { strict: false })
-  const response = await fetch(`${url}/v1/runs/${RUN}/cancel`, { method: 'POST', headers: { ...AUTH, 'if-none-match': '*' } })
+  const response = await fetch(`${url}/v1/runs/${RUN}/cancel`, {
+    method: 'POST',
+    headers: { ...AUTH, 'if-none-match': '*' },
+  })
   assert.equal(response.status, 200)
   assert.equal(response.headers.get('etag'), null)
   assert.equal(response.headers.get('cache-control'), 'no-store')
@@ -65,14 +68,19 @@ test('HEAD answers as GET does, without the body', async () => {
   assert.equal(head.headers.get('etag'), get.headers.get('etag'))
   assert.equal(head.headers.get('content-length'), String((await get.text()).length))
   assert.equal(await head.text(), '')
-  const bundle = await fetch(`${url}/runner/v1/bundles/${'a'.repeat(64)}`, { method: 'HEAD', headers: { authorization: 'Bearer runner' } })
+  const bundle = await fetch(`${url}/runner/v1/bundles/${'a'.repeat(64)}`, {
+    method: 'HEAD',
+    headers: { authorization: 'Bearer runner' },
+  })
   assert.equal(bundle.headers.get('content-length'), '1000')
 })
 
 test('bytes arrive whole, with their type', async () => {
   const bytes = Buffer.alloc(20 * 1024 * 1024, 'windlass')
   const { url } = await serve({ 'runnerSurface.bundle': () => new BytesAnswer(bytes, 'application/gzip') })
-  const response = await fetch(`${url}/runner/v1/bundles/${'a'.repeat(64)}`, { headers: { authorization: 'Bearer runner' } })
+  const response = await fetch(`${url}/runner/v1/bundles/${'a'.repeat(64)}`, {
+    headers: { authorization: 'Bearer runner' },
+  })
   assert.equal(response.headers.get('content-type'), 'application/gzip')
   assert.equal(response.headers.get('content-length'), String(bytes.length))
   assert.ok(Buffer.from(await response.arrayBuffer()).equals(bytes))
@@ -80,9 +88,11 @@ test('bytes arrive whole, with their type', async () => {
 
 test('a harmless X-Request-Id comes back, any other is replaced', async () => {
   const { url } = await serve({ 'runs.input': () => ({ input: 1 }) })
-  const idFor = async (given: string) => (await fetch(url + INPUT, { headers: { ...AUTH, 'x-request-id': given } })).headers.get('x-request-id')
+  const idFor = async (given: string) =>
+    (await fetch(url + INPUT, { headers: { ...AUTH, 'x-request-id': given } })).headers.get('x-request-id')
   assert.equal(await idFor('trace-1.a_B'), 'trace-1.a_B')
-  for (const bad of ['a b', 'x'.repeat(129), '<script>', 'ü']) assert.match((await idFor(bad)) ?? '', /^req_[0-9a-z]{26}$/)
+  for (const bad of ['a b', 'x'.repeat(129), '<script>', 'ü'])
+    assert.match((await idFor(bad)) ?? '', /^req_[0-9a-z]{26}$/)
 })
 
 test('no header value can break a line', async () => {
@@ -92,7 +102,9 @@ test('no header value can break a line', async () => {
   })
   const lines = [`GET ${INPUT} HTTP/1.1`, 'Host: a', 'Authorization: Bearer owner', 'X-Request-Id: a%0d%0aEvil: 1']
   assert.doesNotMatch(await rawRequest(port, lines), /^evil/im)
-  const bundle = await fetch(`${url}/runner/v1/bundles/${'a'.repeat(64)}`, { headers: { authorization: 'Bearer runner' } })
+  const bundle = await fetch(`${url}/runner/v1/bundles/${'a'.repeat(64)}`, {
+    headers: { authorization: 'Bearer runner' },
+  })
   assert.deepEqual([bundle.status, bundle.headers.get('evil')], [500, null])
 })
 
@@ -160,7 +172,11 @@ test('a declared fault keeps its code, message and detail', async () => {
   })
   const response = await fetch(`${url}/v1/runs/${RUN}/output`, { headers: AUTH })
   assert.equal(response.status, 409)
-  assert.deepEqual(await envelope(response), { code: 'RUN_NOT_FINISHED', message: 'Wait for it.', detail: { status: 'running' } })
+  assert.deepEqual(await envelope(response), {
+    code: 'RUN_NOT_FINISHED',
+    message: 'Wait for it.',
+    detail: { status: 'running' },
+  })
 })
 
 test('a client that goes away aborts the wait of its handler', async () => {
@@ -183,10 +199,19 @@ test('a client that goes away aborts the wait of its handler', async () => {
 })
 
 test('a client that goes away in the middle of its body is no error', async () => {
-  const { port, url, logged } = await serve({ 'runs.cancel': () => new JsonText('{}'), 'runs.input': () => ({ input: 1 }) })
+  const { port, url, logged } = await serve({
+    'runs.cancel': () => new JsonText('{}'),
+    'runs.input': () => ({ input: 1 }),
+  })
   for (const framing of ['Content-Length: 1000', 'Transfer-Encoding: chunked']) {
     const socket = connect(port, '127.0.0.1')
-    const lines = [`POST /v1/runs/${RUN}/cancel HTTP/1.1`, 'Host: a', 'Authorization: Bearer owner', 'Content-Type: application/json', framing]
+    const lines = [
+      `POST /v1/runs/${RUN}/cancel HTTP/1.1`,
+      'Host: a',
+      'Authorization: Bearer owner',
+      'Content-Type: application/json',
+      framing,
+    ]
     socket.write(`${lines.join('\r\n')}\r\n\r\n5\r\n{"rea`)
     await once(socket, 'connect')
     // The server answers another request only after it has read this one.
@@ -200,21 +225,31 @@ test('a client that goes away in the middle of its body is no error', async () =
 
 test('a stop lets what is in flight finish, tells whoever waits, and then listens no more', async () => {
   const reached = Promise.withResolvers<void>()
-  const { url, close } = await serve({
+  const running = await serve({
     'runs.input': async ({ gone }) => {
       reached.resolve()
       await once(gone, 'abort')
       return { input: 'as things stand' }
     },
   })
-  const waiting = fetch(url + INPUT, { headers: AUTH })
+  const waiting = fetch(running.url + INPUT, { headers: AUTH })
   await reached.promise
-  await within(4000, close(), 'the server did not stop')
+  await within(4000, running.close(), 'the server did not stop')
   assert.deepEqual(await (await waiting).json(), { input: 'as things stand' })
-  await assert.rejects(fetch(url + INPUT))
+  await assert.rejects(fetch(running.url + INPUT))
 })
 
 test('a port that is taken says what to do', async () => {
   const { port } = await serve({})
   await assert.rejects(startStub({ port }), /Cannot listen on 127\.0\.0\.1:\d+\..*WINDLASS_PORT/)
+})
+
+test('a refused body that does not come to an end is cut off', async () => {
+  const { port } = await serve({}, { stallMs: 100 })
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  const lines = [`POST /v1/runs/${RUN}/cancel HTTP/1.1`, 'Host: a', 'Content-Length: 1000000000']
+  socket.write(`${lines.join('\r\n')}\r\n\r\nthe first of many`)
+  socket.resume()
+  await within(5000, once(socket, 'close'), 'the connection stays open')
 })

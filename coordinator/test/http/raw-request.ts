@@ -2,7 +2,12 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 
 /** Writes bytes as they are, which `fetch` would refuse to send, and reads until the server closes or `until` has come. */
-export async function rawRequest(port: number, lines: string[], body: string | Buffer = '', until = /\r\n\r\n/): Promise<string> {
+export async function rawRequest(
+  port: number,
+  lines: string[],
+  body: string | Buffer = '',
+  until = /\r\n\r\n/,
+): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
   socket.write(`${lines.join('\r\n')}\r\n\r\n`)

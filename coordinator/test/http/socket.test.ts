@@ -31,7 +31,7 @@ async function accepting(accept: (socket: AgentSocket) => void): Promise<StubSer
 // Node's own client takes headers, which the type of the browsers' does not know.
 function dial({ port }: StubServer, bearer = 'runner'): WebSocket {
   const options = { headers: { authorization: `Bearer ${bearer}` } }
-  return new WebSocket(`ws://127.0.0.1:${port}${PATH}`, options as unknown as string[])
+  return new WebSocket(`ws://127.0.0.1:${port}${PATH}`, options)
 }
 
 interface Farewell {

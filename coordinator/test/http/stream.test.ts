@@ -123,12 +123,12 @@ test('a writer that throws breaks the stream off instead of ending it', async ()
 })
 
 test('a stop ends streams in order', async () => {
-  const { url, close } = await streaming(async (sink) => {
+  const running = await streaming(async (sink) => {
     await once(sink.gone, 'abort')
     sink.write('event: last\n\n')
   })
-  const response = await fetch(url + STREAM, { headers: AUTH })
+  const response = await fetch(running.url + STREAM, { headers: AUTH })
   const text = response.text()
-  await within(4000, close(), 'the server did not stop')
+  await within(4000, running.close(), 'the server did not stop')
   assert.equal(await text, ': ok\n\nevent: last\n\n')
 })

@@ -17,6 +17,7 @@ export const RUN = newId('run')
 export const RUNNER = newId('rnr')
 export const POOL = newId('pool')
 const ORG_ID = newId('org')
+const KEY = newId('key')
 
 type StubHandler = (call: Call<Record<string, unknown>>) => unknown
 
@@ -34,7 +35,12 @@ export interface StubOptions {
   port?: number
 }
 
-export async function startStub({ handlers = {}, stallMs, strict = true, port = 0 }: StubOptions = {}): Promise<StubServer> {
+export async function startStub({
+  handlers = {},
+  stallMs,
+  strict = true,
+  port = 0,
+}: StubOptions = {}): Promise<StubServer> {
   const logged: Record<string, unknown>[] = []
   const log: Log = createLog({}, 'debug', {
     write: (line) => logged.push(JSON.parse(line) as Record<string, unknown>),
@@ -73,7 +79,7 @@ function callerOf(bearer: string): Caller {
   const match = /^(viewer|member|admin|owner)(?:=([a-z_:,]+))?(?:@([a-z]+))?$/.exec(bearer)
   if (!match) return refuse()
   const scopes = (match[2]?.split(',') ?? []) as Scope[]
-  return { kind: 'key', id: newId('key'), orgId: ORG_ID, org: match[3] ?? 'acme', role: match[1] as Role, scopes }
+  return { kind: 'key', id: KEY, orgId: ORG_ID, org: match[3] ?? 'acme', role: match[1] as Role, scopes }
 }
 
 function refuse(): never {
@@ -100,7 +106,11 @@ export function goodBearer(row: AnyOp): string | undefined {
 }
 
 export interface Envelope {
-  error: { code: string; message: string; detail?: { path?: string; issues?: { path: string; message: string }[] } & Record<string, unknown> }
+  error: {
+    code: string
+    message: string
+    detail?: { path?: string; issues?: { path: string; message: string }[] } & Record<string, unknown>
+  }
 }
 
 export async function envelope(response: Response): Promise<Envelope['error']> {

@@ -71,7 +71,10 @@ async function folderOf(given: string): Promise<string> {
 async function assertEntry(folder: string, entry: string): Promise<void> {
   const found = await stat(path.join(folder, entry)).catch(() => undefined)
   if (found?.isFile()) return
-  throw new Failure(`The entry ${entry} is not in ${folder}.`, `write ${entry} with an exported \`run\`, or name another \`entry\` in ${DESCRIPTOR_FILE}`)
+  throw new Failure(
+    `The entry ${entry} is not in ${folder}.`,
+    `write ${entry} with an exported \`run\`, or name another \`entry\` in ${DESCRIPTOR_FILE}`,
+  )
 }
 
 type Deployed = { workflow: Workflow; version: WorkflowVersion }

@@ -24,7 +24,13 @@ function addPoolList(group: Command): void {
   does(rowCommand(group, 'list', ops.pools.list), async (session, positional, options) => {
     const answer = await session.client.pools.list(await rowArgs(ops.pools.list, positional, options))
     await session.answer(answer, async () => {
-      const rows = answer.runnerPools.map((p) => [p.name, p.id, String(p.runners), String(p.queuedRuns), timeText(p.createdAt)])
+      const rows = answer.runnerPools.map((p) => [
+        p.name,
+        p.id,
+        String(p.runners),
+        String(p.queuedRuns),
+        timeText(p.createdAt),
+      ])
       await printTable(['POOL', 'ID', 'RUNNERS', 'QUEUED RUNS', 'CREATED'], rows)
       tellNextPage('pools', answer.nextCursor)
     })
@@ -33,7 +39,10 @@ function addPoolList(group: Command): void {
 
 function addPoolCreate(group: Command): void {
   // The name is what it is about, so it is an argument rather than the flag that the row alone would give.
-  const command = group.command('create').description(ops.pools.create.summary).argument('<name>', 'lower-case letters, digits and dashes')
+  const command = group
+    .command('create')
+    .description(ops.pools.create.summary)
+    .argument('<name>', 'lower-case letters, digits and dashes')
   does(command, async (session, [name = '']) => {
     const answer = await session.client.pools.create({ name })
     await session.answer(answer, () => {
@@ -44,7 +53,10 @@ function addPoolCreate(group: Command): void {
 }
 
 function addToken(group: Command): void {
-  const command = rowCommand(group, 'token', ops.pools.createToken).addHelpText('after', '\n<pool> is the id or the name of a pool.')
+  const command = rowCommand(group, 'token', ops.pools.createToken).addHelpText(
+    'after',
+    '\n<pool> is the id or the name of a pool.',
+  )
   does(command, async (session, positional, options) => {
     const args = await rowArgs(ops.pools.createToken, positional, options)
     const pool = await poolId(session.client, args.pool)
@@ -78,7 +90,15 @@ function addRunnerList(group: Command): void {
   does(rowCommand(group, 'list', ops.runners.list), async (session, positional, options) => {
     const answer = await session.client.runners.list(await rowArgs(ops.runners.list, positional, options))
     await session.answer(answer, async () => {
-      const rows = answer.runners.map((r) => [r.id, r.name, r.pool.name, r.status, `${r.activeRuns}/${r.slots}`, timeText(r.lastHeartbeatAt), r.version])
+      const rows = answer.runners.map((r) => [
+        r.id,
+        r.name,
+        r.pool.name,
+        r.status,
+        `${r.activeRuns}/${r.slots}`,
+        timeText(r.lastHeartbeatAt),
+        r.version,
+      ])
       await printTable(['RUNNER', 'NAME', 'POOL', 'STATUS', 'BUSY', 'HEARD OF', 'VERSION'], rows)
       if (rows.length === 0) note('No runners. Next: windlass pools token default')
       tellNextPage('runners', answer.nextCursor)

@@ -28,12 +28,17 @@ export function addLogs(group: Command): void {
     return undefined
   })
 
-  const events = rowCommand(group, 'events', ops.runs.events).option('-f, --follow', 'go on until the run ends; the exit code tells how')
+  const events = rowCommand(group, 'events', ops.runs.events).option(
+    '-f, --follow',
+    'go on until the run ends; the exit code tells how',
+  )
   does(events, async (session, positional, options) => {
     const args = await rowArgs(ops.runs.events, positional, options)
     if (options['follow'] === true) return followEvents(session, args)
     const line = (event: RunEvent) => eventLine(event, process.stdout)
-    await session.answer(...(await (args.limit === undefined ? wholeLog(session, args, line) : onePage(session, args, line))))
+    await session.answer(
+      ...(await (args.limit === undefined ? wholeLog(session, args, line) : onePage(session, args, line))),
+    )
     return undefined
   })
 }

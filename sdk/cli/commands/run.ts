@@ -34,7 +34,10 @@ export function addRun(program: Command): void {
     .argument('<workflow>', 'slug or id')
     .option('-i, --input <json>', 'the input: JSON, @file, or - for standard input')
     .option('-e, --environment <name>', 'the environment whose variables the run gets')
-    .option('--tag <tag>', 'a tag for the run; may be given again', (tag: string, before: string[] = []) => [...before, tag])
+    .option('--tag <tag>', 'a tag for the run; may be given again', (tag: string, before?: string[]) => [
+      ...(before ?? []),
+      tag,
+    ])
     .option('--priority <number>', 'from -100 to 100, higher goes first')
     .option('--workflow-version <number>', 'a version other than the current one')
     .option('--no-follow', 'print the run as it is queued and leave')
@@ -68,13 +71,14 @@ async function bodyOf(flags: RunFlags) {
 
 /** On a terminal a person looks on; a script that wants the program's chatter says so. */
 export function channelsOf(logs: boolean | undefined): Channel[] {
-  return (logs ?? process.stderr.isTTY === true) ? [...DEFAULT_CHANNELS, 'log'] : [...DEFAULT_CHANNELS]
+  return (logs ?? process.stderr.isTTY) ? [...DEFAULT_CHANNELS, 'log'] : [...DEFAULT_CHANNELS]
 }
 
 function timeoutOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const ms = durationMs(text)
-  if (ms === undefined || ms === 0) throw new Failure(`--timeout takes a length of time, not \`${text}\`.`, 'windlass run … --timeout 10m')
+  if (ms === undefined || ms === 0)
+    throw new Failure(`--timeout takes a length of time, not \`${text}\`.`, 'windlass run … --timeout 10m')
   // Node's timers hold 24 days at most.
   return Math.min(ms, 2 ** 31 - 1)
 }

@@ -38,7 +38,14 @@ export function tellNextPage(group: string, cursor: string | null): void {
 }
 
 function rowOf(run: Run): string[] {
-  return [run.id, `${run.workflow.slug}@${run.workflow.version}`, run.status, timeText(run.createdAt), tookText(run), String(run.attempt)]
+  return [
+    run.id,
+    `${run.workflow.slug}@${run.workflow.version}`,
+    run.status,
+    timeText(run.createdAt),
+    tookText(run),
+    String(run.attempt),
+  ]
 }
 
 function tookText({ createdAt, finishedAt }: Run): string {

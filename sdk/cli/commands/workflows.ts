@@ -19,7 +19,13 @@ function addList(group: Command): void {
   does(rowCommand(group, 'list', ops.workflows.list), async (session, positional, options) => {
     const answer = await session.client.workflows.list(await rowArgs(ops.workflows.list, positional, options))
     await session.answer(answer, async () => {
-      const rows = answer.workflows.map((w) => [w.slug, String(w.version), w.pool, timeText(w.updatedAt), w.description])
+      const rows = answer.workflows.map((w) => [
+        w.slug,
+        String(w.version),
+        w.pool,
+        timeText(w.updatedAt),
+        w.description,
+      ])
       await printTable(['WORKFLOW', 'VERSION', 'POOL', 'UPDATED', 'DESCRIPTION'], rows)
       if (rows.length === 0) note('No workflows. Next: windlass deploy path/to/workflow')
       tellNextPage('workflows', answer.nextCursor)
@@ -34,7 +40,15 @@ function addGet(group: Command): void {
   })
 }
 
-function fieldsOf({ workflow, version, files }: { workflow: Workflow; version: WorkflowVersion; files: SourceFile[] }): [string, string][] {
+function fieldsOf({
+  workflow,
+  version,
+  files,
+}: {
+  workflow: Workflow
+  version: WorkflowVersion
+  files: SourceFile[]
+}): [string, string][] {
   const paths = files.map((file) => file.path)
   const fields: [string, string][] = [
     ['workflow', workflow.slug],
@@ -55,11 +69,20 @@ function fieldsOf({ workflow, version, files }: { workflow: Workflow; version: W
 
 function addVersions(group: Command): void {
   does(rowCommand(group, 'versions', ops.workflows.listVersions), async (session, positional, options) => {
-    const answer = await session.client.workflows.listVersions(await rowArgs(ops.workflows.listVersions, positional, options))
+    const answer = await session.client.workflows.listVersions(
+      await rowArgs(ops.workflows.listVersions, positional, options),
+    )
     await session.answer(answer, async () => {
-      const rows = answer.versions.map((v) => [String(v.version), timeText(v.createdAt), v.createdBy, bytesText(v.bundleBytes), v.bundleDigest.slice(0, 19)])
+      const rows = answer.versions.map((v) => [
+        String(v.version),
+        timeText(v.createdAt),
+        v.createdBy,
+        bytesText(v.bundleBytes),
+        v.bundleDigest.slice(0, 19),
+      ])
       await printTable(['VERSION', 'CREATED', 'BY', 'SIZE', 'DIGEST'], rows)
-      if (answer.nextCursor !== null) note(`More: windlass workflows versions ${positional[0]} --cursor ${answer.nextCursor}`)
+      if (answer.nextCursor !== null)
+        note(`More: windlass workflows versions ${positional[0]} --cursor ${answer.nextCursor}`)
     })
   })
 }

@@ -15,7 +15,15 @@ const MAX_BYTES = 50 * 1024 * 1024
 const MAX_ENTRIES = 20_000
 
 /** Built, installed or found again elsewhere: none of it is source. Names that begin with a dot are left out too. */
-const IGNORED = new Set(['node_modules', 'dist', 'coverage', 'package-lock.json', 'npm-shrinkwrap.json', 'yarn.lock', 'pnpm-lock.yaml'])
+const IGNORED = new Set([
+  'node_modules',
+  'dist',
+  'coverage',
+  'package-lock.json',
+  'npm-shrinkwrap.json',
+  'yarn.lock',
+  'pnpm-lock.yaml',
+])
 
 interface Walk extends Collected {
   root: string
@@ -51,7 +59,10 @@ async function addEntry(walk: Walk, entry: Dirent, relative: string): Promise<vo
 /** A link may point to a file of the same folder; to anything outside it is refused, as the file would not travel along. */
 async function isFileInside(walk: Walk, relative: string): Promise<boolean> {
   const target = await realpath(path.join(walk.root, relative)).catch((cause: unknown) => {
-    throw linkFailure(relative, `is a link that leads nowhere (${cause instanceof Error ? cause.message : String(cause)})`)
+    throw linkFailure(
+      relative,
+      `is a link that leads nowhere (${cause instanceof Error ? cause.message : String(cause)})`,
+    )
   })
   if (!target.startsWith(walk.root + path.sep)) throw linkFailure(relative, `is a link out of the folder, to ${target}`)
   if ((await stat(target)).isFile()) return true

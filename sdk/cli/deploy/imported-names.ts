@@ -13,7 +13,11 @@ export interface ImportedNames {
 const LOADERS: Record<string, Loader> = { '.ts': 'ts', '.mts': 'ts', '.cts': 'ts', '.tsx': 'tsx', '.jsx': 'jsx' }
 
 /** Which names the given files take from a package. Read from esbuild's own print, where an import has one form only. */
-export async function importedNames(folder: string, importers: Iterable<string>, specifier: string): Promise<ImportedNames> {
+export async function importedNames(
+  folder: string,
+  importers: Iterable<string>,
+  specifier: string,
+): Promise<ImportedNames> {
   const found: ImportedNames = { names: new Set(), isWhole: false }
   for (const file of importers) {
     const source = await readFile(path.join(folder, file), 'utf8')
@@ -50,5 +54,8 @@ function readNames(code: string, specifier: string, found: ImportedNames): void 
 function addWhole(code: string, alias: string | undefined, found: ImportedNames): void {
   found.isWhole = true
   if (alias === undefined) return
-  for (const [, name = ''] of code.matchAll(new RegExp(`(?<![\\w$.])${alias.replaceAll('$', '\\$')}\\.([A-Za-z_$][\\w$]*)`, 'g'))) found.names.add(name)
+  for (const [, name = ''] of code.matchAll(
+    new RegExp(`(?<![\\w$.])${alias.replaceAll('$', '\\$')}\\.([A-Za-z_$][\\w$]*)`, 'g'),
+  ))
+    found.names.add(name)
 }

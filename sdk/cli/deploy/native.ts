@@ -18,7 +18,9 @@ export const refuseNativeFile: Plugin = {
  * the agent. What they bring along gives them away.
  */
 export async function refuseNativePackages(folder: string, inputs: readonly string[]): Promise<void> {
-  const roots = new Set(inputs.map((input) => packageRoot(path.resolve(folder, input))).filter((root) => root !== undefined))
+  const roots = new Set(
+    inputs.map((input) => packageRoot(path.resolve(folder, input))).filter((root) => root !== undefined),
+  )
   for (const root of roots) {
     const sign = await signOfAddon(root)
     if (sign !== undefined) throw nativeFailure(`${packageOf(`${root}/`) ?? root} (${sign})`)
@@ -26,7 +28,13 @@ export async function refuseNativePackages(folder: string, inputs: readonly stri
 }
 
 const BINARY_PACKAGE = /(linux|darwin|win32)[-.](x64|arm64|ia32|arm)/
-const ADDON_LOADERS = new Set(['bindings', 'node-gyp-build', 'node-gyp-build-optional-packages', 'prebuild-install', '@mapbox/node-pre-gyp'])
+const ADDON_LOADERS = new Set([
+  'bindings',
+  'node-gyp-build',
+  'node-gyp-build-optional-packages',
+  'prebuild-install',
+  '@mapbox/node-pre-gyp',
+])
 
 interface Manifest {
   gypfile?: boolean
@@ -52,7 +60,10 @@ function packageRoot(file: string): string | undefined {
 }
 
 function packageOf(file: string): string | undefined {
-  return packageRoot(file)?.split(/[\\/]node_modules[\\/]/).at(-1)?.replaceAll('\\', '/')
+  return packageRoot(file)
+    ?.split(/[\\/]node_modules[\\/]/)
+    .at(-1)
+    ?.replaceAll('\\', '/')
 }
 
 function nativeFailure(name: string): Failure {

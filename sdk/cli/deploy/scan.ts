@@ -47,7 +47,10 @@ export async function scanImports(folder: string, entry: string): Promise<Scan> 
   const sources = Object.keys(metafile.inputs)
   const outside = sources.find((source) => source.startsWith('..'))
   if (outside !== undefined) {
-    throw new Failure(`${outside} is imported and lies outside of ${folder}.`, 'move the file into the workflow folder, or make a package of it')
+    throw new Failure(
+      `${outside} is imported and lies outside of ${folder}.`,
+      'move the file into the workflow folder, or make a package of it',
+    )
   }
   return { sources, packages: stillImported(metafile, packages) }
 }
@@ -60,7 +63,12 @@ function notePackages(folder: string, packages: Map<string, PackageImport>): Plu
         if (kind === 'entry-point') return undefined
         if (specifier === 'windlass' || isBuiltin(specifier)) return { path: specifier, external: true }
         const file = path.relative(folder, importer).split(path.sep).join('/')
-        const known = packages.get(specifier) ?? { specifier, importer: file, importers: new Set<string>(), isDynamic: false }
+        const known = packages.get(specifier) ?? {
+          specifier,
+          importer: file,
+          importers: new Set<string>(),
+          isDynamic: false,
+        }
         known.importers.add(file)
         known.isDynamic ||= kind === 'dynamic-import' || kind === 'require-call'
         packages.set(specifier, known)

@@ -33,7 +33,11 @@ export async function vendorPackages(folder: string, packages: ReadonlyMap<strin
   return { files: filesOf(folder, result), warnings: stubs.flatMap(({ warnings }) => warnings) }
 }
 
-function build(folder: string, packages: ReadonlyMap<string, PackageImport>, stubs: ReadonlyMap<string, string>): Promise<Result> {
+function build(
+  folder: string,
+  packages: ReadonlyMap<string, PackageImport>,
+  stubs: ReadonlyMap<string, string>,
+): Promise<Result> {
   return esbuild
     .build({
       absWorkingDir: folder,
@@ -57,12 +61,17 @@ function build(folder: string, packages: ReadonlyMap<string, PackageImport>, stu
     })
     .catch((error: unknown) => {
       throw buildFailure(error)
-    }) as Promise<Result>
+    })
 }
 
 /** Entries are package names: they are looked up from the file that imports them, not from the folder. */
-function resolvePackages(folder: string, packages: ReadonlyMap<string, PackageImport>, stubs: ReadonlyMap<string, string>): Plugin {
-  const importerFolder = (specifier: string) => path.join(folder, path.dirname(packages.get(specifier)?.importer ?? '.'))
+function resolvePackages(
+  folder: string,
+  packages: ReadonlyMap<string, PackageImport>,
+  stubs: ReadonlyMap<string, string>,
+): Plugin {
+  const importerFolder = (specifier: string) =>
+    path.join(folder, path.dirname(packages.get(specifier)?.importer ?? '.'))
   return {
     name: 'resolve-packages',
     setup(builder) {
@@ -78,13 +87,18 @@ function resolvePackages(folder: string, packages: ReadonlyMap<string, PackageIm
   }
 }
 
-async function stubOf(folder: string, used: PackageImport): Promise<{ specifier: string; code: string; warnings: string[] }> {
+async function stubOf(
+  folder: string,
+  used: PackageImport,
+): Promise<{ specifier: string; code: string; warnings: string[] }> {
   const { specifier, isDynamic, importer } = used
   const { names, isWhole } = await importedNames(folder, used.importers, specifier)
   names.add('default')
   const warnings =
     isDynamic || (isWhole && names.size === 1)
-      ? [`${importer}: \`${specifier}\` is a CommonJS package and imported as a whole: only its default export is there; import what you need by name`]
+      ? [
+          `${importer}: \`${specifier}\` is a CommonJS package and imported as a whole: only its default export is there; import what you need by name`,
+        ]
       : []
   return { specifier, code: `export { ${[...names].sort().join(', ')} } from ${JSON.stringify(specifier)}\n`, warnings }
 }

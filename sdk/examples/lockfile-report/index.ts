@@ -23,12 +23,14 @@ export async function run(input: Input): Promise<Report> {
 
   phase('duplicates')
   const duplicates = findDuplicates(packages)
-  for (const duplicate of duplicates) log(`${duplicate.name} is there in ${duplicate.versions.map((v) => v.version).join(', ')}`)
+  for (const duplicate of duplicates)
+    log(`${duplicate.name} is there in ${duplicate.versions.map((v) => v.version).join(', ')}`)
 
   phase('licences')
   const licences = countLicences(packages)
   if (licences.unknown.length > 0) log.warn(`no licence is named for ${licences.unknown.join(', ')}`)
-  for (const { licence, packages: count } of licences.counts) if (STRONG.test(licence)) log.warn(`${licence}: ${count} packages`)
+  for (const { licence, packages: count } of licences.counts)
+    if (STRONG.test(licence)) log.warn(`${licence}: ${count} packages`)
 
   phase('size')
   const size = installSize(packages, input.sizes)

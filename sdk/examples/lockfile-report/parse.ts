@@ -41,7 +41,9 @@ export function parseLockfile(text: string): Lockfile {
   const { name, lockfileVersion, packages } = readJson(text)
   if (typeof lockfileVersion !== 'number') throw notLockfile('it has no `lockfileVersion`')
   if (lockfileVersion < 2) {
-    throw notLockfile(`it has lockfileVersion ${lockfileVersion}, which lists no packages: run \`npm install --package-lock-only\` with npm 7 or later`)
+    throw notLockfile(
+      `it has lockfileVersion ${lockfileVersion}, which lists no packages: run \`npm install --package-lock-only\` with npm 7 or later`,
+    )
   }
   if (!isRecord(packages)) throw notLockfile('it has no `packages`')
   const entries = Object.entries(packages).filter((pair): pair is [string, Entry] => isRecord(pair[1]))

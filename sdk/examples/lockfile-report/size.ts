@@ -15,12 +15,14 @@ export function installSize(packages: readonly Package[], sizes: Readonly<Record
 function sized({ name, version, path }: Package, sizes: Readonly<Record<string, number>>): PackageSize[] {
   const bytes = Object.hasOwn(sizes, path) ? sizes[path] : undefined
   if (bytes === undefined) return []
-  if (!Number.isFinite(bytes) || bytes < 0) throw new Error(`input.sizes[${JSON.stringify(path)}] must be a number of bytes, but is ${bytes}.`)
+  if (!Number.isFinite(bytes) || bytes < 0)
+    throw new Error(`input.sizes[${JSON.stringify(path)}] must be a number of bytes, but is ${bytes}.`)
   return [{ name, version, path, bytes }]
 }
 
 function remark(known: number, unknown: number): string {
-  if (known === 0) return 'A lockfile holds no sizes. Give `sizes`, which measure.ts reads from an installed node_modules folder.'
+  if (known === 0)
+    return 'A lockfile holds no sizes. Give `sizes`, which measure.ts reads from an installed node_modules folder.'
   if (unknown === 0) return 'Measured for every package.'
   return `Measured for ${known} packages; ${unknown} were not installed where it was measured, most likely because they are for another platform.`
 }

@@ -49,7 +49,12 @@ function closed(server: Server): Promise<void> {
   })
 }
 
-async function respond(answers: Record<string, Answerer>, asked: Asked[], request: IncomingMessage, response: ServerResponse) {
+async function respond(
+  answers: Record<string, Answerer>,
+  asked: Asked[],
+  request: IncomingMessage,
+  response: ServerResponse,
+) {
   const url = new URL(request.url ?? '/', 'http://fake')
   const { row, inPath } = find(request.method ?? 'GET', url.pathname)
   if (row.door === 'caller' && request.headers.authorization !== `Bearer ${KEY}`) throw new Fault('UNAUTHENTICATED')
@@ -90,7 +95,10 @@ async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>
 }
 
 function refuse(response: ServerResponse, error: unknown): void {
-  const fault = error instanceof Fault ? error : new Fault('INTERNAL', undefined, error instanceof Error ? error.stack : String(error))
+  const fault =
+    error instanceof Fault
+      ? error
+      : new Fault('INTERNAL', undefined, error instanceof Error ? error.stack : String(error))
   if (response.headersSent) return void response.destroy()
   response.writeHead(FAULTS[fault.code][0], { 'content-type': 'application/json', 'x-request-id': 'req_test' })
   response.end(JSON.stringify({ error: { code: fault.code, message: fault.message, detail: fault.detail } }))

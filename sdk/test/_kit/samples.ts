@@ -11,7 +11,7 @@ const AT = Date.UTC(2026, 10, 20, 12)
 export function aRun(facts: Partial<Run> = {}): Run {
   return {
     id: newId('run'),
-    org: ORG as Run['org'],
+    org: ORG,
     workflow: { id: newId('wf'), slug: 'hello', version: 2 },
     status: 'queued',
     trigger: { kind: 'api' },
@@ -40,7 +40,14 @@ export function aRun(facts: Partial<Run> = {}): Run {
 }
 
 export function aWorkflow(facts: Partial<Workflow> = {}): Workflow {
-  const plain = { slug: 'hello', name: 'hello', description: '', version: 1, pool: 'default', process: 'fresh' as const }
+  const plain = {
+    slug: 'hello',
+    name: 'hello',
+    description: '',
+    version: 1,
+    pool: 'default',
+    process: 'fresh' as const,
+  }
   return { id: newId('wf'), org: ORG, ...plain, createdAt: AT, updatedAt: AT, ...facts }
 }
 
@@ -83,6 +90,7 @@ export function sendSseHead(response: ServerResponse): void {
 export function sendStream(response: ServerResponse, log: RunEvent[], args: Record<string, unknown>): void {
   const channels = args['channels'] as string[]
   sendSseHead(response)
-  for (const event of log) if (event.cursor > Number(args['since']) && channels.includes(event.channel)) response.write(sseText(event))
+  for (const event of log)
+    if (event.cursor > Number(args['since']) && channels.includes(event.channel)) response.write(sseText(event))
   response.end(SSE_DONE)
 }

@@ -11,12 +11,21 @@ import { aRun, aVersion, aWorkflow, events, sendStream } from '../_kit/samples.t
 test('runs list is a line per run for a pipe, and the answer itself with --json', async (t) => {
   const answer = { runs: [aRun({ status: 'running' }), aRun()], nextCursor: 'abc' }
   const { url, asked } = await startFake(t, { 'runs.list': () => answer })
-  const { code, stdout, stderr } = await runCli(['runs', 'list', '--status', 'queued,running', '--status', 'failed', '--limit', '2'], { url })
+  const { code, stdout, stderr } = await runCli(
+    ['runs', 'list', '--status', 'queued,running', '--status', 'failed', '--limit', '2'],
+    { url },
+  )
   assert.equal(code, 0, stderr)
-  assert.deepEqual(stdout.trimEnd().split('\n').map((line) => line.split('\t').slice(0, 3)), [
-    [answer.runs[0]?.id, 'hello@2', 'running'],
-    [answer.runs[1]?.id, 'hello@2', 'queued'],
-  ])
+  assert.deepEqual(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t').slice(0, 3)),
+    [
+      [answer.runs[0]?.id, 'hello@2', 'running'],
+      [answer.runs[1]?.id, 'hello@2', 'queued'],
+    ],
+  )
   assert.match(stderr, /More: windlass runs list --cursor abc/)
   assert.deepEqual(asked[0]?.args, { org: 'acme', status: ['queued', 'running', 'failed'], limit: 2 })
   assert.deepEqual(JSON.parse((await runCli(['--json', 'runs', 'list'], { url })).stdout), answer)
@@ -34,13 +43,28 @@ test('runs get, input, output, cancel and retry print what they are about', asyn
   assert.match((await runCli(['runs', 'get', run.id], { url })).stdout, /status +failed\nerror +PROGRAM_FAILED: boom/)
   assert.equal((await runCli(['runs', 'input', run.id], { url })).stdout, '{"a":1}\n')
   assert.equal((await runCli(['runs', 'output', run.id, '--json'], { url })).stdout, '{"output":null}\n')
-  assert.equal((await runCli(['runs', 'cancel', run.id, '--reason', 'typo'], { url })).stdout, `${run.id} is cancelled\n`)
+  assert.equal(
+    (await runCli(['runs', 'cancel', run.id, '--reason', 'typo'], { url })).stdout,
+    `${run.id} is cancelled\n`,
+  )
   assert.match((await runCli(['runs', 'retry', run.id, '--workflow-version', '3'], { url })).stdout, /^run_\w{26}\n$/)
-  assert.deepEqual(asked.slice(-2).map((each) => each.args), [{ run: run.id, reason: 'typo' }, { run: run.id, version: 3 }])
+  assert.deepEqual(
+    asked.slice(-2).map((each) => each.args),
+    [
+      { run: run.id, reason: 'typo' },
+      { run: run.id, version: 3 },
+    ],
+  )
 })
 
 test('runs logs reads every page and prints the text alone', async (t) => {
-  const lines = events(...Array.from({ length: 1500 }, (_, i): [Channel, string, { text: string }] => ['log', 'log.stdout', { text: `line ${i}` }]))
+  const lines = events(
+    ...Array.from({ length: 1500 }, (_, i): [Channel, string, { text: string }] => [
+      'log',
+      'log.stdout',
+      { text: `line ${i}` },
+    ]),
+  )
   const { url, asked } = await startFake(t, {
     'runs.events': ({ since, limit }) => {
       const page = lines.filter((event) => event.cursor > Number(since)).slice(0, Number(limit))
@@ -50,13 +74,23 @@ test('runs logs reads every page and prints the text alone', async (t) => {
   const { code, stdout } = await runCli(['runs', 'logs', aRun().id], { url })
   assert.equal(code, 0)
   assert.equal(stdout, lines.map((event) => `${String(event.data['text'])}\n`).join(''))
-  assert.deepEqual(asked.map((each) => each.args['since']), [0, 1000])
+  assert.deepEqual(
+    asked.map((each) => each.args['since']),
+    [0, 1000],
+  )
 })
 
 test('runs logs -f goes on to the end, and its exit code tells how the run ended', async (t) => {
-  const log = events(['log', 'log.stdout', { text: 'one' }], ['log', 'log.stderr', { text: 'two' }], ['lifecycle', 'run.failed'])
+  const log = events(
+    ['log', 'log.stdout', { text: 'one' }],
+    ['log', 'log.stderr', { text: 'two' }],
+    ['lifecycle', 'run.failed'],
+  )
   const run = aRun({ status: 'failed' })
-  const { url } = await startFake(t, { 'runs.get': () => ({ run }), 'runs.stream': (args, response) => sendStream(response, log, args) })
+  const { url } = await startFake(t, {
+    'runs.get': () => ({ run }),
+    'runs.stream': (args, response) => sendStream(response, log, args),
+  })
   const { code, stdout } = await runCli(['runs', 'logs', '-f', run.id], { url })
   assert.deepEqual([code, stdout], [1, 'one\ntwo\n'])
   const followed = await runCli(['runs', 'logs', '-f', run.id, '--json'], { url })
@@ -72,14 +106,19 @@ test('runs events prints events readably', async (t) => {
 })
 
 test('workflows get shows the schemas in one line each', async (t) => {
-  const { url } = await startFake(t, { 'workflows.get': () => ({ workflow: aWorkflow(), version: aVersion(), files: [{ path: 'index.ts', content: '' }] }) })
+  const { url } = await startFake(t, {
+    'workflows.get': () => ({ workflow: aWorkflow(), version: aVersion(), files: [{ path: 'index.ts', content: '' }] }),
+  })
   const { stdout } = await runCli(['workflows', 'get', 'hello'], { url })
   assert.match(stdout, /input +\{ name: string \}\noutput +string/)
 })
 
 test('an operation without a hand-made command is there by its row, with flags decoded by its schema', async (t) => {
   const answer = { version: aVersion({ version: 3 }), files: [] }
-  const { url, asked } = await startFake(t, { 'workflows.getVersion': () => answer, 'service.ready': () => ({ status: 'ready' }) })
+  const { url, asked } = await startFake(t, {
+    'workflows.getVersion': () => answer,
+    'service.ready': () => ({ status: 'ready' }),
+  })
   const { code, stdout, stderr } = await runCli(['workflows', 'get-version', 'hello', '3', '--json'], { url })
   assert.equal(code, 0, stderr)
   assert.deepEqual(JSON.parse(stdout), answer)
@@ -90,7 +129,10 @@ test('an operation without a hand-made command is there by its row, with flags d
 test('no flag of an operation hides a global one', () => {
   const global = ['url', 'api-key', 'org', 'json', 'version', 'help', 'follow']
   const flags = allOps.flatMap((row) => flagFields(row)).map((field) => field.flag)
-  assert.deepEqual(flags.filter((flag) => global.includes(flag)), [])
+  assert.deepEqual(
+    flags.filter((flag) => global.includes(flag)),
+    [],
+  )
 })
 
 test('pools token takes the name of a pool and prints the token alone', async (t) => {

@@ -11,8 +11,9 @@ import { aVersion, aWorkflow } from '../_kit/samples.ts'
 
 const BASE = {
   'workflow.jsonc': '{\n  // a comment\n  "slug": "hello",\n}',
-  'index.ts': "import { greet } from './lib/greet.ts'\nexport const run = (input: { name: string }) => greet(input.name)\n",
-  'lib/greet.ts': "export const greet = (name: string) => `Hello, ${name}`\n",
+  'index.ts':
+    "import { greet } from './lib/greet.ts'\nexport const run = (input: { name: string }) => greet(input.name)\n",
+  'lib/greet.ts': 'export const greet = (name: string) => `Hello, ${name}`\n',
 }
 
 const deployed = { workflow: aWorkflow({ version: 4 }), version: aVersion({ version: 4, warnings: ['beware'] }) }
@@ -21,7 +22,10 @@ test('a workflow that exists gets a new version; slug, version, schemas and warn
   const { url, asked } = await startFake(t, { 'workflows.update': () => deployed })
   const { code, stdout, stderr } = await runCli(['deploy', await folderOf(t, BASE)], { url })
   assert.equal(code, 0, stderr)
-  assert.match(stdout, /^Deployed hello, version 4 \(3 files, \d+ B\)\n +input +\{ name: string \}\n +output +string\n$/)
+  assert.match(
+    stdout,
+    /^Deployed hello, version 4 \(3 files, \d+ B\)\n +input +\{ name: string \}\n +output +string\n$/,
+  )
   assert.match(stderr, /warning: beware\nNext: windlass run hello/)
   const { workflow, files } = asked[0]!.args as { workflow: string; files: { path: string; content: string }[] }
   assert.equal(workflow, 'hello')
@@ -33,13 +37,20 @@ test('a workflow that is not there is created', async (t) => {
   const { code, stdout } = await runCli(['deploy', '--json'], { url, cwd: await folderOf(t, BASE) })
   assert.equal(code, 0)
   assert.deepEqual(JSON.parse(stdout), deployed)
-  assert.deepEqual(asked.map((each) => each.id), ['workflows.update', 'workflows.create'])
+  assert.deepEqual(
+    asked.map((each) => each.id),
+    ['workflows.update', 'workflows.create'],
+  )
 })
 
 test('what the service refuses ends with 2 and its words', async (t) => {
   const { url } = await startFake(t, {
     'workflows.update': () => {
-      throw new Fault('VALIDATION_FAILED', { path: 'tiemout' }, 'workflow.jsonc:3:3: unknown key `tiemout`, did you mean `timeout`?')
+      throw new Fault(
+        'VALIDATION_FAILED',
+        { path: 'tiemout' },
+        'workflow.jsonc:3:3: unknown key `tiemout`, did you mean `timeout`?',
+      )
     },
   })
   const { code, stderr } = await runCli(['deploy', await folderOf(t, BASE)], { url })
@@ -55,7 +66,10 @@ test('what is wrong in the folder is told before anything is sent', async (t) =>
     [{ 'workflow.jsonc': '{}' }, /no `slug`/],
     [{ 'workflow.jsonc': '{ "slug": "a" }' }, /entry index\.ts is not in/],
     [{ ...BASE, 'index.ts': 'export const run = (' }, /index\.ts:1:\d+: Unexpected end of file/],
-    [{ ...BASE, 'index.ts': "import x from 'not-installed'\nexport const run = () => x" }, /Could not resolve "not-installed"[^]*npm install not-installed/],
+    [
+      { ...BASE, 'index.ts': "import x from 'not-installed'\nexport const run = () => x" },
+      /Could not resolve "not-installed"[^]*npm install not-installed/,
+    ],
   ]
   for (const [files, why] of cases) {
     const { code, stderr } = await runCli(['deploy', await folderOf(t, files)], { url })
@@ -83,7 +97,10 @@ test('installed, built and hidden files stay at home, unless the program imports
     'logo.png': new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0, 0xff]),
   })
   const packed = await packFolder(folder)
-  assert.deepEqual(packed.files.map((file) => file.path), ['README.md', 'dist/built.js', 'index.ts', 'lib/greet.ts', 'workflow.jsonc'])
+  assert.deepEqual(
+    packed.files.map((file) => file.path),
+    ['README.md', 'dist/built.js', 'index.ts', 'lib/greet.ts', 'workflow.jsonc'],
+  )
   assert.deepEqual(packed.warnings, ['logo.png is not UTF-8 text and was left out'])
 })
 
@@ -97,7 +114,11 @@ test('a link inside the folder is followed, one that leads out is refused', asyn
 })
 
 test('an import from outside of the folder is refused', async (t) => {
-  const parent = await folderOf(t, { 'shared.ts': 'export const a = 1', 'wf/workflow.jsonc': '{"slug":"a"}', 'wf/index.ts': "import { a } from '../shared.ts'\nexport const run = () => a" })
+  const parent = await folderOf(t, {
+    'shared.ts': 'export const a = 1',
+    'wf/workflow.jsonc': '{"slug":"a"}',
+    'wf/index.ts': "import { a } from '../shared.ts'\nexport const run = () => a",
+  })
   await assert.rejects(packFolder(path.join(parent, 'wf')), /\.\.\/shared\.ts is imported and lies outside/)
 })
 
@@ -106,7 +127,11 @@ test('too many files are refused before all are read', async (t) => {
   await assert.rejects(packFolder(await folderOf(t, { ...BASE, ...many })), /holds more than 2000 files/)
 })
 
-function packageFiles(name: string, files: Record<string, string>, manifest: Record<string, unknown> = {}): Record<string, string> {
+function packageFiles(
+  name: string,
+  files: Record<string, string>,
+  manifest: Record<string, unknown> = {},
+): Record<string, string> {
   const all = { ...files, 'package.json': JSON.stringify({ name, version: '1.0.0', ...manifest }) }
   return Object.fromEntries(Object.entries(all).map(([file, content]) => [`node_modules/${name}/${file}`, content]))
 }
@@ -115,14 +140,20 @@ function packageFiles(name: string, files: Record<string, string>, manifest: Rec
 async function vendored(t: TestContext, files: Record<string, string>) {
   const packed = await packFolder(await folderOf(t, { 'workflow.jsonc': '{"slug":"a"}', ...files }))
   const elsewhere = await folderOf(t, Object.fromEntries(packed.files.map((file) => [file.path, file.content])))
-  const load = async (name: string) => (await import(path.join(elsewhere, `vendor/${name}.mjs`))) as Record<string, unknown>
+  const load = async (name: string) =>
+    (await import(path.join(elsewhere, `vendor/${name}.mjs`))) as Record<string, unknown>
   return { ...packed, load, vendor: packed.files.map((file) => file.path).filter((file) => file.startsWith('vendor/')) }
 }
 
 test('an imported npm package is bundled to vendor/, with all that it imports itself', async (t) => {
   const { load, vendor } = await vendored(t, {
-    'index.ts': "import { twice } from '@acme/math/twice'\nimport type { Unused } from 'types-only'\nexport const run = (u: Unused) => twice(2)\n",
-    ...packageFiles('@acme/math', { 'twice.js': "import { times } from 'times'\nexport const twice = (n) => times(n, 2)\n" }, { type: 'module', exports: { './twice': './twice.js' } }),
+    'index.ts':
+      "import { twice } from '@acme/math/twice'\nimport type { Unused } from 'types-only'\nexport const run = (u: Unused) => twice(2)\n",
+    ...packageFiles(
+      '@acme/math',
+      { 'twice.js': "import { times } from 'times'\nexport const twice = (n) => times(n, 2)\n" },
+      { type: 'module', exports: { './twice': './twice.js' } },
+    ),
     ...packageFiles('times', { 'index.js': 'exports.times = (a, b) => a * b\n' }),
   })
   assert.deepEqual(vendor, ['vendor/@acme/math/twice.mjs'])
@@ -132,8 +163,12 @@ test('an imported npm package is bundled to vendor/, with all that it imports it
 
 test('a CommonJS package gives the names that the program imports', async (t) => {
   const { load, warnings } = await vendored(t, {
-    'index.ts': "import old, { plus as add } from 'old'\nimport * as all from 'old'\nexport const run = () => add(1, 2) + all.minus(3, 1) + old.plus(1, 1)\n",
-    ...packageFiles('old', { 'index.js': "const fs = require('fs')\nmodule.exports = { plus: (a, b) => a + b, minus: (a, b) => a - b, hasFs: !!fs.readFileSync }\n" }),
+    'index.ts':
+      "import old, { plus as add } from 'old'\nimport * as all from 'old'\nexport const run = () => add(1, 2) + all.minus(3, 1) + old.plus(1, 1)\n",
+    ...packageFiles('old', {
+      'index.js':
+        "const fs = require('fs')\nmodule.exports = { plus: (a, b) => a + b, minus: (a, b) => a - b, hasFs: !!fs.readFileSync }\n",
+    }),
   })
   const old = await load('old')
   assert.deepEqual(Object.keys(old).sort(), ['default', 'minus', 'plus'])
@@ -153,8 +188,15 @@ test('what two packages share exists once', async (t) => {
 
 test('native addons are refused, those that hide from the bundler too', async (t) => {
   const program = { 'workflow.jsonc': '{"slug":"a"}', 'index.ts': "import x from 'fast'\nexport const run = () => x\n" }
-  const open = packageFiles('fast', { 'index.js': "module.exports = require('./build/fast.node')\n", 'build/fast.node': '' })
-  const hidden = packageFiles('fast', { 'index.js': 'module.exports = 1\n' }, { optionalDependencies: { '@fast/linux-x64': '1' } })
+  const open = packageFiles('fast', {
+    'index.js': "module.exports = require('./build/fast.node')\n",
+    'build/fast.node': '',
+  })
+  const hidden = packageFiles(
+    'fast',
+    { 'index.js': 'module.exports = 1\n' },
+    { optionalDependencies: { '@fast/linux-x64': '1' } },
+  )
   for (const files of [open, hidden]) {
     await assert.rejects(packFolder(await folderOf(t, { ...program, ...files })), /`fast.*` is a native addon/)
   }

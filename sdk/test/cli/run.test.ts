@@ -19,7 +19,11 @@ const LOG = events(
 )
 
 /** A service on which every run ends as told. */
-async function serviceWith(t: TestContext, end: Partial<Run>, log: RunEvent[] = LOG): Promise<FakeService & { run: Run }> {
+async function serviceWith(
+  t: TestContext,
+  end: Partial<Run>,
+  log: RunEvent[] = LOG,
+): Promise<FakeService & { run: Run }> {
   const run = aRun()
   const ended = { ...run, finishedAt: run.createdAt + 1234, ...end }
   const fake = await startFake(t, {
@@ -33,13 +37,33 @@ async function serviceWith(t: TestContext, end: Partial<Run>, log: RunEvent[] = 
 
 test('a completed run ends with 0: the output alone on stdout, the events on stderr', async (t) => {
   const { url, asked } = await serviceWith(t, { status: 'completed' })
-  const args = ['run', 'hello', '--input', '{"name":"Ada"}', '--tag', 'a', '--tag', 'b', '--priority', '-5', '--environment', 'prod']
+  const args = [
+    'run',
+    'hello',
+    '--input',
+    '{"name":"Ada"}',
+    '--tag',
+    'a',
+    '--tag',
+    'b',
+    '--priority',
+    '-5',
+    '--environment',
+    'prod',
+  ]
   const { code, stdout, stderr } = await runCli(args, { url })
   assert.equal(code, 0, stderr)
   assert.deepEqual(JSON.parse(stdout), { greeting: 'Hello, Ada!' })
   assert.match(stderr, /queued[^]*running[^]*▸ greet[^]*completed[^]*✔ hello completed in 1\.2 s/)
   assert.doesNotMatch(stderr, /hello from the program/)
-  assert.deepEqual(asked[0]?.args, { org: 'acme', workflow: 'hello', input: { name: 'Ada' }, tags: ['a', 'b'], priority: -5, environment: 'prod' })
+  assert.deepEqual(asked[0]?.args, {
+    org: 'acme',
+    workflow: 'hello',
+    input: { name: 'Ada' },
+    tags: ['a', 'b'],
+    priority: -5,
+    environment: 'prod',
+  })
 })
 
 test('--logs shows what the program prints', async (t) => {
@@ -70,13 +94,21 @@ test('a failed run ends with 1, says why and what to type next', async (t) => {
 })
 
 test('a cancelled run ends with 3', async (t) => {
-  const { url } = await serviceWith(t, { status: 'cancelled' }, events(['lifecycle', 'run.queued'], ['lifecycle', 'run.cancelled']))
+  const { url } = await serviceWith(
+    t,
+    { status: 'cancelled' },
+    events(['lifecycle', 'run.queued'], ['lifecycle', 'run.cancelled']),
+  )
   assert.equal((await runCli(['run', 'hello'], { url })).code, 3)
 })
 
 test('--no-follow prints the id, or with --json the answer as it came', async (t) => {
   const { url, run, asked } = await serviceWith(t, {})
-  assert.deepEqual(await runCli(['run', 'hello', '--no-follow'], { url }), { code: 0, stdout: `${run.id}\n`, stderr: '' })
+  assert.deepEqual(await runCli(['run', 'hello', '--no-follow'], { url }), {
+    code: 0,
+    stdout: `${run.id}\n`,
+    stderr: '',
+  })
   const { stdout } = await runCli(['run', 'hello', '--no-follow', '--json'], { url })
   assert.deepEqual(JSON.parse(stdout), { run })
   assert.deepEqual(new Set(asked.map((each) => each.id)), new Set(['runs.trigger']))
@@ -88,12 +120,18 @@ test('input comes from a file and from standard input', async (t) => {
   await runCli(['run', 'hello', '--no-follow', '--input', '@input.json'], { url, cwd })
   await runCli(['run', 'hello', '--no-follow', '-i', '-'], { url, input: '["from","stdin"]' })
   await runCli(['run', 'hello', '--no-follow'], { url })
-  assert.deepEqual(asked.map(({ args }) => args['input']), [{ from: 'a file' }, ['from', 'stdin'], undefined])
+  assert.deepEqual(
+    asked.map(({ args }) => args['input']),
+    [{ from: 'a file' }, ['from', 'stdin'], undefined],
+  )
 })
 
 test('what cannot be used as input ends with 2, says why, and starts no run', async (t) => {
   const { url, asked } = await serviceWith(t, {})
-  for (const [given, why] of [['{oops', 'is not JSON'], ['@missing.json', 'cannot read missing.json']] as const) {
+  for (const [given, why] of [
+    ['{oops', 'is not JSON'],
+    ['@missing.json', 'cannot read missing.json'],
+  ] as const) {
     const { code, stdout, stderr } = await runCli(['run', 'hello', '--input', given], { url })
     assert.equal(code, 2)
     assert.equal(stdout, '')
@@ -129,9 +167,15 @@ test('Ctrl-C ends with 130, leaves the run alone and says how to go on', async (
 
 test('--timeout ends with 5 while the run goes on; a wait is told on stderr', async (t) => {
   const { url, answers } = await serviceWith(t, {})
-  answers['runs.stream'] = (_args, response) => sendSseHead(response)
-  const { code, stderr } = await runCli(['run', 'hello', '--timeout', '600ms'], { url })
+  answers['runs.stream'] = (_args, response) => {
+    sendSseHead(response)
+    setTimeout(() => response.write(sseText(LOG[2]!)), 450)
+  }
+  const { code, stderr } = await runCli(['run', 'hello', '--timeout', '1s'], { url })
   assert.equal(code, 5)
-  assert.match(stderr, /queued, waiting for a runner\n[^]*has not ended in time/)
+  assert.match(
+    stderr.split('\n').slice(1).join('\n'),
+    /^queued, waiting for a runner\n[\d:.]+ {2}▸ greet\n[^]*has not ended in time/,
+  )
   assert.equal((await runCli(['run', 'hello', '--timeout', 'soon'], { url })).code, 2)
 })

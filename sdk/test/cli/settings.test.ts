@@ -36,7 +36,10 @@ test('the key of the local instance is sent to no other address', async (t) => {
 })
 
 test('an address or a file that cannot be used is refused by name', async (t) => {
-  assert.throws(() => settingsFrom({ url: 'localhost:8787' }, {}, '/'), /`localhost:8787` is not an http or https address/)
+  assert.throws(
+    () => settingsFrom({ url: 'localhost:8787' }, {}, '/'),
+    /`localhost:8787` is not an http or https address/,
+  )
   const torn = await folderOf(t, { '.windlass/cli.json': '{"url":' })
   assert.throws(() => settingsFrom({}, {}, torn), /cli\.json cannot be used/)
 })

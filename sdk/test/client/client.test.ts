@@ -7,7 +7,10 @@ import { aRun, aWorkflow } from '../_kit/samples.ts'
 
 test('a call puts its arguments where the row says and gives back the typed answer', async (t) => {
   const run = aRun({ status: 'cancelled' })
-  const fake = await startFake(t, { 'runs.cancel': () => ({ run }), 'runs.list': () => ({ runs: [run], nextCursor: null }) })
+  const fake = await startFake(t, {
+    'runs.cancel': () => ({ run }),
+    'runs.list': () => ({ runs: [run], nextCursor: null }),
+  })
   const client = createClient({ url: `${fake.url}/`, apiKey: KEY, org: ORG })
   const answer = await client.runs.cancel({ run: run.id, reason: 'typo' })
   assert.equal(answer.run.status, 'cancelled')
@@ -20,7 +23,10 @@ test('the org of the client is meant by every call that names no other', async (
   const fake = await startFake(t, { 'workflows.list': () => ({ workflows: [aWorkflow()], nextCursor: null }) })
   const client = createClient({ url: fake.url, apiKey: KEY, org: ORG })
   assert.equal((await client.workflows.list()).workflows[0]?.slug, 'hello')
-  await assert.rejects(client.workflows.list({ org: 'other' }), (error) => error instanceof ApiError && error.status === 404)
+  await assert.rejects(
+    client.workflows.list({ org: 'other' }),
+    (error) => error instanceof ApiError && error.status === 404,
+  )
   const homeless = createClient({ url: fake.url, apiKey: KEY })
   await assert.rejects(homeless.workflows.list(), /workflows\.list needs an org/)
 })
@@ -36,7 +42,10 @@ test('a refusal carries status, code, message, detail and request id', async (t)
   await assert.rejects(client.runs.cancel({ run: run.id }), (error) => {
     assert.ok(error instanceof ApiError)
     const { status, code, detail, requestId } = error
-    assert.deepEqual({ status, code, detail, requestId }, { status: 409, code: 'RUN_ALREADY_FINISHED', detail: { status: 'completed' }, requestId: 'req_test' })
+    assert.deepEqual(
+      { status, code, detail, requestId },
+      { status: 409, code: 'RUN_ALREADY_FINISHED', detail: { status: 'completed' }, requestId: 'req_test' },
+    )
     return true
   })
 })

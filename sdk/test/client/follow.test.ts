@@ -34,7 +34,13 @@ test('events come in order and the iteration ends after `done`', async (t) => {
 })
 
 test('a connection cut anywhere loses no event and tells none twice', async (t) => {
-  const log = events(...Array.from({ length: 40 }, (_, i): [RunEvent['channel'], string, { text: string }] => ['phase', 'phase', { text: `é${i}→` }]))
+  const log = events(
+    ...Array.from({ length: 40 }, (_, i): [RunEvent['channel'], string, { text: string }] => [
+      'phase',
+      'phase',
+      { text: `é${i}→` },
+    ]),
+  )
   const random = seeded(7)
   let connections = 0
   const fake = await startFake(t, {
@@ -47,7 +53,9 @@ test('a connection cut anywhere loses no event and tells none twice', async (t) 
       const bytes = Buffer.from(text)
       const isLast = ++connections > 12
       sendSseHead(response)
-      response.write(isLast ? bytes : bytes.subarray(0, Math.floor(random() * 900)), () => (isLast ? response.end() : response.destroy()))
+      response.write(isLast ? bytes : bytes.subarray(0, Math.floor(random() * 900)), () =>
+        isLast ? response.end() : response.destroy(),
+      )
     },
   })
   assert.deepEqual(await followAll(fake), log)
@@ -98,7 +106,10 @@ test('a server that stays away is given up after the patience', async (t) => {
   const gone = await startFake(t)
   await gone.close()
   const started = performance.now()
-  await assert.rejects(followAll(gone, { patienceMs: 400 }), (error) => error instanceof ApiError && error.code === 'UNREACHABLE')
+  await assert.rejects(
+    followAll(gone, { patienceMs: 400 }),
+    (error) => error instanceof ApiError && error.code === 'UNREACHABLE',
+  )
   assert.ok(performance.now() - started >= 400)
 })
 
@@ -127,11 +138,12 @@ test('a reader that breaks off closes its connection, and an aborted one throws 
     },
   })
   const client = createClient({ url: fake.url, apiKey: KEY })
-  for await (const _ of client.follow(run.id)) break
+  for await (const event of client.follow(run.id)) if (event.cursor === 1) break
   const controller = new AbortController()
   const reason = new Error('enough')
   const aborted = (async () => {
-    for await (const _ of client.follow(run.id, { signal: controller.signal })) controller.abort(reason)
+    for await (const event of client.follow(run.id, { signal: controller.signal }))
+      controller.abort(event.cursor === 1 ? reason : 0)
   })()
   await assert.rejects(aborted, (error) => error === reason)
   await Promise.all(closed)

@@ -55,7 +55,11 @@ test('every $ref leads somewhere', () => {
 test('the names in a path are its required parameters, and every tag is declared', () => {
   for (const { path, operation } of operations) {
     const inPath = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path')
-    assert.deepEqual(inPath.map((parameter) => parameter.name), pathNames(path), path)
+    assert.deepEqual(
+      inPath.map((parameter) => parameter.name),
+      pathNames(path),
+      path,
+    )
     for (const parameter of inPath) assert.equal(parameter.required, true, path)
     for (const tag of operation.tags) assert.ok(document.tags.some((declared) => declared.name === tag))
   }
@@ -88,7 +92,9 @@ test('bodies and queries take what is not in the path', () => {
 test('a live stream is an event stream; public rows need no key, all others do', () => {
   assert.ok(operationOf('runs.stream').responses['200']?.content?.['text/event-stream'])
   for (const row of rows) assert.deepEqual(operationOf(row.id).security, row.door === 'public' ? [] : undefined, row.id)
-  assert.deepEqual(document.components.securitySchemes.apiKey && Object.keys(document.components.securitySchemes), ['apiKey'])
+  assert.deepEqual(document.components.securitySchemes.apiKey && Object.keys(document.components.securitySchemes), [
+    'apiKey',
+  ])
 })
 
 test('answers may grow: no schema of one forbids further fields', () => {

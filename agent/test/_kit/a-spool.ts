@@ -1,0 +1,79 @@
+import path from 'node:path'
+import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
+import { createUpload } from '../../link/upload.ts'
+import type { Upload } from '../../link/upload.ts'
+import { openSpool } from '../../run/spool.ts'
+import type { Spool } from '../../run/spool.ts'
+import { aLog } from './an-agent.ts'
+import type { Logged } from './an-agent.ts'
+
+const MIB = 1024 * 1024
+
+export function anEntry(text: string): Entry {
+  return ['e', 1, 'log.stdout', JSON.stringify({ text })]
+}
+
+export function textsOf(entries: readonly Entry[]): string[] {
+  return entries.flatMap((entry) => (entry[0] === 'e' ? [JSON.parse(entry[3]).text as string] : []))
+}
+
+export function aSpool(folder: string, more: { runBytes?: number; totalBytes?: number } = {}): Promise<Spool & Logged> {
+  const logged = aLog()
+  const options = { folder: path.join(folder, 'spool'), runBytes: 64 * MIB, totalBytes: 1024 * MIB, log: logged.log, ...more }
+  return openSpool(options).then((spool) => ({ ...spool, ...logged }))
+}
+
+/** The far end of a connection that takes everything, for the sending side alone. */
+export interface Receiver {
+  upload: Upload
+  got: Map<string, Entry[]>
+  /** Batches that began too late. */
+  gaps: number
+  connect(): void
+  disconnect(): void
+  /** While true, what is sent waits: the promise that `sendText` gave settles when it is set to false. */
+  block(isBlocked: boolean): void
+}
+
+export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receiver {
+  let isReady = false
+  let blocked: (() => void)[] | undefined
+  const got = new Map<string, Entry[]>()
+  const receiver: Receiver = {
+    got,
+    gaps: 0,
+    upload: createUpload({
+      spool,
+      memoryBytes,
+      log: spool.log,
+      onGap: () => (receiver.gaps += 1),
+      link: { get isReady() { return isReady }, drop: () => (isReady = false), sendText },
+    }),
+    connect() {
+      isReady = true
+      for (const held of spool.held()) held.sent = held.acked
+      receiver.upload.rewind()
+    },
+    disconnect() {
+      isReady = false
+      receiver.upload.stop()
+    },
+    block(isBlocked) {
+      for (const resume of blocked ?? []) resume()
+      blocked = isBlocked ? [] : undefined
+    },
+  }
+  function sendText(text: string): Promise<void> | undefined {
+    const { batches } = JSON.parse(text) as { batches: EntryBatch[] }
+    for (const batch of batches) keep(batch)
+    const waiting = blocked
+    return waiting && new Promise((resolve) => waiting.push(resolve))
+  }
+  function keep({ run, epoch, first, entries }: EntryBatch): void {
+    const key = `${run}/${epoch}`
+    const have = got.get(key) ?? []
+    if (first > have.length + 1) receiver.gaps += 1
+    got.set(key, [...have, ...entries.slice(have.length + 1 - first)])
+  }
+  return receiver
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { aFolder, anAgent } from '../_kit/an-agent.ts'
+import { aProgram } from '../_kit/bundle.ts'
+import { cuttingProxy } from '../_kit/cutting-proxy.ts'
+import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
+import { until } from '../_kit/until.ts'
+import { isGone } from '../_kit/until.ts'
+
+const SEED = Number(process.env.WINDLASS_TEST_SEED ?? Date.now() % 100_000)
+
+const LINES = 400
+const TALKS = `for (let n = 1; n <= ${LINES}; n++) { console.log('line ' + n + ' ' + 'x'.repeat(n % 90)); await new Promise((r) => setTimeout(r, 1)) } return process.pid`
+
+test(`connections that are cut at random bytes lose nothing and double nothing (WINDLASS_TEST_SEED=${SEED})`, async () => {
+  const fake = await FakeCoordinator.start()
+  const proxy = await cuttingProxy(fake.url, SEED, 40_000)
+  const { folder, remove } = await aFolder()
+  const bundle = await aProgram(TALKS)
+  const agent = await anAgent(proxy.url, folder)
+  try {
+    const all = [1, 2, 3].map(() => fake.offer(bundle))
+    await until('every run is accepted, or its offer was lost with its answer', () => proxy.cuts() >= 12, 15_000)
+    proxy.heal()
+    const taken = all.filter((told) => told.state === 'accepted')
+    assert.ok(taken.length > 0, 'no offer got through')
+    for (const told of taken) {
+      const ending = await fake.ending(told)
+      assert.ok(ending.how === 'returned', JSON.stringify(ending))
+      assert.deepEqual(linesOf(told), Array.from({ length: LINES }, (_, n) => `line ${n + 1} ${'x'.repeat((n + 1) % 90)}`))
+      assert.deepEqual(told.entries.map(([kind]) => kind).filter((kind) => kind !== 'e'), ['start', 'end'])
+      assert.ok(isGone(Number(ending.outputText)))
+    }
+    await until('all is forgotten', () => fake.heard('heartbeat').at(-1)?.holds.length === 0)
+  } finally {
+    agent.stop()
+    agent.stop()
+    await agent.done
+    await proxy.close()
+    await fake.close()
+    await remove()
+  }
+})
+
+test('a coordinator that is away for a while gets everything when it is back', async () => {
+  const fake = await FakeCoordinator.start()
+  const { folder, remove } = await aFolder()
+  const agent = await anAgent(fake.url, folder)
+  try {
+    const told = fake.offer(await aProgram(TALKS))
+    await until('it talks', () => linesOf(told).length > 10)
+    fake.mute.add('hello')
+    fake.cut()
+    await until('the agent knocks', () => fake.heard('hello').length > 1)
+    const had = linesOf(told).length
+    await new Promise((resolve) => setImmediate(resolve))
+    fake.mute.delete('hello')
+    fake.cut()
+    assert.equal((await fake.ending(told)).how, 'returned')
+    assert.ok(had < LINES)
+    assert.equal(linesOf(told).length, LINES)
+  } finally {
+    agent.stop()
+    agent.stop()
+    await agent.done
+    await fake.close()
+    await remove()
+  }
+})
+
+test('an agent whose credential is refused says so and goes on trying', async () => {
+  const fake = await FakeCoordinator.start()
+  const { folder, remove } = await aFolder()
+  const first = await anAgent(fake.url, folder)
+  first.stop()
+  await first.done
+  const other = await FakeCoordinator.start()
+  const agent = await anAgent(other.url, folder)
+  try {
+    const line = await until('the log says it', () => agent.lines.find((each) => each.name === 'link.unauthenticated'))
+    assert.match(String(line.advice), /revoked|WINDLASS_URL/)
+  } finally {
+    agent.stop()
+    assert.equal(await agent.done, 0)
+    await fake.close()
+    await other.close()
+    await remove()
+  }
+})

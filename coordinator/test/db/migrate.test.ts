@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { createLog } from '@windlass/shared/log.ts'
+import type { Database } from '../../db/client.ts'
+import { migrate } from '../../db/migrate.ts'
+import { testDatabase } from '../_kit/database.ts'
+
+const log = createLog({ part: 'test' }, 'error')
+const root = await mkdtemp(join(tmpdir(), 'windlass-migrations-'))
+const empty = await aFolder({})
+// Holds the server of this file from the first test to the last.
+const first = await testDatabase({ folder: empty })
+after(async () => {
+  await first.close()
+  await rm(root, { recursive: true })
+})
+
+async function aFolder(files: Record<string, string>): Promise<string> {
+  const folder = await mkdtemp(join(root, 'folder-'))
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+  return folder
+}
+
+async function anEmptyDatabase(t: TestContext): Promise<Database> {
+  const database = await testDatabase({ folder: empty })
+  t.after(() => database.close())
+  return database
+}
+
+const TWO = {
+  '0001-things.sql': 'create table things (id int);\ninsert into things values (1);',
+  '0002-more.sql': '-- breaking\nalter table things add note text;',
+}
+const INDEX = '-- online\ncreate index concurrently things_by_id on things (id)'
+
+test('the migrations are applied in their order, recorded, and not applied again', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const folder = await aFolder(TWO)
+  assert.deepEqual(await migrate(database, { folder, log }), { applied: ['0001-things.sql', '0002-more.sql'] })
+  assert.deepEqual(await migrate(database, { folder, log }), { applied: [] })
+  const rows = await database.db`
+    select number, name, breaking, length(checksum) as digits, applied_at <= now() as is_past
+    from windlass_migrations
+    order by number`
+  assert.deepEqual(
+    [...rows],
+    [
+      { number: 1, name: 'things', breaking: false, digits: 64, isPast: true },
+      { number: 2, name: 'more', breaking: true, digits: 64, isPast: true },
+    ],
+  )
+  assert.equal((await database.db`select id, note from things`).length, 1)
+})
+
+test('the product’s own migrations apply to an empty database', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const { applied } = await migrate(database, { log })
+  assert.ok(applied.length > 0)
+})
+
+test('three coordinators that start together all pass, and each step is done once', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const steps = Array.from({ length: 6 }, (_, n) => [
+    `000${n + 2}-step.sql`,
+    `insert into things select ${n} from pg_sleep(0.02)`,
+  ])
+  const folder = await aFolder({ ...Object.fromEntries(steps), '0001-things.sql': 'create table things (id int)' })
+  const all = await Promise.all([1, 2, 3].map(() => migrate(database, { folder, log })))
+  assert.equal(all.flatMap((each) => each.applied).length, 7)
+  assert.equal((await database.db`select * from things`).length, 6)
+})
+
+test('a concurrent index is built outside of a transaction, also while others wait for their turn', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const folder = await aFolder({ ...TWO, '0003-things-by-id.sql': INDEX })
+  const all = await Promise.all([1, 2, 3].map(() => migrate(database, { folder, log })))
+  assert.equal(all.flatMap((each) => each.applied).length, 3)
+  const rows = await database.db`select indisvalid from pg_index where indexrelid = 'things_by_id'::regclass`
+  assert.deepEqual([...rows], [{ indisvalid: true }])
+})
+
+test('a migration that fails leaves nothing, names its line, and those before it stay', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const folder = await aFolder({
+    ...TWO,
+    '0003-bad.sql': 'create table kept (id int);\n\ninsert into nowhere values (1);',
+  })
+  await assert.rejects(
+    migrate(database, { folder, log }),
+    /0003-bad\.sql failed in line 3: relation "nowhere" does not exist.*Nothing of it was kept/,
+  )
+  const [row] = await database.db`select to_regclass('kept') as kept, count(*)::int as n from windlass_migrations`
+  assert.deepEqual({ ...row }, { kept: null, n: 2 })
+})
+
+test('an online migration that fails says that something of it may be left', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const folder = await aFolder({
+    '0001-things.sql': 'create table things (id int); insert into things values (1), (1)',
+    '0002-unique.sql': '-- online\ncreate unique index concurrently one_each on things (id)',
+  })
+  await assert.rejects(migrate(database, { folder, log }), /0002-unique\.sql failed.*remove what it left/)
+})
+
+test('a migration that was changed after it was applied stops the start', async (t) => {
+  const database = await anEmptyDatabase(t)
+  await migrate(database, { folder: await aFolder(TWO), log })
+  const unixAndWindows = await aFolder({ ...TWO, '0001-things.sql': TWO['0001-things.sql'].replace('\n', '\r\n') })
+  assert.deepEqual(await migrate(database, { folder: unixAndWindows, log }), { applied: [] })
+  const changed = await aFolder({ ...TWO, '0001-things.sql': 'create table things (id bigint)' })
+  await assert.rejects(migrate(database, { folder: changed, log }), /0001-things\.sql .* put its text back/)
+})
+
+test('a database that is newer than the program stops the start', async (t) => {
+  const database = await anEmptyDatabase(t)
+  await migrate(database, { folder: await aFolder(TWO), log })
+  const older = await aFolder({ '0001-things.sql': TWO['0001-things.sql'] })
+  await assert.rejects(
+    migrate(database, { folder: older, log }),
+    /newer than this Windlass: it has the migration 0002-more, this program knows 1, and cannot be used by older programs/,
+  )
+})
+
+test('a number that is missing in the database stops the start', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const folder = await aFolder(TWO)
+  await migrate(database, { folder, log })
+  await database.db`delete from windlass_migrations where number = 1`
+  await assert.rejects(migrate(database, { folder, log }), /lacks number 1/)
+})
+
+test('a number left out, a number used twice and a bad name in the folder are refused', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const left = await aFolder({ '0001-a.sql': 'select 1', '0003-b.sql': 'select 1' })
+  await assert.rejects(migrate(database, { folder: left, log }), /0003-b\.sql .* should have the number 0002/)
+  const twice = await aFolder({ '0001-a.sql': 'select 1', '0001-b.sql': 'select 1' })
+  await assert.rejects(migrate(database, { folder: twice, log }), /0001-b\.sql .* should have the number 0002/)
+  await assert.rejects(migrate(database, { folder: await aFolder({ '1_a.sql': '' }), log }), /needs a name like/)
+})
+
+test('who waits too long for another coordinator is told what to look at', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const slow = await aFolder({ '0001-slow.sql': 'select pg_sleep(1.5)' })
+  const holder = migrate(database, { folder: slow, log })
+  await sleeping(database)
+  await assert.rejects(migrate(database, { folder: slow, log, lockWithinMs: 200 }), /more than 0\.2 s.*pg_locks/)
+  assert.deepEqual(await holder, { applied: ['0001-slow.sql'] })
+})
+
+async function sleeping({ db }: Database) {
+  const deadline = performance.now() + 5_000
+  while ((await db`select 1 from pg_stat_activity where wait_event = 'PgSleep'`).length === 0) {
+    assert.ok(performance.now() < deadline, 'the slow migration never started')
+  }
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Client, createClient } from 'windlass/client'
+import { endLeftovers, leftovers, processesMarked } from '../../tools/leftovers.ts'
+import { watchStart, type Watched, type WatchOptions } from './start-process.ts'
+import { until } from './until.ts'
+
+export interface Access {
+  url: string
+  org: string
+  apiKey: string
+}
+
+export type PartName = 'coordinator' | 'agent' | 'postgres'
+
+/** A running installation: the process of `npm start` and everything it started. */
+export interface Instance {
+  home: string
+  access: Access
+  client: Client
+  process: Watched
+  /** The process of a part, or nothing while it is not there. */
+  pidOf(part: PartName): Promise<number | undefined>
+  /** SIGTERM, the exit code, and the assertion that nothing is left of it. */
+  stop(): Promise<void>
+}
+
+export interface InstanceOptions extends WatchOptions {
+  home: string
+}
+
+const READY_MS = 60_000
+const STOP_MS = 30_000
+/** PostgreSQL's sessions notice the death of their server a moment later. */
+const PATIENCE_MS = 5_000
+
+const ENTRIES = { coordinator: 'coordinator/main.ts', agent: 'agent/main.ts' }
+
+/** Starts one and waits for the line that says it serves. */
+export async function startInstance({ home, ...options }: InstanceOptions): Promise<Instance> {
+  const started = watchStart({ ...options, env: { WINDLASS_PORT: '0', ...options.env, WINDLASS_HOME: home } })
+  try {
+    const access = await until('the line on stdout', () => readLine(started), { ms: READY_MS, more: () => started.stderr().slice(-3000) })
+    return { home, access, client: createClient(access), process: started, pidOf: (part) => pidOf(home, part), stop: () => stopInstance(home, started) }
+  } catch (error) {
+    endLeftovers(processesMarked(home))
+    throw error
+  }
+}
+
+function readLine(started: Watched): Access | undefined {
+  const line = started.stdout()
+  if (line.endsWith('\n')) return JSON.parse(line) as Access
+  if (started.child.exitCode === null && started.child.signalCode === null) return undefined
+  throw new Error(`npm start ended before it served:\n${started.stderr().slice(-3000)}`)
+}
+
+async function stopInstance(home: string, started: Watched): Promise<void> {
+  started.child.kill('SIGTERM')
+  assert.equal(await started.ended(STOP_MS), 0, started.stderr().slice(-3000))
+  await nothingIsLeft(home)
+}
+
+/** No process has this home in its environment, command line or working folder. */
+export async function nothingIsLeft(home: string): Promise<void> {
+  assert.deepEqual(await leftovers(home, PATIENCE_MS), [])
+}
+
+async function pidOf(home: string, part: PartName): Promise<number | undefined> {
+  if (part === 'postgres') return postmasterOf(home)
+  return processesMarked(home).find(({ command }) => command.includes(ENTRIES[part]))?.pid
+}
+
+async function postmasterOf(home: string): Promise<number | undefined> {
+  try {
+    const pid = Number((await readFile(join(home, 'postgres/data/postmaster.pid'), 'utf8')).split('\n')[0])
+    return processesMarked(join(home, 'postgres')).some((each) => each.pid === pid) ? pid : undefined
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** A folder for an instance. `remove` ends first what still belongs to it, so that a failed test leaves nothing either. */
+export function makeHome(user?: { uid: number; gid: number }): { home: string; remove(): void } {
+  const home = mkdtempSync(join(tmpdir(), 'windlass-e2e-'))
+  if (user) chownSync(home, user.uid, user.gid)
+  return {
+    home,
+    remove() {
+      endLeftovers(processesMarked(home))
+      rmSync(home, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}

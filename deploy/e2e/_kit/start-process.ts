@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { PROJECT } from '../../tools/source-files.ts'
+import { until } from './until.ts'
+
+/** A process of ours under test, with all that it has said. */
+export interface Watched {
+  readonly child: ChildProcess
+  readonly pid: number
+  stdout(): string
+  stderr(): string
+  /** Waits until stderr holds a text; fails when the process ends before. */
+  says(text: string | RegExp, ms?: number): Promise<void>
+  /** Exit code, or the signal that ended it. Fails when it takes longer. */
+  ended(ms?: number): Promise<number | string>
+}
+
+export interface WatchOptions {
+  env?: Record<string, string>
+  cwd?: string
+  /** Another user, as `setpriv` takes it. */
+  user?: { uid: number; gid: number }
+}
+
+const START = join(PROJECT, 'deploy/start/main.ts')
+const CLI = join(PROJECT, 'sdk/cli/windlass.mjs')
+const TAIL = 3000
+
+/** `npm start -- --json`, without npm. */
+export function watchStart(options: WatchOptions): Watched {
+  return watch([START, '--json'], options)
+}
+
+export function watchCli(args: readonly string[], options: WatchOptions = {}): Watched {
+  return watch([CLI, ...args], options)
+}
+
+function watch(args: readonly string[], { env, cwd = PROJECT, user }: WatchOptions): Watched {
+  const child = spawn(process.execPath, args, { cwd, env: { ...inherited(), ...env }, stdio: ['ignore', 'pipe', 'pipe'], ...user })
+  let stdout = ''
+  let stderr = ''
+  let ending: number | string | undefined
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  // Its output may be held open by processes that it started and that outlive it; its own end is what counts.
+  child.once('exit', (code, signal) => (ending = code ?? signal ?? -1))
+  child.once('error', (error) => (ending = error.message))
+  const more = () => `It ${ending === undefined ? 'runs' : `ended with ${ending}`}. Its last words:\n${stderr.slice(-TAIL)}`
+  return {
+    child,
+    pid: child.pid ?? -1,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    async says(text, ms = 30_000) {
+      const isSaid = () => (typeof text === 'string' ? stderr.includes(text) : text.test(stderr))
+      await until(`"${text}" on stderr`, () => isSaid() || ending !== undefined, { ms, more })
+      if (!isSaid()) throw new Error(`"${text}" was never said. ${more()}`)
+    },
+    async ended(ms = 20_000) {
+      await until(`the end of ${args.join(' ')}`, () => ending !== undefined, { ms, more })
+      // What it wrote last may still lie in the pipes.
+      await Promise.race([Promise.all([once(child, 'close')]), new Promise((resolve) => setImmediate(resolve))])
+      return ending ?? -1
+    },
+  }
+}
+
+/** What a shell would pass on, and the mark by which the test runner finds what was left behind. No setting of ours. */
+function inherited(): Record<string, string> {
+  const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'WINDLASS_TEST_RUN']
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import { Descriptor } from '@windlass/shared/model/descriptor.ts'
+import { parse } from 'jsonc-parser'
+import type { RunContext } from 'windlass'
+import { packFolder } from '../../cli/commands/deploy.ts'
+import { run as countdown } from '../../examples/countdown/index.ts'
+import { run as flaky } from '../../examples/flaky/index.ts'
+import { run as hello } from '../../examples/hello/index.ts'
+
+const EXAMPLES = path.resolve(import.meta.dirname, '../../examples')
+
+function aContext(facts: Partial<RunContext> = {}): RunContext {
+  const workflow = { slug: 'example', version: 1 }
+  return {
+    runId: 'run_x',
+    attempt: 1,
+    org: 'acme',
+    workflow,
+    environment: null,
+    signal: new AbortController().signal,
+    ...facts,
+  }
+}
+
+test('every example packs, and its descriptor is right', async () => {
+  const names = await readdir(EXAMPLES)
+  assert.deepEqual(names.sort(), ['countdown', 'flaky', 'hello', 'lockfile-report'])
+  for (const name of names) {
+    const { slug, files, warnings } = await packFolder(path.join(EXAMPLES, name))
+    assert.equal(slug, name)
+    assert.deepEqual(warnings, [])
+    const descriptor = files.find((file) => file.path === 'workflow.jsonc')?.content ?? ''
+    assert.equal(Descriptor.parse(parse(descriptor)).slug, name)
+  }
+})
+
+test('hello greets', async () => {
+  assert.deepEqual(await hello({ name: 'Ada' }), { greeting: 'Hello, Ada!' })
+})
+
+test('countdown counts to the end, or stops when it is cancelled', async () => {
+  assert.deepEqual(await countdown({ from: 2, intervalMs: 1 }, aContext()), { counted: 2 })
+  const controller = new AbortController()
+  const counting = countdown({ from: 1, intervalMs: 60_000 }, aContext({ signal: controller.signal }))
+  controller.abort()
+  await assert.rejects(counting, { name: 'AbortError' })
+})
+
+test('flaky fails until the attempt that it is told', async () => {
+  await assert.rejects(flaky({ succeedsOnAttempt: 2, how: 'throw' }, aContext()), /attempt 1 was told to fail/)
+  assert.deepEqual(await flaky({ succeedsOnAttempt: 2, how: 'throw' }, aContext({ attempt: 2 })), { attempt: 2 })
+})

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { CancelledError, TimedOutError, context, log, phase } from '../../index.ts'
+import { provideRuntime } from '../../runtime/bridge.ts'
+import { jsonText } from '../../runtime/json-text.ts'
+
+function collect() {
+  const found: { channel: string; data: Record<string, unknown>; bytes: number }[] = []
+  const emit = (channel: string, text: string) => found.push({ channel, data: JSON.parse(text), bytes: Buffer.byteLength(text) })
+  provideRuntime({ context: null, emit })
+  return found
+}
+
+test('reading the context outside of a run says what to do', () => {
+  assert.throws(() => context.runId, /context\.runId was read outside of a run.*second parameter/)
+  assert.throws(() => context.signal, /context\.signal/)
+})
+
+test('outside of a run phases and logs go to the console', (t) => {
+  const printed = t.mock.method(console, 'log', () => {})
+  const warned = t.mock.method(console, 'warn', () => {})
+  phase('download', { count: 2 })
+  log('hello')
+  log.warn('careful', { at: 3 })
+  assert.deepEqual(printed.mock.calls.map((call) => call.arguments), [['[phase] download', { count: 2 }], ['hello']])
+  assert.deepEqual(warned.mock.calls.map((call) => call.arguments), [['careful', { at: 3 }]])
+})
+
+test('a phase that cannot be kept is refused by name', () => {
+  assert.throws(() => phase(''), /name is a text of 1 to 200/)
+  assert.throws(() => phase('sum', { total: 1n }), /phase\('sum', data\): data is not JSON/)
+  assert.throws(() => phase('dump', 'x'.repeat(70_000)), /70\d\d\d bytes of JSON, 61440 at most/)
+})
+
+test('logging never throws and never exceeds an event', () => {
+  const found = collect()
+  const cycle: Record<string, unknown> = {}
+  cycle.self = cycle
+  log('cycle', cycle)
+  log.error('large', { blob: 'x'.repeat(100_000) })
+  log(`${'a'.repeat(9_999)}🌊${'\u0000'.repeat(10_000)}`)
+  const [first, second, ...pieces] = found
+  assert.deepEqual(first?.data, { text: 'cycle', fields: { omitted: 'the fields are not JSON' } })
+  assert.deepEqual(second?.data, { text: 'large', level: 'error', fields: { omitted: 'the fields are too large' } })
+  assert.equal(pieces.map(({ data }) => data.text).join(''), `${'a'.repeat(9_999)}🌊${'\u0000'.repeat(10_000)}`)
+  assert.ok(pieces.length === 3 && found.every(({ bytes }) => bytes <= 64 * 1024))
+  assert.equal(pieces[1]?.data.text?.toString().startsWith('🌊'), true)
+})
+
+test('stop errors are told apart across bundles by their code', () => {
+  const foreign = Object.assign(new Error('from another copy'), { code: 'CANCELLED' })
+  assert.ok(foreign instanceof CancelledError)
+  assert.equal(foreign instanceof TimedOutError, false)
+  assert.ok(new TimedOutError('late') instanceof TimedOutError)
+  assert.equal(jsonText(undefined) ?? null, null)
+})

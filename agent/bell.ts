@@ -11,11 +11,12 @@ export function createBell(): Bell {
   let wake: (() => void) | undefined
   const ringOrAbort = (signal: AbortSignal) =>
     new Promise<void>((resolve) => {
+      const stop = () => resolve()
       wake = () => {
-        signal.removeEventListener('abort', resolve as () => void)
+        signal.removeEventListener('abort', stop)
         resolve()
       }
-      signal.addEventListener('abort', resolve as () => void, { once: true })
+      signal.addEventListener('abort', stop, { once: true })
     })
   return {
     ring() {

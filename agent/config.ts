@@ -14,16 +14,36 @@ const Settings = z.strictObject({
   WINDLASS_HOME: z.string().min(1).default('.windlass'),
   WINDLASS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   WINDLASS_AGENT_HOME: z.string().min(1).optional(),
-  WINDLASS_AGENT_NAME: z.string().min(1).max(100).default(() => os.hostname().slice(0, 100) || 'agent'),
+  WINDLASS_AGENT_NAME: z
+    .string()
+    .min(1)
+    .max(100)
+    .default(() => os.hostname().slice(0, 100) || 'agent'),
   WINDLASS_AGENT_TOKEN: z.string().min(1).max(200).optional(),
   WINDLASS_AGENT_LABELS: z.array(z.string().min(1).max(64)).max(50).default([]),
-  WINDLASS_AGENT_SLOTS: z.int().min(1).max(1024).default(() => Math.max(4, os.availableParallelism() * 2)),
+  WINDLASS_AGENT_SLOTS: z
+    .int()
+    .min(1)
+    .max(1024)
+    .default(() => Math.max(4, os.availableParallelism() * 2)),
   WINDLASS_AGENT_SPARES: z.int().min(0).max(64).optional(),
   WINDLASS_AGENT_STOP_MS: z.int().min(0).max(3_600_000).default(10_000),
-  WINDLASS_AGENT_BUNDLE_CACHE_BYTES: z.int().min(MIB).default(2048 * MIB),
-  WINDLASS_AGENT_SPOOL_MEMORY_BYTES: z.int().min(64 * 1024).default(8 * MIB),
-  WINDLASS_AGENT_SPOOL_RUN_BYTES: z.int().min(64 * 1024).default(64 * MIB),
-  WINDLASS_AGENT_SPOOL_BYTES: z.int().min(MIB).default(1024 * MIB),
+  WINDLASS_AGENT_BUNDLE_CACHE_BYTES: z
+    .int()
+    .min(MIB)
+    .default(2048 * MIB),
+  WINDLASS_AGENT_SPOOL_MEMORY_BYTES: z
+    .int()
+    .min(64 * 1024)
+    .default(8 * MIB),
+  WINDLASS_AGENT_SPOOL_RUN_BYTES: z
+    .int()
+    .min(64 * 1024)
+    .default(64 * MIB),
+  WINDLASS_AGENT_SPOOL_BYTES: z
+    .int()
+    .min(MIB)
+    .default(1024 * MIB),
 })
 
 export interface AgentConfig {
@@ -63,7 +83,8 @@ const NEEDS_URL = 'WINDLASS_URL is missing: set it to the address of the coordin
 /** Reads the environment once. A misspelt `WINDLASS_AGENT_*` must not be silently ignored, so it is refused. */
 export function readConfig(env: Record<string, string | undefined>): AgentConfig {
   const ours: Record<string, string> = {}
-  for (const [name, value] of Object.entries(env)) if (OURS.test(name) && value !== undefined && value !== '') ours[name] = value
+  for (const [name, value] of Object.entries(env))
+    if (OURS.test(name) && value !== undefined && value !== '') ours[name] = value
   refuseUnknown(Object.keys(ours))
   if (!ours.WINDLASS_URL) throw new AgentRefusal(EXIT.config, NEEDS_URL)
   const parsed = Settings.safeParse(decodeStrings(Settings, ours))
@@ -97,7 +118,10 @@ function refuseUnknown(names: string[]): void {
   for (const name of names) {
     if (known.includes(name)) continue
     const list = known.filter((each) => each.startsWith('WINDLASS_AGENT_')).join(', ')
-    throw new AgentRefusal(EXIT.config, `${name} is no setting of the agent${didYouMean(name, known) || '.'} Known: ${list}.`)
+    throw new AgentRefusal(
+      EXIT.config,
+      `${name} is no setting of the agent${didYouMean(name, known) || '.'} Known: ${list}.`,
+    )
   }
 }
 

@@ -27,7 +27,13 @@ export async function runAgent(flags: AgentFlags = {}, env: Record<string, strin
     try {
       const agent = await startAgent(config, { log, signal: early.signal })
       signals.pass(agent)
-      log('agent.started', { runner: agent.runner, org: agent.org, pool: agent.pool, slots: config.slots, url: config.url })
+      log('agent.started', {
+        runner: agent.runner,
+        org: agent.org,
+        pool: agent.pool,
+        slots: config.slots,
+        url: config.url,
+      })
       return await agent.done
     } finally {
       signals.stop()

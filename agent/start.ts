@@ -59,7 +59,7 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
   try {
     const identity = await obtainIdentity(settled, options.log, stopping.signal)
     const { deps, upload } = await build(settled, identity, options.log, made)
-    const done = live(deps, upload, { stopping, hurry: hurry.signal }).finally(() => undo(made))
+    const done = liveAndTidy(deps, upload, { stopping, hurry: hurry.signal }, made)
     const stop = () => (stopping.signal.aborted ? hurry.abort() : stopping.abort())
     return { runner: identity.runner, org: identity.org, pool: identity.pool, done, stop }
   } catch (error) {
@@ -68,8 +68,25 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
   }
 }
 
+async function liveAndTidy(deps: Deps, upload: Upload, stops: Stops, made: { undo(): unknown }[]): Promise<number> {
+  try {
+    return await live(deps, upload, stops)
+  } finally {
+    await undo(made)
+  }
+}
+
+/** In reverse order. What cannot be put away must not keep the rest from it. */
 async function undo(made: { undo(): unknown }[]): Promise<void> {
-  for (const each of made.splice(0).reverse()) await each.undo()
+  const troubles: unknown[] = []
+  for (const each of made.splice(0).toReversed()) {
+    try {
+      await each.undo()
+    } catch (error) {
+      troubles.push(error)
+    }
+  }
+  if (troubles.length > 0) throw new AggregateError(troubles, 'The agent could not put everything away')
 }
 
 async function build(config: AgentConfig, identity: Identity, log: Log, made: { undo(): unknown }[]) {
@@ -83,7 +100,12 @@ async function build(config: AgentConfig, identity: Identity, log: Log, made: { 
   const processes = await createProcesses({ home, environment, spares, log: (name, facts) => log.warn(name, facts) })
   made.push({ undo: () => processes.close() })
   const rest = createRest(config.url, credential)
-  const bundles = await createBundles({ folder: path.join(home, 'bundles'), cacheBytes: config.bundleCacheBytes, rest, log })
+  const bundles = await createBundles({
+    folder: path.join(home, 'bundles'),
+    cacheBytes: config.bundleCacheBytes,
+    rest,
+    log,
+  })
 
   const claimBell = createBell()
   const holds = () => spool.holds()

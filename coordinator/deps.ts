@@ -8,12 +8,14 @@ import { createTails, type Tails } from './events/live.ts'
 import { openFolderStore } from './objects/folder.ts'
 import type { ObjectStore } from './objects/store.ts'
 import { createDispatchers, type Dispatchers } from './placements/dispatcher.ts'
-import * as placements from './placements/store.ts'
+import { commitAcceptances, commitClaims } from './placements/claim.ts'
+import type { Acceptance } from './placements/store.ts'
 import { createPolls, type Polls } from './runners/polls.ts'
-import { tellCancels } from './runners/session.ts'
+import { tellCancels } from './placements/leases.ts'
 import { createSockets, type Sockets } from './runners/sockets.ts'
 import { type AgentBatch, type Applied, applyBatches } from './runs/apply.ts'
-import * as runs from './runs/store.ts'
+import type { NewRun } from './runs/store.ts'
+import { commitTriggers } from './runs/trigger.ts'
 import { openRunTokens, type RunTokens } from './runs/token.ts'
 import { createWorkflowBuilder, type WorkflowBuilder } from './workflows/build.ts'
 import { createTargets, createVersions, type Targets, type Versions } from './workflows/targets.ts'
@@ -34,9 +36,9 @@ export interface Deps {
   sockets: Sockets
   polls: Polls
   /** Queues runs; resolves with the time of creation. */
-  triggers: GroupCommit<runs.NewRun, Date>
+  triggers: GroupCommit<NewRun, Date>
   /** Makes offers into leases; resolves with whether it was in time. */
-  acceptances: GroupCommit<placements.Acceptance, boolean>
+  acceptances: GroupCommit<Acceptance, boolean>
   /** Takes what agents report. */
   entries: GroupCommit<AgentBatch, Applied>
   /** Tells the agent what it is to cancel, here or by way of the coordinator that it is connected to. */
@@ -48,14 +50,18 @@ const PATIENCE_MS = 20_000
 /** Waiting polls look again by themselves after this long. */
 const LOOK_AGAIN_MS = 5000
 
-export async function buildDeps(config: Config, database: Database, log: Log): Promise<{ deps: Deps; close(): Promise<void> }> {
+export async function buildDeps(
+  config: Config,
+  database: Database,
+  log: Log,
+): Promise<{ deps: Deps; close(): Promise<void> }> {
   const { db } = database
   const versions = createVersions(db)
   const sockets = createSockets()
   const tails = createTails(db, log)
   const dispatchers = createDispatchers({
     log,
-    claim: (poolId, takers) => placements.claim(db, poolId, takers, config.offerMs),
+    claim: (poolId, takers) => commitClaims(db, poolId, takers, config.offerMs),
     lookAgainMs: LOOK_AGAIN_MS,
     max: 256,
   })
@@ -76,8 +82,22 @@ export async function buildDeps(config: Config, database: Database, log: Log): P
     dispatchers,
     sockets,
     polls,
-    triggers: groupCommit({ name: 'trigger', log, patienceMs: PATIENCE_MS, max: 256, lanes: 2, commit: (items) => insertRuns(db, items) }),
-    acceptances: groupCommit({ name: 'accept', log, patienceMs: config.offerMs, max: 512, lanes: 1, commit: (items) => acceptOffers(db, items, config.leaseMs) }),
+    triggers: groupCommit({
+      name: 'trigger',
+      log,
+      patienceMs: PATIENCE_MS,
+      max: 256,
+      lanes: 2,
+      commit: (items) => commitTriggers(db, items),
+    }),
+    acceptances: groupCommit({
+      name: 'accept',
+      log,
+      patienceMs: config.offerMs,
+      max: 512,
+      lanes: 1,
+      commit: (items) => commitAcceptances(db, items, config.leaseMs),
+    }),
     entries: groupCommit({
       name: 'entries',
       log,
@@ -121,15 +141,4 @@ export async function buildDeps(config: Config, database: Database, log: Log): P
     // With their next heartbeat the agents hear of it in any case.
     await tellCancels(deps, runnerIds).catch((error: unknown) => log.warn('cancels.failed', { error }))
   }
-}
-
-async function insertRuns(db: Db, items: runs.NewRun[]): Promise<Date[]> {
-  const created = await runs.insertQueued(db, items)
-  if (created.size < items.length) for (const [id, at] of await runs.createdAt(db, items.map((run) => run.id))) created.set(id, at)
-  return items.map((run) => created.get(run.id)!)
-}
-
-async function acceptOffers(db: Db, items: placements.Acceptance[], leaseMs: number): Promise<boolean[]> {
-  const taken = await placements.accept(db, items, leaseMs)
-  return items.map((item) => taken.has(placements.placementKey(item.runId, item.epoch)))
 }

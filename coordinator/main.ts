@@ -10,14 +10,23 @@ const log = createLog({ process: 'coordinator' })
 
 function readConfigOrExit() {
   try {
-    return readConfig(process.env)
+    return readConfig()
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`)
     process.exit(BAD_CONFIG)
   }
 }
 
-const coordinator = await startCoordinator(readConfigOrExit())
+async function startOrExit() {
+  try {
+    return await startCoordinator(readConfigOrExit())
+  } catch (error) {
+    log.error('coordinator.failed', { error })
+    process.exit(1)
+  }
+}
+
+const coordinator = await startOrExit()
 // A supervisor that gave us a channel learns the port by it, and its end is ours too: nobody else would restart or stop us.
 process.send?.({ ready: true, port: coordinator.port })
 

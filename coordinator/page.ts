@@ -1,7 +1,11 @@
 import { Fault } from '@windlass/shared/errors.ts'
 
 /** A page was asked for with one row more than it holds: that row only tells whether there is another page. */
-export function pageOf<T>(rows: T[], limit: number, keyOf: (row: T) => string | number): { rows: T[]; nextCursor: string | null } {
+export function pageOf<T>(
+  rows: T[],
+  limit: number,
+  keyOf: (row: T) => string | number,
+): { rows: T[]; nextCursor: string | null } {
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   return { rows: page, nextCursor: rows.length > limit && last !== undefined ? encode(keyOf(last)) : null }
@@ -16,6 +20,11 @@ function encode(key: string | number): string {
 export function decodeCursor(cursor: string | undefined, form: RegExp): string | undefined {
   if (cursor === undefined) return undefined
   const key = Buffer.from(cursor, 'base64url').toString()
-  if (!form.test(key)) throw new Fault('VALIDATION_FAILED', { path: 'cursor' }, 'Pass `nextCursor` of the page before, as it came; or leave `cursor` out to start over.')
+  if (!form.test(key))
+    throw new Fault(
+      'VALIDATION_FAILED',
+      { path: 'cursor' },
+      'Pass `nextCursor` of the page before, as it came; or leave `cursor` out to start over.',
+    )
   return key
 }

@@ -9,7 +9,7 @@ import { buildDeps, type Deps } from './deps.ts'
 import { startServer } from './http/server.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { createRunnerVerifier } from './runners/identity.ts'
-import { sweepPlacements } from './runs/sweep.ts'
+import { sweepPlacements } from './placements/sweep.ts'
 
 export interface Coordinator {
   port: number
@@ -39,7 +39,11 @@ export async function startCoordinator(config: Config): Promise<Coordinator> {
     log,
     host: config.host,
     port: config.port,
-    verify: { caller: callerVerifier(deps), runner: createRunnerVerifier(deps.db), program: (token) => deps.runTokens.verify(token) },
+    verify: {
+      caller: callerVerifier(deps),
+      runner: createRunnerVerifier(deps.db),
+      program: (token) => deps.runTokens.verify(token),
+    },
   })
   log('coordinator.serving', { host: config.host, port: server.port })
 

@@ -12,7 +12,11 @@ export interface Log {
 const RANK: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 
 /** JSON lines on `out` (stderr by default, so that stdout stays free for answers). `base` goes into every line. */
-export function createLog(base: Facts, least: Level = 'info', out: { write(line: string): unknown } = process.stderr): Log {
+export function createLog(
+  base: Facts,
+  least: Level = 'info',
+  out: { write(line: string): unknown } = process.stderr,
+): Log {
   const line = (level: Level, name: string, facts?: Facts) => {
     if (RANK[level] < RANK[least]) return
     out.write(`${JSON.stringify({ at: Date.now(), level, name, ...base, ...printable(facts) })}\n`)

@@ -95,6 +95,7 @@ export function createLink(options: LinkOptions): Link {
 
 function tell(log: Log, end: Exclude<SocketEnd, { why: 'refused' }>, waitMs: number): void {
   if (end.why === 'closed') return log.warn('link.down', { reason: end.detail, nextTryMs: waitMs })
-  const advice = 'the coordinator does not know this agent (any more): it was revoked, or WINDLASS_URL names another one'
+  const advice =
+    'the coordinator does not know this agent (any more): it was revoked, or WINDLASS_URL names another one'
   log.error('link.unauthenticated', { reason: end.detail, advice, nextTryMs: waitMs })
 }

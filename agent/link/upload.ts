@@ -5,6 +5,7 @@ import type { SpoolLine } from '../run/spool-line.ts'
 import type { Position } from '../run/spool-segments.ts'
 import type { Spool, Written } from '../run/spool.ts'
 import type { Link } from './link.ts'
+import { openWindow } from './window.ts'
 
 export interface UploadOptions {
   spool: Spool
@@ -20,15 +21,20 @@ export interface UploadOptions {
 export interface Upload {
   /** A new connection, or the coordinator asks again: starts over with what is not known to have arrived. */
   rewind(): void
+  /** Something may have been acknowledged: what waits for that goes on. */
+  settle(): void
   stop(): void
 }
 
 const FRAME_CHARS = 512 * 1024
+/** Enough for some commits of the coordinator to be under way. */
+const WINDOW_CHARS = 4 * 1024 * 1024
 
 type Batch = Extract<SpoolLine, { kind: 'batch' }>
 
 export function createUpload(options: UploadOptions): Upload {
   const { spool, link, log } = options
+  const window = openWindow(WINDOW_CHARS, (held) => spool.find(held.run, held.epoch) === held)
   /** Written, not sent, and next in order; only while `isLive`. */
   let waiting: Written[] = []
   let waitingChars = 0
@@ -37,8 +43,10 @@ export function createUpload(options: UploadOptions): Upload {
   /** Raised by each rewind, so that what was under way before it ends. */
   let turn = 0
 
+  const canSend = () => isLive && !isBlocked && waiting.length > 0
+
   const pump = () => {
-    while (isLive && !isBlocked && waiting.length > 0) {
+    while (canSend()) {
       const texts = takeFrame().flatMap((each) => unsent(each.held, each.first, each.last, () => each.json))
       block(sendFrame(texts))
     }
@@ -53,18 +61,24 @@ export function createUpload(options: UploadOptions): Upload {
   }
 
   const block = (sending: Promise<void> | undefined) => {
-    if (!sending) return
-    const mine = turn
-    isBlocked = true
-    void sending.then(() => {
-      if (mine !== turn) return
-      isBlocked = false
-      pump()
-    })
+    if (sending) void resumeAfter(sending, turn)
   }
 
-  const sendFrame = (texts: string[]) =>
-    texts.length === 0 ? undefined : link.sendText(`{"t":"entries","batches":[${texts.join(',')}]}`)
+  const resumeAfter = async (sending: Promise<void>, mine: number) => {
+    isBlocked = true
+    await sending
+    if (mine !== turn) return
+    isBlocked = false
+    pump()
+  }
+
+  /** A promise when the connection or the coordinator has enough for now. */
+  const sendFrame = (texts: string[]): Promise<void> | undefined => {
+    if (texts.length === 0) return undefined
+    const sending = link.sendText(`{"t":"entries","batches":[${texts.join(',')}]}`)
+    const room = window.room()
+    return sending && room ? Promise.all([sending, room]).then(() => undefined) : (sending ?? room)
+  }
 
   /** The text of what the coordinator does not have of these entries: all, some, or none. */
   const unsent = (held: Held, first: number, last: number, json: () => string): string[] => {
@@ -76,18 +90,21 @@ export function createUpload(options: UploadOptions): Upload {
       return []
     }
     held.sent = last
-    return [first === sent + 1 ? json() : withoutFirst(json(), sent + 1 - first)]
+    const text = first === sent + 1 ? json() : withoutFirst(json(), sent + 1 - first)
+    window.add(held, last, text.length)
+    return [text]
   }
 
   const fromFiles = async (from: Position, mine: number) => {
-    for (let at = from; mine === turn && link.isReady; ) {
+    const goesOn = () => mine === turn && link.isReady
+    for (let at = from; goesOn();) {
       const end = spool.end()
       if (at.segment === end.segment && at.offset >= end.offset) {
         isLive = true
         return
       }
       const { lines, next } = await spool.read(at)
-      if (mine !== turn) return
+      if (!goesOn()) return
       await sendFrame(lines.filter((line) => line.kind === 'batch').flatMap(unsentOf))
       at = next
     }
@@ -124,10 +141,15 @@ export function createUpload(options: UploadOptions): Upload {
   })
 
   return {
-    rewind: () => restart(spool.held().every(isSent) ? spool.end() : spool.oldest()),
+    rewind() {
+      window.clear()
+      restart(spool.held().every(isSent) ? spool.end() : spool.oldest())
+    },
+    settle: () => window.settle(),
     stop() {
       turn += 1
       isLive = false
+      window.clear()
     },
   }
 }

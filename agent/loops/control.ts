@@ -9,6 +9,11 @@ type Seqs = { run: string; epoch: number; seq: number }[]
 
 /** What each word of the coordinator means here. */
 export function obey(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
+  take(deps, upload, frame)
+  upload.settle()
+}
+
+function take(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
   switch (frame.t) {
     case 'welcome':
       return welcome(deps, upload, frame)
@@ -58,9 +63,11 @@ function accepted(deps: Deps, { runs, no }: Frame<'accepted'>): void {
 /** Killed without a report and forgotten. */
 function dropStale(deps: Deps, placements: readonly Placement[]): void {
   for (const [run, epoch] of placements) {
+    const live = deps.lives.find(run, epoch)
     deps.spool.forget(run, epoch)
-    deps.lives.find(run, epoch)?.end('stale')
-    deps.log.warn('run.stale', { run, epoch })
+    // One that has ended is often called stale by a heartbeat that overtook the acknowledgement of its end.
+    if (live) deps.log.warn('run.stale', { run, epoch })
+    live?.end('stale')
   }
 }
 

@@ -42,7 +42,10 @@ export async function heartbeatLoop(deps: Deps, signal: AbortSignal): Promise<vo
     if (deps.link.isReady) deps.link.send({ t: 'heartbeat', n: deps.beats.next(), holds: deps.spool.holds() })
     const due = new AbortController()
     const stop = AbortSignal.any([signal, due.signal])
-    await Promise.race([pause(deps.settings.current.heartbeatMs * (0.8 + 0.4 * Math.random()), stop), deps.beats.bell.wait(stop)])
+    await Promise.race([
+      pause(deps.settings.current.heartbeatMs * (0.8 + 0.4 * Math.random()), stop),
+      deps.beats.bell.wait(stop),
+    ])
     due.abort()
   }
 }

@@ -1,7 +1,6 @@
 import { mkdtemp, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { Log } from '@windlass/shared/log.ts'
 import { ApiError } from '@windlass/shared/ops/call.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
@@ -36,6 +35,7 @@ export class BundleUnusable extends Error {
   override name = 'BundleUnusable'
 }
 
+const UNWANTED = 'no longer wanted'
 const DEADLINE_MS = 60_000
 /** Bytes that arrive damaged may have been damaged on the way; the third time it is the bundle. */
 const DAMAGED_TRIES = 3
@@ -68,6 +68,7 @@ export async function createBundles(options: BundleOptions): Promise<Bundles> {
       cache.hold(digest)
       if (cache.has(digest)) return folderOf()
       try {
+        if (signal.aborted) throw new Error(UNWANTED)
         await abortable(share(digest), signal)
         return folderOf()
       } catch (error) {
@@ -98,7 +99,7 @@ async function fetchWithRetries(options: BundleOptions, digest: string, deadline
 
 async function fetchInto(options: BundleOptions, digest: string, draft: string, deadline: AbortSignal): Promise<void> {
   const body = await options.rest.bundle(digest, deadline)
-  const found = await unpack(Readable.fromWeb(body as WebStream<Uint8Array>, { signal: deadline }), draft)
+  const found = await unpack(Readable.fromWeb(body, { signal: deadline }), draft)
   if (found !== digest) throw new WrongDigest(`its SHA-256 is ${found}`)
 }
 
@@ -117,13 +118,14 @@ function isFinal(error: unknown): boolean {
 function unusable(digest: string, error: unknown): BundleUnusable {
   const why = reasonOf(error)
   const advice = 'Deploy the workflow again; if that does not help, look at the log of the agent.'
-  return new BundleUnusable(`The agent could not unpack the bundle ${digest.slice(0, 12)}…: ${why}. ${advice}`, { cause: error })
+  return new BundleUnusable(`The agent could not unpack the bundle ${digest.slice(0, 12)}…: ${why}. ${advice}`, {
+    cause: error,
+  })
 }
 
 function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) return Promise.reject(new Error('no longer wanted'))
   return new Promise((resolve, reject) => {
-    const abort = () => reject(new Error('no longer wanted'))
+    const abort = () => reject(new Error(UNWANTED))
     signal.addEventListener('abort', abort, { once: true })
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })

@@ -28,7 +28,9 @@ export interface Sought {
 
 /** Descendants of a program, wherever they have gone. */
 export function findStrays({ marker, workspace }: Sought, except = 0): number[] {
-  return allPids().filter((pid) => pid !== except && pid !== process.pid && (markerOf(pid) === marker || isInside(pid, workspace)))
+  return allPids().filter(
+    (pid) => pid !== except && pid !== process.pid && (markerOf(pid) === marker || isInside(pid, workspace)),
+  )
 }
 
 /** Kills them. In rounds, because they may be starting others just now. False when some are there to the end. */

@@ -45,9 +45,14 @@ async function runProgram(deps: ExecuteDeps, live: Live, bundle: HeldBundle): Pr
   const began = performance.now()
   void deps.spool.append(run, epoch, [['start', Date.now()]])
   const program = deps.processes.run(startOf(live.offer, bundle.folder), (events) =>
-    deps.spool.append(run, epoch, events.map((event) => toEntry(deps.log, live.offer, event))),
+    deps.spool.append(
+      run,
+      epoch,
+      events.map((event) => toEntry(deps.log, live.offer, event)),
+    ),
   )
   live.attach(program)
+  deps.log.debug('run.began', { run, epoch, afterOfferMs: Math.round((began - live.receivedAt) * 100) / 100 })
   const ending = await program.done
   const computeMs = Math.round(performance.now() - began)
   conclude(deps, live, live.fate ? lostBy(live.fate) : withinLimits(ending, live.offer.outputBytes), computeMs)
@@ -91,7 +96,9 @@ function endedBeforeStart(live: Live): Ending {
 }
 
 function withoutBundle(error: Error): Ending {
-  return error instanceof BundleUnusable ? threw('BUNDLE_UNUSABLE', error.message) : { how: 'lost', reason: error.message }
+  return error instanceof BundleUnusable
+    ? threw('BUNDLE_UNUSABLE', error.message)
+    : { how: 'lost', reason: error.message }
 }
 
 function threw(code: RunErrorCode, message: string = RUN_ERRORS[code], detail?: Record<string, unknown>): Ending {

@@ -100,7 +100,7 @@ export function startHost(options: HostOptions, marker: string, mode: 'spare' | 
     marker,
     exit,
     framesRead: closed(frames),
-    allRead: Promise.all(sources.map(closed)).then(() => {}),
+    allRead: allClosed(sources),
     runs: 0,
     isReady: () => ready,
     hasExited: () => exited,
@@ -118,6 +118,10 @@ export function startHost(options: HostOptions, marker: string, mode: 'spare' | 
     resume: () => sources.forEach((stream) => stream.resume()),
     release: () => [...sources, messages].forEach((stream) => stream.destroy()),
   }
+}
+
+async function allClosed(streams: Readable[]): Promise<void> {
+  await Promise.all(streams.map(closed))
 }
 
 function closed(stream: Readable): Promise<void> {

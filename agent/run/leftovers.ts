@@ -17,7 +17,8 @@ export async function endLeftovers(home: string, log: Log): Promise<void> {
   for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 200)) {
     const pids = allPids().filter((pid) => pid !== process.pid && isOurs(pid, home))
     if (pids.length === 0) return
-    if (performance.now() > deadline) throw new Error(`Programs of an earlier agent cannot be killed: ${pids.join(', ')}`)
+    if (performance.now() > deadline)
+      throw new Error(`Programs of an earlier agent cannot be killed: ${pids.join(', ')}`)
     log.warn('leftovers.killed', { pids })
     for (const pid of pids) signal(pid, 'SIGKILL')
     await pause(waitMs)

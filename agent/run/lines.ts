@@ -45,7 +45,7 @@ const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1)
 function fitting(line: string): string[] {
   if (line.length * 6 <= LINE_BYTES) return [line]
   const pieces: string[] = []
-  for (let from = 0; from < line.length; ) {
+  for (let from = 0; from < line.length;) {
     const to = cut(line, from)
     pieces.push(line.slice(from, to))
     from = to

@@ -10,6 +10,7 @@ export type Verdict = 'ours' | 'refused' | 'unknown'
 /** A run on this agent, from its offer until its program is gone. Orders may come at any moment of it. */
 export class Live {
   readonly offer: Offer
+  readonly receivedAt = performance.now()
   readonly verdict: Promise<Verdict>
   /** Fires when there is no use in preparing it any more. */
   readonly unwanted: AbortSignal

@@ -3,7 +3,9 @@ import { MARKER } from './environment.ts'
 
 /** Numbers of all processes; none where there is no /proc. */
 export function allPids(): number[] {
-  return list('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
+  return list('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
 }
 
 /** Living members of a process group. A zombie only waits for its parent to look: it does nothing any more. */

@@ -56,6 +56,6 @@ function optionsOf(spec: LaunchSpec) {
 }
 
 function shortMessageOf(result: object): string {
-  const { originalMessage, shortMessage } = result as { originalMessage?: unknown; shortMessage?: unknown }
-  return String(originalMessage ?? shortMessage ?? 'the process could not be started')
+  const { originalMessage, shortMessage } = result as { originalMessage?: string; shortMessage?: string }
+  return originalMessage ?? shortMessage ?? 'the process could not be started'
 }

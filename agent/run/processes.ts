@@ -28,7 +28,7 @@ export interface ProcessesOptions {
   /** Node that executes programs, this one by default. */
   execPath?: string
   /** Things that somebody should know about. */
-  log?(name: string, facts?: Record<string, unknown>): void
+  log?: (name: string, facts?: Record<string, unknown>) => void
 }
 
 export interface ProcessesStats {
@@ -112,17 +112,21 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
   /** A process without a run: nothing of value is in it. */
   function discard(host: HostProcess): void {
     if (host.pid !== undefined) signal(-host.pid, 'SIGKILL')
-    const ending = host.exit.then(async () => {
-      const isClean = host.pid === undefined || (await endGroup(host.pid))
-      host.release()
-      gone(host, isClean)
-    })
-    remember(ending)
+    remember(bury(host))
+  }
+
+  async function bury(host: HostProcess): Promise<void> {
+    await host.exit
+    const isClean = host.pid === undefined || (await endGroup(host.pid))
+    host.release()
+    gone(host, isClean)
   }
 
   /** Nobody waits for a folder to go. */
   async function giveBack(folder: string): Promise<void> {
-    const removal = workspaces.giveBack(folder).catch((error: unknown) => log('workspace.stayed', { folder, error: String(error) }))
+    const removal = workspaces
+      .giveBack(folder)
+      .catch((error: unknown) => log('workspace.stayed', { folder, error: String(error) }))
     remember(removal)
     await removal
   }
@@ -148,9 +152,16 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
     if (killed > 0) log('program.strays', { killed })
   }
 
+  async function forget(program: RunningProgram): Promise<void> {
+    await program.done
+    running.delete(program)
+    spares.refillSoon()
+  }
+
   const place: RunPlace = {
     workspaces: { take: workspaces.take, giveBack },
-    take: (wanted) => (wanted.process === 'reuse' ? idle.take(wanted.reuseKey) : undefined) ?? usable(spares.take()) ?? start('now'),
+    take: (wanted) =>
+      (wanted.process === 'reuse' ? idle.take(wanted.reuseKey) : undefined) ?? usable(spares.take()) ?? start('now'),
     keep: (served, host) => {
       if (isClosed || host.runs >= (options.runsPerProcess ?? 500)) return false
       idle.put(served.reuseKey, host)
@@ -172,13 +183,16 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
       if (isClosed) throw new Error('no program can be started: the agent is closing')
       const program = runProgram(place, wanted, onEvents)
       running.add(program)
-      void program.done.then(() => {
-        running.delete(program)
-        spares.refillSoon()
-      })
+      void forget(program)
       return program
     },
-    stats: () => ({ running: running.size, spares: spares.count(), idle: idle.count(), survivors, reaperPid: reaper.pid() }),
+    stats: () => ({
+      running: running.size,
+      spares: spares.count(),
+      idle: idle.count(),
+      survivors,
+      reaperPid: reaper.pid(),
+    }),
     close: async () => {
       isClosed = true
       for (const program of running) program.kill('shutdown')

@@ -1,4 +1,4 @@
-import type { LogData, PhaseData } from '@windlass/shared/wire/program.ts'
+import type { LogData } from '@windlass/shared/wire/program.ts'
 import type { RawStream } from './host-process.ts'
 import { createLineSplitter, type LineSplitter } from './lines.ts'
 import { BrokenFrame, type Frame } from './program-frames.ts'
@@ -27,10 +27,10 @@ export interface ProgramOutput {
 
 interface OutputOptions {
   onEvents: OnEvents
-  pause(): void
-  resume(): void
+  pause: () => void
+  resume: () => void
   /** The events cannot be kept any more. */
-  failed(error: unknown): void
+  failed: (error: unknown) => void
 }
 
 // The largest event, with room for what a frame says besides its data.
@@ -45,7 +45,7 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
     stdout: createLineSplitter(),
     stderr: createLineSplitter(),
   }
-  let blocked: Promise<void> | null = null
+  const pending = new Set<Promise<void>>()
 
   /** The program's clock can be anything. */
   const plausible = (at: number) => {
@@ -57,22 +57,22 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
     if (batch.length === 0) return
     try {
       const taking = options.onEvents(batch)
-      if (taking) wait(taking)
+      if (taking) void wait(taking)
     } catch (error) {
       options.failed(error)
     }
   }
 
-  function wait(taking: Promise<void>): void {
+  async function wait(taking: Promise<void>): Promise<void> {
     options.pause()
-    const own: Promise<void> = Promise.all([blocked, taking])
-      .then(() => {}, options.failed)
-      .then(() => {
-        if (blocked !== own) return
-        blocked = null
-        options.resume()
-      })
-    blocked = own
+    pending.add(taking)
+    try {
+      await taking
+    } catch (error) {
+      options.failed(error)
+    }
+    pending.delete(taking)
+    if (pending.size === 0) options.resume()
   }
 
   return {
@@ -84,9 +84,9 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
       const stderr = [...splitters.err.flush(), ...splitters.stderr.flush()]
       give([...logEvents(stdout, at, 'stdout'), ...logEvents(stderr, at, 'stderr')])
     },
-    isBlocked: () => blocked !== null,
+    isBlocked: () => pending.size > 0,
     taken: async () => {
-      while (blocked) await blocked
+      while (pending.size > 0) await Promise.allSettled(pending)
     },
   }
 }
@@ -94,9 +94,9 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
 function eventsOf(frame: Frame, at: number, splitters: { out: LineSplitter; err: LineSplitter }): ProgramEvent[] {
   if (frame.name === 'out') return logEvents(splitters.out.push(frame.payload), at, 'stdout')
   if (frame.name === 'err') return logEvents(splitters.err.push(frame.payload), at, 'stderr')
-  if (frame.name === 'phase') return [{ at, channel: 'phase', type: 'phase', data: parse<PhaseData>(frame) }]
+  if (frame.name === 'phase') return [{ at, channel: 'phase', type: 'phase', data: parse(frame) }]
   if (frame.name !== 'log') return []
-  const data = parse<LogData>(frame)
+  const data: Partial<LogData> = parse(frame)
   const stream = data.level === 'warn' || data.level === 'error' ? 'stderr' : 'stdout'
   return [{ at, channel: 'log', type: `log.${stream}`, data }]
 }
@@ -106,15 +106,15 @@ function logEvents(lines: string[], at: number, stream: RawStream): ProgramEvent
   return lines.map((text) => ({ at, channel: 'log', type, data: { text } }))
 }
 
-function parse<T extends object>(frame: Frame): T {
+function parse(frame: Frame): object {
   if (frame.payload.length > EVENT_BYTES) throw new BrokenFrame(`a ${frame.name} of ${frame.payload.length} bytes`)
-  return parsePayload<T>(frame)
+  return parsePayload(frame)
 }
 
-export function parsePayload<T extends object>(frame: Frame): T {
+export function parsePayload(frame: Frame): object {
   try {
     const value: unknown = JSON.parse(frame.payload.toString())
-    if (typeof value === 'object' && value !== null) return value as T
+    if (typeof value === 'object' && value !== null) return value
   } catch (error) {
     throw new BrokenFrame(`a ${frame.name} that is not JSON: ${String(error)}`)
   }

@@ -34,14 +34,26 @@ export interface Reaper {
   close(): Promise<void>
 }
 
-export function startReaper(options: { cwd: string; path: string; markerPrefix: string; onRestart: () => void }): Reaper {
+export function startReaper(options: {
+  cwd: string
+  path: string
+  markerPrefix: string
+  onRestart: () => void
+}): Reaper {
   const groups = new Set<number>()
   let isClosed = false
   let child = start()
 
   function start(): Launched {
     const args = ['-c', SCRIPT, 'reaper', `${MARKER}=${options.markerPrefix}`]
-    const started = launch({ file: '/bin/sh', args, cwd: options.cwd, env: { PATH: options.path }, morePipes: 0, stdin: 'pipe' })
+    const started = launch({
+      file: '/bin/sh',
+      args,
+      cwd: options.cwd,
+      env: { PATH: options.path },
+      morePipes: 0,
+      stdin: 'pipe',
+    })
     started.stdout.resume()
     started.stderr.resume()
     // A reaper that is gone says so by its exit; its pipe has nothing to add.

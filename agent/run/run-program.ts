@@ -7,6 +7,7 @@ import type { HostProcess } from './host-process.ts'
 import type { Exit } from './process.ts'
 import type { Frame } from './program-frames.ts'
 import { createProgramOutput, parsePayload, type OnEvents } from './program-output.ts'
+import { within } from './within.ts'
 import type { Workspaces } from './workspace.ts'
 
 export interface ProgramStart {
@@ -76,10 +77,13 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   let isForced = false
 
   function later(ms: number, act: () => void): void {
-    const timer = setTimeout(() => {
-      timers.delete(timer)
-      act()
-    }, Math.min(ms, 2 ** 31 - 1))
+    const timer = setTimeout(
+      () => {
+        timers.delete(timer)
+        act()
+      },
+      Math.min(ms, 2 ** 31 - 1),
+    )
     timers.add(timer)
   }
 
@@ -125,8 +129,8 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
       if (stop) host?.wake()
     } else if (frame.name === 'children') usedChildren = true
     else if (frame.name === 'returned') end({ how: 'returned', outputText: frame.payload.toString() })
-    else if (frame.name === 'threw') end({ how: 'threw', error: parsePayload<ThrownError>(frame) })
-    else if (frame.name === 'idle') idle.resolve(parsePayload<IdleReport>(frame).leftovers)
+    else if (frame.name === 'threw') end({ how: 'threw', error: thrownIn(frame) })
+    else if (frame.name === 'idle') idle.resolve(leftoversIn(frame))
   }
 
   const output = createProgramOutput({
@@ -138,7 +142,8 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
 
   async function live(): Promise<Ending> {
     const bundleFile = path.join(start.bundleDir, 'main.mjs')
-    if (!existsSync(bundleFile)) return { how: 'lost', reason: `the bundle is incomplete: there is no ${path.basename(bundleFile)} in it` }
+    if (!existsSync(bundleFile))
+      return { how: 'lost', reason: `the bundle is incomplete: there is no ${path.basename(bundleFile)} in it` }
     const workspace = place.workspaces.take()
     const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
     later(start.timeoutMs, () => ask({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs }))
@@ -231,7 +236,11 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   /** Waits until pipes are read to their end; as long as nobody takes the events, that is not the program's fault. */
   async function drained(read: Promise<void>): Promise<void> {
     const deadline = performance.now() + BLOCKED_MS
-    const isRead = () => within(PIPES_MS, read.then(() => true))
+    const isRead = () =>
+      within(
+        PIPES_MS,
+        read.then(() => true),
+      )
     while (!(await isRead())) {
       if (stop?.why === 'lost' || !output.isBlocked() || performance.now() > deadline) return
     }
@@ -254,22 +263,31 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
       host?.send({ t: 'token', token })
       if (hasBegun && !outcome) host?.wake()
     },
-    done: live().catch((error: unknown): Ending => ({ how: 'lost', reason: `the program could not be executed: ${String(error)}` })),
+    done: live().catch((error: unknown): Ending => ({
+      how: 'lost',
+      reason: `the program could not be executed: ${String(error)}`,
+    })),
   }
 }
+
+/** The runtime writes these, but a program can write in its place: what is reported has the right shape at least. */
+function thrownIn(frame: Frame): ThrownError {
+  const { name, message, stack, code, detail }: Partial<ThrownError> = parsePayload(frame)
+  const error: ThrownError = { name: textOr(name, 'Error'), message: textOr(message, 'The program failed.') }
+  if (typeof stack === 'string') error.stack = stack
+  if (typeof code === 'string') error.code = code
+  if (typeof detail === 'object' && detail !== null) error.detail = detail
+  return error
+}
+
+function leftoversIn(frame: Frame): string[] {
+  const { leftovers }: Partial<IdleReport> = parsePayload(frame)
+  return Array.isArray(leftovers) ? leftovers : ['an unreadable report']
+}
+
+const textOr = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise)
 
 function brokenMessage(error: unknown): string {
   const what = error instanceof Error ? error.message : String(error)
   return `The program wrote to descriptor 3, which belongs to the runtime: ${what}. Use stdout, stderr, log() or phase().`
-}
-
-/** The value, or undefined when it takes too long. */
-async function within<T>(ms: number, value: Promise<T>): Promise<T | undefined> {
-  const timeout = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => timeout.resolve(undefined), ms)
-  try {
-    return await Promise.race([value, timeout.promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }

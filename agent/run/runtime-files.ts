@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { launch } from './process.ts'
 
 export interface RuntimeFiles {
   /** What a program's process starts with. */
@@ -11,44 +14,45 @@ export interface RuntimeFiles {
 }
 
 /**
- * The program's side as plain JavaScript: stripping types at each start would cost 40 ms. Built at the agent's start, kept in a
- * folder named after its content, so that an agent of another version finds its own.
+ * The program's side as plain JavaScript: stripping types at each start would cost 40 ms. Built when an agent of this version
+ * starts for the first time, and kept in a folder named after its sources.
  */
 export async function prepareRuntime(folder: string): Promise<RuntimeFiles> {
-  const [host, sdk] = await build()
-  const name = createHash('sha256').update(host).update('\0').update(sdk).digest('hex').slice(0, 16)
-  const home = path.join(folder, name)
-  await fs.mkdir(home, { recursive: true, mode: 0o755 })
-  const files = { hostFile: path.join(home, 'host.cjs'), sdkFile: path.join(home, 'windlass.mjs') }
-  await Promise.all([place(files.hostFile, host), place(files.sdkFile, sdk)])
-  return files
-}
-
-async function build(): Promise<[host: string, sdk: string]> {
   const sdkEntry = fileURLToPath(import.meta.resolve('windlass'))
-  const hostEntry = path.join(path.dirname(sdkEntry), 'runtime/host/main.ts')
-  // Loaded here only: the agent is to be small once it runs.
-  const { buildSync } = await import('esbuild')
-  const bundle = (entry: string, format: 'cjs' | 'esm') =>
-    buildSync({
-      entryPoints: [entry],
-      bundle: true,
-      write: false,
-      format,
-      platform: 'node',
-      target: 'node22',
-      minifySyntax: true,
-      minifyWhitespace: true,
-      charset: 'utf8',
-    }).outputFiles[0]?.text ?? ''
-  return [bundle(hostEntry, 'cjs'), bundle(sdkEntry, 'esm')]
+  const home = path.join(folder, await digestOf(path.dirname(sdkEntry)))
+  if (!existsSync(home)) await buildInto(home, sdkEntry)
+  return { hostFile: path.join(home, 'host.cjs'), sdkFile: path.join(home, 'windlass.mjs') }
 }
 
-/** Another agent of this host may be doing the same: a rename is all or nothing. */
-async function place(file: string, text: string): Promise<void> {
-  const present = await fs.readFile(file, 'utf8').catch(() => null)
-  if (present === text) return
-  const draft = `${file}.${process.pid}`
-  await fs.writeFile(draft, text, { mode: 0o644 })
-  await fs.rename(draft, file)
+async function digestOf(sdk: string): Promise<string> {
+  const below = await fs.readdir(path.join(sdk, 'runtime'), { recursive: true })
+  const files = ['index.ts', ...below.filter((name) => name.endsWith('.ts')).map((name) => path.join('runtime', name))]
+  const hash = createHash('sha256')
+  for (const file of files.sort()) hash.update(`${file}\0`).update(await fs.readFile(path.join(sdk, file)))
+  return hash.digest('hex').slice(0, 16)
+}
+
+async function buildInto(home: string, sdkEntry: string): Promise<void> {
+  await fs.mkdir(path.dirname(home), { recursive: true })
+  const draft = await fs.mkdtemp(`${home}-`)
+  try {
+    await build(sdkEntry, draft)
+    // All or nothing: another agent may be doing the same.
+    await fs.rename(draft, home)
+  } catch (error) {
+    if (!existsSync(home)) throw error
+  } finally {
+    await fs.rm(draft, { recursive: true, force: true })
+  }
+}
+
+/** In a process of its own: the bundler's memory and its service are gone with it. */
+async function build(sdkEntry: string, folder: string): Promise<void> {
+  const script = path.join(import.meta.dirname, 'build-runtime.ts')
+  const args = [script, sdkEntry, folder]
+  const child = launch({ file: process.execPath, args, cwd: folder, env: {}, morePipes: 0, stdin: 'ignore' })
+  child.stdout.resume()
+  const [said, exit] = await Promise.all([text(child.stderr), child.exited])
+  if ('failed' in exit) throw new Error(`The runtime for programs could not be built: ${exit.failed}`)
+  if (exit.exitCode !== 0) throw new Error(`The runtime for programs could not be built: ${said.trim()}`)
 }

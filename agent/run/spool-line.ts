@@ -16,7 +16,12 @@ export function openLine(run: string, epoch: number, next: number, isEnded: bool
   return line(`o ${run} ${epoch} ${next} ${Number(isEnded)}`)
 }
 
-export function batchLine(run: string, epoch: number, range: { first: number; last: number; isEnded: boolean }, json: string) {
+export function batchLine(
+  run: string,
+  epoch: number,
+  range: { first: number; last: number; isEnded: boolean },
+  json: string,
+) {
   return line(`b ${run} ${epoch} ${range.first} ${range.last} ${Number(range.isEnded)} ${json}`)
 }
 

@@ -98,7 +98,9 @@ function existing(folder: string): number[] {
 
 function following(from: Position, sizes: Map<number, number>, current: number): Position {
   const later = [...sizes.keys()].filter((segment) => segment > from.segment)
-  return later.length > 0 ? { segment: Math.min(...later), offset: 0 } : { segment: current, offset: sizes.get(current) ?? 0 }
+  return later.length > 0
+    ? { segment: Math.min(...later), offset: 0 }
+    : { segment: current, offset: sizes.get(current) ?? 0 }
 }
 
 /**

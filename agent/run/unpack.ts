@@ -79,7 +79,8 @@ function remember(seen: Set<string>, parts: string[]): void {
 
 async function writeEntry(entry: Entry, target: string): Promise<void> {
   if (entry.header.type === 'directory') {
-    for await (const _ of entry) throw new BadBundle('it has a folder with content of its own')
+    for await (const chunk of entry)
+      if (chunk.length > 0) throw new BadBundle('it has a folder with content of its own')
     await mkdir(target, { recursive: true, mode: 0o755 })
     return
   }
@@ -97,14 +98,18 @@ async function writeEntry(entry: Entry, target: string): Promise<void> {
 function safeParts(header: Header): string[] {
   const name = JSON.stringify(header.name.slice(0, 200))
   if (header.type !== 'file' && header.type !== 'directory') {
-    throw new BadBundle(`the entry ${name} is a ${header.type ?? 'thing of an unknown type'}; only files and folders are taken`)
+    throw new BadBundle(
+      `the entry ${name} is a ${header.type ?? 'thing of an unknown type'}; only files and folders are taken`,
+    )
   }
-  if (header.name.includes('\0') || header.name.includes('\\')) throw new BadBundle(`the entry ${name} has a forbidden character`)
+  if (header.name.includes('\0') || header.name.includes('\\'))
+    throw new BadBundle(`the entry ${name} has a forbidden character`)
   if (header.name.startsWith('/')) throw new BadBundle(`the entry ${name} has an absolute path`)
   if (Buffer.byteLength(header.name) > PATH_BYTES) throw new BadBundle(`the entry ${name} has too long a path`)
   const parts = header.name.split('/').filter((part) => part !== '' && part !== '.')
   if (parts.includes('..')) throw new BadBundle(`the entry ${name} leads out of the folder`)
-  if (parts.some((part) => Buffer.byteLength(part) > NAME_BYTES)) throw new BadBundle(`the entry ${name} has too long a name`)
+  if (parts.some((part) => Buffer.byteLength(part) > NAME_BYTES))
+    throw new BadBundle(`the entry ${name} has too long a name`)
   if (parts.length === 0 && header.type === 'file') throw new BadBundle(`the entry ${name} has no name`)
   return parts
 }

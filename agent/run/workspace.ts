@@ -4,9 +4,9 @@ import path from 'node:path'
 
 /** One folder per run, readable for nobody else, with `tmp` in it for temporary files. */
 export interface Workspaces {
-  take(): string
+  take: () => string
   /** Nothing of the run is there when somebody else gets the folder. Rejects when the folder cannot be removed. */
-  giveBack(folder: string): Promise<void>
+  giveBack: (folder: string) => Promise<void>
 }
 
 const MODE = 0o700

@@ -1,11 +1,11 @@
 import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { Sql } from '../db/client.ts'
-import { insertPool } from '../runners/store.ts'
+import { ensurePool } from '../runners/pools.ts'
 
 /** What every installation begins with: the org `default` and its pool `default`. Finds them there the second time. */
 export async function ensureDefaults(sql: Sql): Promise<OrgId> {
   const orgId = await ensureOrg(sql, 'default', 'Default')
-  await insertPool(sql, { id: newId('pool'), orgId, name: 'default' })
+  await ensurePool(sql, orgId, 'default')
   return orgId
 }
 

@@ -7,11 +7,15 @@ import { bundleBytes } from '../workflows/read.ts'
 import { BytesAnswer, type HandlersFor, SocketAnswer } from './call.ts'
 
 export const runnerSurface: HandlersFor<'runnerSurface'> = {
-  register: async ({ input, deps }) => ({ ...(await registerRunner(deps, input)), settings: agentSettings(deps.config) }),
+  register: async ({ input, deps }) => ({
+    ...(await registerRunner(deps, input)),
+    settings: agentSettings(deps.config),
+  }),
 
   claims: async ({ input, runner, deps, gone }) => ({ offers: await claimRuns(deps, runner, input, gone) }),
 
-  bundle: async ({ input, runner, deps }) => new BytesAnswer(await bundleBytes(deps, runner.orgId, input.digest), 'application/gzip'),
+  bundle: async ({ input, runner, deps }) =>
+    new BytesAnswer(await bundleBytes(deps, runner.orgId, input.digest), 'application/gzip'),
 
   socket: ({ runner, deps }) => new SocketAnswer((socket) => serveAgent(deps, runner, socket)),
 

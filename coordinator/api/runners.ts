@@ -13,7 +13,9 @@ export const pools: HandlersFor<'pools'> = {
 
   create: async ({ input, caller, deps }) => ({ runnerPool: await createPool(deps, caller, input.name) }),
 
-  createToken: async ({ input, caller, deps }) => ({ registrationToken: await mintRegistrationToken(deps, caller, input) }),
+  createToken: async ({ input, caller, deps }) => ({
+    registrationToken: await mintRegistrationToken(deps, caller, input),
+  }),
 }
 
 export const runners: HandlersFor<'runners'> = {

@@ -8,7 +8,9 @@ import { needWorkflow } from '../workflows/read.ts'
 import { type HandlersFor, JsonText, SseAnswer } from './call.ts'
 
 export const runs: HandlersFor<'runs'> = {
-  trigger: async ({ input, caller, deps }) => ({ run: await triggerRun(deps, caller, { ...input, trigger: { kind: 'api' } }) }),
+  trigger: async ({ input, caller, deps }) => ({
+    run: await triggerRun(deps, caller, { ...input, trigger: { kind: 'api' } }),
+  }),
 
   list: async ({ input, caller, deps }) => {
     const { org: _, workflow, limit, cursor, ...filter } = input

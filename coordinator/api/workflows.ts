@@ -1,9 +1,19 @@
 import { decodeCursor, pageOf } from '../page.ts'
 import { createWorkflow, type Deployed, updateWorkflow } from '../workflows/deploy.ts'
-import { getVersion, getWorkflow, listVersions, listWorkflows, presentVersion, presentWorkflow } from '../workflows/read.ts'
+import {
+  getVersion,
+  getWorkflow,
+  listVersions,
+  listWorkflows,
+  presentVersion,
+  presentWorkflow,
+} from '../workflows/read.ts'
 import type { HandlersFor } from './call.ts'
 
-const present = ({ workflow, version }: Deployed) => ({ workflow: presentWorkflow(workflow), version: presentVersion(version) })
+const present = ({ workflow, version }: Deployed) => ({
+  workflow: presentWorkflow(workflow),
+  version: presentVersion(version),
+})
 
 export const workflows: HandlersFor<'workflows'> = {
   list: async ({ input, caller, deps }) => {

@@ -128,6 +128,8 @@ export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if ('code' in error && typeof error.code === 'string') {
     // Class 08: connection exceptions. 08P01 is a bad message, so a fault of ours, and would fail for ever.
+    // Also what a missing file says: only a socket that is not there is a server that is not there.
+    if (error.code === 'ENOENT') return 'syscall' in error && error.syscall === 'connect'
     if (LOSSES.has(error.code) || (/^08...$/.test(error.code) && error.code !== '08P01')) return true
   }
   if (error instanceof AggregateError) return error.errors.some(isConnectionLoss)

@@ -33,7 +33,7 @@ export async function findProgram(place: Place): Promise<Program> {
     postgres: join(root, 'native/bin/postgres'),
     initdb: join(root, 'native/bin/initdb'),
     major: found.version.split('.')[0] ?? '',
-    env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
   }
 }
 

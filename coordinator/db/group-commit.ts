@@ -1,6 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { isConnectionLoss } from './client.ts'
+import { isConnectionLoss, isDeadlock } from './client.ts'
 
 /** Callers that arrive while a commit is under way share the next one. */
 export interface GroupCommit<I, O> {
@@ -37,17 +37,12 @@ interface Waiting<I, O> {
 const FIRST_RETRY_MS = 50
 const RETRY_CAP_MS = 500
 
-/** Two statements waited for each other and PostgreSQL ended one of them. Nothing of it was written. */
-function isDeadlock(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === '40P01' || error.code === '40001')
-}
-
 export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommit<I, O> {
   let waiting: Waiting<I, O>[] = []
   let head = 0
   let underWay = 0
   let scheduled = false
-  let idlers: (() => void)[] = []
+  const idlers: (() => void)[] = []
 
   const add = (item: I) =>
     new Promise<O>((resolve, reject) => {

@@ -47,8 +47,8 @@ export async function openBell(db: Db, log: Log, listener: BellListener): Promis
     timer = undefined
     const rings = [...gathered.values()]
     gathered = new Map()
-    db`select pg_notify(${CHANNEL}, ${JSON.stringify([self, rings.length > MOST_IDS ? 'all' : byTopic(rings)])})`.catch((error: unknown) =>
-      log.warn('bell.failed', { error }),
+    db`select pg_notify(${CHANNEL}, ${JSON.stringify([self, rings.length > MOST_IDS ? 'all' : byTopic(rings)])})`.catch(
+      (error: unknown) => log.warn('bell.failed', { error }),
     )
   }
 

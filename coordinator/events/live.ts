@@ -87,7 +87,10 @@ export function createTails(db: Db, log: Log): Tails {
     // The status first: when it is final, the log that is read after it is complete.
     const position = await store.position(db, tail.run.orgId, tail.run.id)
     const gone = !position
-    const events = gone || position.cursor <= since ? [] : await store.after(db, tail.run.id, { since, channels: CHANNELS, limit: PAGE })
+    const events =
+      gone || position.cursor <= since
+        ? []
+        : await store.after(db, tail.run.id, { since, channels: CHANNELS, limit: PAGE })
     const last = events.at(-1)?.cursor ?? since
     const done = gone || (isFinal(position.status) && last >= position.cursor)
     if (!done && last < (position?.cursor ?? 0)) tail.rung = true

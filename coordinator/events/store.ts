@@ -28,7 +28,11 @@ export function insert(tx: Tx, events: NewEvent[]): PromiseLike<unknown> {
 }
 
 /** Where a run's log stands. Null: no such run in this org. */
-export async function position(db: Db, orgId: string, runId: RunId): Promise<{ status: RunStatus; cursor: number } | undefined> {
+export async function position(
+  db: Db,
+  orgId: string,
+  runId: RunId,
+): Promise<{ status: RunStatus; cursor: number } | undefined> {
   const [row] = await db<{ status: RunStatus; cursor: number }[]>`
     select status, cursor
     from runs
@@ -37,11 +41,15 @@ export async function position(db: Db, orgId: string, runId: RunId): Promise<{ s
 }
 
 /** Events after `since` in order, at most `limit` of them. */
-export function after(db: Db, runId: RunId, read: { since: number; channels: readonly Channel[]; limit: number }): Promise<StoredEvent[]> {
+export function after(
+  db: Db,
+  runId: RunId,
+  read: { since: number; channels: readonly Channel[]; limit: number },
+): Promise<StoredEvent[]> {
   return db<StoredEvent[]>`
     select cursor, at::float8 as at, channel, type, data as data_text
     from run_events
-    where run_id = ${runId} and cursor > ${read.since} and channel = any(${[...read.channels]})
+    where run_id = ${runId} and cursor > ${read.since}::bigint and channel = any(${[...read.channels]})
     order by cursor
     limit ${read.limit}`
 }

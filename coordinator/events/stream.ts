@@ -28,16 +28,25 @@ export interface LogQuery {
 }
 
 /** A page of the log, as JSON text. `done` when the run has finished and the page reaches the log's end. */
-export async function snapshot(deps: Pick<Deps, 'db'>, orgId: OrgId, query: LogQuery & { limit: number }): Promise<string> {
+export async function snapshot(
+  deps: Pick<Deps, 'db'>,
+  orgId: OrgId,
+  query: LogQuery & { limit: number },
+): Promise<string> {
   const position = await store.position(deps.db, orgId, query.run)
   if (!position) throw new Fault('NOT_FOUND', { run: query.run })
   const events = await store.after(deps.db, query.run, query)
-  const done = isFinal(position.status) && events.length < query.limit
+  const isAtEnd = events.length < query.limit || events.at(-1)?.cursor === position.cursor
+  const done = isFinal(position.status) && isAtEnd
   return `{"events":[${events.map(eventJson).join(',')}],"done":${done}}`
 }
 
 /** The log from a cursor on, then what follows, until the run has finished: what is to be done with the sink. */
-export async function liveStream(deps: Pick<Deps, 'db' | 'tails'>, orgId: OrgId, query: LogQuery): Promise<(sink: SseSink) => Promise<void>> {
+export async function liveStream(
+  deps: Pick<Deps, 'db' | 'tails'>,
+  orgId: OrgId,
+  query: LogQuery,
+): Promise<(sink: SseSink) => Promise<void>> {
   if (!(await store.position(deps.db, orgId, query.run))) throw new Fault('NOT_FOUND', { run: query.run })
   return (sink) => pour(deps, orgId, query, sink)
 }

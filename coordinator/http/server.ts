@@ -6,6 +6,7 @@ import type { Handlers } from '../api/index.ts'
 import type { Deps } from '../deps.ts'
 import type { Verifiers } from './access.ts'
 import { type Arrival, type Pipeline, dispatch } from './dispatch.ts'
+import { freePort } from './free-port.ts'
 import { OpenWork } from './open-work.ts'
 import { type PathPlan, planPaths, routerKey } from './plan.ts'
 import { type Upgrade, openSocket } from './socket.ts'
@@ -87,12 +88,7 @@ function addSocket(server: Server, pattern: string, path: PathPlan, pipeline: Pi
 }
 
 async function listen(server: Server, host: string, port: number): Promise<void> {
-  try {
-    await server.listen(port, host)
-  } catch (error) {
-    const message = `Cannot listen on ${host}:${port}. Another process may have the port: stop it, or set WINDLASS_PORT.`
-    throw new Error(message, { cause: error })
-  }
+  await server.listen(await freePort(host, port), host)
 }
 
 async function close(server: Server, open: OpenWork, unread: Unread): Promise<void> {

@@ -6,11 +6,16 @@ export interface Jobs {
 }
 
 /** Adds a job inside a transaction: it exists exactly if the transaction is committed. The same key replaces an earlier job. */
-export async function enqueue<J extends keyof Jobs>(tx: Tx, name: J, payload: Jobs[J], when: { inMs: number; key: string }): Promise<void> {
+export async function enqueue<J extends keyof Jobs>(
+  tx: Tx,
+  name: J,
+  payload: Jobs[J],
+  when: { inMs: number; key: string },
+): Promise<void> {
   await tx`
     select graphile_worker.add_job(
       ${name},
-      payload := ${tx.json({ ...payload })},
+      payload := ${tx.json({ ...payload })}::json,
       run_at  := now() + ${when.inMs} * interval '1 millisecond',
       job_key := ${when.key}
     )`

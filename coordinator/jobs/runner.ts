@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Deps } from '../deps.ts'
-import { deleteDeadTokens } from '../runners/store.ts'
+import { cleanTokens } from '../runners/register.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
 import type { Jobs } from './queue.ts'
 
@@ -35,7 +35,7 @@ export async function runJobs(deps: Deps, pgPool: Pool, signal: AbortSignal): Pr
         crontab: '17 * * * * registrationTokens:clean',
         taskList: {
           'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
-          'registrationTokens:clean': async () => void (await deleteDeadTokens(deps.db)),
+          'registrationTokens:clean': async () => void (await cleanTokens(deps)),
         },
       })
       await Promise.race([runner.promise, aborted(signal)])

@@ -1,8 +1,5 @@
 import type { Readable } from 'node:stream'
 
-// For those who know it from here; new code imports `key.ts`.
-export { contentKey } from './key.ts'
-
 export type ObjectStat = { size: number; modifiedAt: number }
 export type ObjectBody = Uint8Array | AsyncIterable<Uint8Array>
 

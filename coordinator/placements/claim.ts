@@ -1,8 +1,9 @@
-import type { OrgId } from '@windlass/shared/ids.ts'
+import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
+import type { Db } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
-import type { Claimed } from './store.ts'
+import * as store from './store.ts'
 
 /** Waits until there is work for this runner. Answers everything that executing it takes. */
 export async function claimRuns(
@@ -19,7 +20,7 @@ export async function claimRuns(
   return Promise.all(claimed.map((run) => offer(deps, run)))
 }
 
-async function offer(deps: Pick<Deps, 'versions' | 'runTokens' | 'config'>, run: Claimed): Promise<Offer> {
+async function offer(deps: Pick<Deps, 'versions' | 'runTokens' | 'config'>, run: store.Claimed): Promise<Offer> {
   const [version, token] = await Promise.all([deps.versions.get(run.versionId), deps.runTokens.mint(run)])
   return {
     run: run.runId,
@@ -42,4 +43,15 @@ async function offer(deps: Pick<Deps, 'versions' | 'runTokens' | 'config'>, run:
 
 function reuseKey(orgId: OrgId, versionId: string, environment: string | null): string {
   return `${orgId}/${versionId}/${environment ?? ''}`
+}
+
+/** Makes offers into leases for all who accept at this moment; resolves with whether each was in time. */
+export async function commitAcceptances(db: Db, acceptances: store.Acceptance[], leaseMs: number): Promise<boolean[]> {
+  const taken = await store.accept(db, acceptances, leaseMs)
+  return acceptances.map((one) => taken.has(store.placementKey(one.runId, one.epoch)))
+}
+
+/** Gives the next runs of a pool out, one to each taker. */
+export function commitClaims(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: number): Promise<store.Claimed[]> {
+  return store.claim(db, poolId, takers, offerMs)
 }

@@ -91,7 +91,10 @@ export interface Renewed {
   versionId: VersionId
 }
 
-/** Renews the leases of a runner by one heartbeat. What is not in the answer is no longer his. */
+/**
+ * Renews the leases of a runner by one heartbeat. What is not in the answer is no longer his. An offer is in it too: the
+ * agent may have accepted it a moment ago, and while that is not committed the time of the offer alone counts.
+ */
 export function renew(db: Db, runnerId: RunnerId, holds: readonly Placement[], leaseMs: number): Promise<Renewed[]> {
   return db<Renewed[]>`
     with beat as (
@@ -103,7 +106,7 @@ export function renew(db: Db, runnerId: RunnerId, holds: readonly Placement[], l
       update placements p
       set lease_expires_at = now() + ${leaseMs} * interval '1 millisecond'
       from unnest(${holds.map((h) => h[0])}::text[], ${holds.map((h) => h[1])}::int[]) as h (run_id, epoch)
-      where p.run_id = h.run_id and p.epoch = h.epoch and p.runner_id = ${runnerId} and p.accepted_at is not null
+      where p.run_id = h.run_id and p.epoch = h.epoch and p.runner_id = ${runnerId}
       returning p.run_id, p.epoch
     )
     select renewed.run_id, renewed.epoch, r.status, r.cancel_reason, r.version_id

@@ -6,8 +6,10 @@ import * as store from './store.ts'
 
 /** Audience of the tokens that agents sign themselves. */
 export const AGENT_AUDIENCE = 'windlass-agent'
-/** Agents sign anew every 45 s; a token that has been checked is not checked again as long as it lives. */
-const LONGEST_LIFE = '70 s'
+/** Agents sign anew every 45 s. Whatever a token says of itself, it serves no longer than this. */
+const LONGEST_LIFE_S = 70
+/** The clock of an agent's host may be off by this much. */
+const TOLERANCE_S = 30
 /** 5 s: a revoked runner is out of every coordinator after this long. */
 const KEY_FRESH_MS = 5000
 const KEPT = 5000
@@ -38,9 +40,20 @@ export function createRunnerVerifier(db: Db): (bearer: string) => Promise<Runner
     const kept = runners.get(id)
     if (kept && performance.now() - kept.at < KEY_FRESH_MS) return kept
     const row = await store.credential(db, id)
-    if (!row || row.state === 'revoked') throw new Fault('UNAUTHENTICATED', {}, 'This runner is not registered here, or was revoked. Register it again with a new token.')
+    if (!row || row.state === 'revoked')
+      throw new Fault(
+        'UNAUTHENTICATED',
+        {},
+        'This runner is not registered here, or was revoked. Register it again with a new token.',
+      )
     const key = await importJWK(row.publicKey, 'EdDSA')
-    const identity: RunnerIdentity = { kind: 'runner', id: row.id, name: row.name, orgId: row.orgId, poolId: row.poolId }
+    const identity: RunnerIdentity = {
+      kind: 'runner',
+      id: row.id,
+      name: row.name,
+      orgId: row.orgId,
+      poolId: row.poolId,
+    }
     const fresh = { at: performance.now(), identity, key }
     if (runners.size >= KEPT) runners.clear()
     runners.set(id, fresh)
@@ -60,11 +73,20 @@ function headerOf(bearer: string): { kid: string } {
 
 async function expiryOf(bearer: string, key: Known['key'], id: string): Promise<number> {
   try {
-    const { payload } = await jwtVerify(bearer, key, { audience: AGENT_AUDIENCE, subject: id, algorithms: ['EdDSA'], maxTokenAge: LONGEST_LIFE, clockTolerance: 30 })
-    return payload.exp ? payload.exp * 1000 : 0
+    const { payload } = await jwtVerify(bearer, key, {
+      audience: AGENT_AUDIENCE,
+      subject: id,
+      algorithms: ['EdDSA'],
+      maxTokenAge: LONGEST_LIFE_S,
+      clockTolerance: TOLERANCE_S,
+    })
+    // It is not checked again until then. `iat` is there: an age is asked for.
+    return Math.min(payload.exp ?? 0, payload.iat! + LONGEST_LIFE_S) * 1000
   } catch (error) {
-    if (error instanceof errors.JWTExpired) throw new Fault('UNAUTHENTICATED', {}, 'The agent\'s token has expired. Is the clock of its host right?')
-    if (error instanceof errors.JOSEError) throw new Fault('UNAUTHENTICATED', {}, 'The agent\'s token does not verify against its registered key.')
+    if (error instanceof errors.JWTExpired)
+      throw new Fault('UNAUTHENTICATED', {}, "The agent's token has expired. Is the clock of its host right?")
+    if (error instanceof errors.JOSEError)
+      throw new Fault('UNAUTHENTICATED', {}, "The agent's token does not verify against its registered key.")
     throw error
   }
 }

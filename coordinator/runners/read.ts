@@ -5,11 +5,19 @@ import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import * as store from './store.ts'
 
-export async function listPools(deps: Pick<Deps, 'db'>, caller: Caller, page: { after: string | undefined; limit: number }): Promise<RunnerPool[]> {
+export async function listPools(
+  deps: Pick<Deps, 'db'>,
+  caller: Caller,
+  page: { after: string | undefined; limit: number },
+): Promise<RunnerPool[]> {
   return (await store.listPools(deps.db, caller.orgId, page)).map(presentPool)
 }
 
-export async function createPool(deps: Pick<Deps, 'db' | 'targets'>, caller: Caller, name: string): Promise<RunnerPool> {
+export async function createPool(
+  deps: Pick<Deps, 'db' | 'targets'>,
+  caller: Caller,
+  name: string,
+): Promise<RunnerPool> {
   const isNew = await store.insertPool(deps.db, { id: newId('pool'), orgId: caller.orgId, name })
   if (!isNew) throw new Fault('CONFLICT', { path: 'name', name }, `This org has a pool \`${name}\` already.`)
   // Workflows may have named it before it was there.

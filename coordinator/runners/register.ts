@@ -14,7 +14,8 @@ export async function mintRegistrationToken(
   caller: Caller,
   ask: { pool: PoolId; reusable: boolean; uses: number; ttlSeconds: number },
 ) {
-  if (ask.uses > 1 && !ask.reusable) throw new Fault('VALIDATION_FAILED', { path: 'uses' }, 'More than one use wants `reusable: true`.')
+  if (ask.uses > 1 && !ask.reusable)
+    throw new Fault('VALIDATION_FAILED', { path: 'uses' }, 'More than one use wants `reusable: true`.')
   const pool = await store.findPool(deps.db, caller.orgId, ask.pool)
   if (!pool) throw new Fault('NOT_FOUND', { pool: ask.pool })
   const token = mintSecret('wlr_')
@@ -32,17 +33,30 @@ export async function mintRegistrationToken(
 export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId'> & { token: string }
 
 /** Makes a runner of an agent that shows a token. The token is spent in the same transaction. */
-export async function registerRunner(deps: Pick<Deps, 'db' | 'log'>, ask: Registration): Promise<{ runner: RunnerId; org: string; pool: string }> {
+export async function registerRunner(
+  deps: Pick<Deps, 'db' | 'log'>,
+  ask: Registration,
+): Promise<{ runner: RunnerId; org: string; pool: string }> {
   const { token, ...about } = ask
   const hash = hashOf(token)
   return deps.db.begin(async (tx) => {
     const found = await store.lockToken(tx, hash)
-    if (!found) throw new Fault('UNAUTHENTICATED', { path: 'token' }, 'The registration token is unknown or has expired. Mint a new one: `windlass pools token <pool>`.')
+    if (!found)
+      throw new Fault(
+        'UNAUTHENTICATED',
+        { path: 'token' },
+        'The registration token is unknown or has expired. Mint a new one: `windlass pools token <pool>`.',
+      )
     if (found.usesLeft === 0) throw new Fault('REGISTRATION_TOKEN_USED', { path: 'token' })
     const runner = newId('rnr')
     await store.useToken(tx, hash)
     await store.insertRunner(tx, { ...about, id: runner, orgId: found.orgId, poolId: found.poolId })
-    deps.log('runner.registered', { runner, pool: found.pool, name: about.name })
+    deps.log('runner.registered', { runner, pool: found.pool, runnerName: about.name })
     return { runner, org: found.org, pool: found.pool }
   })
+}
+
+/** Forgets tokens that can serve nobody any more. */
+export function cleanTokens(deps: Pick<Deps, 'db'>): Promise<number> {
+  return store.deleteDeadTokens(deps.db)
 }

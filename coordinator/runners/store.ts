@@ -17,7 +17,11 @@ const pools = (sql: Sql) => sql`
   from runner_pools p
   join orgs o on o.id = p.org_id`
 
-export function listPools(db: Db, orgId: OrgId, page: { after: string | undefined; limit: number }): Promise<PoolRow[]> {
+export function listPools(
+  db: Db,
+  orgId: OrgId,
+  page: { after: string | undefined; limit: number },
+): Promise<PoolRow[]> {
   return db<PoolRow[]>`
     ${pools(db)}
     where p.org_id = ${orgId}
@@ -127,7 +131,8 @@ export interface RunnerRow {
 }
 
 /** 60 s: two polls and six heartbeats fit into it, so one lost sign of life does not make a runner look gone. */
-const online = (sql: Sql) => sql`(greatest(r.last_poll_at, r.last_heartbeat_at) > now() - interval '60 seconds') is true`
+const online = (sql: Sql) =>
+  sql`(greatest(r.last_poll_at, r.last_heartbeat_at) > now() - interval '60 seconds') is true`
 
 const runners = (sql: Sql) => sql`
   select r.id, o.slug as org, r.pool_id, p.name as pool_name, r.name, ${online(sql)} as online, r.labels, r.slots,

@@ -3,8 +3,10 @@ import { channelOfProgramEvent, EVENT_DATA_BYTES } from '@windlass/shared/model/
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
-import { emit, lockRuns, type Moving, saveMoves } from './moves.ts'
+import { jsonLine } from './json-line.ts'
+import { emit, lockRuns, saveMoves } from './moves.ts'
 import { begin, settle } from './outcome.ts'
+import type { Moving } from './row.ts'
 
 export interface AgentBatch extends EntryBatch {
   runnerId: RunnerId
@@ -17,14 +19,27 @@ export type Applied = { kind: 'ack'; seq: number } | { kind: 'resume'; seq: numb
  * Takes what agents report: events, starts, endings, of many runs in one transaction. Entries that have been taken already
  * (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
  */
-export async function applyBatches(deps: Pick<Deps, 'db' | 'versions' | 'tails' | 'bell' | 'dispatchers'>, batches: AgentBatch[]): Promise<Applied[]> {
+export async function applyBatches(
+  deps: Pick<Deps, 'db' | 'versions' | 'tails' | 'bell' | 'dispatchers'>,
+  batches: AgentBatch[],
+): Promise<Applied[]> {
   const { answers, touched } = await deps.db.begin(async (tx) => {
-    const runs = await lockRuns(tx, batches.map((batch) => batch.run))
+    const runs = await lockRuns(
+      tx,
+      batches.map((batch) => batch.run),
+    )
     const answers: Applied[] = []
     const touched = new Set<Moving>()
     for (const batch of batches) {
       const run = runs.get(batch.run)
-      if (!run || run.runnerId !== batch.runnerId || run.epoch !== batch.epoch || run.released || isFinal(run.status) || run.status === 'queued') {
+      if (
+        !run ||
+        run.runnerId !== batch.runnerId ||
+        run.epoch !== batch.epoch ||
+        run.released ||
+        isFinal(run.status) ||
+        run.status === 'queued'
+      ) {
         answers.push(answerToStale(run, batch))
         continue
       }
@@ -47,7 +62,8 @@ export async function applyBatches(deps: Pick<Deps, 'db' | 'versions' | 'tails' 
 /** The end of a placement may be sent twice: what was committed under this epoch is acknowledged, the rest is stale. */
 function answerToStale(run: Moving | undefined, batch: AgentBatch): Applied {
   const last = batch.first + batch.entries.length - 1
-  if (run && run.epoch === batch.epoch && run.runnerId === batch.runnerId && last <= run.seq) return { kind: 'ack', seq: run.seq }
+  if (run && run.epoch === batch.epoch && run.runnerId === batch.runnerId && last <= run.seq)
+    return { kind: 'ack', seq: run.seq }
   return { kind: 'stale' }
 }
 
@@ -66,9 +82,23 @@ async function take(deps: Pick<Deps, 'versions'>, run: Moving, entry: Entry): Pr
 /** An agent splits what is too long and knows the types; one that does not is shown by what it sent, not by a gap. */
 function takeEvent(run: Moving, at: number, type: string, dataText: string): void {
   const channel = channelOfProgramEvent(type)
-  if (!channel) return emit(run, { at, channel: 'log', type: 'log.stderr', dataText: JSON.stringify({ text: `the agent sent an event of the unknown type ${type}` }) })
-  const tooLong = dataText.length > EVENT_DATA_BYTES
-  emit(run, { at, channel, type, dataText: tooLong ? JSON.stringify({ truncated: true, bytes: dataText.length }) : dataText })
+  if (!channel) return complain(run, at, `an event of the unknown type ${type}`)
+  // A character has three bytes at most: short texts need no counting.
+  const bytes = dataText.length * 3 > EVENT_DATA_BYTES ? Buffer.byteLength(dataText) : 0
+  if (bytes > EVENT_DATA_BYTES)
+    return emit(run, { at, channel, type, dataText: JSON.stringify({ truncated: true, bytes }) })
+  const line = dataText.startsWith('{') ? jsonLine(dataText) : undefined
+  if (line === undefined) return complain(run, at, `a ${type} whose data is no JSON object`)
+  emit(run, { at, channel, type, dataText: line })
+}
+
+function complain(run: Moving, at: number, what: string): void {
+  emit(run, {
+    at,
+    channel: 'log',
+    type: 'log.stderr',
+    dataText: JSON.stringify({ text: `the agent sent ${what.slice(0, 200)}` }),
+  })
 }
 
 /** Tells those who wait: readers of these logs, and pools in whose queue something has come back. */

@@ -6,8 +6,8 @@ import type { Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { announce } from './apply.ts'
-import { finish, lockRuns, move, type Moving, saveMoves } from './moves.ts'
-import { presentRun } from './row.ts'
+import { finish, lockRuns, move, saveMoves } from './moves.ts'
+import { type Moving, presentRun } from './row.ts'
 import * as store from './store.ts'
 
 type CancelDeps = Pick<Deps, 'db' | 'config' | 'versions' | 'tails' | 'bell' | 'dispatchers' | 'tellCancels'>
@@ -37,7 +37,8 @@ export async function cancelRun(deps: CancelDeps, caller: Caller, runId: RunId, 
 /** Asking twice is no error: the second caller gets the run as it stands. */
 function ask(run: Moving, caller: Caller, reason: string): boolean {
   if (run.status === 'cancelling' || run.status === 'cancelled') return false
-  if (run.status === 'completed' || run.status === 'failed') throw new Fault('RUN_ALREADY_FINISHED', { run: run.id, status: run.status })
+  if (run.status === 'completed' || run.status === 'failed')
+    throw new Fault('RUN_ALREADY_FINISHED', { run: run.id, status: run.status })
   const atRest = run.status !== 'pending' && run.status !== 'running'
   const at = Date.now()
   move(run, 'cancelling', at, { by: caller.id, reason })

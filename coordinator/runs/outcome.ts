@@ -3,11 +3,15 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import { EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
 import type { Version } from '../workflows/targets.ts'
-import { emit, finish, move, type Moving, requeue } from './moves.ts'
+import type { Invalid } from '../workflows/validate.ts'
+import { jsonLine } from './json-line.ts'
+import { emit, finish, move, requeue } from './moves.ts'
+import type { Moving } from './row.ts'
 
 /** What an ending means for its run: the rules of contract and descriptor in one place. */
 export function settle(run: Moving, ending: Ending, at: number, version: Version): void {
-  if (run.status === 'cancelling') return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
+  if (run.status === 'cancelling')
+    return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
   switch (ending.how) {
     case 'returned':
       return settleReturned(run, ending.outputText, at, version)
@@ -28,17 +32,21 @@ export function settle(run: Moving, ending: Ending, at: number, version: Version
 }
 
 function settleReturned(run: Moving, outputText: string, at: number, version: Version) {
-  const invalid = version.validateOutput(outputText)
-  if (invalid) {
-    return fail(run, at, {
-      code: 'OUTPUT_INVALID',
-      message: `${RUN_ERRORS.OUTPUT_INVALID} ${invalid.path}: ${invalid.message}. Return what \`run\` declares, or correct its return type.`,
-      detail: { path: invalid.path },
-    })
-  }
-  run.output = outputText
-  emit(run, { at, channel: 'output', type: 'output', dataText: outputEvent(outputText) })
+  const line = jsonLine(outputText)
+  if (line === undefined) return fail(run, at, invalidOutput({ path: 'output', message: 'is no JSON' }))
+  const invalid = version.validateOutput(line)
+  if (invalid) return fail(run, at, invalidOutput(invalid))
+  // An agent that leaves out `start` has executed it all the same.
+  begin(run, at)
+  run.output = line
+  emit(run, { at, channel: 'output', type: 'output', dataText: outputEvent(line) })
   finish(run, 'completed', at)
+}
+
+function invalidOutput({ path, message }: Invalid): RunError {
+  const code: RunErrorCode = 'OUTPUT_INVALID'
+  const advice = 'Return what `run` declares, or correct its return type.'
+  return { code, message: `${RUN_ERRORS[code]} ${path}: ${message}. ${advice}`, detail: { path } }
 }
 
 /** An output that is larger than an event may be is named only; `/output` has all of it. */
@@ -57,10 +65,18 @@ const PROGRAM_CODE = /^[A-Z][A-Z0-9_]{0,63}$/
 /** A stack is for people: what is longer says no more. */
 const STACK_CHARACTERS = 8000
 
+/** Said by the program itself, so any of it may be missing or something else. */
 function threwError(error: Extract<Ending, { how: 'threw' }>['error']): RunError {
-  const code = error.code && PROGRAM_CODE.test(error.code) ? error.code : 'PROGRAM_FAILED'
-  const detail = { ...error.detail, name: error.name, ...(error.stack ? { stack: error.stack.slice(0, STACK_CHARACTERS) } : {}) }
-  return { code, message: (error.message || error.name).slice(0, STACK_CHARACTERS), detail }
+  const name = textOr('Error', error.name)
+  const message = textOr(name, error.message)
+  const code = typeof error.code === 'string' && PROGRAM_CODE.test(error.code) ? error.code : 'PROGRAM_FAILED'
+  const stack = typeof error.stack === 'string' ? { stack: error.stack.slice(0, STACK_CHARACTERS) } : {}
+  const detail = typeof error.detail === 'object' ? error.detail : {}
+  return { code, message: message.slice(0, STACK_CHARACTERS), detail: { ...detail, name, ...stack } }
+}
+
+function textOr(fallback: string, text: unknown): string {
+  return typeof text === 'string' && text !== '' ? text : fallback
 }
 
 function exitedError(exitCode: number): RunError {
@@ -76,7 +92,12 @@ function timedOutError(timeoutMs: number): RunError {
 }
 
 /** A crash is nobody's answer: the program starts again from the top, as often as its descriptor allows. */
-export function crash(run: Moving, at: number, version: Version, why: { reason: string } & Record<string, unknown>): void {
+export function crash(
+  run: Moving,
+  at: number,
+  version: Version,
+  why: { reason: string } & Record<string, unknown>,
+): void {
   if (run.status === 'cancelling') return finish(run, 'cancelled', at, why)
   if (run.attempt <= version.crashRetries) {
     const lost = run.attempt

@@ -27,7 +27,12 @@ export async function inputOf(deps: Pick<Deps, 'db'>, caller: Caller, id: RunId)
 export async function outputOf(deps: Pick<Deps, 'db'>, caller: Caller, id: RunId): Promise<string> {
   const row = await store.payloads(deps.db, caller.orgId, id)
   if (!row) throw new Fault('NOT_FOUND', { run: id })
-  if (!isFinal(row.status)) throw new Fault('RUN_NOT_FINISHED', { run: id, status: row.status }, `The run is ${row.status}; its output is there when it has completed.`)
+  if (!isFinal(row.status))
+    throw new Fault(
+      'RUN_NOT_FINISHED',
+      { run: id, status: row.status },
+      `The run is ${row.status}; its output is there when it has completed.`,
+    )
   return row.output ?? 'null'
 }
 
@@ -35,7 +40,8 @@ export async function outputOf(deps: Pick<Deps, 'db'>, caller: Caller, id: RunId
 export async function selfOf(deps: Pick<Deps, 'db'>, program: ProgramIdentity, id: RunId) {
   const row = id === program.runId ? await store.find(deps.db, program.orgId, id) : undefined
   if (!row) throw new Fault('NOT_FOUND', { run: id })
-  const lives = row.epoch === program.epoch && row.runnerId === program.runnerId && !isFinal(row.status) && row.status !== 'queued'
+  const lives =
+    row.epoch === program.epoch && row.runnerId === program.runnerId && !isFinal(row.status) && row.status !== 'queued'
   if (!lives) throw new Fault('STALE_PLACEMENT', { run: id, epoch: program.epoch })
   return { id: row.id, status: row.status, attempt: row.attempt, epoch: row.epoch }
 }

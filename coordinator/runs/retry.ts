@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { RunId, WorkflowRef } from '@windlass/shared/ids.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
@@ -13,13 +13,16 @@ export async function retryRun(
   runId: RunId,
   version: number | undefined,
 ): Promise<Run> {
-  const [run, payload] = await Promise.all([store.find(deps.db, caller.orgId, runId), store.payloads(deps.db, caller.orgId, runId)])
+  const [run, payload] = await Promise.all([
+    store.find(deps.db, caller.orgId, runId),
+    store.payloads(deps.db, caller.orgId, runId),
+  ])
   if (!run || !payload) throw new Fault('NOT_FOUND', { run: runId })
   return triggerRun(deps, caller, {
-    workflow: run.workflowId as unknown as WorkflowRef,
+    workflow: run.workflowId,
     version,
     input: JSON.parse(payload.input) as unknown,
-    environment: run.environment ?? undefined,
+    environment: run.environment,
     tags: run.tags,
     priority: run.priority,
     trigger: { kind: 'retry', id: runId },

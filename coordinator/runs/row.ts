@@ -1,5 +1,6 @@
 import type { OrgId, PoolId, RunId, RunnerId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { Run, RunError, RunStatus, TriggerKind } from '@windlass/shared/model/run.ts'
+import type { NewEvent } from '../events/store.ts'
 
 /** A run with the names of what it points to, as readers see it. */
 export interface RunRow {
@@ -39,6 +40,31 @@ export interface RunRow {
   tokensCached: string
   tokensReasoning: string
   costMicros: string
+}
+
+/** A locked run on its way to its next state. All writers of statuses and events meet here, so the rules stand once. */
+export interface Moving {
+  readonly id: RunId
+  readonly orgId: OrgId
+  readonly poolId: PoolId
+  readonly versionId: VersionId
+  readonly runnerId: RunnerId | null
+  readonly epoch: number
+  readonly priority: number
+  readonly startedAt: Date | null
+  status: RunStatus
+  attempt: number
+  cursor: number
+  seq: number
+  output: string | null
+  error: RunError | null
+  /** Milliseconds to add to what the run has computed so far. */
+  computeMs: number
+  started: boolean
+  /** Set when the process is gone: the placement is deleted and the run is free for another. */
+  released: boolean
+  requeued: boolean
+  readonly events: NewEvent[]
 }
 
 const at = (date: Date | null) => date?.getTime() ?? null

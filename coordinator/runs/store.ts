@@ -1,7 +1,7 @@
 import type { OrgId, PoolId, RunId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { RunStatus, TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
-import type { RunRow } from './row.ts'
+import type { Moving, RunRow } from './row.ts'
 
 /** A run about to be created. */
 export interface NewRun {
@@ -101,6 +101,9 @@ export interface RunFilter {
   limit: number
 }
 
+/** Before 1970 there was no run; PostgreSQL's calendar ends some way before that of JavaScript. */
+const time = (sql: Sql, ms: number) => sql`to_timestamp(${Math.max(0, ms)}::float8 / 1000)`
+
 /** Newest first: ids sort by creation. */
 export function list(db: Db, f: RunFilter): Promise<RunRow[]> {
   return db<RunRow[]>`
@@ -112,8 +115,8 @@ export function list(db: Db, f: RunFilter): Promise<RunRow[]> {
     ${f.environment ? db`and r.environment = ${f.environment}` : db``}
     ${f.trigger ? db`and r.trigger_kind = ${f.trigger}` : db``}
     ${f.tag ? db`and ${f.tag} = any(r.tags)` : db``}
-    ${f.createdAfter === undefined ? db`` : db`and r.created_at > to_timestamp(${f.createdAfter}::float8 / 1000)`}
-    ${f.createdBefore === undefined ? db`` : db`and r.created_at < to_timestamp(${f.createdBefore}::float8 / 1000)`}
+    ${f.createdAfter === undefined ? db`` : db`and r.created_at > ${time(db, f.createdAfter)}`}
+    ${f.createdBefore === undefined ? db`` : db`and r.created_at < ${time(db, f.createdBefore)}`}
     order by r.id desc
     limit ${f.limit}`
 }
@@ -137,4 +140,74 @@ export async function noteCancel(tx: Tx, id: RunId, reason: string): Promise<voi
     update runs
     set cancel_requested_at = coalesce(cancel_requested_at, now()), cancel_reason = coalesce(cancel_reason, ${reason})
     where id = ${id}`
+}
+
+export type LockedRow = Pick<
+  Moving,
+  | 'id'
+  | 'orgId'
+  | 'poolId'
+  | 'versionId'
+  | 'runnerId'
+  | 'epoch'
+  | 'priority'
+  | 'startedAt'
+  | 'status'
+  | 'attempt'
+  | 'cursor'
+  | 'seq'
+>
+
+/** In the order of their ids, so that two who want the same runs do not wait for each other in a circle. */
+export function lock(tx: Tx, ids: string[]): Promise<LockedRow[]> {
+  return tx<LockedRow[]>`
+    select id, org_id, pool_id, version_id, runner_id, epoch, priority, started_at, status, attempt, cursor, seq
+    from runs
+    where id = any(${ids})
+    order by id
+    for update`
+}
+
+/** Where only events were added. */
+export function advance(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
+  return tx`
+    update runs
+    set cursor = m.cursor, seq = m.seq
+    from unnest(${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[]) as m (id, cursor, seq)
+    where runs.id = m.id`
+}
+
+export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
+  // Flags travel as 0 and 1: postgres.js takes an array of booleans for one boolean.
+  return tx`
+    update runs
+    set
+      status      = m.status,
+      attempt     = m.attempt,
+      cursor      = m.cursor,
+      seq         = m.seq,
+      output      = coalesce(m.output, runs.output),
+      error       = coalesce(m.error, runs.error),
+      compute_ms  = runs.compute_ms + m.compute_ms,
+      started_at  = case when m.started = 1 then coalesce(runs.started_at, now()) else runs.started_at end,
+      queued_at   = case when m.requeued = 1 then now() else runs.queued_at end,
+      finished_at = case when m.status in ('completed', 'failed', 'cancelled') then coalesce(runs.finished_at, now()) end
+    from unnest(
+      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.status)}::text[], ${runs.map((r) => r.attempt)}::int[],
+      ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[], ${runs.map((r) => r.output)}::text[],
+      ${runs.map((r) => (r.error ? JSON.stringify(r.error) : null))}::text[], ${runs.map((r) => Math.round(r.computeMs))}::bigint[],
+      ${runs.map((r) => Number(r.started))}::int[], ${runs.map((r) => Number(r.requeued))}::int[]
+    ) as m (id, status, attempt, cursor, seq, output, error, compute_ms, started, requeued)
+    where runs.id = m.id`
+}
+
+/** The processes of these runs are gone. */
+export function release(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
+  return tx`delete from placements where run_id = any(${runs.map((run) => run.id)})`
+}
+
+export function enterQueue(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
+  return tx`
+    insert into run_queue (run_id, pool_id, priority)
+    select * from unnest(${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[])`
 }

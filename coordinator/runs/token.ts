@@ -32,7 +32,11 @@ export async function openRunTokens(db: Db): Promise<RunTokens> {
         .sign(privateKey),
     async verify(token) {
       const { payload } = await jwtVerify(token, publicKey, { audience: AUDIENCE, algorithms: ['EdDSA'] }).catch(() => {
-        throw new Fault('UNAUTHENTICATED', {}, 'Programs send the token of their run, which lives 10 minutes unless its agent renews it.')
+        throw new Fault(
+          'UNAUTHENTICATED',
+          {},
+          'Programs send the token of their run, which lives 10 minutes unless its agent renews it.',
+        )
       })
       return {
         kind: 'program',

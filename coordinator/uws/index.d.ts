@@ -1,1 +1,1 @@
-export * from 'uws-pack';
+export * from 'uws-pack'

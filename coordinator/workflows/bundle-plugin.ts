@@ -53,7 +53,8 @@ function withoutMapOnDisk(content: string): string {
 }
 
 function resolve(files: ReadonlyMap<string, string>, { path, importer, kind }: OnResolveArgs): OnResolveResult {
-  if (kind === 'entry-point') return inFiles(path)
+  // esbuild writes `./` before an entry that also lies in the coordinator's working directory.
+  if (kind === 'entry-point') return inFiles(path.replace(/^\.\//, ''))
   if (path === 'windlass') return { path, external: true }
   if (isBuiltin(path)) return { path: path.startsWith('node:') ? path : `node:${path}`, external: true }
   if (path.endsWith('.node')) {

@@ -21,27 +21,42 @@ export async function createWorkflow(deps: DeployDeps, caller: Caller, files: So
   const id = newId('wf')
   await deps.db.begin(async (tx) => {
     const isNew = await store.insert(tx, { id, orgId: caller.orgId, slug, name, description })
-    if (!isNew) throw new Fault('WORKFLOW_EXISTS', { path: 'slug', slug }, `This org has a workflow \`${slug}\` already; update it instead.`)
+    if (!isNew)
+      throw new Fault(
+        'WORKFLOW_EXISTS',
+        { path: 'slug', slug },
+        `This org has a workflow \`${slug}\` already; update it instead.`,
+      )
     await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: id, version: 1 })
   })
-  return deployed(deps, caller, slug as WorkflowRef)
+  return deployed(deps, caller, id as WorkflowRef, 1)
 }
 
 /** Deploys a new version of a workflow and makes it current. Runs that exist keep theirs. */
-export async function updateWorkflow(deps: DeployDeps, caller: Caller, ref: WorkflowRef, files: SourceFile[]): Promise<Deployed> {
+export async function updateWorkflow(
+  deps: DeployDeps,
+  caller: Caller,
+  ref: WorkflowRef,
+  files: SourceFile[],
+): Promise<Deployed> {
   if (!(await store.find(deps.db, caller.orgId, ref))) throw new Fault('NOT_FOUND', { workflow: ref })
   const built = await build(deps, files)
-  await deps.db.begin(async (tx) => {
+  const version = await deps.db.begin(async (tx) => {
     const workflow = await store.lock(tx, caller.orgId, ref)
     if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
     const { slug, name, description } = built.descriptor
     if (slug !== workflow.slug) {
-      throw new Fault('CONFLICT', { path: 'slug' }, `The files name the slug \`${slug}\`, the workflow is \`${workflow.slug}\`. A slug does not change: create another workflow, or correct workflow.jsonc.`)
+      throw new Fault(
+        'CONFLICT',
+        { path: 'slug' },
+        `The files name the slug \`${slug}\`, the workflow is \`${workflow.slug}\`. A slug does not change: create another workflow, or correct workflow.jsonc.`,
+      )
     }
     const version = await store.bump(tx, workflow.id, { name, description })
     await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: workflow.id, version })
+    return version
   })
-  return deployed(deps, caller, ref)
+  return deployed(deps, caller, ref, version)
 }
 
 /** Objects first: a version in the database whose bundle is missing would fail every run; a bundle without a version harms nobody. */
@@ -50,7 +65,9 @@ async function build(deps: DeployDeps, files: SourceFile[]): Promise<BuiltWorkfl
     if (error instanceof DeployError) throw new Fault('VALIDATION_FAILED', { ...error.detail }, error.message)
     throw error
   })
-  await Promise.all([built.bundle, built.source].map((object) => deps.objects.put(contentKey(object.digest), object.bytes)))
+  await Promise.all(
+    [built.bundle, built.source].map((object) => deps.objects.put(contentKey(object.digest), object.bytes)),
+  )
   return built
 }
 
@@ -73,10 +90,11 @@ function sentence({ message, file, line, column }: DeployProblem): string {
   return file ? `${[file, line, column].filter((part) => part !== undefined).join(':')}: ${message}` : message
 }
 
-async function deployed(deps: DeployDeps, caller: Caller, ref: WorkflowRef): Promise<Deployed> {
+/** The workflow as it stands, and the version that was made here: another deploy may have made a newer one since. */
+async function deployed(deps: DeployDeps, caller: Caller, ref: WorkflowRef, number: number): Promise<Deployed> {
   deps.targets.forget(caller.orgId)
   const workflow = (await store.find(deps.db, caller.orgId, ref))!
-  const version = (await store.findVersion(deps.db, workflow.id, workflow.version))!
+  const version = (await store.findVersion(deps.db, workflow.id, number))!
   deps.log('workflow.deployed', { workflow: workflow.slug, version: version.version, bytes: version.bundleBytes })
   return { workflow, version }
 }

@@ -9,7 +9,11 @@ import * as store from './store.ts'
 export async function getWorkflow(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgId, ref: WorkflowRef) {
   const workflow = await needWorkflow(deps, orgId, ref)
   const version = (await store.findVersion(deps.db, workflow.id, workflow.version))!
-  return { workflow: presentWorkflow(workflow), version: presentVersion(version), files: await sourceFiles(deps, version) }
+  return {
+    workflow: presentWorkflow(workflow),
+    version: presentVersion(version),
+    files: await sourceFiles(deps, version),
+  }
 }
 
 export async function getVersion(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgId, ref: WorkflowRef, number: number) {
@@ -19,11 +23,20 @@ export async function getVersion(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgI
   return { version: presentVersion(version), files: await sourceFiles(deps, version) }
 }
 
-export async function listWorkflows(deps: Pick<Deps, 'db'>, orgId: OrgId, page: { before: string | undefined; limit: number }) {
+export async function listWorkflows(
+  deps: Pick<Deps, 'db'>,
+  orgId: OrgId,
+  page: { before: string | undefined; limit: number },
+) {
   return (await store.list(deps.db, orgId, page)).map(presentWorkflow)
 }
 
-export async function listVersions(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: WorkflowRef, page: { before: number | undefined; limit: number }) {
+export async function listVersions(
+  deps: Pick<Deps, 'db'>,
+  orgId: OrgId,
+  ref: WorkflowRef,
+  page: { before: number | undefined; limit: number },
+) {
   const workflow = await needWorkflow(deps, orgId, ref)
   return (await store.listVersions(deps.db, workflow.id, page)).map(presentVersion)
 }
@@ -35,7 +48,11 @@ export async function needWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: Wo
 }
 
 /** A bundle, for an agent of the org that owns it. */
-export async function bundleBytes(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgId, digest: string): Promise<Uint8Array> {
+export async function bundleBytes(
+  deps: Pick<Deps, 'db' | 'objects'>,
+  orgId: OrgId,
+  digest: string,
+): Promise<Uint8Array> {
   const bytes = (await store.ownsBundle(deps.db, orgId, digest)) ? await deps.objects.get(contentKey(digest)) : null
   if (!bytes) throw new Fault('NOT_FOUND', { digest })
   return bytes

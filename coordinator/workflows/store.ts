@@ -29,7 +29,11 @@ export async function find(sql: Sql, orgId: OrgId, ref: WorkflowRef): Promise<Wo
   return row
 }
 
-export function list(db: Db, orgId: OrgId, page: { before: string | undefined; limit: number }): Promise<WorkflowRow[]> {
+export function list(
+  db: Db,
+  orgId: OrgId,
+  page: { before: string | undefined; limit: number },
+): Promise<WorkflowRow[]> {
   return db<WorkflowRow[]>`
     ${workflows(db)}
     where w.org_id = ${orgId} and w.deleted_at is null
@@ -70,7 +74,11 @@ export async function bump(tx: Tx, id: WorkflowId, about: { name: string; descri
   return row.version
 }
 
-export async function lock(tx: Tx, orgId: OrgId, ref: WorkflowRef): Promise<{ id: WorkflowId; slug: string } | undefined> {
+export async function lock(
+  tx: Tx,
+  orgId: OrgId,
+  ref: WorkflowRef,
+): Promise<{ id: WorkflowId; slug: string } | undefined> {
   const [row] = await tx<{ id: WorkflowId; slug: string }[]>`
     select id, slug
     from workflows
@@ -115,11 +123,15 @@ const versions = (sql: Sql) => sql`
   join workflows w on w.id = v.workflow_id`
 
 export async function findVersion(sql: Sql, id: WorkflowId, version: number): Promise<VersionRow | undefined> {
-  const [row] = await sql<VersionRow[]>`${versions(sql)} where v.workflow_id = ${id} and v.version = ${version}`
+  const [row] = await sql<VersionRow[]>`${versions(sql)} where v.workflow_id = ${id} and v.version = ${version}::bigint`
   return row
 }
 
-export function listVersions(db: Db, id: WorkflowId, page: { before: number | undefined; limit: number }): Promise<VersionRow[]> {
+export function listVersions(
+  db: Db,
+  id: WorkflowId,
+  page: { before: number | undefined; limit: number },
+): Promise<VersionRow[]> {
   return db<VersionRow[]>`
     ${versions(db)}
     where v.workflow_id = ${id}
@@ -135,11 +147,16 @@ export interface TargetRow {
 }
 
 /** The version that a trigger means, and the pool that its descriptor names. */
-export async function findTarget(db: Db, orgId: OrgId, ref: WorkflowRef, version: number | undefined): Promise<TargetRow | undefined> {
+export async function findTarget(
+  db: Db,
+  orgId: OrgId,
+  ref: WorkflowRef,
+  version: number | undefined,
+): Promise<TargetRow | undefined> {
   const [row] = await db<TargetRow[]>`
     select v.id as version_id, p.id as pool_id, p.name as pool_name
     from workflows w
-    join workflow_versions v on v.workflow_id = w.id and v.version = ${version ? db`${version}` : db`w.version`}
+    join workflow_versions v on v.workflow_id = w.id and v.version = ${version ? db`${version}::bigint` : db`w.version`}
     left join runner_pools p on p.org_id = w.org_id and p.name = v.descriptor ->> 'pool'
     where w.org_id = ${orgId} and (w.id = ${ref} or w.slug = ${ref}) and w.deleted_at is null`
   return row

@@ -32,7 +32,11 @@ export interface Target {
 
 export interface Targets {
   /** Undefined: there is no such workflow, or no such version of it. `pool` is null when the descriptor names none that exists. */
-  resolve(orgId: OrgId, workflow: WorkflowRef, version?: number): Promise<{ version: Version; pool: Target['pool'] | null } | undefined>
+  resolve(
+    orgId: OrgId,
+    workflow: WorkflowRef,
+    version?: number,
+  ): Promise<{ version: Version; pool: Target['pool'] | null } | undefined>
   forget(orgId: OrgId): void
 }
 
@@ -76,7 +80,10 @@ export function createTargets(db: Db, versions: Versions): Targets {
   async function look(orgId: OrgId, workflow: WorkflowRef, number: number | undefined) {
     const row = await store.findTarget(db, orgId, workflow, number)
     if (!row) return undefined
-    return { version: await versions.get(row.versionId), pool: row.poolId ? { id: row.poolId, name: row.poolName! } : null }
+    return {
+      version: await versions.get(row.versionId),
+      pool: row.poolId ? { id: row.poolId, name: row.poolName! } : null,
+    }
   }
 
   return {

@@ -9,6 +9,7 @@ import { migrate } from '@windlass/coordinator/db/migrate.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import { type Client, createClient } from 'windlass/client'
 import { startPart } from '../start/part.ts'
+import { stripTypes } from '../start/strip.ts'
 import { createTeller } from '../start/tell.ts'
 
 /** A whole installation as separate processes, for measuring: PostgreSQL with fsync, one coordinator, agents on demand. */
@@ -36,11 +37,18 @@ export async function startBenchInstance(settings: Record<string, string> = {}):
   const orgId = await ensureDefaults(database.db)
   const { key: apiKey } = await mintApiKey(database.db, { orgId, name: 'bench', role: 'owner' })
   const tell = createTeller(true)
+  const nodeArgs = await stripTypes(home)
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('WINDLASS_')))
-  const env = { ...inherited, WINDLASS_HOME: home, WINDLASS_LOG_LEVEL: 'error', NODE_COMPILE_CACHE: join(home, 'cache') }
+  const env = {
+    ...inherited,
+    WINDLASS_HOME: home,
+    WINDLASS_LOG_LEVEL: 'error',
+    NODE_COMPILE_CACHE: join(home, 'cache'),
+  }
   const coordinator = startPart({
     name: 'coordinator',
     module: '@windlass/coordinator/main.ts',
+    nodeArgs,
     env: { ...env, WINDLASS_DATABASE_URL: postgres.url, WINDLASS_PORT: '0' },
     logFile: undefined,
     tell,
@@ -69,6 +77,7 @@ export async function startBenchInstance(settings: Record<string, string> = {}):
       const agent = startPart({
         name: 'agent',
         module: '@windlass/agent/main.ts',
+        nodeArgs,
         env: {
           ...env,
           WINDLASS_URL: url,

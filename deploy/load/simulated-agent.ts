@@ -2,7 +2,14 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { WebSocket } from 'ws'
 import { callOp } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { type AgentFrame, type CoordinatorFrame, type Entry, type Offer, type Placement, PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import {
+  type AgentFrame,
+  type CoordinatorFrame,
+  type Entry,
+  type Offer,
+  type Placement,
+  PROTOCOL,
+} from '@windlass/shared/wire/agent.ts'
 
 /** An agent that speaks the protocol and executes nothing: what is left is the coordinator's own cost. */
 export interface SimulatedAgent {
@@ -43,7 +50,9 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
       .setExpirationTime('60 s')
       .sign(privateKey)
 
-  const socket = new WebSocket(`${options.url.replace('http', 'ws')}/runner/v1/socket`, { headers: { authorization: `Bearer ${await bearer()}` } })
+  const socket = new WebSocket(`${options.url.replace('http', 'ws')}/runner/v1/socket`, {
+    headers: { authorization: `Bearer ${await bearer()}` },
+  })
   let kept = { token: await bearer(), at: performance.now() }
   const stopping = new AbortController()
   const offered = new Map<string, Offer>()
@@ -74,7 +83,9 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
       options.onFrame?.(frame)
     })
   })
-  socket.once('open', () => agent.send({ t: 'hello', protocol: PROTOCOL, version: VERSION, slots: options.slots, holds: [] }))
+  socket.once('open', () =>
+    agent.send({ t: 'hello', protocol: PROTOCOL, version: VERSION, slots: options.slots, holds: [] }),
+  )
   await welcomed
 
   let outgoing: { run: string; epoch: number; first: number; entries: Entry[] }[] = []
@@ -102,7 +113,10 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
     wakePoll()
   }
 
-  const heart = setInterval(() => agent.send({ t: 'heartbeat', n: 1, holds: [...holds.values()] }), registered.settings.heartbeatMs)
+  const heart = setInterval(
+    () => agent.send({ t: 'heartbeat', n: 1, holds: [...holds.values()] }),
+    registered.settings.heartbeatMs,
+  )
   stopping.signal.addEventListener('abort', () => clearInterval(heart))
 
   void (async () => {
@@ -111,7 +125,12 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
         await new Promise<void>((resolve) => (wakePoll = resolve))
         continue
       }
-      const { offers } = await callOp({ url: options.url, apiKey: await cachedBearer() }, ops.runnerSurface.claims, { slots: free }, { signal: stopping.signal }).catch((error: unknown) => {
+      const { offers } = await callOp(
+        { url: options.url, apiKey: await cachedBearer() },
+        ops.runnerSurface.claims,
+        { slots: free },
+        { signal: stopping.signal },
+      ).catch((error: unknown) => {
         if (stopping.signal.aborted) return { offers: [] }
         throw error
       })

@@ -19,7 +19,7 @@ export async function startDatabase(settings: StartSettings, tell: Teller): Prom
   const watch = keepUp()
 
   async function keepUp(): Promise<void> {
-    for (let failures = 0; !stopping.signal.aborted; ) {
+    for (let failures = 0; !stopping.signal.aborted;) {
       const ending = await server.exited
       if (stopping.signal.aborted) return
       tell.say(`The database ended (${ending.signal ?? `exit code ${ending.code}`}). Starting it again.`)

@@ -27,7 +27,12 @@ function windlass(access: LocalAccess, tell: Teller, args: string[]): Promise<vo
   const env = { ...process.env, WINDLASS_URL: access.url, WINDLASS_API_KEY: access.apiKey, WINDLASS_ORG: access.org }
   // With --json, stdout carries one line of facts and nothing else.
   const stdio = ['ignore', tell.json ? process.stderr : 'inherit', 'inherit'] as const
-  const child = spawn(process.execPath, [join(sdk, 'cli', 'windlass.mjs'), ...args], { cwd: root, env, stdio: [...stdio], timeout: CLI_WITHIN_MS })
+  const child = spawn(process.execPath, [join(sdk, 'cli', 'windlass.mjs'), ...args], {
+    cwd: root,
+    env,
+    stdio: [...stdio],
+    timeout: CLI_WITHIN_MS,
+  })
   return new Promise((resolve) => {
     child.once('error', (error) => {
       tell.fail(`windlass ${args[0]} could not be started: ${error.message}`)

@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { createClient } from 'windlass/client'
+import { freePort } from '@windlass/coordinator/http/free-port.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { startDatabase } from './database.ts'
 import { showExample } from './example.ts'
 import { localKey, makeHome, ORG, writeAccess } from './local-key.ts'
 import { type Part, startPart } from './part.ts'
-import { refuseTakenPort } from './port.ts'
 import type { StartSettings } from './settings.ts'
+import { stripTypes } from './strip.ts'
 import type { Teller } from './tell.ts'
 
 const POOL = 'default'
@@ -19,25 +20,33 @@ const ONLINE_WITHIN_MS = 30_000
 export async function runInstance(settings: StartSettings, tell: Teller, stop: AbortSignal): Promise<void> {
   const downwards: (() => Promise<void>)[] = []
   try {
-    await refuseTakenPort(settings.host, settings.port)
+    // Now, and not after the database was made and started.
+    await freePort(settings.host, settings.port)
     await makeHome(settings.home)
     await bringUp(settings, tell, stop, downwards)
-    if (!stop.aborted) await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }))
+    if (!stop.aborted)
+      await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }))
   } finally {
-    for (const down of downwards.reverse()) await down()
+    for (const down of downwards.toReversed()) await down()
   }
 }
 
-async function bringUp(settings: StartSettings, tell: Teller, stop: AbortSignal, downwards: (() => Promise<void>)[]): Promise<void> {
+async function bringUp(
+  settings: StartSettings,
+  tell: Teller,
+  stop: AbortSignal,
+  downwards: (() => Promise<void>)[],
+): Promise<void> {
   const since = performance.now()
   const { home } = settings
   const database = await startDatabase(settings, tell)
   downwards.push(() => database.stop())
+  const nodeArgs = await stripTypes(home)
   const key = await localKey(database.url, home)
   tell.say(`database     ${settings.databaseUrl ? 'external' : join(home, 'postgres')}`)
   if (stop.aborted) return
 
-  const coordinator = startCoordinator(settings, database.url, tell)
+  const coordinator = startCoordinator(settings, nodeArgs, database.url, tell)
   downwards.push(() => coordinator.stop())
   const { port } = (await coordinator.ready) as { port: number }
   const url = `http://${settings.host.includes(':') ? `[${settings.host}]` : settings.host}:${port}`
@@ -47,7 +56,7 @@ async function bringUp(settings: StartSettings, tell: Teller, stop: AbortSignal,
   const access = { url, org: ORG, apiKey: key.apiKey }
   await writeAccess(home, access)
   const client = createClient(access)
-  const agent = await startAgent(settings, access, tell)
+  const agent = await startAgent(settings, nodeArgs, access, tell)
   downwards.push(() => agent.stop())
   await online(client, stop)
   tell.say(`agent        local, pool ${POOL}`)
@@ -57,15 +66,22 @@ async function bringUp(settings: StartSettings, tell: Teller, stop: AbortSignal,
   if (tell.json) tell.answer(access)
   if (key.isNew && settings.example) await showExample(access, home, tell)
   if (!tell.json) tell.answer(access)
-  tell.say(`Up in ${((performance.now() - since) / 1000).toFixed(1)} s. Ctrl-C stops everything. Try: npx windlass runs list`)
+  tell.say(
+    `Up in ${((performance.now() - since) / 1000).toFixed(1)} s. Ctrl-C stops everything. Try: npx windlass runs list`,
+  )
 }
 
-function startCoordinator(settings: StartSettings, databaseUrl: string, tell: Teller): Part {
+function startCoordinator(settings: StartSettings, nodeArgs: string[], databaseUrl: string, tell: Teller): Part {
   let port = settings.port
-  const env = { ...partEnvironment(settings, () => true), WINDLASS_DATABASE_URL: databaseUrl, WINDLASS_HOST: settings.host }
+  const env = {
+    ...partEnvironment(settings, () => true),
+    WINDLASS_DATABASE_URL: databaseUrl,
+    WINDLASS_HOST: settings.host,
+  }
   return startPart({
     name: 'coordinator',
     module: '@windlass/coordinator/main.ts',
+    nodeArgs,
     // Read at each start: a coordinator that is started again must be found where it was.
     get env() {
       return { ...env, WINDLASS_PORT: String(port) }
@@ -77,7 +93,12 @@ function startCoordinator(settings: StartSettings, databaseUrl: string, tell: Te
   })
 }
 
-async function startAgent(settings: StartSettings, access: { url: string; org: string; apiKey: string }, tell: Teller): Promise<Part> {
+async function startAgent(
+  settings: StartSettings,
+  nodeArgs: string[],
+  access: { url: string; org: string; apiKey: string },
+  tell: Teller,
+): Promise<Part> {
   const client = createClient(access)
   const { runnerPools } = await client.pools.list({})
   const pool = runnerPools.find(({ name }) => name === POOL)
@@ -88,6 +109,7 @@ async function startAgent(settings: StartSettings, access: { url: string; org: s
   return startPart({
     name: 'agent',
     module: '@windlass/agent/main.ts',
+    nodeArgs,
     env: {
       WINDLASS_AGENT_NAME: 'local',
       ...partEnvironment(settings, isTheAgents),
@@ -103,8 +125,14 @@ async function startAgent(settings: StartSettings, access: { url: string; org: s
 
 /** Our environment, and of our own settings those that are meant for the part: an agent never sees the database. */
 function partEnvironment(settings: StartSettings, isMeant: (name: string) => boolean): NodeJS.ProcessEnv {
-  const kept = Object.entries(settings.env).filter(([name]) => !name.startsWith('WINDLASS_') || name.startsWith('WINDLASS_TEST_') || isMeant(name))
-  return { ...Object.fromEntries(kept), WINDLASS_HOME: settings.home, NODE_COMPILE_CACHE: join(settings.home, 'cache', 'compile') }
+  const kept = Object.entries(settings.env).filter(
+    ([name]) => !name.startsWith('WINDLASS_') || name.startsWith('WINDLASS_TEST_') || isMeant(name),
+  )
+  return {
+    ...Object.fromEntries(kept),
+    WINDLASS_HOME: settings.home,
+    NODE_COMPILE_CACHE: join(settings.home, 'cache', 'compile'),
+  }
 }
 
 function logFile(settings: StartSettings, name: string): string | undefined {
@@ -116,7 +144,8 @@ async function online(client: ReturnType<typeof createClient>, stop: AbortSignal
   while (!stop.aborted) {
     const { runners } = await client.runners.list({ pool: POOL, status: 'online' })
     if (runners.length > 0) return
-    if (performance.now() - since > ONLINE_WITHIN_MS) throw new Error(`The local agent has not come online within ${ONLINE_WITHIN_MS / 1000} s; see its log.`)
+    if (performance.now() - since > ONLINE_WITHIN_MS)
+      throw new Error(`The local agent has not come online within ${ONLINE_WITHIN_MS / 1000} s; see its log.`)
     await pause(50, stop)
   }
 }

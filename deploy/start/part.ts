@@ -9,6 +9,8 @@ export interface PartOptions {
   name: string
   /** Module to run, as an import specifier. */
   module: string
+  /** Arguments of Node, before the module. */
+  nodeArgs: string[]
   env: NodeJS.ProcessEnv
   /** Where its log goes; undefined: to our stderr. */
   logFile: string | undefined
@@ -79,12 +81,16 @@ export function startPart(options: PartOptions): Part {
   }
 }
 
-function launch({ module, env, logFile }: PartOptions): ChildProcess {
+function launch({ module, nodeArgs, env, logFile }: PartOptions): ChildProcess {
   if (logFile) mkdirSync(dirname(logFile), { recursive: true })
   const out = logFile ? openSync(logFile, 'a', 0o600) : 'inherit'
   try {
     // Detached: Ctrl-C in a terminal reaches us alone, and we stop the parts one after the other.
-    return spawn(process.execPath, [fileURLToPath(import.meta.resolve(module))], { env, stdio: ['ignore', 'ignore', out, 'ipc'], detached: true })
+    return spawn(process.execPath, [...nodeArgs, fileURLToPath(import.meta.resolve(module))], {
+      env,
+      stdio: ['ignore', 'ignore', out, 'ipc'],
+      detached: true,
+    })
   } finally {
     if (typeof out === 'number') closeSync(out)
   }

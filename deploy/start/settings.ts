@@ -43,7 +43,11 @@ const OURS = 'WINDLASS_START_'
 function checkParts(env: NodeJS.ProcessEnv): void {
   try {
     readCoordinatorConfig({ ...env, WINDLASS_DATABASE_URL: env.WINDLASS_DATABASE_URL || 'postgres://embedded' })
-    readAgentConfig({ ...env, WINDLASS_URL: 'http://localhost', WINDLASS_AGENT_NAME: env.WINDLASS_AGENT_NAME || 'local' })
+    readAgentConfig({
+      ...env,
+      WINDLASS_URL: 'http://localhost',
+      WINDLASS_AGENT_NAME: env.WINDLASS_AGENT_NAME || 'local',
+    })
   } catch (error) {
     exit((error as Error).message)
   }

@@ -82,7 +82,7 @@ export interface Layer {
 
 /** The coordinator from top to bottom: a file imports its own layer and those below. */
 export const LAYERS: readonly Layer[] = [
-  { name: 'main', files: ['coordinator/main.ts', 'coordinator/deps.ts'] },
+  { name: 'main', files: ['coordinator/main.ts', 'coordinator/start.ts', 'coordinator/deps.ts'] },
   { name: 'http, mcp', files: ['coordinator/http/', 'coordinator/mcp/'] },
   // A job is a door like the API: it is called from outside and calls verbs.
   { name: 'api, jobs', files: ['coordinator/api/', 'coordinator/jobs/'] },

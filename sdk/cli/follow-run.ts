@@ -43,13 +43,13 @@ export async function followRun(session: Session, run: Run, wishes: FollowWishes
 async function tellEvents(session: Session, run: Run, wishes: FollowWishes, signal: AbortSignal): Promise<void> {
   const { progress, client, isJson } = session
   const { channels, since } = wishes
-  waitFor(session, run.status)
+  waitFor(session, run, run.status)
   const onReconnect = (why: string) => isJson || progress.note(paint('dim', `connection lost (${why}), trying again`))
   for await (const event of client.follow(run.id, { channels, since, signal, onReconnect })) {
     if (isJson) print(JSON.stringify(event))
     else if (wishes.line) progress.print(wishes.line(event))
     else progress.note(eventLine(event))
-    if (event.channel === 'lifecycle') waitFor(session, event.type.replace(/^run\./, ''))
+    if (event.channel === 'lifecycle') waitFor(session, run, event.type.replace(/^run\./, ''))
   }
   progress.end()
 }
@@ -64,10 +64,11 @@ const WAITING: Record<string, string> = {
   waiting_for_child: 'waiting for a child run',
 }
 
-function waitFor({ progress }: Session, status: string): void {
+function waitFor({ progress }: Session, run: Run, status: string): void {
   const words = WAITING[status]
+  const hint = `No runner has taken it yet. windlass runners list --pool ${run.pool.name} shows which are online and how busy.`
   if (words === undefined) progress.end()
-  else progress.wait(words)
+  else progress.wait(words, status === 'queued' ? hint : undefined)
 }
 
 async function tellEnd(session: Session, run: Run, withOutput: boolean): Promise<void> {

@@ -5,6 +5,7 @@ const PATIENCE_MS = 300
 const FRAME_MS = 100
 // A log without a sign of life for longer looks stuck.
 const REPEAT_MS = 30_000
+const HINT_MS = 10_000
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 
 /**
@@ -15,6 +16,7 @@ export class Progress {
   private readonly isQuiet: boolean
   private readonly isDrawn = process.stderr.isTTY
   private text: string | undefined
+  private hint: string | undefined
   private since = 0
   private frame = 0
   private shown = false
@@ -24,11 +26,12 @@ export class Progress {
     this.isQuiet = isQuiet
   }
 
-  /** Begins to wait for something; the same words go on counting. */
-  wait(text: string): void {
+  /** Begins to wait for something; the same words go on counting. The hint is given when it takes long. */
+  wait(text: string, hint?: string): void {
     if (this.isQuiet || this.text === text) return
     this.end()
     this.text = text
+    this.hint = hint
     this.since = performance.now()
     this.timer = setTimeout(() => this.tick(), PATIENCE_MS)
     this.timer.unref()
@@ -59,10 +62,18 @@ export class Progress {
 
   private tick(): void {
     this.frame++
+    this.giveHint()
     if (this.isDrawn) this.draw()
     else note(this.words())
     this.timer = setTimeout(() => this.tick(), this.isDrawn ? FRAME_MS : REPEAT_MS)
     this.timer.unref()
+  }
+
+  private giveHint(): void {
+    if (this.hint === undefined || performance.now() - this.since < HINT_MS) return
+    const { hint } = this
+    this.hint = undefined
+    this.note(hint)
   }
 
   private draw(): void {

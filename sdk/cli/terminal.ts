@@ -44,7 +44,7 @@ const COLOUR = /(\u001b\[[\d;]*m)/
 // A whole escape sequence, or any single control character but the tab.
 const CONTROL =
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
-  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g
+  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g
 
 function colour(sequence: string, stream: NodeJS.WriteStream): string {
   return hasColour(stream) ? sequence : ''

@@ -1,6 +1,7 @@
 import type { LogData, LogLevel } from '@windlass/shared/wire/program.ts'
 import { runtime } from './bridge.ts'
 import { jsonText } from './json-text.ts'
+import { print } from './print.ts'
 
 // An event carries at most 64 KiB. A character takes up to 6 bytes in JSON (a control character does), so a text always fits.
 const TEXT_CHARACTERS = 10_000
@@ -39,7 +40,7 @@ export const log: Log = Object.assign((message: string, fields?: LogFields) => w
 function write(level: LogLevel | undefined, message: string, fields: LogFields | undefined): void {
   const host = runtime()
   if (!host) return print(level, message, fields)
-  for (const text of pieces(String(message))) host.emit('log', lineText({ text, level, fields }))
+  for (const text of pieces(message)) host.emit('log', lineText({ text, level, fields }))
 }
 
 /** JSON leaves out what is undefined. */
@@ -56,7 +57,7 @@ const fits = (text: string) => text.length * 3 <= EVENT_BYTES || Buffer.byteLeng
 function pieces(text: string): string[] {
   if (text.length <= TEXT_CHARACTERS) return [text]
   const found: string[] = []
-  for (let from = 0; from < text.length; ) {
+  for (let from = 0; from < text.length;) {
     let to = Math.min(from + TEXT_CHARACTERS, text.length)
     // Never between the two halves of a character beyond the basic plane.
     if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1
@@ -67,9 +68,3 @@ function pieces(text: string): string[] {
 }
 
 const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff
-
-/** Outside of a run, as in a unit test: the console. */
-function print(level: LogLevel | undefined, message: string, fields: LogFields | undefined): void {
-  const to = level === 'warn' ? console.warn : level === 'error' ? console.error : console.log
-  to(message, ...(fields === undefined ? [] : [fields]))
-}

@@ -1,5 +1,6 @@
 import { runtime } from './bridge.ts'
 import { jsonText } from './json-text.ts'
+import { print } from './print.ts'
 
 const NAME_CHARACTERS = 200
 // The whole event; name and wrapping take their part of it.
@@ -26,12 +27,15 @@ export function phase(name: string, data?: unknown): void {
     throw new TypeError(`phase(name): name is a text of 1 to ${NAME_CHARACTERS} characters.`)
   }
   const text = jsonText(data === undefined ? { name } : { name, data })
-  if (text === null) throw new TypeError(`phase('${name}', data): data is not JSON. Leave out bigints and circular references.`)
+  if (text === null)
+    throw new TypeError(`phase('${name}', data): data is not JSON. Leave out bigints and circular references.`)
   const bytes = Buffer.byteLength(text)
   if (bytes > EVENT_BYTES) {
-    throw new TypeError(`phase('${name}', data): data is ${bytes} bytes of JSON, ${DATA_BYTES} at most. Return what is large from run().`)
+    throw new TypeError(
+      `phase('${name}', data): data is ${bytes} bytes of JSON, ${DATA_BYTES} at most. Return what is large from run().`,
+    )
   }
   const host = runtime()
   if (host) host.emit('phase', text)
-  else console.log(`[phase] ${name}`, ...(data === undefined ? [] : [data]))
+  else print(undefined, `[phase] ${name}`, data)
 }

@@ -91,7 +91,9 @@ export const Run = z
     computeMs: z.int().meta({ description: 'Milliseconds of execution, over all attempts.' }),
     tokens: z.object({ input: z.int(), output: z.int(), cachedInput: z.int(), reasoning: z.int() }),
     costMicros: z.int().meta({ description: 'Metered cost in micro-dollars.' }),
-    budget: z.object({ tokens: z.int().optional(), usd: z.number().optional(), onBreach: z.enum(['notify', 'cancel']) }).nullable(),
+    budget: z
+      .object({ tokens: z.int().optional(), usd: z.number().optional(), onBreach: z.enum(['notify', 'cancel']) })
+      .nullable(),
   })
   .meta({ id: 'Run' })
 export type Run = z.output<typeof Run>

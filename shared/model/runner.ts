@@ -6,7 +6,9 @@ export const RunnerPool = z
   .meta({ id: 'RunnerPool' })
 export type RunnerPool = z.output<typeof RunnerPool>
 
-export const RunnerStatus = z.enum(['online', 'offline']).meta({ description: 'Online: polled or heard of within 60 s.' })
+export const RunnerStatus = z
+  .enum(['online', 'offline'])
+  .meta({ description: 'Online: polled or heard of within 60 s.' })
 
 export const Runner = z
   .object({

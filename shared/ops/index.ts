@@ -10,4 +10,6 @@ export const ops = { workflows, runs, pools, runners, runnerSurface, service }
 export type Ops = typeof ops
 
 /** All rows in a flat list. */
-export const allOps: readonly AnyOp[] = Object.values(ops).flatMap((group) => Object.values(group) as unknown as AnyOp[])
+export const allOps: readonly AnyOp[] = Object.values(ops).flatMap(
+  (group) => Object.values(group) as unknown as AnyOp[],
+)

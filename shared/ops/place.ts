@@ -47,7 +47,7 @@ function decode(kind: string, text: string): unknown {
 /** The kind of a schema below its `optional`, `default` and `nullable`. */
 function kindOf(schema: z.ZodType | undefined): string {
   let inner = schema as { def?: { type: string; innerType?: z.ZodType } } | undefined
-  while (inner?.def?.innerType) inner = inner.def.innerType as typeof inner
+  while (inner?.def?.innerType) inner = inner.def.innerType
   const kind = inner?.def?.type ?? 'string'
   return kind === 'int' ? 'number' : kind
 }

@@ -45,7 +45,12 @@ export const pools = {
     input: z.strictObject({
       pool: PoolId,
       reusable: z.boolean().default(false),
-      uses: z.int().min(1).max(1000).default(1).meta({ description: 'How often it serves; more than 1 wants `reusable`.' }),
+      uses: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(1)
+        .meta({ description: 'How often it serves; more than 1 wants `reusable`.' }),
       ttlSeconds: z.int().min(10).max(86_400).default(900).meta({ description: 'At most 24 h; 15 min by default.' }),
     }),
     output: z.object({ registrationToken: z.object({ token: z.string(), uses: z.int(), expiresAt: z.int() }) }),
@@ -64,7 +69,12 @@ export const runners = {
     role: 'member',
     mcp: { tool: 'list_runners', when: 'To see which machines are up and how busy they are.' },
     summary: 'List the runners of an org.',
-    input: z.strictObject({ org: Slug, pool: z.union([PoolId, Slug]).optional(), status: RunnerStatus.optional(), ...PageQuery }),
+    input: z.strictObject({
+      org: Slug,
+      pool: z.union([PoolId, Slug]).optional(),
+      status: RunnerStatus.optional(),
+      ...PageQuery,
+    }),
     output: z.object({ runners: z.array(Runner), nextCursor: NextCursor }),
     faults: [],
     success: 200,

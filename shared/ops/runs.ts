@@ -123,7 +123,9 @@ export const runs = {
     }),
     output: z.object({
       events: z.array(RunEvent),
-      done: z.boolean().meta({ description: 'True when the run has finished and this page reaches the end of its log.' }),
+      done: z
+        .boolean()
+        .meta({ description: 'True when the run has finished and this page reaches the end of its log.' }),
     }),
     faults: ['NOT_FOUND'],
     success: 200,

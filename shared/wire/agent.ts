@@ -70,7 +70,13 @@ export type AgentFrame =
 
 /** Coordinator → agent. */
 export type CoordinatorFrame =
-  | { t: 'welcome'; settings: AgentSettings; resume: { run: string; epoch: number; seq: number }[]; stale: Placement[]; cancel: CancelOrder[] }
+  | {
+      t: 'welcome'
+      settings: AgentSettings
+      resume: { run: string; epoch: number; seq: number }[]
+      stale: Placement[]
+      cancel: CancelOrder[]
+    }
   /** `no` are offers that came too late; their runs belong to others by now. */
   | { t: 'accepted'; runs: Placement[]; no: Placement[] }
   /** All entries up to and including `seq` are committed. */

@@ -19,7 +19,13 @@ export function textsOf(entries: readonly Entry[]): string[] {
 
 export function aSpool(folder: string, more: { runBytes?: number; totalBytes?: number } = {}): Promise<Spool & Logged> {
   const logged = aLog()
-  const options = { folder: path.join(folder, 'spool'), runBytes: 64 * MIB, totalBytes: 1024 * MIB, log: logged.log, ...more }
+  const options = {
+    folder: path.join(folder, 'spool'),
+    runBytes: 64 * MIB,
+    totalBytes: 1024 * MIB,
+    log: logged.log,
+    ...more,
+  }
   return openSpool(options).then((spool) => ({ ...spool, ...logged }))
 }
 
@@ -47,7 +53,13 @@ export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receive
       memoryBytes,
       log: spool.log,
       onGap: () => (receiver.gaps += 1),
-      link: { get isReady() { return isReady }, drop: () => (isReady = false), sendText },
+      link: {
+        get isReady() {
+          return isReady
+        },
+        drop: () => (isReady = false),
+        sendText,
+      },
     }),
     connect() {
       isReady = true

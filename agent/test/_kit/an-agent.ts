@@ -12,7 +12,7 @@ import type { Agent } from '../../start.ts'
 import { REGISTRATION_TOKEN } from './fake-coordinator.ts'
 import { until } from './until.ts'
 
-export async function aFolder(): Promise<{ folder: string; remove(): Promise<void> }> {
+export async function aFolder(): Promise<{ folder: string; remove: () => Promise<void> }> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'windlass-agent-'))
   return { folder, remove: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }) }
 }
@@ -49,11 +49,21 @@ const started = new Set<ChildProcess>()
 export async function endAgentProcesses(): Promise<void> {
   const alive = [...started].filter((child) => child.exitCode === null && child.signalCode === null)
   started.clear()
-  await Promise.all(alive.map((child) => (child.kill('SIGKILL'), once(child, 'exit'))))
+  await Promise.all(alive.map((child) => ended(child)))
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit')
+  child.kill('SIGKILL')
+  await exited
 }
 
 /** An agent as a process of its own. */
-export async function anAgentProcess(url: string, home: string, more: Record<string, string> = {}): Promise<AgentProcess> {
+export async function anAgentProcess(
+  url: string,
+  home: string,
+  more: Record<string, string> = {},
+): Promise<AgentProcess> {
   const env = { PATH: process.env.PATH, ...envOf(url, home, more) }
   const main = path.join(import.meta.dirname, '../../main.ts')
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'inherit', 'pipe'] })

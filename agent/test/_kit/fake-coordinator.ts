@@ -1,11 +1,19 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { importJWK, jwtVerify } from 'jose'
 import { WebSocketServer } from 'ws'
 import type { WebSocket } from 'ws'
 import { newId } from '@windlass/shared/ids.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import type { AgentFrame, AgentSettings, CoordinatorFrame, Entry, Offer, Placement } from '@windlass/shared/wire/agent.ts'
+import type {
+  AgentFrame,
+  AgentSettings,
+  CoordinatorFrame,
+  Entry,
+  Offer,
+  Placement,
+} from '@windlass/shared/wire/agent.ts'
 import type { Packed } from './bundle.ts'
 import { until } from './until.ts'
 
@@ -51,10 +59,7 @@ export class FakeCoordinator {
   static async start(settings: Partial<AgentSettings> = {}): Promise<FakeCoordinator> {
     const fake = new FakeCoordinator(settings)
     fake.#server.on('upgrade', (request, socket, head) => {
-      void fake.#isRunner(request).then((isRunner) => {
-        if (!isRunner) return socket.end('HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
-        fake.#wss.handleUpgrade(request, socket, head, (ws) => fake.#greet(ws))
-      })
+      void fake.#upgrade(request, socket, head)
     })
     await new Promise<void>((resolve) => fake.#server.listen(0, '127.0.0.1', resolve))
     fake.url = `http://127.0.0.1:${(fake.#server.address() as AddressInfo).port}`
@@ -64,12 +69,23 @@ export class FakeCoordinator {
   /** Queues a run; the agent gets it with its next poll. */
   offer(bundle: Packed, more: Partial<Offer> = {}): Told {
     this.bundles.set(bundle.digest, bundle)
-    const version = { slug: 'test', version: 1 }
-    const limits = { timeoutMs: 60_000, graceMs: 500, outputBytes: 1024 * 1024 }
     const offer: Offer = {
-      ...{ run: newId('run'), attempt: 1, epoch: 1, org: 'default', workflow: version, environment: null, inputText: 'null' },
-      ...{ bundle: { digest: bundle.digest, bytes: bundle.bytes }, process: 'fresh', reuseKey: bundle.digest, ...limits },
-      ...{ variables: {}, token: 'run-token', ...more },
+      run: newId('run'),
+      attempt: 1,
+      epoch: 1,
+      org: 'default',
+      workflow: { slug: 'test', version: 1 },
+      environment: null,
+      inputText: 'null',
+      bundle: { digest: bundle.digest, bytes: bundle.bytes },
+      process: 'fresh',
+      reuseKey: bundle.digest,
+      timeoutMs: 60_000,
+      graceMs: 500,
+      outputBytes: 1024 * 1024,
+      variables: {},
+      token: 'run-token',
+      ...more,
     }
     const told: Told = { offer, state: 'offered', entries: [], doubles: 0 }
     this.told.set(`${offer.run}/${offer.epoch}`, told)
@@ -88,7 +104,11 @@ export class FakeCoordinator {
   }
 
   ackAll(): void {
-    const acks = [...this.told.values()].map(({ offer, entries }) => ({ run: offer.run, epoch: offer.epoch, seq: entries.length }))
+    const acks = [...this.told.values()].map(({ offer, entries }) => ({
+      run: offer.run,
+      epoch: offer.epoch,
+      seq: entries.length,
+    }))
     this.send({ t: 'ack', acks })
   }
 
@@ -105,6 +125,11 @@ export class FakeCoordinator {
     for (const wake of this.#polls) wake()
     this.#server.closeAllConnections()
     await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  async #upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    if (await this.#isRunner(request)) this.#wss.handleUpgrade(request, socket, head, (ws) => this.#greet(ws))
+    else socket.end('HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
   }
 
   async #serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
@@ -176,13 +201,17 @@ export class FakeCoordinator {
     if (this.mute.has(frame.t)) return []
     if (frame.t === 'hello') return [this.#welcome(frame.holds)]
     if (frame.t === 'accept') return [this.#accept(frame.runs)]
-    if (frame.t === 'heartbeat') return [{ t: 'beat', n: frame.n, stale: frame.holds.filter((p) => this.#isStale(p)), cancel: [] }]
-    if (frame.t === 'renew') return [{ t: 'tokens', runs: frame.runs.map(([run, epoch]) => ({ run, epoch, token: 'renewed' })) }]
+    if (frame.t === 'heartbeat')
+      return [{ t: 'beat', n: frame.n, stale: frame.holds.filter((p) => this.#isStale(p)), cancel: [] }]
+    if (frame.t === 'renew')
+      return [{ t: 'tokens', runs: frame.runs.map(([run, epoch]) => ({ run, epoch, token: 'renewed' })) }]
     return this.#keep(frame)
   }
 
   #welcome(holds: Placement[]): CoordinatorFrame {
-    const known = holds.map(([run, epoch]) => this.told.get(`${run}/${epoch}`)).filter((told) => told?.state === 'accepted')
+    const known = holds
+      .map(([run, epoch]) => this.told.get(`${run}/${epoch}`))
+      .filter((told) => told?.state === 'accepted')
     const resume = known.map((told) => ({ run: told!.offer.run, epoch: told!.offer.epoch, seq: told!.entries.length }))
     return { t: 'welcome', settings: this.settings, resume, stale: holds.filter((p) => this.#isStale(p)), cancel: [] }
   }
@@ -228,7 +257,9 @@ export function endingOf(told: Told): Ending | undefined {
 
 /** Texts of the log lines that arrived. */
 export function linesOf(told: Told): string[] {
-  return told.entries.flatMap((entry) => (entry[0] === 'e' && entry[2].startsWith('log.') ? [JSON.parse(entry[3]).text] : []))
+  return told.entries.flatMap((entry) =>
+    entry[0] === 'e' && entry[2].startsWith('log.') ? [JSON.parse(entry[3]).text] : [],
+  )
 }
 
 async function readJson(request: http.IncomingMessage) {

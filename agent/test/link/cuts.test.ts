@@ -27,8 +27,14 @@ test(`connections that are cut at random bytes lose nothing and double nothing (
     for (const told of taken) {
       const ending = await fake.ending(told)
       assert.ok(ending.how === 'returned', JSON.stringify(ending))
-      assert.deepEqual(linesOf(told), Array.from({ length: LINES }, (_, n) => `line ${n + 1} ${'x'.repeat((n + 1) % 90)}`))
-      assert.deepEqual(told.entries.map(([kind]) => kind).filter((kind) => kind !== 'e'), ['start', 'end'])
+      assert.deepEqual(
+        linesOf(told),
+        Array.from({ length: LINES }, (_, n) => `line ${n + 1} ${'x'.repeat((n + 1) % 90)}`),
+      )
+      assert.deepEqual(
+        told.entries.map(([kind]) => kind).filter((kind) => kind !== 'e'),
+        ['start', 'end'],
+      )
       assert.ok(isGone(Number(ending.outputText)))
     }
     await until('all is forgotten', () => fake.heard('heartbeat').at(-1)?.holds.length === 0)

@@ -4,23 +4,29 @@ import { linesOf } from '../_kit/fake-coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
-withAgent('a run is accepted before it is executed, and its events and its output arrive in order', async ({ fake }) => {
-  const program = await aProgram(`console.log('one'); phase('middle'); console.log('two'); return { got: input }`)
-  const told = fake.offer(program, { inputText: '{"a":1}' })
-  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '{"got":{"a":1}}' })
-  const kinds = told.entries.map((entry) => (entry[0] === 'e' ? entry[2] : entry[0]))
-  assert.deepEqual(kinds, ['start', 'log.stdout', 'phase', 'log.stdout', 'end'])
-  assert.deepEqual(linesOf(told), ['one', 'two'])
-  const order = fake.frames.map((frame) => frame.t).filter((t) => t === 'accept' || t === 'entries')
-  assert.equal(order[0], 'accept')
-  await until('the placement is forgotten', () => fake.heard('heartbeat').at(-1)?.holds.length === 0)
-})
+withAgent(
+  'a run is accepted before it is executed, and its events and its output arrive in order',
+  async ({ fake }) => {
+    const program = await aProgram(`console.log('one'); phase('middle'); console.log('two'); return { got: input }`)
+    const told = fake.offer(program, { inputText: '{"a":1}' })
+    assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '{"got":{"a":1}}' })
+    const kinds = told.entries.map((entry) => (entry[0] === 'e' ? entry[2] : entry[0]))
+    assert.deepEqual(kinds, ['start', 'log.stdout', 'phase', 'log.stdout', 'end'])
+    assert.deepEqual(linesOf(told), ['one', 'two'])
+    const order = fake.frames.map((frame) => frame.t).filter((t) => t === 'accept' || t === 'entries')
+    assert.equal(order[0], 'accept')
+    await until('the placement is forgotten', () => fake.heard('heartbeat').at(-1)?.holds.length === 0)
+  },
+)
 
 withAgent('more runs than slots are executed one after another, and the bundle is fetched once', async ({ fake }) => {
   const program = await aProgram(`return input`)
   const all = Array.from({ length: 12 }, (_, n) => fake.offer(program, { inputText: String(n) }))
   const endings = await Promise.all(all.map((told) => fake.ending(told)))
-  assert.deepEqual(endings, all.map((_, n) => ({ how: 'returned', outputText: String(n) })))
+  assert.deepEqual(
+    endings,
+    all.map((_, n) => ({ how: 'returned', outputText: String(n) })),
+  )
   assert.equal(fake.bundleFetches, 1)
 })
 
@@ -39,5 +45,8 @@ withAgent('a bundle that is none fails the run, and the next run is not disturbe
   assert.ok(ending.how === 'threw')
   assert.equal(ending.error.code, 'BUNDLE_UNUSABLE')
   assert.deepEqual(await fake.ending(good), { how: 'returned', outputText: '1' })
-  assert.deepEqual(bad.entries.map(([kind]) => kind), ['end'])
+  assert.deepEqual(
+    bad.entries.map(([kind]) => kind),
+    ['end'],
+  )
 })

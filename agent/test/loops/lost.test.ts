@@ -41,7 +41,10 @@ test('an agent that is killed reports its runs as lost when it starts again, wit
     assert.deepEqual(ending, { how: 'lost', reason: 'the agent was killed' })
     const numbers = linesOf(told).map((line) => Number(line.split(' ')[1]))
     assert.ok(numbers.length > had + 15, `only ${numbers.length} lines after ${had} entries`)
-    assert.deepEqual(numbers, numbers.map((_, index) => index + 1))
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, index) => index + 1),
+    )
     const pid = Number(linesOf(told)[0]!.split(' ')[0])
     assert.ok(isGone(pid), 'the program of the dead agent lives')
     assert.equal(fake.registrations, 1, 'the second start uses the identity of the first')
@@ -53,7 +56,9 @@ test('a stop waits for programs for a while, then reports them as lost and leave
   await given(async (fake, folder) => {
     const agent = await anAgentProcess(fake.url, folder, { WINDLASS_AGENT_STOP_MS: '300' })
     const slow = fake.offer(await aProgram(TICKS))
-    const quick = fake.offer(await aProgram(`console.log('begins'); await new Promise((r) => setTimeout(r, 100)); return 'done'`))
+    const quick = fake.offer(
+      await aProgram(`console.log('begins'); await new Promise((r) => setTimeout(r, 100)); return 'done'`),
+    )
     await until('both run', () => linesOf(slow).length > 0 && linesOf(quick).length > 0)
     assert.equal(await agent.kill('SIGTERM'), 0)
     assert.deepEqual(await fake.ending(quick), { how: 'returned', outputText: '"done"' })
@@ -75,7 +80,12 @@ test('a second agent in the same state folder is refused, and a dead one does no
 
 test('an agent whose supervisor is gone stops by itself', async () => {
   await given(async (fake, folder) => {
-    const env = { PATH: process.env.PATH, WINDLASS_URL: fake.url, WINDLASS_AGENT_HOME: folder, WINDLASS_AGENT_TOKEN: 'wlr_good' }
+    const env = {
+      PATH: process.env.PATH,
+      WINDLASS_URL: fake.url,
+      WINDLASS_AGENT_HOME: folder,
+      WINDLASS_AGENT_TOKEN: 'wlr_good',
+    }
     const main = path.join(import.meta.dirname, '../../main.ts')
     const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'inherit', 'ignore', 'ipc'] })
     await until('it connects', () => fake.heard('hello').length > 0)

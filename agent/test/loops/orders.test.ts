@@ -20,7 +20,9 @@ async function pidOf(told: Told): Promise<number> {
 
 withAgent('an offer that is refused never runs', async ({ fake, folder }) => {
   const mark = path.join(folder, 'ran')
-  const program = await aProgram(`const fs = await import('node:fs'); fs.writeFileSync(${JSON.stringify(mark)}, ''); return 1`)
+  const program = await aProgram(
+    `const fs = await import('node:fs'); fs.writeFileSync(${JSON.stringify(mark)}, ''); return 1`,
+  )
   const refused = fake.offer(program)
   fake.refused.add(refused.offer.run)
   await until('the accept', () => fake.heard('accept').length > 0)
@@ -41,7 +43,11 @@ withAgent('nothing runs while its accept is unanswered', async ({ fake }) => {
   assert.deepEqual(told.entries, [])
   fake.mute.delete('accept')
   fake.cut()
-  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' }, 'it is asked again on the next connection')
+  assert.deepEqual(
+    await fake.ending(told),
+    { how: 'returned', outputText: '1' },
+    'it is asked again on the next connection',
+  )
 })
 
 withAgent('a cancelled program hears its signal, and its end says that it went by itself', async ({ fake }) => {
@@ -91,11 +97,14 @@ withAgent(
   { settings: { heartbeatMs: 100, fenceMs: 1000 } },
 )
 
-withAgent('a program that is replaced by another agent of the same identity makes this one stop', async ({ fake, agent }) => {
-  const told = fake.offer(await aProgram(DEAF))
-  const pid = await pidOf(told)
-  fake.send({ t: 'refused', code: 'REPLACED', message: 'another agent uses this identity' })
-  fake.cut()
-  assert.equal(await agent.done, 77)
-  assert.ok(isGone(pid))
-})
+withAgent(
+  'a program that is replaced by another agent of the same identity makes this one stop',
+  async ({ fake, agent }) => {
+    const told = fake.offer(await aProgram(DEAF))
+    const pid = await pidOf(told)
+    fake.send({ t: 'refused', code: 'REPLACED', message: 'another agent uses this identity' })
+    fake.cut()
+    assert.equal(await agent.done, 77)
+    assert.ok(isGone(pid))
+  },
+)

@@ -6,14 +6,30 @@ import { aStage, texts, until } from './programs.ts'
 
 test('console, phase and log keep their order, and what run returns is the output', async (t) => {
   const stage = await aStage(t)
-  const { ending, events } = await stage.play('tells-in-order.mjs', { inputText: '{"n":1}', attempt: 2, environment: 'staging' })
+  const { ending, events } = await stage.play('tells-in-order.mjs', {
+    inputText: '{"n":1}',
+    attempt: 2,
+    environment: 'staging',
+  })
   const output = { attempt: 2, workflow: { slug: 'demo', version: 3 }, environment: 'staging' }
   assert.deepEqual(ending, { how: 'returned', outputText: JSON.stringify(output) })
-  assert.deepEqual(texts(events), ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight, without a line break'])
+  assert.deepEqual(texts(events), [
+    'one',
+    'two',
+    'three',
+    'four',
+    'five',
+    'six',
+    'seven',
+    'eight, without a line break',
+  ])
   assert.deepEqual(events[1]?.data, { name: 'two', data: { input: { n: 1 } } })
   assert.deepEqual(events[4]?.data, { text: 'five', level: 'error', fields: { same: true } })
   const types = ['log.stdout', 'phase', 'log.stdout', 'log.stdout', 'log.stderr', 'log.stderr', 'phase', 'log.stdout']
-  assert.deepEqual(events.map((event) => event.type), types)
+  assert.deepEqual(
+    events.map((event) => event.type),
+    types,
+  )
   assert.ok(events.every((event, i) => event.at >= (events[i - 1]?.at ?? 0)))
 })
 
@@ -105,6 +121,8 @@ test('nothing of a run stays in the workspaces', async (t) => {
     assert.deepEqual(ending, { how: 'returned', outputText: '["tmp"]' })
   }
   await stage.play('tells-in-order.mjs')
-  await until('files are gone', () => readdirSync(folder, { recursive: true }).every((name) => /^\d+(\/tmp)?$/.test(String(name))))
+  await until('files are gone', () =>
+    readdirSync(folder, { recursive: true }).every((name) => /^\d+(\/tmp)?$/.test(String(name))),
+  )
   assert.equal(stage.processes.stats().running, 0)
 })

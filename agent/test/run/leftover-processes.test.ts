@@ -17,7 +17,11 @@ test('children that a program leaves behind are dead before its run is done', as
     assert.ok(ending.how === 'returned', JSON.stringify(ending))
     assert.equal(await isAlive(Number(ending.outputText)), false, JSON.stringify(input))
     // The runtime's own descriptors are not handed on: 3 is the folder that `ls` reads. High ones came with whoever started us.
-    const low = (texts(events)[0] ?? '').trim().split(' ').map(Number).filter((fd) => fd < 16)
+    const low = (texts(events)[0] ?? '')
+      .trim()
+      .split(' ')
+      .map(Number)
+      .filter((fd) => fd < 16)
     assert.deepEqual(low, [0, 1, 2, 3])
   }
   assert.equal(stage.processes.stats().survivors, 0)
@@ -25,7 +29,10 @@ test('children that a program leaves behind are dead before its run is done', as
 
 test('a busy loop and its children do not outlive an agent that is killed', async (t) => {
   const home = await fs.mkdtemp(path.join(os.tmpdir(), 'windlass-reaper-'))
-  const bundles = [await bundleInto(path.join(home, 'busy'), 'busy-loop.mjs'), await bundleInto(path.join(home, 'stray'), 'starts-escapee.mjs')]
+  const bundles = [
+    await bundleInto(path.join(home, 'busy'), 'busy-loop.mjs'),
+    await bundleInto(path.join(home, 'stray'), 'starts-escapee.mjs'),
+  ]
   const agent = spawn(process.execPath, [path.join(import.meta.dirname, 'small-agent.ts'), home, ...bundles], {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,

@@ -3,7 +3,11 @@ import test from 'node:test'
 import { aStage, isAlive, until, type Stage } from './programs.ts'
 
 async function count(stage: Stage, input: object = {}, reuseKey = 'a') {
-  const { ending } = await stage.play('counts-runs.mjs', { process: 'reuse', reuseKey, inputText: JSON.stringify(input) })
+  const { ending } = await stage.play('counts-runs.mjs', {
+    process: 'reuse',
+    reuseKey,
+    inputText: JSON.stringify(input),
+  })
   assert.ok(ending.how === 'returned', JSON.stringify(ending))
   return JSON.parse(ending.outputText) as { runs: number; clean: boolean; pid: number }
 }
@@ -22,7 +26,11 @@ test('a process serves further runs of its own program, each in fresh surroundin
 test('an error of the program does not retire its process', async (t) => {
   const stage = await aStage(t)
   const { pid } = await count(stage)
-  const { ending } = await stage.play('counts-runs.mjs', { process: 'reuse', reuseKey: 'a', inputText: '{"fail":true}' })
+  const { ending } = await stage.play('counts-runs.mjs', {
+    process: 'reuse',
+    reuseKey: 'a',
+    inputText: '{"fail":true}',
+  })
   assert.equal(ending.how, 'threw')
   assert.deepEqual(await count(stage), { runs: 3, clean: true, pid })
 })
@@ -71,6 +79,9 @@ test('a run that lasts longer than the first look at messages can be followed by
   const slow = { process: 'reuse', reuseKey: 'slow', inputText: '{"ms":1200}' } as const
   const first = await stage.play('takes-time.mjs', slow)
   const second = await stage.play('takes-time.mjs', { ...slow, inputText: '{"ms":1}' })
-  assert.deepEqual([first.ending, second.ending].map((ending) => ending.how), ['returned', 'returned'])
+  assert.deepEqual(
+    [first.ending, second.ending].map((ending) => ending.how),
+    ['returned', 'returned'],
+  )
   assert.deepEqual(first.ending, second.ending)
 })

@@ -10,7 +10,7 @@ const processes = await createProcesses({ home, environment: programEnvironment(
 const print = (batch: ProgramEvent[]) => {
   for (const text of texts(batch)) {
     const pid = /^(?:pid )?(\d+)$/.exec(text)?.[1]
-    if (pid) console.log(pid)
+    if (pid) process.stdout.write(`${pid}\n`)
   }
 }
 processes.run(aStart(busy), print)

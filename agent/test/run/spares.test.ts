@@ -11,7 +11,9 @@ function sparePids(): number[] {
     const [stat, line] = [`/proc/${pid}/stat`, `/proc/${pid}/cmdline`].map(text)
     return line?.endsWith('\0spare\0') && stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1] === String(process.pid)
   }
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isSpare(name)).map(Number)
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && isSpare(name))
+    .map(Number)
 }
 
 function text(file: string): string {
@@ -64,8 +66,14 @@ test('a program sees its own variables and folders, and nothing of its host', as
     assert.ok(ending.how === 'returned', JSON.stringify(ending))
     const seen = JSON.parse(ending.outputText)
     const allowed = ['GREETING', 'HOME', 'LANG', 'LC_ALL', 'PATH', 'TMPDIR', 'TZ', 'WINDLASS_PROCESS']
-    assert.deepEqual(Object.keys(seen.env).filter((name) => !allowed.includes(name)), [])
-    assert.deepEqual(seen.initialNames.filter((name: string) => !allowed.includes(name)), [])
+    assert.deepEqual(
+      Object.keys(seen.env).filter((name) => !allowed.includes(name)),
+      [],
+    )
+    assert.deepEqual(
+      seen.initialNames.filter((name: string) => !allowed.includes(name)),
+      [],
+    )
     assert.equal(seen.initialNames.includes('GREETING'), false)
     assert.deepEqual([seen.home, seen.temporary], [seen.cwd, `${seen.cwd}/tmp`])
     assert.equal(seen.mode, 0o700)

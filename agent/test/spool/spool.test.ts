@@ -43,7 +43,11 @@ spoolTest('entries are in the files before they are sent', async (folder) => {
 
 spoolTest('what was not acknowledged is there after a restart, and the numbers go on', async (folder) => {
   const before = await aSpool(folder)
-  before.open([['run_a', 1], ['run_b', 1], ['run_c', 2]])
+  before.open([
+    ['run_a', 1],
+    ['run_b', 1],
+    ['run_c', 2],
+  ])
   void before.append('run_a', 1, numbers(1, 10).map(anEntry))
   void before.append('run_b', 1, [anEntry('1'), END])
   before.flush()
@@ -51,7 +55,10 @@ spoolTest('what was not acknowledged is there after a restart, and the numbers g
   before.close()
 
   const after = await aSpool(folder)
-  assert.deepEqual(after.holds().sort(), [['run_a', 1], ['run_c', 2]])
+  assert.deepEqual(after.holds(), [
+    ['run_a', 1],
+    ['run_c', 2],
+  ])
   void after.append('run_a', 1, [anEntry('11'), END])
   after.flush()
   const receiver = aReceiver(after)
@@ -113,23 +120,29 @@ spoolTest('files go when all in them is acknowledged, and a long run is not forg
   after.close()
 })
 
-spoolTest('a program is held back while its backlog is too large, and goes on when it is acknowledged', async (folder) => {
-  const spool = await aSpool(folder, { runBytes: 100_000 })
-  spool.open([['run_a', 1], ['run_b', 1]])
-  const entries = Array.from({ length: 20 }, () => anEntry('x'.repeat(10_000)))
-  let isFree = false
-  const held = spool.append('run_a', 1, entries)
-  assert.ok(held, 'run_a has too much')
-  const freed = held.then(() => (isFree = true))
-  assert.equal(spool.append('run_b', 1, [anEntry('small')]), undefined, 'run_b is not held back for it')
-  spool.flush()
-  spool.ack('run_a', 1, 2)
-  await Promise.resolve()
-  assert.equal(isFree, false)
-  spool.ack('run_a', 1, 20)
-  await freed
-  spool.close()
-})
+spoolTest(
+  'a program is held back while its backlog is too large, and goes on when it is acknowledged',
+  async (folder) => {
+    const spool = await aSpool(folder, { runBytes: 100_000 })
+    spool.open([
+      ['run_a', 1],
+      ['run_b', 1],
+    ])
+    const entries = Array.from({ length: 20 }, () => anEntry('x'.repeat(10_000)))
+    let isFree = false
+    const held = spool.append('run_a', 1, entries)
+    assert.ok(held, 'run_a has too much')
+    const freed = held.then(() => (isFree = true))
+    assert.equal(spool.append('run_b', 1, [anEntry('small')]), undefined, 'run_b is not held back for it')
+    spool.flush()
+    spool.ack('run_a', 1, 2)
+    await Promise.resolve()
+    assert.equal(isFree, false)
+    spool.ack('run_a', 1, 20)
+    await freed
+    spool.close()
+  },
+)
 
 spoolTest('what is asked for again begins in the middle of a batch where it must', async (folder) => {
   const spool = await aSpool(folder)

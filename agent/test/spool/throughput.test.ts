@@ -20,7 +20,12 @@ test('100,000 events pass in a second or two, and memory stays bounded while not
     const rssBefore = process.memoryUsage().rss
     const from = performance.now()
     for (let n = 0; n < EVENTS / RUNS / 10; n++) {
-      for (const run of runs) void spool.append(run, 1, Array.from({ length: 10 }, (_, k) => anEntry(`line ${n * 10 + k} ${'x'.repeat(80)}`)))
+      for (const run of runs)
+        void spool.append(
+          run,
+          1,
+          Array.from({ length: 10 }, (_, k) => anEntry(`line ${n * 10 + k} ${'x'.repeat(80)}`)),
+        )
       if (n % 10 === 0) await new Promise((resolve) => setImmediate(resolve))
     }
     spool.flush()
@@ -53,7 +58,10 @@ test('a connection that stops taking more gets the rest from the files, complete
     assert.ok((receiver.got.get('run_a/1')?.length ?? 0) < total)
     receiver.block(false)
     await until('everything came', () => receiver.got.get('run_a/1')?.length === total)
-    assert.deepEqual(textsOf(receiver.got.get('run_a/1')!).map((text) => Number.parseInt(text, 10)), Array.from({ length: total }, (_, n) => n))
+    assert.deepEqual(
+      textsOf(receiver.got.get('run_a/1')!).map((text) => Number.parseInt(text, 10)),
+      Array.from({ length: total }, (_, n) => n),
+    )
     assert.equal(receiver.gaps, 0)
   } finally {
     spool.close()

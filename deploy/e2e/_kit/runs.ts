@@ -23,11 +23,11 @@ export async function deploy(client: Client, files: Files): Promise<void> {
 }
 
 export async function trigger(client: Client, workflow: string, input?: unknown): Promise<string> {
-  return (await client.runs.trigger({ workflow: workflow as never, input })).run.id
+  return (await client.runs.trigger({ workflow: workflow, input })).run.id
 }
 
 export async function get(client: Client, run: string): Promise<Run> {
-  return (await client.runs.get({ run: run as never })).run
+  return (await client.runs.get({ run: run })).run
 }
 
 /** The run as it stands when it has ended. */
@@ -51,7 +51,7 @@ export async function hasSaid(client: Client, run: string, type: string, text = 
 export async function wholeLog(client: Client, run: string): Promise<RunEvent[]> {
   const events: RunEvent[] = []
   for (;;) {
-    const page = await client.runs.events({ run: run as never, since: events.at(-1)?.cursor ?? 0, channels: [...CHANNELS], limit: PAGE })
+    const page = await client.runs.events({ run: run, since: events.at(-1)?.cursor ?? 0, channels: [...CHANNELS], limit: PAGE })
     for (const event of page.events) events.push(event)
     if (page.events.length < PAGE) return events
   }

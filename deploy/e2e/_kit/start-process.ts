@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { PROJECT } from '../../tools/source-files.ts'
 import { until } from './until.ts'
 
@@ -11,7 +12,9 @@ export interface Watched {
   stdout(): string
   stderr(): string
   /** Waits until stderr holds a text; fails when the process ends before. */
-  says(text: string | RegExp, ms?: number): Promise<void>
+  says(text: string, ms?: number): Promise<void>
+  /** The same for stdout. */
+  prints(text: string, ms?: number): Promise<void>
   /** Exit code, or the signal that ended it. Fails when it takes longer. */
   ended(ms?: number): Promise<number | string>
 }
@@ -26,6 +29,8 @@ export interface WatchOptions {
 const START = join(PROJECT, 'deploy/start/main.ts')
 const CLI = join(PROJECT, 'sdk/cli/windlass.mjs')
 const TAIL = 3000
+/** What it wrote last may still lie in the pipes. */
+const PIPES_MS = 300
 
 /** `npm start -- --json`, without npm. */
 export function watchStart(options: WatchOptions): Watched {
@@ -43,24 +48,26 @@ function watch(args: readonly string[], { env, cwd = PROJECT, user }: WatchOptio
   let ending: number | string | undefined
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  // Its output may be held open by processes that it started and that outlive it; its own end is what counts.
+  const closed = once(child, 'close')
+  // What it started may outlive it and hold its pipes open: its own end is what counts.
   child.once('exit', (code, signal) => (ending = code ?? signal ?? -1))
   child.once('error', (error) => (ending = error.message))
   const more = () => `It ${ending === undefined ? 'runs' : `ended with ${ending}`}. Its last words:\n${stderr.slice(-TAIL)}`
+  const hear = async (heard: () => string, text: string, ms = 30_000) => {
+    const isThere = () => heard().includes(text)
+    await until(`"${text}"`, () => isThere() || ending !== undefined, { ms, more })
+    if (!isThere()) throw new Error(`"${text}" never came. ${more()}`)
+  }
   return {
     child,
     pid: child.pid ?? -1,
     stdout: () => stdout,
     stderr: () => stderr,
-    async says(text, ms = 30_000) {
-      const isSaid = () => (typeof text === 'string' ? stderr.includes(text) : text.test(stderr))
-      await until(`"${text}" on stderr`, () => isSaid() || ending !== undefined, { ms, more })
-      if (!isSaid()) throw new Error(`"${text}" was never said. ${more()}`)
-    },
+    says: (text, ms) => hear(() => stderr, text, ms),
+    prints: (text, ms) => hear(() => stdout, text, ms),
     async ended(ms = 20_000) {
       await until(`the end of ${args.join(' ')}`, () => ending !== undefined, { ms, more })
-      // What it wrote last may still lie in the pipes.
-      await Promise.race([Promise.all([once(child, 'close')]), new Promise((resolve) => setImmediate(resolve))])
+      await Promise.race([closed, wait(PIPES_MS)])
       return ending ?? -1
     },
   }

@@ -75,8 +75,10 @@ function resolvePackages(
   return {
     name: 'resolve-packages',
     setup(builder) {
-      builder.onResolve({ filter: /.*/ }, ({ path: specifier, kind }) => {
+      builder.onResolve({ filter: /.*/ }, ({ path: given, kind }) => {
         if (kind !== 'entry-point') return undefined
+        // esbuild puts `./` in front when the folder happens to hold a file of that name.
+        const specifier = given.replace(/^\.\//, '')
         if (stubs.has(specifier)) return { path: specifier, namespace: STUB }
         return builder.resolve(specifier, { resolveDir: importerFolder(specifier), kind: 'import-statement' })
       })

@@ -1,7 +1,6 @@
+import type { Writable } from 'node:stream'
 import type { FrameName } from '@windlass/shared/wire/program.ts'
 import { sendFrame } from './frames.ts'
-
-type Writable = import('node:stream').Writable
 
 // Also the size of a pipe: larger pieces gain nothing.
 const PIECE_BYTES = 64 * 1024
@@ -25,8 +24,8 @@ function replace(name: 'stdout' | 'stderr', fd: number, frame: FrameName): void 
 }
 
 function makeStream(fd: number, frame: FrameName): Writable {
-  const { Writable } = require('node:stream') as typeof import('node:stream')
-  const stream = new Writable({
+  const streams = process.getBuiltinModule('node:stream')
+  const stream = new streams.Writable({
     decodeStrings: true,
     write: (chunk: Buffer, _encoding, done) => {
       sendPieces(frame, chunk)
@@ -39,5 +38,6 @@ function makeStream(fd: number, frame: FrameName): Writable {
 }
 
 function sendPieces(frame: FrameName, chunk: Buffer): void {
-  for (let from = 0; from < chunk.length; from += PIECE_BYTES) sendFrame(frame, chunk.subarray(from, from + PIECE_BYTES))
+  for (let from = 0; from < chunk.length; from += PIECE_BYTES)
+    sendFrame(frame, chunk.subarray(from, from + PIECE_BYTES))
 }

@@ -44,7 +44,7 @@ function ofBytes(bytes: Uint8Array): Buffer {
 
 function writeAll(frame: Buffer): void {
   try {
-    for (let sent = 0; sent < frame.length; ) sent += writeSync(FRAMES_FD, frame, sent)
+    for (let sent = 0; sent < frame.length;) sent += writeSync(FRAMES_FD, frame, sent)
   } catch {
     // Nobody reads any more: the agent is gone, and without it this run belongs to somebody else.
     process.reallyExit(1)

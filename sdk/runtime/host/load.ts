@@ -7,7 +7,8 @@ type Run = (input: unknown, context: unknown) => unknown
 export function provideSdk(sdkFile: string): void {
   const url = pathToFileURL(sdkFile).href
   registerHooks({
-    resolve: (specifier, context, next) => (specifier === 'windlass' ? { url, shortCircuit: true } : next(specifier, context)),
+    resolve: (specifier, context, next) =>
+      specifier === 'windlass' ? { url, shortCircuit: true } : next(specifier, context),
   })
 }
 
@@ -16,7 +17,9 @@ export async function loadRun(bundleFile: string): Promise<Run> {
   const { run } = await loadModule(bundleFile)
   if (typeof run === 'function') return run as Run
   const found = run === undefined ? 'it exports no `run`' : `its \`run\` is a ${typeof run}`
-  throw new Error(`The program cannot be executed: ${found}. Write \`export async function run(input, context) { … }\`.`)
+  throw new Error(
+    `The program cannot be executed: ${found}. Write \`export async function run(input, context) { … }\`.`,
+  )
 }
 
 /** `require` of an ES module costs 2 ms less than `import()`, but cannot wait for a top-level await. */

@@ -43,8 +43,8 @@ function receiveNext(): void {
 
 function receive(message: ProgramMessage): void {
   if (message.t === 'start') void begin(message)
-  else if (message.t === 'token') session && (session.token = message.token)
-  else session?.stop(message)
+  else if (message.t === 'cancel') session?.stop(message)
+  else if (session) session.token = message.token
 }
 
 async function begin(start: StartMessage): Promise<void> {
@@ -110,6 +110,7 @@ function unlessHandled(event: 'uncaughtException' | 'unhandledRejection', error:
 
 function onNothingLeft(): void {
   if (!session || process.listenerCount('beforeExit') > 1) return
-  const message = 'run() waits for something that can never happen: its promise is open, and no timer, socket or file is left.'
+  const message =
+    'run() waits for something that can never happen: its promise is open, and no timer, socket or file is left.'
   finish(session, { threw: { name: 'Error', code: 'RUN_NEVER_SETTLED', message } })
 }

@@ -1,10 +1,10 @@
 import { readSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 
 const MESSAGES_FD = 4
 const LENGTH_BYTES = 4
 
-type Socket = import('node:net').Socket
 let socket: Socket | undefined
 let held: Buffer = Buffer.alloc(0)
 
@@ -20,7 +20,7 @@ export function nextMessage(): ProgramMessage | undefined {
 
 function readExactly(bytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(bytes)
-  for (let got = 0; got < bytes; ) {
+  for (let got = 0; got < bytes;) {
     const read = readSync(MESSAGES_FD, buffer, got, bytes - got, null)
     if (read === 0) process.reallyExit(1)
     got += read
@@ -34,8 +34,8 @@ function readExactly(bytes: number): Buffer {
  */
 export function watchMessages(onMessage: (message: ProgramMessage) => void): void {
   if (socket) return
-  const { Socket } = require('node:net') as typeof import('node:net')
-  socket = new Socket({ fd: MESSAGES_FD, readable: true, writable: false })
+  const net = process.getBuiltinModule('node:net')
+  socket = new net.Socket({ fd: MESSAGES_FD, readable: true, writable: false })
   socket.on('data', (chunk: Buffer) => {
     held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
     for (let message = takeMessage(); message; message = takeMessage()) onMessage(message)

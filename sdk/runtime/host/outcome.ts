@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import type { ThrownError } from '@windlass/shared/wire/program.ts'
 
 export type Outcome = { returned: string } | { threw: ThrownError }
@@ -66,17 +67,26 @@ export function ofThrown(thrown: unknown): Outcome {
 }
 
 function describe(thrown: unknown): ThrownError {
-  if (!(thrown instanceof Error)) return { name: 'Error', message: `The program threw ${shortly(thrown)}, which is no Error.` }
-  const error: ThrownError = { name: clip(String(thrown.name), 200), message: clip(String(thrown.message), TEXT_CHARACTERS) }
-  const { stack, code } = thrown as Error & { code?: unknown }
+  if (!(thrown instanceof Error))
+    return { name: 'Error', message: `The program threw ${shortly(thrown)}, which is no Error.` }
+  // Any value can be put there, whatever the types say.
+  const { name, message, stack, code }: Record<'name' | 'message' | 'stack' | 'code', unknown> = {
+    name: thrown.name,
+    message: thrown.message,
+    stack: thrown.stack,
+    code: Reflect.get(thrown, 'code') as unknown,
+  }
+  const error: ThrownError = {
+    name: clip(String(name), 200),
+    message: clip(String(message), TEXT_CHARACTERS),
+  }
   if (typeof stack === 'string') error.stack = clip(stack, STACK_CHARACTERS)
   if (typeof code === 'string') error.code = clip(code, 200)
   return error
 }
 
 function shortly(thrown: unknown): string {
-  const text = typeof thrown === 'object' ? JSON.stringify(thrown) : String(thrown)
-  return clip(text, 500)
+  return clip(inspect(thrown, { depth: 2 }), 500)
 }
 
 const clip = (text: string, most: number) => (text.length <= most ? text : `${text.slice(0, most)}…`)

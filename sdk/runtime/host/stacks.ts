@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { SourceMap } from 'node:module'
+import { SourceMap, type SourceMapPayload } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 type Mapped = { source: string; line: number; column: number }
@@ -13,7 +13,9 @@ export function mapStacks(bundleFile: string, runtimeFolder: string): void {
   let positions: MapPosition | undefined
   Error.prepareStackTrace = (error, sites) => {
     positions ??= readMap(`${bundleFile}.map`)
-    const lines = sites.filter((site) => !isOurs(site, runtimeFolder)).map((site) => lineOf(site, bundleFile, positions))
+    const lines = sites
+      .filter((site) => !isOurs(site, runtimeFolder))
+      .map((site) => lineOf(site, bundleFile, positions))
     return [headOf(error), ...lines].join('\n    at ')
   }
 }
@@ -29,11 +31,14 @@ function headOf(error: Error): string {
 
 function isOurs(site: NodeJS.CallSite, runtimeFolder: string): boolean {
   const file = site.getFileName()
-  return file !== null && file !== undefined && (file.startsWith(runtimeFolder) || file.startsWith('node:internal/modules/'))
+  return (
+    file !== null && file !== undefined && (file.startsWith(runtimeFolder) || file.startsWith('node:internal/modules/'))
+  )
 }
 
 function lineOf(site: NodeJS.CallSite, bundleFile: string, positions: MapPosition | undefined): string {
-  const text = site.toString()
+  const printable: { toString: () => string } = site
+  const text = printable.toString()
   const file = site.getFileName()
   const line = site.getLineNumber()
   const column = site.getColumnNumber()
@@ -48,7 +53,7 @@ function isBundle(file: string, bundleFile: string): boolean {
 
 function readMap(file: string): MapPosition {
   try {
-    const map = new SourceMap(JSON.parse(readFileSync(file, 'utf8')))
+    const map = new SourceMap(JSON.parse(readFileSync(file, 'utf8')) as SourceMapPayload)
     return (line, column) => {
       const entry = map.findEntry(line - 1, column - 1)
       if (!('originalSource' in entry)) return null

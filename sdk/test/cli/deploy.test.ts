@@ -175,6 +175,15 @@ test('a CommonJS package gives the names that the program imports', async (t) =>
   assert.deepEqual(warnings, [])
 })
 
+test('a file that is named like a package does not hide the package', async (t) => {
+  const { load } = await vendored(t, {
+    'index.ts': "import { a } from 'one'\nexport const run = () => a\n",
+    one: 'just a file',
+    ...packageFiles('one', { 'index.js': 'export const a = 1\n' }, { type: 'module' }),
+  })
+  assert.equal((await load('one'))['a'], 1)
+})
+
 test('what two packages share exists once', async (t) => {
   const { load, vendor } = await vendored(t, {
     'index.ts': "import { a } from 'one'\nimport { b } from 'two'\nexport const run = () => a === b\n",

@@ -6,7 +6,8 @@ import { jsonText } from '../../runtime/json-text.ts'
 
 function collect() {
   const found: { channel: string; data: Record<string, unknown>; bytes: number }[] = []
-  const emit = (channel: string, text: string) => found.push({ channel, data: JSON.parse(text), bytes: Buffer.byteLength(text) })
+  const emit = (channel: string, text: string) =>
+    found.push({ channel, data: JSON.parse(text), bytes: Buffer.byteLength(text) })
   provideRuntime({ context: null, emit })
   return found
 }
@@ -22,8 +23,14 @@ test('outside of a run phases and logs go to the console', (t) => {
   phase('download', { count: 2 })
   log('hello')
   log.warn('careful', { at: 3 })
-  assert.deepEqual(printed.mock.calls.map((call) => call.arguments), [['[phase] download', { count: 2 }], ['hello']])
-  assert.deepEqual(warned.mock.calls.map((call) => call.arguments), [['careful', { at: 3 }]])
+  assert.deepEqual(
+    printed.mock.calls.map((call) => call.arguments),
+    [['[phase] download', { count: 2 }], ['hello']],
+  )
+  assert.deepEqual(
+    warned.mock.calls.map((call) => call.arguments),
+    [['careful', { at: 3 }]],
+  )
 })
 
 test('a phase that cannot be kept is refused by name', () => {

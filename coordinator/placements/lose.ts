@@ -1,8 +1,9 @@
 import type { Deps } from '../deps.ts'
-import * as placements from '../placements/store.ts'
-import { announce } from './apply.ts'
-import { lockRuns, type Moving, requeue, saveMoves } from './moves.ts'
-import { crash } from './outcome.ts'
+import * as placements from './store.ts'
+import { announce } from '../runs/apply.ts'
+import { lockRuns, requeue, saveMoves } from '../runs/moves.ts'
+import { crash } from '../runs/outcome.ts'
+import type { Moving } from '../runs/row.ts'
 
 export interface LoseOptions {
   reason: string
@@ -28,14 +29,22 @@ export async function loseRuns(
       const run = runs.get(placement.runId)
       if (!run || run.epoch !== placement.epoch || !options.isLost(placement)) continue
       const at = Date.now()
-      if (placement.accepted || run.status === 'cancelling') crash(run, at, await deps.versions.get(run.versionId), { reason: options.reason, runner: run.runnerId })
+      if (placement.accepted || run.status !== 'pending')
+        crash(run, at, await deps.versions.get(run.versionId), { reason: options.reason, runner: run.runnerId })
       else requeue(run, at, { reason: 'the offer was not accepted in time' })
       moved.push(run)
     }
     await saveMoves(tx, moved)
     return moved
   })
-  for (const run of moved) deps.log.warn('run.lost', { runId: run.id, runnerId: run.runnerId, attempt: run.attempt, status: run.status, reason: options.reason })
+  for (const run of moved)
+    deps.log.warn('run.lost', {
+      runId: run.id,
+      runnerId: run.runnerId,
+      attempt: run.attempt,
+      status: run.status,
+      reason: options.reason,
+    })
   announce(deps, moved)
   return moved.length
 }

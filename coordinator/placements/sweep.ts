@@ -1,6 +1,6 @@
 import { pause } from '@windlass/shared/time.ts'
 import type { Deps } from '../deps.ts'
-import * as placements from '../placements/store.ts'
+import * as placements from './store.ts'
 import { loseRuns } from './lose.ts'
 
 /**

@@ -1,0 +1,24 @@
+import path from 'node:path'
+import { build, type BuildOptions } from 'esbuild'
+
+// node build-runtime.ts <sdk/index.ts> <folder>: writes host.cjs and windlass.mjs. CommonJS starts 2 ms faster than a module.
+
+const [sdkEntry, folder] = process.argv.slice(2)
+if (!sdkEntry || !folder) throw new Error('usage: build-runtime.ts <sdk/index.ts> <folder>')
+
+const common = {
+  bundle: true,
+  platform: 'node',
+  target: 'node22',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  charset: 'utf8',
+} satisfies BuildOptions
+
+await build({
+  ...common,
+  entryPoints: [path.join(path.dirname(sdkEntry), 'runtime/host/main.ts')],
+  outfile: path.join(folder, 'host.cjs'),
+  format: 'cjs',
+})
+await build({ ...common, entryPoints: [sdkEntry], outfile: path.join(folder, 'windlass.mjs'), format: 'esm' })

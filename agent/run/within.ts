@@ -1,0 +1,10 @@
+/** The value, or undefined when it takes too long. */
+export async function within<T>(ms: number, value: Promise<T>): Promise<T | undefined> {
+  const timeout = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => timeout.resolve(undefined), ms)
+  try {
+    return await Promise.race([value, timeout.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

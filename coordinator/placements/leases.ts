@@ -1,0 +1,96 @@
+import type { CancelOrder, Placement } from '@windlass/shared/wire/agent.ts'
+import type { RunnerIdentity } from '../actor.ts'
+import type { Deps } from '../deps.ts'
+import { loseRuns } from './lose.ts'
+import * as store from './store.ts'
+
+export interface Renewal {
+  /** What the agent says it has and has not: it must kill it and forget it. */
+  stale: Placement[]
+  cancel: CancelOrder[]
+}
+
+/** One heartbeat: renews the leases of everything that the agent executes. */
+export async function renewLeases(
+  deps: Pick<Deps, 'db' | 'config' | 'versions'>,
+  runner: RunnerIdentity,
+  holds: Placement[],
+): Promise<Renewal> {
+  const rows = await store.renew(deps.db, runner.id, holds, deps.config.leaseMs)
+  return { stale: staleAmong(holds, rows), cancel: await cancelOrders(deps, rows) }
+}
+
+/**
+ * Brings agent and database to one mind when the agent connects. What the database gives to it and it does not know of is
+ * lost: the agent was started again, or the answer to its poll never arrived.
+ */
+export async function reconcile(
+  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'tails' | 'bell' | 'dispatchers' | 'log'>,
+  runner: RunnerIdentity,
+  holds: Placement[],
+): Promise<Renewal & { resume: { run: string; epoch: number; seq: number }[] }> {
+  const mine = new Set(holds.map(([run, epoch]) => store.placementKey(run, epoch)))
+  const held = await store.heldBy(deps.db, runner.id)
+  const isKnown = (row: store.Held) => mine.has(store.placementKey(row.runId, row.epoch))
+  const known = held.filter(isKnown)
+  const gone = new Set(held.filter((row) => !isKnown(row)).map((row) => store.placementKey(row.runId, row.epoch)))
+  await loseRuns(
+    deps,
+    held.filter((row) => !isKnown(row)).map((row) => row.runId),
+    {
+      reason: 'its agent was started again and does not know it any more',
+      isLost: (placement) => gone.has(store.placementKey(placement.runId, placement.epoch)),
+    },
+  )
+  return {
+    resume: known.map((row) => ({ run: row.runId, epoch: row.epoch, seq: row.seq })),
+    stale: staleAmong(holds, known),
+    cancel: await cancelOrders(deps, known),
+  }
+}
+
+/** New tokens for those of these runs that the runner really executes. */
+export async function renewTokens(
+  deps: Pick<Deps, 'db' | 'runTokens'>,
+  runner: RunnerIdentity,
+  runs: Placement[],
+): Promise<{ run: string; epoch: number; token: string }[]> {
+  const asked = new Set(runs.map(([run, epoch]) => store.placementKey(run, epoch)))
+  const held = await store.heldBy(deps.db, runner.id)
+  const live = held.filter((row) => row.accepted && asked.has(store.placementKey(row.runId, row.epoch)))
+  return Promise.all(
+    live.map(async ({ runId, epoch }) => ({
+      run: runId,
+      epoch,
+      token: await deps.runTokens.mint({ runId, epoch, orgId: runner.orgId, runnerId: runner.id }),
+    })),
+  )
+}
+
+/** Sends what is to be cancelled to those of these runners that are connected here. */
+export async function tellCancels(
+  deps: Pick<Deps, 'db' | 'versions' | 'sockets'>,
+  runnerIds: readonly string[],
+): Promise<void> {
+  const byRunner = Map.groupBy(await store.toCancel(deps.db, runnerIds), (row) => row.runnerId)
+  for (const [runnerId, rows] of byRunner)
+    deps.sockets.tell(runnerId, { t: 'cancel', runs: await cancelOrders(deps, rows) })
+}
+
+function staleAmong(holds: readonly Placement[], known: { runId: string; epoch: number }[]): Placement[] {
+  const alive = new Set(known.map((row) => store.placementKey(row.runId, row.epoch)))
+  return holds.filter(([run, epoch]) => !alive.has(store.placementKey(run, epoch)))
+}
+
+/** The runs among these that are to be stopped, each with the grace of its descriptor. */
+function cancelOrders(deps: Pick<Deps, 'versions'>, rows: store.Renewed[]): Promise<CancelOrder[]> {
+  const asked = rows.filter((row) => row.status === 'cancelling')
+  return Promise.all(
+    asked.map(async (row) => ({
+      run: row.runId,
+      epoch: row.epoch,
+      reason: row.cancelReason ?? '',
+      graceMs: (await deps.versions.get(row.versionId)).descriptor.cancelGraceMs,
+    })),
+  )
+}

@@ -1,0 +1,52 @@
+import { type AgentFrame, PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import { isEnding } from './ending.ts'
+import { isInt, isText, listOf } from './frame-parts.ts'
+
+/** Epochs and slots are `int` in the database. */
+const MOST_INT = 2 ** 31 - 1
+/** The last moment that a `Date` can name. */
+const LAST_MOMENT = 8.64e15
+
+const isPlacement = (value: unknown) => Array.isArray(value) && isText(value[0]) && isInt(value[1], 0, MOST_INT)
+const isPlacements = listOf(isPlacement)
+
+/**
+ * What each frame must have. All of it is looked at here, before anything is done: what could not be stored would fail in
+ * the transaction, be sent again with the next connection, and fail there again.
+ */
+const FITS = new Map<unknown, (frame: Record<string, unknown>) => boolean>([
+  ['hello', isHello],
+  ['accept', (frame) => isPlacements(frame.runs)],
+  ['entries', (frame) => isBatches(frame.batches)],
+  ['heartbeat', (frame) => isInt(frame.n, 0) && isPlacements(frame.holds)],
+  ['renew', (frame) => isPlacements(frame.runs)],
+])
+
+/** The frame, or undefined for what no agent of ours sends. */
+export function readFrame(text: string): AgentFrame | undefined {
+  try {
+    const frame = JSON.parse(text) as Record<string, unknown> | null
+    return frame && FITS.get(frame.t)?.(frame) ? (frame as unknown as AgentFrame) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Of another protocol only its number is known; the agent is told which one is spoken here. */
+function isHello(frame: Record<string, unknown>): boolean {
+  if (frame.protocol !== PROTOCOL) return isInt(frame.protocol, 0)
+  return isText(frame.version, 64) && isInt(frame.slots, 1, MOST_INT) && isPlacements(frame.holds)
+}
+
+const isBatches = listOf((value) => {
+  const batch = value as Record<string, unknown> | null
+  if (!isText(batch?.run) || !isInt(batch.epoch, 0, MOST_INT) || !isInt(batch.first, 1)) return false
+  return Array.isArray(batch.entries) && batch.entries.length > 0 && batch.entries.every(isEntry)
+})
+
+function isEntry(entry: unknown): boolean {
+  if (!Array.isArray(entry) || !isInt(entry[1], 0, LAST_MOMENT)) return false
+  if (entry[0] === 'e') return isText(entry[2]) && isText(entry[3])
+  if (entry[0] === 'end') return isEnding(entry[2]) && isInt(Math.round(entry[3] as number), 0)
+  return entry[0] === 'start'
+}

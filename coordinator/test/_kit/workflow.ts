@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto'
+import { newId, type OrgId, type VersionId, type WorkflowId } from '@windlass/shared/ids.ts'
+import { Descriptor } from '@windlass/shared/model/descriptor.ts'
+import { contentKey } from '../../objects/key.ts'
+import * as store from '../../workflows/store.ts'
+import type { TestCoordinator } from './coordinator.ts'
+
+export interface WorkflowAsk {
+  slug?: string
+  orgId?: OrgId
+  /** What stands in `workflow.jsonc` beside the slug. */
+  descriptor?: Record<string, unknown>
+  inputSchema?: store.JsonSchema
+  outputSchema?: store.JsonSchema
+  /** Text in place of a real bundle. */
+  bundle?: string
+}
+
+export interface TestWorkflow {
+  id: WorkflowId
+  slug: string
+  digest: string
+}
+
+let made = 0
+
+/** A deployed workflow, without the seconds that compiling one takes: nothing of it is ever executed here. */
+export async function aWorkflow(c: Pick<TestCoordinator, 'deps' | 'orgId'>, ask: WorkflowAsk = {}): Promise<TestWorkflow> {
+  const slug = ask.slug ?? `workflow-${++made}`
+  const workflow = { id: newId('wf'), orgId: ask.orgId ?? c.orgId, slug, name: slug, description: '' }
+  await c.deps.db.begin(async (tx) => void (await store.insert(tx, workflow)))
+  const { digest } = await insertVersion(c, { ...ask, slug, workflowId: workflow.id, version: 1 })
+  c.deps.targets.forget(workflow.orgId)
+  return { id: workflow.id, slug, digest }
+}
+
+/** The next version of a workflow, made current. */
+export async function aVersion(c: Pick<TestCoordinator, 'deps' | 'orgId'>, workflow: TestWorkflow, ask: WorkflowAsk = {}): Promise<number> {
+  const about = { name: workflow.slug, description: '' }
+  const version = await c.deps.db.begin((tx) => store.bump(tx, workflow.id, about))
+  await insertVersion(c, { ...ask, slug: workflow.slug, workflowId: workflow.id, version })
+  c.deps.targets.forget(c.orgId)
+  return version
+}
+
+type VersionAsk = WorkflowAsk & { slug: string; workflowId: WorkflowId; version: number }
+
+async function insertVersion(c: Pick<TestCoordinator, 'deps' | 'orgId'>, ask: VersionAsk): Promise<{ id: VersionId; digest: string }> {
+  const bytes = Buffer.from(ask.bundle ?? `bundle of ${ask.slug} ${ask.version}`)
+  const digest = createHash('sha256').update(bytes).digest('hex')
+  await c.deps.objects.put(contentKey(digest), bytes)
+  const version: store.NewVersion = {
+    id: newId('ver'),
+    orgId: ask.orgId ?? c.orgId,
+    workflowId: ask.workflowId,
+    version: ask.version,
+    descriptor: Descriptor.parse({ slug: ask.slug, ...ask.descriptor }),
+    inputSchema: ask.inputSchema ?? {},
+    outputSchema: ask.outputSchema ?? {},
+    warnings: [],
+    bundleDigest: digest,
+    bundleBytes: bytes.byteLength,
+    sourceDigest: digest,
+    createdBy: 'test',
+  }
+  await c.deps.db.begin((tx) => store.insertVersion(tx, version))
+  return { id: version.id, digest }
+}

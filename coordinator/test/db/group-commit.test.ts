@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLog } from '@windlass/shared/log.ts'
+import { groupCommit, type GroupCommitOptions } from '../../db/group-commit.ts'
+
+const log = createLog({}, 'error')
+const upTo = (n: number) => Array.from({ length: n }, (_, i) => i)
+
+/** One lane, batches of ten, answers that are twice the item; and the batches as they came. */
+function doubling(over: Partial<GroupCommitOptions<number, number>> = {}) {
+  const batches: number[][] = []
+  const commit = async (items: number[]) => {
+    batches.push(items)
+    return over.commit ? over.commit(items) : items.map((item) => item * 2)
+  }
+  return { batches, ...groupCommit<number, number>({ name: 'test', log, max: 10, lanes: 1, patienceMs: 300, ...over, commit }) }
+}
+
+function failure(code: string): Error {
+  return Object.assign(new Error(`failed with ${code}`), { code })
+}
+
+test('what arrives in one turn shares a commit, up to its size, and everybody gets his own answer in order', async () => {
+  const { add, batches } = doubling()
+  assert.deepEqual(await Promise.all(upTo(25).map(add)), upTo(25).map((n) => n * 2))
+  assert.deepEqual(batches.map((batch) => batch.length), [10, 10, 5])
+  assert.deepEqual(batches.flat(), upTo(25))
+})
+
+test('what arrives while a commit is under way waits for the next, and goes together', async () => {
+  const held = Promise.withResolvers<void>()
+  const { add, batches, idle } = doubling({
+    commit: async (items) => {
+      if (items.includes(0)) await held.promise
+      return items
+    },
+  })
+  const first = add(0)
+  await new Promise(setImmediate)
+  const rest = [1, 2, 3].map(add)
+  await new Promise(setImmediate)
+  assert.deepEqual(batches, [[0]])
+  held.resolve()
+  await Promise.all([first, ...rest, idle()])
+  assert.deepEqual(batches, [[0], [1, 2, 3]])
+})
+
+test('no more commits are under way than there are lanes', async () => {
+  let underWay = 0
+  let most = 0
+  const full = Promise.withResolvers<void>()
+  const { add } = doubling({
+    lanes: 3,
+    max: 1,
+    commit: async (items) => {
+      most = Math.max(most, ++underWay)
+      if (most === 3) full.resolve()
+      await full.promise
+      // Room for a fourth, if there were one.
+      await new Promise(setImmediate)
+      underWay--
+      return items
+    },
+  })
+  await Promise.all(upTo(20).map(add))
+  assert.equal(most, 3)
+})
+
+test('items are counted by their weight, and one that is too heavy goes alone', async () => {
+  const { add, batches } = doubling({ weight: (item) => item })
+  await Promise.all([4, 4, 4, 50, 1].map(add))
+  assert.deepEqual(batches, [[4, 4, 4], [50], [1]])
+})
+
+test('one item that the database refuses fails alone', async () => {
+  const { add, batches } = doubling({
+    commit: async (items) => {
+      if (items.includes(3)) throw failure('22021')
+      return items
+    },
+  })
+  const settled = await Promise.allSettled(upTo(6).map(add))
+  assert.deepEqual(settled.map(({ status }) => status), ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+  assert.deepEqual(batches, [upTo(6), ...upTo(6).map((n) => [n])])
+})
+
+for (const code of ['CONNECTION_CLOSED', 'ECONNREFUSED', '57P01', '40P01', '40001']) {
+  test(`after ${code} the same items are tried again, and nobody hears of it`, async () => {
+    let failures = 2
+    const { add, batches } = doubling({
+      commit: async (items) => {
+        if (failures-- > 0) throw failure(code)
+        return items
+      },
+    })
+    assert.deepEqual(await Promise.all(upTo(3).map(add)), upTo(3))
+    assert.deepEqual(batches, [upTo(3), upTo(3), upTo(3)])
+  })
+}
+
+test('patience ends: then all are told of the loss, and the next commit is tried afresh', async () => {
+  let isAway = true
+  const { add, batches } = doubling({
+    patienceMs: 120,
+    commit: async (items) => {
+      if (isAway) throw failure('ECONNREFUSED')
+      return items
+    },
+  })
+  const since = performance.now()
+  const settled = await Promise.allSettled(upTo(3).map(add))
+  assert.ok(performance.now() - since < 2000)
+  assert.ok(settled.every((one) => one.status === 'rejected' && (one.reason as { code: string }).code === 'ECONNREFUSED'))
+  // A lost connection says nothing about the items, so they are not tried one by one.
+  assert.ok(batches.every((batch) => batch.length === 3))
+  isAway = false
+  assert.equal(await add(7), 7)
+})
+
+test('idle waits for everything that was added, also when it fails', async () => {
+  const done: number[] = []
+  const { add, idle } = doubling({
+    max: 2,
+    commit: async (items) => {
+      await new Promise(setImmediate)
+      if (items.includes(5)) throw failure('23514')
+      done.push(...items)
+      return items
+    },
+  })
+  await idle()
+  const all = Promise.allSettled(upTo(9).map(add))
+  await idle()
+  assert.deepEqual(done, [0, 1, 2, 3, 4, 6, 7, 8])
+  await all
+})
+
+test('order holds over tens of thousands of items', async () => {
+  const { add, batches } = doubling({ max: 4000 })
+  await Promise.all(upTo(30_000).map(add))
+  assert.deepEqual(batches.flat(), upTo(30_000))
+})

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { anAgent, end, placementOf, returned, start, type TestAgent } from '../_kit/agent.ts'
+import { aCoordinator, aRun, logOf, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { until } from '../_kit/until.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+let agent: TestAgent
+
+before(async () => {
+  c = await aCoordinator({ OFFER_MS: 250, SWEEP_MS: 50 })
+  await aWorkflow(c, { slug: 'any' })
+  await aWorkflow(c, { slug: 'once', descriptor: { retries: { crash: 0 } } })
+  agent = await anAgent(c)
+})
+after(async () => {
+  agent.close()
+  await c.stop()
+})
+
+const isQueued = (id: string) => until(`${id} to be queued again`, async () => (await runOf(c, id)).status === 'queued')
+
+test('an offer that nobody accepts goes back into the queue, and no attempt is counted', async () => {
+  const link = await agent.connect()
+  // The descriptor allows no restart: an offer that was lost is none.
+  const { id } = await aRun(c, { workflow: 'once' })
+  const [offer] = await agent.poll()
+  await isQueued(id)
+  const run = await runOf(c, id)
+  assert.deepEqual([run.attempt, run.error], [1, null])
+  const log = await logOf(c, id)
+  assert.deepEqual(log.map((event) => event.type), ['run.queued', 'run.pending', 'run.queued'])
+  assert.match(log.at(-1)?.data.reason as string, /not accepted in time/)
+
+  // Who accepts too late hears so, and what he says of it is stale.
+  assert.deepEqual(await link.accept(offer!), { t: 'accepted', runs: [], no: [placementOf(offer!)] })
+  assert.deepEqual(await link.report(offer!, 1, start()), { kind: 'stale' })
+
+  const [again] = await agent.poll()
+  assert.deepEqual([again?.run, again?.attempt, again?.epoch], [id, 1, 2])
+  assert.deepEqual((await link.accept(offer!)).no, [placementOf(offer!)])
+  await link.accept(again!)
+  await link.report(again!, 1, start(), end(returned(1)))
+  assert.equal((await runOf(c, id)).status, 'completed')
+})
+
+test('a poll that is answered after its client has gone loses no run', async () => {
+  const leaving = new AbortController()
+  const gone = await anAgent(c)
+  const poll = gone.poll(4, 20_000, leaving.signal)
+  await until('the poll to wait', () => c.deps.dispatchers.waiting() === 1)
+  const held = await c.db.begin(async (tx) => {
+    // The claim waits for this lock, and its client leaves meanwhile.
+    await tx`lock table placements in access exclusive mode`
+    const run = await aRun(c, { workflow: 'any' })
+    await until('the claim to wait', async () => (await tx`select 1 from pg_locks where not granted`).length > 0)
+    leaving.abort()
+    await poll.catch(() => {})
+    return run
+  })
+  const offer = await until('the offer', async () => (await agent.poll(1, 1000))[0])
+  assert.equal(offer.run, held.id)
+  const run = await runOf(c, held.id)
+  assert.deepEqual([run.status, run.attempt, run.runner?.id], ['pending', 1, agent.id])
+})
+
+test('a heartbeat that comes before the commit of an accept does not call the offer stale', async () => {
+  const { id } = await aRun(c, { workflow: 'any' })
+  const link = await agent.connect()
+  const offer = await until('the offer', async () => (await agent.poll(4, 1000)).find(({ run }) => run === id))
+  const beat = await link.heartbeat(1, placementOf(offer))
+  assert.deepEqual(beat.stale, [])
+  assert.deepEqual((await link.accept(offer)).runs, [placementOf(offer)])
+  await link.report(offer, 1, end(returned(1)))
+})
+
+test('heartbeats do not keep alive an offer that is never accepted', async () => {
+  const { id } = await aRun(c, { workflow: 'any' })
+  const link = await agent.connect()
+  const offer = await until('the offer', async () => (await agent.poll(4, 1000)).find(({ run }) => run === id))
+  let n = 0
+  await until('the offer to be taken back', async () => (await link.heartbeat(++n, placementOf(offer))).stale.length > 0)
+  assert.equal((await runOf(c, id)).attempt, 1)
+})

@@ -1,0 +1,44 @@
+import { after, before } from 'node:test'
+import type { Database } from '@windlass/coordinator/db/client.ts'
+import { testDatabase } from '../../../coordinator/test/_kit/database.ts'
+import { type Instance, makeHome, startInstance } from './instance.ts'
+import { deploy, programFiles } from './runs.ts'
+
+export interface FileInstanceOptions {
+  env?: Record<string, string>
+  /** Programs to be deployed before the first test. */
+  programs: readonly string[]
+}
+
+/**
+ * One instance for all tests of a file, over a PostgreSQL that is there already: the way of WINDLASS_DATABASE_URL. It is
+ * stopped after the last test, which fails when anything is left of it.
+ */
+export function fileInstance({ env, programs }: FileInstanceOptions): { current: () => Instance } {
+  const place = makeHome()
+  let database: Database | undefined
+  let instance: Instance | undefined
+
+  before(async () => {
+    database = await testDatabase()
+    const settings = { WINDLASS_DATABASE_URL: database.url, WINDLASS_START_EXAMPLE: 'false', ...env }
+    const { client } = (instance = await startInstance({ home: place.home, env: settings }))
+    await Promise.all(programs.map((name) => deploy(client, programFiles(name))))
+  })
+
+  after(async () => {
+    try {
+      await instance?.stop()
+    } finally {
+      place.remove()
+      await database?.close()
+    }
+  })
+
+  return {
+    current() {
+      if (!instance) throw new Error('the instance is there from the first test on')
+      return instance
+    },
+  }
+}

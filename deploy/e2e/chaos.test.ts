@@ -1,0 +1,153 @@
+// kill -9 of agent, coordinator and PostgreSQL while 200 runs are in flight. WINDLASS_TEST_SEED=<number> repeats a schedule;
+// what the machine does in between is never the same twice.
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { isFinal, type Run } from '@windlass/shared/model/run.ts'
+import { ApiError } from 'windlass/client'
+import { brokenRules } from './_kit/chaos-rules.ts'
+import { type Instance, makeHome, type PartName, startInstance } from './_kit/instance.ts'
+import { deploy, programFiles, wholeLog } from './_kit/runs.ts'
+import { chosenSeed, type Random, randomOf } from './_kit/seed.ts'
+import { until } from './_kit/until.ts'
+import type { Entry, Input } from './programs/chaos/index.ts'
+
+const RUNS = 200
+const CLIENTS = 10
+const KILLS: readonly PartName[] = ['agent', 'agent', 'agent', 'agent', 'coordinator', 'coordinator', 'coordinator', 'postgres', 'postgres', 'postgres']
+const SETTLED_MS = 60_000
+
+/** Lengths of time as short as they may be beside each other, so that every one of them is over many times in half a minute. */
+const SETTINGS = {
+  WINDLASS_START_EXAMPLE: 'false',
+  WINDLASS_AGENT_SLOTS: '8',
+  WINDLASS_HEARTBEAT_MS: '300',
+  WINDLASS_FENCE_MS: '1500',
+  WINDLASS_LEASE_MS: '2500',
+  WINDLASS_AMNESTY_MS: '1000',
+  WINDLASS_OFFER_MS: '1500',
+  WINDLASS_SWEEP_MS: '300',
+}
+
+const SORTS: readonly Omit<Input, 'folder'>[] = [
+  { lines: 1, takesMs: 0 },
+  { lines: 10, takesMs: 300 },
+  { lines: 20, takesMs: 900 },
+  { lines: 200, takesMs: 100 },
+]
+const WORKFLOWS = ['chaos-fresh', 'chaos-reuse'] as const
+
+interface Ask {
+  workflow: string
+  input: Input
+}
+
+const seed = chosenSeed()
+const place = makeHome()
+let instance: Instance
+
+before(async () => {
+  console.log(`seed ${seed}`)
+  instance = await startInstance({ home: place.home, env: SETTINGS })
+  for (const slug of WORKFLOWS) {
+    const process = slug === 'chaos-reuse' ? 'reuse' : 'fresh'
+    await deploy(instance.client, programFiles('chaos', { slug, process, timeout: '1m', retries: { crash: 20 } }))
+  }
+})
+
+after(() => place.remove())
+
+test('whatever is killed, every run that was answered ends exactly once and its log is whole', { timeout: 150_000 }, async (t) => {
+  const random = randomOf(seed)
+  const folder = join(place.home, 'diaries')
+  mkdirSync(folder)
+  const asks = Array.from({ length: RUNS }, (): Ask => ({ workflow: random.pick(WORKFLOWS), input: { folder, ...random.pick(SORTS) } }))
+  const killing = killOneAfterTheOther(random)
+  const answered = await triggerAll(asks)
+  await killing
+  const runs = await allEnded()
+  const missing = [...answered].filter((id) => !runs.some((run) => run.id === id))
+  assert.deepEqual(missing, [], `seed ${seed}: answered with 201 and not there`)
+  assert.equal(answered.size, RUNS)
+  for (const run of runs) await tellsAWholeStory(run, folder)
+  t.diagnostic(`${runs.length} runs, ${runs.length - answered.size} of them unanswered, ${lostAttempts(runs)} attempts lost`)
+  await instance.stop()
+})
+
+function lostAttempts(runs: readonly Run[]): number {
+  return runs.reduce((sum, run) => sum + run.attempt - 1, 0)
+}
+
+/** In an order and at moments that the seed decides; each waits until its victim is there, or the next would hit nobody. */
+async function killOneAfterTheOther(random: Random): Promise<void> {
+  const victims = [...KILLS]
+  while (victims.length > 0) {
+    const [part] = victims.splice(random.between(0, victims.length - 1), 1)
+    await wait(random.between(50, 2500))
+    const pid = await until(`a ${part}`, () => instance.pidOf(part!), { ms: 30_000, more: () => instance.process.stderr().slice(-3000) })
+    process.kill(pid, 'SIGKILL')
+  }
+}
+
+/** Clients that want something done: what is not answered is asked again, and may then be there twice. */
+async function triggerAll(asks: Ask[]): Promise<Set<string>> {
+  const open = [...asks]
+  const answered = new Set<string>()
+  const client = async () => {
+    for (let ask = open.shift(); ask; ask = open.shift()) {
+      answered.add(await triggered(ask))
+      // The first hundred all at once, the others while things break.
+      if (answered.size > RUNS / 2) await wait(600)
+    }
+  }
+  await Promise.all(Array.from({ length: CLIENTS }, client))
+  return answered
+}
+
+function triggered(ask: Ask): Promise<string> {
+  return until(`an answer to a trigger of ${ask.workflow}`, () => patiently(async () => (await instance.client.runs.trigger(ask)).run.id), { ms: 30_000 })
+}
+
+/** Nothing while the service is away. A refusal is a failure of the test. */
+async function patiently<T>(call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call()
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 0 || error.status === 503)) return undefined
+    throw error
+  }
+}
+
+async function allEnded(): Promise<Run[]> {
+  let open: Run[] = []
+  const look = async () => {
+    const runs = await patiently(allRuns)
+    open = (runs ?? []).filter((run) => !isFinal(run.status))
+    return runs && open.length === 0 && runs
+  }
+  const more = () => `seed ${seed}; open: ${open.map((run) => `${run.id} ${run.status} ${run.attempt}`).join(', ')}\n${instance.process.stderr().slice(-6000)}`
+  return until('the end of all runs', look, { ms: SETTLED_MS, more })
+}
+
+async function allRuns(): Promise<Run[]> {
+  const found: Run[] = []
+  for (let cursor: string | undefined; ; ) {
+    const page = await instance.client.runs.list({ limit: 100, ...(cursor && { cursor }) })
+    found.push(...page.runs)
+    if (page.nextCursor === null) return found
+    cursor = page.nextCursor
+  }
+}
+
+async function tellsAWholeStory(run: Run, folder: string): Promise<void> {
+  const events = await wholeLog(instance.client, run.id)
+  const { input } = await instance.client.runs.input({ run: run.id })
+  const diary = readFileSync(join(folder, run.id), 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as Entry)
+  const broken = brokenRules({ run, events, diary, lines: (input as Input).lines })
+  if (broken.length === 0) return
+  const log = events.map((event) => `  ${event.cursor} ${event.type} ${JSON.stringify(event.data)}`).join('\n')
+  const notes = diary.map((entry) => `  ${JSON.stringify(entry)}`).join('\n')
+  assert.fail(`seed ${seed}, ${run.id}: ${broken.join('; ')}\nits log:\n${log}\nits diary:\n${notes}`)
+}

@@ -1,0 +1,63 @@
+import { startBenchInstance } from './bench-instance.ts'
+import { benchCoordinator, benchEvents, benchStream } from './bench-coordinator.ts'
+import { benchChatty, benchIdle } from './bench-idle.ts'
+import { benchFirstLine, benchProcesses } from './bench-start-up.ts'
+import { deployPrograms } from './programs.ts'
+import { createReport } from './report.ts'
+
+/** `npm run bench [-- --json] [--only first-line,processes,…] [--repeats 5]`. Misses are shown, and change no exit code. */
+const GROUPS = ['idle', 'first-line', 'processes', 'chatty', 'coordinator', 'events', 'stream']
+const DEFAULT_REPEATS = 5
+
+const args = process.argv.slice(2)
+const json = args.includes('--json')
+const only = valueOf('--only')?.split(',') ?? GROUPS
+const repeats = Number(valueOf('--repeats') ?? DEFAULT_REPEATS)
+const unknown = only.filter((group) => !GROUPS.includes(group))
+if (unknown.length > 0 || !Number.isInteger(repeats) || repeats < 1) {
+  process.stderr.write(`usage: npm run bench -- [--json] [--only ${GROUPS.join(',')}] [--repeats ${DEFAULT_REPEATS}]\n`)
+  process.exit(2)
+}
+
+function valueOf(flag: string): string | undefined {
+  const at = args.indexOf(flag)
+  return at === -1 ? undefined : args[at + 1]
+}
+
+const { report, missed } = createReport(json)
+const wants = (...groups: string[]) => groups.some((group) => only.includes(group))
+
+if (wants('first-line', 'processes', 'chatty')) {
+  const instance = await startBenchInstance()
+  try {
+    await deployPrograms(instance.client)
+    const agent = await instance.addAgent({ slots: 4 })
+    if (wants('first-line')) await benchFirstLine(instance, report, repeats)
+    if (wants('processes')) await benchProcesses(instance, report, repeats)
+    if (wants('chatty')) await benchChatty(instance, agent.pid, report, repeats)
+  } finally {
+    await instance.stop()
+  }
+}
+if (wants('idle')) {
+  const instance = await startBenchInstance()
+  try {
+    const agent = await instance.addAgent({ slots: 4 })
+    await benchIdle(instance, agent.pid, report)
+  } finally {
+    await instance.stop()
+  }
+}
+if (wants('coordinator', 'events', 'stream')) {
+  const instance = await startBenchInstance()
+  try {
+    await deployPrograms(instance.client)
+    if (wants('coordinator')) await benchCoordinator(instance, report, repeats)
+    if (wants('events')) await benchEvents(instance, report, repeats)
+    if (wants('stream')) await benchStream(instance, report, repeats)
+  } finally {
+    await instance.stop()
+  }
+}
+if (!json && missed().length > 0) process.stdout.write(`\nmissed: ${missed().join(', ')}\n`)
+process.exit(0)

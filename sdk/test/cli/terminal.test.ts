@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
+import { schemaText } from '../../cli/schema-text.ts'
+import { bytesText, lengthText, safe } from '../../cli/terminal.ts'
+
+const terminal = { isTTY: true } as NodeJS.WriteStream
+const pipe = { isTTY: false } as NodeJS.WriteStream
+
+test('what a program prints cannot move the cursor, rename the window or hide text', () => {
+  const hostile = 'a\u001b[2Jb\u001b]0;title\u0007c\rd\u009be\u001bcf\tg\u001b[1;31mred'
+  assert.equal(stripVTControlCharacters(safe(hostile, terminal)), 'abcdef\tgred')
+  assert.equal(safe(hostile, pipe), hostile)
+})
+
+test('lengths and sizes are told in the unit that fits', () => {
+  assert.deepEqual([0, 999, 1_000, 59_000, 61_000, 3_660_000].map(lengthText), [
+    '0 ms',
+    '999 ms',
+    '1.0 s',
+    '59 s',
+    '1 min 1 s',
+    '1 h 1 min',
+  ])
+  assert.deepEqual([999, 1_500, 2_000_000].map(bytesText), ['999 B', '1.5 kB', '2.0 MB'])
+})
+
+test('a schema is told in the words of TypeScript', () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      how: { enum: ['throw', 'exit'] },
+      many: { type: 'array', items: { type: ['string', 'null'] } },
+      map: { type: 'object', additionalProperties: { type: 'number' } },
+      next: { $ref: '#/$defs/Node' },
+      'a-b': {},
+      deep: {
+        type: 'object',
+        properties: { a: { type: 'object', properties: { b: { type: 'object', properties: { c: {} } } } } },
+      },
+    },
+    required: ['how'],
+  }
+  const text =
+    '{ how: "throw" | "exit"; many?: (string | null)[]; map?: Record<string, number>; next?: Node; "a-b"?: any; deep?: { a?: { b?: { … } } } }'
+  assert.equal(schemaText(schema), text)
+})

@@ -7,16 +7,20 @@ import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isFinal, type Run } from '@windlass/shared/model/run.ts'
 import { ApiError } from 'windlass/client'
+import { type Part, startPart } from '../start/part.ts'
+import { processesMarked } from '../tools/leftovers.ts'
 import { brokenRules } from './_kit/chaos-rules.ts'
 import { type Instance, makeHome, type PartName, startInstance } from './_kit/instance.ts'
 import { deploy, programFiles, wholeLog } from './_kit/runs.ts'
 import { chosenSeed, type Random, randomOf } from './_kit/seed.ts'
+import { inherited } from './_kit/start-process.ts'
 import { until } from './_kit/until.ts'
 import type { Entry, Input } from './programs/chaos/index.ts'
 
 const RUNS = 200
 const CLIENTS = 10
-const KILLS: readonly PartName[] = ['agent', 'agent', 'agent', 'agent', 'coordinator', 'coordinator', 'coordinator', 'postgres', 'postgres', 'postgres']
+type Victim = PartName | 'second agent'
+const KILLS: readonly Victim[] = (['agent', 'second agent', 'coordinator', 'postgres'] as const).flatMap((victim) => [victim, victim, victim])
 const SETTLED_MS = 60_000
 
 /** Lengths of time as short as they may be beside each other, so that every one of them is over many times in half a minute. */
@@ -34,10 +38,13 @@ const SETTINGS = {
 const SORTS: readonly Omit<Input, 'folder'>[] = [
   { lines: 1, takesMs: 0 },
   { lines: 10, takesMs: 300 },
-  { lines: 20, takesMs: 900 },
-  { lines: 200, takesMs: 100 },
+  { lines: 20, takesMs: 2500 },
+  { lines: 200, takesMs: 600 },
 ]
 const WORKFLOWS = ['chaos-fresh', 'chaos-reuse'] as const
+
+/** What becomes of a part is in its log. */
+const SILENT = { json: true, say: () => undefined, fail: () => undefined, answer: () => undefined }
 
 interface Ask {
   workflow: string
@@ -47,17 +54,38 @@ interface Ask {
 const seed = chosenSeed()
 const place = makeHome()
 let instance: Instance
+let second: Part
 
 before(async () => {
   console.log(`seed ${seed}`)
   instance = await startInstance({ home: place.home, env: SETTINGS })
+  second = await secondAgent(instance)
   for (const slug of WORKFLOWS) {
     const process = slug === 'chaos-reuse' ? 'reuse' : 'fresh'
     await deploy(instance.client, programFiles('chaos', { slug, process, timeout: '1m', retries: { crash: 20 } }))
   }
 })
 
-after(() => place.remove())
+after(async () => {
+  await second?.stop()
+  place.remove()
+})
+
+/** On the same machine, and by its own folder another one: what one agent loses, the other may get. */
+async function secondAgent({ client, access, home }: Instance): Promise<Part> {
+  const { runnerPools } = await client.pools.list({})
+  const { registrationToken } = await client.pools.createToken({ pool: runnerPools[0]!.id })
+  const env = {
+    ...inherited(),
+    WINDLASS_URL: access.url,
+    WINDLASS_AGENT_HOME: join(home, 'second'),
+    WINDLASS_AGENT_TOKEN: registrationToken.token,
+    WINDLASS_AGENT_NAME: 'second',
+    WINDLASS_AGENT_SLOTS: SETTINGS.WINDLASS_AGENT_SLOTS,
+  }
+  const logFile = join(home, 'second.log')
+  return startPart({ name: 'second agent', module: '@windlass/agent/main.ts', env, logFile, tell: SILENT, stopMs: 15_000 })
+}
 
 test('whatever is killed, every run that was answered ends exactly once and its log is whole', { timeout: 150_000 }, async (t) => {
   const random = randomOf(seed)
@@ -73,6 +101,7 @@ test('whatever is killed, every run that was answered ends exactly once and its 
   assert.equal(answered.size, RUNS)
   for (const run of runs) await tellsAWholeStory(run, folder)
   t.diagnostic(`${runs.length} runs, ${runs.length - answered.size} of them unanswered, ${lostAttempts(runs)} attempts lost`)
+  await second.stop()
   await instance.stop()
 })
 
@@ -84,11 +113,17 @@ function lostAttempts(runs: readonly Run[]): number {
 async function killOneAfterTheOther(random: Random): Promise<void> {
   const victims = [...KILLS]
   while (victims.length > 0) {
-    const [part] = victims.splice(random.between(0, victims.length - 1), 1)
-    await wait(random.between(50, 2500))
-    const pid = await until(`a ${part}`, () => instance.pidOf(part!), { ms: 30_000, more: () => instance.process.stderr().slice(-3000) })
+    const [victim] = victims.splice(random.between(0, victims.length - 1), 1)
+    await wait(random.between(50, 2000))
+    const pid = await until(`a ${victim}`, () => pidOf(victim!), { ms: 30_000, more: () => instance.process.stderr().slice(-3000) })
     process.kill(pid, 'SIGKILL')
   }
+}
+
+async function pidOf(victim: Victim): Promise<number | undefined> {
+  if (victim !== 'second agent') return instance.pidOf(victim)
+  const pid = second.pid()
+  return processesMarked(place.home).some((each) => each.pid === pid) ? pid : undefined
 }
 
 /** Clients that want something done: what is not answered is asked again, and may then be there twice. */

@@ -49,10 +49,10 @@ test('a token serves once, and the second agent is told what to do', async () =>
   const { registrationToken } = await client.pools.createToken({ pool: runnerPools[0]!.id })
   const places = [makeHome(), makeHome()] as const
   try {
-    const [first, second] = places.map(({ home }) => () => watchCli(['agent', 'start', '--url', access.url, '--token', registrationToken.token, '--home', home])) as [() => Watched, () => Watched]
+    const [first, other] = places.map(({ home }) => () => watchCli(['agent', 'start', '--url', access.url, '--token', registrationToken.token, '--home', home])) as [() => Watched, () => Watched]
     const agent = first()
     await agent.says('agent.started')
-    const refused = second()
+    const refused = other()
     assert.equal(await refused.ended(), 77)
     assert.match(refused.stderr(), /windlass pools token/)
     agent.child.kill('SIGTERM')

@@ -4,7 +4,7 @@ import { freePort } from '@windlass/coordinator/http/free-port.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { startDatabase } from './database.ts'
 import { showExample } from './example.ts'
-import { localKey, makeHome, ORG, writeAccess } from './local-key.ts'
+import { type LocalAccess, localKey, makeHome, ORG, writeAccess } from './local-key.ts'
 import { type Part, startPart } from './part.ts'
 import type { StartSettings } from './settings.ts'
 import { stripTypes } from './strip.ts'
@@ -16,14 +16,26 @@ const COORDINATOR_STOP_MS = 20_000
 const AGENT_SPARE_MS = 10_000
 const ONLINE_WITHIN_MS = 30_000
 
+export interface Up {
+  access: LocalAccess
+  coordinator: Part
+  agent: Part
+}
+
 /** Brings everything up, stays, and takes it down again in the reverse order. */
-export async function runInstance(settings: StartSettings, tell: Teller, stop: AbortSignal): Promise<void> {
+export async function runInstance(
+  settings: StartSettings,
+  tell: Teller,
+  stop: AbortSignal,
+  onUp?: (up: Up) => Promise<void>,
+): Promise<void> {
   const downwards: (() => Promise<void>)[] = []
   try {
     // Now, and not after the database was made and started.
     await freePort(settings.host, settings.port)
     await makeHome(settings.home)
-    await bringUp(settings, tell, stop, downwards)
+    const up = await bringUp(settings, tell, stop, downwards)
+    if (up) await onUp?.(up)
     if (!stop.aborted)
       await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }))
   } finally {
@@ -36,7 +48,7 @@ async function bringUp(
   tell: Teller,
   stop: AbortSignal,
   downwards: (() => Promise<void>)[],
-): Promise<void> {
+): Promise<Up | undefined> {
   const since = performance.now()
   const { home } = settings
   const database = await startDatabase(settings, tell)
@@ -44,14 +56,14 @@ async function bringUp(
   const nodeArgs = await stripTypes(home)
   const key = await localKey(database.url, home)
   tell.say(`database     ${settings.databaseUrl ? 'external' : join(home, 'postgres')}`)
-  if (stop.aborted) return
+  if (stop.aborted) return undefined
 
   const coordinator = startCoordinator(settings, nodeArgs, database.url, tell)
   downwards.push(() => coordinator.stop())
   const { port } = (await coordinator.ready) as { port: number }
   const url = `http://${settings.host.includes(':') ? `[${settings.host}]` : settings.host}:${port}`
   tell.say(`coordinator  ${url}`)
-  if (stop.aborted) return
+  if (stop.aborted) return undefined
 
   const access = { url, org: ORG, apiKey: key.apiKey }
   await writeAccess(home, access)
@@ -60,7 +72,7 @@ async function bringUp(
   downwards.push(() => agent.stop())
   await online(client, stop)
   tell.say(`agent        local, pool ${POOL}`)
-  if (stop.aborted) return
+  if (stop.aborted) return undefined
 
   // A script waits for the one line; a person reads it best where the example's events have not scrolled it away.
   if (tell.json) tell.answer(access)
@@ -69,6 +81,7 @@ async function bringUp(
   tell.say(
     `Up in ${((performance.now() - since) / 1000).toFixed(1)} s. Ctrl-C stops everything. Try: npx windlass runs list`,
   )
+  return { access, coordinator, agent }
 }
 
 function startCoordinator(settings: StartSettings, nodeArgs: string[], databaseUrl: string, tell: Teller): Part {

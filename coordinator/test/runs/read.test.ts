@@ -85,7 +85,7 @@ test('a cursor that is none, and a workflow that is none, are told', async () =>
     await assert.rejects(list({ cursor }), refusal('VALIDATION_FAILED', 'cursor'), cursor)
   }
   await assert.rejects(list({ workflow: 'nowhere' as never }), refusal('NOT_FOUND'))
-  for (const query of ['limit=0', 'limit=101', 'limit=x', 'status=done', 'unknown=1', 'status=']) {
+  for (const query of ['limit=0', 'limit=101', 'limit=x', 'status=done', 'unknown=1']) {
     assert.equal((await rawCall(c, 'GET', `/v1/orgs/${ORG}/runs?${query}`)).status, 400, query)
   }
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ export async function startInstance({ home, ...options }: InstanceOptions): Prom
   const started = watchStart({ ...options, env: { WINDLASS_PORT: '0', ...options.env, WINDLASS_HOME: home } })
   try {
     const access = await until('the line on stdout', () => readLine(started), { ms: READY_MS, more: () => started.stderr().slice(-3000) })
-    return { home, access, client: createClient(access), process: started, pidOf: (part) => pidOf(home, part), stop: () => stopInstance(home, started) }
+    return { home, access, client: createClient(access), process: started, pidOf: (part) => pidOf(started.pid, home, part), stop: () => stopInstance(home, started) }
   } catch (error) {
     endLeftovers(processesMarked(home))
     throw error
@@ -69,9 +69,21 @@ export async function nothingIsLeft(home: string): Promise<void> {
   assert.deepEqual(await leftovers(home, PATIENCE_MS), [])
 }
 
-async function pidOf(home: string, part: PartName): Promise<number | undefined> {
+async function pidOf(starter: number, home: string, part: PartName): Promise<number | undefined> {
   if (part === 'postgres') return postmasterOf(home)
-  return processesMarked(home).find(({ command }) => command.includes(ENTRIES[part]))?.pid
+  const parts = processesMarked(home).filter(({ command }) => command.includes(ENTRIES[part]))
+  // An agent that somebody else has started in the same home is none of its parts. One whose starter is dead has a new parent.
+  return (parts.find(({ pid }) => parentOf(pid) === starter) ?? parts[0])?.pid
+}
+
+function parentOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw error
+  }
 }
 
 async function postmasterOf(home: string): Promise<number | undefined> {

@@ -74,7 +74,7 @@ function watch(args: readonly string[], { env, cwd = PROJECT, user }: WatchOptio
 }
 
 /** What a shell would pass on, and the mark by which the test runner finds what was left behind. No setting of ours. */
-function inherited(): Record<string, string> {
+export function inherited(): Record<string, string> {
   const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'WINDLASS_TEST_RUN']
   return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
 }

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { SignJWT } from 'jose'
+import { newId } from '@windlass/shared/ids.ts'
+import { openOp } from '@windlass/shared/ops/call.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { createRunnerVerifier } from '../../runners/identity.ts'
+import { aRunningAgent, anAgent, type BearerAsk, end, type Held, keyPair, returned, type TestAgent } from '../_kit/agent.ts'
+import { anOrg, aCoordinator, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+let workflow: TestWorkflow
+let agent: TestAgent
+const agents: TestAgent[] = []
+
+before(async () => {
+  c = await aCoordinator()
+  workflow = await aWorkflow(c)
+  agent = await anAgent(c)
+})
+after(async () => {
+  for (const one of agents) one.close()
+  await c.stop()
+})
+
+const poll = (apiKey: string) => c.call(ops.runnerSurface.claims, { slots: 1, waitMs: 0 }, { apiKey })
+const seconds = (fromNow: number) => Math.floor(Date.now() / 1000) + fromNow
+
+test('a token that the agent signed itself opens its doors', async () => {
+  assert.deepEqual(await poll(await agent.bearer()), { offers: [] })
+})
+
+test('tokens that are forged, borrowed, old or meant for others are 401', async () => {
+  const [stranger, other] = [await keyPair(), await anAgent(c)]
+  const wrong: Record<string, BearerAsk> = {
+    'signed with a key that nobody registered': { key: stranger.privateKey },
+    "another runner's id with this one's key": { kid: other.id, sub: other.id },
+    'one runner as issuer, another as subject': { sub: other.id },
+    'no such runner': { kid: newId('rnr') },
+    'no id at all': { kid: 'x' },
+    expired: { issuedAt: seconds(-120), expiresIn: '60 s' },
+    'older than any token may be': { issuedAt: seconds(-120), expiresIn: '1 hour' },
+    'from the future': { issuedAt: seconds(120), expiresIn: '1 hour' },
+    'for another audience': { aud: 'runner' },
+  }
+  for (const [what, unlike] of Object.entries(wrong)) {
+    await assert.rejects(poll(await agent.bearer(unlike)), refusal('UNAUTHENTICATED'), what)
+  }
+  const unsigned = [{ alg: 'none', kid: agent.id }, { sub: agent.id, aud: 'windlass-agent', exp: seconds(60), iat: seconds(0) }]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.')
+  for (const bearer of [`${unsigned}.`, 'x', 'a.b.c', c.apiKey, `${await agent.bearer()}x`]) {
+    await assert.rejects(poll(bearer), refusal('UNAUTHENTICATED'), bearer)
+  }
+})
+
+test('a token whose signature uses the public key as a shared secret is 401', async () => {
+  const [row] = await c.db<[{ publicKey: { x: string } }]>`select public_key from runners where id = ${agent.id}`
+  const bearer = await new SignJWT({})
+    .setProtectedHeader({ alg: 'HS256', kid: agent.id })
+    .setSubject(agent.id)
+    .setAudience('windlass-agent')
+    .setIssuedAt()
+    .setExpirationTime('60 s')
+    .sign(Buffer.from(row.publicKey.x, 'base64url'))
+  await assert.rejects(poll(bearer), refusal('UNAUTHENTICATED'))
+})
+
+test('a token serves no longer than 70 s and the tolerance, whatever it says and however often it was seen', async (t) => {
+  const verify = createRunnerVerifier(c.db)
+  const bearer = await agent.bearer({ expiresIn: '10 hours' })
+  assert.equal((await verify(bearer)).id, agent.id)
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 105_000 })
+  await assert.rejects(verify(bearer), refusal('UNAUTHENTICATED'))
+})
+
+test('a revoked runner is out, its socket door too', async () => {
+  const revoked = await anAgent(c)
+  await c.db`update runners set state = 'revoked' where id = ${revoked.id}`
+  await assert.rejects(poll(await revoked.bearer()), refusal('UNAUTHENTICATED'))
+  await assert.rejects(revoked.dial(), /refuses the socket/)
+})
+
+test("a bundle comes whole to agents of its org, and looks absent to another org's", async () => {
+  const strangers = await anOrg(c)
+  const { runnerPools } = await c.call(ops.pools.list, { org: strangers.slug }, strangers)
+  const { registrationToken } = await c.call(ops.pools.createToken, { pool: runnerPools[0]!.id }, strangers)
+  const theirs = await aStranger(registrationToken.token)
+  const fetchBundle = async (bearer: string, digest: string) =>
+    (await openOp({ url: c.url, apiKey: bearer }, ops.runnerSurface.bundle, { digest })).text()
+  assert.equal(await fetchBundle(await agent.bearer(), workflow.digest), `bundle of ${workflow.slug} 1`)
+  await assert.rejects(fetchBundle(theirs, workflow.digest), refusal('NOT_FOUND'))
+  await assert.rejects(fetchBundle(await agent.bearer(), 'ab'.repeat(32)), refusal('NOT_FOUND'))
+  await assert.rejects(fetchBundle(await agent.bearer(), '../../etc/passwd'), refusal('VALIDATION_FAILED', 'digest'))
+})
+
+/** The bearer of an agent that joined with this token. */
+async function aStranger(token: string): Promise<string> {
+  const { privateKey, x } = await keyPair()
+  const publicKey = { kty: 'OKP', crv: 'Ed25519', x } as const
+  const joined = await c.call(ops.runnerSurface.register, { token, name: 'stranger', publicKey, slots: 1, version: '1', platform: 'linux' })
+  return agent.bearer({ kid: joined.runner, sub: joined.runner, key: privateKey })
+}
+
+async function running(): Promise<Held> {
+  await aRun(c, { workflow: workflow.slug })
+  const held = await aRunningAgent(c)
+  agents.push(held.agent)
+  return held
+}
+
+const selfOf = (run: string, token: string) => c.call(ops.runnerSurface.self, { run }, { apiKey: token })
+
+test('the token of a run shows the run itself, and no other', async () => {
+  const { offer } = await running()
+  const { run } = await selfOf(offer.run, offer.token)
+  assert.deepEqual(run, { id: offer.run, status: 'running', attempt: 1, epoch: 1 })
+  const other = await running()
+  await assert.rejects(selfOf(other.offer.run, offer.token), refusal('NOT_FOUND'))
+  await assert.rejects(selfOf(newId('run'), offer.token), refusal('NOT_FOUND'))
+})
+
+test('the token of a run is dead once the run has ended, and after it was given to another process', async () => {
+  const done = await running()
+  await done.link.report(done.offer, 2, end(returned(1)))
+  await assert.rejects(selfOf(done.offer.run, done.offer.token), refusal('STALE_PLACEMENT'))
+
+  const { offer, link } = await running()
+  await link.report(offer, 2, end({ how: 'killed', signal: 'SIGKILL' }))
+  await assert.rejects(selfOf(offer.run, offer.token), refusal('STALE_PLACEMENT'))
+  const [again] = await agent.poll()
+  assert.equal(again?.run, offer.run)
+  await assert.rejects(selfOf(offer.run, offer.token), refusal('STALE_PLACEMENT'))
+  assert.equal((await selfOf(offer.run, again!.token)).run.epoch, 2)
+})
+
+test('each door takes its own credential and none of the others', async () => {
+  const { offer } = await running()
+  const bearer = await agent.bearer()
+  for (const token of [bearer, c.apiKey, `${offer.token}x`, 'x']) {
+    await assert.rejects(selfOf(offer.run, token), refusal('UNAUTHENTICATED'))
+  }
+  await assert.rejects(poll(offer.token), refusal('UNAUTHENTICATED'))
+  for (const apiKey of [offer.token, bearer]) {
+    await assert.rejects(c.call(ops.runs.get, { run: offer.run }, { apiKey }), refusal('UNAUTHENTICATED'))
+  }
+})

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { mintSecret } from '@windlass/shared/api-key.ts'
+import { newId } from '@windlass/shared/ids.ts'
+import { callOp } from '@windlass/shared/ops/call.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { ArgsOf } from '@windlass/shared/ops/op.ts'
+import { deleteDeadTokens } from '../../runners/store.ts'
+import { keyPair, registration } from '../_kit/agent.ts'
+import { anOrg, aCoordinator, ORG, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+
+let c: TestCoordinator
+let x: string
+
+before(async () => {
+  c = await aCoordinator()
+  x = (await keyPair()).x
+})
+after(() => c.stop())
+
+type TokenAsk = Omit<ArgsOf<typeof ops.pools.createToken>, 'pool'>
+
+const mint = async (ask: TokenAsk = {}) => (await c.call(ops.pools.createToken, { pool: c.poolId, ...ask })).registrationToken
+
+function register(token: string, over: Partial<ReturnType<typeof registration>> = {}) {
+  return callOp({ url: c.url }, ops.runnerSurface.register, { ...registration(token, x), ...over })
+}
+
+test('a token makes a runner of an agent once, and tells it where it is', async () => {
+  const { token, uses, expiresAt } = await mint()
+  assert.match(token, /^wlr_/)
+  assert.equal(uses, 1)
+  assert.ok(Math.abs(expiresAt - Date.now() - 900_000) < 60_000)
+  const answer = await register(token, { name: 'first', labels: ['gpu'], slots: 3 })
+  assert.deepEqual([answer.org, answer.pool], [ORG, 'default'])
+  assert.equal(answer.settings.heartbeatMs, c.deps.config.heartbeatMs)
+  const { runner } = await c.call(ops.runners.get, { runner: answer.runner })
+  assert.deepEqual([runner.name, runner.labels, runner.slots, runner.status], ['first', ['gpu'], 3, 'offline'])
+  assert.deepEqual([runner.pool, runner.lastPollAt, runner.lastHeartbeatAt], [{ id: c.poolId, name: 'default' }, null, null])
+  await assert.rejects(register(token), refusal('REGISTRATION_TOKEN_USED', 'token'))
+})
+
+test('of ten agents with one token, one gets in', async () => {
+  const { token } = await mint()
+  const settled = await Promise.allSettled(Array.from({ length: 10 }, () => register(token)))
+  assert.equal(settled.filter(({ status }) => status === 'fulfilled').length, 1)
+  for (const one of settled) if (one.status === 'rejected') refusal('REGISTRATION_TOKEN_USED')(one.reason as Error)
+})
+
+test('a reusable token serves as often as it says', async () => {
+  const { token, uses } = await mint({ reusable: true, uses: 3 })
+  assert.equal(uses, 3)
+  const runners = new Set<string>()
+  for (let i = 0; i < 3; i++) runners.add((await register(token)).runner)
+  assert.equal(runners.size, 3)
+  await assert.rejects(register(token), refusal('REGISTRATION_TOKEN_USED'))
+  await assert.rejects(mint({ uses: 2 }), refusal('VALIDATION_FAILED', 'uses'))
+})
+
+test('a token that is unknown, malformed or expired is 401', async () => {
+  for (const token of [mintSecret('wlr_'), 'x', c.apiKey]) await assert.rejects(register(token), refusal('UNAUTHENTICATED', 'token'))
+  const { token } = await mint()
+  await c.db`update registration_tokens set expires_at = now() where uses_left = 1`
+  await assert.rejects(register(token), refusal('UNAUTHENTICATED', 'token'))
+})
+
+test('a token is kept as its hash only, and goes a day after it has expired', async () => {
+  const { token } = await mint()
+  const rows = await c.db`select * from registration_tokens`
+  assert.ok(rows.length > 0)
+  assert.ok(!JSON.stringify(rows).includes(token))
+  await c.db`update registration_tokens set expires_at = now() - interval '25 hours'`
+  const { token: young } = await mint()
+  assert.ok((await deleteDeadTokens(c.db)) > 0)
+  assert.equal((await c.db`select 1 from registration_tokens`).length, 1)
+  await register(young)
+})
+
+test('what an agent says of itself is held to its form, and a refusal spends no token', async () => {
+  const { token } = await mint()
+  const wrong: [Record<string, unknown>, string][] = [
+    [{ name: '' }, 'name'],
+    [{ slots: 0 }, 'slots'],
+    [{ slots: 1025 }, 'slots'],
+    [{ labels: [''] }, 'labels[0]'],
+    [{ publicKey: { kty: 'RSA', crv: 'Ed25519', x } }, 'publicKey.kty'],
+    [{ publicKey: { kty: 'OKP', crv: 'Ed25519', x: 'short' } }, 'publicKey.x'],
+    [{ publicKey: { kty: 'OKP', crv: 'Ed25519', x: '!'.repeat(43) } }, 'publicKey.x'],
+    [{ publicKey: { kty: 'OKP', crv: 'Ed25519', x: `${'A'.repeat(42)}\ud800` } }, 'publicKey.x'],
+    [{ publicKey: { kty: 'OKP', crv: 'Ed25519', x, d: 'secret' } }, 'publicKey.d'],
+    [{ name: 'a\u0000' }, ''],
+  ]
+  for (const [over, path] of wrong) await assert.rejects(register(token, over), refusal('VALIDATION_FAILED', path), JSON.stringify(over))
+  await register(token)
+})
+
+test("another org's pool and an unknown one look absent", async () => {
+  const { apiKey } = await anOrg(c)
+  await assert.rejects(c.call(ops.pools.createToken, { pool: c.poolId }, { apiKey }), refusal('NOT_FOUND'))
+  await assert.rejects(c.call(ops.pools.createToken, { pool: newId('pool') }), refusal('NOT_FOUND'))
+})

@@ -25,7 +25,7 @@ interface Sent {
 export function openWindow(limitChars: number, isKnown: (held: Held) => boolean): Window {
   let sent: Sent[] = []
   let chars = 0
-  let waiting: (() => void)[] = []
+  const waiting: (() => void)[] = []
 
   const wake = () => {
     for (const resolve of waiting.splice(0)) resolve()

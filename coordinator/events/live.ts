@@ -95,6 +95,11 @@ export function createTails(db: Db, log: Log): Tails {
     const done = gone || (isFinal(position.status) && last >= position.cursor)
     if (!done && last < (position?.cursor ?? 0)) tail.rung = true
     for (const [reader, seen] of tail.readers) {
+      // Joined while the read was under way, and wants more of the past than was read: the next one is for it.
+      if (seen < since) {
+        tail.rung = true
+        continue
+      }
       const fresh = events.filter((event) => event.cursor > seen)
       tail.readers.set(reader, Math.max(seen, last))
       if (fresh.length > 0 || done) reader.take(fresh, done)

@@ -55,21 +55,31 @@ async function pour(deps: Pick<Deps, 'tails'>, orgId: OrgId, query: LogQuery, si
   const wanted = isWanted(query.channels)
   let waiting: string[] = []
   let done = false
+  const cutting = new AbortController()
+  const gone = AbortSignal.any([sink.gone, cutting.signal])
   let wake = () => {}
   const tail = deps.tails.follow({ id: query.run, orgId }, query.since, {
     take(events, isDone) {
       for (const event of events) if (wanted(event)) waiting.push(frame(event))
       done ||= isDone
+      if (waiting.length > MOST_WAITING) cut()
       wake()
     },
   })
+  // Here and not in the loop below, which waits for the reader just when it takes nothing.
+  const cut = () => {
+    cutting.abort()
+    waiting = []
+    tail.leave()
+    sink.close()
+  }
   try {
     sink.write(': connected\n\n')
-    while (!sink.gone.aborted) {
-      if (waiting.length > MOST_WAITING) return sink.close()
+    while (!gone.aborted) {
       const text = waiting.join('')
       waiting = []
       if (text && !sink.write(text)) await sink.drained()
+      if (gone.aborted) return
       if (done && waiting.length === 0) return end(sink)
       if (waiting.length === 0 && !(await rung())) sink.write(': heartbeat\n\n')
     }
@@ -82,15 +92,15 @@ async function pour(deps: Pick<Deps, 'tails'>, orgId: OrgId, query: LogQuery, si
     return new Promise((resolve) => {
       const settle = (came: boolean) => {
         clearTimeout(timer)
-        sink.gone.removeEventListener('abort', onGone)
+        gone.removeEventListener('abort', onGone)
         wake = () => {}
         resolve(came)
       }
       const onGone = () => settle(true)
       const timer = setTimeout(() => settle(false), HEARTBEAT_MS)
-      sink.gone.addEventListener('abort', onGone, { once: true })
+      gone.addEventListener('abort', onGone, { once: true })
       wake = () => settle(true)
-      if (waiting.length > 0 || done) settle(true)
+      if (waiting.length > 0 || done || gone.aborted) settle(true)
     })
   }
 }

@@ -19,9 +19,11 @@ export function freePort(host: string, port: number): Promise<number> {
 function explained(error: NodeJS.ErrnoException, host: string, port: number): Error {
   const where = `${host}:${port}`
   const advice: Record<string, string> = {
-    EADDRINUSE: 'Something listens there, perhaps another Windlass. Stop it, or set WINDLASS_PORT to another port (0 takes a free one).',
+    EADDRINUSE:
+      'Something listens there, perhaps another Windlass. Stop it, or set WINDLASS_PORT to another port (0 takes a free one).',
     EACCES: 'This user may not. Set WINDLASS_PORT to a port above 1023.',
-    EADDRNOTAVAIL: 'This machine has no such address. Set WINDLASS_HOST to one that it has, such as 127.0.0.1 or 0.0.0.0.',
+    EADDRNOTAVAIL:
+      'This machine has no such address. Set WINDLASS_HOST to one that it has, such as 127.0.0.1 or 0.0.0.0.',
     ENOTFOUND: 'There is no such name. Set WINDLASS_HOST to an address of this machine, such as 127.0.0.1 or 0.0.0.0.',
   }
   return new Error(`Cannot listen on ${where}. ${advice[error.code ?? ''] ?? error.message}`, { cause: error })

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { importJWK } from 'jose'
 import { mintSecret } from '@windlass/shared/api-key.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type PoolId, type RunnerId } from '@windlass/shared/ids.ts'
@@ -38,6 +39,7 @@ export async function registerRunner(
   ask: Registration,
 ): Promise<{ runner: RunnerId; org: string; pool: string }> {
   const { token, ...about } = ask
+  await assertKey(about.publicKey)
   const hash = hashOf(token)
   return deps.db.begin(async (tx) => {
     const found = await store.lockToken(tx, hash)
@@ -54,6 +56,16 @@ export async function registerRunner(
     deps.log('runner.registered', { runner, pool: found.pool, runnerName: about.name })
     return { runner, org: found.org, pool: found.pool }
   })
+}
+
+/** A key that cannot be read would fail every later request of this runner, long after anybody could tell why. */
+async function assertKey(publicKey: Record<string, string>): Promise<void> {
+  try {
+    await importJWK(publicKey, 'EdDSA')
+  } catch {
+    const message = 'publicKey.x: must be the 32 bytes of an Ed25519 public key in base64url.'
+    throw new Fault('VALIDATION_FAILED', { path: 'publicKey.x' }, message)
+  }
 }
 
 /** Forgets tokens that can serve nobody any more. */

@@ -31,6 +31,34 @@ function patch(res) {
   }
 }
 
+/**
+ * Lets an upgrade wait until the cork around it is over. It reallocates the socket, and the cork tells an upgrade by the
+ * changed address. When the memory stays where it is, the older build goes on to read the WebSocket as an HTTP response, now
+ * and then takes it for one that is to be closed, and ends the connection right after its 101.
+ */
+function upgradeOutsideOfCork(res) {
+  const { cork, upgrade } = res
+  let corks = 0
+  let waiting
+  res.cork = (act) => {
+    corks++
+    try {
+      cork.call(res, act)
+    } finally {
+      corks--
+    }
+    if (corks > 0 || !waiting) return res
+    const parts = waiting
+    waiting = undefined
+    upgrade.apply(res, parts)
+    return res
+  }
+  res.upgrade = (...parts) => {
+    if (corks > 0) waiting = parts
+    else upgrade.apply(res, parts)
+  }
+}
+
 function wrap(app) {
   for (const method of ['get', 'post', 'put', 'patch', 'del', 'options', 'head', 'trace', 'connect', 'any']) {
     const register = app[method]
@@ -47,6 +75,7 @@ function wrap(app) {
     const upgrade = behavior.upgrade
     const wrapped = (res, req, context) => {
       patch(res)
+      upgradeOutsideOfCork(res)
       return upgrade(res, req, context)
     }
     ws.call(app, pattern, upgrade ? { ...behavior, upgrade: wrapped } : behavior)

@@ -29,7 +29,7 @@ export async function createWorkflow(deps: DeployDeps, caller: Caller, files: So
       )
     await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: id, version: 1 })
   })
-  return deployed(deps, caller, id as WorkflowRef, 1)
+  return deployed(deps, caller, id, 1)
 }
 
 /** Deploys a new version of a workflow and makes it current. Runs that exist keep theirs. */
@@ -76,8 +76,8 @@ function versionOf(caller: Caller, built: BuiltWorkflow): Omit<store.NewVersion,
     id: newId('ver'),
     orgId: caller.orgId,
     descriptor: built.descriptor,
-    inputSchema: built.inputSchema as store.JsonSchema,
-    outputSchema: built.outputSchema as store.JsonSchema,
+    inputSchema: built.inputSchema,
+    outputSchema: built.outputSchema,
     warnings: built.warnings.map(sentence),
     bundleDigest: built.bundle.digest,
     bundleBytes: built.bundle.bytes.byteLength,

@@ -38,7 +38,11 @@ async function refusal(files: Record<string, string>): Promise<ApiError> {
 }
 
 test('a syntax error is refused at deploy with its file and line', async () => {
-  const error = await refusal({ 'workflow.jsonc': DESCRIPTOR, 'index.ts': "import { a } from './lib.ts'\nexport const run = a\n", 'lib.ts': 'export const a = 1\n\nexport function ( {\n' })
+  const error = await refusal({
+    'workflow.jsonc': DESCRIPTOR,
+    'index.ts': "import { a } from './lib.ts'\nexport const run = a\n",
+    'lib.ts': 'export const a = 1\n\nexport function ( {\n',
+  })
   assert.equal(error.status, 400)
   assert.equal(error.code, 'VALIDATION_FAILED')
   assert.match(error.message, /lib\.ts:3\b/)
@@ -79,19 +83,25 @@ test('a program that is killed starts again, as often as its descriptor allows',
 })
 
 test('a hundred megabytes of output are in the log, and fill nobody’s memory', { timeout: 90_000 }, async (t) => {
-  const parts = await Promise.all((['agent', 'coordinator'] as const).map(async (part) => memoryOf(part, (await current().pidOf(part))!)))
+  const parts = await Promise.all(
+    (['agent', 'coordinator'] as const).map(async (part) => memoryOf(part, (await current().pidOf(part))!)),
+  )
   const run = await besideHealthy('misbehaves', { how: 'flood' })
-  const grown = parts.map(({ part, grownMib }) => ({ part, mib: grownMib() }))
+  const grown = parts.map((memory) => ({ part: memory.part, mib: memory.grownMib() }))
   t.diagnostic(grown.map(({ part, mib }) => `${part} ${mib} MiB more`).join(', '))
   assert.equal(run.status, 'completed', run.error?.message)
   const [, ...lines] = textsOf(await wholeLog(current().client, run.id))
-  assert.equal(lines.reduce((sum, line) => sum + line.length + 1, 0), FLOOD_BYTES)
+  assert.equal(
+    lines.reduce((sum, line) => sum + line.length + 1, 0),
+    FLOOD_BYTES,
+  )
   for (const { part, mib } of grown) assert.ok(mib < MOST_MIB[part], `the ${part} took ${mib} MiB more`)
 })
 
 /** How far a process has grown since, at the most: a deploy before has loaded the TypeScript compiler into the coordinator. */
 function memoryOf<P extends string>(part: P, pid: number): { part: P; grownMib(): number } {
-  const read = (field: string) => Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+  const read = (field: string) =>
+    Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
   const before = read('VmRSS')
   // Sets the high-water mark back to where the water is.
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
@@ -140,7 +150,10 @@ test('a program sees nothing of its host’s environment', async () => {
   const { output } = await current().client.runs.output({ run: run.id })
   const { environment } = output as { environment: Record<string, string> }
   const allowed = ['PATH', 'LANG', 'LC_ALL', 'TZ', 'HOME', 'TMPDIR', 'PWD', 'WINDLASS_PROCESS']
-  assert.deepEqual(Object.keys(environment).filter((name) => !allowed.includes(name)), [])
+  assert.deepEqual(
+    Object.keys(environment).filter((name) => !allowed.includes(name)),
+    [],
+  )
   assert.ok(!JSON.stringify(environment).includes('hunter2'))
 })
 

@@ -20,7 +20,11 @@ import type { Entry, Input } from './programs/chaos/index.ts'
 const RUNS = 200
 const CLIENTS = 10
 type Victim = PartName | 'second agent'
-const KILLS: readonly Victim[] = (['agent', 'second agent', 'coordinator', 'postgres'] as const).flatMap((victim) => [victim, victim, victim])
+const KILLS: readonly Victim[] = (['agent', 'second agent', 'coordinator', 'postgres'] as const).flatMap((victim) => [
+  victim,
+  victim,
+  victim,
+])
 const SETTLED_MS = 60_000
 
 /** Lengths of time as short as they may be beside each other, so that every one of them is over many times in half a minute. */
@@ -67,8 +71,11 @@ before(async () => {
 })
 
 after(async () => {
-  await second?.stop()
-  place.remove()
+  try {
+    await second?.stop()
+  } finally {
+    place.remove()
+  }
 })
 
 /** On the same machine, and by its own folder another one: what one agent loses, the other may get. */
@@ -84,26 +91,43 @@ async function secondAgent({ client, access, home }: Instance): Promise<Part> {
     WINDLASS_AGENT_SLOTS: SETTINGS.WINDLASS_AGENT_SLOTS,
   }
   const logFile = join(home, 'second.log')
-  return startPart({ name: 'second agent', module: '@windlass/agent/main.ts', env, logFile, tell: SILENT, stopMs: 15_000 })
+  return startPart({
+    name: 'second agent',
+    module: '@windlass/agent/main.ts',
+    nodeArgs: [],
+    env,
+    logFile,
+    tell: SILENT,
+    stopMs: 15_000,
+  })
 }
 
-test('whatever is killed, every run that was answered ends exactly once and its log is whole', { timeout: 150_000 }, async (t) => {
-  const random = randomOf(seed)
-  const folder = join(place.home, 'diaries')
-  mkdirSync(folder)
-  const asks = Array.from({ length: RUNS }, (): Ask => ({ workflow: random.pick(WORKFLOWS), input: { folder, ...random.pick(SORTS) } }))
-  const killing = killOneAfterTheOther(random)
-  const answered = await triggerAll(asks)
-  await killing
-  const runs = await allEnded()
-  const missing = [...answered].filter((id) => !runs.some((run) => run.id === id))
-  assert.deepEqual(missing, [], `seed ${seed}: answered with 201 and not there`)
-  assert.equal(answered.size, RUNS)
-  for (const run of runs) await tellsAWholeStory(run, folder)
-  t.diagnostic(`${runs.length} runs, ${runs.length - answered.size} of them unanswered, ${lostAttempts(runs)} attempts lost`)
-  await second.stop()
-  await instance.stop()
-})
+test(
+  'whatever is killed, every run that was answered ends exactly once and its log is whole',
+  { timeout: 150_000 },
+  async (t) => {
+    const random = randomOf(seed)
+    const folder = join(place.home, 'diaries')
+    mkdirSync(folder)
+    const asks = Array.from({ length: RUNS }, (): Ask => ({
+      workflow: random.pick(WORKFLOWS),
+      input: { folder, ...random.pick(SORTS) },
+    }))
+    const killing = killOneAfterTheOther(random)
+    const answered = await triggerAll(asks)
+    await killing
+    const runs = await allEnded()
+    const missing = [...answered].filter((id) => !runs.some((run) => run.id === id))
+    assert.deepEqual(missing, [], `seed ${seed}: answered with 201 and not there`)
+    assert.equal(answered.size, RUNS)
+    for (const run of runs) await tellsAWholeStory(run, folder)
+    t.diagnostic(
+      `${runs.length} runs, ${runs.length - answered.size} of them unanswered, ${lostAttempts(runs)} attempts lost`,
+    )
+    await second.stop()
+    await instance.stop()
+  },
+)
 
 function lostAttempts(runs: readonly Run[]): number {
   return runs.reduce((sum, run) => sum + run.attempt - 1, 0)
@@ -115,7 +139,10 @@ async function killOneAfterTheOther(random: Random): Promise<void> {
   while (victims.length > 0) {
     const [victim] = victims.splice(random.between(0, victims.length - 1), 1)
     await wait(random.between(50, 2000))
-    const pid = await until(`a ${victim}`, () => pidOf(victim!), { ms: 30_000, more: () => instance.process.stderr().slice(-3000) })
+    const pid = await until(`a ${victim}`, () => pidOf(victim!), {
+      ms: 30_000,
+      more: () => instance.process.stderr().slice(-3000),
+    })
     process.kill(pid, 'SIGKILL')
   }
 }
@@ -142,7 +169,11 @@ async function triggerAll(asks: Ask[]): Promise<Set<string>> {
 }
 
 function triggered(ask: Ask): Promise<string> {
-  return until(`an answer to a trigger of ${ask.workflow}`, () => patiently(async () => (await instance.client.runs.trigger(ask)).run.id), { ms: 30_000 })
+  return until(
+    `an answer to a trigger of ${ask.workflow}`,
+    () => patiently(async () => (await instance.client.runs.trigger(ask)).run.id),
+    { ms: 30_000 },
+  )
 }
 
 /** Nothing while the service is away. A refusal is a failure of the test. */
@@ -162,13 +193,14 @@ async function allEnded(): Promise<Run[]> {
     open = (runs ?? []).filter((run) => !isFinal(run.status))
     return runs && open.length === 0 && runs
   }
-  const more = () => `seed ${seed}; open: ${open.map((run) => `${run.id} ${run.status} ${run.attempt}`).join(', ')}\n${instance.process.stderr().slice(-6000)}`
+  const more = () =>
+    `seed ${seed}; open: ${open.map((run) => `${run.id} ${run.status} ${run.attempt}`).join(', ')}\n${instance.process.stderr().slice(-6000)}`
   return until('the end of all runs', look, { ms: SETTLED_MS, more })
 }
 
 async function allRuns(): Promise<Run[]> {
   const found: Run[] = []
-  for (let cursor: string | undefined; ; ) {
+  for (let cursor: string | undefined; ;) {
     const page = await instance.client.runs.list({ limit: 100, ...(cursor && { cursor }) })
     found.push(...page.runs)
     if (page.nextCursor === null) return found
@@ -179,7 +211,10 @@ async function allRuns(): Promise<Run[]> {
 async function tellsAWholeStory(run: Run, folder: string): Promise<void> {
   const events = await wholeLog(instance.client, run.id)
   const { input } = await instance.client.runs.input({ run: run.id })
-  const diary = readFileSync(join(folder, run.id), 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as Entry)
+  const diary = readFileSync(join(folder, run.id), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Entry)
   const broken = brokenRules({ run, events, diary, lines: (input as Input).lines })
   if (broken.length === 0) return
   const log = events.map((event) => `  ${event.cursor} ${event.type} ${JSON.stringify(event.data)}`).join('\n')

@@ -17,7 +17,11 @@ function windlass(...args: string[]): Watched {
 }
 
 function linesOf(cli: Watched): unknown[] {
-  return cli.stdout().trimEnd().split('\n').map((line): unknown => JSON.parse(line))
+  return cli
+    .stdout()
+    .trimEnd()
+    .split('\n')
+    .map((line): unknown => JSON.parse(line))
 }
 
 test('a second agent joins by one command and executes', async () => {
@@ -28,7 +32,18 @@ test('a second agent joins by one command and executes', async () => {
     const minted = windlass('--json', 'pools', 'token', 'annex')
     assert.equal(await minted.ended(), 0, minted.stderr())
     const { registrationToken } = JSON.parse(minted.stdout()) as { registrationToken: { token: string } }
-    const agent = watchCli(['agent', 'start', '--url', access.url, '--token', registrationToken.token, '--home', place.home, '--name', 'annex-1'])
+    const agent = watchCli([
+      'agent',
+      'start',
+      '--url',
+      access.url,
+      '--token',
+      registrationToken.token,
+      '--home',
+      place.home,
+      '--name',
+      'annex-1',
+    ])
     await agent.says('agent.started')
     await deploy(client, programFiles('healthy', { slug: 'away', pool: 'annex' }))
     const run = await ended(client, await trigger(client, 'away', {}))
@@ -49,7 +64,11 @@ test('a token serves once, and the second agent is told what to do', async () =>
   const { registrationToken } = await client.pools.createToken({ pool: runnerPools[0]!.id })
   const places = [makeHome(), makeHome()] as const
   try {
-    const [first, other] = places.map(({ home }) => () => watchCli(['agent', 'start', '--url', access.url, '--token', registrationToken.token, '--home', home])) as [() => Watched, () => Watched]
+    const [first, other] = places.map(
+      ({ home }) =>
+        () =>
+          watchCli(['agent', 'start', '--url', access.url, '--token', registrationToken.token, '--home', home]),
+    ) as [() => Watched, () => Watched]
     const agent = first()
     await agent.says('agent.started')
     const refused = other()
@@ -114,7 +133,10 @@ test('with --json every line of stdout is JSON: the events, and at last the run'
   const { run } = lines.at(-1) as { run: Run }
   assert.equal(run.status, 'completed')
   const events = lines.slice(0, -1) as RunEvent[]
-  assert.deepEqual(events.map((event) => event.type), ['run.queued', 'run.pending', 'run.running', 'phase', 'output', 'run.completed'])
+  assert.deepEqual(
+    events.map((event) => event.type),
+    ['run.queued', 'run.pending', 'run.running', 'phase', 'output', 'run.completed'],
+  )
 
   const list = windlass('--json', 'runs', 'list', '--limit', '1')
   assert.equal(await list.ended(), 0, list.stderr())

@@ -44,7 +44,10 @@ test('the first start deploys the example, executes it in sight and answers one 
   assert.deepEqual(instance.process.stdout().split('\n').slice(1), [''])
   assert.deepEqual(Object.keys(access), ['url', 'org', 'apiKey'])
   const { runs } = await instance.client.runs.list({})
-  assert.deepEqual(runs.map((run) => [run.workflow.slug, run.status]), [['lockfile-report', 'completed']])
+  assert.deepEqual(
+    runs.map((run) => [run.workflow.slug, run.status]),
+    [['lockfile-report', 'completed']],
+  )
   assert.equal(statSync(home).mode & 0o777, 0o700)
   await instance.stop()
 })
@@ -66,7 +69,11 @@ test('after kill -9 of the start itself coordinator and agent end, and the next 
   await deploy(killed.client, programFiles('healthy'))
   const ids = await Promise.all(Array.from({ length: 4 }, () => trigger(killed.client, 'healthy', { takesMs: 3000 })))
   killed.process.child.kill('SIGKILL')
-  await until('the end of coordinator and agent', async () => !(await killed.pidOf('coordinator')) && !(await killed.pidOf('agent')), { ms: 40_000 })
+  await until(
+    'the end of coordinator and agent',
+    async () => !(await killed.pidOf('coordinator')) && !(await killed.pidOf('agent')),
+    { ms: 40_000 },
+  )
   await until('the end of their programs', () => processesMarked(join(home, 'agent')).length === 0)
   const next = await startInstance({ home })
   assert.match(next.process.stderr(), /postgres\.(adopted|started)/)
@@ -83,7 +90,9 @@ test('kill -9 of every part at once: each comes back where it was', async () => 
     return now.length === 3 && now.every((pid) => !before.includes(pid))
   }
   await until('three new processes', isNew, { ms: 30_000, more: () => instance.process.stderr().slice(-3000) })
-  const id = await until('an answer', () => trigger(instance.client, 'healthy', {}).catch(() => undefined), { ms: 20_000 })
+  const id = await until('an answer', () => trigger(instance.client, 'healthy', {}).catch(() => undefined), {
+    ms: 20_000,
+  })
   assert.equal((await ended(instance.client, id, 30_000)).status, 'completed')
   await instance.stop()
 })
@@ -106,7 +115,13 @@ test('a port that is taken is named, with the setting that helps', async () => {
   }
 })
 
-for (const [name, value] of [['WINDLASS_PROT', '1'], ['WINDLASS_PORT', 'many'], ['WINDLASS_AGENT_SLOT', '4'], ['WINDLASS_START_EXAMPEL', 'false'], ['WINDLASS_LEASE_MS', '1']] as const) {
+for (const [name, value] of [
+  ['WINDLASS_PROT', '1'],
+  ['WINDLASS_PORT', 'many'],
+  ['WINDLASS_AGENT_SLOT', '4'],
+  ['WINDLASS_START_EXAMPEL', 'false'],
+  ['WINDLASS_LEASE_MS', '1'],
+] as const) {
   test(`${name}=${value} stops the start and is named`, async () => {
     const { code, started } = await refused({ [name]: value })
     assert.equal(code, 78)

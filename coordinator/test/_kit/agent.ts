@@ -54,7 +54,11 @@ export interface AgentAsk {
 export async function anAgent(c: TestCoordinator, ask: AgentAsk = {}): Promise<TestAgent> {
   const { registrationToken } = await c.call(ops.pools.createToken, { pool: ask.pool ?? c.poolId })
   const { privateKey, x } = await keyPair()
-  const registered = await callOp({ url: c.url }, ops.runnerSurface.register, registration(registrationToken.token, x, ask))
+  const registered = await callOp(
+    { url: c.url },
+    ops.runnerSurface.register,
+    registration(registrationToken.token, x, ask),
+  )
   return agentOf(c.url, registered.runner, privateKey)
 }
 
@@ -71,7 +75,14 @@ export function registration(token: string, x: string, { name = 'agent', slots =
 
 function agentOf(url: string, id: RunnerId, privateKey: CryptoKey): TestAgent {
   const links: Link[] = []
-  const bearer = ({ kid = id, sub = id, aud = 'windlass-agent', expiresIn = '60 s', issuedAt, key = privateKey }: BearerAsk = {}) =>
+  const bearer = ({
+    kid = id,
+    sub = id,
+    aud = 'windlass-agent',
+    expiresIn = '60 s',
+    issuedAt,
+    key = privateKey,
+  }: BearerAsk = {}) =>
     new SignJWT({})
       .setProtectedHeader({ alg: 'EdDSA', kid })
       .setSubject(sub)
@@ -148,8 +159,12 @@ async function openLink(url: string, bearer: string): Promise<Link> {
     if (words.length === 0) frames.push(frame)
     wake()
   })
+  let farewell: { code: number; reason: string } | undefined
   const closed = new Promise<{ code: number; reason: string }>((resolve) =>
-    socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason })),
+    socket.addEventListener('close', ({ code, reason }) => {
+      resolve((farewell = { code, reason }))
+      wake()
+    }),
   )
   await within(PATIENCE_MS, opened(socket), 'the socket does not open')
 
@@ -159,6 +174,7 @@ async function openLink(url: string, bearer: string): Promise<Link> {
     for (;;) {
       const found = look()
       if (found !== undefined) return found
+      if (farewell) throw new Error(`no ${what}: the socket was closed with ${farewell.code} ${farewell.reason}`)
       await within(Math.max(1, end - performance.now()), woken.promise, `no ${what}; unread: ${JSON.stringify(frames)}`)
     }
   }

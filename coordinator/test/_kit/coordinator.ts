@@ -43,10 +43,17 @@ export interface TestCoordinator {
 export type Settings = Record<string, string | number>
 
 /** Sweeps are seldom here, so that a slow machine takes no run from a test that does not ask for it. */
-const CALM: Settings = { SWEEP_MS: 60_000, LOG_LEVEL: 'error', STRICT: 'true', DATABASE_CONNECTIONS: 6 }
+const CALM: Settings = { SWEEP_MS: 60_000, LOG_LEVEL: 'warn', STRICT: 'true', DATABASE_CONNECTIONS: 6 }
 
 /** What lets leases run out within a test. Sweeps look often, and there is no amnesty. */
-export const HASTY: Settings = { HEARTBEAT_MS: 50, FENCE_MS: 150, LEASE_MS: 400, OFFER_MS: 200, SWEEP_MS: 50, AMNESTY_MS: 0 }
+export const HASTY: Settings = {
+  HEARTBEAT_MS: 50,
+  FENCE_MS: 150,
+  LEASE_MS: 400,
+  OFFER_MS: 200,
+  SWEEP_MS: 50,
+  AMNESTY_MS: 0,
+}
 
 export async function aCoordinator(settings: Settings = {}): Promise<TestCoordinator> {
   const database = await testDatabase()
@@ -160,7 +167,8 @@ export function rawCall(base: Base, method: string, path: string, body?: string)
 export function refusal(code: string, path?: string) {
   return (error: Error & { code?: string; detail?: { path?: string } }): boolean => {
     if (error.code !== code) throw new Error(`${error.code ?? error.name}: ${error.message}, in place of ${code}`)
-    if (path !== undefined && error.detail?.path !== path) throw new Error(`the path is ${error.detail?.path}, not ${path}`)
+    if (path !== undefined && error.detail?.path !== path)
+      throw new Error(`the path is ${error.detail?.path}, not ${path}`)
     return true
   }
 }

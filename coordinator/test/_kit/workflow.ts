@@ -25,7 +25,10 @@ export interface TestWorkflow {
 let made = 0
 
 /** A deployed workflow, without the seconds that compiling one takes: nothing of it is ever executed here. */
-export async function aWorkflow(c: Pick<TestCoordinator, 'deps' | 'orgId'>, ask: WorkflowAsk = {}): Promise<TestWorkflow> {
+export async function aWorkflow(
+  c: Pick<TestCoordinator, 'deps' | 'orgId'>,
+  ask: WorkflowAsk = {},
+): Promise<TestWorkflow> {
   const slug = ask.slug ?? `workflow-${++made}`
   const workflow = { id: newId('wf'), orgId: ask.orgId ?? c.orgId, slug, name: slug, description: '' }
   await c.deps.db.begin(async (tx) => void (await store.insert(tx, workflow)))
@@ -35,7 +38,11 @@ export async function aWorkflow(c: Pick<TestCoordinator, 'deps' | 'orgId'>, ask:
 }
 
 /** The next version of a workflow, made current. */
-export async function aVersion(c: Pick<TestCoordinator, 'deps' | 'orgId'>, workflow: TestWorkflow, ask: WorkflowAsk = {}): Promise<number> {
+export async function aVersion(
+  c: Pick<TestCoordinator, 'deps' | 'orgId'>,
+  workflow: TestWorkflow,
+  ask: WorkflowAsk = {},
+): Promise<number> {
   const about = { name: workflow.slug, description: '' }
   const version = await c.deps.db.begin((tx) => store.bump(tx, workflow.id, about))
   await insertVersion(c, { ...ask, slug: workflow.slug, workflowId: workflow.id, version })
@@ -45,7 +52,10 @@ export async function aVersion(c: Pick<TestCoordinator, 'deps' | 'orgId'>, workf
 
 type VersionAsk = WorkflowAsk & { slug: string; workflowId: WorkflowId; version: number }
 
-async function insertVersion(c: Pick<TestCoordinator, 'deps' | 'orgId'>, ask: VersionAsk): Promise<{ id: VersionId; digest: string }> {
+async function insertVersion(
+  c: Pick<TestCoordinator, 'deps' | 'orgId'>,
+  ask: VersionAsk,
+): Promise<{ id: VersionId; digest: string }> {
   const bytes = Buffer.from(ask.bundle ?? `bundle of ${ask.slug} ${ask.version}`)
   const digest = createHash('sha256').update(bytes).digest('hex')
   await c.deps.objects.put(contentKey(digest), bytes)

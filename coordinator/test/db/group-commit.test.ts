@@ -13,7 +13,8 @@ function doubling(over: Partial<GroupCommitOptions<number, number>> = {}) {
     batches.push(items)
     return over.commit ? over.commit(items) : items.map((item) => item * 2)
   }
-  return { batches, ...groupCommit<number, number>({ name: 'test', log, max: 10, lanes: 1, patienceMs: 300, ...over, commit }) }
+  const group = groupCommit<number, number>({ name: 'test', log, max: 10, lanes: 1, patienceMs: 300, ...over, commit })
+  return { batches, add: (item: number) => group.add(item), idle: () => group.idle() }
 }
 
 function failure(code: string): Error {
@@ -22,8 +23,14 @@ function failure(code: string): Error {
 
 test('what arrives in one turn shares a commit, up to its size, and everybody gets his own answer in order', async () => {
   const { add, batches } = doubling()
-  assert.deepEqual(await Promise.all(upTo(25).map(add)), upTo(25).map((n) => n * 2))
-  assert.deepEqual(batches.map((batch) => batch.length), [10, 10, 5])
+  assert.deepEqual(
+    await Promise.all(upTo(25).map(add)),
+    upTo(25).map((n) => n * 2),
+  )
+  assert.deepEqual(
+    batches.map((batch) => batch.length),
+    [10, 10, 5],
+  )
   assert.deepEqual(batches.flat(), upTo(25))
 })
 
@@ -80,11 +87,14 @@ test('one item that the database refuses fails alone', async () => {
     },
   })
   const settled = await Promise.allSettled(upTo(6).map(add))
-  assert.deepEqual(settled.map(({ status }) => status), ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+  assert.deepEqual(
+    settled.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
+  )
   assert.deepEqual(batches, [upTo(6), ...upTo(6).map((n) => [n])])
 })
 
-for (const code of ['CONNECTION_CLOSED', 'ECONNREFUSED', '57P01', '40P01', '40001']) {
+for (const code of ['CONNECTION_CLOSED', 'ECONNREFUSED', '57P01', '40P01']) {
   test(`after ${code} the same items are tried again, and nobody hears of it`, async () => {
     let failures = 2
     const { add, batches } = doubling({
@@ -110,7 +120,9 @@ test('patience ends: then all are told of the loss, and the next commit is tried
   const since = performance.now()
   const settled = await Promise.allSettled(upTo(3).map(add))
   assert.ok(performance.now() - since < 2000)
-  assert.ok(settled.every((one) => one.status === 'rejected' && (one.reason as { code: string }).code === 'ECONNREFUSED'))
+  assert.ok(
+    settled.every((one) => one.status === 'rejected' && (one.reason as { code: string }).code === 'ECONNREFUSED'),
+  )
   // A lost connection says nothing about the items, so they are not tried one by one.
   assert.ok(batches.every((batch) => batch.length === 3))
   isAway = false

@@ -115,7 +115,10 @@ test('few runs are spread over the runners that wait', async () => {
   await polling(3)
   await Promise.all(Array.from({ length: 3 }, () => aRun(c, { workflow })))
   const answers = await Promise.all(polls)
-  assert.deepEqual(answers.map((offers) => offers.length), [1, 1, 1])
+  assert.deepEqual(
+    answers.map((offers) => offers.length),
+    [1, 1, 1],
+  )
 })
 
 test('a poll whose client has gone takes nothing', async () => {

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { pause } from '@windlass/shared/time.ts'
-import { aRunningAgent, anAgent, end, type Held, placementOf, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
+import {
+  aRunningAgent,
+  anAgent,
+  end,
+  type Held,
+  placementOf,
+  returned,
+  start,
+  takeNext,
+  type TestAgent,
+} from '../_kit/agent.ts'
 import { aCoordinator, aRun, HASTY, logOf, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -41,8 +51,12 @@ async function beating(one: Held, during: Promise<unknown>): Promise<number> {
 
 test('heartbeats keep a run with its agent for longer than a lease', async () => {
   const one = await held()
-  const [first] = await c.db`select lease_expires_at + interval '0.4 s' as is_well_over from placements where run_id = ${one.offer.run}`
-  const isOver = until('the first lease to be over', async () => (await c.db`select 1 where now() > ${first!.isWellOver}`).length)
+  const [first] =
+    await c.db`select lease_expires_at + interval '0.4 s' as is_well_over from placements where run_id = ${one.offer.run}`
+  const isOver = until(
+    'the first lease to be over',
+    async () => (await c.db`select 1 where now() > ${first!.isWellOver}`).length,
+  )
   const beats = await beating(one, isOver)
   assert.ok(beats > 5)
   const run = await runOf(c, one.offer.run)
@@ -55,7 +69,10 @@ test('a run whose lease is over starts again from the top with another agent, as
   const { run: id } = one.offer
   await until('the run to be queued again', async () => (await runOf(c, id)).status === 'queued')
   const log = await logOf(c, id)
-  assert.deepEqual(log.slice(-2).map((event) => event.type), ['run.restarted', 'run.queued'])
+  assert.deepEqual(
+    log.slice(-2).map((event) => event.type),
+    ['run.restarted', 'run.queued'],
+  )
   assert.match(log.at(-2)?.data.reason as string, /lease ran out/)
 
   const other = await anAgent(c)
@@ -77,7 +94,7 @@ test('a run that may not be restarted fails when its lease is over', async () =>
     return run.status === 'failed' && run
   })
   assert.equal(run.error?.code, 'RUN_CRASHED')
-  assert.match(run.error!.message, /lease ran out/)
+  assert.match(run.error.message, /lease ran out/)
 })
 
 test('a heartbeat renews only what it names', async () => {

@@ -30,7 +30,10 @@ test('an offer that nobody accepts goes back into the queue, and no attempt is c
   const run = await runOf(c, id)
   assert.deepEqual([run.attempt, run.error], [1, null])
   const log = await logOf(c, id)
-  assert.deepEqual(log.map((event) => event.type), ['run.queued', 'run.pending', 'run.queued'])
+  assert.deepEqual(
+    log.map((event) => event.type),
+    ['run.queued', 'run.pending', 'run.queued'],
+  )
   assert.match(log.at(-1)?.data.reason as string, /not accepted in time/)
 
   // Who accepts too late hears so, and what he says of it is stale.
@@ -80,6 +83,9 @@ test('heartbeats do not keep alive an offer that is never accepted', async () =>
   const link = await agent.connect()
   const offer = await until('the offer', async () => (await agent.poll(4, 1000)).find(({ run }) => run === id))
   let n = 0
-  await until('the offer to be taken back', async () => (await link.heartbeat(++n, placementOf(offer))).stale.length > 0)
+  await until(
+    'the offer to be taken back',
+    async () => (await link.heartbeat(++n, placementOf(offer))).stale.length > 0,
+  )
   assert.equal((await runOf(c, id)).attempt, 1)
 })

@@ -83,7 +83,8 @@ test('every frame of the protocol is read', () => {
 })
 
 test('what lacks a part or has a wrong one is no frame', () => {
-  for (const frame of BAD) assert.equal(readFrame(JSON.stringify(frame)), undefined, JSON.stringify(frame).slice(0, 120))
+  for (const frame of BAD)
+    assert.equal(readFrame(JSON.stringify(frame)), undefined, JSON.stringify(frame).slice(0, 120))
   for (const text of ['', '{', 'hello', '{"t":"hello"', '\u0000']) assert.equal(readFrame(text), undefined)
 })
 
@@ -131,7 +132,10 @@ test('a program whose words are no JSON costs its agent nothing', async () => {
   await aRun(c, { workflow: 'any' })
   const [other] = await agent.poll()
   await link.accept(other!)
-  assert.deepEqual(await link.report(other!, 1, ['e', 1, 'phase', '{"a":'], end({ how: 'returned', outputText: '\u0000' })), { kind: 'ack', seq: 2 })
+  assert.deepEqual(
+    await link.report(other!, 1, ['e', 1, 'phase', '{"a":'], end({ how: 'returned', outputText: '\u0000' })),
+    { kind: 'ack', seq: 2 },
+  )
   assert.equal((await link.heartbeat(1, placementOf(offer))).stale.length, 0)
   assert.deepEqual(await link.report(offer, 5, end(returned(1))), { kind: 'ack', seq: 5 })
 })

@@ -29,7 +29,8 @@ async function running(workflow = 'any') {
   return held
 }
 
-const hello = (holds: [string, number][] = []) => ({ t: 'hello', protocol: PROTOCOL, version: 'test', slots: 4, holds }) as const
+const hello = (holds: [string, number][] = []) =>
+  ({ t: 'hello', protocol: PROTOCOL, version: 'test', slots: 4, holds }) as const
 
 test('an agent that comes back hears up to where its entries have been taken, and goes on from there', async () => {
   const { agent, link, offer } = await running()
@@ -41,7 +42,10 @@ test('an agent that comes back hears up to where its entries have been taken, an
   assert.deepEqual(welcome.resume, [{ run: offer.run, epoch: offer.epoch, seq: 3 }])
   assert.deepEqual([welcome.stale, welcome.cancel], [[], []])
   assert.deepEqual(await again.report(offer, 4, line('c'), end(returned(1))), { kind: 'ack', seq: 5 })
-  assert.deepEqual((await logOf(c, offer.run)).filter(({ channel }) => channel === 'log').map(({ data }) => data.text), ['a', 'b', 'c'])
+  assert.deepEqual(
+    (await logOf(c, offer.run)).filter(({ channel }) => channel === 'log').map(({ data }) => data.text),
+    ['a', 'b', 'c'],
+  )
 })
 
 test('the welcome hands out how the fleet is to behave', async () => {
@@ -51,7 +55,12 @@ test('the welcome hands out how the fleet is to behave', async () => {
   link.send(hello())
   const { heartbeatMs, fenceMs, leaseMs } = c.deps.config
   assert.ok(fenceMs < leaseMs)
-  assert.deepEqual((await link.next('welcome')).settings, { heartbeatMs, fenceMs, cancelGraceMs: 10_000, pollMs: 25_000 })
+  assert.deepEqual((await link.next('welcome')).settings, {
+    heartbeatMs,
+    fenceMs,
+    cancelGraceMs: 10_000,
+    pollMs: 25_000,
+  })
 })
 
 test('what an agent holds and the database does not know is stale', async () => {
@@ -131,7 +140,10 @@ test('fresh tokens are given for what the agent executes, and for nothing else',
   const theirs = await running()
   link.send({ t: 'renew', runs: [placementOf(offer), placementOf(theirs.offer), [offer.run, 9]] })
   const { runs } = await link.next('tokens')
-  assert.deepEqual(runs.map(({ run, epoch }) => [run, epoch]), [placementOf(offer)])
+  assert.deepEqual(
+    runs.map(({ run, epoch }) => [run, epoch]),
+    [placementOf(offer)],
+  )
   const self = await c.call(ops.runnerSurface.self, { run: offer.run }, { apiKey: runs[0]!.token })
   assert.equal(self.run.status, 'running')
 })
@@ -143,5 +155,8 @@ test('a connected agent shows as online with what it runs, and keeps what it say
   await link.next('welcome')
   const { runner } = await c.call(ops.runners.get, { runner: agent.id })
   assert.deepEqual([runner.status, runner.activeRuns, runner.version, runner.slots], ['online', 1, '9.9', 7])
-  await until('the poll to be noted', async () => (await c.call(ops.runners.get, { runner: agent.id })).runner.lastPollAt)
+  await until(
+    'the poll to be noted',
+    async () => (await c.call(ops.runners.get, { runner: agent.id })).runner.lastPollAt,
+  )
 })

@@ -28,7 +28,8 @@ after(async () => {
 })
 
 type Query = Omit<ArgsOf<typeof ops.runners.list>, 'org'>
-const namesOf = async (query: Query = {}) => (await c.call(ops.runners.list, { org: ORG, ...query })).runners.map((runner) => runner.name)
+const namesOf = async (query: Query = {}) =>
+  (await c.call(ops.runners.list, { org: ORG, ...query })).runners.map((runner) => runner.name)
 
 test('pools count their runners and what waits in them', async () => {
   await aWorkflow(c, { slug: 'waiting', descriptor: { pool: 'gpu' } })
@@ -45,7 +46,9 @@ test('pools count their runners and what waits in them', async () => {
 })
 
 test('a pool is made once, whoever asks how often', async () => {
-  const made = await Promise.allSettled(Array.from({ length: 10 }, () => c.call(ops.pools.create, { org: ORG, name: 'once' })))
+  const made = await Promise.allSettled(
+    Array.from({ length: 10 }, () => c.call(ops.pools.create, { org: ORG, name: 'once' })),
+  )
   assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 1)
   for (const one of made) if (one.status === 'rejected') refusal('CONFLICT', 'name')(one.reason as Error)
   await assert.rejects(c.call(ops.pools.create, { org: ORG, name: 'No Slug' }), refusal('VALIDATION_FAILED', 'name'))
@@ -79,8 +82,14 @@ test('a runner that has not been heard of for a minute is offline', async () => 
 test('runners come in pages', async () => {
   const first = await c.call(ops.runners.list, { org: ORG, limit: 2 })
   assert.equal(first.runners.length, 2)
-  assert.deepEqual((await c.call(ops.runners.list, { org: ORG, limit: 2, cursor: first.nextCursor! })).runners.map(({ name }) => name), ['connected'])
-  await assert.rejects(namesOf({ cursor: Buffer.from('pool_x').toString('base64url') }), refusal('VALIDATION_FAILED', 'cursor'))
+  assert.deepEqual(
+    (await c.call(ops.runners.list, { org: ORG, limit: 2, cursor: first.nextCursor! })).runners.map(({ name }) => name),
+    ['connected'],
+  )
+  await assert.rejects(
+    namesOf({ cursor: Buffer.from('pool_x').toString('base64url') }),
+    refusal('VALIDATION_FAILED', 'cursor'),
+  )
   assert.equal((await rawCall(c, 'GET', `/v1/orgs/${ORG}/runners?status=asleep`)).status, 400)
 })
 

@@ -20,7 +20,8 @@ after(() => c.stop())
 
 type TokenAsk = Omit<ArgsOf<typeof ops.pools.createToken>, 'pool'>
 
-const mint = async (ask: TokenAsk = {}) => (await c.call(ops.pools.createToken, { pool: c.poolId, ...ask })).registrationToken
+const mint = async (ask: TokenAsk = {}) =>
+  (await c.call(ops.pools.createToken, { pool: c.poolId, ...ask })).registrationToken
 
 function register(token: string, over: Partial<ReturnType<typeof registration>> = {}) {
   return callOp({ url: c.url }, ops.runnerSurface.register, { ...registration(token, x), ...over })
@@ -36,7 +37,10 @@ test('a token makes a runner of an agent once, and tells it where it is', async 
   assert.equal(answer.settings.heartbeatMs, c.deps.config.heartbeatMs)
   const { runner } = await c.call(ops.runners.get, { runner: answer.runner })
   assert.deepEqual([runner.name, runner.labels, runner.slots, runner.status], ['first', ['gpu'], 3, 'offline'])
-  assert.deepEqual([runner.pool, runner.lastPollAt, runner.lastHeartbeatAt], [{ id: c.poolId, name: 'default' }, null, null])
+  assert.deepEqual(
+    [runner.pool, runner.lastPollAt, runner.lastHeartbeatAt],
+    [{ id: c.poolId, name: 'default' }, null, null],
+  )
   await assert.rejects(register(token), refusal('REGISTRATION_TOKEN_USED', 'token'))
 })
 
@@ -58,7 +62,8 @@ test('a reusable token serves as often as it says', async () => {
 })
 
 test('a token that is unknown, malformed or expired is 401', async () => {
-  for (const token of [mintSecret('wlr_'), 'x', c.apiKey]) await assert.rejects(register(token), refusal('UNAUTHENTICATED', 'token'))
+  for (const token of [mintSecret('wlr_'), 'x', c.apiKey])
+    await assert.rejects(register(token), refusal('UNAUTHENTICATED', 'token'))
   const { token } = await mint()
   await c.db`update registration_tokens set expires_at = now() where uses_left = 1`
   await assert.rejects(register(token), refusal('UNAUTHENTICATED', 'token'))
@@ -90,7 +95,8 @@ test('what an agent says of itself is held to its form, and a refusal spends no 
     [{ publicKey: { kty: 'OKP', crv: 'Ed25519', x, d: 'secret' } }, 'publicKey.d'],
     [{ name: 'a\u0000' }, ''],
   ]
-  for (const [over, path] of wrong) await assert.rejects(register(token, over), refusal('VALIDATION_FAILED', path), JSON.stringify(over))
+  for (const [over, path] of wrong)
+    await assert.rejects(register(token, over), refusal('VALIDATION_FAILED', path), JSON.stringify(over))
   await register(token)
 })
 

@@ -56,7 +56,10 @@ test('a running run is cancelled through its agent, and ends when the agent says
   const run = await runOf(c, offer.run)
   assert.deepEqual([run.status, run.error, run.computeMs], ['cancelled', null, 5])
   const log = await logOf(c, offer.run)
-  assert.deepEqual(log.slice(-2).map((event) => event.type), ['run.cancelling', 'run.cancelled'])
+  assert.deepEqual(
+    log.slice(-2).map((event) => event.type),
+    ['run.cancelling', 'run.cancelled'],
+  )
   assert.deepEqual(log.at(-1)?.data, { forced: true })
 })
 
@@ -145,7 +148,8 @@ test('a claim and a cancel of the same runs at once leave every run in one place
   await link.accept(...offers)
   await Promise.all(offers.map((offer) => link.report(offer, 1, end({ how: 'cancelled', forced: false }))))
   for (const { id } of runs) assert.equal((await runOf(c, id)).status, 'cancelled')
-  const left = await c.db`select run_id from run_queue union all select run_id from placements where run_id = any(${runs.map((run) => run.id)})`
+  const left =
+    await c.db`select run_id from run_queue union all select run_id from placements where run_id = any(${runs.map((run) => run.id)})`
   assert.equal(left.length, 0)
 })
 
@@ -167,7 +171,10 @@ test('the order reaches an agent that is connected to another coordinator', asyn
   await link.accept(offer!)
   await cancel(offer!.run, 'from afar')
   assert.equal((await link.next('cancel')).runs[0]?.reason, 'from afar')
-  assert.deepEqual((await link.heartbeat(1, placementOf(offer!))).cancel.map((order) => order.run), [offer!.run])
+  assert.deepEqual(
+    (await link.heartbeat(1, placementOf(offer!))).cancel.map((order) => order.run),
+    [offer!.run],
+  )
   await link.report(offer!, 1, end({ how: 'cancelled', forced: false }))
   assert.equal((await runOf(c, offer!.run)).status, 'cancelled')
 })

@@ -4,10 +4,24 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, logOf, rawCall, refusal, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import {
+  aCoordinator,
+  aRun,
+  logOf,
+  rawCall,
+  refusal,
+  runOf,
+  type TestCoordinator,
+  typesOf,
+} from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
-const COUNTED = { type: 'object', properties: { total: { type: 'integer' } }, required: ['total'], additionalProperties: false }
+const COUNTED = {
+  type: 'object',
+  properties: { total: { type: 'integer' } },
+  required: ['total'],
+  additionalProperties: false,
+}
 let c: TestCoordinator
 let agent: TestAgent
 let link: Link
@@ -41,14 +55,20 @@ test('what a program returns is the output of its completed run', async () => {
   assert.equal(run.runner?.id, agent.id)
   assert.deepEqual(await c.call(ops.runs.output, { run: run.id }), { output: { total: 3 } })
   const log = await logOf(c, run.id)
-  assert.deepEqual(log.map((event) => event.type), ['run.queued', 'run.pending', 'run.running', 'output', 'run.completed'])
+  assert.deepEqual(
+    log.map((event) => event.type),
+    ['run.queued', 'run.pending', 'run.running', 'output', 'run.completed'],
+  )
   assert.deepEqual([log[3]?.channel, log[3]?.data], ['output', { output: { total: 3 } }])
   assert.equal((await c.db`select 1 from placements where run_id = ${run.id}`).length, 0)
 })
 
 test('a returned value that does not fit fails the run with the path of what is wrong, and is not kept', async () => {
   const run = await ended(returned({ total: 'three' }), 'counting')
-  assert.deepEqual([run.status, run.error?.code, run.error?.detail], ['failed', 'OUTPUT_INVALID', { path: 'output.total' }])
+  assert.deepEqual(
+    [run.status, run.error?.code, run.error?.detail],
+    ['failed', 'OUTPUT_INVALID', { path: 'output.total' }],
+  )
   assert.match(run.error!.message, /output\.total.*declares/)
   assert.deepEqual(await c.call(ops.runs.output, { run: run.id }), { output: null })
   assert.deepEqual((await typesOf(c, run.id)).slice(-2), ['run.running', 'run.failed'])
@@ -86,16 +106,28 @@ test('the output of a run that has not finished is refused', async () => {
 
 test('a program that throws fails its run with its own words, code and stack', async () => {
   const stack = 'TypeError: no such file\n    at run (index.ts:3:9)'
-  const run = await ended({ how: 'threw', error: { name: 'TypeError', message: 'no such file', code: 'ENOENT', stack, detail: { file: 'a' } } })
-  assert.deepEqual(run.error, { code: 'ENOENT', message: 'no such file', detail: { file: 'a', name: 'TypeError', stack } })
+  const run = await ended({
+    how: 'threw',
+    error: { name: 'TypeError', message: 'no such file', code: 'ENOENT', stack, detail: { file: 'a' } },
+  })
+  assert.deepEqual(run.error, {
+    code: 'ENOENT',
+    message: 'no such file',
+    detail: { file: 'a', name: 'TypeError', stack },
+  })
   assert.equal(run.status, 'failed')
   const last = (await logOf(c, run.id)).at(-1)
   assert.deepEqual([last?.type, last?.data], ['run.failed', { error: { code: 'ENOENT', message: 'no such file' } }])
 })
 
 test('what is odd about a thrown error is put right', async () => {
-  const run = async (error: unknown) => (await ended({ how: 'threw', error: error as { name: string; message: string } })).error
-  assert.deepEqual(await run({ name: 'Odd', message: '', code: 'not a code' }), { code: 'PROGRAM_FAILED', message: 'Odd', detail: { name: 'Odd' } })
+  const run = async (error: unknown) =>
+    (await ended({ how: 'threw', error: error as { name: string; message: string } })).error
+  assert.deepEqual(await run({ name: 'Odd', message: '', code: 'not a code' }), {
+    code: 'PROGRAM_FAILED',
+    message: 'Odd',
+    detail: { name: 'Odd' },
+  })
   assert.deepEqual(await run({}), { code: 'PROGRAM_FAILED', message: 'Error', detail: { name: 'Error' } })
   assert.deepEqual(await run({ name: { toString: 1 }, message: 7, code: 5, stack: [], detail: 'x' }), {
     code: 'PROGRAM_FAILED',
@@ -108,9 +140,15 @@ test('what is odd about a thrown error is put right', async () => {
 
 test('a program that exits says with which code, one out of time how long it had', async () => {
   const exited = await ended({ how: 'exited', exitCode: 3 })
-  assert.deepEqual([exited.status, exited.error?.code, exited.error?.detail], ['failed', 'PROGRAM_EXITED', { exitCode: 3 }])
+  assert.deepEqual(
+    [exited.status, exited.error?.code, exited.error?.detail],
+    ['failed', 'PROGRAM_EXITED', { exitCode: 3 }],
+  )
   const late = await ended({ how: 'timed-out', timeoutMs: 5000 })
-  assert.deepEqual([late.status, late.error?.code, late.error?.detail], ['failed', 'RUN_TIMED_OUT', { timeoutMs: 5000 }])
+  assert.deepEqual(
+    [late.status, late.error?.code, late.error?.detail],
+    ['failed', 'RUN_TIMED_OUT', { timeoutMs: 5000 }],
+  )
   for (const error of [exited.error, late.error]) assert.match(error!.message, /\b(Return|Raise)\b/)
 })
 
@@ -124,7 +162,10 @@ for (const [name, ending, reason] of CRASHES) {
     const run = await ended(ending)
     assert.deepEqual([run.status, run.attempt, run.error, run.finishedAt], ['queued', 2, null, null])
     const log = await logOf(c, run.id)
-    assert.deepEqual(log.slice(-3).map((event) => event.type), ['run.running', 'run.restarted', 'run.queued'])
+    assert.deepEqual(
+      log.slice(-3).map((event) => event.type),
+      ['run.running', 'run.restarted', 'run.queued'],
+    )
     const { attempt, lostAttempt, reason: why } = log.at(-2)!.data
     assert.deepEqual([attempt, lostAttempt], [2, 1])
     assert.match(why as string, reason)
@@ -146,16 +187,15 @@ test('a run is given up after as many restarts as its descriptor allows', async 
     await link.report(offer, 2, end({ how: 'killed', signal: 'SIGSEGV' }))
   }
   const run = await runOf(c, offers[0]!.run)
-  assert.deepEqual([run.status, run.attempt, run.error?.code, run.error?.detail?.attempts], ['failed', 2, 'RUN_CRASHED', 2])
+  assert.deepEqual(
+    [run.status, run.attempt, run.error?.code, run.error?.detail?.attempts],
+    ['failed', 2, 'RUN_CRASHED', 2],
+  )
   assert.match(run.error!.message, /2 times.*SIGSEGV/)
-  assert.deepEqual((await typesOf(c, run.id)).filter((type) => type !== 'run.pending'), [
-    'run.queued',
-    'run.running',
-    'run.restarted',
-    'run.queued',
-    'run.running',
-    'run.failed',
-  ])
+  assert.deepEqual(
+    (await typesOf(c, run.id)).filter((type) => type !== 'run.pending'),
+    ['run.queued', 'run.running', 'run.restarted', 'run.queued', 'run.running', 'run.failed'],
+  )
 })
 
 test('with no restarts allowed the first crash is the last, also before the program began', async () => {

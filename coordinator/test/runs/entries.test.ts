@@ -38,11 +38,14 @@ test('entries become events in their order, each with the time at which it happe
   const phase: Entry = ['e', 1_700_000_000_123, 'phase', '{"name":"fetch","n":1e3}']
   assert.deepEqual(await link.report(offer, 2, line('a'), phase, line('b')), { kind: 'ack', seq: 4 })
   const log = await logOf(c, offer.run)
-  assert.deepEqual(log.slice(3).map(({ type, channel }) => [type, channel]), [
-    ['log.stdout', 'log'],
-    ['phase', 'phase'],
-    ['log.stdout', 'log'],
-  ])
+  assert.deepEqual(
+    log.slice(3).map(({ type, channel }) => [type, channel]),
+    [
+      ['log.stdout', 'log'],
+      ['phase', 'phase'],
+      ['log.stdout', 'log'],
+    ],
+  )
   assert.deepEqual([log[4]?.at, log[4]?.data], [1_700_000_000_123, { name: 'fetch', n: 1000 }])
 })
 
@@ -72,14 +75,20 @@ test('after a gap the agent is told from where to send again', async () => {
 
 test('fifty batches at once leave cursors without a gap, and the last number acknowledged is the last', async () => {
   const offer = await aRunning()
-  const batches = Array.from({ length: 50 }, (_, i) => ({ first: 2 + i * 4, entries: texts(`${i}a`, `${i}b`, `${i}c`, `${i}d`) }))
+  const batches = Array.from({ length: 50 }, (_, i) => ({
+    first: 2 + i * 4,
+    entries: texts(`${i}a`, `${i}b`, `${i}c`, `${i}d`),
+  }))
   for (const batch of batches) link.send({ t: 'entries', batches: [{ run: offer.run, epoch: offer.epoch, ...batch }] })
   for (;;) {
     const verdict = await link.verdict(offer)
     assert.equal(verdict.kind, 'ack')
     if (verdict.kind === 'ack' && verdict.seq === 201) break
   }
-  assert.deepEqual(await lines(offer.run), batches.flatMap((_, i) => [`${i}a`, `${i}b`, `${i}c`, `${i}d`]))
+  assert.deepEqual(
+    await lines(offer.run),
+    batches.flatMap((_, i) => [`${i}a`, `${i}b`, `${i}c`, `${i}d`]),
+  )
 })
 
 test('fifty runs at once, from two sockets, get every entry once', async () => {
@@ -95,7 +104,9 @@ test('fifty runs at once, from two sockets, get every entry once', async () => {
   await otherLink.accept(...held.slice(25).map(({ offer }) => offer))
   await Promise.all(
     held.map(async ({ offer, link }) => {
-      await Promise.all([1, 1, 2].map((first) => link.report(offer, first, ...[start(), line('a'), line('b')].slice(first - 1))))
+      await Promise.all(
+        [1, 1, 2].map((first) => link.report(offer, first, ...[start(), line('a'), line('b')].slice(first - 1))),
+      )
       await link.report(offer, 4, end(returned(null)))
     }),
   )
@@ -153,7 +164,10 @@ test('an event of an unknown type, or one that only the coordinator may write, i
   const types = ['run.completed', 'output', '__proto__', 'agent.text']
   await link.report(offer, 2, ...types.map((type): Entry => ['e', at, type, '{}']))
   const shown = (await logOf(c, offer.run)).slice(3)
-  assert.deepEqual(shown.map(({ type }) => type), types.map(() => 'log.stderr'))
+  assert.deepEqual(
+    shown.map(({ type }) => type),
+    types.map(() => 'log.stderr'),
+  )
   for (const [i, { data }] of shown.entries()) assert.match(data.text as string, new RegExp(`unknown type ${types[i]}`))
   assert.equal((await runOf(c, offer.run)).status, 'running')
 })
@@ -163,7 +177,7 @@ test('data of more than 64 KiB is named by its size, counted in bytes', async ()
   const data = (text: string): Entry => ['e', Date.now(), 'log.stdout', JSON.stringify({ text })]
   await link.report(offer, 2, data('x'.repeat(65_525)), data('x'.repeat(65_526)), data('€'.repeat(22_000)))
   const [fits, long, wide] = (await logOf(c, offer.run)).slice(3).map((event) => event.data)
-  assert.equal((fits?.text as string).length, 65_525)
+  assert.equal((fits!.text as string).length, 65_525)
   assert.deepEqual(long, { truncated: true, bytes: 65_537 })
   assert.deepEqual(wide, { truncated: true, bytes: 66_011 })
 })
@@ -172,9 +186,15 @@ test('data that is no JSON object is told of, so that the log stays readable', a
   const offer = await aRunning()
   const bad = ['{', '[1]', '"x"', '', '{"a":"\u0000"}', '{} {}']
   const entries = bad.map((dataText): Entry => ['e', Date.now(), 'phase', dataText])
-  assert.deepEqual(await link.report(offer, 2, ...entries, ['e', Date.now(), 'phase', '{\n"name": "ok"\r\n}']), { kind: 'ack', seq: 8 })
+  assert.deepEqual(await link.report(offer, 2, ...entries, ['e', Date.now(), 'phase', '{\n"name": "ok"\r\n}']), {
+    kind: 'ack',
+    seq: 8,
+  })
   const shown = (await logOf(c, offer.run)).slice(3)
-  assert.deepEqual(shown.map(({ type }) => type), [...bad.map(() => 'log.stderr'), 'phase'])
+  assert.deepEqual(
+    shown.map(({ type }) => type),
+    [...bad.map(() => 'log.stderr'), 'phase'],
+  )
   assert.deepEqual(shown.at(-1)?.data, { name: 'ok' })
 })
 

@@ -16,7 +16,10 @@ const ALLOWED: [RunStatus, RunStatus][] = [
   ['running', 'queued'],
   ['pending', 'failed'],
   // A cancel takes every run that has not finished.
-  ...(['queued', 'pending', 'running', ...SUSPENDED] as const).map((status): [RunStatus, RunStatus] => [status, 'cancelling']),
+  ...(['queued', 'pending', 'running', ...SUSPENDED] as const).map((status): [RunStatus, RunStatus] => [
+    status,
+    'cancelling',
+  ]),
   ['cancelling', 'cancelled'],
 ]
 
@@ -35,5 +38,9 @@ test('of the hundred pairs of statuses, runs move along those of the contract an
 
 test('the three final statuses are those that lead nowhere', () => {
   assert.deepEqual(RUN_STATUSES.filter(isFinal), ['completed', 'failed', 'cancelled'])
-  for (const status of RUN_STATUSES) assert.equal(isFinal(status), RUN_STATUSES.every((to) => !mayMove(status, to)))
+  for (const status of RUN_STATUSES)
+    assert.equal(
+      isFinal(status),
+      RUN_STATUSES.every((to) => !mayMove(status, to)),
+    )
 })

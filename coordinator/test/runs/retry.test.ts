@@ -4,7 +4,16 @@ import { newId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { anOrg, aCoordinator, aRun, refusal, type RunAsk, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import {
+  anOrg,
+  aCoordinator,
+  aRun,
+  refusal,
+  type RunAsk,
+  runOf,
+  type TestCoordinator,
+  typesOf,
+} from '../_kit/coordinator.ts'
 import { aVersion, aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -22,7 +31,8 @@ after(async () => {
   await c.stop()
 })
 
-const retry = async (run: string, version?: number): Promise<Run> => (await c.call(ops.runs.retry, { run, version })).run
+const retry = async (run: string, version?: number): Promise<Run> =>
+  (await c.call(ops.runs.retry, { run, version })).run
 
 const ENDS: Record<'completed' | 'failed' | 'cancelled', (ask: RunAsk) => Promise<Run>> = {
   completed: async (ask) => {
@@ -40,7 +50,13 @@ const ENDS: Record<'completed' | 'failed' | 'cancelled', (ask: RunAsk) => Promis
 
 for (const status of ['completed', 'failed', 'cancelled'] as const) {
   test(`a ${status} run is retried as a new run with the same input, environment, tags and priority`, async () => {
-    const first = await ENDS[status]({ workflow: 'any', input: { n: [1, '\u0000'] }, environment: 'staging', tags: ['a', 'b'], priority: 5 })
+    const first = await ENDS[status]({
+      workflow: 'any',
+      input: { n: [1, '\u0000'] },
+      environment: 'staging',
+      tags: ['a', 'b'],
+      priority: 5,
+    })
     assert.equal(first.status, status)
     const again = await retry(first.id)
     assert.notEqual(again.id, first.id)

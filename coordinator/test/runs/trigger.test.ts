@@ -3,7 +3,17 @@ import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { insertQueued, type NewRun } from '../../runs/store.ts'
-import { anOrg, aCoordinator, aRun, logOf, ORG, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import {
+  anOrg,
+  aCoordinator,
+  aRun,
+  logOf,
+  ORG,
+  rawCall,
+  refusal,
+  runOf,
+  type TestCoordinator,
+} from '../_kit/coordinator.ts'
 import { aVersion, aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
 const GREETING = {
@@ -30,14 +40,22 @@ async function post(body: string, workflow = 'anything') {
 }
 
 test('a trigger answers 201 with the run as it stands in the database', async () => {
-  const response = await rawCall(c, 'POST', path('anything'), '{"input":{"a":1},"environment":"staging","tags":["x","y"],"priority":7}')
+  const response = await rawCall(
+    c,
+    'POST',
+    path('anything'),
+    '{"input":{"a":1},"environment":"staging","tags":["x","y"],"priority":7}',
+  )
   assert.equal(response.status, 201)
   const { run } = (await response.json()) as { run: Record<string, unknown> }
   assert.equal(run.status, 'queued')
   assert.equal(run.org, ORG)
   assert.deepEqual(run.workflow, { id: anything.id, slug: 'anything', version: 1 })
   assert.deepEqual([run.environment, run.tags, run.priority, run.attempt], ['staging', ['x', 'y'], 7, 1])
-  assert.deepEqual([run.runner, run.error, run.claimedAt, run.startedAt, run.finishedAt], [null, null, null, null, null])
+  assert.deepEqual(
+    [run.runner, run.error, run.claimedAt, run.startedAt, run.finishedAt],
+    [null, null, null, null, null],
+  )
   assert.equal((run.trigger as { kind: string }).kind, 'api')
   assert.deepEqual(await runOf(c, run.id as string), run)
   assert.deepEqual(await c.call(ops.runs.input, { run: run.id as string }), { input: { a: 1 } })
@@ -74,7 +92,10 @@ test("another org's workflow looks absent, and so does the org itself", async ()
 
 test('an input that does not fit is refused with the path of what is wrong', async () => {
   await assert.rejects(aRun(c, { workflow: 'greet', input: { name: 7 } }), refusal('VALIDATION_FAILED', 'input.name'))
-  await assert.rejects(aRun(c, { workflow: 'greet', input: { name: 'Ada', times: 1.5 } }), refusal('VALIDATION_FAILED', 'input.times'))
+  await assert.rejects(
+    aRun(c, { workflow: 'greet', input: { name: 'Ada', times: 1.5 } }),
+    refusal('VALIDATION_FAILED', 'input.times'),
+  )
   await assert.rejects(aRun(c, { workflow: 'greet' }), refusal('VALIDATION_FAILED', 'input'))
   const response = await rawCall(c, 'POST', path('greet'), '{"input":{"name":"Ada","extra":1}}')
   assert.equal(response.status, 400)
@@ -165,10 +186,12 @@ test('tags that cannot be stored are refused, and runs that were triggered besid
 
 test('a hundred triggers at once share statements, and each gets a run of its own', async () => {
   const before = await transactions()
-  const runs = await Promise.all(Array.from({ length: 100 }, (_, i) => aRun(c, { workflow: 'anything', input: i, tags: [`n${i}`] })))
+  const runs = await Promise.all(
+    Array.from({ length: 100 }, (_, i) => aRun(c, { workflow: 'anything', input: i, tags: [`n${i}`] })),
+  )
   assert.equal(new Set(runs.map((run) => run.id)).size, 100)
   for (const [i, run] of runs.entries()) assert.deepEqual(run.tags, [`n${i}`])
-  const spent = await transactions() - before
+  const spent = (await transactions()) - before
   assert.ok(spent < 60, `${spent} transactions for 100 triggers`)
   const ids = runs.map((run) => run.id)
   const [counts] = await c.db<[{ events: number; queued: number }]>`
@@ -186,7 +209,19 @@ async function transactions(): Promise<number> {
 function aNewRun(): NewRun {
   const [versionId, orgId, poolId] = [newId('ver'), c.orgId, c.poolId]
   const trigger = { triggerKind: 'api' as const, triggerId: null, triggerActor: null }
-  return { id: newId('run'), orgId, workflowId: anything.id, versionId, poolId, ...trigger, environment: null, tags: ['a', '{"b'], priority: 0, retryOf: null, input: '1' }
+  return {
+    id: newId('run'),
+    orgId,
+    workflowId: anything.id,
+    versionId,
+    poolId,
+    ...trigger,
+    environment: null,
+    tags: ['a', '{"b'],
+    priority: 0,
+    retryOf: null,
+    input: '1',
+  }
 }
 
 test('an insert that is repeated because its commit was not heard of creates nothing twice', async () => {
@@ -206,8 +241,11 @@ test('an insert that is repeated because its commit was not heard of creates not
 })
 
 test('an insert that another has overtaken still answers when its runs were created', async () => {
-  const run = { ...aNewRun(), versionId: (await c.deps.targets.resolve(c.orgId, anything.id as never))!.version.id }
-  const [first, second] = await Promise.all([c.deps.triggers.add(run), c.deps.triggers.add(run).catch((error: unknown) => error)])
+  const run = { ...aNewRun(), versionId: (await c.deps.targets.resolve(c.orgId, anything.id))!.version.id }
+  const [first, second] = await Promise.all([
+    c.deps.triggers.add(run),
+    c.deps.triggers.add(run).catch((error: unknown) => error),
+  ])
   assert.ok(first instanceof Date)
   assert.ok(second instanceof Date, String(second))
   assert.equal((await c.deps.triggers.add(run)).getTime(), first.getTime())

@@ -58,7 +58,9 @@ function attempts({ run, events }: Story): string[] {
   const restarts = events.filter((event) => event.type === 'run.restarted').length
   return [
     ...(restarts === run.attempt - 1 ? [] : [`it restarted ${restarts} times and is at attempt ${run.attempt}`]),
-    ...(running.every((attempt, index) => index === 0 || attempt > running[index - 1]!) ? [] : [`attempts ran as ${running.join(', ')}`]),
+    ...(running.every((attempt, index) => index === 0 || attempt > running[index - 1]!)
+      ? []
+      : [`attempts ran as ${running.join(', ')}`]),
   ]
 }
 
@@ -69,7 +71,11 @@ function diary({ run, diary: entries }: Story): string[] {
   return [
     ...(new Set(starts.map((entry) => entry.attempt)).size === starts.length ? [] : ['an attempt began twice']),
     ...(disordered === -1 ? [] : [`attempt ${entries[disordered]!.attempt} was alive after a later one had begun`]),
-    ...starts.filter((entry) => entry.living.length > 0).map((entry) => `attempt ${entry.attempt} began beside ${entry.living.join(', ')}`),
-    ...(entries.at(-1)?.attempt === run.attempt && entries.at(-1)?.what === 'end' ? [] : ['its last attempt did not come to its end']),
+    ...starts
+      .filter((entry) => entry.living.length > 0)
+      .map((entry) => `attempt ${entry.attempt} began beside ${entry.living.join(', ')}`),
+    ...(entries.at(-1)?.attempt === run.attempt && entries.at(-1)?.what === 'end'
+      ? []
+      : ['its last attempt did not come to its end']),
   ]
 }

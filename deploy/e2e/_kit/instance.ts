@@ -43,8 +43,18 @@ const ENTRIES = { coordinator: 'coordinator/main.ts', agent: 'agent/main.ts' }
 export async function startInstance({ home, ...options }: InstanceOptions): Promise<Instance> {
   const started = watchStart({ ...options, env: { WINDLASS_PORT: '0', ...options.env, WINDLASS_HOME: home } })
   try {
-    const access = await until('the line on stdout', () => readLine(started), { ms: READY_MS, more: () => started.stderr().slice(-3000) })
-    return { home, access, client: createClient(access), process: started, pidOf: (part) => pidOf(started.pid, home, part), stop: () => stopInstance(home, started) }
+    const access = await until('the line on stdout', () => readLine(started), {
+      ms: READY_MS,
+      more: () => started.stderr().slice(-3000),
+    })
+    return {
+      home,
+      access,
+      client: createClient(access),
+      process: started,
+      pidOf: (part) => pidOf(started.pid, home, part),
+      stop: () => stopInstance(home, started),
+    }
   } catch (error) {
     endLeftovers(processesMarked(home))
     throw error

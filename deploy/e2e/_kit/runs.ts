@@ -8,6 +8,7 @@ import { until } from './until.ts'
 
 const PROGRAMS = join(import.meta.dirname, '../programs')
 const PAGE = 1000
+const LOG_MS = 15_000
 
 export type Files = Record<string, string>
 
@@ -42,16 +43,21 @@ export function ended(client: Client, run: string, ms = 20_000): Promise<Run> {
 }
 
 /** The run once an event of this type is in its log. */
-export async function hasSaid(client: Client, run: string, type: string, text = '', ms = 15_000): Promise<void> {
+export async function hasSaid(client: Client, run: string, type: string, text = ''): Promise<void> {
   const isIt = (event: RunEvent) => event.type === type && JSON.stringify(event.data).includes(text)
-  await until(`${type} ${text} of ${run}`, async () => (await wholeLog(client, run)).some(isIt), { ms })
+  await until(`${type} ${text} of ${run}`, async () => (await wholeLog(client, run)).some(isIt), { ms: LOG_MS })
 }
 
 /** All events of all channels. */
 export async function wholeLog(client: Client, run: string): Promise<RunEvent[]> {
   const events: RunEvent[] = []
   for (;;) {
-    const page = await client.runs.events({ run: run, since: events.at(-1)?.cursor ?? 0, channels: [...CHANNELS], limit: PAGE })
+    const page = await client.runs.events({
+      run: run,
+      since: events.at(-1)?.cursor ?? 0,
+      channels: [...CHANNELS],
+      limit: PAGE,
+    })
     for (const event of page.events) events.push(event)
     if (page.events.length < PAGE) return events
   }

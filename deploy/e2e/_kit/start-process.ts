@@ -42,7 +42,12 @@ export function watchCli(args: readonly string[], options: WatchOptions = {}): W
 }
 
 function watch(args: readonly string[], { env, cwd = PROJECT, user }: WatchOptions): Watched {
-  const child = spawn(process.execPath, args, { cwd, env: { ...inherited(), ...env }, stdio: ['ignore', 'pipe', 'pipe'], ...user })
+  const child = spawn(process.execPath, args, {
+    cwd,
+    env: { ...inherited(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...user,
+  })
   let stdout = ''
   let stderr = ''
   let ending: number | string | undefined
@@ -52,7 +57,8 @@ function watch(args: readonly string[], { env, cwd = PROJECT, user }: WatchOptio
   // What it started may outlive it and hold its pipes open: its own end is what counts.
   child.once('exit', (code, signal) => (ending = code ?? signal ?? -1))
   child.once('error', (error) => (ending = error.message))
-  const more = () => `It ${ending === undefined ? 'runs' : `ended with ${ending}`}. Its last words:\n${stderr.slice(-TAIL)}`
+  const more = () =>
+    `It ${ending === undefined ? 'runs' : `ended with ${ending}`}. Its last words:\n${stderr.slice(-TAIL)}`
   const hear = async (heard: () => string, text: string, ms = 30_000) => {
     const isThere = () => heard().includes(text)
     await until(`"${text}"`, () => isThere() || ending !== undefined, { ms, more })

@@ -13,7 +13,7 @@ export interface Input {
   takesMs: number
 }
 
-/** One line of the diary. `living`: processes of earlier attempts that were there when this one began. */
+/** One line of the diary. `living`: processes that were busy with earlier attempts when this one began. */
 export interface Entry {
   attempt: number
   what: 'start' | 'end'
@@ -24,7 +24,10 @@ export interface Entry {
 
 const PARTS = 5
 
-export async function run({ folder, lines, takesMs }: Input, context: RunContext): Promise<{ attempt: number; lines: number }> {
+export async function run(
+  { folder, lines, takesMs }: Input,
+  context: RunContext,
+): Promise<{ attempt: number; lines: number }> {
   const diary = join(folder, context.runId)
   note(diary, context.attempt, 'start')
   for (let part = 1, line = 1; part <= PARTS; part++) {
@@ -43,8 +46,18 @@ export async function run({ folder, lines, takesMs }: Input, context: RunContext
 /** One write with O_APPEND: what is in the file is whole and in order, whoever is killed. */
 function note(diary: string, attempt: number, what: Entry['what']): void {
   const own = { pid: process.pid, ticks: ticksOf(process.pid) ?? '' }
-  const living = what === 'start' ? entriesOf(diary).filter((entry) => entry.pid !== own.pid && ticksOf(entry.pid) === entry.ticks) : []
+  const living =
+    what === 'start'
+      ? unendedOf(diary).filter((entry) => entry.pid !== own.pid && ticksOf(entry.pid) === entry.ticks)
+      : []
   appendFileSync(diary, `${JSON.stringify({ attempt, what, ...own, living: living.map((entry) => entry.pid) })}\n`)
+}
+
+/** Starts of attempts that have not come to their end. A process that has may serve other runs by now. */
+function unendedOf(diary: string): Entry[] {
+  const entries = entriesOf(diary)
+  const ended = new Set(entries.filter(({ what }) => what === 'end').map(({ attempt }) => attempt))
+  return entries.filter(({ attempt }) => !ended.has(attempt))
 }
 
 function entriesOf(diary: string): Entry[] {

@@ -9,7 +9,10 @@ export interface Input {
 }
 
 /** Does its work beside whatever happens to others, and tells what it has in its folder. */
-export async function run({ takesMs = 300 }: Input, context: RunContext): Promise<{ attempt: number; folder: string; files: string[] }> {
+export async function run(
+  { takesMs = 300 }: Input,
+  context: RunContext,
+): Promise<{ attempt: number; folder: string; files: string[] }> {
   phase('work')
   await writeFile(`mine-${context.runId}.txt`, 'mine')
   await wait(takesMs)

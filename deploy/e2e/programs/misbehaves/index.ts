@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeSync } from 'node:fs'
 import { log } from 'windlass'
 import type { RunContext } from 'windlass'
@@ -19,28 +20,24 @@ const LINE_BYTES = 1000
 const LINES = 100_000
 const LARGE = 2 * 1024 * 1024
 
+const WAYS: Record<Input['how'], (attempt: number) => Output | Promise<Output>> = {
+  throw: breakDown,
+  exit: () => process.exit(3),
+  die: () => {
+    process.kill(process.pid, 'SIGKILL')
+    return new Promise(() => {})
+  },
+  flood,
+  misfit: () => JSON.parse('{"answer":"forty-two"}') as Output,
+  large: () => ({ answer: 1, text: 'x'.repeat(LARGE) }),
+  escape: async () => ({ answer: await escapee() }),
+  look: () => ({ answer: 1, environment: { ...process.env } as Record<string, string> }),
+}
+
 /** Does wrong in the way it is asked to. */
 export async function run({ how }: Input, context: RunContext): Promise<Output> {
   log(`attempt ${context.attempt}`)
-  switch (how) {
-    case 'throw':
-      return breakDown(context.attempt)
-    case 'exit':
-      return process.exit(3)
-    case 'die':
-      process.kill(process.pid, 'SIGKILL')
-      return new Promise(() => {})
-    case 'flood':
-      return flood()
-    case 'misfit':
-      return JSON.parse('{"answer":"forty-two"}') as Output
-    case 'large':
-      return { answer: 1, text: 'x'.repeat(LARGE) }
-    case 'escape':
-      return { answer: await escapee() }
-    case 'look':
-      return { answer: 1, environment: { ...process.env } as Record<string, string> }
-  }
+  return WAYS[how](context.attempt)
 }
 
 function breakDown(attempt: number): never {
@@ -57,7 +54,7 @@ function flood(): Output {
 }
 
 function writeAll(text: string): void {
-  for (let rest = Buffer.from(text); rest.length > 0; ) rest = rest.subarray(written(rest))
+  for (let rest = Buffer.from(text); rest.length > 0;) rest = rest.subarray(written(rest))
 }
 
 /** A pipe that is full says so where Node has made it non-blocking. */
@@ -72,7 +69,8 @@ function written(bytes: Buffer): number {
 
 /** A process in a session of its own, with nothing in its environment, that would live on for minutes. */
 async function escapee(): Promise<number> {
-  const child = spawn('sleep', ['300'], { detached: true, stdio: 'ignore', env: {} })
+  const child = spawn('/bin/sleep', ['300'], { detached: true, stdio: 'ignore', env: {} })
+  await once(child, 'spawn')
   child.unref()
   return child.pid ?? -1
 }

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { cancelDeadline } from '../../jobs/cancel-deadline.ts'
+import { enqueue } from '../../jobs/queue.ts'
+import { aRunningAgent, end, type Held, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
+import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { until } from '../_kit/until.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+const agents: TestAgent[] = []
+
+before(async () => {
+  c = await aCoordinator()
+  await aWorkflow(c, { slug: 'any' })
+})
+after(async () => {
+  for (const agent of agents) agent.close()
+  await c.stop()
+})
+
+async function running(): Promise<Held> {
+  await aRun(c, { workflow: 'any' })
+  const held = await aRunningAgent(c)
+  agents.push(held.agent)
+  return held
+}
+
+const jobs = (key: string) => c.db<{ runAt: Date }[]>`select run_at from graphile_worker.jobs where key = ${key}`
+const far = (key: string, epoch: number, inMs = 3_600_000) => ({
+  payload: { runId: 'run_x', epoch },
+  when: { inMs, key },
+})
+
+test('a job exists exactly if its transaction is committed', async () => {
+  const { payload, when } = far('rolled-back', 1)
+  await assert.rejects(
+    c.db.begin(async (tx) => {
+      await enqueue(tx, 'runs:cancelDeadline', payload, when)
+      throw new Error('rolled back')
+    }),
+    /rolled back/,
+  )
+  assert.equal((await jobs('rolled-back')).length, 0)
+})
+
+test('the same key replaces an earlier job', async () => {
+  for (const inMs of [3_600_000, 7_200_000]) {
+    const { payload, when } = far('again', 1, inMs)
+    await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', payload, when))
+  }
+  const rows = await jobs('again')
+  assert.equal(rows.length, 1)
+  assert.ok(rows[0]!.runAt.getTime() > Date.now() + 5_400_000)
+})
+
+test('a deadline that comes due ends its run though the agent holds it, and the job is gone', async () => {
+  const { offer } = await running()
+  await c.call(ops.runs.cancel, { run: offer.run })
+  const { payload, when } = {
+    payload: { runId: offer.run, epoch: offer.epoch },
+    when: { inMs: 0, key: `cancel:${offer.run}` },
+  }
+  await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', payload, when))
+  await until('the end of the run', async () => (await runOf(c, offer.run)).status === 'cancelled')
+  await until('the end of the job', async () => (await jobs(when.key)).length === 0)
+})
+
+test('the deadline of an earlier placement does nothing to a later one', async () => {
+  const { agent, link, offer } = await running()
+  await link.report(offer, 2, end({ how: 'killed', signal: 'SIGKILL' }))
+  const again = await takeNext(agent, link)
+  await cancelDeadline(c.deps, { runId: offer.run, epoch: offer.epoch })
+  assert.equal((await runOf(c, offer.run)).status, 'running')
+  await link.report(again, 2, end(returned(1)))
+})
+
+test('the deadline of a run that has ended, or never was, does nothing', async () => {
+  const { link, offer } = await running()
+  await link.report(offer, 2, end(returned(1)))
+  const before = await runOf(c, offer.run)
+  await cancelDeadline(c.deps, { runId: offer.run, epoch: offer.epoch })
+  await cancelDeadline(c.deps, { runId: 'run_nowhere', epoch: 1 })
+  assert.deepEqual(await runOf(c, offer.run), before)
+})

@@ -52,6 +52,8 @@ const Settings = z.strictObject({
   WINDLASS_OUTPUT_BYTES: z
     .int()
     .min(1024)
+    // An agent sends the output in one frame, in which quotes double it; the socket takes 16 MiB.
+    .max(4 * 1024 * 1024)
     .default(1024 * 1024)
     .meta({ description: 'The most that a run may return, as JSON.' }),
   WINDLASS_STRICT: z

@@ -47,6 +47,8 @@ export interface Deps {
 
 /** How long a caller waits for a database that has gone away, before he is told. */
 const PATIENCE_MS = 20_000
+/** An input of so many characters counts like one more run: a statement carries some 8 MiB of inputs at most. */
+const INPUT_CHARS_PER_RUN = 32 * 1024
 /** Waiting polls look again by themselves after this long. */
 const LOOK_AGAIN_MS = 5000
 
@@ -54,7 +56,7 @@ export async function buildDeps(
   config: Config,
   database: Database,
   log: Log,
-): Promise<{ deps: Deps; close(): Promise<void> }> {
+): Promise<{ deps: Deps; close: () => Promise<void> }> {
   const { db } = database
   const versions = createVersions(db)
   const sockets = createSockets()
@@ -88,6 +90,7 @@ export async function buildDeps(
       patienceMs: PATIENCE_MS,
       max: 256,
       lanes: 2,
+      weight: (run) => 1 + run.input.length / INPUT_CHARS_PER_RUN,
       commit: (items) => commitTriggers(db, items),
     }),
     acceptances: groupCommit({

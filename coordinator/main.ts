@@ -13,7 +13,7 @@ function readConfigOrExit() {
     return readConfig()
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`)
-    process.exit(BAD_CONFIG)
+    return process.exit(BAD_CONFIG)
   }
 }
 
@@ -22,7 +22,7 @@ async function startOrExit() {
     return await startCoordinator(readConfigOrExit())
   } catch (error) {
     log.error('coordinator.failed', { error })
-    process.exit(1)
+    return process.exit(1)
   }
 }
 

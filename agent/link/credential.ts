@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { importJWK, SignJWT } from 'jose'
+import { AGENT_AUDIENCE } from '@windlass/shared/wire/agent.ts'
 import type { Identity } from '../identity.ts'
 
 /** Gives the bearer token of the moment. */
@@ -18,7 +19,7 @@ export async function createCredential(identity: Pick<Identity, 'runner' | 'priv
     new SignJWT()
       .setProtectedHeader({ alg: 'EdDSA', kid: identity.runner })
       .setSubject(identity.runner)
-      .setAudience('windlass-agent')
+      .setAudience(AGENT_AUDIENCE)
       .setIssuedAt()
       .setExpirationTime(`${LIVES_S}s`)
       .setJti(randomUUID())

@@ -1,4 +1,5 @@
 import type { LogData } from '@windlass/shared/wire/program.ts'
+import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import type { RawStream } from './host-process.ts'
 import { createLineSplitter, type LineSplitter } from './lines.ts'
 import { BrokenFrame, type Frame } from './program-frames.ts'
@@ -106,9 +107,13 @@ function logEvents(lines: string[], at: number, stream: RawStream): ProgramEvent
   return lines.map((text) => ({ at, channel: 'log', type, data: { text } }))
 }
 
+/** What nests too deep can be read, but not be written again. */
+const TOO_DEEP: LogData = { text: `Left out: the data of this event nests deeper than ${MOST_LEVELS} levels.` }
+
 function parse(frame: Frame): object {
   if (frame.payload.length > EVENT_BYTES) throw new BrokenFrame(`a ${frame.name} of ${frame.payload.length} bytes`)
-  return parsePayload(frame)
+  const data = parsePayload(frame)
+  return nestsWithin(data, MOST_LEVELS) ? data : TOO_DEEP
 }
 
 export function parsePayload(frame: Frame): object {

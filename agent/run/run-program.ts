@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import type { CancelMessage, IdleReport, ThrownError } from '@windlass/shared/wire/program.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import { askChildren, endGroup, findStrays, signal, sweep } from './end-processes.ts'
@@ -270,13 +271,18 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   }
 }
 
+// The runtime sends far less. What is larger or deeper would never get through to the coordinator, and be sent for ever.
+const TEXT_CHARACTERS = 32 * 1024
+const DETAIL_BYTES = 64 * 1024
+
 /** The runtime writes these, but a program can write in its place: what is reported has the right shape at least. */
 function thrownIn(frame: Frame): ThrownError {
   const { name, message, stack, code, detail }: Partial<ThrownError> = parsePayload(frame)
   const error: ThrownError = { name: textOr(name, 'Error'), message: textOr(message, 'The program failed.') }
-  if (typeof stack === 'string') error.stack = stack
-  if (typeof code === 'string') error.code = code
-  if (typeof detail === 'object' && detail !== null) error.detail = detail
+  if (typeof stack === 'string') error.stack = stack.slice(0, TEXT_CHARACTERS)
+  if (typeof code === 'string') error.code = code.slice(0, TEXT_CHARACTERS)
+  const isSmall = frame.payload.length <= DETAIL_BYTES && nestsWithin(detail, MOST_LEVELS)
+  if (typeof detail === 'object' && detail !== null) error.detail = isSmall ? detail : { truncated: true }
   return error
 }
 
@@ -285,7 +291,8 @@ function leftoversIn(frame: Frame): string[] {
   return Array.isArray(leftovers) ? leftovers : ['an unreadable report']
 }
 
-const textOr = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise)
+const textOr = (value: unknown, otherwise: string) =>
+  typeof value === 'string' ? value.slice(0, TEXT_CHARACTERS) : otherwise
 
 function brokenMessage(error: unknown): string {
   const what = error instanceof Error ? error.message : String(error)

@@ -8,14 +8,14 @@ import { createGunzip } from 'node:zlib'
 import { extract } from 'tar-stream'
 import type { Header } from 'tar-stream'
 
-export interface UnpackLimits {
+interface UnpackLimits {
   packedBytes: number
   unpackedBytes: number
   entries: number
 }
 
 const MIB = 1024 * 1024
-export const UNPACK_LIMITS: UnpackLimits = { packedBytes: 50 * MIB, unpackedBytes: 512 * MIB, entries: 20_000 }
+const UNPACK_LIMITS: UnpackLimits = { packedBytes: 50 * MIB, unpackedBytes: 512 * MIB, entries: 20_000 }
 
 /** Linux takes names of 255 bytes and paths of 4,096; the folder above needs some of it. */
 const NAME_BYTES = 255

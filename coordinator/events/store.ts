@@ -27,7 +27,7 @@ export function insert(tx: Tx, events: NewEvent[]): PromiseLike<unknown> {
     )`
 }
 
-/** Where a run's log stands. Null: no such run in this org. */
+/** Where a run's log stands. Undefined: no such run in this org. */
 export async function position(
   db: Db,
   orgId: string,

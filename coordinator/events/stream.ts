@@ -8,8 +8,11 @@ import * as store from './store.ts'
 
 /** 15 s: proxies and clients take a silent stream for a dead one. */
 const HEARTBEAT_MS = 15_000
-/** A reader that leaves so much of its stream unread is cut off; it resumes by its last cursor. */
-const MOST_WAITING = 20_000
+/**
+ * A reader that leaves so many characters of its stream unread is cut off; it resumes by its last cursor. One page of the log
+ * may come on top, so that each connection brings a reader further, however large the events are.
+ */
+const MOST_WAITING = 2 * 1024 * 1024
 
 /** Where a live stream is written. */
 export interface SseSink {
@@ -54,15 +57,18 @@ export async function liveStream(
 async function pour(deps: Pick<Deps, 'tails'>, orgId: OrgId, query: LogQuery, sink: SseSink): Promise<void> {
   const wanted = isWanted(query.channels)
   let waiting: string[] = []
+  let waitingChars = 0
   let done = false
   const cutting = new AbortController()
   const gone = AbortSignal.any([sink.gone, cutting.signal])
   let wake = () => {}
   const tail = deps.tails.follow({ id: query.run, orgId }, query.since, {
     take(events, isDone) {
-      for (const event of events) if (wanted(event)) waiting.push(frame(event))
+      if (waitingChars > MOST_WAITING) return cut()
+      const frames = events.filter(wanted).map(frame)
+      waiting.push(...frames)
+      waitingChars += frames.reduce((sum, text) => sum + text.length, 0)
       done ||= isDone
-      if (waiting.length > MOST_WAITING) cut()
       wake()
     },
   })
@@ -78,6 +84,7 @@ async function pour(deps: Pick<Deps, 'tails'>, orgId: OrgId, query: LogQuery, si
     while (!gone.aborted) {
       const text = waiting.join('')
       waiting = []
+      waitingChars = 0
       if (text && !sink.write(text)) await sink.drained()
       if (gone.aborted) return
       if (done && waiting.length === 0) return end(sink)

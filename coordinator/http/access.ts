@@ -41,7 +41,7 @@ function bearerOf(authorization: string | undefined): string {
 }
 
 /** The role and the scopes of a caller against those of the row. */
-export function authorize(row: AnyOp, caller: Caller): void {
+function authorize(row: AnyOp, caller: Caller): void {
   if (row.sessionOnly) {
     throw new Fault(
       'FORBIDDEN',

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '@windlass/shared/errors.ts'
+import { MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
 import type { HttpRequest } from './exchange.ts'
-import { MOST_LEVELS, findTrouble, nestsDeeper } from './json-text.ts'
+import { findTrouble } from './json-text.ts'
 
 /** The fields that a body carries. No body at all is an object without fields. */
 export async function readFields(request: HttpRequest, limit: number): Promise<Record<string, unknown>> {

@@ -6,7 +6,7 @@ import type { Call } from '../api/call.ts'
 import { faultsOf } from '../api/faults-of.ts'
 import type { Handlers } from '../api/index.ts'
 
-export const DEFAULT_BODY_BYTES = 1024 * 1024
+const DEFAULT_BODY_BYTES = 1024 * 1024
 
 /** A row with everything about it that need not be worked out again for each request. */
 export interface Plan {

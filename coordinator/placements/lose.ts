@@ -21,6 +21,9 @@ export async function loseRuns(
   options: LoseOptions,
 ): Promise<number> {
   if (runIds.length === 0) return 0
+  // Looked up now: in the transaction it would take a second connection, and agents that come back together could hold them all.
+  const versionIds = await placements.versionsOf(deps.db, runIds)
+  await Promise.all(versionIds.map((id) => deps.versions.get(id)))
   const moved = await deps.db.begin(async (tx) => {
     const runs = await lockRuns(tx, runIds)
     const found = await placements.recheck(tx, runIds, deps.config.offerMs)

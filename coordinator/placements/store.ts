@@ -67,8 +67,18 @@ export interface Acceptance {
 
 const column = <T, K extends keyof T>(rows: readonly T[], key: K): T[K][] => rows.map((row) => row[key])
 
+/**
+ * Rows are locked in the order in which they are listed. Everybody who locks many placements takes the order of the ids, or an
+ * acceptance, a heartbeat and an ending of the same runs would wait for each other in a circle.
+ */
+function byText(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}
+
 /** Makes offers into leases. Answers which of them were still there to be taken. */
-export async function accept(db: Db, acceptances: Acceptance[], leaseMs: number): Promise<Set<string>> {
+export async function accept(db: Db, given: Acceptance[], leaseMs: number): Promise<Set<string>> {
+  const acceptances = given.toSorted((a, b) => byText(a.runId, b.runId))
   const rows = await db<{ runId: string; epoch: number }[]>`
     update placements p
     set accepted_at = coalesce(p.accepted_at, now()), lease_expires_at = now() + ${leaseMs} * interval '1 millisecond'
@@ -95,7 +105,8 @@ export interface Renewed {
  * Renews the leases of a runner by one heartbeat. What is not in the answer is no longer his. An offer is in it too: the
  * agent may have accepted it a moment ago, and while that is not committed the time of the offer alone counts.
  */
-export function renew(db: Db, runnerId: RunnerId, holds: readonly Placement[], leaseMs: number): Promise<Renewed[]> {
+export function renew(db: Db, runnerId: RunnerId, given: readonly Placement[], leaseMs: number): Promise<Renewed[]> {
+  const holds = given.toSorted(([a], [b]) => byText(a, b))
   return db<Renewed[]>`
     with beat as (
       update runners
@@ -146,6 +157,12 @@ export function overdue(db: Db, offerMs: number, leases: boolean): Promise<{ run
        or (${leases} and accepted_at is not null and lease_expires_at < now())
     order by run_id
     limit 500`
+}
+
+/** The versions that these runs execute. */
+export async function versionsOf(db: Db, runIds: readonly string[]): Promise<VersionId[]> {
+  const rows = await db<{ versionId: VersionId }[]>`select distinct version_id from runs where id = any(${[...runIds]})`
+  return rows.map((row) => row.versionId)
 }
 
 export interface PlacementRow {

@@ -21,7 +21,7 @@ export async function sweepPlacements(deps: Deps, signal: AbortSignal): Promise<
   }
 }
 
-export async function sweepOnce(deps: Deps, leases: boolean): Promise<number> {
+async function sweepOnce(deps: Deps, leases: boolean): Promise<number> {
   const overdue = await placements.overdue(deps.db, deps.config.offerMs, leases)
   return loseRuns(
     deps,

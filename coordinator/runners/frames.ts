@@ -7,7 +7,9 @@ const MOST_INT = 2 ** 31 - 1
 /** The last moment that a `Date` can name. */
 const LAST_MOMENT = 8.64e15
 
-const isPlacement = (value: unknown) => Array.isArray(value) && isText(value[0]) && isInt(value[1], 0, MOST_INT)
+/** What has not the form of an id may hold what no column takes, such as U+0000. */
+const isRunId = (value: unknown): value is string => typeof value === 'string' && /^run_[0-9a-z]{26}$/.test(value)
+const isPlacement = (value: unknown) => Array.isArray(value) && isRunId(value[0]) && isInt(value[1], 0, MOST_INT)
 const isPlacements = listOf(isPlacement)
 
 /**
@@ -35,18 +37,19 @@ export function readFrame(text: string): AgentFrame | undefined {
 /** Of another protocol only its number is known; the agent is told which one is spoken here. */
 function isHello(frame: Record<string, unknown>): boolean {
   if (frame.protocol !== PROTOCOL) return isInt(frame.protocol, 0)
-  return isText(frame.version, 64) && isInt(frame.slots, 1, MOST_INT) && isPlacements(frame.holds)
+  if (!isText(frame.version, 64) || frame.version.includes('\0')) return false
+  return isInt(frame.slots, 1, MOST_INT) && isPlacements(frame.holds)
 }
 
 const isBatches = listOf((value) => {
   const batch = value as Record<string, unknown> | null
-  if (!isText(batch?.run) || !isInt(batch.epoch, 0, MOST_INT) || !isInt(batch.first, 1)) return false
+  if (!isRunId(batch?.run) || !isInt(batch.epoch, 0, MOST_INT) || !isInt(batch.first, 1)) return false
   return Array.isArray(batch.entries) && batch.entries.length > 0 && batch.entries.every(isEntry)
 })
 
 function isEntry(entry: unknown): boolean {
   if (!Array.isArray(entry) || !isInt(entry[1], 0, LAST_MOMENT)) return false
   if (entry[0] === 'e') return isText(entry[2]) && isText(entry[3])
-  if (entry[0] === 'end') return isEnding(entry[2]) && isInt(Math.round(entry[3] as number), 0)
+  if (entry[0] === 'end') return isEnding(entry[2]) && typeof entry[3] === 'number' && isInt(Math.round(entry[3]), 0)
   return entry[0] === 'start'
 }

@@ -1,11 +1,10 @@
 import { importJWK, jwtVerify, decodeProtectedHeader, errors, type CryptoKey } from 'jose'
 import { Fault } from '@windlass/shared/errors.ts'
+import { AGENT_AUDIENCE } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import * as store from './store.ts'
 
-/** Audience of the tokens that agents sign themselves. */
-export const AGENT_AUDIENCE = 'windlass-agent'
 /** Agents sign anew every 45 s. Whatever a token says of itself, it serves no longer than this. */
 const LONGEST_LIFE_S = 70
 /** The clock of an agent's host may be off by this much. */

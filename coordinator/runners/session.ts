@@ -18,12 +18,19 @@ const BAD_FRAME = 1008
 const TRY_AGAIN = 1013
 
 /**
+ * What one agent may have under way here, in characters. Ours keeps some 4 Mi unacknowledged and then a frame; one that does
+ * not wait would fill our memory.
+ */
+const MOST_UNDER_WAY = 48 * 1024 * 1024
+
+/**
  * One connection of an agent. Frames are taken as they come, and answered when what they ask is committed; a connection
  * that fails in any way is closed, and the agent says everything again on the next: nothing here is worth keeping.
  */
 export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSocket): void {
   const tell = (frame: CoordinatorFrame) => socket.send(JSON.stringify(frame))
   let welcomed = false
+  let underWay = 0
 
   socket.onClose(() => {
     deps.sockets.leave(runner.id, socket)
@@ -33,10 +40,14 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     const frame = readFrame(text)
     if (!frame || (frame.t !== 'hello' && !welcomed))
       return socket.close(BAD_FRAME, frame ? 'hello comes first' : 'not a frame')
-    take(frame).catch((error: unknown) => {
-      deps.log.warn('agent.frame.failed', { runnerId: runner.id, frame: frame.t, error })
-      socket.close(TRY_AGAIN, 'the coordinator could not take it; connect again')
-    })
+    underWay += text.length
+    if (underWay > MOST_UNDER_WAY) return socket.close(BAD_FRAME, 'more was sent than may wait for its answer')
+    take(frame)
+      .catch((error: unknown) => {
+        deps.log.warn('agent.frame.failed', { runnerId: runner.id, frame: frame.t, error })
+        socket.close(TRY_AGAIN, 'the coordinator could not take it; connect again')
+      })
+      .finally(() => (underWay -= text.length))
   })
 
   async function take(frame: AgentFrame): Promise<void> {

@@ -20,7 +20,7 @@ export type Applied = { kind: 'ack'; seq: number } | { kind: 'resume'; seq: numb
  * (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
  */
 export async function applyBatches(
-  deps: Pick<Deps, 'db' | 'versions' | 'tails' | 'bell' | 'dispatchers'>,
+  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'tails' | 'bell' | 'dispatchers'>,
   batches: AgentBatch[],
 ): Promise<Applied[]> {
   const { answers, touched } = await deps.db.begin(async (tx) => {
@@ -67,7 +67,7 @@ function answerToStale(run: Moving | undefined, batch: AgentBatch): Applied {
   return { kind: 'stale' }
 }
 
-async function take(deps: Pick<Deps, 'versions'>, run: Moving, entry: Entry): Promise<void> {
+async function take(deps: Pick<Deps, 'config' | 'versions'>, run: Moving, entry: Entry): Promise<void> {
   run.seq++
   const [kind, at] = entry
   if (run.released) return
@@ -76,7 +76,8 @@ async function take(deps: Pick<Deps, 'versions'>, run: Moving, entry: Entry): Pr
     return takeEvent(run, at, entry[2], entry[3])
   }
   run.computeMs += entry[3]
-  settle(run, entry[2], at, await deps.versions.get(run.versionId))
+  const version = await deps.versions.get(run.versionId)
+  settle(run, entry[2], at, { version, outputBytes: deps.config.outputBytes })
 }
 
 /** An agent splits what is too long and knows the types; one that does not is shown by what it sent, not by a gap. */
@@ -88,7 +89,7 @@ function takeEvent(run: Moving, at: number, type: string, dataText: string): voi
   if (bytes > EVENT_DATA_BYTES)
     return emit(run, { at, channel, type, dataText: JSON.stringify({ truncated: true, bytes }) })
   const line = dataText.startsWith('{') ? jsonLine(dataText) : undefined
-  if (line === undefined) return complain(run, at, `a ${type} whose data is no JSON object`)
+  if (line === undefined) return complain(run, at, `a ${type} whose data is no JSON object, or nests too deep`)
   emit(run, { at, channel, type, dataText: line })
 }
 

@@ -201,9 +201,12 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
     where runs.id = m.id`
 }
 
-/** The processes of these runs are gone. */
+/** The processes of these runs are gone. In the order of their ids, like all who lock placements. */
 export function release(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
-  return tx`delete from placements where run_id = any(${runs.map((run) => run.id)})`
+  return tx`
+    delete from placements p
+    using unnest(${runs.map((run) => run.id).sort()}::text[]) as gone (run_id)
+    where p.run_id = gone.run_id`
 }
 
 export function enterQueue(tx: Tx, runs: Moving[]): PromiseLike<unknown> {

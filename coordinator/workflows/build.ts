@@ -8,6 +8,7 @@ import { readDescriptor } from './descriptor.ts'
 import { createIoSchemaReader, type IoSchemaReader } from './io-schema.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { checkSourceFiles } from './source-files.ts'
+import { refuseUnstorable } from './storable.ts'
 import { validatorOf } from './validate.ts'
 
 export type BuiltWorkflow = {
@@ -34,6 +35,7 @@ export function createWorkflowBuilder(ioSchemas: IoSchemaReader = createIoSchema
     async build(files) {
       checkSourceFiles(files)
       const descriptor = readDescriptor(descriptorIn(files))
+      refuseUnstorable(descriptor, DESCRIPTOR_FILE)
       refuseMissingEntry(files, descriptor.entry)
       // First, and alone: what esbuild says of a syntax error is better than what a type checker says.
       const bundled = await bundleWorkflow(files, descriptor.entry)
@@ -42,14 +44,27 @@ export function createWorkflowBuilder(ioSchemas: IoSchemaReader = createIoSchema
         pack(bundled.files),
         pack(files),
       ])
-      // A schema that does not compile would fail every run; better now, and to us.
-      validatorOf(schemas.inputSchema)
-      validatorOf(schemas.outputSchema)
+      for (const schema of [schemas.inputSchema, schemas.outputSchema]) {
+        refuseUnstorable(schema, descriptor.entry)
+        refuseUncompilable(schema, descriptor.entry)
+      }
       return { descriptor, bundle, source, ...schemas, warnings: [...bundled.warnings, ...schemas.warnings] }
     },
     async close() {
       await Promise.all([ioSchemas.close(), stopBundler()])
     },
+  }
+}
+
+/** A schema that does not compile would fail every run; better now, and to us. */
+function refuseUncompilable(schema: JsonSchema, entry: string) {
+  try {
+    validatorOf(schema)
+  } catch (error) {
+    // The compiler of schemas recurses, as deep as a type has properties.
+    if (!(error instanceof RangeError)) throw error
+    const message = `the types of \`run\` in ${entry} are too large to be checked: give its input and its return value plainer types`
+    throw new DeployError(message, { path: `files/${entry}`, file: entry })
   }
 }
 

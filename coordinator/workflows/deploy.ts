@@ -94,7 +94,7 @@ function sentence({ message, file, line, column }: DeployProblem): string {
 async function deployed(deps: DeployDeps, caller: Caller, ref: WorkflowRef, number: number): Promise<Deployed> {
   deps.targets.forget(caller.orgId)
   const workflow = (await store.find(deps.db, caller.orgId, ref))!
-  const version = (await store.findVersion(deps.db, workflow.id, number))!
+  const version = (await store.findVersion(deps.db, caller.orgId, workflow.id, number))!
   deps.log('workflow.deployed', { workflow: workflow.slug, version: version.version, bytes: version.bundleBytes })
   return { workflow, version }
 }

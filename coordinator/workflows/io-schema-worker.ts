@@ -14,6 +14,13 @@ function answerTo({ files, entry }: IoSchemaJob): IoSchemaAnswer {
     return { schemas: deriveIoSchemas(files, entry) }
   } catch (error) {
     if (error instanceof DeployError) return { refused: { message: error.message, detail: error.detail } }
+    if (error instanceof RangeError) return { refused: tooDeep(entry) }
     return { broken: error instanceof Error ? (error.stack ?? error.message) : String(error) }
   }
+}
+
+/** TypeScript's parser and checker recurse: a thousand brackets within one another are too many for the stack. */
+function tooDeep(entry: string) {
+  const message = `the source of ${entry}, or of a file that it imports, nests too deep to be read: break up its longest expressions`
+  return { message, detail: { path: `files/${entry}`, file: entry } }
 }

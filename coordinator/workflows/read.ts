@@ -8,7 +8,7 @@ import * as store from './store.ts'
 
 export async function getWorkflow(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgId, ref: WorkflowRef) {
   const workflow = await needWorkflow(deps, orgId, ref)
-  const version = (await store.findVersion(deps.db, workflow.id, workflow.version))!
+  const version = (await store.findVersion(deps.db, orgId, workflow.id, workflow.version))!
   return {
     workflow: presentWorkflow(workflow),
     version: presentVersion(version),
@@ -18,7 +18,7 @@ export async function getWorkflow(deps: Pick<Deps, 'db' | 'objects'>, orgId: Org
 
 export async function getVersion(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgId, ref: WorkflowRef, number: number) {
   const workflow = await needWorkflow(deps, orgId, ref)
-  const version = await store.findVersion(deps.db, workflow.id, number)
+  const version = await store.findVersion(deps.db, orgId, workflow.id, number)
   if (!version) throw new Fault('NOT_FOUND', { workflow: ref, version: number })
   return { version: presentVersion(version), files: await sourceFiles(deps, version) }
 }
@@ -38,7 +38,7 @@ export async function listVersions(
   page: { before: number | undefined; limit: number },
 ) {
   const workflow = await needWorkflow(deps, orgId, ref)
-  return (await store.listVersions(deps.db, workflow.id, page)).map(presentVersion)
+  return (await store.listVersions(deps.db, orgId, workflow.id, page)).map(presentVersion)
 }
 
 export async function needWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: WorkflowRef): Promise<store.WorkflowRow> {

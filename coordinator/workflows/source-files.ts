@@ -28,7 +28,7 @@ export function checkSourceFiles(files: readonly SourceFile[]): void {
 }
 
 /** What is wrong with a path, or undefined. */
-export function pathFault(path: string): string | undefined {
+function pathFault(path: string): string | undefined {
   if (path === '') return 'is empty'
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) return `is longer than ${MAX_PATH_BYTES} bytes`
   // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for

@@ -122,19 +122,27 @@ const versions = (sql: Sql) => sql`
   from workflow_versions v
   join workflows w on w.id = v.workflow_id`
 
-export async function findVersion(sql: Sql, id: WorkflowId, version: number): Promise<VersionRow | undefined> {
-  const [row] = await sql<VersionRow[]>`${versions(sql)} where v.workflow_id = ${id} and v.version = ${version}::bigint`
+export async function findVersion(
+  sql: Sql,
+  orgId: OrgId,
+  id: WorkflowId,
+  version: number,
+): Promise<VersionRow | undefined> {
+  const [row] = await sql<VersionRow[]>`
+    ${versions(sql)}
+    where v.org_id = ${orgId} and v.workflow_id = ${id} and v.version = ${version}::bigint`
   return row
 }
 
 export function listVersions(
   db: Db,
+  orgId: OrgId,
   id: WorkflowId,
   page: { before: number | undefined; limit: number },
 ): Promise<VersionRow[]> {
   return db<VersionRow[]>`
     ${versions(db)}
-    where v.workflow_id = ${id}
+    where v.org_id = ${orgId} and v.workflow_id = ${id}
     ${page.before ? db`and v.version < ${page.before}` : db``}
     order by v.version desc
     limit ${page.limit}`

@@ -1,6 +1,6 @@
 import { startBenchInstance } from './bench-instance.ts'
 import { benchCoordinator, benchEvents, benchStream } from './bench-coordinator.ts'
-import { benchChatty, benchIdle } from './bench-idle.ts'
+import { benchChatty, benchIdle, COUNTING } from './bench-idle.ts'
 import { benchFirstLine, benchProcesses } from './bench-start-up.ts'
 import { deployPrograms } from './programs.ts'
 import { createReport } from './report.ts'
@@ -40,10 +40,10 @@ if (wants('first-line', 'processes', 'chatty')) {
   }
 }
 if (wants('idle')) {
-  const instance = await startBenchInstance()
+  const instance = await startBenchInstance(COUNTING)
   try {
     const agent = await instance.addAgent({ slots: 4 })
-    await benchIdle(instance, agent.pid, report)
+    await benchIdle(instance, agent.pid, report, repeats)
   } finally {
     await instance.stop()
   }

@@ -41,9 +41,10 @@ export async function httpLoad(options: HttpLoadOptions): Promise<HttpLoad> {
       socket.setNoDelay(true)
       let held = ''
       const next = () => {
-        if (sent === options.requests) return socket.end()
-        sent++
-        socket.write(request)
+        if (sent < options.requests) {
+          sent++
+          socket.write(request)
+        } else socket.end()
       }
       socket.setEncoding('latin1')
       socket.once('connect', next)

@@ -72,8 +72,8 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
 
   const welcomed = new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
-    socket.on('message', (data) => {
-      const frame = JSON.parse(String(data)) as CoordinatorFrame
+    socket.on('message', (data: Buffer) => {
+      const frame = JSON.parse(data.toString()) as CoordinatorFrame
       if (frame.t === 'welcome') resolve()
       if (frame.t === 'accepted') {
         for (const [run] of frame.runs) begin(run)

@@ -15,6 +15,7 @@ export async function startDatabase(settings: StartSettings, tell: Teller): Prom
   const log = createLog({ process: 'database' }, settings.json ? 'info' : 'error')
   const start = () => startEmbedded({ home: settings.home, log })
   let server: EmbeddedPostgres = await start()
+  let isRestarting = false
   const stopping = new AbortController()
   const watch = keepUp()
 
@@ -23,6 +24,7 @@ export async function startDatabase(settings: StartSettings, tell: Teller): Prom
       const ending = await server.exited
       if (stopping.signal.aborted) return
       tell.say(`The database ended (${ending.signal ?? `exit code ${ending.code}`}). Starting it again.`)
+      isRestarting = true
       for (; !stopping.signal.aborted; failures++) {
         try {
           server = await start()
@@ -33,6 +35,7 @@ export async function startDatabase(settings: StartSettings, tell: Teller): Prom
           await pause(backoffMs(failures, { firstMs: 200, capMs: 5000 }), stopping.signal)
         }
       }
+      isRestarting = false
     }
   }
 
@@ -40,6 +43,8 @@ export async function startDatabase(settings: StartSettings, tell: Teller): Prom
     url: server.url,
     async stop() {
       stopping.abort()
+      // A server that is just being started again would otherwise come up after we have gone, and stay.
+      if (isRestarting) await watch
       await server.stop()
       await watch
     },

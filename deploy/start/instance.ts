@@ -61,7 +61,7 @@ async function bringUp(
   const coordinator = startCoordinator(settings, nodeArgs, database.url, tell)
   downwards.push(() => coordinator.stop())
   const { port } = (await coordinator.ready) as { port: number }
-  const url = `http://${settings.host.includes(':') ? `[${settings.host}]` : settings.host}:${port}`
+  const url = `http://${reachable(settings.host)}:${port}`
   tell.say(`coordinator  ${url}`)
   if (stop.aborted) return undefined
 
@@ -76,12 +76,19 @@ async function bringUp(
 
   // A script waits for the one line; a person reads it best where the example's events have not scrolled it away.
   if (tell.json) tell.answer(access)
-  if (key.isNew && settings.example) await showExample(access, home, tell)
+  if (key.isNew && settings.example) await showExample(access, { home, tell, stop })
   if (!tell.json) tell.answer(access)
   tell.say(
     `Up in ${((performance.now() - since) / 1000).toFixed(1)} s. Ctrl-C stops everything. Try: npx windlass runs list`,
   )
   return { access, coordinator, agent }
+}
+
+/** As the host of a URL. What stands for all addresses is listened on, and is none that one can call. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
 }
 
 function startCoordinator(settings: StartSettings, nodeArgs: string[], databaseUrl: string, tell: Teller): Part {

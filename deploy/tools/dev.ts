@@ -58,9 +58,11 @@ function restartOnChange({ coordinator, agent }: Up): void {
     ['coordinator', [coordinator]],
     ['agent', [agent]],
     ['shared', [coordinator, agent]],
+    // What programs import is built by the agent when it starts.
+    ['sdk/runtime', [agent]],
   ] as const) {
     const watcher = watch(join(root, room), { recursive: true }, (_, file) => {
-      if (file?.endsWith('.ts') && !file.includes('test')) restart(parts)
+      if (file?.endsWith('.ts') && !file.startsWith('test/')) restart(parts)
     })
     stopping.signal.addEventListener('abort', () => watcher.close())
   }

@@ -12,15 +12,6 @@ export function durationMs(value: string | number): number | undefined {
   return Number.isSafeInteger(ms) ? ms : undefined
 }
 
-/** `90000` → `90s`, in the largest unit that keeps the number whole. */
-export function durationText(ms: number): string {
-  for (const unit of ['d', 'h', 'm', 's']) {
-    const size = UNIT_MS[unit] ?? 1
-    if (ms >= size && ms % size === 0) return `${ms / size}${unit}`
-  }
-  return `${ms}ms`
-}
-
 /** A duration in a file or a request; parses to milliseconds between the two bounds. */
 export function duration(bounds: { min: string; max: string }) {
   const min = durationMs(bounds.min) ?? 0

@@ -4,14 +4,10 @@ import { NextCursor, PageQuery } from '../model/page.ts'
 import { SourceFile, Workflow, WorkflowVersion } from '../model/workflow.ts'
 import { op } from './op.ts'
 
-const Files = z
-  .array(SourceFile)
-  .min(1)
-  .max(2000)
-  .meta({
-    description:
-      'All files of the package: `workflow.jsonc`, the entry that exports `run`, whatever it imports, README and skills.',
-  })
+const Files = z.array(SourceFile).min(1).max(2000).meta({
+  description:
+    'All files of the package: `workflow.jsonc`, the entry that exports `run`, whatever it imports, README and skills.',
+})
 
 /** 50 MiB of files, and what JSON adds to them. */
 const DEPLOY_BYTES = 64 * 1024 * 1024

@@ -8,7 +8,7 @@ import type { AnyOp } from '../ops/op.ts'
 import { pathNames } from '../ops/place.ts'
 
 // The golden list makes every change of the contract visible in review. To accept one:
-// node shared/test/ops.test.ts --update
+// npx node shared/test/ops.test.ts --update
 const GOLDEN = join(import.meta.dirname, '../ops.golden.txt')
 
 function goldenLine(row: AnyOp): string {
@@ -23,7 +23,7 @@ function goldenText(): string {
 
 if (process.argv.includes('--update')) writeFileSync(GOLDEN, goldenText())
 
-test('the table is the golden list; after a wanted change run `node shared/test/ops.test.ts --update`', () => {
+test('the table is the golden list; after a wanted change run `npx node shared/test/ops.test.ts --update`', () => {
   assert.equal(goldenText(), readFileSync(GOLDEN, 'utf8'))
 })
 

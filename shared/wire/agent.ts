@@ -5,6 +5,9 @@ import type { Ending } from '../model/ending.ts'
 /** Raised when old and new no longer understand each other. A coordinator serves this one and the one before. */
 export const PROTOCOL = 1
 
+/** Audience of the tokens that agents sign themselves. */
+export const AGENT_AUDIENCE = 'windlass-agent'
+
 /** How the fleet is to behave; handed out at registration and in `welcome`. All lengths in milliseconds. */
 export const AgentSettings = z.object({
   heartbeatMs: z.int(),

@@ -65,11 +65,6 @@ export type FrameCodes = {
 
 export type LogLevel = 'info' | 'warn' | 'error'
 
-export interface PhaseData {
-  name: string
-  data?: unknown
-}
-
 export interface LogData {
   text: string
   level?: LogLevel

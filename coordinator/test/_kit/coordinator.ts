@@ -43,7 +43,7 @@ export interface TestCoordinator {
 export type Settings = Record<string, string | number>
 
 /** Sweeps are seldom here, so that a slow machine takes no run from a test that does not ask for it. */
-const CALM: Settings = { SWEEP_MS: 60_000, LOG_LEVEL: 'warn', STRICT: 'true', DATABASE_CONNECTIONS: 6 }
+const CALM: Settings = { SWEEP_MS: 60_000, LOG_LEVEL: 'error', STRICT: 'true', DATABASE_CONNECTIONS: 6 }
 
 /** What lets leases run out within a test. Sweeps look often, and there is no amnesty. */
 export const HASTY: Settings = {

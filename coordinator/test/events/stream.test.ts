@@ -206,7 +206,7 @@ test('a reader who takes nothing is cut off before what waits for it fills the m
     await tx`update runs set cursor = ${many} where id = ${offer.run}`
   })
   c.deps.tails.ring(offer.run)
-  await within(10_000, stuck.closed, 'the slow reader is not cut off')
+  await within(15_000, stuck.closed, 'the slow reader is not cut off')
   assert.ok(stuck.chunks() <= 3, 'it was written to while it took nothing')
   stuck.drain()
   await within(5000, pouring, 'its stream goes on')

@@ -40,6 +40,7 @@ const BAD = [
   { ...HELLO, slots: undefined },
   { ...HELLO, version: 1 },
   { ...HELLO, version: 'x'.repeat(65) },
+  { ...HELLO, version: 'a\0' },
   { ...HELLO, holds: undefined },
   { ...HELLO, holds: {} },
   { t: 'accept' },
@@ -47,6 +48,8 @@ const BAD = [
   { t: 'accept', runs: [[run, '1']] },
   { t: 'accept', runs: [[run, 2 ** 31]] },
   { t: 'accept', runs: [[1, 1]] },
+  { t: 'accept', runs: [['\0', 1]] },
+  { t: 'renew', runs: [[`${run}\0`, 1]] },
   { t: 'heartbeat', holds: [] },
   { t: 'heartbeat', n: 1 },
   { t: 'renew', runs: [null] },
@@ -75,6 +78,8 @@ const BAD = [
   ending({ how: 'lost', reason: {} }),
   ending({ how: 'exited', exitCode: 1 }, 'long'),
   ending({ how: 'exited', exitCode: 1 }, -5),
+  // Text that counts as a number until something is added to it.
+  ending({ how: 'exited', exitCode: 1 }, ' 5'),
   ending({ how: 'exited', exitCode: 1 }, 1e300),
 ]
 

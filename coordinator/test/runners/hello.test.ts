@@ -160,3 +160,16 @@ test('a connected agent shows as online with what it runs, and keeps what it say
     async () => (await c.call(ops.runners.get, { runner: agent.id })).runner.lastPollAt,
   )
 })
+
+test('every socket of many agents lives on after its upgrade', async () => {
+  for (let i = 0; i < 25; i++) {
+    const agent = await anAgent(c)
+    agents.push(agent)
+    const first = await agent.connect()
+    // Memory that a closed socket gives back is taken by the next: that is where upgrades used to end.
+    first.close()
+    await first.closed()
+    const link = await agent.connect()
+    assert.deepEqual(await link.heartbeat(i), { t: 'beat', n: i, stale: [], cancel: [] })
+  }
+})

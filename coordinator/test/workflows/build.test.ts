@@ -106,3 +106,23 @@ test('a program is never executed while it is built', async () => {
   await builder.build(filesOf({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': source }))
   assert.equal('wasExecuted' in globalThis, false)
 })
+
+test('text that the database cannot hold is refused with its place', async () => {
+  const program = 'export const run = (): number => 1'
+  const inName = await refusal({ 'workflow.jsonc': '{ "slug": "a", "name": "half \\ud800" }', 'index.ts': program })
+  assert.equal(inName.detail.path, 'name')
+  assert.match(inName.message, /workflow.jsonc: `name` holds U\+0000 or half of a surrogate pair/)
+  const source = String.raw`export const run = (input: { a: '\ud800' }): number => input.a.length`
+  const inType = await refusal({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': source })
+  assert.match(inType.message, /index.ts: .* holds U\+0000 or half of a surrogate pair/)
+})
+
+test('sources and types that are too deep or too large for the stack are the customer\'s to mend', async () => {
+  const brackets = `export const run = (): number => ${'('.repeat(20_000)}1${')'.repeat(20_000)}`
+  const deep = await refusal({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': brackets })
+  assert.match(deep.message, /nests too deep to be read/)
+  const wide = Array.from({ length: 20_000 }, (_, i) => `k${i}: string`).join('\n')
+  const source = `interface Input {\n${wide}\n}\nexport const run = (input: Input): string => input.k0`
+  const large = await refusal({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': source })
+  assert.match(large.message, /too large to be checked/)
+})

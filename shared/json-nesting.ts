@@ -1,0 +1,32 @@
+/** Deeper nesting than this no honest value has, while printing it again would overflow the stack. */
+export const MOST_LEVELS = 500
+
+/** True when arrays and objects nest deeper than `levels`. One pass, and none for texts too short for it. */
+export function nestsDeeper(text: string, levels: number): boolean {
+  if (text.length <= 2 * levels) return false
+  let depth = 0
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === 0x22) index = endOfString(text, index) - 1
+    else if (code === 0x5b || code === 0x7b) {
+      if (++depth > levels) return true
+    } else if (code === 0x5d || code === 0x7d) depth--
+  }
+  return false
+}
+
+/** True when no array or object in the value lies deeper than `levels`. */
+export function nestsWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every((inner) => nestsWithin(inner, levels - 1))
+}
+
+/** The index behind the closing quote of the string that starts at `start`, or the length of the text. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
+    if (slashes % 2 === 0) return at + 1
+  }
+  return text.length
+}

@@ -133,3 +133,8 @@ function sentence(issue: z.core.$ZodIssue): string {
 export function environment(): Record<string, string | undefined> {
   return process.env
 }
+
+/** Once the settings are read, nothing in this process or below it has any business with a registration token. */
+export function forgetToken(): void {
+  delete process.env.WINDLASS_AGENT_TOKEN
+}

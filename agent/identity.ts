@@ -21,16 +21,27 @@ export interface Identity {
 
 /** Registers with the token on the first start; later ones find the identity in the state folder. */
 export async function obtainIdentity(config: AgentConfig, log: Log, signal: AbortSignal): Promise<Identity> {
-  const file = path.join(config.home, 'identity.json')
-  const known = readOrNothing(file)
-  if (known !== undefined) return parseIdentity(file, known)
+  const known = knownIdentity(config.home)
+  if (known) return known
   if (config.token === undefined) throw new AgentRefusal(EXIT.config, NEEDS_TOKEN)
   const { privateKey, publicKey } = await makeKeys()
   const answer = await register(config, config.token, publicKey, log, signal)
   const identity = { runner: answer.runner, org: answer.org, pool: answer.pool, privateKey }
-  await writePrivately(file, JSON.stringify(identity))
+  await writePrivately(identityFile(config.home), JSON.stringify(identity))
   log('agent.registered', { runner: identity.runner, org: identity.org, pool: identity.pool })
   return identity
+}
+
+/** Where an agent with this state folder keeps who it is. */
+export function identityFile(home: string): string {
+  return path.join(home, 'identity.json')
+}
+
+/** Nothing while the agent of this state folder has not been registered. */
+export function knownIdentity(home: string): Identity | undefined {
+  const file = identityFile(home)
+  const text = readOrNothing(file)
+  return text === undefined ? undefined : parseIdentity(file, text)
 }
 
 const NEEDS_TOKEN =

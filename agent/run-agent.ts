@@ -1,6 +1,6 @@
 import { createLog } from '@windlass/shared/log.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import { readConfig } from './config.ts'
+import { forgetToken, readConfig } from './config.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
 import { startAgent } from './start.ts'
 import type { Agent } from './start.ts'
@@ -21,12 +21,14 @@ export async function runAgent(flags: AgentFlags = {}, env: Record<string, strin
   let log = createLog({ part: 'agent' })
   try {
     const config = readConfig({ ...env, ...fromFlags(flags) })
+    forgetToken()
     log = createLog({ part: 'agent', agent: config.name }, config.logLevel)
     const early = new AbortController()
     const signals = watchSignals(log, () => early.abort())
     try {
       const agent = await startAgent(config, { log, signal: early.signal })
       signals.pass(agent)
+      void agent.connected.then(() => tellStarter(agent.runner))
       log('agent.started', {
         runner: agent.runner,
         org: agent.org,
@@ -46,6 +48,11 @@ export async function runAgent(flags: AgentFlags = {}, env: Record<string, strin
     if (error.exitCode !== EXIT.stopped) log.error('agent.refused', { reason: error.message })
     return error.exitCode
   }
+}
+
+/** Who gave us a channel waits to hear that this agent, and not an earlier one of the same name, is there. */
+function tellStarter(runner: string): void {
+  if (process.connected) process.send?.({ ready: true, runner })
 }
 
 function fromFlags(flags: AgentFlags): Record<string, string> {

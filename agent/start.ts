@@ -34,6 +34,8 @@ export interface Agent {
   readonly runner: string
   readonly org: string
   readonly pool: string
+  /** Resolves with the first `welcome` of the coordinator; never, when there is none. */
+  readonly connected: Promise<void>
   /** Resolves with an exit code when everything is stopped and put away. */
   readonly done: Promise<number>
   /** Takes no more work and ends when what runs is done, or `stopMs` over. A second call ends it at once. */
@@ -58,10 +60,11 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
   const made: { undo(): unknown }[] = [{ undo: () => lock.release() }]
   try {
     const identity = await obtainIdentity(settled, options.log, stopping.signal)
-    const { deps, upload } = await build(settled, identity, options.log, made)
+    const { deps, upload, connected } = await build(settled, identity, options.log, made)
     const done = liveAndTidy(deps, upload, { stopping, hurry: hurry.signal }, made)
     const stop = () => (stopping.signal.aborted ? hurry.abort() : stopping.abort())
-    return { runner: identity.runner, org: identity.org, pool: identity.pool, done, stop }
+    const { runner, org, pool } = identity
+    return { runner, org, pool, connected, done, stop }
   } catch (error) {
     await undo(made)
     throw error
@@ -109,12 +112,16 @@ async function build(config: AgentConfig, identity: Identity, log: Log, made: { 
 
   const claimBell = createBell()
   const holds = () => spool.holds()
+  const { promise: connected, resolve: isConnected } = Promise.withResolvers<void>()
   const link = createLink({
     url: config.url,
     credential,
     log,
     hello: () => ({ t: 'hello', protocol: PROTOCOL, version: VERSION, slots: config.slots, holds: holds() }),
-    onFrame: (frame) => obey(deps, upload, frame),
+    onFrame: (frame) => {
+      obey(deps, upload, frame)
+      if (frame.t === 'welcome') isConnected()
+    },
     onDown: () => upload.stop(),
   })
   const upload = createUpload({ spool, link, memoryBytes, log, onGap: (held) => giveUpGap(deps, held) })
@@ -122,7 +129,7 @@ async function build(config: AgentConfig, identity: Identity, log: Log, made: { 
   const beats = createBeats(createBell())
   const settings = { current: SETTINGS }
   const deps: Deps = { config, log, rest, link, spool, bundles, processes, lives, beats, claimBell, settings }
-  return { deps, upload }
+  return { deps, upload, connected }
 }
 
 /** What an earlier process had taken and did not bring to an end died with it. */

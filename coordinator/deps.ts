@@ -1,19 +1,20 @@
 import { join } from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Config } from './config.ts'
-import type { Database, Db } from './db/client.ts'
+import { type Database, type Db, openDatabase } from './db/client.ts'
 import { groupCommit, type GroupCommit } from './db/group-commit.ts'
 import { type Bell, type BellListener, openBell } from './events/bell.ts'
 import { createTails, type Tails } from './events/live.ts'
 import { openFolderStore } from './objects/folder.ts'
 import type { ObjectStore } from './objects/store.ts'
 import { createDispatchers, type Dispatchers } from './placements/dispatcher.ts'
-import { commitAcceptances, commitClaims } from './placements/claim.ts'
+import { type Accepted, commitAcceptances, commitClaims } from './placements/claim.ts'
 import type { Acceptance } from './placements/store.ts'
 import { createPolls, type Polls } from './runners/polls.ts'
 import { tellCancels } from './placements/leases.ts'
 import { createSockets, type Sockets } from './runners/sockets.ts'
-import { type AgentBatch, type Applied, applyBatches } from './runs/apply.ts'
+import { type AgentBatch, type Applied, applyBatches, weightOf } from './runs/apply.ts'
+import { giveUpOn } from './runs/give-up.ts'
 import type { NewRun } from './runs/store.ts'
 import { commitTriggers } from './runs/trigger.ts'
 import { openRunTokens, type RunTokens } from './runs/token.ts'
@@ -37,8 +38,8 @@ export interface Deps {
   polls: Polls
   /** Queues runs; resolves with the time of creation. */
   triggers: GroupCommit<NewRun, Date>
-  /** Makes offers into leases; resolves with whether it was in time. */
-  acceptances: GroupCommit<Acceptance, boolean>
+  /** Makes offers into leases. */
+  acceptances: GroupCommit<Acceptance, Accepted>
   /** Takes what agents report. */
   entries: GroupCommit<AgentBatch, Applied>
   /** Tells the agent what it is to cancel, here or by way of the coordinator that it is connected to. */
@@ -49,6 +50,8 @@ export interface Deps {
 const PATIENCE_MS = 20_000
 /** An input of so many characters counts like one more run: a statement carries some 8 MiB of inputs at most. */
 const INPUT_CHARS_PER_RUN = 32 * 1024
+/** Two for triggers, one each for claims, acceptances and entries; claims of several pools take turns. */
+const HOT_CONNECTIONS = 5
 /** Waiting polls look again by themselves after this long. */
 const LOOK_AGAIN_MS = 5000
 
@@ -60,10 +63,13 @@ export async function buildDeps(
   const { db } = database
   const versions = createVersions(db)
   const sockets = createSockets()
+  // The statements that every run passes through have connections of their own: prepared statements and the server's caches
+  // belong to a connection, and a few that see the same five statements all day stay warm.
+  const hot = openDatabase({ url: database.url, max: HOT_CONNECTIONS, log })
   const tails = createTails(db, log)
   const dispatchers = createDispatchers({
     log,
-    claim: (poolId, takers) => commitClaims(db, poolId, takers, config.offerMs),
+    claim: (poolId, takers) => commitClaims(hot.db, poolId, takers, config.offerMs),
     lookAgainMs: LOOK_AGAIN_MS,
     max: 256,
   })
@@ -91,7 +97,7 @@ export async function buildDeps(
       max: 256,
       lanes: 2,
       weight: (run) => 1 + run.input.length / INPUT_CHARS_PER_RUN,
-      commit: (items) => commitTriggers(db, items),
+      commit: (items) => commitTriggers(hot.db, items),
     }),
     acceptances: groupCommit({
       name: 'accept',
@@ -99,7 +105,7 @@ export async function buildDeps(
       patienceMs: config.offerMs,
       max: 512,
       lanes: 1,
-      commit: (items) => commitAcceptances(db, items, config.leaseMs),
+      commit: (items) => commitAcceptances(hot.db, items, config.leaseMs),
     }),
     entries: groupCommit({
       name: 'entries',
@@ -108,8 +114,9 @@ export async function buildDeps(
       max: 4000,
       // One: the entries of a run are committed in the order in which they came.
       lanes: 1,
-      weight: (batch) => batch.entries.length,
-      commit: (batches) => applyBatches(deps, batches),
+      weight: weightOf,
+      commit: (batches) => applyBatches({ ...deps, db: hot.db }, batches),
+      giveUp: (batch, error) => giveUpOn(deps, batch, error),
     }),
     async tellCancels(runnerId) {
       if (sockets.ids().includes(runnerId)) await tellCancels(deps, [runnerId])
@@ -120,6 +127,7 @@ export async function buildDeps(
     polls.close()
     await bell.close().catch((error: unknown) => log.debug('bell.close', { error }))
     await builder.close()
+    await hot.close()
     await database.close()
   }
   return { deps, close }

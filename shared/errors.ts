@@ -43,11 +43,14 @@ export class Fault extends Error {
 export const RUN_ERRORS = {
   PROGRAM_FAILED: 'The program threw an error.',
   PROGRAM_EXITED: 'The program ended its process before `run` returned.',
+  RUN_NEVER_SETTLED: 'The program waits for something that can never happen.',
+  PROGRAM_LINE_BROKEN: 'The program wrote into the line that its process keeps for the agent.',
   OUTPUT_INVALID: 'The returned value does not fit the output schema.',
   OUTPUT_TOO_LARGE: 'The returned value is larger than a run may return.',
   RUN_TIMED_OUT: 'The run took longer than the timeout of its descriptor.',
   RUN_CRASHED: 'The process or its agent was lost more often than the descriptor allows.',
   BUNDLE_UNUSABLE: 'The agent could not unpack the workflow.',
+  INTERNAL: 'The coordinator could not take what the agent reported.',
 } as const
 
 export type RunErrorCode = keyof typeof RUN_ERRORS

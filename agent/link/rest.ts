@@ -2,6 +2,7 @@ import { callOp, openOp } from '@windlass/shared/ops/call.ts'
 import { runnerSurface } from '@windlass/shared/ops/runner-surface.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { Credential } from './credential.ts'
+import { createPollFetch } from './poll-fetch.ts'
 
 /** What the agent asks of the coordinator over HTTP. */
 export interface Rest {
@@ -14,11 +15,12 @@ const POLL_SLACK_MS = 10_000
 const BUNDLE_HEADERS_MS = 20_000
 
 export function createRest(url: string, credential: Credential): Rest {
+  const pollFetch = createPollFetch()
   const headers = async () => ({ authorization: `Bearer ${await credential()}` })
   return {
     async claims(slots, waitMs, signal) {
       const options = { signal, deadlineMs: waitMs + POLL_SLACK_MS, headers: await headers() }
-      const { offers } = await callOp({ url }, runnerSurface.claims, { slots, waitMs }, options)
+      const { offers } = await callOp({ url, fetch: pollFetch }, runnerSurface.claims, { slots, waitMs }, options)
       return offers
     },
     async bundle(digest, signal) {

@@ -8,6 +8,8 @@ import { bootId, readOrNothing } from '../process-id.ts'
 export interface BundleCache {
   has(digest: string): boolean
   add(digest: string, bytes: number): void
+  /** Takes it out, whoever uses it: what is found damaged is of no use to anybody. */
+  drop(digest: string): void
   hold(digest: string): void
   release(digest: string): void
 }
@@ -43,6 +45,10 @@ export async function openCache(folder: string, limitBytes: number, log: Log): P
     add(digest, bytes) {
       cached.set(digest, { bytes, usedAt: clock++ })
       makeRoom()
+    },
+    drop(digest) {
+      cached.delete(digest)
+      void removeBundle(folder, digest, log)
     },
     hold(digest) {
       users.set(digest, (users.get(digest) ?? 0) + 1)

@@ -1,3 +1,4 @@
+import { accessSync, constants, statSync } from 'node:fs'
 import { mkdtemp, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
@@ -35,6 +36,7 @@ export class BundleUnusable extends Error {
   override name = 'BundleUnusable'
 }
 
+const MAIN = 'main.mjs'
 const UNWANTED = 'no longer wanted'
 const DEADLINE_MS = 60_000
 /** Bytes that arrive damaged may have been damaged on the way; the third time it is the bundle. */
@@ -55,6 +57,10 @@ export async function createBundles(options: BundleOptions): Promise<Bundles> {
     // Not bound to the run that asked first: others may be waiting for the same bundle by now.
     const deadline = AbortSignal.timeout(options.deadlineMs ?? DEADLINE_MS)
     const draft = await fetchWithRetries(options, digest, deadline)
+    if (!isUsable(draft)) {
+      await rm(draft, { recursive: true, force: true })
+      throw unusable(digest, new BadBundle(`it holds no ${MAIN}`))
+    }
     const bytes = await folderBytes(draft)
     await rename(draft, path.join(folder, digest))
     cache.add(digest, bytes)
@@ -66,7 +72,11 @@ export async function createBundles(options: BundleOptions): Promise<Bundles> {
       const folderOf = () => ({ folder: path.join(folder, digest), release: () => cache.release(digest) })
       // Held before the wait, so that it is not removed between its arrival and its use.
       cache.hold(digest)
-      if (cache.has(digest)) return folderOf()
+      if (cache.has(digest)) {
+        if (isUsable(path.join(folder, digest))) return folderOf()
+        log.warn('bundle.damaged', { digest, advice: 'something outside of the agent changed its folder' })
+        cache.drop(digest)
+      }
       try {
         if (signal.aborted) throw new Error(UNWANTED)
         await abortable(share(digest), signal)
@@ -76,6 +86,19 @@ export async function createBundles(options: BundleOptions): Promise<Bundles> {
         throw error
       }
     },
+  }
+}
+
+/** Looked at before every run: two calls of some microseconds each, which need no turn of the thread pool. */
+function isUsable(bundle: string): boolean {
+  const main = path.join(bundle, MAIN)
+  try {
+    accessSync(main, constants.R_OK)
+    const found = statSync(main)
+    return found.isFile() && found.size > 0
+  } catch {
+    // Gone, forbidden or a broken disk: whatever it is, another fetch says whether it lasts.
+    return false
   }
 }
 

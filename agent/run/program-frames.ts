@@ -1,3 +1,5 @@
+import type { RunErrorCode } from '@windlass/shared/errors.ts'
+import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { FrameCodes, FrameName, ProgramMessage } from '@windlass/shared/wire/program.ts'
 
 const CODE = {
@@ -71,4 +73,11 @@ export function encodeMessage(message: ProgramMessage): Buffer {
   buffer.writeUInt32LE(bytes, 0)
   buffer.write(text, 4)
   return buffer
+}
+
+export function endedByBrokenLine(error: unknown): Ending {
+  const code: RunErrorCode = 'PROGRAM_LINE_BROKEN'
+  const what = error instanceof Error ? error.message : String(error)
+  const message = `The program wrote to descriptor 3, which belongs to the runtime: ${what}. Use stdout, stderr, log() or phase().`
+  return { how: 'threw', error: { name: 'Error', code, message } }
 }

@@ -6,7 +6,7 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import { askChildren, endGroup, findStrays, signal, sweep } from './end-processes.ts'
 import type { HostProcess } from './host-process.ts'
 import type { Exit } from './process.ts'
-import type { Frame } from './program-frames.ts'
+import { endedByBrokenLine, type Frame } from './program-frames.ts'
 import { createProgramOutput, parsePayload, type OnEvents } from './program-output.ts'
 import { within } from './within.ts'
 import type { Workspaces } from './workspace.ts'
@@ -186,7 +186,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
       },
       raw: (stream, chunk) => output.raw(stream, chunk),
       broken: (error) => {
-        end({ how: 'threw', error: { name: 'Error', code: 'PROGRAM_LINE_BROKEN', message: brokenMessage(error) } })
+        end(endedByBrokenLine(error))
         killGroup()
       },
     })
@@ -293,8 +293,3 @@ function leftoversIn(frame: Frame): string[] {
 
 const textOr = (value: unknown, otherwise: string) =>
   typeof value === 'string' ? value.slice(0, TEXT_CHARACTERS) : otherwise
-
-function brokenMessage(error: unknown): string {
-  const what = error instanceof Error ? error.message : String(error)
-  return `The program wrote to descriptor 3, which belongs to the runtime: ${what}. Use stdout, stderr, log() or phase().`
-}

@@ -6,7 +6,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import type { Role, Scope } from '@windlass/shared/scopes.ts'
 import type { Caller } from '../actor.ts'
 import type { Sql } from '../db/client.ts'
-import * as store from './api-keys-store.ts'
+import * as store from './store.ts'
 
 /** How long a key that has been revoked or has expired may still serve. */
 const CACHE_MS = 1000

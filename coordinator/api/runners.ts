@@ -1,4 +1,4 @@
-import { decodeCursor, pageOf } from '../page.ts'
+import { decodeCursor, pageOf } from './page.ts'
 import { createPool, getRunner, listPools, listRunners } from '../runners/read.ts'
 import { mintRegistrationToken } from '../runners/register.ts'
 import type { HandlersFor } from './call.ts'

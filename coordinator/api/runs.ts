@@ -1,4 +1,4 @@
-import { decodeCursor, pageOf } from '../page.ts'
+import { decodeCursor, pageOf } from './page.ts'
 import { liveStream, snapshot } from '../events/stream.ts'
 import { cancelRun } from '../runs/cancel.ts'
 import { getRun, inputOf, listRuns, outputOf } from '../runs/read.ts'

@@ -1,4 +1,4 @@
-import { decodeCursor, pageOf } from '../page.ts'
+import { decodeCursor, pageOf } from './page.ts'
 import { createWorkflow, type Deployed, updateWorkflow } from '../workflows/deploy.ts'
 import {
   getVersion,

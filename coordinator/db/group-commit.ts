@@ -1,6 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { isConnectionLoss, isDeadlock } from './client.ts'
+import { isConnectionLoss, isDeadlock, mayPass } from './client.ts'
 
 /** Callers that arrive while a commit is under way share the next one. */
 export interface GroupCommit<I, O> {
@@ -26,6 +26,11 @@ export interface GroupCommitOptions<I, O> {
   patienceMs: number
   /** Counts towards `max` in place of 1, for items of very different size. */
   weight?(item: I): number
+  /**
+   * Answers for an item that fails alone and would fail again, before the items behind it are committed. Without it the
+   * caller gets the error.
+   */
+  giveUp?(item: I, error: unknown): Promise<O>
 }
 
 interface Waiting<I, O> {
@@ -93,8 +98,18 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
       batch.forEach((one, i) => one.resolve(results[i]!))
     } catch (error) {
       // One bad item must not fail its neighbours: each is tried alone, and only the guilty hears of it.
-      if (batch.length === 1 || isConnectionLoss(error)) for (const one of batch) one.reject(error)
+      if (batch.length === 1) await settleGuilty(batch[0]!, error)
+      else if (isConnectionLoss(error)) for (const one of batch) one.reject(error)
       else for (const one of batch) await settle([one])
+    }
+  }
+
+  async function settleGuilty(one: Waiting<I, O>, error: unknown): Promise<void> {
+    if (!options.giveUp || mayPass(error)) return one.reject(error)
+    try {
+      one.resolve(await options.giveUp(one.item, error))
+    } catch (failure) {
+      one.reject(failure)
     }
   }
 

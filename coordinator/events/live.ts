@@ -87,9 +87,9 @@ export function createTails(db: Db, log: Log): Tails {
     // The status first: when it is final, the log that is read after it is complete.
     const position = await store.position(db, tail.run.orgId, tail.run.id)
     const gone = !position
-    const events =
+    const { events } =
       gone || position.cursor <= since
-        ? []
+        ? { events: [] }
         : await store.after(db, tail.run.id, { since, channels: CHANNELS, limit: PAGE })
     const last = events.at(-1)?.cursor ?? since
     const done = gone || (isFinal(position.status) && last >= position.cursor)

@@ -1,5 +1,5 @@
 import type { RunId } from '@windlass/shared/ids.ts'
-import type { Channel } from '@windlass/shared/model/event.ts'
+import { type Channel, EVENT_PAGE_BYTES } from '@windlass/shared/model/event.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db, Tx } from '../db/client.ts'
 
@@ -40,16 +40,31 @@ export async function position(
   return row
 }
 
-/** Events after `since` in order, at most `limit` of them. */
-export function after(
+export interface Page {
+  events: StoredEvent[]
+  /** More may follow at once: the page is full. */
+  isFull: boolean
+}
+
+/** Events after `since` in order, as many as a page takes by number and by size, and one at least where there is one. */
+export async function after(
   db: Db,
   runId: RunId,
   read: { since: number; channels: readonly Channel[]; limit: number },
-): Promise<StoredEvent[]> {
-  return db<StoredEvent[]>`
-    select cursor, at::float8 as at, channel, type, data as data_text
-    from run_events
-    where run_id = ${runId} and cursor > ${read.since}::bigint and channel = any(${[...read.channels]})
-    order by cursor
-    limit ${read.limit}`
+): Promise<Page> {
+  const rows = await db<(StoredEvent & { bytes: number })[]>`
+    with page as (
+      select cursor, at, channel, type, data,
+             sum(octet_length(data)) over (order by cursor rows unbounded preceding)::int as bytes
+      from run_events
+      where run_id = ${runId} and cursor > ${read.since}::bigint and channel = any(${[...read.channels]})
+      order by cursor
+      limit ${read.limit}
+    )
+    select cursor, at::float8 as at, channel, type, data as data_text, bytes
+    from page
+    where bytes - octet_length(data) < ${EVENT_PAGE_BYTES}
+    order by cursor`
+  const bytes = rows.at(-1)?.bytes ?? 0
+  return { events: rows, isFull: rows.length >= read.limit || bytes >= EVENT_PAGE_BYTES }
 }

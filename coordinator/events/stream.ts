@@ -38,8 +38,8 @@ export async function snapshot(
 ): Promise<string> {
   const position = await store.position(deps.db, orgId, query.run)
   if (!position) throw new Fault('NOT_FOUND', { run: query.run })
-  const events = await store.after(deps.db, query.run, query)
-  const isAtEnd = events.length < query.limit || events.at(-1)?.cursor === position.cursor
+  const { events, isFull } = await store.after(deps.db, query.run, query)
+  const isAtEnd = !isFull || events.at(-1)?.cursor === position.cursor
   const done = isFinal(position.status) && isAtEnd
   return `{"events":[${events.map(eventJson).join(',')}],"done":${done}}`
 }

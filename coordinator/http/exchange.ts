@@ -45,7 +45,6 @@ export interface RawResponse {
 }
 
 export interface HttpSocket {
-  readonly buffered: number
   /** 1: sent, 0: buffered, 2: dropped. */
   send(text: string): number
   close(code: number, reason: string): void

@@ -49,10 +49,6 @@ class ServerSocket implements AgentSocket, Open {
     if (this.#socket.send(text) === 2) this.#socket.destroy()
   }
 
-  buffered(): number {
-    return this.#socket.buffered
-  }
-
   close(code: number, reason: string): void {
     if (!this.#isClosed) this.#socket.close(code, reason)
   }

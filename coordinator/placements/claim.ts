@@ -45,10 +45,17 @@ function reuseKey(orgId: OrgId, versionId: string, environment: string | null): 
   return `${orgId}/${versionId}/${environment ?? ''}`
 }
 
-/** Makes offers into leases for all who accept at this moment; resolves with whether each was in time. */
-export async function commitAcceptances(db: Db, acceptances: store.Acceptance[], leaseMs: number): Promise<boolean[]> {
+/** What becomes of an acceptance. `cancelling`: it was in time, and meanwhile somebody wants the run to stop. */
+export type Accepted = 'ours' | 'cancelling' | 'late'
+
+/** Makes offers into leases for all who accept at this moment. */
+export async function commitAcceptances(db: Db, acceptances: store.Acceptance[], leaseMs: number): Promise<Accepted[]> {
   const taken = await store.accept(db, acceptances, leaseMs)
-  return acceptances.map((one) => taken.has(store.placementKey(one.runId, one.epoch)))
+  return acceptances.map((one) => {
+    const status = taken.get(store.placementKey(one.runId, one.epoch))
+    if (!status) return 'late'
+    return status === 'cancelling' ? 'cancelling' : 'ours'
+  })
 }
 
 /** Gives the next runs of a pool out, one to each taker. */

@@ -76,17 +76,17 @@ function byText(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
-/** Makes offers into leases. Answers which of them were still there to be taken. */
-export async function accept(db: Db, given: Acceptance[], leaseMs: number): Promise<Set<string>> {
+/** Makes offers into leases. Answers those that were still there to be taken, each with the status of its run. */
+export async function accept(db: Db, given: Acceptance[], leaseMs: number): Promise<Map<string, RunStatus>> {
   const acceptances = given.toSorted((a, b) => byText(a.runId, b.runId))
-  const rows = await db<{ runId: string; epoch: number }[]>`
+  const rows = await db<{ runId: string; epoch: number; status: RunStatus }[]>`
     update placements p
     set accepted_at = coalesce(p.accepted_at, now()), lease_expires_at = now() + ${leaseMs} * interval '1 millisecond'
     from unnest(${column(acceptances, 'runId')}::text[], ${column(acceptances, 'runnerId')}::text[], ${column(acceptances, 'epoch')}::int[])
       as a (run_id, runner_id, epoch)
     where p.run_id = a.run_id and p.runner_id = a.runner_id and p.epoch = a.epoch
-    returning p.run_id, p.epoch`
-  return new Set(rows.map((row) => placementKey(row.runId, row.epoch)))
+    returning p.run_id, p.epoch, (select r.status from runs r where r.id = p.run_id) as status`
+  return new Map(rows.map((row) => [placementKey(row.runId, row.epoch), row.status]))
 }
 
 export function placementKey(runId: string, epoch: number): string {

@@ -9,13 +9,17 @@ import * as store from './store.ts'
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest()
 
+/** What a reusable token serves for when nobody says: a fleet that is set up in one go. */
+const REUSABLE_USES = 100
+
 /** A token by which agents join a pool. Only its hash is kept. */
 export async function mintRegistrationToken(
   deps: Pick<Deps, 'db'>,
   caller: Caller,
-  ask: { pool: PoolId; reusable: boolean; uses: number; ttlSeconds: number },
+  ask: { pool: PoolId; reusable: boolean; uses?: number | undefined; ttlSeconds: number },
 ) {
-  if (ask.uses > 1 && !ask.reusable)
+  const uses = ask.uses ?? (ask.reusable ? REUSABLE_USES : 1)
+  if (uses > 1 && !ask.reusable)
     throw new Fault('VALIDATION_FAILED', { path: 'uses' }, 'More than one use wants `reusable: true`.')
   const pool = await store.findPool(deps.db, caller.orgId, ask.pool)
   if (!pool) throw new Fault('NOT_FOUND', { pool: ask.pool })
@@ -24,11 +28,11 @@ export async function mintRegistrationToken(
     id: newId('rtok'),
     poolId: pool.id,
     hash: hashOf(token),
-    uses: ask.uses,
+    uses,
     ttlSeconds: ask.ttlSeconds,
     createdBy: caller.id,
   })
-  return { token, uses: ask.uses, expiresAt: expiresAt.getTime() }
+  return { token, uses, expiresAt: expiresAt.getTime() }
 }
 
 export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId'> & { token: string }

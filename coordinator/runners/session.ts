@@ -89,7 +89,10 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     const taken = await Promise.all(
       runs.map(([runId, epoch]) => deps.acceptances.add({ runId, runnerId: runner.id, epoch })),
     )
-    tell({ t: 'accepted', runs: runs.filter((_, i) => taken[i]), no: runs.filter((_, i) => !taken[i]) })
+    const late = runs.filter((_, i) => taken[i] === 'late')
+    tell({ t: 'accepted', runs: runs.filter((_, i) => taken[i] !== 'late'), no: late })
+    // An order that overtook the offer found an agent that did not know the run yet.
+    if (taken.includes('cancelling')) await deps.tellCancels(runner.id)
   }
 
   async function entries(batch: EntryBatch): Promise<void> {

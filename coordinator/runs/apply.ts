@@ -32,14 +32,7 @@ export async function applyBatches(
     const touched = new Set<Moving>()
     for (const batch of batches) {
       const run = runs.get(batch.run)
-      if (
-        !run ||
-        run.runnerId !== batch.runnerId ||
-        run.epoch !== batch.epoch ||
-        run.released ||
-        isFinal(run.status) ||
-        run.status === 'queued'
-      ) {
+      if (!isHeldBy(run, batch)) {
         answers.push(answerToStale(run, batch))
         continue
       }
@@ -59,12 +52,35 @@ export async function applyBatches(
   return answers
 }
 
+/** Whether the run is still on the agent that speaks of it, under the same placement. */
+export function isHeldBy(run: Moving | undefined, batch: AgentBatch): run is Moving {
+  if (!run || run.runnerId !== batch.runnerId || run.epoch !== batch.epoch) return false
+  return !run.released && !isFinal(run.status) && run.status !== 'queued'
+}
+
 /** The end of a placement may be sent twice: what was committed under this epoch is acknowledged, the rest is stale. */
-function answerToStale(run: Moving | undefined, batch: AgentBatch): Applied {
-  const last = batch.first + batch.entries.length - 1
-  if (run && run.epoch === batch.epoch && run.runnerId === batch.runnerId && last <= run.seq)
+export function answerToStale(run: Moving | undefined, batch: AgentBatch): Applied {
+  if (run && run.epoch === batch.epoch && run.runnerId === batch.runnerId && lastOf(batch) <= run.seq)
     return { kind: 'ack', seq: run.seq }
   return { kind: 'stale' }
+}
+
+/** Number of the last entry. */
+export function lastOf(batch: AgentBatch): number {
+  return batch.first + batch.entries.length - 1
+}
+
+/** So many characters count like one more entry: a transaction carries some 16 MiB at most. */
+const CHARS_PER_ENTRY = 4096
+
+/** What a batch counts for where many share a transaction. */
+export function weightOf({ entries }: AgentBatch): number {
+  return entries.reduce((sum, entry) => sum + 1 + charsOf(entry) / CHARS_PER_ENTRY, 0)
+}
+
+function charsOf(entry: Entry): number {
+  if (entry[0] === 'e') return entry[3].length
+  return entry[0] === 'end' && entry[2].how === 'returned' ? entry[2].outputText.length : 0
 }
 
 async function take(deps: Pick<Deps, 'config' | 'versions'>, run: Moving, entry: Entry): Promise<void> {

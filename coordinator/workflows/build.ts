@@ -5,6 +5,7 @@ import { type Packed, pack } from '../bundles/pack.ts'
 import { bundleWorkflow, stopBundler } from './bundle.ts'
 import { DeployError, type DeployProblem } from './deploy-error.ts'
 import { readDescriptor } from './descriptor.ts'
+import { effectless } from './effectless.ts'
 import { createIoSchemaReader, type IoSchemaReader } from './io-schema.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { checkSourceFiles } from './source-files.ts'
@@ -48,7 +49,8 @@ export function createWorkflowBuilder(ioSchemas: IoSchemaReader = createIoSchema
         refuseUnstorable(schema, descriptor.entry)
         refuseUncompilable(schema, descriptor.entry)
       }
-      return { descriptor, bundle, source, ...schemas, warnings: [...bundled.warnings, ...schemas.warnings] }
+      const warnings = [...effectless(descriptor), ...bundled.warnings, ...schemas.warnings]
+      return { descriptor, bundle, source, ...schemas, warnings }
     },
     async close() {
       await Promise.all([ioSchemas.close(), stopBundler()])

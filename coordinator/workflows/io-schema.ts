@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { Fault } from '@windlass/shared/errors.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { DeployError, type DeployErrorDetail } from './deploy-error.ts'
 import type { IoSchemas } from './io-schema-derive.ts'
@@ -74,7 +75,7 @@ export function createIoSchemaReader(options: Options = {}): IoSchemaReader {
   return {
     async read(files, entry) {
       if (waiting >= maxWaiting)
-        throw new DeployError(`${waiting} deploys are waiting already: try again in a minute`, { path: 'files' })
+        throw new Fault('UNAVAILABLE', undefined, `${waiting} deploys are waiting already: try again in a minute`)
       waiting++
       const turn = last.then(() => work({ files: [...files], entry }))
       // The next job waits for the end of this one, however it ends; its outcome belongs to its own caller.

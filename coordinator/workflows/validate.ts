@@ -17,9 +17,9 @@ const PATTERN_DEADLINE_MS = 250
 const kept = new Map<string, Validator | undefined>()
 
 /** The validator of a schema, or undefined when it accepts everything anyway. Throws on a schema that is none. */
-export function validatorOf(schema: JsonSchema | boolean, digest?: string): Validator | undefined {
+export function validatorOf(schema: JsonSchema | boolean): Validator | undefined {
   if (schema === true || acceptsAnything(schema)) return undefined
-  const key = digest ?? createHash('sha256').update(JSON.stringify(schema)).digest('hex')
+  const key = createHash('sha256').update(JSON.stringify(schema)).digest('hex')
   const known = kept.get(key)
   const validator = known ?? compile(schema)
   // Taken out and put in again: the oldest key is then the one that was not used for longest.
@@ -30,11 +30,6 @@ export function validatorOf(schema: JsonSchema | boolean, digest?: string): Vali
     kept.delete(oldest)
   }
   return validator
-}
-
-/** The worst thing about the value, or null when it fits. The digest names the schema, which is compiled once. */
-export function validateAgainst(schema: JsonSchema | boolean, value: unknown, digest?: string): Invalid | null {
-  return validatorOf(schema, digest)?.(value) ?? null
 }
 
 function acceptsAnything(schema: JsonSchema | boolean): boolean {

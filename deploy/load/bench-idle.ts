@@ -3,8 +3,8 @@ import { cpuMs, familyOf, median, residentMiB, wait } from './measure.ts'
 import { atMost, type Report } from './report.ts'
 
 const WATCH_MS = 10_000
-/** What start-up leaves behind is over by then. */
-const SETTLE_MS = 5000
+/** Late compilation and collection after the start take some 20 s; after that it is the same for hours. */
+const SETTLE_MS = 25_000
 
 /** PostgreSQL counts statements only with this library; the server of this group is started with it. */
 export const COUNTING = { shared_preload_libraries: 'pg_stat_statements' }

@@ -1,74 +1,88 @@
-import { connect, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 
-/** A closed loop of POSTs over kept-alive connections: each sends its next request when it has its answer. */
+export interface Target {
+  url: string
+  path: string
+  apiKey: string
+  body: string
+}
+
+/** One kept-alive connection that sends the same request again and again. */
+export interface Poster {
+  /** Sends it and waits for the answer. */
+  post(): Promise<{ status: number; body: string }>
+  close(): void
+}
+
+/**
+ * A client that does next to nothing, since it shares the machine with what it measures: one fixed request as bytes, and
+ * of the answer status and length. Answers are small and have a content-length.
+ */
+export async function openPoster(target: Target): Promise<Poster> {
+  const { hostname, port } = new URL(target.url)
+  const request = Buffer.from(
+    `POST ${target.path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${target.apiKey}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(target.body)}\r\n\r\n${target.body}`,
+  )
+  const socket = connect(Number(port), hostname)
+  socket.setNoDelay(true)
+  socket.setEncoding('latin1')
+  await once(socket, 'connect')
+  let held = ''
+  let waiting: { resolve(answer: { status: number; body: string }): void; reject(error: Error): void } | undefined
+  socket.on('data', (chunk: string) => {
+    held += chunk
+    const answer = firstAnswer(held)
+    if (!answer) return
+    held = held.slice(answer.length)
+    waiting?.resolve(answer)
+  })
+  socket.on('close', () => waiting?.reject(new Error('the connection was closed')))
+  socket.on('error', (error) => waiting?.reject(error))
+  return {
+    post: () =>
+      new Promise((resolve, reject) => {
+        waiting = { resolve, reject }
+        socket.write(request)
+      }),
+    close: () => void socket.destroy(),
+  }
+}
+
+/** The first answer in the text, if it is whole. */
+function firstAnswer(text: string): { status: number; body: string; length: number } | undefined {
+  const headEnd = text.indexOf('\r\n\r\n')
+  if (headEnd === -1) return undefined
+  const at = text.toLowerCase().indexOf('content-length:')
+  const length = headEnd + 4 + Number.parseInt(text.slice(at + 15, at + 40), 10)
+  if (text.length < length) return undefined
+  return { status: Number(text.slice(9, 12)), body: text.slice(headEnd + 4, length), length }
+}
+
 export interface HttpLoad {
-  answered: number
   /** Statuses other than the expected one. */
   failed: number
   tookMs: number
 }
 
-export interface HttpLoadOptions {
-  url: string
-  path: string
-  apiKey: string
-  body: string
-  connections: number
-  requests: number
-  expect: number
-}
-
-/**
- * A client that does next to nothing, since it shares the machine with what it measures: one fixed request as bytes, and
- * of the answer only status and length are looked at. Answers are small and have a content-length.
- */
-export async function httpLoad(options: HttpLoadOptions): Promise<HttpLoad> {
-  const { hostname, port } = new URL(options.url)
-  const request = Buffer.from(
-    `POST ${options.path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${options.apiKey}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(options.body)}\r\n\r\n${options.body}`,
-  )
-  const load: HttpLoad = { answered: 0, failed: 0, tookMs: 0 }
+/** A closed loop: each connection sends its next request when it has its answer. */
+export async function httpLoad(
+  options: Target & { connections: number; requests: number; expect: number },
+): Promise<HttpLoad> {
   let sent = 0
+  let failed = 0
   const since = performance.now()
-  await Promise.all(Array.from({ length: options.connections }, () => loop()))
-  load.tookMs = performance.now() - since
-  return load
-
-  function loop(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const socket: Socket = connect(Number(port), hostname)
-      socket.setNoDelay(true)
-      let held = ''
-      const next = () => {
-        if (sent < options.requests) {
-          sent++
-          socket.write(request)
-        } else socket.end()
+  await Promise.all(
+    Array.from({ length: options.connections }, async () => {
+      const poster = await openPoster(options)
+      while (sent < options.requests) {
+        sent++
+        const { status } = await poster.post()
+        if (status !== options.expect) failed++
       }
-      socket.setEncoding('latin1')
-      socket.once('connect', next)
-      socket.on('data', (chunk: string) => {
-        held += chunk
-        const end = answerEnd(held)
-        if (end === -1) return
-        load.answered++
-        if (Number(held.slice(9, 12)) !== options.expect) load.failed++
-        held = held.slice(end)
-        next()
-      })
-      socket.once('error', reject)
-      socket.once('close', () => resolve())
-    })
-  }
-}
-
-/** Where the first answer in the text ends; -1: it is not whole yet. */
-function answerEnd(text: string): number {
-  const headEnd = text.indexOf('\r\n\r\n')
-  if (headEnd === -1) return -1
-  const at = text.toLowerCase().indexOf('content-length:')
-  const length = Number.parseInt(text.slice(at + 15, at + 40), 10)
-  const end = headEnd + 4 + length
-  return text.length >= end ? end : -1
+      poster.close()
+    }),
+  )
+  return { failed, tookMs: performance.now() - since }
 }

@@ -18,16 +18,15 @@ export const ORG = 'default'
 const FILE = 'cli.json'
 
 /** The key of an earlier start if the database still knows it, else a new one. */
-export async function localKey(databaseUrl: string, home: string): Promise<{ apiKey: string; isNew: boolean }> {
+export async function localKey(databaseUrl: string, home: string): Promise<string> {
   const log = createLog({ process: 'start' }, 'error')
   const database = openDatabase({ url: databaseUrl, max: 1, log })
   try {
     await migrate(database, { log })
     const orgId = await ensureDefaults(database.db)
     const kept = await readAccess(home)
-    if (kept && (await isKnown(kept.apiKey))) return { apiKey: kept.apiKey, isNew: false }
-    const { key } = await mintApiKey(database.db, { orgId, name: 'local', role: 'owner' })
-    return { apiKey: key, isNew: true }
+    if (kept && (await isKnown(kept.apiKey))) return kept.apiKey
+    return (await mintApiKey(database.db, { orgId, name: 'local', role: 'owner' })).key
   } finally {
     await database.close()
   }

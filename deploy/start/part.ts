@@ -17,13 +17,15 @@ export interface PartOptions {
   tell: Teller
   /** How long it may take to stop by itself. */
   stopMs: number
+  /** Whether `ready` outlasts an end after which it is started again; the caller sets a deadline of its own. */
+  isPatient?: boolean
   /** Called with each message that it sends. */
   onMessage?(message: unknown): void
 }
 
 /** A process of the instance. It is started again when it dies; it ends by itself when we die, for it watches our channel. */
 export interface Part {
-  /** Settles with its first message, or throws when it ends before that. */
+  /** Settles with its first message, or throws when it ends before that (`isPatient`: when it ends for good). */
   ready: Promise<unknown>
   pid(): number | undefined
   stop(): Promise<void>
@@ -56,8 +58,9 @@ export function startPart(options: PartOptions): Part {
       if (stopping.signal.aborted) return
       const where = options.logFile ? ` Its log: ${options.logFile}` : ''
       const sentence = `The ${options.name} ended (${ending.signal ?? `exit code ${ending.code}`}).${where}`
-      reject(new Error(sentence))
-      if (ending.code !== null && FINAL_CODES.has(ending.code)) return options.tell.fail(sentence)
+      const isFinal = ending.code !== null && FINAL_CODES.has(ending.code)
+      if (isFinal || !options.isPatient) reject(new Error(sentence))
+      if (isFinal) return options.tell.fail(sentence)
       failures = performance.now() - startedAt > SETTLED_MS ? 0 : failures + 1
       options.tell.say(`${sentence} Starting it again.`)
       await pause(backoffMs(failures, BACKOFF), stopping.signal)

@@ -9,8 +9,10 @@ export interface StartSettings {
   databaseUrl: string | undefined
   host: string
   port: number
+  /** State folder of the local agent. */
+  agentHome: string
   agentStopMs: number
-  /** Whether the first start of a home deploys the example and runs it once. */
+  /** Whether the example is deployed and executed, once per home. */
   example: boolean
   /** What the parts inherit. */
   env: NodeJS.ProcessEnv
@@ -23,13 +25,14 @@ export function readSettings(args: string[], env: NodeJS.ProcessEnv): StartSetti
   const unknown = Object.keys(env).find((name) => name.startsWith(OURS) && name !== 'WINDLASS_START_EXAMPLE')
   if (unknown) exit(`${unknown} is no setting. Known: WINDLASS_START_EXAMPLE`)
   const theirs = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith(OURS)))
-  checkParts(theirs)
+  const { agentHome } = checkParts(theirs)
   return {
     json: args.includes('--json'),
     home: resolve(env.WINDLASS_HOME || '.windlass'),
     databaseUrl: env.WINDLASS_DATABASE_URL || undefined,
     host: env.WINDLASS_HOST || '127.0.0.1',
     port: portOf(env.WINDLASS_PORT),
+    agentHome,
     agentStopMs: Number(env.WINDLASS_AGENT_STOP_MS || 10_000),
     example: flagOf('WINDLASS_START_EXAMPLE', env.WINDLASS_START_EXAMPLE),
     env: theirs,
@@ -40,16 +43,17 @@ export function readSettings(args: string[], env: NodeJS.ProcessEnv): StartSetti
 const OURS = 'WINDLASS_START_'
 
 /** Asks the parts whether they could start so: now, and not after the database was made and each of them was tried. */
-function checkParts(env: NodeJS.ProcessEnv): void {
+function checkParts(env: NodeJS.ProcessEnv): { agentHome: string } {
   try {
     readCoordinatorConfig({ ...env, WINDLASS_DATABASE_URL: env.WINDLASS_DATABASE_URL || 'postgres://embedded' })
-    readAgentConfig({
+    const { home } = readAgentConfig({
       ...env,
       WINDLASS_URL: 'http://localhost',
       WINDLASS_AGENT_NAME: env.WINDLASS_AGENT_NAME || 'local',
     })
+    return { agentHome: home }
   } catch (error) {
-    exit((error as Error).message)
+    return exit((error as Error).message)
   }
 }
 

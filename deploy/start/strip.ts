@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto'
 import { globSync } from 'node:fs'
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { markOf } from '@windlass/agent/process-id.ts'
 
 /** By the address of the source: where its stripped text lies, and how old the source was. */
 type Index = Record<string, { file: string; mtimeMs: number }>
 
+const INDEX = 'index.json'
 const rooms = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 
 /**
@@ -22,7 +24,8 @@ export async function stripTypes(home: string): Promise<string[]> {
     exclude: (name) => name === 'node_modules' || name === 'test',
   })
   const index: Index = Object.fromEntries(await Promise.all(files.map((file) => strip(join(rooms, file), folder))))
-  await write(join(folder, 'index.json'), JSON.stringify(index))
+  await write(join(folder, INDEX), JSON.stringify(index))
+  await removeOthers(folder, index)
   const hook = new URL('./stripped.mjs', import.meta.url)
   hook.searchParams.set('folder', folder)
   return ['--import', hook.href]
@@ -35,6 +38,18 @@ async function strip(path: string, folder: string): Promise<[string, Index[strin
   const stripped = join(folder, file)
   if (!(await stat(stripped).catch(() => undefined))) await write(stripped, stripTypeScriptTypes(source))
   return [pathToFileURL(path).href, { file, mtimeMs }]
+}
+
+/** What no source stands for any more, and what a start that was killed has left half written. */
+async function removeOthers(folder: string, index: Index): Promise<void> {
+  const named = new Set([INDEX, ...Object.values(index).map(({ file }) => file)])
+  const others = (await readdir(folder)).filter((name) => !named.has(name) && !isBeingWritten(name))
+  await Promise.all(others.map((name) => rm(join(folder, name), { recursive: true, force: true })))
+}
+
+function isBeingWritten(name: string): boolean {
+  const pid = /\.(\d+)$/.exec(name)?.[1]
+  return pid !== undefined && markOf(Number(pid)) !== undefined
 }
 
 /** Another start may read it at the same moment. */

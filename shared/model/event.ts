@@ -31,3 +31,8 @@ export function channelOfProgramEvent(type: string): Channel | undefined {
 
 /** 64 KiB of JSON text: the most that the data of one event may hold. Longer log lines are split by the agent. */
 export const EVENT_DATA_BYTES = 64 * 1024
+
+/** A page of the log ends once its data has so many bytes, however many events were asked for. */
+export const EVENT_PAGE_BYTES = 4 * 1024 * 1024
+/** A page that was ended by its bytes has this many events at least; one with fewer has all that there was. */
+export const EVENT_PAGE_LEAST = EVENT_PAGE_BYTES / EVENT_DATA_BYTES

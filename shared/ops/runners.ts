@@ -45,12 +45,9 @@ export const pools = {
     input: z.strictObject({
       pool: PoolId,
       reusable: z.boolean().default(false),
-      uses: z
-        .int()
-        .min(1)
-        .max(1000)
-        .default(1)
-        .meta({ description: 'How often it serves; more than 1 wants `reusable`.' }),
+      uses: z.int().min(1).max(1000).optional().meta({
+        description: 'How often it serves: once, or 100 times when `reusable`; more than 1 wants `reusable`.',
+      }),
       ttlSeconds: z.int().min(10).max(86_400).default(900).meta({ description: 'At most 24 h; 15 min by default.' }),
     }),
     output: z.object({ registrationToken: z.object({ token: z.string(), uses: z.int(), expiresAt: z.int() }) }),

@@ -119,7 +119,12 @@ export const runs = {
       run: RunId,
       since: Since,
       channels: Channels,
-      limit: z.int().min(1).max(1000).default(500).meta({ description: 'Events on a page.' }),
+      limit: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(500)
+        .meta({ description: 'Events on a page at most; one with 4 MiB of data ends before.' }),
     }),
     output: z.object({
       events: z.array(RunEvent),

@@ -78,7 +78,7 @@ test('a second agent in the same state folder is refused, and a dead one does no
   })
 })
 
-test('an agent whose supervisor is gone stops by itself', async () => {
+test('an agent tells its supervisor that it is connected, and stops by itself when that is gone', async () => {
   await given(async (fake, folder) => {
     const env = {
       PATH: process.env.PATH,
@@ -88,7 +88,9 @@ test('an agent whose supervisor is gone stops by itself', async () => {
     }
     const main = path.join(import.meta.dirname, '../../main.ts')
     const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'inherit', 'ignore', 'ipc'] })
-    await until('it connects', () => fake.heard('hello').length > 0)
+    const [said] = (await once(child, 'message', { signal: AbortSignal.timeout(10_000) })) as [{ ready?: boolean }]
+    assert.equal(said.ready, true)
+    assert.equal(fake.heard('hello').length, 1)
     child.disconnect()
     const [code] = (await once(child, 'exit')) as [number]
     assert.equal(code, 0)

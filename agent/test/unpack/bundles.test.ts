@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, rm, truncate } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
@@ -74,6 +74,36 @@ bundlesTest('a bundle is still there for the next process', async (setting) => {
   const next = await open(setting.folder, 1_000_000)
   await next.bundles.hold(bundle, never)
   assert.deepEqual(next.fetched, [])
+})
+
+const DAMAGES: Record<string, (folder: string) => Promise<void>> = {
+  'has lost its main.mjs': (folder) => rm(path.join(folder, 'main.mjs')),
+  'holds an empty main.mjs': async (folder) => {
+    await chmod(path.join(folder, 'main.mjs'), 0o644)
+    await truncate(path.join(folder, 'main.mjs'))
+  },
+  'is gone': (folder) => rm(folder, { recursive: true }),
+}
+
+for (const [damage, inflict] of Object.entries(DAMAGES)) {
+  bundlesTest(`a cached bundle that ${damage} is fetched again, once for all who want it`, async (setting) => {
+    const bundle = serve(setting, await aBundle({ 'main.mjs': 'text', 'other.mjs': 'more' }))
+    const { folder } = await setting.bundles.hold(bundle, never)
+    await inflict(folder)
+    const held = await Promise.all([1, 2, 3].map(() => setting.bundles.hold(bundle, never)))
+    assert.equal(setting.fetched.length, 2)
+    assert.equal(await readFile(path.join(held[2]!.folder, 'main.mjs'), 'utf8'), 'text')
+  })
+}
+
+bundlesTest('a bundle that comes without main.mjs is refused, and nothing of it stays', async (setting) => {
+  const bundle = serve(setting, await aBundle({ 'other.mjs': 'text' }))
+  await assert.rejects(
+    setting.bundles.hold(bundle, never),
+    (error) => error instanceof BundleUnusable && /no main\.mjs/.test(error.message),
+  )
+  assert.equal(setting.fetched.length, 1)
+  assert.deepEqual(await readdir(path.join(setting.folder, 'bundles')), ['boot'])
 })
 
 bundlesTest(

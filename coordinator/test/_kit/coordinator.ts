@@ -6,7 +6,7 @@ import { newId, type OrgId, type PoolId } from '@windlass/shared/ids.ts'
 import { type Base, callOp, type CallOptions } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Op } from '@windlass/shared/ops/op.ts'
-import type { RunEvent } from '@windlass/shared/model/event.ts'
+import { EVENT_PAGE_LEAST, type RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { z } from 'zod'
 import { mintApiKey } from '../../accounts/api-keys.ts'
@@ -143,12 +143,12 @@ export async function logOf(c: Pick<TestCoordinator, 'call'>, id: string): Promi
   const all: RunEvent[] = []
   for (;;) {
     const since = all.at(-1)?.cursor ?? 0
-    const { events } = await c.call(ops.runs.events, { run: id, since, channels: [...channels], limit: 1000 })
+    const { events, done } = await c.call(ops.runs.events, { run: id, since, channels: [...channels], limit: 1000 })
     for (const event of events) {
       all.push(event)
       if (event.cursor !== all.length) throw new Error(`cursor ${event.cursor} stands where ${all.length} belongs`)
     }
-    if (events.length < 1000) return all
+    if (done || events.length < EVENT_PAGE_LEAST) return all
   }
 }
 

@@ -94,6 +94,35 @@ test('one item that the database refuses fails alone', async () => {
   assert.deepEqual(batches, [upTo(6), ...upTo(6).map((n) => [n])])
 })
 
+test('what becomes of a refused item is settled before the items behind it are committed', async () => {
+  const order: string[] = []
+  const { add } = doubling({
+    commit: async (items) => {
+      if (items.includes(1)) throw failure('22021')
+      order.push(`commit ${items.join()}`)
+      return items
+    },
+    giveUp: async (item, error) => {
+      await new Promise(setImmediate)
+      order.push(`give up ${item}: ${(error as Error).message}`)
+      return -item
+    },
+  })
+  assert.deepEqual(await Promise.all(upTo(3).map(add)), [0, -1, 2])
+  assert.deepEqual(order, ['commit 0', 'give up 1: failed with 22021', 'commit 2'])
+})
+
+test('nothing is given up for a server that is away or in trouble', async () => {
+  for (const code of ['ECONNREFUSED', '40P01', '53100', '55P03', '57014', '25006']) {
+    const { add } = doubling({
+      patienceMs: 0,
+      commit: () => Promise.reject(failure(code)),
+      giveUp: () => Promise.resolve(-1),
+    })
+    await assert.rejects(add(1), { code })
+  }
+})
+
 for (const code of ['CONNECTION_CLOSED', 'ECONNREFUSED', '57P01', '40P01']) {
   test(`after ${code} the same items are tried again, and nobody hears of it`, async () => {
     let failures = 2

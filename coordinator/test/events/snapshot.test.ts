@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { RunEvent } from '@windlass/shared/model/event.ts'
+import { EVENT_PAGE_BYTES, EVENT_PAGE_LEAST, type RunEvent } from '@windlass/shared/model/event.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
-import { aRunningAgent, end, type Held, line, returned } from '../_kit/agent.ts'
-import { aCoordinator, aRun, rawCall, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aRunningAgent, end, type Held, line, returned, takeNext } from '../_kit/agent.ts'
+import { aCoordinator, aRun, logOf, rawCall, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -87,4 +87,19 @@ test('a log is done when the run has finished and the page reaches its end, not 
   // Whoever reads other channels gets no last event to see, but the same word.
   assert.equal((await read({ channels: ['log'], limit: 10 })).done, false)
   assert.equal((await read({ channels: ['log'], limit: 11 })).done, true)
+})
+
+test('pages of large events end by their size, and go on where they ended', async () => {
+  const { id } = await aRun(c, { workflow: 'any' })
+  const offer = await takeNext(held.agent, held.link)
+  const large = line('x'.repeat(65_000))
+  await held.link.report(offer, 2, ...Array.from({ length: 100 }, () => large))
+  await held.link.report(offer, 102, ...Array.from({ length: 50 }, () => large), end(returned(1)))
+  const bytesOf = (events: RunEvent[]) => events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0)
+  const first = await c.call(ops.runs.events, { run: id, channels: [...ALL], limit: 1000 })
+  assert.ok(bytesOf(first.events) >= EVENT_PAGE_BYTES && bytesOf(first.events) < EVENT_PAGE_BYTES + 65_536)
+  assert.ok(first.events.length >= EVENT_PAGE_LEAST)
+  assert.equal(first.done, false)
+  assert.equal((await c.call(ops.runs.events, { run: id, channels: ['log'], limit: 1 })).events.length, 1)
+  assert.equal((await logOf(c, id)).length, 155)
 })

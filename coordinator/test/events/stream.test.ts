@@ -117,6 +117,20 @@ test('a reader who comes back with the last id has missed nothing and sees nothi
   assert.deepEqual(seen, upTo((await logOf(c, offer.run)).length))
 })
 
+test('a log of many large events arrives whole, page by page', async () => {
+  const { link, offer } = await running()
+  const large = line('x'.repeat(65_000))
+  await link.report(offer, 2, ...Array.from({ length: 150 }, () => large), end(returned(1)))
+  const ids: string[] = []
+  // A reader that falls behind is cut off and comes back, as any client does.
+  for (let visits = 0; visits < 20; visits++) {
+    const frames = await (await reading(offer.run, EVERYTHING, { lastEventId: ids.at(-1) })).ended()
+    ids.push(...frames.flatMap(({ id }) => id ?? []))
+    if (frames.at(-1)?.event === 'done') break
+  }
+  assert.deepEqual(ids, upTo(155))
+})
+
 test('two readers of other channels and cursors each get their own', async () => {
   const { link, offer } = await running()
   const [logs, phases] = [

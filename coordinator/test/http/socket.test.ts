@@ -123,9 +123,8 @@ test('an agent that does not read is cut off before a frame is lost in silence',
   const agent = await within(5000, accepted.promise, 'no upgrade')
   const closed = Promise.withResolvers<void>()
   agent.onClose(closed.resolve)
-  for (let sent = 0; sent < 100 && agent.buffered() <= 64 * MIB; sent++) agent.send('x'.repeat(MIB))
-  assert.ok(agent.buffered() > 60 * MIB)
-  agent.send('one too many')
+  // 64 MiB wait for it at most.
+  for (let sent = 0; sent < 100; sent++) agent.send('x'.repeat(MIB))
   await within(5000, closed.promise, 'the socket stays open')
   reader.destroy()
 })

@@ -51,6 +51,12 @@ test('of ten agents with one token, one gets in', async () => {
   for (const one of settled) if (one.status === 'rejected') refusal('REGISTRATION_TOKEN_USED')(one.reason as Error)
 })
 
+test('a reusable token for which nobody says how often serves a hundred times', async () => {
+  assert.equal((await mint({ reusable: true })).uses, 100)
+  assert.equal((await mint({ reusable: true, uses: 1 })).uses, 1)
+  await assert.rejects(mint({ uses: 2 }), refusal('VALIDATION_FAILED', 'uses'))
+})
+
 test('a reusable token serves as often as it says', async () => {
   const { token, uses } = await mint({ reusable: true, uses: 3 })
   assert.equal(uses, 3)

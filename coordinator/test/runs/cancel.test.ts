@@ -92,6 +92,25 @@ test('a run that was offered but not accepted is cancelled through its agent as 
   assert.deepEqual(await typesOf(c, id), ['run.queued', 'run.pending', 'run.cancelling', 'run.cancelled'])
 })
 
+test('an agent that the order came too early for hears of it when it accepts', async () => {
+  const { id } = await aRun(c, { workflow: workflow.slug })
+  const other = await aRun(c, { workflow: workflow.slug })
+  const agent = await anAgent(c)
+  agents.push(agent)
+  const link = await agent.connect()
+  const offers = await agent.poll(2)
+  await cancel(id, 'typo')
+  await link.next('cancel')
+  await link.accept(...offers)
+  const orders = (await link.next('cancel')).runs
+  assert.deepEqual(
+    orders.map(({ run, reason }) => [run, reason]),
+    [[id, 'typo']],
+  )
+  for (const offer of offers) await link.report(offer, 1, end({ how: 'cancelled', forced: false }))
+  await cancel(other.id)
+})
+
 test('a program that begins while its run is being cancelled leaves the status as it is', async () => {
   const { id } = await aRun(c, { workflow: workflow.slug })
   const agent = await anAgent(c)

@@ -115,7 +115,9 @@ test('whatever the data of events holds, pages stay JSON and streams keep their 
 })
 
 test('only the first end counts, and the same entries sent three times count once', async () => {
-  const { run, log } = await told(...[end(returned(1)), end(returned(2)), start()].map((entry) => JSON.stringify(entry)))
+  const { run, log } = await told(
+    ...[end(returned(1)), end(returned(2)), start()].map((entry) => JSON.stringify(entry)),
+  )
   assert.equal(run.status, 'completed')
   assert.equal(log.filter(({ type }) => type === 'output').length, 1)
   await aRun(c, { workflow: 'any' })

@@ -4,8 +4,8 @@ import { after, test } from 'node:test'
 import { unpackInMemory } from '../../bundles/pack.ts'
 import { createWorkflowBuilder } from '../../workflows/build.ts'
 import { DeployError } from '../../workflows/deploy-error.ts'
-import { validateAgainst } from '../../workflows/validate.ts'
 import { filesIn, filesOf } from '../_kit/workflow-files.ts'
+import { validateAgainst } from './validate-against.ts'
 
 const builder = createWorkflowBuilder()
 after(() => builder.close())
@@ -117,7 +117,7 @@ test('text that the database cannot hold is refused with its place', async () =>
   assert.match(inType.message, /index.ts: .* holds U\+0000 or half of a surrogate pair/)
 })
 
-test('sources and types that are too deep or too large for the stack are the customer\'s to mend', async () => {
+test("sources and types that are too deep or too large for the stack are the customer's to mend", async () => {
   const brackets = `export const run = (): number => ${'('.repeat(20_000)}1${')'.repeat(20_000)}`
   const deep = await refusal({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': brackets })
   assert.match(deep.message, /nests too deep to be read/)
@@ -125,4 +125,44 @@ test('sources and types that are too deep or too large for the stack are the cus
   const source = `interface Input {\n${wide}\n}\nexport const run = (input: Input): string => input.k0`
   const large = await refusal({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': source })
   assert.match(large.message, /too large to be checked/)
+})
+
+test('keys that nothing follows from yet are named, each with what happens in their place', async () => {
+  const descriptor = {
+    slug: 'a',
+    labels: ['gpu'],
+    concurrency: 1,
+    retries: { crash: 1, error: 2, onCrash: 'fresh', onLost: 'hold' },
+    schedules: [{ rate: '1h' }],
+    notifications: [{ email: 'a@example.com' }],
+    budget: { usd: 1 },
+    connections: [{ connection: 'github', events: ['push'] }],
+    workspace: { persist: true },
+  }
+  const warningsOf = async (content: object) => {
+    const files = { 'workflow.jsonc': JSON.stringify(content), 'index.ts': 'export const run = (): number => 1' }
+    return (await builder.build(filesOf(files))).warnings
+  }
+  const warnings = await warningsOf(descriptor)
+  assert.deepEqual(
+    warnings.map(({ message }) => /^`([\w.]+)` has no effect yet: ./.exec(message)?.[1]),
+    [
+      'labels',
+      'concurrency',
+      'retries.error',
+      'retries.onCrash',
+      'retries.onLost',
+      'schedules',
+      'notifications',
+      'budget',
+      'connections',
+      'workspace.persist',
+    ],
+  )
+  assert.deepEqual(warnings[1], {
+    message: '`concurrency` has no effect yet: this version does not limit runs',
+    file: 'workflow.jsonc',
+  })
+  const defaults = { slug: 'a', labels: [], retries: { error: 0 }, schedules: [], workspace: {}, process: 'reuse' }
+  assert.deepEqual(await warningsOf(defaults), [])
 })

@@ -16,6 +16,15 @@ test('jobs that come at once are all answered', async () => {
   )
 })
 
+test('a stampede is told to come back, and it is no fault of what was sent', async () => {
+  const reader = createIoSchemaReader({ maxWaiting: 1 })
+  const files = filesOf({ 'index.ts': 'export const run = () => 1 as number' })
+  const first = reader.read(files, 'index.ts')
+  await assert.rejects(reader.read(files, 'index.ts'), { code: 'UNAVAILABLE', status: 503, message: /try again/ })
+  assert.deepEqual((await first).outputSchema, { type: 'number' })
+  await reader.close()
+})
+
 test('the thread ends when it is idle and starts again for the next job', async () => {
   const short = createIoSchemaReader({ idleMs: 50 })
   const files = filesOf({ 'index.ts': 'export const run = () => 1 as number' })

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DESCRIPTOR_FILE } from '@windlass/shared/model/descriptor.ts'
-import { CHANNELS, type RunEvent } from '@windlass/shared/model/event.ts'
+import { CHANNELS, EVENT_PAGE_LEAST, type RunEvent } from '@windlass/shared/model/event.ts'
 import { isFinal, type Run } from '@windlass/shared/model/run.ts'
 import type { Client } from 'windlass/client'
 import { until } from './until.ts'
@@ -59,7 +59,7 @@ export async function wholeLog(client: Client, run: string): Promise<RunEvent[]>
       limit: PAGE,
     })
     for (const event of page.events) events.push(event)
-    if (page.events.length < PAGE) return events
+    if (page.done || page.events.length < EVENT_PAGE_LEAST) return events
   }
 }
 

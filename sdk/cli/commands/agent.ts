@@ -30,7 +30,7 @@ export function addAgent(program: Command): void {
     const { token, name, slots, labels, home } = options as AgentStartFlags
     const { url } = session.settings
     // The agent with all its packages is loaded by the one command that is it.
-    const { runAgent } = await import('../../../agent/run-agent.ts')
+    const { runAgent } = await import('@windlass/agent/run-agent.ts')
     const code = await runAgent({ url, token, name, slots, labels, home }, process.env)
     // Connections kept open for reuse would hold the process for some seconds more.
     process.exit(code)

@@ -65,9 +65,17 @@ function addToken(group: Command): void {
     await session.answer(answer, () => {
       print(token)
       note(`It serves ${uses === 1 ? 'once' : `${uses} times`}, until ${timeText(expiresAt)}, and is not shown again.`)
-      note(`Next, on the machine that joins: windlass agent start --url ${session.settings.url} --token ${token}`)
+      const address = addressForOthers(session.settings.url)
+      note(`Next, on the machine that joins: windlass agent start --url ${address} --token ${token}`)
     })
   })
+}
+
+/** A loopback address means the joining machine itself there. Which of ours it can reach, only a person knows. */
+function addressForOthers(address: string): string {
+  const { protocol, hostname, port } = new URL(address)
+  if (!/^(localhost|127\..*|\[::1\])$/.test(hostname)) return address
+  return `${protocol}//<address of this machine>${port && `:${port}`}`
 }
 
 const PAGES = 50

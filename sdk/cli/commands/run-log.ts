@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
-import type { Channel, RunEvent } from '@windlass/shared/model/event.ts'
+import { type Channel, EVENT_PAGE_LEAST, type RunEvent } from '@windlass/shared/model/event.ts'
 import type { OutputOf } from '@windlass/shared/ops/op.ts'
 import type { Args } from '../../client/index.ts'
 import { eventLine, logText } from '../event-line.ts'
@@ -52,14 +52,15 @@ async function onePage(session: Session, query: Query, line: (event: RunEvent) =
   return [page, () => printLines(page.events, line)]
 }
 
-/** All pages as one; it ends at the first page that is not full. */
+/** All pages as one. Large events make pages shorter than was asked for, but never shorter than the least. */
 async function wholeLog(session: Session, query: Query, line: (event: RunEvent) => string): Promise<Answer> {
   const events: RunEvent[] = []
   for (;;) {
     const since = events.at(-1)?.cursor ?? query.since ?? 0
     const page = await session.client.runs.events({ ...query, since, limit: PAGE })
     events.push(...page.events)
-    if (page.done || page.events.length < PAGE) return [{ events, done: page.done }, () => printLines(events, line)]
+    if (page.done || page.events.length < EVENT_PAGE_LEAST)
+      return [{ events, done: page.done }, () => printLines(events, line)]
   }
 }
 

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import type { RunErrorCode } from '@windlass/shared/errors.ts'
 import type { ProgramMessage, StartMessage } from '@windlass/shared/wire/program.ts'
 import { provideRuntime, type Runtime } from '../bridge.ts'
 import { routeConsole } from './console-routing.ts'
@@ -112,5 +113,6 @@ function onNothingLeft(): void {
   if (!session || process.listenerCount('beforeExit') > 1) return
   const message =
     'run() waits for something that can never happen: its promise is open, and no timer, socket or file is left.'
-  finish(session, { threw: { name: 'Error', code: 'RUN_NEVER_SETTLED', message } })
+  const code: RunErrorCode = 'RUN_NEVER_SETTLED'
+  finish(session, { threw: { name: 'Error', code, message } })
 }

@@ -1,0 +1,42 @@
+import http from 'node:http'
+import https from 'node:https'
+
+/**
+ * `fetch` as far as a poll needs it, over node:http with a kept-alive connection. The global one takes a millisecond more of
+ * CPU for each call, and between the answer to a poll and the program's first line every millisecond is waited for.
+ */
+export function createPollFetch(): typeof fetch {
+  const agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
+  return (input, init = {}) => {
+    const url = new URL(input instanceof Request ? input.url : input)
+    const { request } = url.protocol === 'https:' ? https : http
+    return new Promise((resolve, reject) => {
+      const headers = Object.fromEntries(new Headers(init.headers))
+      const signal = init.signal ?? undefined
+      const sent = request(url, {
+        method: init.method ?? 'GET',
+        headers,
+        signal,
+        agent: agents[url.protocol as keyof typeof agents],
+      })
+      sent.once('error', reject)
+      sent.once('response', (response) => {
+        read(response).then((text) => resolve(answer(response, text)), reject)
+      })
+      sent.end(typeof init.body === 'string' ? init.body : undefined)
+    })
+  }
+}
+
+async function read(response: http.IncomingMessage): Promise<string> {
+  response.setEncoding('utf8')
+  let text = ''
+  for await (const chunk of response) text += chunk as string
+  return text
+}
+
+function answer(response: http.IncomingMessage, text: string): Response {
+  const headers = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)])
+  const status = response.statusCode ?? 500
+  return new Response(status === 204 ? null : text, { status, headers })
+}

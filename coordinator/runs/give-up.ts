@@ -1,0 +1,46 @@
+import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
+import type { RunError } from '@windlass/shared/model/run.ts'
+import type { Deps } from '../deps.ts'
+import { type AgentBatch, announce, answerToStale, type Applied, isHeldBy, lastOf } from './apply.ts'
+import { finish, lockRuns, saveMoves } from './moves.ts'
+import { fail } from './outcome.ts'
+
+/**
+ * Ends a run whose entries cannot be stored. Its agent would send them again with each connection, fail again, and bring
+ * nothing of its other runs home: better one run lost, and said so.
+ */
+export async function giveUpOn(
+  deps: Pick<Deps, 'db' | 'log' | 'tails' | 'bell' | 'dispatchers'>,
+  batch: AgentBatch,
+  error: unknown,
+): Promise<Applied> {
+  const { run: runId, runnerId, epoch, first } = batch
+  const last = lastOf(batch)
+  deps.log.error('run.entries.unusable', { runId, runnerId, epoch, first, last, error })
+  const { answer, ended } = await deps.db.begin(async (tx) => {
+    const run = (await lockRuns(tx, [runId])).get(runId)
+    if (!isHeldBy(run, batch)) return { answer: answerToStale(run, batch), ended: [] }
+    const at = Date.now()
+    // Counted as taken, so that the same entries from another connection are acknowledged.
+    run.seq = Math.max(run.seq, last)
+    // Somebody wants it gone, and gone it is.
+    if (run.status === 'cancelling') finish(run, 'cancelled', at, { error: unusable(first, last) })
+    else fail(run, at, unusable(first, last))
+    await saveMoves(tx, [run])
+    return { answer: answerTo(batch), ended: [run] }
+  })
+  announce(deps, ended)
+  return answer
+}
+
+/** After an end the agent has nothing more to do. A process that still works is to be killed. */
+function answerTo(batch: AgentBatch): Applied {
+  const hasEnded = batch.entries.some(([kind]) => kind === 'end')
+  return hasEnded ? { kind: 'ack', seq: lastOf(batch) } : { kind: 'stale' }
+}
+
+function unusable(first: number, last: number): RunError {
+  const code: RunErrorCode = 'INTERNAL'
+  const message = `${RUN_ERRORS[code]} Look for \`run.entries.unusable\` with this run's id in the coordinator's log.`
+  return { code, message, detail: { first, last } }
+}

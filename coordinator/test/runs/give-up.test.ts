@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { after, before, test, type TestContext } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
+import { weightOf } from '../../runs/apply.ts'
+import { anAgent, end, line, type Link, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
+import { aCoordinator, aRun, logOf, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+let agent: TestAgent
+let link: Link
+
+/** What the database refuses here, for want of anything that our own checks let through. */
+const POISON: Entry = ['e', 1, 'phase', '{"name":"poison"}']
+
+before(async () => {
+  c = await aCoordinator()
+  await aWorkflow(c, { slug: 'any' })
+  await c.db`alter table run_events add constraint no_poison check (data not like '%poison%')`
+  agent = await anAgent(c)
+  link = await agent.connect()
+})
+after(async () => {
+  agent.close()
+  await c.stop()
+})
+
+async function aRunning(): Promise<Offer> {
+  await aRun(c, { workflow: 'any' })
+  return takeNext(agent, link)
+}
+
+/** What the coordinator logs as errors, kept from the terminal. */
+function errorsOf(t: TestContext) {
+  const { mock } = t.mock.method(c.deps.log, 'error', () => {})
+  return () => mock.calls.map(({ arguments: [name, facts] }) => [name, facts?.runId])
+}
+
+test('a run whose entries cannot be stored fails alone, and its neighbours of the same commit go on', async (t) => {
+  const errors = errorsOf(t)
+  const [bad, good] = [await aRunning(), await aRunning()]
+  const batchOf = (offer: Offer, ...entries: Entry[]) => ({ run: offer.run, epoch: offer.epoch, first: 2, entries })
+  const batches = [batchOf(bad, line('a'), POISON, end(returned(1))), batchOf(good, line('a'), end(returned(1)))]
+  link.send({ t: 'entries', batches })
+  assert.deepEqual(await link.verdict(bad), { kind: 'ack', seq: 4 })
+  assert.deepEqual(await link.verdict(good), { kind: 'ack', seq: 3 })
+  assert.equal((await runOf(c, good.run)).status, 'completed')
+
+  const run = await runOf(c, bad.run)
+  assert.deepEqual([run.status, run.error?.code], ['failed', 'INTERNAL'])
+  assert.match(run.error!.message, /could not take what the agent reported.*coordinator's log/)
+  assert.deepEqual(await typesOf(c, bad.run), ['run.queued', 'run.pending', 'run.running', 'run.failed'])
+  assert.equal((await c.db`select 1 from placements where run_id = ${bad.run}`).length, 0)
+  assert.deepEqual(errors(), [['run.entries.unusable', bad.run]])
+  // Sent again with another connection they are known.
+  assert.deepEqual(await link.report(bad, 2, line('a'), POISON, end(returned(1))), { kind: 'ack', seq: 4 })
+})
+
+test('a program that still works is to be killed, and what comes behind is stale', async (t) => {
+  errorsOf(t)
+  const offer = await aRunning()
+  link.send({ t: 'entries', batches: [{ run: offer.run, epoch: offer.epoch, first: 2, entries: [POISON] }] })
+  link.send({ t: 'entries', batches: [{ run: offer.run, epoch: offer.epoch, first: 3, entries: [line('more')] }] })
+  assert.deepEqual([await link.verdict(offer), await link.verdict(offer)], [{ kind: 'stale' }, { kind: 'stale' }])
+  assert.deepEqual((await link.heartbeat(1, placementOf(offer))).stale, [placementOf(offer)])
+  assert.equal((await runOf(c, offer.run)).status, 'failed')
+})
+
+test('a run that was being cancelled ends as cancelled, with the reason in its log', async (t) => {
+  errorsOf(t)
+  const offer = await aRunning()
+  await c.call(ops.runs.cancel, { run: offer.run, reason: '' })
+  await link.report(offer, 2, POISON, end({ how: 'cancelled', forced: false }))
+  assert.equal((await runOf(c, offer.run)).status, 'cancelled')
+  const last = (await logOf(c, offer.run)).at(-1)
+  assert.match(JSON.stringify(last?.data.error), /"code":"INTERNAL"/)
+})
+
+test('a batch weighs what its entries and their text weigh', () => {
+  const weigh = (...entries: Entry[]) => weightOf({ run: 'run', runnerId: agent.id, epoch: 1, first: 1, entries })
+  const text = 'x'.repeat(8192)
+  assert.equal(weigh(['start', 1]), 1)
+  assert.equal(weigh(['e', 1, 'phase', text], ['e', 1, 'phase', text]), 6)
+  assert.equal(weigh(end({ how: 'returned', outputText: text })), 3)
+})

@@ -1,0 +1,71 @@
+import { DESCRIPTOR_FILE, type Descriptor } from '@windlass/shared/model/descriptor.ts'
+import type { DeployProblem } from './deploy-error.ts'
+
+interface Effectless {
+  key: string
+  /** What this version does in its place. */
+  because: string
+  isUsed: (descriptor: Descriptor) => boolean
+}
+
+/** Keys that are checked and kept, and that nothing follows from yet. Whoever builds one takes it out of here. */
+const EFFECTLESS: readonly Effectless[] = [
+  {
+    key: 'labels',
+    because: 'any runner of the pool may execute the runs',
+    isUsed: ({ labels }) => labels.length > 0,
+  },
+  {
+    key: 'concurrency',
+    because: 'this version does not limit runs',
+    isUsed: ({ concurrency }) => concurrency !== null,
+  },
+  {
+    key: 'retries.error',
+    because: 'a run that throws fails at once',
+    isUsed: ({ retries }) => retries.error.max > 0,
+  },
+  {
+    key: 'retries.onCrash',
+    because: 'this version has no steps whose results it could forget',
+    isUsed: ({ retries }) => retries.onCrash !== 'keep',
+  },
+  {
+    key: 'retries.onLost',
+    because: 'a run whose process is lost starts again from the top',
+    isUsed: ({ retries }) => retries.onLost !== 'restart',
+  },
+  {
+    key: 'schedules',
+    because: 'this version starts no run by itself',
+    isUsed: ({ schedules }) => schedules.length > 0,
+  },
+  {
+    key: 'notifications',
+    because: 'this version notifies nobody',
+    isUsed: ({ notifications }) => notifications.length > 0,
+  },
+  {
+    key: 'budget',
+    because: 'this version meters neither tokens nor costs',
+    isUsed: ({ budget }) => budget !== null,
+  },
+  {
+    key: 'connections',
+    because: 'this version takes no deliveries',
+    isUsed: ({ connections }) => connections.length > 0,
+  },
+  {
+    key: 'workspace.persist',
+    because: 'each run gets an empty workspace',
+    isUsed: ({ workspace }) => workspace.persist,
+  },
+]
+
+/** A warning for each key that somebody counts on in vain. */
+export function effectless(descriptor: Descriptor): DeployProblem[] {
+  return EFFECTLESS.filter(({ isUsed }) => isUsed(descriptor)).map(({ key, because }) => ({
+    message: `\`${key}\` has no effect yet: ${because}`,
+    file: DESCRIPTOR_FILE,
+  }))
+}

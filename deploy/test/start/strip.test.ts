@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { stripTypes } from '../../start/strip.ts'
+
+test('what no source stands for any more is removed, and what somebody is writing stays', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'windlass-strip-'))
+  t.after(() => rm(home, { recursive: true, force: true }))
+  const folder = join(home, 'cache', 'stripped')
+  await stripTypes(home)
+  const wanted = await readdir(folder)
+  assert.ok(wanted.length > 100)
+
+  const beingWritten = `new.mjs.${process.pid}`
+  // Process numbers end at 2^22.
+  for (const name of ['old.mjs', 'old.mjs.4194305', beingWritten]) await writeFile(join(folder, name), '')
+  await stripTypes(home)
+  assert.deepEqual((await readdir(folder)).sort(), [...wanted, beingWritten].sort())
+})

@@ -63,5 +63,5 @@ function codeOf(error: unknown): string {
 }
 
 function readable(command: string): string {
-  return command.split('\0').join(' ').trim().slice(0, 200)
+  return command.split('\0').join(' ').trim()
 }

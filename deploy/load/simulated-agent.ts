@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { WebSocket } from 'ws'
 import { callOp } from '@windlass/shared/ops/call.ts'
@@ -50,9 +51,7 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
       .setExpirationTime('60 s')
       .sign(privateKey)
 
-  const socket = new WebSocket(`${options.url.replace('http', 'ws')}/runner/v1/socket`, {
-    headers: { authorization: `Bearer ${await bearer()}` },
-  })
+  const socket = await connect(`${options.url.replace('http', 'ws')}/runner/v1/socket`, await bearer(), options.slots)
   let kept = { token: await bearer(), at: performance.now() }
   const stopping = new AbortController()
   const offered = new Map<string, Offer>()
@@ -70,23 +69,18 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
     },
   }
 
-  const welcomed = new Promise<void>((resolve, reject) => {
-    socket.once('error', reject)
-    socket.on('message', (data: Buffer) => {
-      const frame = JSON.parse(data.toString()) as CoordinatorFrame
-      if (frame.t === 'welcome') resolve()
-      if (frame.t === 'accepted') {
-        for (const [run] of frame.runs) begin(run)
-        for (const [run] of frame.no) forget(run)
-      }
-      if (frame.t === 'ack') for (const ack of frame.acks) if (ack.seq >= 2 && !options.onRun) forget(ack.run)
-      options.onFrame?.(frame)
-    })
+  socket.on('close', () => {
+    if (!stopping.signal.aborted) throw new Error('the coordinator closed the socket of a simulated agent')
   })
-  socket.once('open', () =>
-    agent.send({ t: 'hello', protocol: PROTOCOL, version: VERSION, slots: options.slots, holds: [] }),
-  )
-  await welcomed
+  socket.on('message', (data: Buffer) => {
+    const frame = JSON.parse(data.toString()) as CoordinatorFrame
+    if (frame.t === 'accepted') {
+      for (const [run] of frame.runs) begin(run)
+      for (const [run] of frame.no) forget(run)
+    }
+    if (frame.t === 'ack') for (const ack of frame.acks) if (ack.seq >= 2 && !options.onRun) forget(ack.run)
+    options.onFrame?.(frame)
+  })
 
   let outgoing: { run: string; epoch: number; first: number; entries: Entry[] }[] = []
   function begin(run: string) {
@@ -149,4 +143,27 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
     return kept.token
   }
   return agent
+}
+
+const CONNECT_TRIES = 5
+const WELCOME_MS = 5000
+
+/** A socket that has been welcomed. Like a real agent it tries again when it is cut off before. */
+async function connect(url: string, token: string, slots: number): Promise<WebSocket> {
+  for (let tries = 1; ; tries++) {
+    const socket = new WebSocket(url, { headers: { authorization: `Bearer ${token}` } })
+    socket.on('error', () => {
+      // Followed by `close`, which is what is waited for.
+    })
+    socket.once('open', () =>
+      socket.send(JSON.stringify({ t: 'hello', protocol: PROTOCOL, version: VERSION, slots, holds: [] })),
+    )
+    const signal = AbortSignal.timeout(WELCOME_MS)
+    const isWelcome = await Promise.race([
+      once(socket, 'message', { signal }).then(() => true),
+      once(socket, 'close', { signal }).then(() => false),
+    ])
+    if (isWelcome) return socket
+    if (tries === CONNECT_TRIES) throw new Error(`a simulated agent was cut off ${tries} times before it was welcomed`)
+  }
 }

@@ -81,7 +81,7 @@ export async function benchProcesses(instance: BenchInstance, report: Report, re
   const ratio = median(fresh.map((value, i) => value / machine[i]!))
   report({ name: 'bare node -e 0 spawns', value: median(machine), unit: '/s', repeats: machine })
   report({
-    name: 'no-op runs, fresh process',
+    name: 'no-op runs, fresh process, 8 slots',
     value: median(fresh),
     unit: '/s',
     repeats: fresh,
@@ -89,7 +89,7 @@ export async function benchProcesses(instance: BenchInstance, report: Report, re
     goal: atLeast(ratio, 0.85, '×'),
   })
   report({
-    name: 'no-op runs, reused process, one agent',
+    name: 'no-op runs, reused process, one agent of 8 slots',
     value: median(reuse),
     unit: '/s',
     repeats: reuse,

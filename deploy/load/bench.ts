@@ -31,7 +31,7 @@ if (wants('first-line', 'processes', 'chatty')) {
   const instance = await startBenchInstance()
   try {
     await deployPrograms(instance.client)
-    const agent = await instance.addAgent({ slots: 4 })
+    const agent = await instance.addAgent({ slots: 8 })
     if (wants('first-line')) await benchFirstLine(instance, report, repeats)
     if (wants('processes')) await benchProcesses(instance, report, repeats)
     if (wants('chatty')) await benchChatty(instance, agent.pid, report, repeats)

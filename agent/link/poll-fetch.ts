@@ -19,14 +19,20 @@ export function createPollFetch(): typeof fetch {
         signal,
         agent: agents[url.protocol as keyof typeof agents],
       })
-      sent.once('error', reject)
+      // Not `once`: a request that was given up may fail a second time, and an error without a listener ends the agent.
+      sent.on('error', reject)
       sent.once('response', (response) => {
-        read(response).then((text) => resolve(answer(response, text)), reject)
+        read(response)
+          .then((text) => answer(response, text))
+          .then(resolve, reject)
       })
       sent.end(typeof init.body === 'string' ? init.body : undefined)
     })
   }
 }
+
+/** Statuses for which `Response` refuses a body, even an empty one. */
+const BODILESS = new Set([204, 205, 304])
 
 async function read(response: http.IncomingMessage): Promise<string> {
   response.setEncoding('utf8')
@@ -38,5 +44,5 @@ async function read(response: http.IncomingMessage): Promise<string> {
 function answer(response: http.IncomingMessage, text: string): Response {
   const headers = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)])
   const status = response.statusCode ?? 500
-  return new Response(status === 204 ? null : text, { status, headers })
+  return new Response(BODILESS.has(status) ? null : text, { status, headers })
 }

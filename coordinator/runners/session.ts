@@ -108,12 +108,10 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
   /** The batches of one commit are acknowledged in one frame. */
   function acknowledge(ack: (typeof acks)[number]): void {
     if (acks.push(ack) > 1) return
-    queueMicrotask(() => {
-      setImmediate(() => {
-        const frame = { t: 'ack', acks } as const
-        acks = []
-        tell(frame)
-      })
+    setImmediate(() => {
+      const frame = { t: 'ack', acks } as const
+      acks = []
+      tell(frame)
     })
   }
 }

@@ -88,9 +88,7 @@ async function take(deps: Pick<Deps, 'config' | 'versions'>, run: Moving, entry:
   const [kind, at] = entry
   if (run.released) return
   if (kind === 'start') return begin(run, at)
-  if (kind === 'e') {
-    return takeEvent(run, at, entry[2], entry[3])
-  }
+  if (kind === 'e') return takeEvent(run, at, entry[2], entry[3])
   run.computeMs += entry[3]
   const version = await deps.versions.get(run.versionId)
   settle(run, entry[2], at, { version, outputBytes: deps.config.outputBytes })

@@ -8,6 +8,9 @@ export const FAULTS = {
   CONFLICT: [409, 'The thing has changed or exists already.'],
   RUN_ALREADY_FINISHED: [409, 'The run has finished; a finished run does not change.'],
   RUN_NOT_FINISHED: [409, 'The run has not finished yet.'],
+  RUN_NOT_BLOCKED: [409, 'The run is not blocked; only a blocked run is restarted by hand.'],
+  INPUT_CLOSED: [409, 'The question is not open any more.'],
+  IDEMPOTENCY_CONFLICT: [409, 'This idempotency key was used with another request.'],
   WORKFLOW_EXISTS: [409, 'A workflow with this slug exists; update it instead.'],
   STALE_PLACEMENT: [409, 'The run has been given to another process; this one must stop.'],
   REGISTRATION_TOKEN_USED: [409, 'The registration token has been used up; mint a new one.'],
@@ -49,6 +52,7 @@ export const RUN_ERRORS = {
   OUTPUT_TOO_LARGE: 'The returned value is larger than a run may return.',
   RUN_TIMED_OUT: 'The run took longer than the timeout of its descriptor.',
   RUN_CRASHED: 'The process or its agent was lost more often than the descriptor allows.',
+  JOURNAL_FULL: 'The run has more entries in its journal than a run may have.',
   BUNDLE_UNUSABLE: 'The agent could not unpack the workflow.',
   INTERNAL: 'The coordinator could not take what the agent reported.',
 } as const

@@ -5,7 +5,7 @@ import { z } from 'zod'
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** The nouns that have ids, by their prefix. */
-export type IdPrefix = 'run' | 'wf' | 'ver' | 'pool' | 'rnr' | 'org' | 'key' | 'rtok' | 'req'
+export type IdPrefix = 'run' | 'wf' | 'ver' | 'pool' | 'rnr' | 'org' | 'key' | 'inp' | 'rtok' | 'req'
 export type Id<P extends IdPrefix> = string & z.$brand<P>
 export type RunId = Id<'run'>
 export type WorkflowId = Id<'wf'>
@@ -14,6 +14,7 @@ export type PoolId = Id<'pool'>
 export type RunnerId = Id<'rnr'>
 export type OrgId = Id<'org'>
 export type KeyId = Id<'key'>
+export type InputId = Id<'inp'>
 
 /** A new id: prefix, underscore, and a UUIDv7 in 26 characters, so that ids sort by their time of creation. */
 export function newId<P extends IdPrefix>(prefix: P): Id<P> {
@@ -49,6 +50,7 @@ export const WorkflowId = idSchema('wf', 'workflow')
 export const VersionId = idSchema('ver', 'workflow version')
 export const PoolId = idSchema('pool', 'runner pool')
 export const RunnerId = idSchema('rnr', 'runner')
+export const InputId = idSchema('inp', 'pending input')
 export const OrgId = idSchema('org', 'org')
 
 /** What a person names things by in addresses: lower case, digits and dashes, 1 to 63 characters. */

@@ -13,6 +13,10 @@ const CODE = {
   returned: 'R',
   threw: 'T',
   idle: 'i',
+  journal: 'j',
+  park: 'k',
+  live: 'L',
+  blocked: 'B',
 } satisfies FrameCodes
 
 const NAMES = new Map(Object.entries(CODE).map(([name, code]) => [code.charCodeAt(0), name as FrameName]))

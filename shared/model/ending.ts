@@ -1,3 +1,5 @@
+import type { Mismatch } from '../wire/journal.ts'
+
 /** How a program ended, as its agent reports it. An ending is a value, because every ending is reported. */
 export type Ending =
   | { how: 'returned'; outputText: string }
@@ -10,3 +12,7 @@ export type Ending =
   | { how: 'timed-out'; timeoutMs: number }
   | { how: 'cancelled'; forced: boolean }
   | { how: 'lost'; reason: string }
+  /** It was parked, its journal is committed, and its process was given up. The run goes on elsewhere, later. */
+  | { how: 'evicted'; reason: string }
+  /** Its replay met something else than the journal has. */
+  | { how: 'blocked'; mismatch: Mismatch }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PoolId, RunId, RunnerId, Slug, WorkflowId } from '../ids.ts'
+import { InputId, PoolId, RunId, RunnerId, Slug, WorkflowId } from '../ids.ts'
 
 export const RUN_STATUSES = [
   'queued',
@@ -15,6 +15,14 @@ export const RUN_STATUSES = [
 ] as const
 export const RunStatus = z.enum(RUN_STATUSES)
 export type RunStatus = z.output<typeof RunStatus>
+
+/** Holding its place without computing. */
+export const SUSPENDED = ['sleeping', 'awaiting_input', 'waiting_for_child'] as const satisfies readonly RunStatus[]
+export type SuspendedStatus = (typeof SUSPENDED)[number]
+
+export function isSuspended(status: RunStatus): status is SuspendedStatus {
+  return (SUSPENDED as readonly RunStatus[]).includes(status)
+}
 
 export type FinalStatus = 'completed' | 'failed' | 'cancelled'
 
@@ -57,6 +65,26 @@ export const RunError = z.object({
 })
 export type RunError = z.output<typeof RunError>
 
+const Waiting = z
+  .object({
+    for: z.enum(['sleep', 'input', 'child']).meta({ description: 'The first of input, child, sleep that is waited for.' }),
+    since: At,
+    until: At.optional().meta({ description: 'When the earliest timer is due.' }),
+    inputId: InputId.optional(),
+    childRunIds: z.array(RunId).optional().meta({ description: 'At most 100; `/children` has all.' }),
+  })
+  .meta({ description: 'What a suspended run waits for; null for every other.' })
+
+/** Why a suspended run cannot continue by itself. */
+export const Blocked = z.object({
+  code: z.literal('REPLAY_MISMATCH'),
+  message: z.string(),
+  expected: z.string().meta({ description: 'What the journal has.' }),
+  received: z.string().meta({ description: 'What the program did in its place.' }),
+  at: z.string().meta({ description: 'File and line where it did that.' }),
+})
+export type Blocked = z.output<typeof Blocked>
+
 export const Run = z
   .object({
     id: RunId,
@@ -73,15 +101,8 @@ export const Run = z
     retryOf: RunId.nullable(),
     pool: z.object({ id: PoolId, name: Slug }),
     runner: z.object({ id: RunnerId, name: z.string() }).nullable(),
-    waiting: z
-      .object({
-        for: z.enum(['sleep', 'input', 'child']),
-        since: At,
-        until: At.optional(),
-        inputId: z.string().optional(),
-        childRunIds: z.array(RunId).optional(),
-      })
-      .nullable(),
+    waiting: Waiting.nullable(),
+    blocked: Blocked.nullable().meta({ description: 'Set when a replay met something else than was recorded.' }),
     error: RunError.nullable(),
     createdAt: At,
     queuedAt: At,

@@ -1,4 +1,5 @@
 import type { AnyOp } from './op.ts'
+import { inputs } from './inputs.ts'
 import { pools, runners } from './runners.ts'
 import { runnerSurface } from './runner-surface.ts'
 import { runs } from './runs.ts'
@@ -6,7 +7,7 @@ import { service } from './service.ts'
 import { workflows } from './workflows.ts'
 
 /** The operation table, by group. */
-export const ops = { workflows, runs, pools, runners, runnerSurface, service }
+export const ops = { workflows, runs, inputs, pools, runners, runnerSurface, service }
 export type Ops = typeof ops
 
 /** All rows in a flat list. */

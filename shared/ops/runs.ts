@@ -3,6 +3,7 @@ import { RunId, Slug, WorkflowRef } from '../ids.ts'
 import { CHANNELS, Channel, DEFAULT_CHANNELS, RunEvent } from '../model/event.ts'
 import { NextCursor, PageQuery } from '../model/page.ts'
 import { Run, RunStatus, TriggerKind } from '../model/run.ts'
+import { Why } from '../model/why.ts'
 import { op } from './op.ts'
 
 const RunAnswer = z.object({ run: Run })
@@ -34,9 +35,19 @@ export const runs = {
       tags: z.array(z.string().min(1).max(64)).max(20).default([]),
       priority: z.int().min(-100).max(100).default(0).meta({ description: 'Higher goes first.' }),
       version: z.int().min(1).optional().meta({ description: 'A version other than the current one.' }),
+      delayMs: z
+        .int()
+        .min(0)
+        .max(366 * 86_400_000)
+        .default(0)
+        .meta({ description: 'The run enters the queue so many milliseconds from now.' }),
+      idempotencyKey: z.string().min(1).max(255).optional().meta({
+        description:
+          'Also as the header `Idempotency-Key`. The same key and request within 24 hours answer the first run with 200.',
+      }),
     }),
     output: RunAnswer,
-    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE'],
+    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'IDEMPOTENCY_CONFLICT'],
     success: 201,
     // 1 MiB of input, and room for the fields around it.
     bodyBytes: 1024 * 1024 + 64 * 1024,
@@ -179,5 +190,44 @@ export const runs = {
     output: RunAnswer,
     faults: ['NOT_FOUND'],
     success: 201,
+  }),
+  children: op({
+    id: 'runs.children',
+    method: 'GET',
+    path: '/v1/runs/{run}/children',
+    door: 'caller',
+    scope: ['run:read'],
+    role: 'viewer',
+    summary: 'List the runs that a run has called, newest first.',
+    input: z.strictObject({ run: RunId, status: z.array(RunStatus).optional(), ...PageQuery }),
+    output: z.object({ runs: z.array(Run), nextCursor: NextCursor }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  why: op({
+    id: 'runs.why',
+    method: 'GET',
+    path: '/v1/runs/{run}/why',
+    door: 'caller',
+    scope: ['run:read'],
+    role: 'viewer',
+    summary: 'Why a run that has not finished is where it is: what it waits for, since when, and who could change that.',
+    input: z.strictObject({ run: RunId }),
+    output: z.object({ why: Why }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  restart: op({
+    id: 'runs.restart',
+    method: 'POST',
+    path: '/v1/runs/{run}/restart',
+    door: 'caller',
+    scope: ['run:trigger'],
+    role: 'member',
+    summary: 'Start a blocked run again from the top, as its next attempt.',
+    input: z.strictObject({ run: RunId }),
+    output: RunAnswer,
+    faults: ['NOT_FOUND', 'RUN_NOT_BLOCKED'],
+    success: 200,
   }),
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { RunId, Slug } from '../ids.ts'
 import type { Ending } from '../model/ending.ts'
+import type { Completion, SuspendKind } from './journal.ts'
 
 /** Raised when old and new no longer understand each other. A coordinator serves this one and the one before. */
-export const PROTOCOL = 1
+export const PROTOCOL = 2
 
 /** Audience of the tokens that agents sign themselves. */
 export const AGENT_AUDIENCE = 'windlass-agent'
@@ -32,9 +33,14 @@ export const Offer = z.object({
   process: z.enum(['fresh', 'reuse']),
   /** Only processes of runs with the same key may serve one another. */
   reuseKey: z.string(),
+  /** What is left of the time that this attempt may execute; waiting does not count. */
   timeoutMs: z.int(),
   graceMs: z.int(),
   outputBytes: z.int(),
+  /** The run is suspended and continues: its journal is replayed, and what it logs meanwhile was logged before. */
+  replay: z.boolean(),
+  /** Entries of the journal; 0: there is none to hand over. `text` is JSON of `JournalRecord[]`, null when it has to be fetched. */
+  journal: z.object({ entries: z.int(), text: z.string().nullable() }),
   variables: z.record(z.string(), z.string()),
   token: z.string(),
 })
@@ -45,11 +51,16 @@ export type Placement = readonly [run: string, epoch: number]
 
 /**
  * What happened in a run, numbered 1, 2, 3 … by its agent within the placement. An event is [at, type, data as JSON text];
- * `start` says that the program's process has begun, `end` is the last entry. Kept in the agent's spool until acknowledged.
+ * `start` says that the program's process has begun, `j` is a word about the journal (JSON of a `JournalOp`), `end` is the last
+ * entry. `park`: the program only waits, and its slot is free; `computeMs` is what it has computed since `start` or `resume`.
+ * `resume`: it goes on, a replay being over. Kept in the agent's spool until acknowledged.
  */
 export type Entry =
   | readonly ['e', at: number, type: string, dataText: string]
   | readonly ['start', at: number]
+  | readonly ['j', at: number, opText: string]
+  | readonly ['park', at: number, waitsFor: SuspendKind, computeMs: number]
+  | readonly ['resume', at: number]
   | readonly ['end', at: number, ending: Ending, computeMs: number]
 
 export interface EntryBatch {
@@ -91,12 +102,25 @@ export type CoordinatorFrame =
   /** The coordinator has everything up to `seq` and lacks the next: send again from there. */
   | { t: 'resume'; runs: { run: string; epoch: number; seq: number }[] }
   | { t: 'tokens'; runs: { run: string; epoch: number; token: string }[] }
+  /**
+   * What these runs waited for is there. Said again with each welcome and heartbeat until the program has been given it, so
+   * hearing it twice means nothing. A parked program goes on as soon as there is a slot.
+   */
+  | { t: 'wake'; runs: Wake[] }
   /** Sent before the socket is closed for good, with a sentence for the agent's log. */
   | { t: 'refused'; code: 'UPGRADE_REQUIRED' | 'REPLACED'; message: string }
 
 export interface CancelOrder {
   run: string
   epoch: number
+  /** `timed-out`: the run has used up the time from its creation on. */
+  why: 'cancelled' | 'timed-out'
   reason: string
   graceMs: number
+}
+
+export interface Wake {
+  run: string
+  epoch: number
+  completions: Completion[]
 }

@@ -1,3 +1,5 @@
+import type { Completion, JournalRecord } from './journal.ts'
+
 /**
  * What an agent and the program it executes say to each other. Types only: the program's side is loaded at each start of a
  * process, and must not pull anything in.
@@ -5,7 +7,7 @@
  * Agent → program, descriptor 4: [length u32 LE][JSON of a `ProgramMessage`].
  * Program → agent, descriptor 3: [code u8][length u32 LE][time f64 LE, ms since the epoch][payload UTF-8].
  */
-export type ProgramMessage = StartMessage | CancelMessage | TokenMessage
+export type ProgramMessage = StartMessage | CancelMessage | TokenMessage | WakeMessage | KeptMessage
 
 export interface StartMessage {
   t: 'start'
@@ -27,6 +29,10 @@ export interface StartMessage {
   stays: boolean
   /** Largest output in bytes of JSON. */
   outputBytes: number
+  /** What is recorded of the run so far. */
+  journal: JournalRecord[]
+  /** The entries of this attempt are replayed, up to the point where nothing but waits is left. */
+  replay: boolean
 }
 
 export interface CancelMessage {
@@ -42,12 +48,40 @@ export interface TokenMessage {
   token: string
 }
 
+/** What the program waits for is there. The same completion may come twice. */
+export interface WakeMessage {
+  t: 'wake'
+  completions: Completion[]
+}
+
+/** The first `count` of the `journal` frames that this process has sent for the run are committed. */
+export interface KeptMessage {
+  t: 'kept'
+  count: number
+}
+
 /**
  * ready: booted, nothing of any customer loaded · begun: has read its `start` · out, err: bytes the program wrote to stdout or
  * stderr · phase, log: JSON of the event's data · children: other processes may have been started · returned: the output as JSON
- * text · threw: JSON of a `ThrownError` · idle: JSON of an `IdleReport`
+ * text · threw: JSON of a `ThrownError` · idle: JSON of an `IdleReport` · journal: JSON of a `JournalOp` · park: JSON of a
+ * `SuspendKind`; nothing but waits is left, and the process waits for a message · live: the replay is over, what follows is new ·
+ * blocked: JSON of a `Mismatch`
  */
-export type FrameName = 'ready' | 'begun' | 'out' | 'err' | 'phase' | 'log' | 'children' | 'returned' | 'threw' | 'idle'
+export type FrameName =
+  | 'ready'
+  | 'begun'
+  | 'out'
+  | 'err'
+  | 'phase'
+  | 'log'
+  | 'children'
+  | 'returned'
+  | 'threw'
+  | 'idle'
+  | 'journal'
+  | 'park'
+  | 'live'
+  | 'blocked'
 
 /** The code on the wire, one ASCII letter each. `satisfies` this on both sides and they cannot drift apart. */
 export type FrameCodes = {
@@ -61,6 +95,10 @@ export type FrameCodes = {
   returned: 'R'
   threw: 'T'
   idle: 'i'
+  journal: 'j'
+  park: 'k'
+  live: 'L'
+  blocked: 'B'
 }
 
 export type LogLevel = 'info' | 'warn' | 'error'

@@ -12,6 +12,10 @@ const CODE = {
   returned: 'R',
   threw: 'T',
   idle: 'i',
+  journal: 'j',
+  park: 'k',
+  live: 'L',
+  blocked: 'B',
 } satisfies FrameCodes
 
 const FRAMES_FD = 3

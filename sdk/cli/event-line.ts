@@ -8,6 +8,10 @@ const STATUS_STYLE: Record<string, Style> = {
   cancelled: 'yellow',
   cancelling: 'yellow',
   restarted: 'yellow',
+  sleeping: 'cyan',
+  awaiting_input: 'cyan',
+  waiting_for_child: 'cyan',
+  blocked: 'red',
 }
 
 /** One event as one line (a log text of several lines as several): the time, and what happened. */
@@ -33,18 +37,22 @@ function what(event: RunEvent, stream: NodeJS.WriteStream): string {
 
 function lifecycle(status: string, data: Record<string, unknown>, stream: NodeJS.WriteStream): string {
   const style = STATUS_STYLE[status]
-  return [style ? paint(style, status, stream) : status, ...circumstances(data).map((text) => safe(text, stream))].join(
+  const words = status.replaceAll('_', ' ')
+  return [style ? paint(style, words, stream) : words, ...circumstances(data).map((text) => safe(text, stream))].join(
     '  ',
   )
 }
 
 /** What an event of the run's life may say about how and why. */
 function circumstances(data: Record<string, unknown>): string[] {
-  const { attempt, reason, error, runner } = data
+  const { attempt, reason, error, runner, expected, received, at } = data
   return [
     typeof attempt === 'number' && attempt > 1 ? `attempt ${attempt}` : '',
     typeof runner === 'string' ? runner : isNamed(runner) ? `on ${runner.name}` : '',
     typeof reason === 'string' ? reason : '',
+    typeof expected === 'string' && typeof received === 'string'
+      ? `recorded ${expected}, came ${received}${typeof at === 'string' && at !== '' ? ` at ${at}` : ''}`
+      : '',
     isError(error) ? `${error.code ?? ''} ${error.message}`.trim() : '',
   ].filter((text) => text !== '')
 }

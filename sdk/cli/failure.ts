@@ -48,7 +48,7 @@ function toldApiError(error: ApiError, command: string): Told {
 
 function wayOut(error: ApiError, command: string): [next: string, exit: number] {
   const [group = ''] = command.split(' ')
-  const list = ['runs', 'workflows', 'pools', 'runners'].includes(group) ? group : 'workflows'
+  const list = ['runs', 'inputs', 'workflows', 'pools', 'runners'].includes(group) ? group : 'workflows'
   if (error.status === 0)
     return [
       '`npm start` in the project starts a local one; another is named by --url or WINDLASS_URL',
@@ -60,6 +60,8 @@ function wayOut(error: ApiError, command: string): [next: string, exit: number] 
   if (error.status === 404) return [`windlass ${list} list`, EXIT.refused]
   if (error.code === 'RUN_ALREADY_FINISHED') return ['windlass runs retry <run> runs it again', EXIT.failed]
   if (error.code === 'RUN_NOT_FINISHED') return ['windlass runs events -f <run> follows it to its end', EXIT.failed]
+  if (error.code === 'RUN_NOT_BLOCKED') return ['windlass runs why <run> tells where it is', EXIT.failed]
+  if (error.code === 'INPUT_CLOSED') return ['windlass inputs get <input> shows how it was closed', EXIT.failed]
   if (error.status === 409) return [`windlass ${list} list`, EXIT.failed]
   if (error.status === 429 || error.status === 503)
     return [`wait a little, then again: windlass ${command}`, EXIT.unreachable]

@@ -59,6 +59,8 @@ const WAITING: Record<string, string> = {
   pending: 'a runner is starting it',
   running: 'running',
   cancelling: 'cancelling',
+  resumed: 'running',
+  blocked: 'blocked, waiting for somebody to decide',
   sleeping: 'sleeping',
   awaiting_input: 'waiting for an answer',
   waiting_for_child: 'waiting for a child run',
@@ -66,9 +68,25 @@ const WAITING: Record<string, string> = {
 
 function waitFor({ progress }: Session, run: Run, status: string): void {
   const words = WAITING[status]
-  const hint = `No runner has taken it yet. windlass runners list --pool ${run.pool.name} shows which are online and how busy.`
   if (words === undefined) progress.end()
-  else progress.wait(words, status === 'queued' ? hint : undefined)
+  else progress.wait(words, hintFor(run, status))
+}
+
+/** What to type when that takes long. */
+function hintFor(run: Run, status: string): string | undefined {
+  const pool = run.pool.name
+  switch (status) {
+    case 'queued':
+      return `No runner has taken it yet. windlass runners list --pool ${pool} shows which are online and how busy.`
+    case 'awaiting_input':
+      return `windlass inputs list --run ${run.id} shows what it asks.`
+    case 'waiting_for_child':
+    case 'sleeping':
+    case 'blocked':
+      return `windlass runs why ${run.id} shows what it waits for.`
+    default:
+      return undefined
+  }
 }
 
 async function tellEnd(session: Session, run: Run, withOutput: boolean): Promise<void> {

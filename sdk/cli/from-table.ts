@@ -13,7 +13,8 @@ import { print } from './terminal.ts'
 
 const GROUPS: Record<string, string> = {
   workflows: 'What is deployed.',
-  runs: 'What is executed: list, read, follow, cancel, retry.',
+  runs: 'What is executed: list, read, follow, explain, cancel, retry.',
+  inputs: 'What runs ask people: list, answer.',
   pools: 'Groups of machines that execute runs.',
   runners: 'The machines themselves.',
   service: 'The service: health and description.',

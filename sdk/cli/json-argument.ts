@@ -18,7 +18,8 @@ export async function jsonArgument(flag: string, given: string): Promise<unknown
   }
 }
 
-async function textOf(flag: string, given: string): Promise<{ text: string; from: string }> {
+/** The text itself, that of `@file`, or of standard input for `-`. */
+export async function textOf(flag: string, given: string): Promise<{ text: string; from: string }> {
   if (given === '-') return { text: await standardInput(flag), from: 'standard input' }
   if (!given.startsWith('@')) return { text: given, from: 'the value' }
   const file = given.slice(1)

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { addAgent } from './commands/agent.ts'
 import { addDeploy } from './commands/deploy.ts'
 import { addFleet } from './commands/fleet.ts'
+import { addInputs } from './commands/inputs.ts'
 import { addRun } from './commands/run.ts'
 import { addRuns } from './commands/runs.ts'
 import { addWorkflows } from './commands/workflows.ts'
@@ -44,6 +45,7 @@ export function createProgram(): Command {
   addDeploy(program)
   addRun(program)
   addRuns(program)
+  addInputs(program)
   addWorkflows(program)
   addFleet(program)
   addAgent(program)

@@ -21,7 +21,10 @@ export const PendingInput = z
     createdAt: At,
     dueAt: At.nullable().meta({ description: 'When it times out.' }),
     closedAt: At.nullable(),
-    answer: z.unknown().meta({ description: 'Only when answered.' }),
+    answer: z
+      .unknown()
+      .optional()
+      .meta({ description: 'Only when answered; a list leaves out what is larger than 16 KiB.' }),
     answeredBy: z.string().nullable(),
   })
   .meta({ id: 'PendingInput' })

@@ -41,7 +41,17 @@ export const Why = z
     status: RunStatus,
     since: At.meta({ description: 'When the run came into its status.' }),
     summary: z.string().meta({ description: 'The answer in one sentence.' }),
-    causes: z.array(Cause),
+    process: z
+      .object({
+        place: z.enum(['starting', 'executing', 'replaying', 'parked']),
+        runner: z.object({ id: RunnerId, name: z.string() }),
+      })
+      .nullable()
+      .meta({
+        description:
+          'The process of the run. `parked`: it waits without a slot. Null: there is none, and any runner of the pool may make one.',
+      }),
+    causes: z.array(Cause).meta({ description: 'Everything that it waits for, the first thing first.' }),
     runners: z
       .array(
         z.object({

@@ -211,7 +211,8 @@ export const runs = {
     door: 'caller',
     scope: ['run:read'],
     role: 'viewer',
-    summary: 'Why a run that has not finished is where it is: what it waits for, since when, and who could change that.',
+    summary:
+      'Why a run that has not finished is where it is: what it waits for, since when, and who could change that.',
     input: z.strictObject({ run: RunId }),
     output: z.object({ why: Why }),
     faults: ['NOT_FOUND'],

@@ -15,6 +15,8 @@ interface RunFlags {
   environment?: string
   tag?: string[]
   priority?: string
+  delay?: string
+  idempotencyKey?: string
   workflowVersion?: string
   follow: boolean
   logs?: boolean
@@ -39,6 +41,11 @@ export function addRun(program: Command): void {
       tag,
     ])
     .option('--priority <number>', 'from -100 to 100, higher goes first')
+    .option('--delay <duration>', 'enter the queue after this long, such as 90s or 2h')
+    .option(
+      '--idempotency-key <key>',
+      'start it at most once in 24 hours: the same key and request answer the first run',
+    )
     .option('--workflow-version <number>', 'a version other than the current one')
     .option('--no-follow', 'print the run as it is queued and leave')
     .option('--logs', 'show what the program prints; the default on a terminal')
@@ -65,6 +72,8 @@ async function bodyOf(flags: RunFlags) {
     ...(flags.environment !== undefined && { environment: flags.environment }),
     ...(flags.tag && { tags: flags.tag }),
     ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority) }),
+    ...(flags.delay !== undefined && { delayMs: delayOf(flags.delay) }),
+    ...(flags.idempotencyKey !== undefined && { idempotencyKey: flags.idempotencyKey }),
     ...(flags.workflowVersion !== undefined && { version: wholeNumber('--workflow-version', flags.workflowVersion) }),
   }
 }
@@ -81,6 +90,12 @@ function timeoutOf(text: string | undefined): number | undefined {
     throw new Failure(`--timeout takes a length of time, not \`${text}\`.`, 'windlass run … --timeout 10m')
   // Node's timers hold 24 days at most.
   return Math.min(ms, 2 ** 31 - 1)
+}
+
+function delayOf(text: string): number {
+  const ms = durationMs(text)
+  if (ms !== undefined) return ms
+  throw new Failure(`--delay takes a length of time, not \`${text}\`.`, 'windlass run … --delay 10m')
 }
 
 function wholeNumber(flag: string, text: string): number {

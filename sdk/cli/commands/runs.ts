@@ -8,6 +8,7 @@ import type { Session } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
 import { json, lengthText, note, print, timeText } from '../terminal.ts'
 import { addLogs } from './run-log.ts'
+import { addWhy } from './run-why.ts'
 import { channelsOf } from './run.ts'
 
 export function addRuns(program: Command): void {
@@ -16,16 +17,20 @@ export function addRuns(program: Command): void {
   addGet(group)
   addPayloads(group)
   addLogs(group)
+  addWhy(group)
+  addChildren(group)
   addCancel(group)
   addRetry(group)
+  addRestart(group)
 }
+
+const HEAD = ['RUN', 'WORKFLOW', 'STATUS', 'CREATED', 'TOOK', 'ATTEMPT']
 
 function addList(group: Command): void {
   does(rowCommand(group, 'list', ops.runs.list), async (session, positional, options) => {
     const answer = await session.client.runs.list(await rowArgs(ops.runs.list, positional, options))
     await session.answer(answer, async () => {
-      const head = ['RUN', 'WORKFLOW', 'STATUS', 'CREATED', 'TOOK', 'ATTEMPT']
-      await printTable(head, answer.runs.map(rowOf))
+      await printTable(HEAD, answer.runs.map(rowOf))
       if (answer.runs.length === 0) note('No runs. Next: windlass run <workflow>')
       tellNextPage('runs', answer.nextCursor)
     })
@@ -64,11 +69,14 @@ function fieldsOf(run: Run): [string, string][] {
     ['run', run.id],
     ['workflow', `${run.workflow.slug}, version ${run.workflow.version}`],
     ['status', run.status],
+    ['waits for', waitText(run)],
+    ['blocked', run.blocked?.message],
     ['error', run.error && `${run.error.code}: ${run.error.message}`],
     ['trigger', run.trigger.kind],
     ['environment', run.environment],
     ['tags', run.tags.join(', ')],
     ['attempt', String(run.attempt)],
+    ['parent', run.parentRunId],
     ['retry of', run.retryOf],
     ['pool', run.pool.name],
     ['runner', run.runner?.name],
@@ -78,6 +86,26 @@ function fieldsOf(run: Run): [string, string][] {
     ['computing', lengthText(run.computeMs)],
   ]
   return fields.filter((field): field is [string, string] => typeof field[1] === 'string' && field[1] !== '')
+}
+
+const WAITS = { sleep: 'its sleep', input: 'an answer', child: 'a run that it has called' } as const
+
+function waitText({ id, waiting }: Run): string | null {
+  if (!waiting) return null
+  const due = waiting.until === undefined ? '' : `; its next timer is due at ${timeText(waiting.until)}`
+  return `${WAITS[waiting.for]}, since ${timeText(waiting.since)}${due}. Next: windlass runs why ${id}`
+}
+
+function addChildren(group: Command): void {
+  does(rowCommand(group, 'children', ops.runs.children), async (session, positional, options) => {
+    const answer = await session.client.runs.children(await rowArgs(ops.runs.children, positional, options))
+    await session.answer(answer, async () => {
+      await printTable(HEAD, answer.runs.map(rowOf))
+      if (answer.runs.length === 0) note('It has called no runs.')
+      if (answer.nextCursor !== null)
+        note(`More: windlass runs children ${positional[0]} --cursor ${answer.nextCursor}`)
+    })
+  })
 }
 
 function addPayloads(group: Command): void {
@@ -97,6 +125,16 @@ function addCancel(group: Command): void {
     await session.answer({ run }, () => {
       print(`${run.id} is ${run.status}`)
       if (run.status === 'cancelling') note(`Next: windlass runs events -f ${run.id} shows when it is gone`)
+    })
+  })
+}
+
+function addRestart(group: Command): void {
+  does(rowCommand(group, 'restart', ops.runs.restart), async (session, positional, options) => {
+    const { run } = await session.client.runs.restart(await rowArgs(ops.runs.restart, positional, options))
+    await session.answer({ run }, () => {
+      print(`${run.id} is ${run.status}, attempt ${run.attempt}`)
+      note(`Next: windlass runs events -f ${run.id}`)
     })
   })
 }

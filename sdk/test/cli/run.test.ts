@@ -50,6 +50,10 @@ test('a completed run ends with 0: the output alone on stdout, the events on std
     '-5',
     '--environment',
     'prod',
+    '--delay',
+    '90s',
+    '--idempotency-key',
+    'order-7',
   ]
   const { code, stdout, stderr } = await runCli(args, { url })
   assert.equal(code, 0, stderr)
@@ -62,6 +66,8 @@ test('a completed run ends with 0: the output alone on stdout, the events on std
     input: { name: 'Ada' },
     tags: ['a', 'b'],
     priority: -5,
+    delayMs: 90_000,
+    idempotencyKey: 'order-7',
     environment: 'prod',
   })
 })
@@ -178,4 +184,12 @@ test('--timeout ends with 5 while the run goes on; a wait is told on stderr', as
     /^queued, waiting for a runner\n[\d:.]+ {2}▸ greet\n[^]*has not ended in time/,
   )
   assert.equal((await runCli(['run', 'hello', '--timeout', 'soon'], { url })).code, 2)
+})
+
+test('a delay that is no length of time is refused before anything is started', async (t) => {
+  const { url, asked } = await serviceWith(t, { status: 'completed' })
+  const { code, stderr } = await runCli(['run', 'hello', '--delay', 'soon'], { url })
+  assert.notEqual(code, 0)
+  assert.match(stderr, /--delay takes a length of time, not `soon`/)
+  assert.deepEqual(asked, [])
 })

@@ -1,0 +1,36 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { InputId } from '@windlass/shared/ids.ts'
+import type { PendingInput } from '@windlass/shared/model/input.ts'
+import type { Caller } from '../actor.ts'
+import type { Deps } from '../deps.ts'
+import * as store from './store.ts'
+
+export async function listInputs(deps: Pick<Deps, 'db'>, filter: store.InputFilter): Promise<PendingInput[]> {
+  return (await store.list(deps.db, filter)).map(presentInput)
+}
+
+export async function getInput(deps: Pick<Deps, 'db'>, caller: Caller, id: InputId): Promise<PendingInput> {
+  return presentInput(await needInput(deps, caller, id))
+}
+
+export async function needInput(deps: Pick<Deps, 'db'>, caller: Caller, id: InputId): Promise<store.InputRow> {
+  const row = await store.find(deps.db, caller.orgId, id)
+  if (!row) throw new Fault('NOT_FOUND', { input: id })
+  return row
+}
+
+/** The question as the API shows it. */
+export function presentInput(row: store.InputRow): PendingInput {
+  return {
+    id: row.id,
+    run: { id: row.runId, workflow: { id: row.workflowId, slug: row.workflowSlug } },
+    status: row.status,
+    prompt: row.prompt,
+    schema: row.schema === null ? null : (JSON.parse(row.schema) as PendingInput['schema']),
+    createdAt: row.createdAt.getTime(),
+    dueAt: row.dueAt?.getTime() ?? null,
+    closedAt: row.closedAt?.getTime() ?? null,
+    ...(row.answer !== null && { answer: JSON.parse(row.answer) as unknown }),
+    answeredBy: row.answeredBy,
+  }
+}

@@ -1,0 +1,19 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Run } from '@windlass/shared/model/run.ts'
+import type { Deps } from '../deps.ts'
+import { listRuns } from './read.ts'
+import * as store from './store.ts'
+
+/** The runs that this one has called itself. Their own children are found through them. */
+export async function listChildren(
+  deps: Pick<Deps, 'db'>,
+  filter: store.RunFilter & { parentRunId: RunId },
+): Promise<Run[]> {
+  const [parent, children] = await Promise.all([
+    store.find(deps.db, filter.orgId, filter.parentRunId),
+    listRuns(deps, filter),
+  ])
+  if (!parent) throw new Fault('NOT_FOUND', { run: filter.parentRunId })
+  return children
+}

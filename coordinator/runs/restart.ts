@@ -1,0 +1,49 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Run } from '@windlass/shared/model/run.ts'
+import type { Caller } from '../actor.ts'
+import type { Deps } from '../deps.ts'
+import type { Version } from '../workflows/targets.ts'
+import { announce, type AnnounceDeps } from './announce.ts'
+import { lockRuns, move } from './moves.ts'
+import { again } from './outcome.ts'
+import { type Moving, presentRun } from './row.ts'
+import { saveMoves } from './save-moves.ts'
+import * as store from './store.ts'
+
+type RestartDeps = Pick<Deps, 'db' | 'versions'> & AnnounceDeps
+
+/**
+ * Lets a blocked run start again from the top, as its next attempt. What its former attempts bought is taken over where the
+ * program asks for the same again, unless its descriptor wants a fresh start; what does not match is new work.
+ */
+export async function restartRun(deps: RestartDeps, caller: Caller, runId: RunId): Promise<Run> {
+  const found = await store.find(deps.db, caller.orgId, runId)
+  if (!found) throw new Fault('NOT_FOUND', { run: runId })
+  const version = await deps.versions.get(found.versionId)
+  const moved = await deps.db.begin(async (tx) => {
+    await store.leaveQueue(tx, [runId])
+    const run = (await lockRuns(tx, [runId])).get(runId)!
+    startAnew(run, version, caller)
+    await saveMoves(tx, [run])
+    return run
+  })
+  announce(deps, [moved])
+  return presentRun((await store.find(deps.db, caller.orgId, runId))!)
+}
+
+function startAnew(run: Moving, version: Version, caller: Caller): void {
+  const { blocked } = run
+  if (blocked === null)
+    throw new Fault(
+      'RUN_NOT_BLOCKED',
+      { run: run.id, status: run.status },
+      `The run is ${run.status} and not blocked. \`retry\` starts a new run with the same input.`,
+    )
+  run.blocked = null
+  run.replays = 0
+  const at = Date.now()
+  // The table of moves knows one way out of waiting.
+  move(run, 'running', at, { attempt: run.attempt })
+  again(run, at, version, { reason: 'it was blocked, and a restart was asked for', by: caller.id, blocked })
+}

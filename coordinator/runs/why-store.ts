@@ -1,0 +1,178 @@
+import type { InputId, OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { RunStatus } from '@windlass/shared/model/run.ts'
+import type { EntryKind } from '@windlass/shared/wire/journal.ts'
+import type { Tx } from '../db/client.ts'
+import type { Place } from './row.ts'
+
+/** Everything about a run that says why it is where it is, at one moment. */
+export interface Situation {
+  id: RunId
+  status: RunStatus
+  attempt: number
+  poolId: string
+  pool: string
+  place: Place | null
+  runnerId: RunnerId | null
+  runner: string | null
+  blocked: string | null
+  error: string | null
+  queuedAt: Date
+  claimedAt: Date | null
+  startedAt: Date | null
+  suspendedAt: Date | null
+  finishedAt: Date | null
+  cancelRequestedAt: Date | null
+  timedOutAt: Date | null
+  concurrencyGroup: string | null
+  /** By the clock of the database, like all other times here. */
+  now: Date
+  isInQueue: boolean
+  enteredQueueAt: Date | null
+  /** Runs that its pool gives out before this one. */
+  ahead: number
+  offeredAt: Date | null
+  leaseExpiresAt: Date | null
+  /** Of the runner that has it: its last poll or heartbeat. */
+  lastHeardAt: Date | null
+  entersAt: Date | null
+  queueTimeoutAt: Date | null
+  /** What has been completed and not been given to the program yet. */
+  undelivered: number
+  /** The last thing that the log says about its status. */
+  lastMoveAt: Date | null
+  cancelledBy: string | null
+  forcedAt: Date | null
+  isWaiter: boolean
+  /** Runs of its group that count, and waiters that go before it. */
+  counted: number
+  waitersAhead: number
+}
+
+/** A longer log is not searched: the run is busy, and the time of its start is told in place of the last move. */
+const LOG_SEARCHED = 5000
+
+export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situation | undefined> {
+  const [row] = await tx<Situation[]>`
+    select r.id, r.status, r.attempt, r.pool_id, p.name as pool, r.place, n.id as runner_id, n.name as runner, r.blocked, r.error,
+           r.queued_at, r.claimed_at, r.started_at, r.suspended_at, r.finished_at, r.cancel_requested_at, r.timed_out_at,
+           r.concurrency_group, now() as now, q.run_id is not null as is_in_queue, q.entered_at as entered_queue_at,
+           case when q.run_id is not null then (
+             select count(*)::int
+             from run_queue a
+             where a.pool_id = q.pool_id
+               and (a.is_resume, a.priority, -a.position) > (q.is_resume, q.priority, -q.position)
+           ) else 0 end as ahead,
+           l.offered_at, l.lease_expires_at, greatest(n.last_poll_at, n.last_heartbeat_at) as last_heard_at,
+           (select t.due_at from timers t where t.run_id = r.id and t.kind = 'enqueue') as enters_at,
+           (select t.due_at from timers t where t.run_id = r.id and t.kind = 'queue-timeout') as queue_timeout_at,
+           (
+             select count(*)::int
+             from journal j
+             where j.run_id = r.id and j.attempt = r.attempt and j.completion is not null and j.delivered is null
+           ) as undelivered,
+           (
+             select to_timestamp(e.at / 1000.0)
+             from run_events e
+             where e.run_id = r.id and e.cursor > r.cursor - ${LOG_SEARCHED} and e.type in ('run.running', 'run.resumed')
+             order by e.cursor desc
+             limit 1
+           ) as last_move_at,
+           case when r.status = 'cancelling' then (
+             select e.data::json ->> 'by'
+             from run_events e
+             where e.run_id = r.id and e.cursor > r.cursor - ${LOG_SEARCHED} and e.type = 'run.cancelling'
+             order by e.cursor desc
+             limit 1
+           ) end as cancelled_by,
+           case when r.status = 'cancelling' then (
+             select run_at from graphile_worker.jobs where key = 'cancel:' || r.id
+           ) end as forced_at,
+           w.run_id is not null as is_waiter,
+           case when w.run_id is not null then (
+             select count(*)::int from concurrency_slots s where s.group_key = w.group_key
+           ) else 0 end as counted,
+           case when w.run_id is not null then (
+             select count(*)::int
+             from concurrency_waiters a
+             where a.group_key = w.group_key and (a.priority, -a.position) > (w.priority, -w.position)
+           ) else 0 end as waiters_ahead
+    from runs r
+    join runner_pools p on p.id = r.pool_id
+    left join run_queue q on q.run_id = r.id
+    left join placements l on l.run_id = r.id
+    left join runners n on n.id = coalesce(l.runner_id, case when r.status in ('pending', 'running') then r.runner_id end)
+    left join concurrency_waiters w on w.run_id = r.id
+    where r.org_id = ${orgId} and r.id = ${id}`
+  return row
+}
+
+/** An open wait in the journal, with its question or its child. */
+export interface Wait {
+  kind: Exclude<EntryKind, 'step'>
+  site: string
+  openedAt: Date
+  dueAt: Date | null
+  inputId: InputId | null
+  prompt: string | null
+  onTimeout: string | null
+  childRunId: RunId | null
+  childStatus: RunStatus | null
+  childWorkflow: string | null
+}
+
+const WAITS_SHOWN = 100
+
+export function waits(tx: Tx, id: RunId, attempt: number): Promise<Wait[]> {
+  return tx<Wait[]>`
+    select j.kind, j.site, j.opened_at, j.due_at, i.id as input_id, i.prompt, i.on_timeout, j.child_run_id,
+           c.status as child_status, w.slug as child_workflow
+    from journal j
+    left join inputs i on i.run_id = j.run_id and i.n = j.n
+    left join runs c on c.id = j.child_run_id
+    left join workflows w on w.id = c.workflow_id
+    where j.run_id = ${id} and j.attempt = ${attempt} and j.state = 'open' and j.kind <> 'step'
+    order by j.n
+    limit ${WAITS_SHOWN}`
+}
+
+export interface PoolRunner {
+  id: RunnerId
+  name: string
+  state: string
+  slots: number
+  /** Slots that are taken; a parked process takes none. */
+  busy: number
+  lastPollAt: Date | null
+  lastHeartbeatAt: Date | null
+}
+
+/** Runners that were installed once and are gone stay in the list for ever; the lately heard of come first. */
+const RUNNERS_SHOWN = 500
+
+export function runnersOf(tx: Tx, poolId: string): Promise<PoolRunner[]> {
+  return tx<PoolRunner[]>`
+    select n.id, n.name, n.state, n.slots, n.last_poll_at, n.last_heartbeat_at,
+           (
+             select count(*)::int
+             from placements l
+             join runs r on r.id = l.run_id
+             where l.runner_id = n.id and r.place is distinct from 'parked'
+           ) as busy
+    from runners n
+    where n.pool_id = ${poolId}
+    order by greatest(n.last_poll_at, n.last_heartbeat_at) desc nulls last, n.id
+    limit ${RUNNERS_SHOWN}`
+}
+
+const HOLDERS_SHOWN = 10
+
+/** Runs that count where this one waits to be counted, the oldest first. */
+export async function holders(tx: Tx, group: string): Promise<RunId[]> {
+  const rows = await tx<{ runId: RunId }[]>`
+    select run_id
+    from concurrency_slots
+    where group_key = ${group}
+    order by run_id
+    limit ${HOLDERS_SHOWN}`
+  return rows.map((row) => row.runId)
+}

@@ -1,0 +1,74 @@
+import type { Cause } from '@windlass/shared/model/why.ts'
+import type { Situation, Wait } from './why-store.ts'
+import { causeOf, counted, timeText } from './why-words.ts'
+
+const PROMPT_SHOWN = 200
+
+/** One open wait of a suspended run. */
+export function waitCause(run: Situation, wait: Wait): Cause {
+  const about = { since: wait.openedAt, until: wait.dueAt, ...(wait.site !== '' && { at: wait.site }) }
+  if (wait.kind === 'sleep')
+    return causeOf({
+      ...about,
+      code: 'SLEEP',
+      message: wait.dueAt === null ? 'It sleeps.' : `It sleeps until ${timeText(wait.dueAt)}.`,
+      change: 'It ends by itself.',
+    })
+  return wait.kind === 'input' ? inputCause(wait, about) : childCause(run, wait, about)
+}
+
+function inputCause(wait: Wait, about: object): Cause {
+  const inputId = wait.inputId!
+  return causeOf({
+    ...about,
+    code: 'INPUT',
+    message: inputMessage(wait),
+    change: `Anybody who may start runs: \`windlass inputs respond ${inputId} '<answer as JSON>'\`.`,
+    inputId,
+  })
+}
+
+function inputMessage({ prompt, dueAt, onTimeout }: Wait): string {
+  // On one line: it becomes part of a sentence.
+  const line = (prompt ?? '').replace(/\s+/g, ' ').trim()
+  const shown = line.length > PROMPT_SHOWN ? `${line.slice(0, PROMPT_SHOWN)}…` : line
+  if (dueAt === null) return `It waits for an answer to: ${shown}`
+  const then = onTimeout === null ? 'the call fails' : 'it goes on with the answer that its program has set for that'
+  return `It waits for an answer until ${timeText(dueAt)}; then ${then}. It asks: ${shown}`
+}
+
+function childCause(run: Situation, wait: Wait, about: object): Cause {
+  const { childRunId, childStatus, childWorkflow } = wait
+  if (childRunId === null)
+    return causeOf({
+      ...about,
+      code: 'CHILD',
+      message: `${run.id} waits for a run that it calls.`,
+      change: 'It ends by itself.',
+    })
+  return causeOf({
+    ...about,
+    code: 'CHILD',
+    message: `It waits for ${childRunId} of ${childWorkflow}, which is ${childStatus}.`,
+    change: `Whatever lets that run end: \`windlass runs why ${childRunId}\`.`,
+    childRunId,
+  })
+}
+
+const NAMES = {
+  input: ['answer', 'answers'],
+  child: ['called run', 'called runs'],
+  sleep: ['sleep', 'sleeps'],
+} as const
+
+/** `It waits for 1 answer and 3 called runs.` Undefined: one wait explains itself. */
+export function waitsSummary(waits: readonly Wait[]): string | undefined {
+  if (waits.length < 2) return undefined
+  const kinds = (['input', 'child', 'sleep'] as const).filter((kind) => waits.some((wait) => wait.kind === kind))
+  const parts = kinds.map((kind) => {
+    const [one, many] = NAMES[kind]
+    return counted(waits.filter((wait) => wait.kind === kind).length, one, many)
+  })
+  const last = parts.pop()
+  return `It waits for ${parts.length > 0 ? `${parts.join(', ')} and ${last}` : last}.`
+}

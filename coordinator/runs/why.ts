@@ -1,0 +1,199 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import { type Blocked, isSuspended, type RunError } from '@windlass/shared/model/run.ts'
+import type { Cause, Why } from '@windlass/shared/model/why.ts'
+import type { Caller } from '../actor.ts'
+import type { Tx } from '../db/client.ts'
+import type { Deps } from '../deps.ts'
+import { queueCauses, type QueueFacts } from './why-queue.ts'
+import * as store from './why-store.ts'
+import { waitCause, waitsSummary } from './why-waits.ts'
+import { causeOf, silence, timeText } from './why-words.ts'
+
+type Clocks = Parameters<typeof silence>[1]
+
+/** What is found in the database about one run, at one moment. */
+export interface Facts extends QueueFacts {
+  run: store.Situation
+  waits: store.Wait[]
+}
+
+/** Why a run is where it is: what it waits for, since when, and who could change that. */
+export async function whyOf(deps: Pick<Deps, 'db' | 'config'>, caller: Caller, id: RunId): Promise<Why> {
+  // One snapshot: between two of them a run could leave the queue and be in none of our answers.
+  const facts = await deps.db.begin('isolation level repeatable read read only', (tx) => look(tx, caller.orgId, id))
+  if (!facts) throw new Fault('NOT_FOUND', { run: id })
+  return explain(facts, deps.config)
+}
+
+async function look(tx: Tx, orgId: OrgId, id: RunId): Promise<Facts | undefined> {
+  const run = await store.situation(tx, orgId, id)
+  if (!run) return undefined
+  const [waits, runners, holders] = await Promise.all([
+    isSuspended(run.status) ? store.waits(tx, id, run.attempt) : [],
+    run.status === 'queued' || run.isInQueue ? store.runnersOf(tx, run.poolId) : [],
+    run.isWaiter && run.concurrencyGroup !== null ? store.holders(tx, run.concurrencyGroup) : [],
+  ])
+  return { run, waits, runners, holders }
+}
+
+/** The rules in one place; everything that they need has been looked up. */
+export function explain(facts: Facts, clocks: Clocks): Why {
+  const { run } = facts
+  const { causes, runners } = reasons(facts, clocks)
+  return {
+    run: run.id,
+    status: run.status,
+    since: sinceOf(run).getTime(),
+    summary: summaryOf(facts, causes),
+    process: processOf(run),
+    causes,
+    runners,
+  }
+}
+
+type Reasons = { causes: Cause[]; runners: Why['runners'] }
+
+function reasons(facts: Facts, clocks: Clocks): Reasons {
+  const { run } = facts
+  if (isSuspended(run.status)) return waiting(facts, clocks)
+  if (run.status === 'queued') return withQueueTimeout(run, queueCauses(run, facts))
+  const again = 'it is given to another runner and starts again from the top, or fails when its retries are used up'
+  const silent =
+    run.status === 'cancelling'
+      ? silence(run, clocks, 'the run ends without its word')
+      : silence(run, clocks, run.status === 'pending' ? 'the run goes back into the queue' : again)
+  return { causes: [...(silent ? [silent] : []), movingCause(run)], runners: [] }
+}
+
+function movingCause(run: store.Situation): Cause {
+  if (run.status === 'pending') return starting(run)
+  if (run.status === 'cancelling') return cancelling(run)
+  if (run.status === 'running') return executing(run)
+  return finished(run)
+}
+
+function withQueueTimeout(run: store.Situation, found: Reasons): Reasons {
+  const [first, ...rest] = found.causes
+  if (!first || run.queueTimeoutAt === null) return found
+  const message = `${first.message} When it has not begun by ${timeText(run.queueTimeoutAt)}, it fails with RUN_TIMED_OUT.`
+  return { ...found, causes: [{ ...first, message }, ...rest] }
+}
+
+function starting(run: store.Situation): Cause {
+  return causeOf({
+    code: 'STARTING',
+    message: `The runner ${run.runner} has got it and starts its process.`,
+    since: run.offeredAt ?? run.claimedAt,
+    until: null,
+    change: 'It ends by itself: it begins, or goes back into the queue when the runner does not take it.',
+  })
+}
+
+function executing(run: store.Situation): Cause {
+  if (run.timedOutAt !== null)
+    return causeOf({
+      code: 'CANCELLING',
+      message:
+        'The time from its creation on is used up; its process is being stopped, and it then fails with RUN_TIMED_OUT.',
+      since: run.timedOutAt,
+      change: 'It ends by itself. A longer `timeout` in workflow.jsonc counts for runs of the version that has it.',
+    })
+  const heard = run.lastHeardAt === null ? '' : ` Its runner was last heard of at ${timeText(run.lastHeardAt)}.`
+  return causeOf({
+    code: 'EXECUTING',
+    message: `Its program executes on the runner ${run.runner}, attempt ${run.attempt}.${heard}`,
+    since: sinceOf(run),
+    change: `The program itself; \`windlass runs logs -f ${run.id}\` shows what it does, \`windlass runs cancel ${run.id}\` ends it.`,
+  })
+}
+
+function cancelling(run: store.Situation): Cause {
+  const by = run.cancelledBy === null ? '' : ` by ${run.cancelledBy}`
+  const forced = run.forcedAt === null ? '' : ` At ${timeText(run.forcedAt)} it ends in any case.`
+  return causeOf({
+    code: 'CANCELLING',
+    message: `Its end was asked for${by}; it is cancelled as soon as its processes are gone.${forced}`,
+    since: run.cancelRequestedAt,
+    until: run.forcedAt,
+    change: 'It ends by itself: the program has its time for cleaning up, then it is killed.',
+  })
+}
+
+function finished(run: store.Situation): Cause {
+  const error = run.error === null ? null : (JSON.parse(run.error) as RunError)
+  return causeOf({
+    code: 'FINISHED',
+    message: error ? `It failed. ${error.code}: ${error.message}` : `It is ${run.status}.`,
+    since: run.finishedAt,
+    change: `Nobody: a finished run does not change. \`windlass runs retry ${run.id}\` starts a new one with the same input.`,
+  })
+}
+
+function waiting(facts: Facts, clocks: Clocks): Reasons {
+  const { run, waits } = facts
+  if (run.blocked !== null) return { causes: [blocked(run, JSON.parse(run.blocked) as Blocked)], runners: [] }
+  const silent = silence(run, clocks, 'it continues on another runner, with nothing lost')
+  const open = waits.map((wait) => waitCause(run, wait))
+  const { causes, runners } = resuming(facts)
+  return { causes: [...(silent ? [silent] : []), ...causes, ...open], runners }
+}
+
+/** Something is there for the run, and it does not execute yet. */
+function resuming(facts: Facts): Reasons {
+  const { run } = facts
+  const about = { code: 'RESUMING', since: run.suspendedAt } as const
+  if (run.isInQueue) {
+    const found = queueCauses(run, facts)
+    const message =
+      'What it waited for is there, and it waits for a runner that continues it. Continued runs go before new ones.'
+    const change = 'A free slot in its pool.'
+    return { ...found, causes: [causeOf({ ...about, since: run.enteredQueueAt, message, change }), ...found.causes] }
+  }
+  const only = (message: string, more: { since?: Date | null; until?: Date | null } = {}): Reasons => ({
+    causes: [causeOf({ ...about, message, change: 'It ends by itself.', ...more })],
+    runners: [],
+  })
+  if (run.place === 'replaying')
+    return only(`The runner ${run.runner} leads a new process to where the last one stood.`, { since: run.offeredAt })
+  if (run.entersAt !== null)
+    return only(`Continuing it has failed; it is tried again at ${timeText(run.entersAt)}.`, { until: run.entersAt })
+  if (run.undelivered === 0) return { causes: [], runners: [] }
+  if (run.place === 'parked')
+    return only(`What it waited for is there; its process goes on as soon as the runner ${run.runner} has a free slot.`)
+  return only('What it waited for is there, and it enters the queue.')
+}
+
+function blocked(run: store.Situation, { at, message }: Blocked): Cause {
+  return causeOf({
+    code: 'BLOCKED',
+    message,
+    since: run.suspendedAt,
+    change: `Somebody decides: \`windlass runs restart ${run.id}\` starts it again from the top, \`windlass runs retry ${run.id}\` starts a new run, \`windlass runs cancel ${run.id}\` ends it.`,
+    ...(at !== '' && { at }),
+  })
+}
+
+/** When the run came into its status. */
+function sinceOf(run: store.Situation): Date {
+  if (run.finishedAt) return run.finishedAt
+  if (run.status === 'cancelling') return run.cancelRequestedAt ?? run.queuedAt
+  if (isSuspended(run.status)) return run.suspendedAt ?? run.queuedAt
+  if (run.status === 'running') return run.lastMoveAt ?? run.startedAt ?? run.queuedAt
+  return (run.status === 'pending' ? run.claimedAt : null) ?? run.queuedAt
+}
+
+const PLACES = { hot: 'executing', replaying: 'replaying', parked: 'parked' } as const
+
+function processOf(run: store.Situation): Why['process'] {
+  if (run.runnerId === null || run.runner === null || run.finishedAt !== null) return null
+  const place = run.status === 'pending' ? 'starting' : PLACES[run.place ?? 'hot']
+  return { place, runner: { id: run.runnerId, name: run.runner } }
+}
+
+function summaryOf({ run, waits }: Facts, causes: Cause[]): string {
+  const [first] = causes
+  if (!first) return 'It waits, and nothing in its journal is open; the coordinator looks after such runs by itself.'
+  const isAboutWaits = first.code === 'SLEEP' || first.code === 'INPUT' || first.code === 'CHILD'
+  return (isAboutWaits && isSuspended(run.status) && waitsSummary(waits)) || first.message
+}

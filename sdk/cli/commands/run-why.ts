@@ -1,0 +1,68 @@
+import type { Command } from 'commander'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { isSuspended } from '@windlass/shared/model/run.ts'
+import type { Cause, Why } from '@windlass/shared/model/why.ts'
+import { rowArgs, rowCommand } from '../from-table.ts'
+import { does } from '../session.ts'
+import { printTable } from '../table.ts'
+import { lengthText, paint, print, safe, timeText } from '../terminal.ts'
+import type { Style } from '../terminal.ts'
+
+/** `runs why`: what a run waits for, since when, and who could change that. */
+export function addWhy(group: Command): void {
+  does(rowCommand(group, 'why', ops.runs.why), async (session, positional, options) => {
+    const answer = await session.client.runs.why(await rowArgs(ops.runs.why, positional, options))
+    await session.answer(answer, () => tell(answer.why))
+  })
+}
+
+async function tell(why: Why): Promise<void> {
+  const bold = (text: string) => paint('bold', text, process.stdout)
+  const since = `since ${timeText(why.since)} (${lengthText(Math.max(0, Date.now() - why.since))})`
+  print(`${bold(`${why.run} is ${why.status.replaceAll('_', ' ')}`)} ${since}`)
+  // A single cause says it all.
+  if (why.summary !== why.causes[0]?.message) print(safe(why.summary, process.stdout))
+  if (isSuspended(why.status) && why.causes[0]?.code !== 'BLOCKED') print(processText(why.process))
+  for (const cause of why.causes) for (const line of linesOf(cause)) print(line)
+  if (why.runners.length === 0) return
+  print('')
+  const rows = why.runners.map((runner) => [runner.id, runner.name, runner.takes ? 'yes' : 'no', runner.reason])
+  await printTable(['RUNNER', 'NAME', 'TAKES IT', 'WHY'], rows)
+}
+
+const PLACES: Record<NonNullable<Why['process']>['place'], string> = {
+  starting: 'is being started',
+  executing: 'executes',
+  replaying: 'is led back to where it stood',
+  parked: 'is parked, without a slot,',
+}
+
+function processText(process: Why['process']): string {
+  if (!process) return 'It has no process now; any runner of its pool continues it.'
+  const { place, runner } = process
+  return `Its process ${PLACES[place]} on ${runner.name} (${runner.id}).`
+}
+
+const STYLES: Partial<Record<Cause['code'], Style>> = {
+  BLOCKED: 'red',
+  NO_RUNNER: 'red',
+  RUNNER_SILENT: 'red',
+  INPUT: 'yellow',
+  CONCURRENCY_LIMIT: 'yellow',
+}
+
+/** The cause, and under it what is known of it. */
+function linesOf(cause: Cause): string[] {
+  const facts = [
+    cause.since === null ? '' : `since ${timeText(cause.since)}`,
+    cause.until === null ? '' : `until ${timeText(cause.until)}`,
+    cause.at === undefined ? '' : `at ${cause.at}`,
+  ].filter((text) => text !== '')
+  return [
+    '',
+    `${paint(STYLES[cause.code] ?? 'cyan', cause.code, process.stdout)}  ${cause.message}`,
+    ...(facts.length > 0 ? [`  ${facts.join(', ')}`] : []),
+    ...(cause.runIds?.length ? [`  runs: ${cause.runIds.join(', ')}`] : []),
+    `  ${cause.change}`,
+  ].map((line) => safe(line, process.stdout))
+}

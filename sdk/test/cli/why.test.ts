@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
+import { Fault } from '@windlass/shared/errors.ts'
+import { startFake } from '../_kit/fake-service.ts'
+import { jsonLines, runCli } from '../_kit/run-cli.ts'
+import { aRun, aWhy, events, sendStream } from '../_kit/samples.ts'
+
+test('runs why tells the answer first, then each cause, then every runner', async (t) => {
+  const runner = { id: newId('rnr'), name: 'east-1', takes: false, reason: 'is offline: last heard of 5 min ago' }
+  const why = aWhy({ runners: [runner] })
+  const { url } = await startFake(t, { 'runs.why': () => ({ why }) })
+  const { code, stdout, stderr } = await runCli(['runs', 'why', why.run], { url })
+  assert.equal(code, 0, stderr)
+  const lines = stdout.trimEnd().split('\n')
+  assert.match(lines[0]!, new RegExp(`^${why.run} is queued since 2026-11-\\d\\d`))
+  assert.equal(lines[2], 'NO_RUNNER  The pool `default` has no runner.')
+  assert.match(lines[3]!, /^ {2}since 2026-11/)
+  assert.equal(lines[4], '  Whoever may add a machine.')
+  assert.equal(lines.at(-1), [runner.id, 'east-1', 'no', runner.reason].join('\t'))
+  assert.deepEqual(JSON.parse((await runCli(['runs', 'why', why.run, '--json'], { url })).stdout), { why })
+})
+
+test('runs why names the process of a waiting run, the place in the program and the runs that hold it', async (t) => {
+  const holder = newId('run')
+  const why = aWhy({
+    status: 'awaiting_input',
+    process: { place: 'parked', runner: { id: newId('rnr'), name: 'east-1' } },
+    causes: [
+      { code: 'INPUT', message: 'It asks: Ship it?', since: 0, until: 1, change: 'Anybody.', at: 'index.ts:12:9' },
+      {
+        code: 'CONCURRENCY_LIMIT',
+        message: 'One is under way.',
+        since: null,
+        until: null,
+        change: 'x',
+        runIds: [holder],
+      },
+    ],
+  })
+  const { url } = await startFake(t, { 'runs.why': () => ({ why }) })
+  const { stdout } = await runCli(['runs', 'why', why.run], { url })
+  assert.match(stdout, /is awaiting input since/)
+  assert.match(stdout, /Its process is parked, without a slot, on east-1/)
+  assert.match(stdout, /INPUT {2}It asks: Ship it\?\n {2}since .*, until .*, at index\.ts:12:9\n {2}Anybody\./)
+  assert.match(stdout, new RegExp(`runs: ${holder}`))
+})
+
+test('runs children lists, and runs restart prints the attempt that begins', async (t) => {
+  const parent = aRun()
+  const child = aRun({ parentRunId: parent.id, status: 'completed' })
+  const { url, asked, answers } = await startFake(t, {
+    'runs.children': () => ({ runs: [child], nextCursor: 'abc' }),
+    'runs.restart': () => ({ run: { ...parent, attempt: 2 } }),
+  })
+  const listed = await runCli(['runs', 'children', parent.id, '--status', 'completed'], { url })
+  assert.deepEqual(listed.stdout.split('\t').slice(0, 3), [child.id, 'hello@2', 'completed'])
+  assert.match(listed.stderr, new RegExp(`More: windlass runs children ${parent.id} --cursor abc`))
+  assert.deepEqual(asked[0]?.args, { run: parent.id, status: ['completed'], limit: 50 })
+  assert.equal((await runCli(['runs', 'restart', parent.id], { url })).stdout, `${parent.id} is queued, attempt 2\n`)
+  answers['runs.restart'] = () => {
+    throw new Fault('RUN_NOT_BLOCKED')
+  }
+  const refused = await runCli(['runs', 'restart', parent.id], { url })
+  assert.deepEqual([refused.code, /Next: windlass runs why/.test(refused.stderr)], [1, true])
+})
+
+test('runs get tells what a run waits for, and why a blocked one is blocked', async (t) => {
+  const blocked = {
+    code: 'REPLAY_MISMATCH',
+    message: 'The replay met something else.',
+    expected: 'a',
+    received: 'b',
+    at: '',
+  } as const
+  const run = aRun({ status: 'sleeping', waiting: { for: 'sleep', since: 0, until: 1 }, blocked })
+  const { url } = await startFake(t, { 'runs.get': () => ({ run }) })
+  const { stdout } = await runCli(['runs', 'get', run.id], { url })
+  assert.match(stdout, /waits for +its sleep, since .* is due at .* Next: windlass runs why run_/)
+  assert.match(stdout, /blocked +The replay met something else\./)
+})
+
+test('following goes on through every wait to the end, and tells of it on the way', async (t) => {
+  const log = events(
+    ['lifecycle', 'run.queued'],
+    ['lifecycle', 'run.running', { attempt: 1 }],
+    ['lifecycle', 'run.sleeping', { waitsFor: 'sleep' }],
+    ['lifecycle', 'run.resumed', { attempt: 1, runner: 'east-1' }],
+    ['lifecycle', 'run.awaiting_input', { waitsFor: 'input' }],
+    ['lifecycle', 'run.blocked', { message: 'm', expected: 'sleep(1)', received: 'sleep(2)', at: 'index.ts:3:1' }],
+    ['lifecycle', 'run.restarted', { attempt: 2, reason: 'somebody asked for it' }],
+    ['lifecycle', 'run.waiting_for_child', { waitsFor: 'child' }],
+    ['lifecycle', 'run.resumed', { attempt: 2 }],
+    ['lifecycle', 'run.completed'],
+  )
+  const run = aRun({ status: 'sleeping' })
+  const { url } = await startFake(t, {
+    'runs.trigger': () => ({ run }),
+    'runs.get': () => ({ run: { ...run, status: 'completed', finishedAt: run.createdAt } }),
+    'runs.stream': (args, response) => sendStream(response, log, args),
+    'runs.output': () => ({ output: 1 }),
+  })
+  const { code, stdout, stderr } = await runCli(['run', 'hello'], { url })
+  assert.deepEqual([code, stdout], [0, '1\n'], stderr)
+  for (const words of ['sleeping', 'resumed  east-1', 'awaiting input', 'waiting for child', 'resumed  attempt 2'])
+    assert.ok(stderr.includes(words), `${words} in ${stderr}`)
+  assert.match(stderr, /blocked {2}recorded sleep\(1\), came sleep\(2\) at index\.ts:3:1/)
+  const json = await runCli(['runs', 'events', '-f', run.id, '--json'], { url })
+  assert.equal(jsonLines(json.stdout).length, log.length + 1)
+})

@@ -49,6 +49,17 @@ const Settings = z.strictObject({
     .min(50)
     .default(5 * SECOND)
     .meta({ description: 'How often lost offers and leases are looked for.' }),
+  WINDLASS_SWEEP_RUNS_MS: z
+    .int()
+    .min(50)
+    .default(60 * SECOND)
+    .meta({ description: 'How often unfinished runs are looked through for those that nobody would continue.' }),
+  WINDLASS_METRICS_TOKEN: z
+    .string()
+    .min(16, 'must have 16 characters at least')
+    .regex(/^\S+$/, 'must have no spaces: it is sent as a bearer token')
+    .optional()
+    .meta({ description: 'Opens /metrics to other machines that send it as a bearer token.' }),
   WINDLASS_OUTPUT_BYTES: z
     .int()
     .min(1024)
@@ -75,6 +86,8 @@ export type Config = {
   amnestyMs: number
   offerMs: number
   sweepMs: number
+  sweepRunsMs: number
+  metricsToken: string | undefined
   outputBytes: number
   strict: boolean
 }
@@ -109,6 +122,8 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     amnestyMs: s.WINDLASS_AMNESTY_MS,
     offerMs: s.WINDLASS_OFFER_MS,
     sweepMs: s.WINDLASS_SWEEP_MS,
+    sweepRunsMs: s.WINDLASS_SWEEP_RUNS_MS,
+    metricsToken: s.WINDLASS_METRICS_TOKEN,
     outputBytes: s.WINDLASS_OUTPUT_BYTES,
     strict: s.WINDLASS_STRICT,
   }

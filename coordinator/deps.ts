@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
+import type { Wake } from '@windlass/shared/wire/agent.ts'
 import type { Config } from './config.ts'
 import { type Database, type Db, openDatabase } from './db/client.ts'
 import { groupCommit, type GroupCommit } from './db/group-commit.ts'
@@ -10,12 +11,16 @@ import type { ObjectStore } from './objects/store.ts'
 import { createDispatchers, type Dispatchers } from './placements/dispatcher.ts'
 import { type Accepted, commitAcceptances, commitClaims } from './placements/claim.ts'
 import type { Acceptance } from './placements/store.ts'
+import { createFactReader, type FactReader } from './metrics/facts.ts'
+import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createPolls, type Polls } from './runners/polls.ts'
 import { tellCancels } from './placements/leases.ts'
 import { createSockets, type Sockets } from './runners/sockets.ts'
+import { tellWakes } from './placements/wakes.ts'
+import { createTimers, type Timers } from './timers/clock.ts'
 import { type AgentBatch, type Applied, applyBatches, weightOf } from './runs/apply.ts'
 import { giveUpOn } from './runs/give-up.ts'
-import type { NewRun } from './runs/store.ts'
+import type { NewRun } from './runs/store-new.ts'
 import { commitTriggers } from './runs/trigger.ts'
 import { openRunTokens, type RunTokens } from './runs/token.ts'
 import { createWorkflowBuilder, type WorkflowBuilder } from './workflows/build.ts'
@@ -36,6 +41,9 @@ export interface Deps {
   dispatchers: Dispatchers
   sockets: Sockets
   polls: Polls
+  timers: Timers
+  metrics: Metrics
+  facts: FactReader
   /** Queues runs; resolves with the time of creation. */
   triggers: GroupCommit<NewRun, Date>
   /** Makes offers into leases. */
@@ -44,6 +52,10 @@ export interface Deps {
   entries: GroupCommit<AgentBatch, Applied>
   /** Tells the agent what it is to cancel, here or by way of the coordinator that it is connected to. */
   tellCancels(runnerId: string): Promise<void>
+  /** Tells the agent what one of its runs waited for, in the same way. */
+  tellWake(runnerId: string, wake: Wake): void
+  /** Looks for everything that programs of this agent wait for and have not been given. */
+  tellWakes(runnerId: string): void
 }
 
 /** How long a caller waits for a database that has gone away, before he is told. */
@@ -67,9 +79,15 @@ export async function buildDeps(
   // belong to a connection, and a few that see the same five statements all day stay warm.
   const hot = openDatabase({ url: database.url, max: HOT_CONNECTIONS, log })
   const tails = createTails(db, log)
+  const metrics = createMetrics()
   const dispatchers = createDispatchers({
     log,
-    claim: (poolId, takers) => commitClaims(hot.db, poolId, takers, config.offerMs),
+    claim: async (poolId, takers) => {
+      const startedAt = performance.now()
+      const claimed = await commitClaims(hot.db, poolId, takers, config.offerMs)
+      metrics.committed('claims', claimed.length, performance.now() - startedAt)
+      return claimed
+    },
     lookAgainMs: LOOK_AGAIN_MS,
     max: 256,
   })
@@ -90,6 +108,9 @@ export async function buildDeps(
     dispatchers,
     sockets,
     polls,
+    timers: createTimers(),
+    metrics,
+    facts: createFactReader(db),
     triggers: groupCommit({
       name: 'trigger',
       log,
@@ -98,6 +119,7 @@ export async function buildDeps(
       lanes: 2,
       weight: (run) => 1 + run.input.length / INPUT_CHARS_PER_RUN,
       commit: (items) => commitTriggers(hot.db, items),
+      onCommit: (items, ms) => metrics.committed('triggers', items.length, ms),
     }),
     acceptances: groupCommit({
       name: 'accept',
@@ -106,6 +128,7 @@ export async function buildDeps(
       max: 512,
       lanes: 1,
       commit: (items) => commitAcceptances(hot.db, items, config.leaseMs),
+      onCommit: (items, ms) => metrics.committed('acceptances', items.length, ms),
     }),
     entries: groupCommit({
       name: 'entries',
@@ -116,10 +139,18 @@ export async function buildDeps(
       lanes: 1,
       weight: weightOf,
       commit: (batches) => applyBatches({ ...deps, db: hot.db }, batches),
+      onCommit: (batches, ms) => metrics.committed('entries', entriesIn(batches), ms),
       giveUp: (batch, error) => giveUpOn(deps, batch, error),
     }),
     async tellCancels(runnerId) {
       if (sockets.ids().includes(runnerId)) await tellCancels(deps, [runnerId])
+      else bell.ring('runner', runnerId)
+    },
+    tellWake(runnerId, wake) {
+      if (!sockets.tell(runnerId, { t: 'wake', runs: [wake] })) bell.ring('runner', runnerId)
+    },
+    tellWakes(runnerId) {
+      if (sockets.ids().includes(runnerId)) void orders([runnerId])
       else bell.ring('runner', runnerId)
     },
   }
@@ -137,19 +168,25 @@ export async function buildDeps(
       rung(topic, id) {
         if (topic === 'run') tails.ring(id)
         else if (topic === 'pool') dispatchers.poke(id as Parameters<Dispatchers['poke']>[0])
-        else if (sockets.ids().includes(id)) void cancels([id])
+        else if (sockets.ids().includes(id)) void orders([id])
       },
       rungAll() {
         tails.ringAll()
         dispatchers.pokeAll()
-        void cancels(sockets.ids())
+        void orders(sockets.ids())
       },
     }
   }
 
-  async function cancels(runnerIds: string[]): Promise<void> {
+  async function orders(runnerIds: string[]): Promise<void> {
     if (runnerIds.length === 0) return
     // With their next heartbeat the agents hear of it in any case.
-    await tellCancels(deps, runnerIds).catch((error: unknown) => log.warn('cancels.failed', { error }))
+    await Promise.all([tellCancels(deps, runnerIds), tellWakes(deps, runnerIds)]).catch((error: unknown) =>
+      log.warn('orders.failed', { error }),
+    )
   }
+}
+
+function entriesIn(batches: readonly AgentBatch[]): number {
+  return batches.reduce((sum, batch) => sum + batch.entries.length, 0)
 }

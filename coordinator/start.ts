@@ -10,6 +10,7 @@ import { startServer } from './http/server.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { createRunnerVerifier } from './runners/identity.ts'
 import { sweepPlacements } from './placements/sweep.ts'
+import { sweepRuns } from './runs/sweep.ts'
 
 export interface Coordinator {
   port: number
@@ -32,7 +33,12 @@ export async function startCoordinator(config: Config): Promise<Coordinator> {
   const { deps, close } = await buildDeps(config, database, log)
 
   const stopping = new AbortController()
-  const loops = [sweepPlacements(deps, stopping.signal), runJobs(deps, pgPool, stopping.signal)]
+  const loops = [
+    sweepPlacements(deps, stopping.signal),
+    runJobs(deps, pgPool, stopping.signal),
+    deps.timers.run(deps, stopping.signal),
+    sweepRuns(deps, stopping.signal),
+  ]
   const server = await startServer({
     handlers,
     deps,

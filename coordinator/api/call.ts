@@ -17,6 +17,8 @@ export interface Call<I> {
   gone: AbortSignal
   /** A request header by its lower-case name. */
   header(name: string): string | undefined
+  /** Of the other end of the connection, which may be a proxy. */
+  get address(): string
   get caller(): Caller
   get runner(): RunnerIdentity
   get program(): ProgramIdentity
@@ -27,6 +29,16 @@ export class JsonText {
   readonly text: string
   constructor(text: string) {
     this.text = text
+  }
+}
+
+/** A JSON answer whose status is another than that of its row. */
+export class StatusAnswer<T> {
+  readonly status: number
+  readonly value: T
+  constructor(status: number, value: T) {
+    this.status = status
+    this.value = value
   }
 }
 
@@ -59,8 +71,8 @@ export class SocketAnswer {
 type AnswerOf<R> =
   R extends Op<z.ZodObject, z.ZodType>
     ? R['wire'] extends undefined
-      ? OutputOf<R> | JsonText
-      : OutputOf<R> | JsonText | SseAnswer | BytesAnswer | SocketAnswer
+      ? OutputOf<R> | JsonText | StatusAnswer<OutputOf<R>>
+      : OutputOf<R> | JsonText | StatusAnswer<OutputOf<R>> | SseAnswer | BytesAnswer | SocketAnswer
     : never
 
 export type Handler<R> = (call: Call<InputOf<R>>) => Promise<AnswerOf<R>> | AnswerOf<R>

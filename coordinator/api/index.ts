@@ -1,5 +1,6 @@
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { HandlersFor } from './call.ts'
+import { inputs } from './inputs.ts'
 import { runnerSurface } from './runner-surface.ts'
 import { pools, runners } from './runners.ts'
 import { runs } from './runs.ts'
@@ -9,4 +10,4 @@ import { workflows } from './workflows.ts'
 /** A handler for every row of the table; one that is missing does not compile. */
 export type Handlers = { [G in keyof typeof ops]: HandlersFor<G> }
 
-export const handlers: Handlers = { workflows, runs, pools, runners, runnerSurface, service }
+export const handlers: Handlers = { workflows, runs, inputs, pools, runners, runnerSurface, service }

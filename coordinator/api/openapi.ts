@@ -122,9 +122,17 @@ function success(row: AnyOp): ZodOpenApiResponsesObject {
       '200': { description: 'A live stream.', headers: REQUEST_ID, content: { 'text/event-stream': { schema } } },
     }
   }
+  if (row.wire === 'bytes') {
+    const content = { 'text/plain': { schema: row.output } }
+    return { '200': { description: 'The text exposition of Prometheus.', headers: REQUEST_ID, content } }
+  }
   if (row.success === 204) return { '204': { description: 'Done.', headers: REQUEST_ID } }
   const content = { 'application/json': { schema: row.output } }
-  if (row.method !== 'GET') return { [String(row.success)]: { description: 'Done.', headers: REQUEST_ID, content } }
+  if (row.method !== 'GET') {
+    const done = { [String(row.success)]: { description: 'Done.', headers: REQUEST_ID, content } }
+    if (!row.faults.includes('IDEMPOTENCY_CONFLICT')) return done
+    return { '200': { description: 'Done before, under the same key.', headers: REQUEST_ID, content }, ...done }
+  }
   const unchanged = { description: 'Unchanged since the `ETag` sent as `If-None-Match`.', headers: REQUEST_ID }
   return { '200': { description: 'Found.', headers: { ...REQUEST_ID, ...ETAG }, content }, '304': unchanged }
 }

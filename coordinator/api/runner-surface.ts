@@ -1,5 +1,6 @@
 import { claimRuns } from '../placements/claim.ts'
 import { registerRunner } from '../runners/register.ts'
+import { journalFor } from '../journal/read.ts'
 import { serveAgent } from '../runners/session.ts'
 import { agentSettings } from '../runners/settings.ts'
 import { selfOf } from '../runs/read.ts'
@@ -16,6 +17,9 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
 
   bundle: async ({ input, runner, deps }) =>
     new BytesAnswer(await bundleBytes(deps, runner.orgId, input.digest), 'application/gzip'),
+
+  journal: async ({ input, runner, deps }) =>
+    new BytesAnswer(Buffer.from(await journalFor(deps, runner, input)), 'application/json'),
 
   socket: ({ runner, deps }) => new SocketAnswer((socket) => serveAgent(deps, runner, socket)),
 

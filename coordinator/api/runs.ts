@@ -1,16 +1,26 @@
 import { decodeCursor, pageOf } from './page.ts'
 import { liveStream, snapshot } from '../events/stream.ts'
 import { cancelRun } from '../runs/cancel.ts'
+import { listChildren } from '../runs/children.ts'
 import { getRun, inputOf, listRuns, outputOf } from '../runs/read.ts'
+import { restartRun } from '../runs/restart.ts'
 import { retryRun } from '../runs/retry.ts'
-import { triggerRun } from '../runs/trigger.ts'
+import { keyOf, triggerOnce } from '../runs/idempotency.ts'
+import { type TriggerAsk, triggerRun } from '../runs/trigger.ts'
+import { whyOf } from '../runs/why.ts'
 import { needWorkflow } from '../workflows/read.ts'
-import { type HandlersFor, JsonText, SseAnswer } from './call.ts'
+import { type HandlersFor, JsonText, SseAnswer, StatusAnswer } from './call.ts'
 
 export const runs: HandlersFor<'runs'> = {
-  trigger: async ({ input, caller, deps }) => ({
-    run: await triggerRun(deps, caller, { ...input, trigger: { kind: 'api' } }),
-  }),
+  trigger: async (call) => {
+    const { input, caller, deps } = call
+    const { idempotencyKey, ...fields } = input
+    const ask: TriggerAsk = { ...fields, trigger: { kind: 'api' } }
+    const key = keyOf(idempotencyKey, call.header('idempotency-key'))
+    if (key === undefined) return { run: await triggerRun(deps, caller, ask) }
+    const { run, isNew } = await triggerOnce(deps, caller, ask, key)
+    return isNew ? { run } : new StatusAnswer(200, { run })
+  },
 
   list: async ({ input, caller, deps }) => {
     const { org: _, workflow, limit, cursor, ...filter } = input
@@ -40,4 +50,16 @@ export const runs: HandlersFor<'runs'> = {
   cancel: async ({ input, caller, deps }) => ({ run: await cancelRun(deps, caller, input.run, input.reason) }),
 
   retry: async ({ input, caller, deps }) => ({ run: await retryRun(deps, caller, input.run, input.version) }),
+
+  children: async ({ input, caller, deps }) => {
+    const { run, status, limit, cursor } = input
+    const before = decodeCursor(cursor, /^run_[0-9a-z]{26}$/)
+    const found = await listChildren(deps, { orgId: caller.orgId, parentRunId: run, status, before, limit: limit + 1 })
+    const { rows, nextCursor } = pageOf(found, limit, (child) => child.id)
+    return { runs: rows, nextCursor }
+  },
+
+  why: async ({ input, caller, deps }) => ({ why: await whyOf(deps, caller, input.run) }),
+
+  restart: async ({ input, caller, deps }) => ({ run: await restartRun(deps, caller, input.run) }),
 }

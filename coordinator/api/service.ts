@@ -1,7 +1,8 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { within } from '@windlass/shared/time.ts'
 import manifest from '../package.json' with { type: 'json' }
-import { type HandlersFor, JsonText } from './call.ts'
+import { assertMayScrape } from '../metrics/access.ts'
+import { BytesAnswer, type HandlersFor, JsonText } from './call.ts'
 import { openApiDocument } from './openapi.ts'
 
 /** A probe that waits longer has been given up by whoever sent it. */
@@ -20,6 +21,18 @@ export const service: HandlersFor<'service'> = {
       throw new Fault('UNAVAILABLE')
     }
     return { status: 'ready' }
+  },
+
+  metrics: async (call) => {
+    const { deps } = call
+    assertMayScrape({ address: call.address, header: (name) => call.header(name) }, deps.config.metricsToken)
+    const facts = await within(READY_MS, deps.facts(), 'The database does not answer').catch((error: unknown) => {
+      deps.log.warn('service.noMetrics', { error })
+      throw new Fault('UNAVAILABLE')
+    })
+    const presence = { agents: deps.sockets.ids().length, polls: deps.dispatchers.waiting() }
+    const text = await deps.metrics.text(facts, presence)
+    return new BytesAnswer(Buffer.from(text), deps.metrics.contentType)
   },
 
   openapi: () => (openApi ??= new JsonText(JSON.stringify(openApiDocument(manifest.version)))),

@@ -26,6 +26,8 @@ export interface GroupCommitOptions<I, O> {
   patienceMs: number
   /** Counts towards `max` in place of 1, for items of very different size. */
   weight?(item: I): number
+  /** Told of each commit and how long it took. */
+  onCommit?(items: I[], ms: number): void
   /**
    * Answers for an item that fails alone and would fail again, before the items behind it are committed. Without it the
    * caller gets the error.
@@ -116,8 +118,11 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
   async function commitPatiently(items: I[]): Promise<O[]> {
     const since = performance.now()
     for (let failures = 0; ; failures++) {
+      const startedAt = performance.now()
       try {
-        return await options.commit(items)
+        const results = await options.commit(items)
+        options.onCommit?.(items, performance.now() - startedAt)
+        return results
       } catch (error) {
         const mayPass = isConnectionLoss(error) || isDeadlock(error)
         if (!mayPass || performance.now() - since > options.patienceMs) throw error

@@ -1,6 +1,6 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import { BytesAnswer, SocketAnswer, SseAnswer } from '../api/call.ts'
+import { BytesAnswer, SocketAnswer, SseAnswer, StatusAnswer } from '../api/call.ts'
 import type { Deps } from '../deps.ts'
 import { type Verifiers, admit } from './access.ts'
 import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
@@ -77,7 +77,10 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
 function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | void {
   const { row } = plan
   if (row.success === 204) return sendNothing(exchange)
-  if (row.wire === undefined) return sendJson(exchange, row.success, outputText(plan, value, exchange.pipeline.strict))
+  if (row.wire === undefined) {
+    const answer: StatusAnswer<unknown> = value instanceof StatusAnswer ? value : new StatusAnswer(row.success, value)
+    return sendJson(exchange, answer.status, outputText(plan, answer.value, exchange.pipeline.strict))
+  }
   if (value instanceof BytesAnswer) return sendBytes(exchange, value)
   if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline)
   if (value instanceof SocketAnswer) return upgrade(exchange, value)

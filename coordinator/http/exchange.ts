@@ -11,6 +11,8 @@ export interface HttpRequest {
   readonly path_parameters: Record<string, string>
   /** By lower-case name; of a repeated header the last. */
   readonly headers: Record<string, string>
+  /** Address of the other end of the connection. */
+  readonly ip: string
   /** False while a body is still coming. */
   readonly received: boolean
   buffer(): Promise<Buffer>

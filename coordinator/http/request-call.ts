@@ -54,6 +54,10 @@ export class RequestCall implements Call<unknown>, Open {
     return this.#parts.request.headers[name]
   }
 
+  get address(): string {
+    return this.#parts.request.ip
+  }
+
   get caller(): Caller {
     const { actor } = this.#parts
     if (actor?.kind === 'key') return actor

@@ -3,6 +3,7 @@ import type { Tx } from '../db/client.ts'
 /** The jobs that exist, and what each is given. */
 export interface Jobs {
   'runs:cancelDeadline': { runId: string; epoch: number }
+  'runs:cancelDescendants': { runId: string; orgId: string; by: string; reason: string }
 }
 
 /** Adds a job inside a transaction: it exists exactly if the transaction is committed. The same key replaces an earlier job. */

@@ -4,7 +4,9 @@ import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Deps } from '../deps.ts'
 import { cleanTokens } from '../runners/register.ts'
+import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
+import { cancelDescendants } from './cancel-descendants.ts'
 import type { Jobs } from './queue.ts'
 
 /** A job that comes due is noticed after this long at the latest. */
@@ -32,10 +34,12 @@ export async function runJobs(deps: Deps, pgPool: Pool, signal: AbortSignal): Pr
         noHandleSignals: true,
         pollInterval: POLL_MS,
         concurrency: 2,
-        crontab: '17 * * * * registrationTokens:clean',
+        crontab: '17 * * * * registrationTokens:clean\n37 * * * * idempotencyKeys:clean',
         taskList: {
           'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
+          'runs:cancelDescendants': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelDescendants']),
           'registrationTokens:clean': async () => void (await cleanTokens(deps)),
+          'idempotencyKeys:clean': async () => cleanIdempotencyKeys(deps),
         },
       })
       await Promise.race([runner.promise, aborted(signal)])

@@ -1,13 +1,15 @@
 import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
+import { isSuspended } from '@windlass/shared/model/run.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
+import { inlineJournals } from '../journal/read.ts'
 import * as store from './store.ts'
 
 /** Waits until there is work for this runner. Answers everything that executing it takes. */
 export async function claimRuns(
-  deps: Pick<Deps, 'dispatchers' | 'versions' | 'runTokens' | 'config' | 'polls' | 'tails' | 'bell'>,
+  deps: Pick<Deps, 'db' | 'dispatchers' | 'versions' | 'runTokens' | 'config' | 'polls' | 'tails' | 'bell'>,
   runner: RunnerIdentity,
   ask: { slots: number; waitMs: number },
   gone: AbortSignal,
@@ -17,10 +19,18 @@ export async function claimRuns(
   const claimed = await deps.dispatchers.poll(runner.poolId, runner.id, ask.slots, patience)
   for (const run of claimed) deps.tails.ring(run.runId)
   for (const run of claimed) deps.bell.ring('run', run.runId)
-  return Promise.all(claimed.map((run) => offer(deps, run)))
+  const journals = await inlineJournals(
+    deps.db,
+    claimed.filter((run) => run.entries > 0),
+  )
+  return Promise.all(claimed.map((run) => offer(deps, run, journals.get(run.runId) ?? null)))
 }
 
-async function offer(deps: Pick<Deps, 'versions' | 'runTokens' | 'config'>, run: store.Claimed): Promise<Offer> {
+async function offer(
+  deps: Pick<Deps, 'versions' | 'runTokens' | 'config'>,
+  run: store.Claimed,
+  journalText: string | null,
+): Promise<Offer> {
   const [version, token] = await Promise.all([deps.versions.get(run.versionId), deps.runTokens.mint(run)])
   return {
     run: run.runId,
@@ -33,9 +43,12 @@ async function offer(deps: Pick<Deps, 'versions' | 'runTokens' | 'config'>, run:
     bundle: { digest: version.bundleDigest, bytes: version.bundleBytes },
     process: version.descriptor.process,
     reuseKey: reuseKey(run.orgId, run.versionId, run.environment),
-    timeoutMs: version.descriptor.timeoutMs,
+    // 1: what is used up ends in the agent, as a timeout like any other.
+    timeoutMs: Math.max(1, Math.round(version.descriptor.timeoutMs - run.activeMs)),
     graceMs: version.descriptor.cancelGraceMs,
     outputBytes: deps.config.outputBytes,
+    replay: run.isResume,
+    journal: { entries: run.entries, text: journalText },
     variables: {},
     token,
   }
@@ -45,8 +58,11 @@ function reuseKey(orgId: OrgId, versionId: string, environment: string | null): 
   return `${orgId}/${versionId}/${environment ?? ''}`
 }
 
-/** What becomes of an acceptance. `cancelling`: it was in time, and meanwhile somebody wants the run to stop. */
-export type Accepted = 'ours' | 'cancelling' | 'late'
+/**
+ * What becomes of an acceptance. All but `late` were in time. `resuming`: the run continues, and more may have come for it since the
+ * offer was made. `cancelling`: meanwhile somebody wants it to stop.
+ */
+export type Accepted = 'ours' | 'resuming' | 'cancelling' | 'late'
 
 /** Makes offers into leases for all who accept at this moment. */
 export async function commitAcceptances(db: Db, acceptances: store.Acceptance[], leaseMs: number): Promise<Accepted[]> {
@@ -54,7 +70,8 @@ export async function commitAcceptances(db: Db, acceptances: store.Acceptance[],
   return acceptances.map((one) => {
     const status = taken.get(store.placementKey(one.runId, one.epoch))
     if (!status) return 'late'
-    return status === 'cancelling' ? 'cancelling' : 'ours'
+    if (status === 'cancelling') return 'cancelling'
+    return isSuspended(status) ? 'resuming' : 'ours'
   })
 }
 

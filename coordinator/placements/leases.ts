@@ -1,6 +1,7 @@
 import type { CancelOrder, Placement } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Deps } from '../deps.ts'
+import type { AnnounceDeps } from '../runs/announce.ts'
 import { loseRuns } from './lose.ts'
 import * as store from './store.ts'
 
@@ -25,7 +26,7 @@ export async function renewLeases(
  * lost: the agent was started again, or the answer to its poll never arrived.
  */
 export async function reconcile(
-  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'tails' | 'bell' | 'dispatchers' | 'log'>,
+  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'log'> & AnnounceDeps,
   runner: RunnerIdentity,
   holds: Placement[],
 ): Promise<Renewal & { resume: { run: string; epoch: number; seq: number }[] }> {
@@ -84,11 +85,12 @@ function staleAmong(holds: readonly Placement[], known: { runId: string; epoch: 
 
 /** The runs among these that are to be stopped, each with the grace of its descriptor. */
 function cancelOrders(deps: Pick<Deps, 'versions'>, rows: store.Renewed[]): Promise<CancelOrder[]> {
-  const asked = rows.filter((row) => row.status === 'cancelling')
+  const asked = rows.filter((row) => row.status === 'cancelling' || row.timedOut)
   return Promise.all(
     asked.map(async (row) => ({
       run: row.runId,
       epoch: row.epoch,
+      why: row.status === 'cancelling' ? ('cancelled' as const) : ('timed-out' as const),
       reason: row.cancelReason ?? '',
       graceMs: (await deps.versions.get(row.versionId)).descriptor.cancelGraceMs,
     })),

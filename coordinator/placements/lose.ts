@@ -1,8 +1,11 @@
+import { isSuspended } from '@windlass/shared/model/run.ts'
 import type { Deps } from '../deps.ts'
 import * as placements from './store.ts'
-import { announce } from '../runs/apply.ts'
-import { lockRuns, requeue, saveMoves } from '../runs/moves.ts'
-import { crash } from '../runs/outcome.ts'
+import { announce, type AnnounceDeps } from '../runs/announce.ts'
+import { lockRuns, requeue, rest } from '../runs/moves.ts'
+import { lose } from '../runs/outcome.ts'
+import { saveMoves } from '../runs/save-moves.ts'
+import { warmVersions } from '../runs/versions.ts'
 import type { Moving } from '../runs/row.ts'
 
 export interface LoseOptions {
@@ -16,24 +19,23 @@ export interface LoseOptions {
  * without a word about attempts: nothing has been executed.
  */
 export async function loseRuns(
-  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'tails' | 'bell' | 'dispatchers' | 'log'>,
+  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'log'> & AnnounceDeps,
   runIds: readonly string[],
   options: LoseOptions,
 ): Promise<number> {
   if (runIds.length === 0) return 0
-  // Looked up now: in the transaction it would take a second connection, and agents that come back together could hold them all.
-  const versionIds = await placements.versionsOf(deps.db, runIds)
-  await Promise.all(versionIds.map((id) => deps.versions.get(id)))
+  await warmVersions(deps, runIds)
   const moved = await deps.db.begin(async (tx) => {
-    const runs = await lockRuns(tx, runIds)
+    const runs = await lockRuns(tx, runIds, runIds)
     const found = await placements.recheck(tx, runIds, deps.config.offerMs)
     const moved: Moving[] = []
     for (const placement of found.values()) {
       const run = runs.get(placement.runId)
       if (!run || run.epoch !== placement.epoch || !options.isLost(placement)) continue
       const at = Date.now()
-      if (placement.accepted || run.status !== 'pending')
-        crash(run, at, await deps.versions.get(run.versionId), { reason: options.reason, runner: run.runnerId })
+      if (placement.accepted || run.timedOut || (run.status !== 'pending' && run.place !== 'replaying'))
+        lose(run, at, await deps.versions.get(run.versionId), { reason: options.reason, runner: run.runnerId })
+      else if (run.place === 'replaying' && isSuspended(run.status)) rest(run)
       else requeue(run, at, { reason: 'the offer was not accepted in time' })
       moved.push(run)
     }

@@ -13,11 +13,18 @@ export interface Claimed {
   epoch: number
   environment: string | null
   input: string
+  /** It was suspended, and continues where it stood. */
+  isResume: boolean
+  /** Entries in its journal. */
+  entries: number
+  /** What this attempt has computed so far, in milliseconds. */
+  activeMs: number
 }
 
 /**
  * Gives the next runs of a pool to runners, one to each element of `takers` (a runner with three free slots stands there
- * three times). One statement: the queue rows go, the runs become pending under a new epoch, the placements appear.
+ * three times). One statement: the queue rows go, the runs become pending under a new epoch, the placements appear. A run that
+ * continues keeps its status until it is led back to where it stood.
  */
 export function claim(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: number): Promise<Claimed[]> {
   return db<Claimed[]>`
@@ -33,16 +40,25 @@ export function claim(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: numbe
       delete from run_queue q
       using next
       where q.run_id = next.run_id
-      returning q.run_id
+      returning q.run_id, q.is_resume
     ),
-    given as (select run_id, (${takers}::text[])[row_number() over ()] as runner_id from dequeued),
+    given as (select run_id, is_resume, (${takers}::text[])[row_number() over ()] as runner_id from dequeued),
     claimed as (
       update runs
-      set status = 'pending', epoch = epoch + 1, seq = 0, cursor = cursor + 1, claimed_at = now(), runner_id = given.runner_id
+      set
+        status     = case when given.is_resume then runs.status else 'pending' end,
+        place      = case when given.is_resume then 'replaying' else 'hot' end,
+        epoch      = epoch + 1,
+        seq        = 0,
+        cursor     = case when given.is_resume then cursor else cursor + 1 end,
+        claimed_at = now(),
+        runner_id  = given.runner_id
       from given
-      where runs.id = given.run_id and runs.status = 'queued'
+      where runs.id = given.run_id and runs.place is null and runs.blocked is null
+        and (runs.status = 'queued' and not given.is_resume
+             or runs.status in ('sleeping', 'awaiting_input', 'waiting_for_child') and given.is_resume)
       returning runs.id as run_id, runs.runner_id, runs.org_id, runs.version_id, runs.attempt, runs.epoch, runs.cursor,
-                runs.environment, runs.input
+                runs.environment, runs.input, given.is_resume, runs.entries, runs.active_ms
     ),
     placed as (
       insert into placements (run_id, runner_id, epoch, lease_expires_at)
@@ -54,8 +70,10 @@ export function claim(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: numbe
       select run_id, cursor, extract(epoch from now()) * 1000, 'lifecycle', 'run.pending',
              json_build_object('runner', runner_id, 'attempt', attempt, 'epoch', epoch)::text
       from claimed
+      where not is_resume
     )
-    select run_id, runner_id, org_id, version_id, attempt, epoch, environment, input
+    select run_id, runner_id, org_id, version_id, attempt, epoch, environment, input, is_resume, entries,
+           active_ms::float8 as active_ms
     from claimed`
 }
 
@@ -98,6 +116,8 @@ export interface Renewed {
   epoch: number
   status: RunStatus
   cancelReason: string | null
+  /** The time from the run's creation on is used up. */
+  timedOut: boolean
   versionId: VersionId
 }
 
@@ -120,7 +140,7 @@ export function renew(db: Db, runnerId: RunnerId, given: readonly Placement[], l
       where p.run_id = h.run_id and p.epoch = h.epoch and p.runner_id = ${runnerId}
       returning p.run_id, p.epoch
     )
-    select renewed.run_id, renewed.epoch, r.status, r.cancel_reason, r.version_id
+    select renewed.run_id, renewed.epoch, r.status, r.cancel_reason, r.timed_out_at is not null as timed_out, r.version_id
     from renewed
     join runs r on r.id = renewed.run_id`
 }
@@ -133,7 +153,8 @@ export interface Held extends Renewed {
 /** Everything that the database believes a runner to have. */
 export function heldBy(db: Db, runnerId: RunnerId): Promise<Held[]> {
   return db<Held[]>`
-    select p.run_id, p.epoch, p.accepted_at is not null as accepted, r.status, r.cancel_reason, r.version_id, r.seq
+    select p.run_id, p.epoch, p.accepted_at is not null as accepted, r.status, r.cancel_reason,
+           r.timed_out_at is not null as timed_out, r.version_id, r.seq
     from placements p
     join runs r on r.id = p.run_id
     where p.runner_id = ${runnerId}`
@@ -142,10 +163,10 @@ export function heldBy(db: Db, runnerId: RunnerId): Promise<Held[]> {
 /** Runs of a runner that are to be cancelled. */
 export function toCancel(db: Db, runnerIds: readonly string[]): Promise<(Renewed & { runnerId: RunnerId })[]> {
   return db<(Renewed & { runnerId: RunnerId })[]>`
-    select p.runner_id, p.run_id, p.epoch, r.status, r.cancel_reason, r.version_id
+    select p.runner_id, p.run_id, p.epoch, r.status, r.cancel_reason, r.timed_out_at is not null as timed_out, r.version_id
     from placements p
     join runs r on r.id = p.run_id
-    where p.runner_id = any(${[...runnerIds]}) and r.status = 'cancelling'`
+    where p.runner_id = any(${[...runnerIds]}) and (r.status = 'cancelling' or r.timed_out_at is not null)`
 }
 
 /** Placements whose offer was not taken or, where `leases` says so, whose lease has run out. */
@@ -157,12 +178,6 @@ export function overdue(db: Db, offerMs: number, leases: boolean): Promise<{ run
        or (${leases} and accepted_at is not null and lease_expires_at < now())
     order by run_id
     limit 500`
-}
-
-/** The versions that these runs execute. */
-export async function versionsOf(db: Db, runIds: readonly string[]): Promise<VersionId[]> {
-  const rows = await db<{ versionId: VersionId }[]>`select distinct version_id from runs where id = any(${[...runIds]})`
-  return rows.map((row) => row.versionId)
 }
 
 export interface PlacementRow {

@@ -7,6 +7,9 @@ const MOST_INT = 2 ** 31 - 1
 /** The last moment that a `Date` can name. */
 const LAST_MOMENT = 8.64e15
 
+/** The largest word about a journal carries the input of a child or the result of a step, each of 1 MiB, with quotes doubled. */
+const JOURNAL_CHARS = 4 * 1024 * 1024
+
 /** What has not the form of an id may hold what no column takes, such as U+0000. */
 const isRunId = (value: unknown): value is string => typeof value === 'string' && /^run_[0-9a-z]{26}$/.test(value)
 const isPlacement = (value: unknown) => Array.isArray(value) && isRunId(value[0]) && isInt(value[1], 0, MOST_INT)
@@ -50,6 +53,11 @@ const isBatches = listOf((value) => {
 function isEntry(entry: unknown): boolean {
   if (!Array.isArray(entry) || !isInt(entry[1], 0, LAST_MOMENT)) return false
   if (entry[0] === 'e') return isText(entry[2]) && isText(entry[3])
-  if (entry[0] === 'end') return isEnding(entry[2]) && typeof entry[3] === 'number' && isInt(Math.round(entry[3]), 0)
-  return entry[0] === 'start'
+  if (entry[0] === 'j') return isText(entry[2], JOURNAL_CHARS)
+  if (entry[0] === 'park') return isSuspendKind(entry[2]) && isComputeMs(entry[3])
+  if (entry[0] === 'end') return isEnding(entry[2]) && isComputeMs(entry[3])
+  return entry[0] === 'start' || entry[0] === 'resume'
 }
+
+const isComputeMs = (value: unknown) => typeof value === 'number' && isInt(Math.round(value), 0)
+const isSuspendKind = (value: unknown) => value === 'sleep' || value === 'input' || value === 'child'

@@ -8,6 +8,7 @@ import {
   PROTOCOL,
 } from '@windlass/shared/wire/agent.ts'
 import { reconcile, renewLeases, renewTokens } from '../placements/leases.ts'
+import { tellWakes } from '../placements/wakes.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import { readFrame } from './frames.ts'
 import { agentSettings } from './settings.ts'
@@ -61,7 +62,8 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
         await Promise.all(frame.batches.map(entries))
         return
       case 'heartbeat':
-        return tell({ t: 'beat', n: frame.n, ...(await renewLeases(deps, runner, frame.holds)) })
+        tell({ t: 'beat', n: frame.n, ...(await renewLeases(deps, runner, frame.holds)) })
+        return frame.holds.length > 0 ? tellWakes(deps, [runner.id]) : undefined
       case 'renew':
         return tell({ t: 'tokens', runs: await renewTokens(deps, runner, frame.runs) })
     }
@@ -83,6 +85,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
       holds: frame.holds.length,
     })
     tell({ t: 'welcome', settings: agentSettings(deps.config), ...state })
+    await tellWakes(deps, [runner.id])
   }
 
   async function accept(runs: Placement[]): Promise<void> {
@@ -93,10 +96,11 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     tell({ t: 'accepted', runs: runs.filter((_, i) => taken[i] !== 'late'), no: late })
     // An order that overtook the offer found an agent that did not know the run yet.
     if (taken.includes('cancelling')) await deps.tellCancels(runner.id)
+    if (taken.includes('resuming')) await tellWakes(deps, [runner.id])
   }
 
   async function entries(batch: EntryBatch): Promise<void> {
-    const applied = await deps.entries.add({ ...batch, runnerId: runner.id })
+    const applied = await deps.entries.add({ ...batch, runnerId: runner.id, orgId: runner.orgId })
     const { run, epoch } = batch
     if (applied.kind === 'stale') tell({ t: 'stale', runs: [[run, epoch]] })
     else if (applied.kind === 'resume') tell({ t: 'resume', runs: [{ run, epoch, seq: applied.seq }] })

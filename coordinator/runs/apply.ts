@@ -1,32 +1,43 @@
-import type { RunnerId } from '@windlass/shared/ids.ts'
-import { channelOfProgramEvent, EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
+import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
-import { jsonLine } from './json-line.ts'
-import { emit, lockRuns, saveMoves } from './moves.ts'
-import { begin, settle } from './outcome.ts'
+import { MOST_ENTRIES } from '../journal/read-op.ts'
+import { readWord, type Word } from '../journal/read-word.ts'
+import { takeOp } from '../journal/take.ts'
+import { announce, type AnnounceDeps } from './announce.ts'
+import { appendPlain } from './append.ts'
+import { lockRuns } from './moves.ts'
+import { begin, goOn, park, settle } from './outcome.ts'
 import type { Moving } from './row.ts'
+import { saveMoves } from './save-moves.ts'
+import { complain, takeEvent } from './take-event.ts'
 
 export interface AgentBatch extends EntryBatch {
   runnerId: RunnerId
+  /** Of the runner, and so of its runs. */
+  orgId: OrgId
 }
 
 /** Committed up to `seq`; or the coordinator has less than the agent assumes; or the placement is no longer this one. */
 export type Applied = { kind: 'ack'; seq: number } | { kind: 'resume'; seq: number } | { kind: 'stale' }
 
 /**
- * Takes what agents report: events, starts, endings, of many runs in one transaction. Entries that have been taken already
- * (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
+ * Takes what agents report: events, journals, starts, endings, of many runs in one transaction. Entries that have been taken
+ * already (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
  */
 export async function applyBatches(
-  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'tails' | 'bell' | 'dispatchers'>,
+  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'targets'> & AnnounceDeps,
   batches: AgentBatch[],
 ): Promise<Applied[]> {
+  const words = await readWords(deps, batches)
+  const appended = await appendPlain(deps, batches, words)
+  if (appended) return appended
   const { answers, touched } = await deps.db.begin(async (tx) => {
     const runs = await lockRuns(
       tx,
       batches.map((batch) => batch.run),
+      batches.filter((batch) => batch.entries.some((entry) => mayEnd(entry, words))).map((batch) => batch.run),
     )
     const answers: Applied[] = []
     const touched = new Set<Moving>()
@@ -41,7 +52,7 @@ export async function applyBatches(
         continue
       }
       const fresh = batch.entries.slice(run.seq + 1 - batch.first)
-      for (const entry of fresh) await take(deps, run, entry)
+      for (const entry of fresh) await take(deps, run, entry, words)
       if (fresh.length > 0) touched.add(run)
       answers.push({ kind: 'ack', seq: run.seq })
     }
@@ -52,10 +63,31 @@ export async function applyBatches(
   return answers
 }
 
+/** What the programs say about their journals, read before anything is locked. */
+export type Words = ReadonlyMap<Entry, Word>
+
+function mayEnd(entry: Entry, words: Words): boolean {
+  if (entry[0] === 'end') return true
+  const op = entry[0] === 'j' ? words.get(entry)?.op : undefined
+  return op !== undefined && 'entry' in op && op.entry.n > MOST_ENTRIES
+}
+
+async function readWords(deps: Pick<Deps, 'targets'>, batches: AgentBatch[]): Promise<Words> {
+  const words = new Map<Entry, Word>()
+  const said = batches.flatMap((batch) =>
+    batch.entries.flatMap((entry) => (entry[0] === 'j' ? [{ batch, entry }] : [])),
+  )
+  for (const { batch, entry } of said) {
+    const word = await readWord(deps, { orgId: batch.orgId, runId: batch.run as RunId }, entry[2])
+    if (word) words.set(entry, word)
+  }
+  return words
+}
+
 /** Whether the run is still on the agent that speaks of it, under the same placement. */
 export function isHeldBy(run: Moving | undefined, batch: AgentBatch): run is Moving {
   if (!run || run.runnerId !== batch.runnerId || run.epoch !== batch.epoch) return false
-  return !run.released && !isFinal(run.status) && run.status !== 'queued'
+  return run.place !== null && !run.released && !isFinal(run.status) && run.status !== 'queued'
 }
 
 /** The end of a placement may be sent twice: what was committed under this epoch is acknowledged, the rest is stale. */
@@ -80,49 +112,39 @@ export function weightOf({ entries }: AgentBatch): number {
 
 function charsOf(entry: Entry): number {
   if (entry[0] === 'e') return entry[3].length
+  if (entry[0] === 'j') return entry[2].length
   return entry[0] === 'end' && entry[2].how === 'returned' ? entry[2].outputText.length : 0
 }
 
-async function take(deps: Pick<Deps, 'config' | 'versions'>, run: Moving, entry: Entry): Promise<void> {
+async function take(deps: Pick<Deps, 'config' | 'versions'>, run: Moving, entry: Entry, words: Words): Promise<void> {
   run.seq++
-  const [kind, at] = entry
   if (run.released) return
-  if (kind === 'start') return begin(run, at)
-  if (kind === 'e') return takeEvent(run, at, entry[2], entry[3])
-  run.computeMs += entry[3]
-  const version = await deps.versions.get(run.versionId)
-  settle(run, entry[2], at, { version, outputBytes: deps.config.outputBytes })
-}
-
-/** An agent splits what is too long and knows the types; one that does not is shown by what it sent, not by a gap. */
-function takeEvent(run: Moving, at: number, type: string, dataText: string): void {
-  const channel = channelOfProgramEvent(type)
-  if (!channel) return complain(run, at, `an event of the unknown type ${type}`)
-  // A character has three bytes at most: short texts need no counting.
-  const bytes = dataText.length * 3 > EVENT_DATA_BYTES ? Buffer.byteLength(dataText) : 0
-  if (bytes > EVENT_DATA_BYTES)
-    return emit(run, { at, channel, type, dataText: JSON.stringify({ truncated: true, bytes }) })
-  const line = dataText.startsWith('{') ? jsonLine(dataText) : undefined
-  if (line === undefined) return complain(run, at, `a ${type} whose data is no JSON object, or nests too deep`)
-  emit(run, { at, channel, type, dataText: line })
-}
-
-function complain(run: Moving, at: number, what: string): void {
-  emit(run, {
-    at,
-    channel: 'log',
-    type: 'log.stderr',
-    dataText: JSON.stringify({ text: `the agent sent ${what.slice(0, 200)}` }),
-  })
-}
-
-/** Tells those who wait: readers of these logs, and pools in whose queue something has come back. */
-export function announce(deps: Pick<Deps, 'tails' | 'bell' | 'dispatchers'>, runs: Iterable<Moving>): void {
-  for (const run of runs) {
-    deps.tails.ring(run.id)
-    deps.bell.ring('run', run.id)
-    if (!run.requeued) continue
-    deps.dispatchers.poke(run.poolId)
-    deps.bell.ring('pool', run.poolId)
+  const at = entry[1]
+  switch (entry[0]) {
+    case 'start':
+      return begin(run, at)
+    case 'e':
+      return takeEvent(run, at, entry[2], entry[3])
+    case 'j': {
+      const word = words.get(entry)
+      if (!word) return complain(run, at, 'a word about the journal that cannot be read')
+      return takeOp(run, at, word)
+    }
+    case 'park':
+      spend(run, entry[3])
+      return park(run, entry[2], at)
+    case 'resume':
+      return goOn(run, at)
+    case 'end': {
+      spend(run, entry[3])
+      const version = await deps.versions.get(run.versionId)
+      return settle(run, entry[2], at, { version, outputBytes: deps.config.outputBytes })
+    }
   }
+}
+
+function spend(run: Moving, computeMs: number): void {
+  run.computeMs += computeMs
+  run.activeMs += computeMs
+  run.isMoved = true
 }

@@ -1,53 +1,95 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { RunId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Caller } from '../actor.ts'
 import type { Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { enqueue } from '../jobs/queue.ts'
-import { announce } from './apply.ts'
-import { finish, lockRuns, move, saveMoves } from './moves.ts'
+import { announce, type AnnounceDeps } from './announce.ts'
+import { finish, lockRuns, move } from './moves.ts'
 import { type Moving, presentRun } from './row.ts'
+import { saveMoves } from './save-moves.ts'
 import * as store from './store.ts'
+import { warmVersions } from './versions.ts'
 
-type CancelDeps = Pick<Deps, 'db' | 'config' | 'versions' | 'tails' | 'bell' | 'dispatchers' | 'tellCancels'>
+export type CancelDeps = Pick<Deps, 'db' | 'config' | 'versions' | 'tellCancels'> & AnnounceDeps
 
-/** What is at rest ends here and now; what is on an agent ends when its processes are proved gone. */
+/** Who asks, and why: what the log of each run will say. */
+export interface CancelAsk {
+  by: string
+  reason: string
+}
+
+/**
+ * What has no process ends here and now; what has one ends when its processes are proved gone. Everything that the run has
+ * called, and what that has called, is cancelled with it.
+ */
 export async function cancelRun(deps: CancelDeps, caller: Caller, runId: RunId, reason: string): Promise<Run> {
   const run = await store.find(deps.db, caller.orgId, runId)
   if (!run) throw new Fault('NOT_FOUND', { run: runId })
-  const { descriptor } = await deps.versions.get(run.versionId)
-  const moved = await deps.db.begin(async (tx) => {
-    await store.leaveQueue(tx, runId)
-    const locked = (await lockRuns(tx, [runId])).get(runId)!
-    if (!ask(locked, caller, reason)) return undefined
-    await saveMoves(tx, [locked])
-    await store.noteCancel(tx, runId, reason)
-    if (locked.status === 'cancelling') await setDeadline(tx, deps, locked, descriptor.cancelGraceMs)
-    return locked
-  })
-  if (moved) {
-    announce(deps, [moved])
-    // The agent hears of it now where it is connected here, and with its next heartbeat in any case.
-    if (moved.status === 'cancelling' && moved.runnerId) await deps.tellCancels(moved.runnerId)
-  }
+  const [moved] = await cancelThese(deps, [runId], { by: caller.id, reason })
+  const after = (await store.find(deps.db, caller.orgId, runId))!
+  if (after.status === 'completed' || after.status === 'failed')
+    throw new Fault('RUN_ALREADY_FINISHED', { run: runId, status: after.status })
+  if (moved) await cancelDescendants(deps, caller.orgId, runId, { by: caller.id, reason })
   return presentRun((await store.find(deps.db, caller.orgId, runId))!)
 }
 
-/** Asking twice is no error: the second caller gets the run as it stands. */
-function ask(run: Moving, caller: Caller, reason: string): boolean {
-  if (run.status === 'cancelling' || run.status === 'cancelled') return false
-  if (run.status === 'completed' || run.status === 'failed')
-    throw new Fault('RUN_ALREADY_FINISHED', { run: run.id, status: run.status })
-  const atRest = run.status !== 'pending' && run.status !== 'running'
+/** Cancelled in one transaction at most. */
+const AT_ONCE = 200
+/** Later than the request itself needs: the job is for the case that its coordinator is gone. */
+const DESCENDANTS_JOB_MS = 10_000
+
+/** A run that is being cancelled calls nothing any more, so this comes to an end. */
+export async function cancelDescendants(deps: CancelDeps, orgId: OrgId, runId: RunId, ask: CancelAsk): Promise<void> {
+  for (;;) {
+    const ids = await store.descendantsToCancel(deps.db, orgId, runId, AT_ONCE)
+    if (ids.length === 0) return
+    await cancelThese(deps, ids, {
+      ...ask,
+      reason: `its parent ${runId} was cancelled${ask.reason && `: ${ask.reason}`}`,
+    })
+  }
+}
+
+/** Asking twice is no error: what is being cancelled or has ended is left alone, and not among the answers. */
+async function cancelThese(deps: CancelDeps, ids: RunId[], ask: CancelAsk): Promise<Moving[]> {
+  await warmVersions(deps, ids)
+  const moved = await deps.db.begin(async (tx) => {
+    const runs = [...(await lockRuns(tx, ids, ids)).values()].filter((run) => ids.includes(run.id))
+    const moved = runs.filter((run) => begin(run, ask))
+    await store.leaveQueue(
+      tx,
+      moved.filter((run) => run.released).map((run) => run.id),
+    )
+    await saveMoves(tx, moved)
+    for (const run of moved) await followUp(tx, deps, run, ask)
+    return moved
+  })
+  announce(deps, moved)
+  // The agents hear of it now where they are connected here, and with their next heartbeat in any case.
+  const runnerIds = new Set(moved.flatMap((run) => (run.status === 'cancelling' && run.runnerId ? [run.runnerId] : [])))
+  for (const runnerId of runnerIds) await deps.tellCancels(runnerId)
+  return moved
+}
+
+function begin(run: Moving, { by, reason }: CancelAsk): boolean {
+  if (['cancelling', 'cancelled', 'completed', 'failed'].includes(run.status)) return false
   const at = Date.now()
-  move(run, 'cancelling', at, { by: caller.id, reason })
-  if (atRest) finish(run, 'cancelled', at)
+  move(run, 'cancelling', at, { by, reason })
+  if (run.place === null) finish(run, 'cancelled', at)
   return true
 }
 
-/** Beyond grace and proof an agent that still heartbeats has one lease of time to answer; then its word counts no more. */
-async function setDeadline(tx: Tx, deps: CancelDeps, run: Moving, graceMs: number): Promise<void> {
-  const inMs = graceMs + deps.config.leaseMs
+async function followUp(tx: Tx, deps: CancelDeps, run: Moving, { by, reason }: CancelAsk): Promise<void> {
+  await store.noteCancel(tx, run.id, reason)
+  if (run.entries > 0) {
+    const job = { runId: run.id, orgId: run.orgId, by, reason }
+    await enqueue(tx, 'runs:cancelDescendants', job, { inMs: DESCENDANTS_JOB_MS, key: `cancel-descendants:${run.id}` })
+  }
+  if (run.status !== 'cancelling') return
+  // Beyond grace and proof an agent that still heartbeats has one lease of time to answer; then its word counts no more.
+  const { cancelGraceMs } = (await deps.versions.get(run.versionId)).descriptor
+  const inMs = cancelGraceMs + deps.config.leaseMs
   await enqueue(tx, 'runs:cancelDeadline', { runId: run.id, epoch: run.epoch }, { inMs, key: `cancel:${run.id}` })
 }

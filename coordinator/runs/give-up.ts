@@ -1,16 +1,18 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
 import type { Deps } from '../deps.ts'
-import { type AgentBatch, announce, answerToStale, type Applied, isHeldBy, lastOf } from './apply.ts'
-import { finish, lockRuns, saveMoves } from './moves.ts'
+import { announce, type AnnounceDeps } from './announce.ts'
+import { type AgentBatch, answerToStale, type Applied, isHeldBy, lastOf } from './apply.ts'
+import { finish, lockRuns } from './moves.ts'
 import { fail } from './outcome.ts'
+import { saveMoves } from './save-moves.ts'
 
 /**
  * Ends a run whose entries cannot be stored. Its agent would send them again with each connection, fail again, and bring
  * nothing of its other runs home: better one run lost, and said so.
  */
 export async function giveUpOn(
-  deps: Pick<Deps, 'db' | 'log' | 'tails' | 'bell' | 'dispatchers'>,
+  deps: Pick<Deps, 'db' | 'log'> & AnnounceDeps,
   batch: AgentBatch,
   error: unknown,
 ): Promise<Applied> {
@@ -18,7 +20,7 @@ export async function giveUpOn(
   const last = lastOf(batch)
   deps.log.error('run.entries.unusable', { runId, runnerId, epoch, first, last, error })
   const { answer, ended } = await deps.db.begin(async (tx) => {
-    const run = (await lockRuns(tx, [runId])).get(runId)
+    const run = (await lockRuns(tx, [runId], [runId])).get(runId)
     if (!isHeldBy(run, batch)) return { answer: answerToStale(run, batch), ended: [] }
     const at = Date.now()
     // Counted as taken, so that the same entries from another connection are acknowledged.

@@ -1,13 +1,21 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import { EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
-import type { RunError } from '@windlass/shared/model/run.ts'
+import { isSuspended, type RunError } from '@windlass/shared/model/run.ts'
+import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { Version } from '../workflows/targets.ts'
-import type { Invalid } from '../workflows/validate.ts'
 import { jsonLine } from './json-line.ts'
-import { emit, finish, move, requeue } from './moves.ts'
+import { block, emit, finish, move, release, requeue, rest, resume, suspend } from './moves.ts'
 import type { Moving } from './row.ts'
+import {
+  exitedError,
+  invalidOutput,
+  NOT_JSON,
+  overtimeError,
+  threwError,
+  timedOutError,
+  tooLargeOutput,
+} from './run-errors.ts'
 
 /** An agent of ours says less. */
 const REASON_CHARACTERS = 2000
@@ -22,25 +30,79 @@ export function settle(
 ): void {
   if (run.status === 'cancelling')
     return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
+  if (run.timedOut) return fail(run, at, overtimeError(version))
   switch (ending.how) {
     case 'returned':
       return settleReturned(run, ending.outputText, at, { version, outputBytes })
     case 'threw':
-      return fail(run, at, threwError(ending.error))
+      return settleThrown(run, threwError(ending.error), at, version)
     case 'exited':
       return fail(run, at, exitedError(ending.exitCode))
     case 'timed-out':
-      return fail(run, at, timedOutError(ending.timeoutMs))
+      return fail(run, at, timedOutError(version))
     case 'killed': {
       const signal = ending.signal.slice(0, SIGNAL_CHARACTERS)
-      return crash(run, at, version, { reason: `its process was ended by ${signal}`, signal })
+      return lose(run, at, version, { reason: `its process was ended by ${signal}`, signal })
     }
     case 'cancelled':
       // Nobody asked for it here: the agent stopped the program for reasons of its own.
-      return crash(run, at, version, { reason: 'its agent stopped it' })
+      return lose(run, at, version, { reason: 'its agent stopped it' })
     case 'lost':
-      return crash(run, at, version, { reason: ending.reason.slice(0, REASON_CHARACTERS) })
+      return lose(run, at, version, { reason: ending.reason.slice(0, REASON_CHARACTERS) })
+    case 'evicted':
+      return evict(run, at, version, ending.reason.slice(0, REASON_CHARACTERS))
+    case 'blocked':
+      return settleBlocked(run, ending.mismatch, at)
   }
+}
+
+/** The program only waits. One that was led back to where it stood waits as before. */
+export function park(run: Moving, waitsFor: SuspendKind, at: number): void {
+  if (run.status === 'pending') begin(run, at)
+  if (run.status === 'running') return suspend(run, waitsFor, at)
+  if (!isSuspended(run.status)) return
+  run.place = 'parked'
+  run.replays = 0
+  run.isMoved = true
+}
+
+/** What it waited for is there, and the program has it. */
+export function goOn(run: Moving, at: number): void {
+  if (isSuspended(run.status)) resume(run, at)
+}
+
+/** Given up by its agent while it waited. One that was still on its way there was lost, whatever the agent says. */
+function evict(run: Moving, at: number, version: Version, reason: string): void {
+  if (run.place === 'parked' && isSuspended(run.status)) return rest(run)
+  lose(run, at, version, { reason: `its agent gave it up: ${reason}` })
+}
+
+function settleBlocked(run: Moving, { expected, received, at: where }: Mismatch, at: number): void {
+  const cut = (text: unknown) => String(text).slice(0, REASON_CHARACTERS)
+  const [was, is, site] = [cut(expected), cut(received), cut(where)]
+  // Only a run that was suspended is replayed.
+  if (!isSuspended(run.status)) return fail(run, at, mismatchWhileRunning(was, is))
+  const message = `Continuing the run, the program did something else than before: the journal has ${was}, the program did ${is}${site && ` at ${site}`}. Put what differs from time to time (time, random numbers, reads of other systems) into step().`
+  block(run, at, { code: 'REPLAY_MISMATCH', message, expected: was, received: is, at: site })
+}
+
+function mismatchWhileRunning(expected: string, received: string): RunError {
+  const code: RunErrorCode = 'INTERNAL'
+  return {
+    code,
+    message: `${RUN_ERRORS[code]} A replay was reported of a run that executes.`,
+    detail: { expected, received },
+  }
+}
+
+/** Another try, where the descriptor asks for it: its journal keeps what succeeded. */
+function settleThrown(run: Moving, error: RunError, at: number, version: Version): void {
+  const { max, factor, delayMs, maxDelayMs } = version.descriptor.retries.error
+  if (run.thrown >= max) return fail(run, at, error)
+  const waitMs = Math.round(Math.min(maxDelayMs, delayMs * factor ** run.thrown))
+  run.thrown++
+  const { code, message } = error
+  again(run, at, version, { reason: 'it threw', error: { code, message }, delayMs: waitMs })
 }
 
 function settleReturned(
@@ -57,24 +119,10 @@ function settleReturned(
   if (invalid) return fail(run, at, invalidOutput(invalid))
   // An agent that leaves out `start` has executed it all the same.
   begin(run, at)
+  goOn(run, at)
   run.output = line
   emit(run, { at, channel: 'output', type: 'output', dataText: outputEvent(line) })
   finish(run, 'completed', at)
-}
-
-const NOT_JSON = `is no JSON, or nests deeper than ${MOST_LEVELS} levels`
-
-/** Agents look at it first; here it is looked at for those who do not. */
-function tooLargeOutput(bytes: number, limitBytes: number): RunError {
-  const code: RunErrorCode = 'OUTPUT_TOO_LARGE'
-  const message = `${RUN_ERRORS[code]} It has ${bytes} bytes as JSON, and ${limitBytes} are allowed. Return less, or a reference to it.`
-  return { code, message, detail: { bytes, limitBytes } }
-}
-
-function invalidOutput({ path, message }: Invalid): RunError {
-  const code: RunErrorCode = 'OUTPUT_INVALID'
-  const advice = 'Return what `run` declares, or correct its return type.'
-  return { code, message: `${RUN_ERRORS[code]} ${path}: ${message}. ${advice}`, detail: { path } }
 }
 
 /** An output that is larger than an event may be is named only; `/output` has all of it. */
@@ -85,69 +133,68 @@ function outputEvent(outputText: string): string {
 }
 
 export function fail(run: Moving, at: number, error: RunError): void {
+  // A program may end without having been told that its wait is over: a timer of its own did it.
+  if (isSuspended(run.status)) resume(run, at)
   run.error = error
   finish(run, 'failed', at, { error: { code: error.code, message: error.message } })
 }
 
-const PROGRAM_CODE = /^[A-Z][A-Z0-9_]{0,63}$/
-/** A stack is for people: what is longer says no more. */
-const STACK_CHARACTERS = 8000
-const NAME_CHARACTERS = 200
-const DETAIL_CHARACTERS = 8000
-const DETAIL_LEVELS = 50
-
-/** Said by the program itself, so any of it may be missing or something else. */
-function threwError(error: Extract<Ending, { how: 'threw' }>['error']): RunError {
-  const name = textOr('Error', error.name).slice(0, NAME_CHARACTERS)
-  const message = textOr(name, error.message)
-  const code = typeof error.code === 'string' && PROGRAM_CODE.test(error.code) ? error.code : 'PROGRAM_FAILED'
-  const stack = typeof error.stack === 'string' ? { stack: error.stack.slice(0, STACK_CHARACTERS) } : {}
-  return { code, message: message.slice(0, STACK_CHARACTERS), detail: { ...detailOf(error.detail), name, ...stack } }
+/** The process of a run is gone: what that means depends on what it was doing. */
+export function lose(run: Moving, at: number, version: Version, why: Why): void {
+  if (run.status === 'cancelling') return finish(run, 'cancelled', at, why)
+  if (run.timedOut) return fail(run, at, overtimeError(version))
+  if (!isSuspended(run.status)) return crash(run, at, version, why)
+  // It only waited, and its journal is committed: losing it costs nothing.
+  if (run.place !== 'replaying') return rest(run)
+  loseReplay(run, at, why)
 }
 
-/** It stands in every list of runs, so it is short; and what is too deep for JSON would fail the commit, time and again. */
-function detailOf(detail: unknown): Record<string, unknown> {
-  if (typeof detail !== 'object' || detail === null) return {}
-  const isSmall = nestsWithin(detail, DETAIL_LEVELS) && JSON.stringify(detail).length <= DETAIL_CHARACTERS
-  return isSmall ? { ...detail } : { truncated: true }
+const MOST_REPLAYS = 5
+const FIRST_REPLAY_MS = 1000
+
+/** Leading a program back executes nothing new, so it is no attempt of the run; but it does not go on for ever. */
+function loseReplay(run: Moving, at: number, why: Why): void {
+  run.replays++
+  if (run.replays <= MOST_REPLAYS) {
+    release(run)
+    run.replayAfterMs = FIRST_REPLAY_MS * 2 ** (run.replays - 1)
+    return
+  }
+  const replays = run.replays
+  resume(run, at, { reason: 'it could not be continued' })
+  fail(run, at, {
+    code: 'RUN_CRASHED',
+    message: `The run could not be continued: its process was lost ${replays} times before it was where it had stood; the last time ${why.reason}.`,
+    detail: { replays, ...why },
+  })
 }
 
-function textOr(fallback: string, text: unknown): string {
-  return typeof text === 'string' && text !== '' ? text : fallback
-}
-
-function exitedError(exitCode: number): RunError {
-  const code: RunErrorCode = 'PROGRAM_EXITED'
-  const message = `${RUN_ERRORS[code]} Its exit code was ${exitCode}. Return a value or throw an error in place of \`process.exit\`.`
-  return { code, message, detail: { exitCode } }
-}
-
-function timedOutError(timeoutMs: number): RunError {
-  const code: RunErrorCode = 'RUN_TIMED_OUT'
-  const message = `${RUN_ERRORS[code]} It was stopped after ${timeoutMs} ms. Raise \`timeout\` in workflow.jsonc if it needs longer.`
-  return { code, message, detail: { timeoutMs } }
-}
+/** `delayMs`: how long the next attempt waits. */
+type Why = { reason: string; delayMs?: number } & Record<string, unknown>
 
 /** A crash is nobody's answer: the program starts again from the top, as often as its descriptor allows. */
-export function crash(
-  run: Moving,
-  at: number,
-  version: Version,
-  why: { reason: string } & Record<string, unknown>,
-): void {
+export function crash(run: Moving, at: number, version: Version, why: Why): void {
   if (run.status === 'cancelling') return finish(run, 'cancelled', at, why)
-  if (run.attempt <= version.crashRetries) {
-    const lost = run.attempt
-    run.attempt++
-    const data = { attempt: run.attempt, lostAttempt: lost, ...why }
-    emit(run, { at, channel: 'lifecycle', type: 'run.restarted', dataText: JSON.stringify(data) })
-    return requeue(run, at, { attempt: run.attempt })
+  if (run.crashes < version.crashRetries) {
+    run.crashes++
+    return again(run, at, version, why)
   }
   fail(run, at, {
     code: 'RUN_CRASHED',
-    message: `The run was started ${run.attempt} times and lost each time; the last time ${why.reason}.`,
+    message: `The run was started ${run.attempt} times and lost ${run.crashes + 1} times; the last time ${why.reason}.`,
     detail: { attempts: run.attempt, ...why },
   })
+}
+
+/** The next attempt, from the top. */
+export function again(run: Moving, at: number, version: Version, why: Why): void {
+  const lost = run.attempt
+  run.attempt++
+  run.activeMs = 0
+  run.journal.isForgotten = version.descriptor.retries.onCrash === 'fresh' && run.entries > 0
+  const data = { attempt: run.attempt, lostAttempt: lost, ...why }
+  emit(run, { at, channel: 'lifecycle', type: 'run.restarted', dataText: JSON.stringify(data) })
+  requeue(run, at, { attempt: run.attempt }, why.delayMs)
 }
 
 /** The process has begun. A run that is being cancelled keeps its status. */

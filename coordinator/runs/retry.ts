@@ -4,11 +4,11 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import * as store from './store.ts'
-import { triggerRun } from './trigger.ts'
+import { type TriggerDeps, triggerRun } from './trigger.ts'
 
 /** A new run with the input, environment, tags and priority of an earlier one, on the current version unless one is named. */
 export async function retryRun(
-  deps: Pick<Deps, 'db' | 'targets' | 'triggers' | 'dispatchers' | 'bell'>,
+  deps: TriggerDeps & Pick<Deps, 'db'>,
   caller: Caller,
   runId: RunId,
   version: number | undefined,

@@ -1,6 +1,11 @@
 import type { OrgId, PoolId, RunId, RunnerId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
-import type { Run, RunError, RunStatus, TriggerKind } from '@windlass/shared/model/run.ts'
+import type { Blocked, Run, RunError, RunStatus, TriggerKind } from '@windlass/shared/model/run.ts'
+import type { SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { NewEvent } from '../events/store.ts'
+import type { JournalChanges } from '../journal/row.ts'
+
+/** An open wait of a run: kind, when it is due (ms since the epoch), the question, the child. */
+export type WaitingRow = [kind: SuspendKind, dueAt: number | null, inputId: string | null, childRunId: RunId | null]
 
 /** A run with the names of what it points to, as readers see it. */
 export interface RunRow {
@@ -40,7 +45,15 @@ export interface RunRow {
   tokensCached: string
   tokensReasoning: string
   costMicros: string
+  /** JSON. */
+  blocked: string | null
+  suspendedAt: Date | null
+  /** What is open in the journal of a suspended run. */
+  waits: WaitingRow[] | null
 }
+
+/** Where a run's process is: executing, being led back to where the last one stood, or waiting without a slot. */
+export type Place = 'hot' | 'replaying' | 'parked'
 
 /** A locked run on its way to its next state. All writers of statuses and events meet here, so the rules stand once. */
 export interface Moving {
@@ -52,19 +65,51 @@ export interface Moving {
   readonly epoch: number
   readonly priority: number
   readonly startedAt: Date | null
+  readonly environment: string | null
+  readonly parentRunId: RunId | null
+  readonly parentEntry: number | null
+  readonly rootRunId: RunId | null
+  readonly depth: number
+  readonly concurrencyGroup: string | null
   status: RunStatus
   attempt: number
   cursor: number
   seq: number
+  /** Null: there is no process. */
+  place: Place | null
+  /** Number of the last entry in the journal. */
+  entries: number
+  crashes: number
+  thrown: number
+  replays: number
+  /** What this attempt has computed, in milliseconds. */
+  activeMs: number
+  /** The time from the run's creation on is used up; its process is being stopped for that. */
+  timedOut: boolean
+  blocked: Blocked | null
   output: string | null
   error: RunError | null
   /** Milliseconds to add to what the run has computed so far. */
   computeMs: number
   started: boolean
+  /** More than cursor, seq and entries has changed. */
+  isMoved: boolean
+  /** It has come to wait just now. */
+  suspended: boolean
+  /** It goes on just now after having waited. */
+  resumed: boolean
   /** Set when the process is gone: the placement is deleted and the run is free for another. */
   released: boolean
-  requeued: boolean
+  /** Set when it goes back into the queue, to be executed from the top after so long. */
+  requeued: { delayMs: number } | null
+  /** A replay that died is tried again after so long. */
+  replayAfterMs: number | null
+  /** Pools in whose queue other runs have come because of this one. */
+  readonly pokes: Set<PoolId>
   readonly events: NewEvent[]
+  readonly journal: JournalChanges
+  /** Completes an entry of its own when this run ends. Locked together with it. */
+  parent: Moving | undefined
 }
 
 const at = (date: Date | null) => date?.getTime() ?? null
@@ -90,7 +135,8 @@ export function presentRun(row: RunRow): Run {
     retryOf: row.retryOf,
     pool: { id: row.poolId, name: row.poolName },
     runner: row.runnerId && row.runnerName !== null ? { id: row.runnerId, name: row.runnerName } : null,
-    waiting: null,
+    waiting: presentWaiting(row),
+    blocked: row.blocked === null ? null : (JSON.parse(row.blocked) as Blocked),
     error: row.error === null ? null : (JSON.parse(row.error) as RunError),
     createdAt: row.createdAt.getTime(),
     queuedAt: row.queuedAt.getTime(),
@@ -106,5 +152,28 @@ export function presentRun(row: RunRow): Run {
     },
     costMicros: Number(row.costMicros),
     budget: null,
+  }
+}
+
+const KIND = { sleeping: 'sleep', awaiting_input: 'input', waiting_for_child: 'child' } as const
+
+/** What a suspended run waits for, as its readers see it. */
+function presentWaiting(row: {
+  status: RunStatus
+  suspendedAt: Date | null
+  queuedAt: Date
+  waits: WaitingRow[] | null
+}): Run['waiting'] {
+  if (!(row.status in KIND)) return null
+  const waits = row.waits ?? []
+  const until = waits.map(([, dueAt]) => dueAt).filter((dueAt) => dueAt !== null)
+  const inputId = waits.find(([, , id]) => id !== null)?.[2]
+  const childRunIds = waits.map(([, , , id]) => id).filter((id) => id !== null)
+  return {
+    for: KIND[row.status as keyof typeof KIND],
+    since: (row.suspendedAt ?? row.queuedAt).getTime(),
+    ...(until.length > 0 && { until: Math.min(...until) }),
+    ...(inputId && { inputId: inputId as never }),
+    ...(childRunIds.length > 0 && { childRunIds }),
   }
 }

@@ -1,80 +1,30 @@
-import type { OrgId, PoolId, RunId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId, WorkflowId, VersionId } from '@windlass/shared/ids.ts'
 import type { RunStatus, TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import type { Moving, RunRow } from './row.ts'
 
-/** A run about to be created. */
-export interface NewRun {
-  id: RunId
-  orgId: OrgId
-  workflowId: WorkflowId
-  versionId: VersionId
-  poolId: PoolId
-  triggerKind: TriggerKind
-  triggerId: string | null
-  triggerActor: string | null
-  environment: string | null
-  tags: string[]
-  priority: number
-  retryOf: RunId | null
-  /** JSON text. */
-  input: string
-}
+/** As many of a run's open waits as readers of the run are shown. */
+const SHOWN = 100
 
-/**
- * Creates runs, their places in the queue and their first event in one statement. Ids are made by the caller, so a
- * statement whose commit was not heard of may run again and creates nothing twice.
- */
-export async function insertQueued(db: Db, runs: NewRun[]): Promise<Map<string, Date>> {
-  // Arrays of arrays must be rectangular in SQL: tags travel as JSON.
-  const tags = runs.map((run) => (run.tags.length ? JSON.stringify(run.tags) : null))
-  const rows = await db<{ id: string; createdAt: Date }[]>`
-    with input as (
-      select * from unnest(
-        ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.orgId)}::text[], ${runs.map((r) => r.workflowId)}::text[],
-        ${runs.map((r) => r.versionId)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.triggerKind)}::text[],
-        ${runs.map((r) => r.triggerId)}::text[], ${runs.map((r) => r.triggerActor)}::text[],
-        ${runs.map((r) => r.environment)}::text[], ${tags}::text[], ${runs.map((r) => r.priority)}::int[],
-        ${runs.map((r) => r.retryOf)}::text[], ${runs.map((r) => r.input)}::text[]
-      ) as t (id, org_id, workflow_id, version_id, pool_id, trigger_kind, trigger_id, trigger_actor, environment, tags,
-              priority, retry_of, input)
-    ),
-    created as (
-      insert into runs (id, org_id, workflow_id, version_id, pool_id, status, cursor, trigger_kind, trigger_id, trigger_actor,
-                        environment, tags, priority, retry_of, input)
-      select id, org_id, workflow_id, version_id, pool_id, 'queued', 1, trigger_kind, trigger_id, trigger_actor,
-             environment, coalesce((select array_agg(value) from json_array_elements_text(tags::json)), '{}'), priority, retry_of, input
-      from input
-      on conflict (id) do nothing
-      returning id, pool_id, priority, created_at, trigger_kind
-    ),
-    queued as (
-      insert into run_queue (run_id, pool_id, priority)
-      select id, pool_id, priority
-      from created
-      order by id
-    ),
-    logged as (
-      insert into run_events (run_id, cursor, at, channel, type, data)
-      select id, 1, extract(epoch from created_at) * 1000, 'lifecycle', 'run.queued', json_build_object('trigger', trigger_kind)::text
-      from created
-    )
-    select id, created_at from created`
-  return new Map(rows.map((row) => [row.id, row.createdAt]))
-}
-
-/** When these runs were created; for a repeated `insertQueued` that found them there already. */
-export async function createdAt(db: Db, ids: string[]): Promise<Map<string, Date>> {
-  const rows = await db<{ id: string; createdAt: Date }[]>`select id, created_at from runs where id = any(${ids})`
-  return new Map(rows.map((row) => [row.id, row.createdAt]))
-}
+/** The open waits of the run `r`, as one JSON array; for a select list. */
+const openWaits = (sql: Sql) => sql`
+  select json_agg(json_build_array(w.kind, (extract(epoch from w.due_at) * 1000)::bigint, i.id, w.child_run_id) order by w.n)
+  from (
+    select n, kind, due_at, child_run_id
+    from journal
+    where run_id = r.id and state = 'open' and attempt = r.attempt and kind <> 'step'
+    order by n
+    limit ${SHOWN}
+  ) w
+  left join inputs i on i.run_id = r.id and i.n = w.n`
 
 const readable = (sql: Sql) => sql`
   select r.id, o.slug as org, r.org_id, r.workflow_id, w.slug as workflow_slug, v.version, r.version_id, r.pool_id,
          p.name as pool_name, r.status, r.attempt, r.epoch, r.cursor, r.runner_id, n.name as runner_name, r.trigger_kind,
          r.trigger_id, r.trigger_actor, r.environment, r.tags, r.priority, r.parent_run_id, r.root_run_id, r.retry_of,
          r.error, r.created_at, r.queued_at, r.claimed_at, r.started_at, r.finished_at, r.compute_ms, r.tokens_input,
-         r.tokens_output, r.tokens_cached, r.tokens_reasoning, r.cost_micros
+         r.tokens_output, r.tokens_cached, r.tokens_reasoning, r.cost_micros, r.blocked, r.suspended_at,
+         case when r.status in ('sleeping', 'awaiting_input', 'waiting_for_child') then (${openWaits(sql)}) end as waits
   from runs r
   join orgs o on o.id = r.org_id
   join workflows w on w.id = r.workflow_id
@@ -94,6 +44,8 @@ export interface RunFilter {
   environment?: string | undefined
   trigger?: TriggerKind | undefined
   tag?: string | undefined
+  /** Only runs that this one has called. */
+  parentRunId?: RunId | undefined
   createdAfter?: number | undefined
   createdBefore?: number | undefined
   /** Only runs older than this one. */
@@ -115,6 +67,7 @@ export function list(db: Db, f: RunFilter): Promise<RunRow[]> {
     ${f.environment ? db`and r.environment = ${f.environment}` : db``}
     ${f.trigger ? db`and r.trigger_kind = ${f.trigger}` : db``}
     ${f.tag ? db`and ${f.tag} = any(r.tags)` : db``}
+    ${f.parentRunId ? db`and r.parent_run_id = ${f.parentRunId}` : db``}
     ${f.createdAfter === undefined ? db`` : db`and r.created_at > ${time(db, f.createdAfter)}`}
     ${f.createdBefore === undefined ? db`` : db`and r.created_at < ${time(db, f.createdBefore)}`}
     order by r.id desc
@@ -130,9 +83,36 @@ export async function payloads(db: Db, orgId: OrgId, id: RunId) {
   return row
 }
 
-/** Takes a run out of the queue. Claims lock the queue's row before the run's, so whoever wants both does the same. */
-export async function leaveQueue(tx: Tx, id: RunId): Promise<void> {
-  await tx`delete from run_queue where run_id = ${id}`
+/**
+ * Takes runs out of the queue, whose rows the caller has locked: before that a completion may still put one there. A claim locks the
+ * queue's row before the run's, so nobody waits here for a row that is locked: its claim takes it away and finds the run changed.
+ */
+export async function leaveQueue(tx: Tx, ids: readonly RunId[]): Promise<void> {
+  if (ids.length === 0) return
+  await tx`
+    delete from run_queue q
+    using (select run_id from run_queue where run_id = any(${[...ids]}) order by run_id for update skip locked) as gone
+    where q.run_id = gone.run_id`
+}
+
+/** Runs below this one, at any depth, that have not ended and are not being cancelled. */
+export async function descendantsToCancel(db: Db, orgId: OrgId, id: RunId, limit: number): Promise<RunId[]> {
+  const rows = await db<{ id: RunId }[]>`
+    with recursive below as (
+      select id, status
+      from runs
+      where parent_run_id = ${id} and org_id = ${orgId}
+      union all
+      select r.id, r.status
+      from below
+      join runs r on r.parent_run_id = below.id
+    )
+    select id
+    from below
+    where status not in ('completed', 'failed', 'cancelled', 'cancelling')
+    order by id
+    limit ${limit}`
+  return rows.map((row) => row.id)
 }
 
 export async function noteCancel(tx: Tx, id: RunId, reason: string): Promise<void> {
@@ -152,28 +132,66 @@ export type LockedRow = Pick<
   | 'epoch'
   | 'priority'
   | 'startedAt'
+  | 'environment'
+  | 'parentRunId'
+  | 'parentEntry'
+  | 'rootRunId'
+  | 'depth'
+  | 'concurrencyGroup'
   | 'status'
   | 'attempt'
   | 'cursor'
   | 'seq'
->
+  | 'place'
+  | 'entries'
+  | 'crashes'
+  | 'thrown'
+  | 'replays'
+  | 'activeMs'
+  | 'timedOut'
+> & { blocked: string | null }
+
+const lockable = (sql: Sql) => sql`
+  r.id, r.org_id, r.pool_id, r.version_id, r.runner_id, r.epoch, r.priority, r.started_at, r.environment, r.parent_run_id,
+  r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.status, r.attempt, r.cursor, r.seq, r.place, r.entries,
+  r.crashes, r.thrown, r.replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
 
 /** In the order of their ids, so that two who want the same runs do not wait for each other in a circle. */
 export function lock(tx: Tx, ids: string[]): Promise<LockedRow[]> {
   return tx<LockedRow[]>`
-    select id, org_id, pool_id, version_id, runner_id, epoch, priority, started_at, status, attempt, cursor, seq
-    from runs
-    where id = any(${ids})
-    order by id
+    select ${lockable(tx)}
+    from runs r
+    where r.id = any(${ids})
+    order by r.id
     for update`
 }
 
-/** Where only events were added. */
+/** With the parents of those that may end. */
+export function lockWithParents(tx: Tx, ids: string[], ending: string[]): Promise<LockedRow[]> {
+  return tx<LockedRow[]>`
+    with wanted as (
+      select unnest(${ids}::text[]) as id
+      union
+      select parent_run_id
+      from runs
+      where id = any(${ending}) and parent_run_id is not null
+    )
+    select ${lockable(tx)}
+    from wanted
+    join runs r on r.id = wanted.id
+    order by r.id
+    for update of r`
+}
+
+/** Where only events and entries of the journal were added. */
 export function advance(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
   return tx`
     update runs
-    set cursor = m.cursor, seq = m.seq
-    from unnest(${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[]) as m (id, cursor, seq)
+    set cursor = m.cursor, seq = m.seq, entries = m.entries
+    from unnest(
+      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[],
+      ${runs.map((r) => r.entries)}::int[]
+    ) as m (id, cursor, seq, entries)
     where runs.id = m.id`
 }
 
@@ -182,22 +200,36 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
   return tx`
     update runs
     set
-      status      = m.status,
-      attempt     = m.attempt,
-      cursor      = m.cursor,
-      seq         = m.seq,
-      output      = coalesce(m.output, runs.output),
-      error       = coalesce(m.error, runs.error),
-      compute_ms  = runs.compute_ms + m.compute_ms,
-      started_at  = case when m.started = 1 then coalesce(runs.started_at, now()) else runs.started_at end,
-      queued_at   = case when m.requeued = 1 then now() else runs.queued_at end,
-      finished_at = case when m.status in ('completed', 'failed', 'cancelled') then coalesce(runs.finished_at, now()) end
+      status       = m.status,
+      attempt      = m.attempt,
+      cursor       = m.cursor,
+      seq          = m.seq,
+      place        = m.place,
+      entries      = m.entries,
+      crashes      = m.crashes,
+      thrown       = m.thrown,
+      replays      = m.replays,
+      active_ms    = m.active_ms,
+      blocked      = m.blocked,
+      output       = coalesce(m.output, runs.output),
+      error        = coalesce(m.error, runs.error),
+      compute_ms   = runs.compute_ms + m.compute_ms,
+      started_at   = case when m.started = 1 then coalesce(runs.started_at, now()) else runs.started_at end,
+      queued_at    = case when m.requeued = 1 then now() else runs.queued_at end,
+      suspended_at = case when m.suspended = 1 then now() else runs.suspended_at end,
+      timed_out_at = case when m.timed_out = 1 then coalesce(runs.timed_out_at, now()) end,
+      finished_at  = case when m.status in ('completed', 'failed', 'cancelled') then coalesce(runs.finished_at, now()) end
     from unnest(
       ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.status)}::text[], ${runs.map((r) => r.attempt)}::int[],
-      ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[], ${runs.map((r) => r.output)}::text[],
+      ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[], ${runs.map((r) => r.place)}::text[],
+      ${runs.map((r) => r.entries)}::int[], ${runs.map((r) => r.crashes)}::int[], ${runs.map((r) => r.thrown)}::int[],
+      ${runs.map((r) => r.replays)}::int[], ${runs.map((r) => Math.round(r.activeMs))}::bigint[],
+      ${runs.map((r) => (r.blocked ? JSON.stringify(r.blocked) : null))}::text[], ${runs.map((r) => r.output)}::text[],
       ${runs.map((r) => (r.error ? JSON.stringify(r.error) : null))}::text[], ${runs.map((r) => Math.round(r.computeMs))}::bigint[],
-      ${runs.map((r) => Number(r.started))}::int[], ${runs.map((r) => Number(r.requeued))}::int[]
-    ) as m (id, status, attempt, cursor, seq, output, error, compute_ms, started, requeued)
+      ${runs.map((r) => Number(r.started))}::int[], ${runs.map((r) => Number(r.requeued !== null))}::int[],
+      ${runs.map((r) => Number(r.suspended))}::int[], ${runs.map((r) => Number(r.timedOut))}::int[]
+    ) as m (id, status, attempt, cursor, seq, place, entries, crashes, thrown, replays, active_ms, blocked, output, error,
+            compute_ms, started, requeued, suspended, timed_out)
     where runs.id = m.id`
 }
 
@@ -212,5 +244,34 @@ export function release(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
 export function enterQueue(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
   return tx`
     insert into run_queue (run_id, pool_id, priority)
-    select * from unnest(${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[])`
+    select * from unnest(${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[])
+    on conflict (run_id) do nothing`
+}
+
+/**
+ * Runs at rest for which something has been completed in the meantime wait for a runner again. Looked up and not left to the conflict:
+ * an insert would wait for the claim that is just taking the row away, and that claim waits for the lock of the run.
+ */
+export function enterAsResume(tx: Tx, runs: Moving[]): PromiseLike<{ runId: RunId }[]> {
+  return tx<{ runId: RunId }[]>`
+    insert into run_queue (run_id, pool_id, priority, is_resume)
+    select m.id, m.pool_id, m.priority, true
+    from unnest(
+      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[],
+      ${runs.map((r) => r.attempt)}::int[]
+    ) as m (id, pool_id, priority, attempt)
+    where exists (
+      select 1
+      from journal j
+      where j.run_id = m.id and j.attempt = m.attempt and j.completion is not null and j.delivered is null
+    )
+    and not exists (select 1 from run_queue q where q.run_id = m.id)
+    on conflict (run_id) do nothing
+    returning run_id`
+}
+
+/** The versions that these runs execute. */
+export async function versionsOf(db: Db, runIds: readonly string[]): Promise<VersionId[]> {
+  const rows = await db<{ versionId: VersionId }[]>`select distinct version_id from runs where id = any(${[...runIds]})`
+  return rows.map((row) => row.versionId)
 }

@@ -1,12 +1,14 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId, type RunId, type WorkflowRef } from '@windlass/shared/ids.ts'
+import { newId, type OrgId, type RunId, type WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Run, TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Caller } from '../actor.ts'
-import type { Db } from '../db/client.ts'
+import { rebalance } from '../concurrency/admit.ts'
+import { groupOf } from '../concurrency/group.ts'
+import type { Db, Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import type { Target } from '../workflows/targets.ts'
 import { presentRun } from './row.ts'
-import * as store from './store.ts'
+import { createdAt, insertQueued, type NewRun } from './store-new.ts'
 
 /** 1 MiB as JSON. */
 const INPUT_BYTES = 1024 * 1024
@@ -19,21 +21,32 @@ export interface TriggerAsk {
   environment?: string | null | undefined
   tags: string[]
   priority: number
+  delayMs?: number
   trigger: { kind: TriggerKind; id?: string }
   retryOf?: RunId
+  /** The run that calls this one, and the number of the call in its journal. */
+  parent?: { runId: RunId; entry: number; rootRunId: RunId; depth: number }
 }
 
-type TriggerDeps = Pick<Deps, 'targets' | 'triggers' | 'dispatchers' | 'bell'>
+export type TriggerDeps = Pick<Deps, 'targets' | 'triggers' | 'dispatchers' | 'bell' | 'timers'>
 
 /** Queues a run. It is answered when run, queue row and first event are committed. */
 export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: TriggerAsk): Promise<Run> {
+  const { run, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
+  const at = await deps.triggers.add(run)
+  tellOfNew(deps, run)
+  return presentNew(caller, run, target, at)
+}
+
+/** A run that may be inserted: the workflow is found, the input fits. Throws a `Fault` for what is wrong with it. */
+export async function prepareRun(
+  deps: Pick<Deps, 'targets'>,
+  who: { orgId: OrgId; actor: string | null },
+  ask: TriggerAsk,
+): Promise<{ run: NewRun; target: Target }> {
   assertStorable(ask.tags)
-  const target = await targetOf(deps, caller, ask)
-  const run = newRun(caller, ask, target, inputText(ask, target))
-  const createdAt = await deps.triggers.add(run)
-  deps.dispatchers.poke(run.poolId)
-  deps.bell.ring('pool', run.poolId)
-  return present(caller, run, target, createdAt)
+  const target = await targetOf(deps, who.orgId, ask)
+  return { run: newRun(who, ask, target, inputText(ask, target)), target }
 }
 
 /** PostgreSQL's text holds no U+0000, and UTF-8 no half of a surrogate pair. */
@@ -47,14 +60,8 @@ function assertStorable(tags: readonly string[]): void {
   )
 }
 
-async function targetOf(deps: TriggerDeps, caller: Caller, ask: TriggerAsk): Promise<Target> {
-  const found = await deps.targets.resolve(caller.orgId, ask.workflow, ask.version)
-  if (!found)
-    throw new Fault(
-      'NOT_FOUND',
-      { workflow: ask.workflow, ...(ask.version ? { version: ask.version } : {}) },
-      unknownWorkflow(ask),
-    )
+async function targetOf(deps: Pick<Deps, 'targets'>, orgId: OrgId, ask: TriggerAsk): Promise<Target> {
+  const found = await findVersion(deps, orgId, ask)
   if (found.pool) return { version: found.version, pool: found.pool }
   const { pool } = found.version.descriptor
   throw new Fault(
@@ -64,9 +71,20 @@ async function targetOf(deps: TriggerDeps, caller: Caller, ask: TriggerAsk): Pro
   )
 }
 
-function unknownWorkflow(ask: TriggerAsk): string {
-  const which = ask.version ? `no version ${ask.version} of the workflow` : 'no workflow'
-  return `There is ${which} \`${ask.workflow}\` in this org.`
+/** The version that would be executed, whether or not there is a pool for it. */
+export async function findVersion(
+  deps: Pick<Deps, 'targets'>,
+  orgId: OrgId,
+  { workflow, version }: Pick<TriggerAsk, 'workflow' | 'version'>,
+) {
+  const found = await deps.targets.resolve(orgId, workflow, version)
+  if (found) return found
+  const which = version ? `no version ${version} of the workflow` : 'no workflow'
+  throw new Fault(
+    'NOT_FOUND',
+    { workflow, ...(version ? { version } : {}) },
+    `There is ${which} \`${workflow}\` in this org.`,
+  )
 }
 
 function inputText(ask: TriggerAsk, target: Target): string {
@@ -89,26 +107,49 @@ function inputText(ask: TriggerAsk, target: Target): string {
   return text
 }
 
-function newRun(caller: Caller, ask: TriggerAsk, target: Target, input: string): store.NewRun {
+function newRun(
+  who: { orgId: OrgId; actor: string | null },
+  ask: TriggerAsk,
+  { version, pool }: Target,
+  input: string,
+): NewRun {
+  const { descriptor, workflowId } = version
   return {
     id: newId('run'),
-    orgId: caller.orgId,
-    workflowId: target.version.workflowId,
-    versionId: target.version.id,
-    poolId: target.pool.id,
+    orgId: who.orgId,
+    workflowId,
+    versionId: version.id,
+    poolId: pool.id,
     triggerKind: ask.trigger.kind,
     triggerId: ask.trigger.id ?? null,
-    triggerActor: caller.id,
-    environment: ask.environment === undefined ? target.version.descriptor.environment : ask.environment,
+    triggerActor: who.actor,
+    environment: ask.environment === undefined ? descriptor.environment : ask.environment,
     tags: ask.tags,
     priority: ask.priority,
     retryOf: ask.retryOf ?? null,
+    parentRunId: ask.parent?.runId ?? null,
+    parentEntry: ask.parent?.entry ?? null,
+    rootRunId: ask.parent?.rootRunId ?? null,
+    depth: ask.parent?.depth ?? 0,
+    delayMs: ask.delayMs ?? 0,
+    queueTimeoutMs: descriptor.queueTimeoutMs,
+    wallTimeoutMs: descriptor.wallTimeoutMs,
+    concurrencyGroup: groupOf(workflowId, descriptor.concurrency, ask.input),
     input,
   }
 }
 
+/** Tells those who wait for something new, after the commit. */
+export function tellOfNew(deps: Pick<Deps, 'dispatchers' | 'bell' | 'timers'>, run: NewRun): void {
+  for (const ms of [run.delayMs || null, run.wallTimeoutMs, run.queueTimeoutMs && run.delayMs + run.queueTimeoutMs])
+    if (ms !== null) deps.timers.expect(ms)
+  if (run.delayMs > 0) return
+  deps.dispatchers.poke(run.poolId)
+  deps.bell.ring('pool', run.poolId)
+}
+
 /** The row as it has just been written; reading it back would double the work of a trigger. */
-function present(caller: Caller, run: store.NewRun, target: Target, createdAt: Date): Run {
+export function presentNew(caller: Caller, run: NewRun, target: Target, at: Date): Run {
   return presentRun({
     ...run,
     org: caller.org,
@@ -121,11 +162,12 @@ function present(caller: Caller, run: store.NewRun, target: Target, createdAt: D
     cursor: 1,
     runnerId: null,
     runnerName: null,
-    parentRunId: null,
-    rootRunId: null,
     error: null,
-    createdAt,
-    queuedAt: createdAt,
+    blocked: null,
+    suspendedAt: null,
+    waits: null,
+    createdAt: at,
+    queuedAt: at,
     claimedAt: null,
     startedAt: null,
     finishedAt: null,
@@ -139,10 +181,18 @@ function present(caller: Caller, run: store.NewRun, target: Target, createdAt: D
 }
 
 /** Writes queued runs for all who trigger at this moment; resolves with their times of creation. */
-export async function commitTriggers(db: Db, runs: store.NewRun[]): Promise<Date[]> {
+export async function commitTriggers(db: Db, runs: NewRun[]): Promise<Date[]> {
   const ids = runs.map((run) => run.id)
-  const created = await store.insertQueued(db, runs)
+  const isLimited = runs.some((run) => run.concurrencyGroup !== null)
+  const created = isLimited ? await db.begin((tx) => createRuns(tx, runs)) : await insertQueued(db, runs)
   // The statement ran before, and only its answer was lost.
-  if (created.size < runs.length) for (const [id, at] of await store.createdAt(db, ids)) created.set(id, at)
+  if (created.size < runs.length) for (const [id, at] of await createdAt(db, ids)) created.set(id, at)
   return ids.map((id) => created.get(id)!)
+}
+
+/** Creates runs, and lets in those whose group has room. */
+export async function createRuns(tx: Tx, runs: readonly NewRun[]): Promise<Map<string, Date>> {
+  const created = await insertQueued(tx, runs)
+  await rebalance(tx, { entering: runs.filter((run) => run.delayMs === 0 && created.has(run.id)) })
+  return created
 }

@@ -5,6 +5,7 @@ import { type Packed, pack } from '../bundles/pack.ts'
 import { bundleWorkflow, stopBundler } from './bundle.ts'
 import { DeployError, type DeployProblem } from './deploy-error.ts'
 import { readDescriptor } from './descriptor.ts'
+import { dubious } from './dubious.ts'
 import { effectless } from './effectless.ts'
 import { createIoSchemaReader, type IoSchemaReader } from './io-schema.ts'
 import type { JsonSchema } from './json-schema.ts'
@@ -49,7 +50,7 @@ export function createWorkflowBuilder(ioSchemas: IoSchemaReader = createIoSchema
         refuseUnstorable(schema, descriptor.entry)
         refuseUncompilable(schema, descriptor.entry)
       }
-      const warnings = [...effectless(descriptor), ...bundled.warnings, ...schemas.warnings]
+      const warnings = [...effectless(descriptor), ...dubious(descriptor), ...bundled.warnings, ...schemas.warnings]
       return { descriptor, bundle, source, ...schemas, warnings }
     },
     async close() {

@@ -16,23 +16,8 @@ const EFFECTLESS: readonly Effectless[] = [
     isUsed: ({ labels }) => labels.length > 0,
   },
   {
-    key: 'concurrency',
-    because: 'this version does not limit runs',
-    isUsed: ({ concurrency }) => concurrency !== null,
-  },
-  {
-    key: 'retries.error',
-    because: 'a run that throws fails at once',
-    isUsed: ({ retries }) => retries.error.max > 0,
-  },
-  {
-    key: 'retries.onCrash',
-    because: 'this version has no steps whose results it could forget',
-    isUsed: ({ retries }) => retries.onCrash !== 'keep',
-  },
-  {
     key: 'retries.onLost',
-    because: 'a run whose process is lost starts again from the top',
+    because: 'a waiting run whose process is lost is always led back to where it stood',
     isUsed: ({ retries }) => retries.onLost !== 'restart',
   },
   {

@@ -59,11 +59,16 @@ export function createVersions(db: Db): Versions {
   }
 }
 
+/** What descriptors lack that were deployed by an earlier release. */
+const ADDED_LATER = { wallTimeoutMs: null, queueTimeoutMs: null }
+
 function toVersion(row: store.ExecutionRow): Version {
   const input = validatorOf(row.inputSchema)
   const output = validatorOf(row.outputSchema)
+  const descriptor = { ...ADDED_LATER, ...row.descriptor }
   return {
     ...row,
+    descriptor,
     crashRetries: row.descriptor.retries.crash,
     validateInput: (value) => input?.(value, 'input') ?? null,
     validateOutput: (text) => output?.(JSON.parse(text), 'output') ?? null,

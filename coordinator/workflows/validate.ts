@@ -16,12 +16,28 @@ const KEPT = 500
 const PATTERN_DEADLINE_MS = 250
 const kept = new Map<string, Validator | undefined>()
 
-/** The validator of a schema, or undefined when it accepts everything anyway. Throws on a schema that is none. */
+/** The validator of a schema that we have derived, or undefined when it accepts everything anyway. Throws on a schema that is none. */
 export function validatorOf(schema: JsonSchema | boolean): Validator | undefined {
+  return keptValidator('derived', schema, compile)
+}
+
+/**
+ * The same for a schema that a person or a library has written: what the standard allows and we would never derive (keywords
+ * without a type, unknown keywords and formats) is no reason to refuse it.
+ */
+export function validatorOfWritten(schema: JsonSchema | boolean): Validator | undefined {
+  return keptValidator('written', schema, compileWritten)
+}
+
+function keptValidator(
+  origin: string,
+  schema: JsonSchema | boolean,
+  make: (schema: JsonSchema | boolean) => Validator,
+): Validator | undefined {
   if (schema === true || acceptsAnything(schema)) return undefined
-  const key = createHash('sha256').update(JSON.stringify(schema)).digest('hex')
+  const key = origin + createHash('sha256').update(JSON.stringify(schema)).digest('hex')
   const known = kept.get(key)
-  const validator = known ?? compile(schema)
+  const validator = known ?? make(schema)
   // Taken out and put in again: the oldest key is then the one that was not used for longest.
   kept.delete(key)
   kept.set(key, validator)
@@ -48,7 +64,19 @@ function compile(schema: JsonSchema | boolean): Validator {
   })
   addFormats.default(ajv, Object.keys(JSON_FORMATS) as JsonFormat[])
   const validate = ajv.compile(schema)
-  const check = hasPattern(schema) ? guarded(validate) : (value: unknown) => validate(value)
+  return judge(validate, hasPattern(schema) ? guarded(validate) : (value: unknown) => validate(value))
+}
+
+function compileWritten(schema: JsonSchema | boolean): Validator {
+  const ajv = new Ajv2020({ strict: false, verbose: true, allErrors: false, logger: false })
+  addFormats.default(ajv, Object.keys(JSON_FORMATS) as JsonFormat[])
+  // Schemas of other drafts name another standard here, and hardly ever differ in anything else.
+  const validate = ajv.compile(typeof schema === 'object' ? { ...schema, $schema: undefined } : schema)
+  // Not only patterns can take for ever: so can `uniqueItems`, `patternProperties`, and a schema that refers to itself.
+  return judge(validate, guarded(validate))
+}
+
+function judge(validate: ValidateFunction, check: (value: unknown) => boolean | 'too slow'): Validator {
   return (value, root = '') => {
     const fits = check(value)
     if (fits === true) return null

@@ -36,6 +36,14 @@ export const PLACES: readonly Place[] = [
     sentence: 'shared imports zod, uuid and Node only',
   },
   {
+    files: ['sdk/runtime/engine/'],
+    may: ['sdk/runtime/'],
+    mayTypes: ['shared/'],
+    packages: ['devalue'],
+    sentence:
+      'sdk/runtime/engine imports sdk/runtime, types of shared, and devalue: it is a bundle of its own that waiting programs load',
+  },
+  {
     files: ['sdk/index.ts', 'sdk/runtime/'],
     may: ['sdk/index.ts', 'sdk/runtime/'],
     mayTypes: ['shared/'],
@@ -96,10 +104,10 @@ export const LAYERS: readonly Layer[] = [
 export const VERBS = 'verbs'
 
 /** All SQL of a noun. The events' store is none: events are a layer, and every verb writes some. */
-export const STORE = /^coordinator\/(?!events\/)[^/]+\/store\.ts$/
+export const STORE = /^coordinator\/(?!events\/)[^/]+\/store(-[a-z]+)?\.ts$/
 
 /** Lies in the layer of the stores: each store, and `row.ts`, which says what its rows look like. */
-export const STORED = { layer: 'store, events, jobs/queue', file: /^coordinator\/[^/]+\/(store|row)\.ts$/ }
+export const STORED = { layer: 'store, events, jobs/queue', file: /^coordinator\/[^/]+\/(store(-[a-z]+)?|row)\.ts$/ }
 
 export const NEVER_UPWARD =
   'in the coordinator http, mcp → api, jobs → verbs → store, events, jobs/queue → db; never upward (the layers stand in deploy/tools/import-rules.ts)'

@@ -17,13 +17,13 @@ alter table runs
   add column blocked        text,
   -- The time from creation on is used up: the process is being stopped for that.
   add column timed_out_at   timestamptz,
+  -- Whom the run is counted with where its descriptor limits concurrency.
+  add column concurrency_group text collate "C",
   add column parent_entry   int,
   -- Length of the chain of parents; 0 at the root.
   add column depth          int not null default 0;
 update runs set place = 'hot' from placements p where p.run_id = runs.id;
 create index runs_by_parent on runs (parent_run_id, id) where parent_run_id is not null;
-
-alter table placements add column parked_at timestamptz;
 
 -- What a run has asked for and what it got. See shared/wire/journal.ts for the words.
 create table journal (

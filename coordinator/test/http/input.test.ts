@@ -59,7 +59,7 @@ const invalid = (response: Response, message: RegExp, path?: string) =>
 
 test('path and body come as one object, with defaults filled in', async () => {
   assert.equal((await post(TRIGGER, '{"input":{"a":[1]},"tags":["x"]}')).status, 201)
-  assert.deepEqual(input, { org: 'acme', workflow: 'hello', input: { a: [1] }, tags: ['x'], priority: 0 })
+  assert.deepEqual(input, { org: 'acme', workflow: 'hello', input: { a: [1] }, tags: ['x'], priority: 0, delayMs: 0 })
 })
 
 test('a query is decoded by the types of the schema', async () => {

@@ -16,6 +16,7 @@ import { type RunningServer, startServer } from '../../http/server.ts'
 export const RUN = newId('run')
 export const RUNNER = newId('rnr')
 export const POOL = newId('pool')
+const INPUT = newId('inp')
 const ORG_ID = newId('org')
 const KEY = newId('key')
 
@@ -96,6 +97,7 @@ export function pathOf(row: AnyOp): string {
     runner: RUNNER,
     pool: POOL,
     digest: 'ab'.repeat(32),
+    input: INPUT,
   }
   return row.path.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? `no-value-for-${name}`)
 }

@@ -58,6 +58,8 @@ test('an offer carries everything that executing the run takes', async () => {
     environment: 'staging',
     inputText: '{"n":1}',
     process: 'reuse',
+    replay: false,
+    journal: { entries: 0, text: null },
     timeoutMs: 90_000,
     graceMs: 3000,
     outputBytes: 1024 * 1024,

@@ -108,7 +108,9 @@ test('a cancel that was asked for while the agent was away is in its welcome', a
   const again = await agent.dial()
   again.send(hello([[offer.run, offer.epoch]]))
   const { cancel } = await again.next('welcome')
-  assert.deepEqual(cancel, [{ run: offer.run, epoch: offer.epoch, reason: 'meanwhile', graceMs: 7000 }])
+  assert.deepEqual(cancel, [
+    { run: offer.run, epoch: offer.epoch, why: 'cancelled', reason: 'meanwhile', graceMs: 7000 },
+  ])
   await again.report(offer, 2, end({ how: 'cancelled', forced: false }))
   assert.equal((await runOf(c, offer.run)).status, 'cancelled')
 })

@@ -50,7 +50,9 @@ test('a running run is cancelled through its agent, and ends when the agent says
   const { link, offer } = await aRunningRun()
   assert.equal((await cancel(offer.run, 'enough')).status, 'cancelling')
   const order = await link.next('cancel')
-  assert.deepEqual(order.runs, [{ run: offer.run, epoch: offer.epoch, reason: 'enough', graceMs: 1000 }])
+  assert.deepEqual(order.runs, [
+    { run: offer.run, epoch: offer.epoch, why: 'cancelled', reason: 'enough', graceMs: 1000 },
+  ])
   assert.deepEqual(await jobsFor(offer.run), [`cancel:${offer.run}`])
   assert.deepEqual(await link.report(offer, 2, end({ how: 'cancelled', forced: true })), { kind: 'ack', seq: 2 })
   const run = await runOf(c, offer.run)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { insertQueued, type NewRun } from '../../runs/store.ts'
+import { insertQueued, type NewRun } from '../../runs/store-new.ts'
 import {
   anOrg,
   aCoordinator,
@@ -220,6 +220,14 @@ function aNewRun(): NewRun {
     tags: ['a', '{"b'],
     priority: 0,
     retryOf: null,
+    parentRunId: null,
+    parentEntry: null,
+    rootRunId: null,
+    depth: 0,
+    delayMs: 0,
+    queueTimeoutMs: null,
+    wallTimeoutMs: null,
+    concurrencyGroup: null,
     input: '1',
   }
 }

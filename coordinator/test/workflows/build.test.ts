@@ -146,23 +146,25 @@ test('keys that nothing follows from yet are named, each with what happens in th
   const warnings = await warningsOf(descriptor)
   assert.deepEqual(
     warnings.map(({ message }) => /^`([\w.]+)` has no effect yet: ./.exec(message)?.[1]),
-    [
-      'labels',
-      'concurrency',
-      'retries.error',
-      'retries.onCrash',
-      'retries.onLost',
-      'schedules',
-      'notifications',
-      'budget',
-      'connections',
-      'workspace.persist',
-    ],
+    ['labels', 'retries.onLost', 'schedules', 'notifications', 'budget', 'connections', 'workspace.persist'],
   )
   assert.deepEqual(warnings[1], {
-    message: '`concurrency` has no effect yet: this version does not limit runs',
+    message:
+      '`retries.onLost` has no effect yet: a waiting run whose process is lost is always led back to where it stood',
     file: 'workflow.jsonc',
   })
   const defaults = { slug: 'a', labels: [], retries: { error: 0 }, schedules: [], workspace: {}, process: 'reuse' }
   assert.deepEqual(await warningsOf(defaults), [])
+  const doubtful = { active: '1h', wall: '10m', queue: '10m' }
+  const retries = { error: { max: 1, delay: '10m' } }
+  const found = await warningsOf({ slug: 'a', timeout: doubtful, retries })
+  assert.deepEqual(
+    found.map(({ message }) => /^`([\w.]+)` is (not )?shorter than `([\w.]+)`/.exec(message)?.slice(1)),
+    [
+      ['timeout.wall', undefined, 'timeout.active'],
+      ['timeout.queue', 'not ', 'timeout.wall'],
+      ['retries.error.delay', 'not ', 'timeout.wall'],
+    ],
+  )
+  assert.deepEqual(await warningsOf({ slug: 'a', timeout: { wall: '10m', queue: '1m' }, concurrency: 1 }), [])
 })

@@ -25,6 +25,8 @@ test('a slug is enough, everything else has a default', () => {
     pool: 'default',
     labels: [],
     timeoutMs: 3_600_000,
+    wallTimeoutMs: null,
+    queueTimeoutMs: null,
     cancelGraceMs: 10_000,
     retries: {
       crash: 3,
@@ -53,7 +55,7 @@ test('every key of the contract is taken', () => {
     "$schema": "https://example.com/schemas/workflow.json",
     "slug": "a", "name": "A", "description": "Does it.", "entry": "src/main.ts", "pool": "big", "labels": ["gpu", "arch:arm64"],
     "timeout": 60000, "cancelGrace": "1m", "retries": { "crash": 0, "error": { "max": 3, "delay": "1s", "maxDelay": "500ms" }, "onCrash": "fresh" },
-    "concurrency": { "limit": 2, "key": "input.customer.id", "onLimit": "reject" }, "environment": "production",
+    "concurrency": { "limit": 2, "key": "input.customer.id" }, "environment": "production",
     "schedules": [{ "cron": "0 9 * * 1-5", "timezone": "Europe/Zurich", "input": { "deep": [1] } }, { "rate": "5m" }, { "at": "2027-01-31T09:00:00+01:00" }],
     "notifications": [{ "on": ["failed", "failed", "budget"], "email": "a@example.com" }, { "webhook": "https://example.com/x" }],
     "budget": { "tokens": 1000, "usd": 1.25, "onBreach": "cancel" },
@@ -61,7 +63,7 @@ test('every key of the contract is taken', () => {
     "workspace": { "persist": true }, "process": "reuse"
   }`)
   assert.deepEqual(descriptor.retries.error, { max: 3, factor: 2, delayMs: 1000, maxDelayMs: 1000 })
-  assert.deepEqual(descriptor.concurrency, { limit: 2, key: 'input.customer.id', onLimit: 'reject' })
+  assert.deepEqual(descriptor.concurrency, { limit: 2, key: 'input.customer.id' })
   assert.deepEqual(
     descriptor.schedules.map(({ when }) => when),
     [
@@ -79,8 +81,20 @@ test('every key of the contract is taken', () => {
 
 test('short forms are written out', () => {
   const descriptor = readDescriptor('{ "slug": "a", "concurrency": 4, "retries": { "error": 2 } }')
-  assert.deepEqual(descriptor.concurrency, { limit: 4, key: null, onLimit: 'queue' })
+  assert.deepEqual(descriptor.concurrency, { limit: 4, key: null })
   assert.equal(descriptor.retries.error.max, 2)
+})
+
+test('a timeout is the time of execution, or three times each with its own name', () => {
+  const read = (timeout: unknown) => {
+    const { timeoutMs, wallTimeoutMs, queueTimeoutMs } = readDescriptor(JSON.stringify({ slug: 'a', timeout }))
+    return [timeoutMs, wallTimeoutMs, queueTimeoutMs]
+  }
+  assert.deepEqual(read('5m'), [300_000, null, null])
+  assert.deepEqual(read({ active: '2h', wall: '3d', queue: '1h' }), [7_200_000, 259_200_000, 3_600_000])
+  assert.deepEqual(read({ queue: '1h' }), [3_600_000, null, 3_600_000])
+  // Without one of its own the time of execution never exceeds that of the whole run.
+  assert.deepEqual(read({ wall: '10m' }), [600_000, 600_000, null])
 })
 
 test('an unknown key is refused at its line with the nearest known one', () => {
@@ -109,6 +123,9 @@ const wrong: [text: string, path: string, message: RegExp][] = [
   [`{ "slug": "${'a'.repeat(64)}" }`, 'slug', /63/],
   ['{ "slug": "a", "timeout": "soon" }', 'timeout', /write "30s", "5m", "1h", "2d"/],
   ['{ "slug": "a", "timeout": "8d" }', 'timeout', /between 1s and 7d/],
+  ['{ "slug": "a", "timeout": { "wal": "1h" } }', 'timeout.wal', /did you mean `wall`/],
+  ['{ "slug": "a", "timeout": { "wall": "400d" } }', 'timeout.wall', /between 1s and 366d/],
+  ['{ "slug": "a", "concurrency": { "limit": 1, "onLimit": "queue" } }', 'concurrency.onLimit', /unknown key/],
   ['{ "slug": "a", "cancelGrace": "6m" }', 'cancelGrace', /between 0s and 5m/],
   ['{ "slug": "a", "process": "warm" }', 'process', /"fresh" or "reuse"/],
   [

@@ -1,0 +1,10 @@
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { Deps } from '../deps.ts'
+import { cancelDescendants as cancel } from '../runs/cancel.ts'
+import type { Jobs } from './queue.ts'
+
+/** Whoever asked for the cancel may have been killed before all that the run had called was cancelled too. */
+export async function cancelDescendants(deps: Deps, job: Jobs['runs:cancelDescendants']): Promise<void> {
+  const { runId, orgId, by, reason } = job
+  await cancel(deps, orgId as OrgId, runId as RunId, { by, reason })
+}

@@ -1,0 +1,156 @@
+import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { Completion } from '@windlass/shared/wire/journal.ts'
+import type { Db, Tx } from '../db/client.ts'
+import type { JournalChanges } from './row.ts'
+
+/** A run and what happens to its journal. */
+export interface Changed {
+  id: RunId
+  journal: JournalChanges
+}
+
+const flat = <T extends object>(runs: readonly Changed[], of: (run: Changed) => readonly T[]) =>
+  runs.flatMap((run) => of(run).map((change) => ({ ...change, runId: run.id })))
+
+/**
+ * Writes new entries. One that was open already and that the program now has completed itself gets its result; sent again it
+ * changes nothing.
+ */
+export function insert(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, (run) => run.journal.entries)
+  const inMs = rows.map(({ due }) => (due && 'inMs' in due ? due.inMs : null))
+  const dueAt = rows.map(({ due }) => (due && 'at' in due ? due.at : null))
+  return tx`
+    insert into journal (run_id, n, attempt, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id,
+                         due_at, completed_at)
+    select run_id, n, attempt, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id,
+           coalesce(now() + in_ms * interval '1 millisecond', to_timestamp(due_at::float8 / 1000)),
+           case when state <> 'open' then now() end
+    from unnest(
+      ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.attempt)}::int[],
+      ${rows.map((r) => r.parent)}::text[], ${rows.map((r) => r.kind)}::text[], ${rows.map((r) => r.name)}::text[],
+      ${rows.map((r) => r.hash)}::text[], ${rows.map((r) => r.occurrence)}::int[], ${rows.map((r) => r.args)}::text[],
+      ${rows.map((r) => r.site)}::text[], ${rows.map((r) => r.state)}::text[], ${rows.map((r) => r.result)}::text[],
+      ${rows.map((r) => r.childRunId)}::text[], ${inMs}::float8[], ${dueAt}::bigint[]
+    ) as t (run_id, n, attempt, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id, in_ms, due_at)
+    on conflict (run_id, n) do update
+    set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt
+    where journal.kind = 'step' and journal.state = 'open' and excluded.state <> 'open'`
+}
+
+/** Calls of this attempt take over entries of an earlier one. */
+export function adopt(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, (run) => run.journal.adopted)
+  return tx`
+    update journal j
+    set attempt = m.attempt, delivered = null, after = 0, idle = false
+    from unnest(${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.attempt)}::int[])
+      as m (run_id, n, attempt)
+    where j.run_id = m.run_id and j.n = m.n and j.attempt < m.attempt and j.state in ('open', 'done')`
+}
+
+export function drift(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, (run) => run.journal.drifted)
+  return tx`
+    update journal j
+    set has_drifted = true
+    from unnest(${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[]) as m (run_id, n)
+    where j.run_id = m.run_id and j.n = m.n`
+}
+
+/** What the programs have been given, and in which order. */
+export function deliver(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, (run) => run.journal.delivered.map(([order, n, after, idle]) => ({ order, n, after, idle })))
+  return tx`
+    update journal j
+    set delivered = m.place, after = m.after, idle = m.idle = 1
+    from unnest(
+      ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.order)}::int[],
+      ${rows.map((r) => r.after)}::int[], ${rows.map((r) => r.idle)}::int[]
+    ) as m (run_id, n, place, after, idle)
+    where j.run_id = m.run_id and j.n = m.n and j.state in ('done', 'failed')`
+}
+
+/** The first completion counts. The time that a waited-for entry had goes with its timer. */
+export function complete(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, (run) => run.journal.completed)
+  return tx`
+    with done as (
+      update journal j
+      set state = m.state, result = m.result, completed_at = now(), completion = nextval('journal_completions')
+      from unnest(
+        ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.state)}::text[],
+        ${rows.map((r) => r.result)}::text[]
+      ) as m (run_id, n, state, result)
+      where j.run_id = m.run_id and j.n = m.n and j.state = 'open'
+      returning j.run_id, j.n
+    )
+    delete from timers t
+    using done
+    where t.run_id = done.run_id and t.n = done.n and t.kind in ('sleep', 'input')`
+}
+
+/** Nobody waits any more for what is open. */
+export function close(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
+  return tx`update journal set state = 'closed' where run_id = any(${[...runIds]}) and state = 'open'`
+}
+
+/** The next attempt begins with an empty journal. */
+export function forget(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
+  return tx`update journal set state = 'closed' where run_id = any(${[...runIds]})`
+}
+
+/** Everything that new processes of these runs are told, as JSON of `JournalRecord[]`, where it is not longer than so much. */
+export function recordsOf(
+  db: Db,
+  runs: readonly { runId: RunId; attempt: number }[],
+  mostChars: number,
+): Promise<{ runId: RunId; text: string }[]> {
+  return db<{ runId: RunId; text: string }[]>`
+    select m.run_id, records.text
+    from unnest(${runs.map((run) => run.runId)}::text[], ${runs.map((run) => run.attempt)}::int[]) as m (run_id, attempt)
+    cross join lateral (
+      select
+        json_agg(
+          json_build_object(
+            'n', n, 'attempt', j.attempt, 'parent', parent, 'kind', kind, 'name', name, 'hash', hash,
+            'occurrence', occurrence, 'args', args, 'site', site, 'state', state, 'result', result,
+            'delivered', delivered, 'after', after, 'idle', idle, 'completed', completion
+          )
+          order by n
+        )::text as text,
+        sum(300 + octet_length(args) + coalesce(octet_length(result), 0)) as chars
+      from journal j
+      where j.run_id = m.run_id and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
+    ) records
+    where records.text is not null and records.chars <= ${mostChars}::float8`
+}
+
+/** Where a run is. Undefined: there is no such run in this org. */
+export async function placedRun(
+  db: Db,
+  orgId: OrgId,
+  runId: RunId,
+): Promise<{ runnerId: RunnerId | null; epoch: number; attempt: number; place: string | null } | undefined> {
+  const [row] = await db<{ runnerId: RunnerId | null; epoch: number; attempt: number; place: string | null }[]>`
+    select runner_id, epoch, attempt, place
+    from runs
+    where org_id = ${orgId} and id = ${runId}`
+  return row
+}
+
+export interface PendingWake extends Completion {
+  runId: RunId
+  epoch: number
+}
+
+/** What the processes of these runners have not been given yet, in the order of completion. */
+export function undelivered(db: Db, runnerIds: readonly string[]): Promise<(PendingWake & { runnerId: string })[]> {
+  return db<(PendingWake & { runnerId: string })[]>`
+    select p.runner_id, p.run_id, p.epoch, j.n, j.state, j.result
+    from placements p
+    join runs r on r.id = p.run_id
+    join journal j on j.run_id = p.run_id and j.attempt = r.attempt
+    where p.runner_id = any(${[...runnerIds]}) and j.completion is not null and j.delivered is null
+    order by j.completion`
+}

@@ -1,0 +1,102 @@
+import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
+import { newId } from '@windlass/shared/ids.ts'
+import type { Ask, EntryIdentity, JournalError, JournalOp } from '@windlass/shared/wire/journal.ts'
+import { complete, emit } from '../runs/moves.ts'
+import { fail } from '../runs/outcome.ts'
+import type { Moving } from '../runs/row.ts'
+import type { Due, NewEntry } from './row.ts'
+import { refusal } from './children.ts'
+import { MOST_ENTRIES } from './read-op.ts'
+import type { Word } from './read-word.ts'
+
+/** A child of a child of a child … A workflow that calls itself without end must come to one. */
+const MOST_DEPTH = 64
+
+type Open = Extract<JournalOp, { op: 'open' }>
+
+/** Takes one word of the program about its journal. What it asks for exists when the transaction is committed. */
+export function takeOp(run: Moving, at: number, word: Word): void {
+  const { op } = word
+  switch (op.op) {
+    case 'open':
+      return open(run, at, op, word)
+    case 'close':
+      return add(run, at, op.entry, { state: op.state, result: op.result })
+    case 'adopt':
+      run.journal.adopted.push({ n: op.n, attempt: run.attempt })
+      return
+    case 'drift':
+      run.journal.drifted.push({ n: op.n, args: op.args })
+      return noteDrift(run, at, op)
+    case 'deliver':
+      run.journal.delivered.push(...op.list)
+  }
+}
+
+function add(run: Moving, at: number, entry: EntryIdentity, more: Partial<NewEntry>): void {
+  if (entry.n > MOST_ENTRIES) return tooMany(run, at)
+  run.entries = Math.max(run.entries, entry.n)
+  run.journal.entries.push({
+    ...entry,
+    attempt: run.attempt,
+    state: 'open',
+    result: null,
+    childRunId: null,
+    due: null,
+    ...more,
+  })
+}
+
+function tooMany(run: Moving, at: number): void {
+  const code: RunErrorCode = 'JOURNAL_FULL'
+  const advice = 'Let children do parts of the work: workflows.call() has a journal of its own.'
+  fail(run, at, { code, message: `${RUN_ERRORS[code]} ${MOST_ENTRIES} are allowed. ${advice}` })
+}
+
+function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
+  // Whoever is being stopped starts nothing any more; its runtime refuses the call as well.
+  if (run.status === 'cancelling' || run.timedOut) return
+  const refused = ask.for === 'child' && run.depth >= MOST_DEPTH ? tooDeep(run) : word.refused
+  if (refused) {
+    add(run, at, entry, {})
+    return complete(run, { n: entry.n, state: 'failed', result: JSON.stringify(refused) })
+  }
+  switch (ask.for) {
+    case 'step':
+      return add(run, at, entry, {})
+    case 'sleep':
+      return add(run, at, entry, { due: 'until' in ask ? { at: ask.until } : { inMs: ask.ms } })
+    case 'input':
+      return openQuestion(run, at, entry, ask)
+    case 'child':
+      return openChild(run, at, entry, word)
+  }
+}
+
+function openQuestion(run: Moving, at: number, entry: EntryIdentity, ask: Extract<Ask, { for: 'input' }>): void {
+  const due: Due | null = ask.timeoutMs === null ? null : { inMs: ask.timeoutMs }
+  add(run, at, entry, { due })
+  const { prompt, schemaText, onTimeoutText, timeoutMs } = ask
+  run.journal.questions.push({ id: newId('inp'), n: entry.n, prompt, schemaText, onTimeoutText, timeoutMs })
+}
+
+function openChild(run: Moving, at: number, entry: EntryIdentity, { child }: Word): void {
+  if (!child) throw new Error(`the call ${entry.n} of run ${run.id} was not prepared`)
+  add(run, at, entry, { childRunId: child.run.id })
+  run.journal.children.push({
+    ...child.run,
+    environment: child.inherits ? (run.environment ?? child.run.environment) : child.run.environment,
+    rootRunId: run.rootRunId ?? run.id,
+    depth: run.depth + 1,
+  })
+}
+
+function tooDeep(run: Moving): JournalError {
+  const message = `Runs may call runs ${MOST_DEPTH} levels deep, and this one is at level ${run.depth}. Does a workflow call itself without end?`
+  return refusal(message, { depth: run.depth, limit: MOST_DEPTH })
+}
+
+function noteDrift(run: Moving, at: number, { n, args }: { n: number; args: string }): void {
+  const text = `Entry ${n} of the journal was continued with other arguments than it was recorded with: ${args.slice(0, 300)}`
+  emit(run, { at, channel: 'log', type: 'log.stderr', dataText: JSON.stringify({ text, note: 'input_drift' }) })
+}

@@ -1,0 +1,7 @@
+import type { Deps } from '../deps.ts'
+import { wakesFor } from '../journal/wakes.ts'
+
+/** Sends what their programs wait for to those of these runners that are connected here. */
+export async function tellWakes(deps: Pick<Deps, 'db' | 'sockets'>, runnerIds: readonly string[]): Promise<void> {
+  for (const [runnerId, runs] of await wakesFor(deps.db, runnerIds)) deps.sockets.tell(runnerId, { t: 'wake', runs })
+}

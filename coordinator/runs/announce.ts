@@ -1,0 +1,45 @@
+import type { PoolId } from '@windlass/shared/ids.ts'
+import type { Deps } from '../deps.ts'
+import { isChanged } from '../journal/row.ts'
+import type { Moving } from './row.ts'
+import { mayEnterAsResume } from './save-moves.ts'
+
+export type AnnounceDeps = Pick<Deps, 'tails' | 'bell' | 'dispatchers' | 'tellWake' | 'tellWakes' | 'timers'>
+
+/**
+ * Tells those who wait, after the commit: readers of these logs, pools in whose queue something has come, agents whose programs
+ * wait for what is there now.
+ */
+export function announce(deps: AnnounceDeps, given: Iterable<Moving>): void {
+  for (const run of given) {
+    tell(deps, run)
+    if (run.parent && isChanged(run.parent.journal)) tell(deps, run.parent)
+  }
+}
+
+function tell(deps: AnnounceDeps, run: Moving): void {
+  if (run.events.length > 0) {
+    deps.tails.ring(run.id)
+    deps.bell.ring('run', run.id)
+  }
+  for (const poolId of poolsOf(run)) {
+    deps.dispatchers.poke(poolId)
+    deps.bell.ring('pool', poolId)
+  }
+  const { completed, entries, adopted } = run.journal
+  if (completed.length > 0 && run.place !== null && run.runnerId !== null)
+    deps.tellWake(run.runnerId, { run: run.id, epoch: run.epoch, completions: completed })
+  // What was taken over may have been completed since the journal was handed out.
+  if (adopted.length > 0 && run.place !== null && run.runnerId !== null) deps.tellWakes(run.runnerId)
+  for (const { due } of entries) if (due) deps.timers.expect('inMs' in due ? due.inMs : due.at - Date.now())
+  const laterMs = run.requeued?.delayMs || run.replayAfterMs
+  if (laterMs) deps.timers.expect(laterMs)
+}
+
+function poolsOf(run: Moving): Set<PoolId> {
+  const pools = new Set(run.pokes)
+  for (const child of run.journal.children) pools.add(child.poolId)
+  const comes = run.requeued?.delayMs === 0 || (mayEnterAsResume(run) && (run.released || isChanged(run.journal)))
+  if (comes) pools.add(run.poolId)
+  return pools
+}

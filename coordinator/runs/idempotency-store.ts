@@ -1,0 +1,49 @@
+import type { OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+
+export const KEY_HOURS = 24
+
+/** A key and what is asked for under it. */
+export interface Claim {
+  orgId: OrgId
+  workflowId: WorkflowId
+  key: string
+  requestHash: Buffer
+}
+
+/** What was asked for first under a key. */
+export interface Kept {
+  runId: RunId
+  requestHash: Buffer
+}
+
+/** The first request under a key that has not expired. */
+export async function findKey(sql: Sql, { orgId, workflowId, key }: Claim): Promise<Kept | undefined> {
+  const [row] = await sql<Kept[]>`
+    select run_id, request_hash
+    from idempotency_keys
+    where org_id = ${orgId} and workflow_id = ${workflowId} and key = ${key} and expires_at > now()`
+  return row
+}
+
+/**
+ * Takes a key for a run, or answers whose it is. Waits for whoever is just taking the same key: when he fails it is free, and his
+ * commit is seen by the next statement. An expired key counts as free.
+ */
+export async function takeKey(tx: Tx, claim: Claim, runId: RunId): Promise<Kept | undefined> {
+  const { orgId, workflowId, key, requestHash } = claim
+  const taken = await tx`
+    insert into idempotency_keys (org_id, workflow_id, key, request_hash, run_id, expires_at)
+    values (${orgId}, ${workflowId}, ${key}, ${requestHash}, ${runId}, now() + ${KEY_HOURS} * interval '1 hour')
+    on conflict (org_id, workflow_id, key) do update
+    set request_hash = excluded.request_hash, run_id = excluded.run_id, expires_at = excluded.expires_at
+    where idempotency_keys.expires_at <= now()
+    returning run_id`
+  if (taken.length > 0) return undefined
+  // `now()` stands still in a transaction, so what was not expired then is not expired here.
+  return findKey(tx, claim)
+}
+
+export async function cleanKeys(db: Db): Promise<void> {
+  await db`delete from idempotency_keys where expires_at <= now()`
+}

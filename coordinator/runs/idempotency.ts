@@ -1,0 +1,86 @@
+import { hash } from 'node:crypto'
+import { canonicalJson } from '@windlass/shared/canonical-json.ts'
+import { Fault } from '@windlass/shared/errors.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Run } from '@windlass/shared/model/run.ts'
+import type { Caller } from '../actor.ts'
+import type { Deps } from '../deps.ts'
+import { type Claim, cleanKeys, findKey, type Kept, takeKey } from './idempotency-store.ts'
+import { presentRun } from './row.ts'
+import { find } from './store.ts'
+import {
+  createRuns,
+  findVersion,
+  prepareRun,
+  presentNew,
+  tellOfNew,
+  type TriggerAsk,
+  type TriggerDeps,
+} from './trigger.ts'
+
+/** Room for every id and name; more is no key but a payload. */
+const KEY_CHARACTERS = 255
+
+/** The key of body or header. Given in both it has to be the same. */
+export function keyOf(inBody: string | undefined, inHeader: string | undefined): string | undefined {
+  if (inBody !== undefined && inHeader !== undefined && inBody !== inHeader)
+    throw invalid('is given in the body and, with another value, as the header `Idempotency-Key`: leave one out')
+  const key = inBody ?? inHeader
+  if (key === undefined) return undefined
+  if (key === '' || key.length > KEY_CHARACTERS) throw invalid(`must have 1 to ${KEY_CHARACTERS} characters`)
+  if (key.includes('\0') || !key.isWellFormed())
+    throw invalid('holds U+0000 or half of a surrogate pair, which cannot be stored; leave it out')
+  return key
+}
+
+function invalid(message: string): Fault {
+  return new Fault('VALIDATION_FAILED', { path: 'idempotencyKey' }, `idempotencyKey: ${message}.`)
+}
+
+/**
+ * Queues a run at most once: whoever asks the same under the same key within 24 hours is answered the first run as it stands now.
+ * Key and run are committed together, so a key never stands without its run, nor the other way round.
+ */
+export async function triggerOnce(
+  deps: TriggerDeps & Pick<Deps, 'db'>,
+  caller: Caller,
+  ask: TriggerAsk,
+  key: string,
+): Promise<{ run: Run; isNew: boolean }> {
+  const { version } = await findVersion(deps, caller.orgId, ask)
+  const claim = { orgId: caller.orgId, workflowId: version.workflowId, key, requestHash: hashOf(ask) }
+  // Looked at before the input is: what was accepted once stays accepted, also when the schema is another by now.
+  const kept = await findKey(deps.db, claim)
+  if (kept) return { run: await firstRun(deps, claim, kept), isNew: false }
+  const { run, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
+  const taken = await deps.db.begin(async (tx) => {
+    const first = await takeKey(tx, claim, run.id)
+    return first ?? (await createRuns(tx, [run])).get(run.id)!
+  })
+  if (!(taken instanceof Date)) return { run: await firstRun(deps, claim, taken), isNew: false }
+  tellOfNew(deps, run)
+  return { run: presentNew(caller, run, target, taken), isNew: true }
+}
+
+/** Everything that makes the request what it is. Equal values are equal in whatever order their fields stand. */
+function hashOf({ input = null, environment, tags, priority, version, delayMs = 0 }: TriggerAsk): Buffer {
+  // What is left out stays out: no environment is that of the descriptor, and null is none.
+  return hash('sha256', canonicalJson({ input, environment, tags, priority, version, delayMs })!, 'buffer')
+}
+
+async function firstRun(deps: Pick<Deps, 'db'>, claim: Claim, kept: Kept): Promise<Run> {
+  if (!claim.requestHash.equals(kept.requestHash)) throw conflict(kept.runId)
+  const row = await find(deps.db, claim.orgId, kept.runId)
+  if (!row) throw new Error(`run ${kept.runId} of an idempotency key is missing`)
+  return presentRun(row)
+}
+
+function conflict(run: RunId): Fault {
+  const message = `This idempotency key started the run ${run} with another request. Send that request again, or take another key for this one.`
+  return new Fault('IDEMPOTENCY_CONFLICT', { path: 'idempotencyKey', run }, message)
+}
+
+/** Keys that nobody can meet any more. */
+export async function cleanIdempotencyKeys(deps: Pick<Deps, 'db'>): Promise<void> {
+  await cleanKeys(deps.db)
+}

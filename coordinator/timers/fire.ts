@@ -1,0 +1,94 @@
+import { isFinal } from '@windlass/shared/model/run.ts'
+import type { Completion } from '@windlass/shared/wire/journal.ts'
+import type { Tx } from '../db/client.ts'
+import type { Deps } from '../deps.ts'
+import { type TimedOut, timeOutQuestions } from '../inputs/questions.ts'
+import { announce } from '../runs/announce.ts'
+import { complete, enterNow, lockRuns } from '../runs/moves.ts'
+import type { Moving } from '../runs/row.ts'
+import { leaveQueue } from '../runs/queue.ts'
+import { saveMoves } from '../runs/save-moves.ts'
+import { timeOut } from '../runs/time-out.ts'
+import { warmVersions } from '../runs/versions.ts'
+import * as store from './store.ts'
+
+/** 10,000 runs that wake in the same moment are 50 transactions. */
+const AT_ONCE = 200
+
+/** Does what is due by now, the most overdue first. */
+export async function fireDue(deps: Deps): Promise<void> {
+  for (;;) {
+    const due = await store.due(deps.db, AT_ONCE)
+    if (due.length === 0) return
+    await fire(deps, due)
+    if (due.length < AT_ONCE) return
+  }
+}
+
+const endsRuns = ({ kind }: store.DueTimer) => kind === 'queue-timeout' || kind === 'wall-timeout'
+
+async function fire(deps: Deps, due: store.DueTimer[]): Promise<void> {
+  const ending = due.filter(endsRuns).map((timer) => timer.runId)
+  await warmVersions(deps, ending)
+  const moved = await deps.db.begin(async (tx) => {
+    const runs = await lockRuns(
+      tx,
+      due.map((timer) => timer.runId),
+      ending,
+    )
+    const taken = await store.take(tx, due)
+    const answers = await timedOutInputs(tx, taken)
+    const touched = new Set<Moving>()
+    for (const timer of taken) {
+      const run = runs.get(timer.runId)
+      if (!run) continue
+      await act(deps, run, timer, answers)
+      touched.add(run)
+    }
+    await leaveQueue(
+      tx,
+      [...touched].filter((run) => isFinal(run.status)).map((run) => run.id),
+    )
+    await saveMoves(tx, [...touched])
+    return touched
+  })
+  announce(deps, moved)
+  for (const run of moved) if (run.timedOut && run.place !== null && run.runnerId) await deps.tellCancels(run.runnerId)
+}
+
+async function act(
+  deps: Pick<Deps, 'versions'>,
+  run: Moving,
+  { kind, n }: store.DueTimer,
+  answers: Map<string, Completion>,
+): Promise<void> {
+  switch (kind) {
+    case 'sleep':
+      return complete(run, { n, state: 'done', result: 'null' })
+    case 'input': {
+      const completion = answers.get(`${run.id}/${n}`)
+      return completion && complete(run, completion)
+    }
+    case 'enqueue':
+      return enterNow(run)
+    case 'queue-timeout':
+    case 'wall-timeout':
+      timeOut(run, kind, Date.now(), await deps.versions.get(run.versionId))
+  }
+}
+
+/** Questions whose time is up, and what their calls get. */
+async function timedOutInputs(tx: Tx, taken: store.DueTimer[]): Promise<Map<string, Completion>> {
+  const due = taken.filter(({ kind }) => kind === 'input')
+  if (due.length === 0) return new Map()
+  const rows = await timeOutQuestions(tx, due)
+  return new Map(rows.map((row) => [`${row.runId}/${row.n}`, unanswered(row)]))
+}
+
+/** What a call gets whose question was not answered in time. */
+export function unanswered({ n, id, prompt, onTimeout }: Omit<TimedOut, 'runId'>): Completion {
+  if (onTimeout !== null) return { n, state: 'done', result: onTimeout }
+  const message = `Nobody answered in time: ${prompt.slice(0, 200)}`
+  const error = { name: 'InputTimedOutError', code: 'INPUT_TIMED_OUT', message, detail: { inputId: id } }
+  return { n, state: 'failed', result: JSON.stringify(error) }
+}

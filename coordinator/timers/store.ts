@@ -1,0 +1,69 @@
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Db, Tx } from '../db/client.ts'
+import type { Due } from '../journal/row.ts'
+
+/** sleep, input: completes entry `n` · enqueue: enters the queue · queue-timeout, wall-timeout: ends the run. */
+export type TimerKind = 'sleep' | 'input' | 'enqueue' | 'queue-timeout' | 'wall-timeout'
+
+export interface NewTimer {
+  runId: RunId
+  kind: TimerKind
+  n: number
+  due: Due
+}
+
+export function insert(tx: Tx, timers: readonly NewTimer[]): PromiseLike<unknown> {
+  const inMs = timers.map(({ due }) => ('inMs' in due ? due.inMs : null))
+  const at = timers.map(({ due }) => ('at' in due ? due.at : null))
+  return tx`
+    insert into timers (run_id, kind, n, due_at)
+    select run_id, kind, n, coalesce(now() + in_ms * interval '1 millisecond', to_timestamp(at::float8 / 1000))
+    from unnest(
+      ${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.n)}::int[],
+      ${inMs}::float8[], ${at}::bigint[]
+    ) as t (run_id, kind, n, in_ms, at)
+    on conflict (run_id, kind, n) do update set due_at = excluded.due_at`
+}
+
+export interface DueTimer {
+  runId: RunId
+  kind: TimerKind
+  n: number
+}
+
+/** What is due by now, the most overdue first. Not locked: whoever acts on it takes it away under the lock of its run. */
+export function due(db: Db, limit: number): Promise<DueTimer[]> {
+  return db<DueTimer[]>`
+    select run_id, kind, n
+    from timers
+    where due_at <= now()
+    order by due_at
+    limit ${limit}`
+}
+
+/** Milliseconds until the next one is due; negative when one is overdue. Null: there is none. */
+export async function nextDueMs(db: Db): Promise<number | null> {
+  const [row] = await db<{ ms: number | null }[]>`
+    select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms from timers`
+  return row?.ms ?? null
+}
+
+/** Takes those away that are still there and due. */
+export function take(tx: Tx, timers: readonly DueTimer[]): Promise<DueTimer[]> {
+  return tx<DueTimer[]>`
+    delete from timers t
+    using unnest(${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.n)}::int[])
+      as m (run_id, kind, n)
+    where t.run_id = m.run_id and t.kind = m.kind and t.n = m.n and t.due_at <= now()
+    returning t.run_id, t.kind, t.n`
+}
+
+/** Nothing of these runs becomes due any more. */
+export function drop(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
+  return tx`delete from timers where run_id = any(${[...runIds]})`
+}
+
+/** They begin anew: what their former attempt waited for is not waited for any more. The time of the whole run goes on. */
+export function dropWaits(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
+  return tx`delete from timers where run_id = any(${[...runIds]}) and kind in ('sleep', 'input')`
+}

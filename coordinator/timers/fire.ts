@@ -1,6 +1,6 @@
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
-import type { Tx } from '../db/client.ts'
+import { mayPass, type Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { type TimedOut, timeOutQuestions } from '../inputs/questions.ts'
 import { announce } from '../runs/announce.ts'
@@ -20,8 +20,27 @@ export async function fireDue(deps: Deps): Promise<void> {
   for (;;) {
     const due = await store.due(deps.db, AT_ONCE)
     if (due.length === 0) return
-    await fire(deps, due)
+    await fireOrPutOff(deps, due)
     if (due.length < AT_ONCE) return
+  }
+}
+
+const PUT_OFF_MS = 60_000
+
+/** One timer that fails time and again must not hold up the others behind it. */
+async function fireOrPutOff(deps: Deps, due: store.DueTimer[]): Promise<void> {
+  try {
+    await fire(deps, due)
+  } catch (error) {
+    if (mayPass(error)) throw error
+    const [first, ...others] = due
+    if (!first) return
+    if (others.length > 0) {
+      for (const timer of due) await fireOrPutOff(deps, [timer])
+      return
+    }
+    deps.log.error('timer.failed', { ...first, error })
+    await store.putOff(deps.db, first, PUT_OFF_MS)
   }
 }
 

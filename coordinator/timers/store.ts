@@ -58,6 +58,13 @@ export function take(tx: Tx, timers: readonly DueTimer[]): Promise<DueTimer[]> {
     returning t.run_id, t.kind, t.n`
 }
 
+export async function putOff(db: Db, { runId, kind, n }: DueTimer, ms: number): Promise<void> {
+  await db`
+    update timers
+    set due_at = now() + ${ms} * interval '1 millisecond'
+    where run_id = ${runId} and kind = ${kind} and n = ${n}`
+}
+
 /** Nothing of these runs becomes due any more. */
 export function drop(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   return tx`delete from timers where run_id = any(${[...runIds]})`

@@ -1,0 +1,46 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { BlockList, isIPv6 } from 'node:net'
+import { Fault } from '@windlass/shared/errors.ts'
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+loopback.addSubnet('::ffff:127.0.0.0', 104, 'ipv6')
+
+export interface Scraper {
+  /** Of the other end of the connection. */
+  address: string
+  header(name: string): string | undefined
+}
+
+/** A proxy on this machine connects from here too, and says so with one of these. */
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via']
+
+/**
+ * Figures tell a stranger how busy an installation is. Without a token they are for this machine only; with one, for whoever
+ * sends it.
+ */
+export function assertMayScrape(scraper: Scraper, token: string | undefined): void {
+  if (isLocal(scraper) || isBearer(scraper.header('authorization'), token)) return
+  const message =
+    token === undefined
+      ? 'Metrics are for this machine only. Set WINDLASS_METRICS_TOKEN on the coordinator and send it as `Authorization: Bearer <token>`.'
+      : 'Send the value of WINDLASS_METRICS_TOKEN as `Authorization: Bearer <token>`.'
+  throw new Fault('FORBIDDEN', undefined, message)
+}
+
+function isLocal(scraper: Scraper): boolean {
+  if (FORWARDED.some((name) => scraper.header(name) !== undefined)) return false
+  const { address } = scraper
+  return loopback.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+}
+
+function isBearer(authorization: string | undefined, token: string | undefined): boolean {
+  const given = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
+  // Of hashes, as texts of different length cannot be compared in constant time.
+  return given !== undefined && token !== undefined && timingSafeEqual(digest(given), digest(token))
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

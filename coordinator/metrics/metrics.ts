@@ -1,0 +1,107 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { ORPHAN_KINDS, type OrphanKind } from './orphan-kinds.ts'
+import type { Facts } from './store.ts'
+
+/** What every run passes through, as seen by the one who commits it. */
+export const COMMITS = ['triggers', 'claims', 'acceptances', 'entries'] as const
+export type CommitName = (typeof COMMITS)[number]
+
+/** What this process is at the moment of a scrape. */
+export interface Presence {
+  agents: number
+  polls: number
+}
+
+export interface Metrics {
+  /** Notes a commit of so many items that took so long. */
+  committed(name: CommitName, items: number, ms: number): void
+  /** A run, or a row that belongs to one, breaks the invariant that every unfinished run has exactly one owner. */
+  orphan(kind: OrphanKind, count: number): void
+  repaired(count: number): void
+  /** Everything as Prometheus' text. */
+  text(facts: Facts, presence: Presence): Promise<string>
+  readonly contentType: string
+}
+
+/** Seconds. From a commit on a quiet machine to one that waits for a lock until it gives up. */
+const COMMIT_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
+
+/** A registry of its own: two coordinators in one process, as in tests, do not add up. */
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  const items = new Counter({
+    name: 'windlass_commit_items_total',
+    help: 'Runs triggered, claimed and accepted, and entries taken from agents, all of them committed.',
+    labelNames: ['commit'],
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'windlass_commit_seconds',
+    help: 'How long one commit takes; many items share it.',
+    labelNames: ['commit'],
+    buckets: COMMIT_SECONDS,
+    registers,
+  })
+  const orphans = new Counter({
+    name: 'windlass_orphans_total',
+    help: 'Unfinished runs without exactly one owner, and rows of runs that are over. Zero is the only good figure.',
+    labelNames: ['kind'],
+    registers,
+  })
+  const repaired = new Counter({
+    name: 'windlass_orphans_repaired_total',
+    help: 'Those among windlass_orphans_total that were put right.',
+    registers,
+  })
+  // A counter that has never counted would be missing, and nobody could tell that from one that is not watched.
+  for (const commit of COMMITS) items.inc({ commit }, 0)
+  for (const kind of ORPHAN_KINDS) orphans.inc({ kind }, 0)
+  const showFacts = factGauges(registers)
+  let watchesProcess = false
+
+  return {
+    contentType: registry.contentType,
+    committed(commit, count, ms) {
+      items.inc({ commit }, count)
+      seconds.observe({ commit }, ms / 1000)
+    },
+    orphan: (kind, count) => orphans.inc({ kind }, count),
+    repaired: (count) => repaired.inc(count),
+    text(facts, presence) {
+      // From the first scrape on: the watch over the event loop is a timer, which an unwatched installation need not pay for.
+      if (!watchesProcess) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 })
+      watchesProcess = true
+      showFacts(facts, presence)
+      return registry.metrics()
+    },
+  }
+}
+
+function factGauges(registers: Registry[]): (facts: Facts, presence: Presence) => void {
+  const gauge = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
+    new Gauge({ name: `windlass_${name}`, help, labelNames, registers })
+  const runs = gauge('runs', 'Unfinished runs, by status and by where their process is.', ['status', 'place'])
+  const depth = gauge('queue_depth', 'Runs that wait for a runner of the pool.', ['org', 'pool'])
+  const age = gauge('queue_oldest_seconds', 'How long the oldest of them has waited.', ['org', 'pool'])
+  const overdue = gauge('timers_overdue', 'Timers that are due and have not been fired.')
+  const lag = gauge('timers_lag_seconds', 'How late the most overdue timer is.')
+  const questions = gauge('inputs_open', 'Questions that wait for an answer.')
+  const agents = gauge('agents_connected', 'Agents with a socket to this coordinator.')
+  const polls = gauge('polls_waiting', 'Polls for work that wait at this coordinator.')
+  return (facts, presence) => {
+    runs.reset()
+    for (const { status, place, count } of facts.runs) runs.set({ status, place: place ?? 'none' }, count)
+    depth.reset()
+    age.reset()
+    for (const { org, pool, count, oldestSeconds } of facts.queues) {
+      depth.set({ org, pool }, count)
+      age.set({ org, pool }, oldestSeconds)
+    }
+    overdue.set(facts.timersOverdue)
+    lag.set(facts.timersLagSeconds)
+    questions.set(facts.inputsOpen)
+    agents.set(presence.agents)
+    polls.set(presence.polls)
+  }
+}

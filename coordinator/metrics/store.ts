@@ -1,0 +1,63 @@
+import { isFinal, RUN_STATUSES } from '@windlass/shared/model/run.ts'
+import type { Db } from '../db/client.ts'
+import type { Place } from '../runs/row.ts'
+
+/** What the database says about all runs together. */
+export interface Facts {
+  runs: { status: string; place: Place | null; count: number }[]
+  queues: { org: string; pool: string; count: number; oldestSeconds: number }[]
+  timersOverdue: number
+  timersLagSeconds: number
+  inputsOpen: number
+}
+
+type FactsRow = Omit<Facts, 'runs' | 'queues'> & { runs: Facts['runs'] | null; queues: Facts['queues'] | null }
+
+/** Finished runs, which are nearly all, are not looked at, but for the youngest: see migration 0004. */
+export async function readFacts(db: Db): Promise<Facts> {
+  const [row] = await db<[FactsRow]>`
+    with unfinished as (
+      select status, place, count(*)::int as count
+      from (
+        select r.status, r.place
+        from runs_remaining m
+        join runs r on r.id = m.run_id
+        where r.finished_at is null
+        union all
+        select status, place
+        from runs
+        where id > (select run_id from sweep_mark) and finished_at is null
+      ) runs
+      group by status, place
+    ),
+    queued as (
+      select pool_id, count(*)::int as count, extract(epoch from now() - min(entered_at))::float8 as oldest_seconds
+      from run_queue
+      group by pool_id
+    ),
+    queues as (
+      select o.slug as org, p.name as pool, coalesce(q.count, 0) as count, coalesce(q.oldest_seconds, 0) as "oldestSeconds"
+      from runner_pools p
+      join orgs o on o.id = p.org_id
+      left join queued q on q.pool_id = p.id
+    ),
+    overdue as (
+      select count(*)::int as count, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as lag
+      from timers
+      where due_at <= now()
+    )
+    select (select json_agg(u) from unfinished u) as runs,
+           (select json_agg(q) from queues q) as queues,
+           overdue.count as timers_overdue,
+           overdue.lag as timers_lag_seconds,
+           (select count(*)::int from inputs where status = 'open') as inputs_open
+    from overdue`
+  return { ...row, runs: withEmpty(row.runs ?? []), queues: row.queues ?? [] }
+}
+
+/** A status that no run has is zero, not absent. */
+function withEmpty(runs: Facts['runs']): Facts['runs'] {
+  const seen = new Set(runs.map((run) => run.status))
+  const unseen = RUN_STATUSES.filter((status) => !isFinal(status) && !seen.has(status))
+  return [...runs, ...unseen.map((status) => ({ status, place: null, count: 0 }))]
+}

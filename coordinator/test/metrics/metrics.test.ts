@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { networkInterfaces } from 'node:os'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { assertMayScrape } from '../../metrics/access.ts'
+import { anAgent } from '../_kit/agent.ts'
+import { aCoordinator, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { until } from '../_kit/until.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+
+before(async () => {
+  c = await aCoordinator()
+  await aWorkflow(c, { slug: 'any' })
+})
+after(() => c.stop())
+
+async function scrape(at: Pick<TestCoordinator, 'url'> = c): Promise<Map<string, number>> {
+  const response = await fetch(`${at.url}/metrics`)
+  assert.equal(response.status, 200)
+  assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+  const lines = (await response.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]))
+}
+
+test('says how many runs there are by status, and how long the oldest of the queue has waited', async () => {
+  for (let i = 0; i < 3; i++) await aRun(c, { workflow: 'any' })
+  const fresh = await c.another()
+  const found = await scrape(fresh)
+  assert.equal(found.get('windlass_runs{status="queued",place="none"}'), 3)
+  assert.equal(found.get('windlass_runs{status="running",place="none"}'), 0)
+  assert.equal(found.get('windlass_queue_depth{org="default",pool="default"}'), 3)
+  assert.ok(found.get('windlass_queue_oldest_seconds{org="default",pool="default"}')! > 0)
+  await fresh.stop()
+})
+
+test('counts what is committed, and the agents and polls that are here', async () => {
+  const before = (await scrape()).get('windlass_commit_items_total{commit="triggers"}')!
+  const agent = await anAgent(c)
+  const link = await agent.connect()
+  const [offer] = await agent.poll(1)
+  assert.ok(offer)
+  await link.accept(offer)
+  await link.report(offer, 1, ['start', Date.now()], ['end', Date.now(), { how: 'returned', outputText: 'null' }, 1])
+  await aRun(c, { workflow: 'any' })
+  const found = await scrape()
+  assert.equal(found.get('windlass_commit_items_total{commit="triggers"}'), before + 1)
+  assert.equal(found.get('windlass_commit_items_total{commit="claims"}'), 1)
+  assert.equal(found.get('windlass_commit_items_total{commit="acceptances"}'), 1)
+  assert.equal(found.get('windlass_commit_items_total{commit="entries"}'), 2)
+  assert.equal(found.get('windlass_commit_seconds_count{commit="entries"}'), 1)
+  assert.equal(found.get('windlass_agents_connected'), 1)
+  agent.close()
+  await until('the agent has left', async () => (await scrape()).get('windlass_agents_connected') === 0)
+})
+
+test('says how late the timers are', async () => {
+  await c.db`insert into timers (run_id, kind, n, due_at) values ('run_x', 'wall-timeout', 0, now() - interval '2 hours')`
+  const fresh = await c.another()
+  // A coordinator fires what is due: either it is still there and hours late, or it is gone.
+  const found = await scrape(fresh)
+  const overdue = found.get('windlass_timers_overdue')!
+  assert.ok(overdue === 0 || found.get('windlass_timers_lag_seconds')! > 7000)
+  await fresh.stop()
+})
+
+test('every kind of orphan is there from the start, at zero, and the process tells of itself', async () => {
+  const found = await scrape()
+  assert.equal(found.get('windlass_orphans_total{kind="queued_nowhere"}'), 0)
+  assert.equal(found.get('windlass_orphans_repaired_total'), 0)
+  assert.ok(found.get('process_resident_memory_bytes')! > 0)
+})
+
+test('is for this machine only, unless a token is set and sent', async () => {
+  const outside = { address: '192.0.2.7', header: () => undefined }
+  const carries = (authorization: string) => ({ address: '192.0.2.7', header: () => authorization })
+  assert.throws(() => assertMayScrape(outside, undefined), /Set WINDLASS_METRICS_TOKEN/)
+  assert.throws(() => assertMayScrape(carries('Bearer guess'), undefined), refusal('FORBIDDEN'))
+  assert.throws(() => assertMayScrape(outside, 'a-token-of-mine'), /Send the value of WINDLASS_METRICS_TOKEN/)
+  assert.throws(() => assertMayScrape(carries('Bearer guess'), 'a-token-of-mine'), refusal('FORBIDDEN'))
+  assertMayScrape(carries('Bearer a-token-of-mine'), 'a-token-of-mine')
+  for (const address of [
+    '127.0.0.1',
+    '127.3.2.1',
+    '::1',
+    '0000:0000:0000:0000:0000:0000:0000:0001',
+    '::ffff:127.0.0.1',
+  ])
+    assertMayScrape({ address, header: () => undefined }, undefined)
+})
+
+test('whoever comes through a proxy on this machine is not this machine', async () => {
+  const response = await fetch(`${c.url}/metrics`, { headers: { 'x-forwarded-for': '203.0.113.9' } })
+  assert.equal(response.status, 403)
+  const { error } = (await response.json()) as { error: { code: string; message: string } }
+  assert.equal(error.code, 'FORBIDDEN')
+  assert.match(error.message, /WINDLASS_METRICS_TOKEN/)
+})
+
+test('the address is that of the connection, so another interface of this machine is refused without the token', async (t) => {
+  const outer = Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one && !one.internal && one.family === 'IPv4')
+  if (!outer) return t.skip('this machine has no other interface')
+  const open = await c.another({ HOST: '0.0.0.0', METRICS_TOKEN: 'a-token-of-this-test' })
+  const url = `${open.url.replace('127.0.0.1', outer.address)}/metrics`
+  assert.equal((await fetch(url)).status, 403)
+  const headers = { authorization: 'Bearer a-token-of-this-test' }
+  assert.equal((await fetch(url, { headers })).status, 200)
+  await open.stop()
+})
+
+test('the row is public, and no command of the CLI', () => {
+  assert.equal(ops.service.metrics.door, 'public')
+  assert.equal(ops.service.metrics.wire, 'bytes')
+})

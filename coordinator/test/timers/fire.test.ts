@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
+import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { asks, goesOn, parked, sleeps, wakeOf } from '../_kit/journal.ts'
+import { until } from '../_kit/until.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+let agent: TestAgent
+let link: Link
+
+before(async () => {
+  c = await aCoordinator({ LOG_LEVEL: 'error' })
+  await aWorkflow(c, { slug: 'any' })
+  agent = await anAgent(c)
+  link = await agent.connect()
+})
+after(async () => {
+  agent.close()
+  await c.stop()
+})
+
+test('a sleep until a moment that has passed is over at once', async () => {
+  await aRun(c, { workflow: 'any' })
+  const offer = await takeNext(agent, link)
+  const until: Parameters<typeof link.report>[2] = [
+    'j',
+    1,
+    JSON.stringify({
+      op: 'open',
+      entry: { n: 1, parent: '', kind: 'sleep', name: '', hash: 'h', occurrence: 1, args: '[]', site: '' },
+      ask: { for: 'sleep', until: 0 },
+    }),
+  ]
+  await link.report(offer, 2, until, parked('sleep'))
+  assert.deepEqual((await wakeOf(link, offer)).completions, [{ n: 1, state: 'done', result: 'null' }])
+  await link.report(offer, 4, goesOn(), end(returned(null), 1))
+})
+
+test('a question that times out fails its call, and takes no answer any more', async () => {
+  await aRun(c, { workflow: 'any' })
+  const offer = await takeNext(agent, link)
+  await link.report(offer, 2, asks(1, 'Still there?', 30), parked('input'))
+  const [completion] = (await wakeOf(link, offer)).completions
+  const error = JSON.parse(completion!.result) as { code: string; message: string }
+  assert.deepEqual([completion!.state, error.code], ['failed', 'INPUT_TIMED_OUT'])
+  assert.match(error.message, /Still there\?/)
+  const [row] = await c.db<{ status: string }[]>`select status from inputs where run_id = ${offer.run}`
+  assert.equal(row!.status, 'timed_out')
+  await link.report(offer, 4, goesOn(), end(returned(null), 1))
+})
+
+test('two coordinators fire a timer once', async () => {
+  const other = await c.another()
+  await aRun(c, { workflow: 'any' })
+  const offer = await takeNext(agent, link)
+  await link.report(offer, 2, ...Array.from({ length: 50 }, (_, i) => sleeps(i + 1, 20 + i)), parked('sleep'))
+  other.deps.timers.expect(20)
+  const counted = await until('all sleeps to be over', async () => {
+    const rows = await c.db<{ completion: string }[]>`
+      select completion from journal where run_id = ${offer.run} and state = 'done' order by completion`
+    return rows.length === 50 && rows
+  })
+  assert.equal(new Set(counted.map((row) => row.completion)).size, 50)
+  assert.deepEqual([...(await c.db`select 1 from timers where run_id = ${offer.run}`)], [])
+  await link.report(offer, 53, goesOn(), end(returned(null), 1))
+})
+
+test('a timer that cannot be fired does not hold up those behind it, and is tried again later', async (t) => {
+  t.mock.method(process.stderr, 'write', () => true)
+  await aRun(c, { workflow: 'any' })
+  const offer = await takeNext(agent, link)
+  const [broken] = await c.db<{ versionId: string }[]>`select version_id from runs where id = ${offer.run}`
+  await c.db`update runs set version_id = 'ver_gone' where id = ${offer.run}`
+  await c.db`insert into timers (run_id, kind, due_at) values (${offer.run}, 'wall-timeout', now() - interval '1 minute')`
+  await aRun(c, { workflow: 'any' })
+  const behind = await takeNext(agent, link)
+  await link.report(behind, 2, sleeps(1, 0), parked('sleep'))
+  assert.equal((await wakeOf(link, behind)).completions.length, 1)
+  const later = await until('the broken timer to be put off', async () => {
+    const [row] = await c.db<
+      { isLater: boolean }[]
+    >`select due_at > now() as is_later from timers where run_id = ${offer.run}`
+    return row!.isLater
+  })
+  assert.equal(later, true)
+  await c.db`update runs set version_id = ${broken!.versionId} where id = ${offer.run}`
+  await link.report(behind, 4, goesOn(), end(returned(null), 1))
+  await link.report(offer, 2, end(returned(null), 1))
+  assert.equal((await runOf(c, offer.run)).status, 'completed')
+})

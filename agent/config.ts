@@ -7,6 +7,7 @@ import { AgentRefusal, EXIT } from './exit-codes.ts'
 import { programEnvironment } from './run/environment.ts'
 
 const MIB = 1024 * 1024
+const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** All settings of an agent, by their names in the environment. */
 const Settings = z.strictObject({
@@ -28,6 +29,14 @@ const Settings = z.strictObject({
     .default(() => Math.max(4, os.availableParallelism() * 2)),
   WINDLASS_AGENT_SPARES: z.int().min(0).max(64).optional(),
   WINDLASS_AGENT_STOP_MS: z.int().min(0).max(3_600_000).default(10_000),
+  WINDLASS_AGENT_PARKED_MS: z.int().min(0).max(LONGEST_TIMER_MS).default(600_000),
+  WINDLASS_AGENT_PARKED_MOST: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(() => Math.max(8, Math.floor(os.totalmem() / 4 / (64 * MIB)))),
+  WINDLASS_AGENT_MEMORY_RESERVE: z.number().min(0).max(1).default(0.1),
+  WINDLASS_AGENT_WAKE_MS: z.int().min(0).max(LONGEST_TIMER_MS).default(5_000),
   WINDLASS_AGENT_BUNDLE_CACHE_BYTES: z
     .int()
     .min(MIB)
@@ -61,6 +70,16 @@ export interface AgentConfig {
   spares: number | undefined
   /** How long running programs may go on after a stop was asked for. */
   stopMs: number
+  parking: {
+    /** How long a process that only waits is kept; 0: not at all. */
+    ageMs: number
+    /** How many such processes are kept. */
+    most: number
+    /** With less than this share of the memory free, such processes are given up. */
+    memoryReserve: number
+    /** How long one whose wait is over may wait for a slot before another runner is to have the run. */
+    wakeMs: number
+  }
   bundleCacheBytes: number
   spool: {
     /** Unsent entries kept in memory; what is beyond is read back from disk. */
@@ -102,6 +121,12 @@ function toConfig(s: z.output<typeof Settings>, environment: Record<string, stri
     slots: s.WINDLASS_AGENT_SLOTS,
     spares: s.WINDLASS_AGENT_SPARES,
     stopMs: s.WINDLASS_AGENT_STOP_MS,
+    parking: {
+      ageMs: s.WINDLASS_AGENT_PARKED_MS,
+      most: s.WINDLASS_AGENT_PARKED_MOST,
+      memoryReserve: s.WINDLASS_AGENT_MEMORY_RESERVE,
+      wakeMs: s.WINDLASS_AGENT_WAKE_MS,
+    },
     bundleCacheBytes: s.WINDLASS_AGENT_BUNDLE_CACHE_BYTES,
     spool: {
       memoryBytes: s.WINDLASS_AGENT_SPOOL_MEMORY_BYTES,

@@ -6,8 +6,11 @@ import type { Link } from './link/link.ts'
 import type { Rest } from './link/rest.ts'
 import type { Beats } from './loops/heartbeat.ts'
 import type { Bundles } from './run/bundles.ts'
+import type { LeftLines } from './run/left-lines.ts'
 import type { Lives } from './run/lives.ts'
+import type { Parking } from './run/parking.ts'
 import type { Processes } from './run/processes.ts'
+import type { Slots } from './run/slots.ts'
 import type { Spool } from './run/spool.ts'
 
 /** Everything long-lived of an agent, built once. */
@@ -20,6 +23,9 @@ export interface Deps {
   bundles: Bundles
   processes: Processes
   lives: Lives
+  slots: Slots
+  parking: Parking
+  leftLines: LeftLines
   beats: Beats
   /** Rings when a slot or the connection may have become free. */
   claimBell: Bell

@@ -22,9 +22,14 @@ import { fenceLoop } from './loops/fence.ts'
 import { createBeats, heartbeatLoop } from './loops/heartbeat.ts'
 import { renewLoop } from './loops/renew.ts'
 import { createBundles } from './run/bundles.ts'
+import { freeMemoryShare } from './run/free-memory.ts'
+import { keepLeftLines } from './run/left-lines.ts'
 import { endLeftovers } from './run/leftovers.ts'
+import type { Live } from './run/live.ts'
 import { createLives } from './run/lives.ts'
+import { createParking } from './run/parking.ts'
 import { createProcesses } from './run/processes.ts'
+import { createSlots } from './run/slots.ts'
 import { openSpool } from './run/spool.ts'
 import type { Spool } from './run/spool.ts'
 import { lockState } from './state-lock.ts'
@@ -125,10 +130,14 @@ async function build(config: AgentConfig, identity: Identity, log: Log, made: { 
     onDown: () => upload.stop(),
   })
   const upload = createUpload({ spool, link, memoryBytes, log, onGap: (held) => giveUpGap(deps, held) })
-  const lives = createLives(claimBell)
+  const lives = createLives(() => slots.freed())
+  const slots = createSlots({ total: config.slots, computing: () => lives.computing(), bell: claimBell })
+  const isCommitted = ({ offer }: Live, seq: number) => (spool.find(offer.run, offer.epoch)?.acked ?? 0) >= seq
+  const parking = createParking({ ...config.parking, slots, isCommitted, memoryFree: freeMemoryShare, log })
   const beats = createBeats(createBell())
   const settings = { current: SETTINGS }
-  const deps: Deps = { config, log, rest, link, spool, bundles, processes, lives, beats, claimBell, settings }
+  const parts = { config, log, rest, link, spool, bundles, processes, lives, slots, parking, beats }
+  const deps: Deps = { ...parts, leftLines: keepLeftLines(), claimBell, settings }
   return { deps, upload, connected }
 }
 
@@ -177,8 +186,12 @@ async function live(deps: Deps, upload: Upload, { stopping, hurry }: Stops): Pro
   return exitCode(refused, broken.signal)
 }
 
-/** Programs may finish for a while; what is left is killed and reported as lost, so that it begins anew elsewhere. */
+/**
+ * What only waits is given up at once. Programs that compute may finish for a while; what is left is killed and reported as
+ * lost, so that it begins anew elsewhere.
+ */
 async function finishRuns(deps: Deps, patience: AbortSignal): Promise<void> {
+  deps.parking.stop()
   await Promise.race([deps.lives.empty(), pause(deps.config.stopMs, patience)])
   for (const live of deps.lives.all()) live.end('shutdown')
   await deps.lives.empty()

@@ -8,11 +8,14 @@ import { createPollFetch } from './poll-fetch.ts'
 export interface Rest {
   claims(slots: number, waitMs: number, signal: AbortSignal): Promise<Offer[]>
   bundle(digest: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
+  /** JSON text of the records. */
+  journal(run: string, epoch: number, signal: AbortSignal): Promise<string>
 }
 
 /** A poll is answered after `waitMs` at the latest; a silence beyond that is a lost connection. */
 const POLL_SLACK_MS = 10_000
 const BUNDLE_HEADERS_MS = 20_000
+const JOURNAL_MS = 20_000
 
 export function createRest(url: string, credential: Credential): Rest {
   const pollFetch = createPollFetch()
@@ -28,6 +31,12 @@ export function createRest(url: string, credential: Credential): Rest {
       const response = await openOp({ url }, runnerSurface.bundle, { digest }, options)
       if (!response.body) throw new Error(`The answer with bundle ${digest} has no body`)
       return response.body
+    },
+    async journal(run, epoch, signal) {
+      const deadline = AbortSignal.timeout(JOURNAL_MS)
+      const options = { signal: AbortSignal.any([signal, deadline]), headers: await headers() }
+      const response = await openOp({ url }, runnerSurface.journal, { run, epoch }, options)
+      return await response.text()
     },
   }
 }

@@ -8,14 +8,18 @@ import { Live } from '../run/live.ts'
 const ACCEPT_MS = 12_000
 const BACKOFF = { firstMs: 250, capMs: 30_000 }
 const LONGEST_POLL_MS = 25_000
+/** Looked at twice before a poll is given up: many a run that was woken parks again at once. */
+const FULL_MS = 100
+/** With the way to us and back it has to stay under the time of an offer. */
+const LATER_MS = 5_000
 /** An answer without work should have been waited for; if it was not, something between us and the coordinator is odd. */
 const HASTY_MS = 50
 
-/** Asks for as much work as there are free slots, takes it, and asks again; one poll at a time. */
+/** Asks for as much work as there are free slots, takes it, and asks again; one poll at a time. Runs that go on come first. */
 export async function claimLoop(deps: Deps, signal: AbortSignal): Promise<void> {
   let failures = 0
   while (!signal.aborted) {
-    const free = deps.config.slots - deps.lives.size
+    const free = deps.slots.free()
     if (free <= 0 || !deps.link.isReady) {
       await deps.claimBell.wait(signal)
       continue
@@ -35,9 +39,49 @@ export async function claimLoop(deps: Deps, signal: AbortSignal): Promise<void> 
 async function pollOnce(deps: Deps, free: number, signal: AbortSignal): Promise<boolean> {
   const askedAt = performance.now()
   const waitMs = Math.min(deps.settings.current.pollMs, LONGEST_POLL_MS)
-  const offers = await deps.rest.claims(free, waitMs, signal)
-  if (offers.length > 0) take(deps, offers.slice(0, free))
+  const offers = await untilFull(deps, signal, (stop) => deps.rest.claims(free, waitMs, stop))
+  // Runs that were woken meanwhile have taken slots that this poll had asked for.
+  const fitting = Math.min(deps.slots.free(), offers.length)
+  if (fitting > 0) take(deps, offers.slice(0, fitting))
+  for (const offer of offers.slice(fitting, free)) void takeLater(deps, offer, signal)
   return offers.length === 0 && waitMs > HASTY_MS && performance.now() - askedAt < HASTY_MS
+}
+
+/** No slot is free and none becomes free for a while: a poll that goes on would only keep work from others. */
+async function untilFull(
+  deps: Deps,
+  signal: AbortSignal,
+  poll: (stop: AbortSignal) => Promise<Offer[]>,
+): Promise<Offer[]> {
+  const full = new AbortController()
+  let wasFull = false
+  const timer = setInterval(() => {
+    const isFull = deps.slots.free() === 0
+    if (isFull && wasFull) full.abort()
+    wasFull = isFull
+  }, FULL_MS)
+  try {
+    return await poll(AbortSignal.any([signal, full.signal]))
+  } catch (error) {
+    if (full.signal.aborted) return []
+    throw error
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** Accepted when there is a slot for it again; if that takes long, it goes back as it came. */
+async function takeLater(deps: Deps, offer: Offer, signal: AbortSignal): Promise<void> {
+  const taken = new AbortController()
+  const giveUp = deps.slots.take(() => {
+    taken.abort()
+    take(deps, [offer])
+  })
+  const waitMs = Math.min(deps.config.parking.wakeMs, LATER_MS)
+  await pause(waitMs, AbortSignal.any([signal, taken.signal]))
+  if (taken.signal.aborted) return
+  giveUp()
+  deps.log('offer.left', { run: offer.run, epoch: offer.epoch })
 }
 
 /** From the answer to the sending of `accept` there is one write into the spool, and nothing that waits. */

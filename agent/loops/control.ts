@@ -1,11 +1,11 @@
-import type { CancelOrder, CoordinatorFrame, Placement } from '@windlass/shared/wire/agent.ts'
+import type { CancelOrder, CoordinatorFrame, Placement, Wake } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
 import type { Upload } from '../link/upload.ts'
 import type { Held } from '../run/spool-held.ts'
 import { sendAccepts } from './claim.ts'
 
 type Frame<T extends CoordinatorFrame['t']> = Extract<CoordinatorFrame, { t: T }>
-type Seqs = { run: string; epoch: number; seq: number }[]
+type Seq = { run: string; epoch: number; seq: number }
 
 /** What each word of the coordinator means here. */
 export function obey(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
@@ -20,7 +20,7 @@ function take(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
     case 'accepted':
       return accepted(deps, frame)
     case 'ack':
-      return frame.acks.forEach(({ run, epoch, seq }) => deps.spool.ack(run, epoch, seq))
+      return frame.acks.forEach((each) => acknowledge(deps, each))
     case 'beat':
       deps.beats.answered(frame.n)
       dropStale(deps, frame.stale)
@@ -34,6 +34,8 @@ function take(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
       return upload.rewind()
     case 'tokens':
       return frame.runs.forEach(({ run, epoch, token }) => deps.lives.find(run, epoch)?.renew(token))
+    case 'wake':
+      return wake(deps, frame.runs)
     case 'refused':
       return deps.log.error('link.refused', { code: frame.code, reason: frame.message })
     default:
@@ -72,14 +74,36 @@ function dropStale(deps: Deps, placements: readonly Placement[]): void {
 }
 
 function cancel(deps: Deps, orders: readonly CancelOrder[]): void {
-  for (const order of orders) deps.lives.find(order.run, order.epoch)?.cancel(order)
+  for (const order of orders) {
+    const live = deps.lives.find(order.run, order.epoch)
+    if (!live) continue
+    // A parked program cleans up where it is, without a slot; nobody gives it up any more.
+    deps.parking.left(live)
+    live.cancel(order)
+  }
 }
 
-function resumeFrom(deps: Deps, seqs: Seqs): void {
-  for (const { run, epoch, seq } of seqs) {
-    const held = deps.spool.find(run, epoch)
-    if (held) held.sent = seq
-    deps.spool.ack(run, epoch, seq)
+function resumeFrom(deps: Deps, seqs: readonly Seq[]): void {
+  for (const each of seqs) {
+    const held = deps.spool.find(each.run, each.epoch)
+    if (held) held.sent = each.seq
+    acknowledge(deps, each)
+  }
+}
+
+/** Whoever waits for this hears of it: a step for its result to be safe, a process to be given up. */
+function acknowledge(deps: Deps, { run, epoch, seq }: Seq): void {
+  deps.spool.ack(run, epoch, seq)
+  const live = deps.lives.find(run, epoch)
+  if (!live) return
+  live.committed(seq)
+  deps.parking.committed(live, seq)
+}
+
+function wake(deps: Deps, wakes: readonly Wake[]): void {
+  for (const { run, epoch, completions } of wakes) {
+    const live = deps.lives.find(run, epoch)
+    if (live) deps.parking.wake(live, completions)
   }
 }
 

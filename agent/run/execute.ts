@@ -2,60 +2,75 @@ import { RUN_ERRORS } from '@windlass/shared/errors.ts'
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
+import type { Offer } from '@windlass/shared/wire/agent.ts'
+import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { Rest } from '../link/rest.ts'
 import { BundleUnusable } from './bundles.ts'
 import type { Bundles, HeldBundle } from './bundles.ts'
+import { journalOf } from './journal-text.ts'
+import type { LeftLines } from './left-lines.ts'
 import type { Fate, Live } from './live.ts'
+import type { Parking } from './parking.ts'
 import type { Processes } from './processes.ts'
-import type { ProgramEvent } from './program-output.ts'
-import type { ProgramStart } from './run-program.ts'
+import type { ProgramStart } from './program.ts'
+import { reportTo } from './report.ts'
+import type { Slots } from './slots.ts'
 import type { Spool } from './spool.ts'
 
 export interface ExecuteDeps {
   bundles: Bundles
   processes: Processes
   spool: Spool
+  rest: Pick<Rest, 'journal'>
+  parking: Parking
+  slots: Slots
+  leftLines: LeftLines
   log: Log
 }
 
 /**
- * A run's life on this agent, top to bottom. It is in the spool already and its `accept` is on the way; the bundle is
- * fetched meanwhile, and nothing of the program begins before the run is confirmed to be ours.
+ * A run's life on this agent, top to bottom. It is in the spool already and its `accept` is on the way; bundle and
+ * journal are fetched meanwhile, and nothing of the program begins before the run is confirmed to be ours.
  */
 export async function execute(deps: ExecuteDeps, live: Live): Promise<void> {
   const { offer } = live
   const fetched = settled(deps.bundles.hold(offer.bundle, live.unwanted))
+  const recorded = settled(journalOf(deps.rest, offer, live.unwanted))
   try {
     const verdict = await live.verdict
     if (verdict === 'refused') return deps.spool.forget(offer.run, offer.epoch)
     // Perhaps it is ours and the answer was lost: said now, the run goes to another agent before its lease is over.
     if (verdict === 'unknown') return conclude(deps, live, live.fate ? lostBy(live.fate) : UNCONFIRMED, 0)
-    const bundle = await fetched
+    const [bundle, journal] = await Promise.all([fetched, recorded])
     if (live.fate || live.cancelled) return conclude(deps, live, endedBeforeStart(live), 0)
     if (bundle instanceof Error) return conclude(deps, live, withoutBundle(bundle), 0)
-    await runProgram(deps, live, bundle)
+    if (journal instanceof Error) return conclude(deps, live, { how: 'lost', reason: journal.message }, 0)
+    await runProgram(deps, live, { bundle, journal })
   } finally {
     // Not waited for: a fetch that nobody wants any more may take its time.
     void fetched.then((bundle) => (bundle instanceof Error ? undefined : bundle.release()))
   }
 }
 
-async function runProgram(deps: ExecuteDeps, live: Live, bundle: HeldBundle): Promise<void> {
-  const { run, epoch } = live.offer
+async function runProgram(
+  deps: ExecuteDeps,
+  live: Live,
+  { bundle, journal }: { bundle: HeldBundle; journal: JournalRecord[] },
+): Promise<void> {
+  const { run, epoch, outputBytes } = live.offer
   const began = performance.now()
   void deps.spool.append(run, epoch, [['start', Date.now()]])
-  const program = deps.processes.run(startOf(live.offer, bundle.folder), (events) =>
-    deps.spool.append(
-      run,
-      epoch,
-      events.map((event) => toEntry(deps.log, live.offer, event)),
-    ),
-  )
+  const lines = live.offer.replay ? deps.leftLines.take(run, epoch) : undefined
+  const start = { ...startOf(live.offer, bundle.folder, journal), lines }
+  const program = deps.processes.run(start, reportTo(deps, live))
   live.attach(program)
   deps.log.debug('run.began', { run, epoch, afterOfferMs: Math.round((began - live.receivedAt) * 100) / 100 })
   const ending = await program.done
-  const computeMs = Math.round(performance.now() - began)
-  conclude(deps, live, live.fate ? lostBy(live.fate) : withinLimits(ending, live.offer.outputBytes), computeMs)
+  const computeMs = program.computeMs()
+  const left = program.leftLines()
+  if (left) deps.leftLines.put(run, epoch, left)
+  deps.parking.left(live)
+  conclude(deps, live, live.fate ? lostBy(live.fate) : withinLimits(ending, outputBytes), computeMs)
   deps.log.debug('run.ended', { run, epoch, how: ending.how, fate: live.fate, computeMs })
 }
 
@@ -64,23 +79,12 @@ function conclude({ spool }: ExecuteDeps, { offer }: Live, ending: Ending, compu
   void spool.append(offer.run, offer.epoch, [['end', Date.now(), ending, computeMs]])
 }
 
-function startOf(offer: Offer, bundleDir: string): ProgramStart {
+function startOf(offer: Offer, bundleDir: string, journal: JournalRecord[]): ProgramStart {
   const { run, attempt, epoch, org, workflow, environment, inputText, variables, token } = offer
-  const { timeoutMs, graceMs, process, reuseKey, outputBytes } = offer
-  const place = { runId: run, attempt, epoch, org, workflow, environment }
-  return { ...place, inputText, bundleDir, variables, token, timeoutMs, graceMs, process, reuseKey, outputBytes }
-}
-
-const DATA_CHARS = 64 * 1024
-
-/** Longer data is cut up where it is made; what gets here nevertheless must not stop everything behind it. */
-function toEntry(log: Log, offer: Offer, event: ProgramEvent): Entry {
-  const text = JSON.stringify(event.data) ?? 'null'
-  const bytes = text.length * 3 > DATA_CHARS ? Buffer.byteLength(text) : text.length
-  if (bytes <= DATA_CHARS + 1024) return ['e', event.at, event.type, text]
-  log.warn('run.event.too-large', { run: offer.run, type: event.type, bytes })
-  const note = `Left out: the data of this event has ${bytes} bytes, and ${DATA_CHARS} are allowed.`
-  return ['e', event.at, event.type, JSON.stringify({ text: note, bytes })]
+  const { timeoutMs, graceMs, process, reuseKey, outputBytes, replay } = offer
+  const facts = { runId: run, attempt, epoch, org, workflow, environment, inputText, variables, token, replay }
+  const recorded = { journal, entries: offer.journal.entries }
+  return { ...facts, ...recorded, bundleDir, timeoutMs, graceMs, process, reuseKey, outputBytes }
 }
 
 function withinLimits(ending: Ending, limitBytes: number): Ending {
@@ -91,8 +95,11 @@ function withinLimits(ending: Ending, limitBytes: number): Ending {
   return threw('OUTPUT_TOO_LARGE', message, { bytes, limitBytes })
 }
 
-function endedBeforeStart(live: Live): Ending {
-  return live.fate ? lostBy(live.fate) : { how: 'cancelled', forced: false }
+function endedBeforeStart({ fate, cancelled, offer }: Live): Ending {
+  if (fate) return lostBy(fate)
+  return cancelled?.why === 'timed-out'
+    ? { how: 'timed-out', timeoutMs: offer.timeoutMs }
+    : { how: 'cancelled', forced: false }
 }
 
 function withoutBundle(error: Error): Ending {
@@ -118,9 +125,9 @@ function lostBy(fate: Fate): Ending {
 }
 
 /** A failure is a value here: nobody may be waiting for it any more when it comes. */
-async function settled(holding: Promise<HeldBundle>): Promise<HeldBundle | Error> {
+async function settled<T>(value: Promise<T>): Promise<T | Error> {
   try {
-    return await holding
+    return await value
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }

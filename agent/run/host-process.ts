@@ -32,7 +32,10 @@ export interface HostProcess {
   isTainted(): boolean
   listen(listener: HostListener | null): void
   send(message: ProgramMessage): void
-  /** Makes it look for messages now, instead of within a second. Only once it has begun: before, this would end it. */
+  /**
+   * Makes it look for messages now, instead of within a second; once it does, it goes on doing so. Only when it has begun:
+   * before, this would end it.
+   */
   wake(): void
   pause(): void
   resume(): void
@@ -65,6 +68,7 @@ export function startHost(options: HostOptions, marker: string, mode: 'spare' | 
   let ready = false
   let exited = false
   let tainted = false
+  let isWatching = false
 
   const onFrames = (chunk: Buffer) => {
     try {
@@ -112,7 +116,8 @@ export function startHost(options: HostOptions, marker: string, mode: 'spare' | 
       if (messages.writable) messages.write(encodeMessage(message))
     },
     wake: () => {
-      if (child.pid !== undefined && !exited) signal(child.pid, 'SIGUSR2')
+      if (child.pid === undefined || exited || isWatching) return
+      isWatching = signal(child.pid, 'SIGUSR2')
     },
     pause: () => sources.forEach((stream) => stream.pause()),
     resume: () => sources.forEach((stream) => stream.resume()),

@@ -1,5 +1,6 @@
-import type { CancelOrder, Offer } from '@windlass/shared/wire/agent.ts'
-import type { RunningProgram } from './run-program.ts'
+import type { Completion } from '@windlass/shared/wire/journal.ts'
+import type { CancelOrder, Entry, Offer } from '@windlass/shared/wire/agent.ts'
+import type { RunningProgram } from './program.ts'
 
 /** Why this agent itself ends a program: another has the run, the lease ran out, or the agent stops. */
 export type Fate = 'stale' | 'fenced' | 'shutdown'
@@ -21,8 +22,15 @@ export class Live {
   tokenAt = performance.now()
   cancelled: CancelOrder | undefined
   fate: Fate | undefined
+  /** Its program only waits, and has given its slot back. */
+  isParked = false
   #answer: (verdict: Verdict) => void = () => {}
   #program: RunningProgram | undefined
+  /** Places in the spool of what the program has told about its journal, as far as that is not committed; and how much is. */
+  #uncommitted: number[] = []
+  #committed = 0
+  /** Came before there was a program. */
+  readonly #early: Completion[] = []
   readonly #controller = new AbortController()
   readonly #deadline: NodeJS.Timeout
 
@@ -45,14 +53,20 @@ export class Live {
   attach(program: RunningProgram): void {
     this.#program = program
     if (this.fate) program.kill(killReason(this.fate))
-    else if (this.cancelled) program.cancel(this.cancelled.reason, this.cancelled.graceMs)
+    else if (this.cancelled) program.cancel(this.cancelled)
+    else this.#wakeEarly(program)
+  }
+
+  #wakeEarly(program: RunningProgram): void {
+    const news = program.news(this.#early)
+    if (news.length > 0) program.wake(news)
   }
 
   cancel(order: CancelOrder): void {
     if (this.cancelled) return
     this.cancelled = order
     this.#controller.abort()
-    this.#program?.cancel(order.reason, order.graceMs)
+    this.#program?.cancel(order)
   }
 
   /** The first fate counts. */
@@ -68,6 +82,37 @@ export class Live {
     this.offer.token = token
     this.tokenAt = performance.now()
     this.#program?.renewToken(token)
+  }
+
+  /** What of these its program has not had. */
+  news(completions: readonly Completion[]): Completion[] {
+    return this.#program ? this.#program.news(completions) : [...completions]
+  }
+
+  /** A parked program needs a slot for this. */
+  wake(completions: readonly Completion[]): void {
+    if (this.#program) this.#program.wake(completions)
+    else this.#early.push(...completions)
+  }
+
+  evict(reason: string): void {
+    this.#program?.evict(reason)
+  }
+
+  /** These entries of the program were put into the spool, the last of them at `last`. */
+  reported(entries: readonly Entry[], last: number): void {
+    const first = last - entries.length + 1
+    for (const [index, [kind]] of entries.entries()) if (kind === 'j') this.#uncommitted.push(first + index)
+  }
+
+  /** All entries up to `seq` are committed. */
+  committed(seq: number): void {
+    const open = this.#uncommitted.findIndex((each) => each > seq)
+    const count = open === -1 ? this.#uncommitted.length : open
+    if (count === 0) return
+    this.#uncommitted.splice(0, count)
+    this.#committed += count
+    this.#program?.kept(this.#committed)
   }
 }
 

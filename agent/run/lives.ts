@@ -1,20 +1,21 @@
-import type { Bell } from '../bell.ts'
 import type { Live } from './live.ts'
 import { keyOf } from './spool-held.ts'
 
-/** The runs that occupy a slot. */
+/** The runs that this agent has taken and not brought to an end. */
 export interface Lives {
   readonly size: number
   add(live: Live): void
-  /** Its slot is free. */
+  /** Its slot, if it had one, is free. */
   remove(live: Live): void
   find(run: string, epoch: number): Live | undefined
   all(): Live[]
+  /** How many occupy a slot: all but those that only wait. */
+  computing(): number
   /** Resolves when there is none. */
   empty(): Promise<void>
 }
 
-export function createLives(slotBell: Bell): Lives {
+export function createLives(onFreed: () => void): Lives {
   const byKey = new Map<string, Live>()
   let whenEmpty: (() => void)[] = []
   return {
@@ -24,13 +25,18 @@ export function createLives(slotBell: Bell): Lives {
     add: (live) => void byKey.set(keyOf(live.offer.run, live.offer.epoch), live),
     remove(live) {
       byKey.delete(keyOf(live.offer.run, live.offer.epoch))
-      slotBell.ring()
+      onFreed()
       if (byKey.size > 0) return
       for (const resolve of whenEmpty) resolve()
       whenEmpty = []
     },
     find: (run, epoch) => byKey.get(keyOf(run, epoch)),
     all: () => [...byKey.values()],
+    computing() {
+      let count = 0
+      for (const live of byKey.values()) if (!live.isParked) count += 1
+      return count
+    },
     empty: () => (byKey.size === 0 ? Promise.resolve() : new Promise((resolve) => whenEmpty.push(resolve))),
   }
 }

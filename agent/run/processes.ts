@@ -7,7 +7,8 @@ import { startHost, type HostProcess } from './host-process.ts'
 import type { OnEvents } from './program-output.ts'
 import { startReaper } from './reaper.ts'
 import { keepIdle } from './reuse.ts'
-import { runProgram, type ProgramStart, type RunningProgram, type RunPlace } from './run-program.ts'
+import type { ProgramStart, RunningProgram, RunPlace } from './program.ts'
+import { runProgram } from './run-program.ts'
 import { prepareRuntime } from './runtime-files.ts'
 import { keepSpares } from './spares.ts'
 import { emptyWorkspaces, keepWorkspaces } from './workspace.ts'
@@ -84,10 +85,14 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
     target: options.spares ?? 1,
     start: () => start('spare'),
     discard,
-    mayStart: () => running.size < cores,
+    mayStart: () => computing() < cores,
     onDeath: () => log('spare.died'),
   })
   const idle = keepIdle({ most: options.idleProcesses ?? 8, idleMs: options.idleMs ?? 60_000, discard })
+
+  function computing(): number {
+    return [...running].filter((program) => !program.isParked()).length
+  }
 
   function start(mode: 'spare' | 'now'): HostProcess {
     started += 1
@@ -167,6 +172,7 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
       idle.put(served.reuseKey, host)
       return true
     },
+    parked: () => spares.refillSoon(),
     gone,
   }
 

@@ -1,17 +1,20 @@
-import type { LogData } from '@windlass/shared/wire/program.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
+import type { SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type { LogData } from '@windlass/shared/wire/program.ts'
 import type { RawStream } from './host-process.ts'
 import { createLineSplitter, type LineSplitter } from './lines.ts'
 import { BrokenFrame, type Frame } from './program-frames.ts'
+import { parsePayload } from './program-reports.ts'
 
-export interface ProgramEvent {
-  /** Milliseconds since the epoch. */
-  at: number
-  channel: 'phase' | 'log'
-  /** `phase`, `log.stdout` or `log.stderr`. */
-  type: string
-  data: unknown
-}
+/** What a program has said or done, in its order. `at` is in milliseconds since the epoch. */
+export type ProgramEvent =
+  /** `type` is `phase`, `log.stdout` or `log.stderr`. */
+  | { at: number; channel: 'phase' | 'log'; type: string; data: unknown }
+  /** `data` is JSON of a `JournalOp`. */
+  | { at: number; channel: 'journal'; type: 'journal'; data: string }
+  | { at: number; channel: 'park'; type: 'park'; data: { waitsFor: SuspendKind; computeMs: number } }
+  | { at: number; channel: 'resume'; type: 'resume'; data: null }
 
 /** A promise means: not so fast. Nothing more is read from the program until it settles. */
 export type OnEvents = (batch: ProgramEvent[]) => void | Promise<void>
@@ -19,8 +22,12 @@ export type OnEvents = (batch: ProgramEvent[]) => void | Promise<void>
 export interface ProgramOutput {
   frames(frames: Frame[]): void
   raw(stream: RawStream, chunk: Buffer): void
+  /** What the agent itself has to say about the program, in its place among the rest. */
+  add(events: ProgramEvent[]): void
   /** Lines that never got their line break. */
   flush(): void
+  /** What the next process of the run would have to go on with. */
+  leftLines(): LineSplitters | undefined
   isBlocked(): boolean
   /** Resolves when whoever takes the events has taken what was given so far. */
   taken(): Promise<void>
@@ -28,6 +35,12 @@ export interface ProgramOutput {
 
 interface OutputOptions {
   onEvents: OnEvents
+  /** Sees every frame in its turn. What it answers stands in front of what the frame itself brings. */
+  onFrame(frame: Frame, at: number): ProgramEvent[]
+  /** What the program prints now it has printed before: it is not passed on. Lines that are not complete are kept. */
+  isReplaying(): boolean
+  /** What the process before this one had left; known only where it ran here. */
+  lines: LineSplitters | undefined
   pause: () => void
   resume: () => void
   /** The events cannot be kept any more. */
@@ -37,16 +50,24 @@ interface OutputOptions {
 // The largest event, with room for what a frame says besides its data.
 const EVENT_BYTES = 64 * 1024 + 512
 
-export function createProgramOutput(options: OutputOptions): ProgramOutput {
-  const startedAt = Date.now()
-  // JavaScript's streams and the bare descriptors come through different pipes; each may be in the middle of a character.
-  const splitters = {
+/** JavaScript's streams and the bare descriptors come through different pipes; each may be in the middle of a character. */
+export type LineSplitters = Record<'out' | 'err' | RawStream, LineSplitter>
+
+function createSplitters(): LineSplitters {
+  return {
     out: createLineSplitter(),
     err: createLineSplitter(),
     stdout: createLineSplitter(),
     stderr: createLineSplitter(),
   }
+}
+
+export function createProgramOutput(options: OutputOptions): ProgramOutput {
+  const startedAt = Date.now()
+  const inReplay = createSplitters()
+  let splitters = inReplay
   const pending = new Set<Promise<void>>()
+  let isRawReplaying = options.isReplaying()
 
   /** The program's clock can be anything. */
   const plausible = (at: number) => {
@@ -76,15 +97,41 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
     if (pending.size === 0) options.resume()
   }
 
+  function eventsOfFrame(frame: Frame): ProgramEvent[] {
+    const at = plausible(frame.at)
+    const told = options.onFrame(frame, at)
+    const printed = eventsOf(frame, at, splitters)
+    if (options.isReplaying()) return told
+    if (isRawReplaying) endReplay()
+    return [...told, ...printed]
+  }
+
+  function endReplay(): void {
+    if (options.lines) splitters = options.lines
+    void endRawReplay()
+  }
+
+  /** What went past the frames lies in its pipes already when a frame says that the replay is over. */
+  async function endRawReplay(): Promise<void> {
+    await nextTurn()
+    await nextTurn()
+    isRawReplaying = false
+  }
+
   return {
-    frames: (frames) => give(frames.flatMap((frame) => eventsOf(frame, plausible(frame.at), splitters))),
-    raw: (stream, chunk) => give(logEvents(splitters[stream].push(chunk), Date.now(), stream)),
+    frames: (frames) => give(frames.flatMap(eventsOfFrame)),
+    raw: (stream, chunk) => {
+      const lines = (isRawReplaying ? inReplay : splitters)[stream].push(chunk)
+      if (!isRawReplaying) give(logEvents(lines, Date.now(), stream))
+    },
+    add: give,
     flush: () => {
       const at = Date.now()
       const stdout = [...splitters.out.flush(), ...splitters.stdout.flush()]
       const stderr = [...splitters.err.flush(), ...splitters.stderr.flush()]
       give([...logEvents(stdout, at, 'stdout'), ...logEvents(stderr, at, 'stderr')])
     },
+    leftLines: () => (options.isReplaying() ? options.lines : splitters),
     isBlocked: () => pending.size > 0,
     taken: async () => {
       while (pending.size > 0) await Promise.allSettled(pending)
@@ -92,7 +139,7 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
   }
 }
 
-function eventsOf(frame: Frame, at: number, splitters: { out: LineSplitter; err: LineSplitter }): ProgramEvent[] {
+function eventsOf(frame: Frame, at: number, splitters: LineSplitters): ProgramEvent[] {
   if (frame.name === 'out') return logEvents(splitters.out.push(frame.payload), at, 'stdout')
   if (frame.name === 'err') return logEvents(splitters.err.push(frame.payload), at, 'stderr')
   if (frame.name === 'phase') return [{ at, channel: 'phase', type: 'phase', data: parse(frame) }]
@@ -114,14 +161,4 @@ function parse(frame: Frame): object {
   if (frame.payload.length > EVENT_BYTES) throw new BrokenFrame(`a ${frame.name} of ${frame.payload.length} bytes`)
   const data = parsePayload(frame)
   return nestsWithin(data, MOST_LEVELS) ? data : TOO_DEEP
-}
-
-export function parsePayload(frame: Frame): object {
-  try {
-    const value: unknown = JSON.parse(frame.payload.toString())
-    if (typeof value === 'object' && value !== null) return value
-  } catch (error) {
-    throw new BrokenFrame(`a ${frame.name} that is not JSON: ${String(error)}`)
-  }
-  throw new BrokenFrame(`a ${frame.name} that is no object`)
 }

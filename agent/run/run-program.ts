@@ -1,58 +1,18 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
-import type { CancelMessage, IdleReport, ThrownError } from '@windlass/shared/wire/program.ts'
+import type { CancelMessage, ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
+import { startComputeClock } from './compute-clock.ts'
 import { askChildren, endGroup, findStrays, signal, sweep } from './end-processes.ts'
 import type { HostProcess } from './host-process.ts'
 import type { Exit } from './process.ts'
 import { endedByBrokenLine, type Frame } from './program-frames.ts'
-import { createProgramOutput, parsePayload, type OnEvents } from './program-output.ts'
+import type { ProgramStart, RunningProgram, RunPlace } from './program.ts'
+import { createProgramOutput, type OnEvents, type ProgramEvent } from './program-output.ts'
+import { leftoversIn, mismatchIn, suspendKindIn, thrownIn } from './program-reports.ts'
+import { createStanding } from './standing.ts'
+import { createTimers } from './timers.ts'
 import { within } from './within.ts'
-import type { Workspaces } from './workspace.ts'
-
-export interface ProgramStart {
-  runId: string
-  attempt: number
-  epoch: number
-  org: string
-  workflow: { slug: string; version: number }
-  environment: string | null
-  /** The input as JSON text. */
-  inputText: string
-  /** Folder that holds `main.mjs`. */
-  bundleDir: string
-  variables: Record<string, string>
-  token: string
-  timeoutMs: number
-  graceMs: number
-  process: 'fresh' | 'reuse'
-  /** Processes serve one another's runs only where this is equal: org, version and environment. */
-  reuseKey: string
-  /** Largest output in bytes of JSON. */
-  outputBytes?: number
-}
-
-export interface RunningProgram {
-  /** Asks the program to stop, and makes it after the grace. Repeated calls change nothing. */
-  cancel(reason: string, graceMs?: number): void
-  /** Ends it now, without asking and without a report. */
-  kill(reason: 'fenced' | 'shutdown'): void
-  /** Hands the program a fresh per-run token. */
-  renewToken(token: string): void
-  /** Resolves when everything has been read and no process of the run is left. Never rejects. */
-  done: Promise<Ending>
-}
-
-/** What a run needs of the place where it is executed. */
-export interface RunPlace {
-  workspaces: Workspaces
-  take(start: ProgramStart): HostProcess
-  /** Gives a process back for other runs; false when it has served long enough. */
-  keep(start: ProgramStart, host: HostProcess): boolean
-  /** The process is gone, and `isClean` says whether all of its descendants are. */
-  gone(host: HostProcess, isClean: boolean): void
-}
 
 const OUTPUT_BYTES = 1024 * 1024
 // A waiting process may die in the moment it is chosen. As long as nothing of the program has begun, another one takes over.
@@ -64,10 +24,15 @@ const BLOCKED_MS = 60_000
 // Out of time is out of time: the grace is for closing files, not for going on.
 const TIMEOUT_GRACE_MS = 5_000
 
-type Stop = { why: 'cancelled' | 'timed-out' } | { why: 'lost'; reason: string }
+type Stop = { why: 'cancelled' | 'timed-out' } | { why: 'lost' | 'evicted'; reason: string }
 
 export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEvents): RunningProgram {
-  const timers = new Set<NodeJS.Timeout>()
+  const timers = createTimers()
+  const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
+  const clock = startComputeClock(start.timeoutMs, () =>
+    ask({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs }),
+  )
+  const standing = createStanding({ ...start, clock })
   const idle = Promise.withResolvers<string[]>()
   let over = Promise.withResolvers<void>()
   let host: HostProcess | undefined
@@ -76,21 +41,18 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   let hasBegun = false
   let usedChildren = false
   let isForced = false
-
-  function later(ms: number, act: () => void): void {
-    const timer = setTimeout(
-      () => {
-        timers.delete(timer)
-        act()
-      },
-      Math.min(ms, 2 ** 31 - 1),
-    )
-    timers.add(timer)
-  }
+  /** Said before the program has begun: another process may have to take over. */
+  const early: ProgramMessage[] = []
 
   function clearTimers(): void {
-    for (const timer of timers) clearTimeout(timer)
     timers.clear()
+    clock.disarm()
+  }
+
+  function tell(message: ProgramMessage): void {
+    host?.send(message)
+    if (hasBegun) host?.wake()
+    else early.push(message)
   }
 
   function end(how: Ending): void {
@@ -108,46 +70,86 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     if (stop || outcome) return
     stop = { why: message.why }
     clearTimers()
-    later(message.graceMs / 2, () => host?.pid !== undefined && askChildren(host.pid))
-    later(message.graceMs, () => {
+    timers.later(message.graceMs / 2, () => host?.pid !== undefined && askChildren(host.pid))
+    timers.later(message.graceMs, () => {
       isForced = true
       killGroup()
     })
-    host?.send({ t: 'cancel', ...message })
-    if (hasBegun) host?.wake()
+    tell({ t: 'cancel', ...message })
   }
 
-  function lose(reason: string): void {
-    stop = { why: 'lost', reason }
+  function abandon(why: 'lost' | 'evicted', reason: string): void {
+    stop = { why, reason }
     isForced = true
+    clearTimers()
     killGroup()
     over.resolve()
   }
 
-  function onFrame(frame: Frame): void {
-    if (frame.name === 'begun') {
-      hasBegun = true
-      if (stop) host?.wake()
-    } else if (frame.name === 'children') usedChildren = true
-    else if (frame.name === 'returned') end({ how: 'returned', outputText: frame.payload.toString() })
-    else if (frame.name === 'threw') end({ how: 'threw', error: thrownIn(frame) })
-    else if (frame.name === 'idle') idle.resolve(leftoversIn(frame))
+  function onFrame(frame: Frame, at: number): ProgramEvent[] {
+    switch (frame.name) {
+      case 'begun':
+        hasBegun = true
+        if (early.length > 0) host?.wake()
+        return []
+      case 'children':
+        usedChildren = true
+        return []
+      case 'returned':
+        return ended({ how: 'returned', outputText: frame.payload.toString() }, at)
+      case 'threw':
+        return ended({ how: 'threw', error: thrownIn(frame) }, at)
+      case 'idle':
+        idle.resolve(leftoversIn(frame))
+        return []
+      case 'park':
+        return onPark(frame, at)
+      case 'blocked':
+        end({ how: 'blocked', mismatch: mismatchIn(frame) })
+        isForced = true
+        killGroup()
+        return []
+      default:
+        return standing.take(frame, at)
+    }
   }
+
+  /** One that was asked to stop is not left alone any more. */
+  function onPark(frame: Frame, at: number): ProgramEvent[] {
+    const waitsFor = suspendKindIn(frame)
+    if (stop || outcome) return []
+    const { events, again } = standing.park(waitsFor, at)
+    if (again.length > 0) tell({ t: 'wake', completions: again })
+    place.parked()
+    return events
+  }
+
+  /** A parked program that ends by itself had gone on before. */
+  function ended(how: Ending, at: number): ProgramEvent[] {
+    const events = outcome || isAsked() ? [] : standing.resume(at)
+    end(how)
+    return events
+  }
+
+  const isAsked = () => stop?.why === 'cancelled' || stop?.why === 'timed-out'
 
   const output = createProgramOutput({
     onEvents,
+    onFrame,
+    isReplaying: () => standing.isReplaying,
+    lines: start.lines,
     pause: () => host?.pause(),
     resume: () => host?.resume(),
-    failed: (error) => lose(`the run's events could not be kept: ${String(error)}`),
+    failed: (error) => abandon('lost', `the run's events could not be kept: ${String(error)}`),
   })
 
   async function live(): Promise<Ending> {
     const bundleFile = path.join(start.bundleDir, 'main.mjs')
-    if (!existsSync(bundleFile))
+    if (!existsSync(bundleFile)) {
+      clearTimers()
       return { how: 'lost', reason: `the bundle is incomplete: there is no ${path.basename(bundleFile)} in it` }
+    }
     const workspace = place.workspaces.take()
-    const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
-    later(start.timeoutMs, () => ask({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs }))
     try {
       for (let triesLeft = TRIES - 1; ; triesLeft--) {
         const exit = await execute(bundleFile, workspace)
@@ -180,21 +182,20 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   function begin(own: HostProcess, bundleFile: string, workspace: string): void {
     own.runs += 1
     own.listen({
-      frames: (frames) => {
-        for (const frame of frames) onFrame(frame)
-        output.frames(frames)
-      },
+      frames: (frames) => output.frames(frames),
       raw: (stream, chunk) => output.raw(stream, chunk),
       broken: (error) => {
-        end(endedByBrokenLine(error))
+        output.add(ended(endedByBrokenLine(error), Date.now()))
         killGroup()
       },
     })
     const { runId, attempt, epoch, org, workflow, environment, inputText, variables, token } = start
+    const { journal, entries, replay } = start
     const stays = start.process === 'reuse'
     const outputBytes = start.outputBytes ?? OUTPUT_BYTES
     const facts = { runId, attempt, epoch, org, workflow, environment, inputText, variables, token }
-    own.send({ t: 'start', ...facts, bundleFile, workspace, stays, outputBytes })
+    own.send({ t: 'start', ...facts, journal, entries, replay, bundleFile, workspace, stays, outputBytes })
+    for (const message of early) own.send(message)
   }
 
   /** Whether the process is as clean as it was, so that another run can follow. All of its output has been taken then. */
@@ -228,7 +229,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     await drained(own.allRead)
     own.listen(null)
     own.release()
-    output.flush()
+    if (!isRepeated()) output.flush()
     await within(BLOCKED_MS, output.taken())
     place.gone(own, isClean)
     return how
@@ -249,6 +250,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
 
   function verdict(exit: Exit): Ending {
     if (stop?.why === 'lost') return { how: 'lost', reason: stop.reason }
+    if (stop?.why === 'evicted') return outcome ?? { how: 'evicted', reason: stop.reason }
     if (stop?.why === 'timed-out') return { how: 'timed-out', timeoutMs: start.timeoutMs }
     if (stop?.why === 'cancelled') return { how: 'cancelled', forced: isForced }
     if (outcome) return outcome
@@ -256,40 +258,38 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     return exit.signal ? { how: 'killed', signal: exit.signal } : { how: 'exited', exitCode: exit.exitCode ?? 0 }
   }
 
+  /** Whether a replay will print again what is left of a line. */
+  function isRepeated(): boolean {
+    if (outcome && outcome.how !== 'blocked') return false
+    return standing.isReplaying || outcome !== undefined || (standing.isParked && !isAsked())
+  }
+
   return {
-    cancel: (reason, graceMs = start.graceMs) => ask({ why: 'cancelled', reason, graceMs }),
+    cancel: ({ why, reason, graceMs = start.graceMs }) => ask({ why, reason, graceMs }),
     // What it has said already stays true; only its tidy end is cut short.
-    kill: (reason) => (outcome ? killGroup() : lose(reason)),
-    renewToken: (token) => {
-      host?.send({ t: 'token', token })
-      if (hasBegun && !outcome) host?.wake()
+    kill: (reason) => (outcome ? killGroup() : abandon('lost', reason)),
+    evict: (reason) => {
+      if (!stop && !outcome) abandon('evicted', reason)
     },
+    renewToken: (token) => {
+      if (!outcome) tell({ t: 'token', token })
+    },
+    news: (completions) => standing.news(completions),
+    wake: (completions) => {
+      if (stop || outcome) return
+      output.add(standing.resume(Date.now()))
+      standing.given(completions)
+      tell({ t: 'wake', completions: [...completions] })
+    },
+    kept: (count) => {
+      if (!outcome) tell({ t: 'kept', count })
+    },
+    computeMs: () => standing.computeMs(),
+    isParked: () => standing.isParked,
+    leftLines: () => (isRepeated() ? output.leftLines() : undefined),
     done: live().catch((error: unknown): Ending => ({
       how: 'lost',
       reason: `the program could not be executed: ${String(error)}`,
     })),
   }
 }
-
-// The runtime sends far less. What is larger or deeper would never get through to the coordinator, and be sent for ever.
-const TEXT_CHARACTERS = 32 * 1024
-const DETAIL_BYTES = 64 * 1024
-
-/** The runtime writes these, but a program can write in its place: what is reported has the right shape at least. */
-function thrownIn(frame: Frame): ThrownError {
-  const { name, message, stack, code, detail }: Partial<ThrownError> = parsePayload(frame)
-  const error: ThrownError = { name: textOr(name, 'Error'), message: textOr(message, 'The program failed.') }
-  if (typeof stack === 'string') error.stack = stack.slice(0, TEXT_CHARACTERS)
-  if (typeof code === 'string') error.code = code.slice(0, TEXT_CHARACTERS)
-  const isSmall = frame.payload.length <= DETAIL_BYTES && nestsWithin(detail, MOST_LEVELS)
-  if (typeof detail === 'object' && detail !== null) error.detail = isSmall ? detail : { truncated: true }
-  return error
-}
-
-function leftoversIn(frame: Frame): string[] {
-  const { leftovers }: Partial<IdleReport> = parsePayload(frame)
-  return Array.isArray(leftovers) ? leftovers : ['an unreadable report']
-}
-
-const textOr = (value: unknown, otherwise: string) =>
-  typeof value === 'string' ? value.slice(0, TEXT_CHARACTERS) : otherwise

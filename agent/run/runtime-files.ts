@@ -26,7 +26,12 @@ export async function prepareRuntime(folder: string): Promise<RuntimeFiles> {
 
 async function digestOf(sdk: string): Promise<string> {
   const below = await fs.readdir(path.join(sdk, 'runtime'), { recursive: true })
-  const files = ['index.ts', ...below.filter((name) => name.endsWith('.ts')).map((name) => path.join('runtime', name))]
+  // package.json pins what goes into the bundles besides.
+  const files = [
+    'index.ts',
+    'package.json',
+    ...below.filter((name) => name.endsWith('.ts')).map((name) => path.join('runtime', name)),
+  ]
   const hash = createHash('sha256')
   for (const file of files.sort()) hash.update(`${file}\0`).update(await fs.readFile(path.join(sdk, file)))
   return hash.digest('hex').slice(0, 16)

@@ -18,6 +18,12 @@ test('numbers and lists are read from their texts', () => {
   assert.deepEqual(config.labels, ['gpu', 'eu'])
 })
 
+test('how long and how many processes may wait can be set', () => {
+  const { parking } = readConfig({ ...URL_ONLY, WINDLASS_AGENT_PARKED_MS: '0', WINDLASS_AGENT_MEMORY_RESERVE: '0.25' })
+  assert.deepEqual([parking.ageMs, parking.memoryReserve, parking.wakeMs], [0, 0.25, 5000])
+  assert.ok(parking.most >= 8)
+})
+
 const wrong: [string, Record<string, string>, RegExp][] = [
   ['a missing address', {}, /WINDLASS_URL is missing.*http:/],
   ['an address that is none', { WINDLASS_URL: 'localhost' }, /WINDLASS_URL: must be the http/],
@@ -27,6 +33,7 @@ const wrong: [string, Record<string, string>, RegExp][] = [
     /WINDLASS_AGENT_SLOT .*did you mean `WINDLASS_AGENT_SLOTS`.*Known: /,
   ],
   ['a number out of range', { ...URL_ONLY, WINDLASS_AGENT_SLOTS: '0' }, /WINDLASS_AGENT_SLOTS: /],
+  ['a share over one', { ...URL_ONLY, WINDLASS_AGENT_MEMORY_RESERVE: '10' }, /WINDLASS_AGENT_MEMORY_RESERVE: /],
   ['a text for a number', { ...URL_ONLY, WINDLASS_AGENT_SLOTS: 'many' }, /WINDLASS_AGENT_SLOTS: /],
 ]
 for (const [what, env, expected] of wrong) {

@@ -15,6 +15,7 @@ import type {
   Placement,
 } from '@windlass/shared/wire/agent.ts'
 import type { Packed } from './bundle.ts'
+import { answer, readJson, refuse, unlessGivenUp } from './http.ts'
 import { until } from './until.ts'
 
 /** What the fake knows of a placement. */
@@ -45,11 +46,14 @@ export class FakeCoordinator {
   readonly refused = new Set<string>()
   /** Instead of the honest bytes of a bundle. */
   onBundle: ((response: http.ServerResponse, digest: string) => boolean) | undefined
+  /** Answers a request for a journal. */
+  journal: ((response: http.ServerResponse) => void) | undefined
+  journalFetches = 0
   unauthenticated = 0
   #keys = new Map<string, Awaited<ReturnType<typeof importJWK>>>()
   #queue: Offer[] = []
   #polls = new Set<() => void>()
-  #server = http.createServer((request, response) => void this.#serve(request, response))
+  #server = http.createServer((request, response) => void unlessGivenUp(request, this.#serve(request, response)))
   #wss = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024 * 1024 })
 
   constructor(settings: Partial<AgentSettings> = {}) {
@@ -83,6 +87,8 @@ export class FakeCoordinator {
       timeoutMs: 60_000,
       graceMs: 500,
       outputBytes: 1024 * 1024,
+      replay: false,
+      journal: { entries: 0, text: '[]' },
       variables: {},
       token: 'run-token',
       ...more,
@@ -96,6 +102,11 @@ export class FakeCoordinator {
 
   send(frame: CoordinatorFrame): void {
     for (const ws of this.sockets) ws.send(JSON.stringify(frame))
+  }
+
+  /** Runs that nobody has asked for yet. */
+  waiting(): number {
+    return this.#queue.length
   }
 
   /** Cuts every connection without a word. */
@@ -137,6 +148,11 @@ export class FakeCoordinator {
     if (pathname === '/runner/v1/register') return this.#register(request, response)
     if (!(await this.#isRunner(request))) return refuse(response, 401, 'UNAUTHENTICATED')
     if (pathname === '/runner/v1/claims') return this.#claims(request, response)
+    if (pathname.startsWith('/runner/v1/journals/')) {
+      this.journalFetches += 1
+      if (this.journal) return this.journal(response)
+      return refuse(response, 404, 'NOT_FOUND')
+    }
     const digest = pathname.replace('/runner/v1/bundles/', '')
     this.bundleFetches += 1
     if (this.onBundle?.(response, digest)) return
@@ -260,18 +276,4 @@ export function linesOf(told: Told): string[] {
   return told.entries.flatMap((entry) =>
     entry[0] === 'e' && entry[2].startsWith('log.') ? [JSON.parse(entry[3]).text] : [],
   )
-}
-
-async function readJson(request: http.IncomingMessage) {
-  let text = ''
-  for await (const chunk of request) text += chunk
-  return JSON.parse(text)
-}
-
-function answer(response: http.ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-}
-
-function refuse(response: http.ServerResponse, status: number, code: string): void {
-  answer(response, status, { error: { code, message: `refused with ${code}` } })
 }

@@ -53,7 +53,7 @@ withAgent('nothing runs while its accept is unanswered', async ({ fake }) => {
 withAgent('a cancelled program hears its signal, and its end says that it went by itself', async ({ fake }) => {
   const told = fake.offer(await aProgram(STAYS))
   const pid = await pidOf(told)
-  fake.send({ t: 'cancel', runs: [{ run: told.offer.run, epoch: 1, reason: 'typo', graceMs: 3000 }] })
+  fake.send({ t: 'cancel', runs: [{ run: told.offer.run, epoch: 1, why: 'cancelled', reason: 'typo', graceMs: 3000 }] })
   assert.deepEqual(await fake.ending(told), { how: 'cancelled', forced: false })
   assert.ok(isGone(pid))
 })
@@ -61,7 +61,7 @@ withAgent('a cancelled program hears its signal, and its end says that it went b
 withAgent('a program that does not listen is killed after the grace', async ({ fake }) => {
   const told = fake.offer(await aProgram(DEAF))
   const pid = await pidOf(told)
-  fake.send({ t: 'cancel', runs: [{ run: told.offer.run, epoch: 1, reason: 'typo', graceMs: 100 }] })
+  fake.send({ t: 'cancel', runs: [{ run: told.offer.run, epoch: 1, why: 'cancelled', reason: 'typo', graceMs: 100 }] })
   assert.deepEqual(await fake.ending(told), { how: 'cancelled', forced: true })
   assert.ok(isGone(pid))
 })

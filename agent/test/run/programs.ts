@@ -9,7 +9,7 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import { programEnvironment } from '../../run/environment.ts'
 import { createProcesses, type Processes, type ProcessesOptions } from '../../run/processes.ts'
 import type { ProgramEvent } from '../../run/program-output.ts'
-import type { ProgramStart } from '../../run/run-program.ts'
+import type { ProgramStart } from '../../run/program.ts'
 
 const PROGRAMS = path.resolve(import.meta.dirname, '../programs')
 
@@ -58,6 +58,9 @@ export function aStart(bundleDir: string): ProgramStart {
     bundleDir,
     variables: {},
     token: 'a-token',
+    journal: [],
+    entries: 0,
+    replay: false,
     timeoutMs: 15_000,
     graceMs: 1_000,
     process: 'fresh',

@@ -62,7 +62,7 @@ test('a cancelled run takes its process with it', async (t) => {
   const start = await stage.start('never-ends.mjs', { process: 'reuse', inputText: '{"tidies":true}' })
   const program = stage.processes.run(start, () => said.resolve())
   await said.promise
-  program.cancel('enough')
+  program.cancel({ why: 'cancelled', reason: 'enough' })
   assert.deepEqual(await program.done, { how: 'cancelled', forced: false })
   assert.equal(stage.processes.stats().idle, 0)
 })

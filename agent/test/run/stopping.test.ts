@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { ProgramStart, RunningProgram } from '../../run/run-program.ts'
+import type { ProgramStart, RunningProgram } from '../../run/program.ts'
 import { aStage, isAlive, texts, type Stage } from './programs.ts'
 
 /** Starts a program, and resolves when its first line is there. */
@@ -19,8 +19,8 @@ test('a program that heeds the signal is cancelled without force', async (t) => 
   const stage = await aStage(t)
   const { program, lines } = await underWay(stage, 'never-ends.mjs', { inputText: '{"tidies":true}', graceMs: 10_000 })
   const at = performance.now()
-  program.cancel('enough')
-  program.cancel('again')
+  program.cancel({ why: 'cancelled', reason: 'enough' })
+  program.cancel({ why: 'cancelled', reason: 'again' })
   assert.deepEqual(await program.done, { how: 'cancelled', forced: false })
   assert.ok(performance.now() - at < 5_000)
   assert.deepEqual(lines, ['waiting', 'stopped by CancelledError'])
@@ -29,14 +29,14 @@ test('a program that heeds the signal is cancelled without force', async (t) => 
 test('a program that ignores its cancel is killed when the grace is over', async (t) => {
   const stage = await aStage(t)
   const { program } = await underWay(stage, 'never-ends.mjs', {})
-  program.cancel('enough', 200)
+  program.cancel({ why: 'cancelled', reason: 'enough', graceMs: 200 })
   assert.deepEqual(await program.done, { how: 'cancelled', forced: true })
 })
 
 test('a cancel before the program has begun is not lost', async (t) => {
   const stage = await aStage(t)
   const program = stage.processes.run(await stage.start('never-ends.mjs', { inputText: '{"tidies":true}' }), () => {})
-  program.cancel('at once')
+  program.cancel({ why: 'cancelled', reason: 'at once' })
   const ending = await program.done
   assert.equal(ending.how, 'cancelled')
 })

@@ -1,0 +1,40 @@
+import { ApiError } from '@windlass/shared/ops/call.ts'
+import { backoffMs, pause } from '@windlass/shared/time.ts'
+import type { Offer } from '@windlass/shared/wire/agent.ts'
+import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { Rest } from '../link/rest.ts'
+
+const DEADLINE_MS = 60_000
+const BACKOFF = { firstMs: 100, capMs: 5_000 }
+/** What will not change by asking again: the run is somebody else's by now, or over. */
+const FINAL: readonly string[] = ['NOT_FOUND', 'STALE_PLACEMENT']
+
+/** The journal of an offered run: it came with the offer, or is fetched when it is too long for that. */
+export async function journalOf(
+  rest: Pick<Rest, 'journal'>,
+  offer: Offer,
+  signal: AbortSignal,
+): Promise<JournalRecord[]> {
+  if (offer.journal.text !== null) return parsed(offer.journal.text)
+  if (offer.journal.entries === 0) return []
+  const deadline = performance.now() + DEADLINE_MS
+  for (let failures = 0; ; failures++) {
+    try {
+      return parsed(await rest.journal(offer.run, offer.epoch, signal))
+    } catch (error) {
+      const waitMs = backoffMs(failures, BACKOFF)
+      if (!isWorthAnotherTry(error) || signal.aborted || performance.now() + waitMs > deadline) throw error
+      await pause(waitMs, signal)
+    }
+  }
+}
+
+function isWorthAnotherTry(error: unknown): boolean {
+  return error instanceof ApiError && !FINAL.includes(error.code)
+}
+
+function parsed(text: string): JournalRecord[] {
+  const records: unknown = JSON.parse(text)
+  if (!Array.isArray(records)) throw new Error('the journal that the coordinator gave is no list')
+  return records as JournalRecord[]
+}

@@ -1,0 +1,73 @@
+import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
+import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type { IdleReport, ThrownError } from '@windlass/shared/wire/program.ts'
+import { BrokenFrame, type Frame } from './program-frames.ts'
+
+// What a program says about itself. The runtime writes these, but a program can write in its place: what is passed on has
+// the right shape at least.
+
+// The runtime sends far less. What is larger or deeper would never get through to the coordinator, and be sent for ever.
+const TEXT_CHARACTERS = 32 * 1024
+const DETAIL_BYTES = 64 * 1024
+const JOURNAL_BYTES = 1.5 * 1024 * 1024
+const MISMATCH_CHARACTERS = 2_000
+
+export function parsePayload(frame: Frame): object {
+  try {
+    const value: unknown = JSON.parse(frame.payload.toString())
+    if (typeof value === 'object' && value !== null) return value
+  } catch (error) {
+    throw new BrokenFrame(`a ${frame.name} that is not JSON: ${String(error)}`)
+  }
+  throw new BrokenFrame(`a ${frame.name} that is no object`)
+}
+
+export function thrownIn(frame: Frame): ThrownError {
+  const { name, message, stack, code, detail }: Partial<ThrownError> = parsePayload(frame)
+  const error: ThrownError = { name: textOr(name, 'Error'), message: textOr(message, 'The program failed.') }
+  if (typeof stack === 'string') error.stack = stack.slice(0, TEXT_CHARACTERS)
+  if (typeof code === 'string') error.code = code.slice(0, TEXT_CHARACTERS)
+  const isSmall = frame.payload.length <= DETAIL_BYTES && nestsWithin(detail, MOST_LEVELS)
+  if (typeof detail === 'object' && detail !== null) error.detail = isSmall ? detail : { truncated: true }
+  return error
+}
+
+export function leftoversIn(frame: Frame): string[] {
+  const { leftovers }: Partial<IdleReport> = parsePayload(frame)
+  return Array.isArray(leftovers) ? leftovers : ['an unreadable report']
+}
+
+/** Passed on as the text that came; whether it makes sense is for the coordinator to judge. */
+export function journalIn(frame: Frame): { opText: string; delivered: number[] } {
+  if (frame.payload.length > JOURNAL_BYTES) throw new BrokenFrame(`a journal of ${frame.payload.length} bytes`)
+  const op = parsePayload(frame)
+  if (Array.isArray(op)) throw new BrokenFrame('a journal that is no object')
+  return { opText: frame.payload.toString(), delivered: deliveredIn(op) }
+}
+
+/** Numbers of the entries whose results the program has been given. */
+function deliveredIn(op: { op?: unknown; list?: unknown }): number[] {
+  if (op.op !== 'deliver' || !Array.isArray(op.list)) return []
+  return op.list.flatMap((each: unknown) => {
+    const n: unknown = Array.isArray(each) ? each[1] : undefined
+    return typeof n === 'number' ? [n] : []
+  })
+}
+
+const KINDS: readonly string[] = ['sleep', 'input', 'child'] satisfies SuspendKind[]
+
+export function suspendKindIn(frame: Frame): SuspendKind {
+  const text = frame.payload.toString().replaceAll('"', '')
+  if (KINDS.includes(text)) return text as SuspendKind
+  throw new BrokenFrame(`a park for ${JSON.stringify(text.slice(0, 50))}`)
+}
+
+export function mismatchIn(frame: Frame): Mismatch {
+  const { expected, received, at }: Partial<Mismatch> = parsePayload(frame)
+  return { expected: shortOf(expected), received: shortOf(received), at: shortOf(at) }
+}
+
+const textOr = (value: unknown, otherwise: string) =>
+  typeof value === 'string' ? value.slice(0, TEXT_CHARACTERS) : otherwise
+
+const shortOf = (value: unknown) => (typeof value === 'string' ? value.slice(0, MISMATCH_CHARACTERS) : '')

@@ -1,0 +1,77 @@
+import type { Ending } from '@windlass/shared/model/ending.ts'
+import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { HostProcess } from './host-process.ts'
+import type { LineSplitters } from './program-output.ts'
+import type { Workspaces } from './workspace.ts'
+
+export interface ProgramStart {
+  runId: string
+  attempt: number
+  epoch: number
+  org: string
+  workflow: { slug: string; version: number }
+  environment: string | null
+  /** The input as JSON text. */
+  inputText: string
+  /** Folder that holds `main.mjs`. */
+  bundleDir: string
+  variables: Record<string, string>
+  token: string
+  /** What is recorded of the run. */
+  journal: JournalRecord[]
+  /** Number of its last entry, handed over or not. */
+  entries: number
+  replay: boolean
+  /** Lines that the process before this one had begun, where that is known. */
+  lines?: LineSplitters | undefined
+  /** What is left of the time that it may compute; while it is parked, the time stands still. */
+  timeoutMs: number
+  graceMs: number
+  process: 'fresh' | 'reuse'
+  /** Processes serve one another's runs only where this is equal: org, version and environment. */
+  reuseKey: string
+  /** Largest output in bytes of JSON. */
+  outputBytes?: number
+}
+
+export interface RunningProgram {
+  /** Asks the program to stop, and makes it after the grace. Repeated calls change nothing. */
+  cancel(order: StopOrder): void
+  /** Ends it now, without asking and without a report. */
+  kill(reason: 'fenced' | 'shutdown'): void
+  /** Gives up a parked process. What it has left of a line is not told: its replay will bring it again. */
+  evict(reason: string): void
+  /** Hands the program a fresh per-run token. */
+  renewToken(token: string): void
+  /** What of these the program has not been given yet. */
+  news(completions: readonly Completion[]): Completion[]
+  /** Hands the program what it waits for; a parked one goes on, and counts as computing from here. */
+  wake(completions: readonly Completion[]): void
+  /** So many of its journal frames are committed. */
+  kept(count: number): void
+  /** What it has computed and not told in a `park`, in milliseconds. */
+  computeMs(): number
+  isParked(): boolean
+  /** Of a program whose run goes on in another process: the lines that it had begun. */
+  leftLines(): LineSplitters | undefined
+  /** Resolves when everything has been read and no process of the run is left. Never rejects. */
+  done: Promise<Ending>
+}
+
+export interface StopOrder {
+  why: 'cancelled' | 'timed-out'
+  reason: string
+  graceMs?: number
+}
+
+/** What a run needs of the place where it is executed. */
+export interface RunPlace {
+  workspaces: Workspaces
+  take(start: ProgramStart): HostProcess
+  /** Gives a process back for other runs; false when it has served long enough. */
+  keep(start: ProgramStart, host: HostProcess): boolean
+  /** The program computes nothing any more, for a while. */
+  parked(): void
+  /** The process is gone, and `isClean` says whether all of its descendants are. */
+  gone(host: HostProcess, isClean: boolean): void
+}

@@ -1,0 +1,58 @@
+import type { Log } from '@windlass/shared/log.ts'
+import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
+import type { Live } from './live.ts'
+import type { Parking } from './parking.ts'
+import type { OnEvents, ProgramEvent } from './program-output.ts'
+import type { Slots } from './slots.ts'
+import type { Spool } from './spool.ts'
+
+export interface ReportDeps {
+  spool: Spool
+  parking: Parking
+  slots: Slots
+  log: Log
+}
+
+/** What a program tells goes into the spool; what it says about its waiting is acted upon here. */
+export function reportTo({ spool, parking, slots, log }: ReportDeps, live: Live): OnEvents {
+  const { run, epoch } = live.offer
+
+  function actOn(entries: readonly Entry[], last: number): void {
+    live.reported(entries, last)
+    // Of several only the last one counts: one that parked and went on at once has had its slot all the time.
+    const at = entries.findLastIndex(([kind]) => kind === 'park' || kind === 'resume')
+    if (at < 0) return
+    const wasParked = live.isParked
+    live.isParked = entries[at]![0] === 'park'
+    if (live.isParked) parking.parked(live, last - entries.length + 1 + at)
+    else parking.left(live)
+    if (live.isParked && !wasParked) slots.freed()
+  }
+
+  return (events) => {
+    const entries = events.map((event) => toEntry(log, live.offer, event))
+    const taking = spool.append(run, epoch, entries)
+    const held = spool.find(run, epoch)
+    if (held) actOn(entries, held.written + held.gathered.length)
+    return taking
+  }
+}
+
+const DATA_CHARS = 64 * 1024
+
+function toEntry(log: Log, offer: Offer, event: ProgramEvent): Entry {
+  if (event.channel === 'journal') return ['j', event.at, event.data]
+  if (event.channel === 'park') return ['park', event.at, event.data.waitsFor, event.data.computeMs]
+  if (event.channel === 'resume') return ['resume', event.at]
+  return toEventEntry(log, offer, event)
+}
+
+/** Longer data is cut up where it is made; what gets here nevertheless must not stop everything behind it. */
+function toEventEntry(log: Log, offer: Offer, event: Pick<ProgramEvent, 'at' | 'type' | 'data'>): Entry {
+  const text = JSON.stringify(event.data) ?? 'null'
+  const bytes = text.length * 3 > DATA_CHARS ? Buffer.byteLength(text) : text.length
+  if (bytes <= DATA_CHARS + 1024) return ['e', event.at, event.type, text]
+  log.warn('run.event.too-large', { run: offer.run, type: event.type, bytes })
+  const note = `Left out: the data of this event has ${bytes} bytes, and ${DATA_CHARS} are allowed.`
+  return ['e', event.at, event.type, JSON.stringify({ text: note, bytes })]
+}

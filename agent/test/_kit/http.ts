@@ -1,0 +1,24 @@
+import type http from 'node:http'
+
+export async function readJson(request: http.IncomingMessage) {
+  let text = ''
+  for await (const chunk of request) text += chunk
+  return JSON.parse(text)
+}
+
+/** An agent may give up a request before we have read it. */
+export async function unlessGivenUp(request: http.IncomingMessage, serving: Promise<void>): Promise<void> {
+  try {
+    await serving
+  } catch (error) {
+    if (!request.destroyed) throw error
+  }
+}
+
+export function answer(response: http.ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+export function refuse(response: http.ServerResponse, status: number, code: string): void {
+  answer(response, status, { error: { code, message: `refused with ${code}` } })
+}

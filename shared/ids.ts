@@ -21,6 +21,14 @@ export function newId<P extends IdPrefix>(prefix: P): Id<P> {
   return `${prefix}_${base32(v7(undefined, new Uint8Array(16)))}` as Id<P>
 }
 
+/** Sorts before all ids of this moment, in milliseconds since the epoch, and behind all earlier ones. */
+export function firstIdAt<P extends IdPrefix>(prefix: P, ms: number): Id<P> {
+  const bytes = new Uint8Array(16)
+  // The first 48 bits of a UUIDv7.
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(Math.floor(ms)) << 16n)
+  return `${prefix}_${base32(bytes)}` as Id<P>
+}
+
 /** 128 bits in 26 characters of 5 bits; the first carries the top 3 bits only. */
 function base32(bytes: Uint8Array): string {
   let text = ''

@@ -5,6 +5,6 @@ import type { Jobs } from './queue.ts'
 
 /** Whoever asked for the cancel may have been killed before all that the run had called was cancelled too. */
 export async function cancelDescendants(deps: Deps, job: Jobs['runs:cancelDescendants']): Promise<void> {
-  const { runId, orgId, by, reason } = job
-  await cancel(deps, orgId as OrgId, runId as RunId, { by, reason })
+  const { runId, orgId, by, reason, upTo } = job
+  await cancel(deps, { orgId: orgId as OrgId, runId: runId as RunId, upTo }, { by, reason })
 }

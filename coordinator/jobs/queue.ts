@@ -3,7 +3,8 @@ import type { Tx } from '../db/client.ts'
 /** The jobs that exist, and what each is given. */
 export interface Jobs {
   'runs:cancelDeadline': { runId: string; epoch: number }
-  'runs:cancelDescendants': { runId: string; orgId: string; by: string; reason: string }
+  /** `upTo`: only those that were called by this entry of the journal or one before it, and what they have called. */
+  'runs:cancelDescendants': { runId: string; orgId: string; by: string; reason: string; upTo?: number }
 }
 
 /** Adds a job inside a transaction: it exists exactly if the transaction is committed. The same key replaces an earlier job. */

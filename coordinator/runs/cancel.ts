@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Caller } from '../actor.ts'
 import type { Tx } from '../db/client.ts'
@@ -31,7 +31,8 @@ export async function cancelRun(deps: CancelDeps, caller: Caller, runId: RunId, 
   const after = (await store.find(deps.db, caller.orgId, runId))!
   if (after.status === 'completed' || after.status === 'failed')
     throw new Fault('RUN_ALREADY_FINISHED', { run: runId, status: after.status })
-  if (moved) await cancelDescendants(deps, caller.orgId, runId, { by: caller.id, reason })
+  const because = `its parent ${runId} was cancelled${reason && `: ${reason}`}`
+  if (moved) await cancelDescendants(deps, { orgId: caller.orgId, runId }, { by: caller.id, reason: because })
   return presentRun((await store.find(deps.db, caller.orgId, runId))!)
 }
 
@@ -41,14 +42,11 @@ const AT_ONCE = 200
 const DESCENDANTS_JOB_MS = 10_000
 
 /** A run that is being cancelled calls nothing any more, so this comes to an end. */
-export async function cancelDescendants(deps: CancelDeps, orgId: OrgId, runId: RunId, ask: CancelAsk): Promise<void> {
+export async function cancelDescendants(deps: CancelDeps, of: store.Descent, ask: CancelAsk): Promise<void> {
   for (;;) {
-    const ids = await store.descendantsToCancel(deps.db, orgId, runId, AT_ONCE)
+    const ids = await store.descendantsToCancel(deps.db, of, AT_ONCE)
     if (ids.length === 0) return
-    await cancelThese(deps, ids, {
-      ...ask,
-      reason: `its parent ${runId} was cancelled${ask.reason && `: ${ask.reason}`}`,
-    })
+    await cancelThese(deps, ids, ask)
   }
 }
 
@@ -84,7 +82,7 @@ function begin(run: Moving, { by, reason }: CancelAsk): boolean {
 async function followUp(tx: Tx, deps: CancelDeps, run: Moving, { by, reason }: CancelAsk): Promise<void> {
   await store.noteCancel(tx, run.id, reason)
   if (run.entries > 0) {
-    const job = { runId: run.id, orgId: run.orgId, by, reason }
+    const job = { runId: run.id, orgId: run.orgId, by, reason: `its parent ${run.id} was cancelled` }
     await enqueue(tx, 'runs:cancelDescendants', job, { inMs: DESCENDANTS_JOB_MS, key: `cancel-descendants:${run.id}` })
   }
   if (run.status !== 'cancelling') return

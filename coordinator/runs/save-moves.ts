@@ -2,6 +2,7 @@ import { isFinal, isSuspended } from '@windlass/shared/model/run.ts'
 import { rebalance } from '../concurrency/admit.ts'
 import type { Tx } from '../db/client.ts'
 import * as events from '../events/store.ts'
+import { enqueue } from '../jobs/queue.ts'
 import { isChanged } from '../journal/row.ts'
 import { closeJournals, writeJournals } from '../journal/write.ts'
 import { dropTimers, setTimers } from '../timers/set.ts'
@@ -21,6 +22,17 @@ export async function saveMoves(tx: Tx, given: Moving[]): Promise<void> {
   const writes = [...saveRuns(tx, runs), ...created, ...writeJournals(tx, runs), ...saveQueues(tx, runs)]
   await Promise.all(writes)
   await saveConcurrency(tx, runs)
+  await cancelForgotten(tx, runs)
+}
+
+/** The next attempt takes nothing over, and calls anew what the last one had called. */
+async function cancelForgotten(tx: Tx, runs: Moving[]): Promise<void> {
+  for (const { id, orgId, entries, journal } of runs) {
+    if (!journal.isForgotten) continue
+    const reason = `its parent ${id} started again from the top and forgot it`
+    const job = { runId: id, orgId, by: 'windlass', reason, upTo: entries }
+    await enqueue(tx, 'runs:cancelDescendants', job, { inMs: 0, key: `forget:${id}:${entries}` })
+  }
 }
 
 function withParents(runs: Moving[]): Moving[] {

@@ -95,13 +95,20 @@ export async function leaveQueue(tx: Tx, ids: readonly RunId[]): Promise<void> {
     where q.run_id = gone.run_id`
 }
 
+/** What a run has called: all of it, or what its entries up to one have called. */
+export interface Descent {
+  orgId: OrgId
+  runId: RunId
+  upTo?: number | undefined
+}
+
 /** Runs below this one, at any depth, that have not ended and are not being cancelled. */
-export async function descendantsToCancel(db: Db, orgId: OrgId, id: RunId, limit: number): Promise<RunId[]> {
+export async function descendantsToCancel(db: Db, { orgId, runId, upTo }: Descent, limit: number): Promise<RunId[]> {
   const rows = await db<{ id: RunId }[]>`
     with recursive below as (
       select id, status
       from runs
-      where parent_run_id = ${id} and org_id = ${orgId}
+      where parent_run_id = ${runId} and org_id = ${orgId} and parent_entry <= ${upTo ?? 2 ** 31 - 1}
       union all
       select r.id, r.status
       from below

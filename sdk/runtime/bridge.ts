@@ -1,4 +1,5 @@
 import type { RunContext } from './context.ts'
+import type { Waits } from './waits.ts'
 
 /** What the process offers to the SDK while it executes a program. */
 export interface Runtime {
@@ -6,6 +7,8 @@ export interface Runtime {
   context: RunContext | null
   /** Appends an event to the run's log; `dataText` is its data as JSON. */
   emit(channel: 'phase' | 'log', dataText: string): void
+  /** The journal of the run in progress, loaded at first use. Undefined between runs. */
+  waits(): Waits | undefined
 }
 
 // The host is CommonJS and bundles load the SDK as an ES module: a registered symbol joins them whichever copy is loaded.
@@ -18,4 +21,13 @@ export function runtime(): Runtime | undefined {
 
 export function provideRuntime(offered: Runtime): void {
   Object.defineProperty(globalThis, KEY, { value: offered, configurable: true })
+}
+
+/** The journal for a call of `what`; undefined where the program is executed by hand. */
+export function waitsFor(what: string): Waits | undefined {
+  const host = runtime()
+  if (!host) return undefined
+  const waits = host.waits()
+  if (waits) return waits
+  throw new Error(`${what} was called outside of a run. Call it inside of run(), before run() has returned.`)
 }

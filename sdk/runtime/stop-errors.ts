@@ -33,6 +33,6 @@ export class TimedOutError extends Error {
   }
 }
 
-function carries(value: unknown, code: string): boolean {
+export function carries(value: unknown, code: string): boolean {
   return value instanceof Error && Reflect.get(value, 'code') === code
 }

@@ -51,10 +51,17 @@ const ConcurrencyRule = strict({
     .regex(/^input(\.[A-Za-z_$][\w$]*)+$/, { error: 'must name a field of the input, such as "input.customerId"' })
     .optional()
     .describe('Field of the input by which runs are counted apart.'),
-  onLimit: z
-    .enum(['queue', 'reject', 'cancel-oldest'])
-    .default('queue')
-    .describe('What happens to a run over the limit.'),
+})
+
+const ActiveTimeout = duration({ min: '1s', max: '7d' })
+const Timeouts = strict({
+  active: ActiveTimeout.optional().describe('Longest time that an attempt may execute, waiting left out. Default 1h.'),
+  wall: duration({ min: '1s', max: '366d' })
+    .optional()
+    .describe('Longest time from the creation of a run to its end, waiting included. Default: no limit.'),
+  queue: duration({ min: '1s', max: '366d' })
+    .optional()
+    .describe('Longest time that a new run may wait in the queue for a runner or for concurrency. Default: no limit.'),
 })
 
 const Schedule = strict({
@@ -132,14 +139,17 @@ export const DescriptorFile = strict({
   entry: z.string().min(1).max(500).default('index.ts').describe('File that exports `run`.'),
   pool: Slug.default('default').describe('Runner pool that executes the runs.'),
   labels: Labels.default([]).describe('Labels that a runner must carry to execute the runs.'),
-  timeout: duration({ min: '1s', max: '7d' }).optional().describe('Longest time that a run may execute. Default 1h.'),
+  timeout: z
+    .union([ActiveTimeout, Timeouts])
+    .optional()
+    .describe('Longest time that a run may execute, or { active, wall, queue }. Default 1h.'),
   cancelGrace: duration({ min: '0s', max: '5m' })
     .optional()
     .describe('Time for cleanup after a cancel or timeout. Default 10s.'),
   retries: Retries.prefault({}),
   concurrency: z
     .union([z.int().min(1).max(100_000), ConcurrencyRule], {
-      error: 'must be a number of runs or { limit, key, onLimit }',
+      error: 'must be a number of runs or { limit, key }',
     })
     .optional()
     .describe('How many runs may be under way at once. Default: no limit.'),
@@ -163,7 +173,7 @@ export const Descriptor = DescriptorFile.transform((file) => {
   return {
     ...rest,
     name: file.name ?? file.slug,
-    timeoutMs: timeout ?? DEFAULT_TIMEOUT_MS,
+    ...timeouts(timeout),
     cancelGraceMs: cancelGrace ?? DEFAULT_CANCEL_GRACE_MS,
     retries: { ...file.retries, error: errorRetries(file.retries.error) },
     concurrency: concurrencyRule(file.concurrency),
@@ -184,8 +194,17 @@ function errorRetries(given: number | z.output<typeof ErrorRetries>) {
 
 function concurrencyRule(given: number | z.output<typeof ConcurrencyRule> | undefined) {
   if (given === undefined) return null
-  if (typeof given === 'number') return { limit: given, key: null, onLimit: 'queue' as const }
-  return { ...given, key: given.key ?? null }
+  if (typeof given === 'number') return { limit: given, key: null }
+  return { limit: given.limit, key: given.key ?? null }
+}
+
+function timeouts(given: number | z.output<typeof Timeouts> | undefined) {
+  const { active, wall, queue } = typeof given === 'number' ? { active: given } : { ...given }
+  return {
+    timeoutMs: active ?? Math.min(DEFAULT_TIMEOUT_MS, wall ?? DEFAULT_TIMEOUT_MS),
+    wallTimeoutMs: wall ?? null,
+    queueTimeoutMs: queue ?? null,
+  }
 }
 
 function resolveSchedule({ cron, rate, at, timezone, ...rest }: z.output<typeof Schedule>) {

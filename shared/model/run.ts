@@ -67,7 +67,9 @@ export type RunError = z.output<typeof RunError>
 
 const Waiting = z
   .object({
-    for: z.enum(['sleep', 'input', 'child']).meta({ description: 'The first of input, child, sleep that is waited for.' }),
+    for: z
+      .enum(['sleep', 'input', 'child'])
+      .meta({ description: 'The first of input, child, sleep that is waited for.' }),
     since: At,
     until: At.optional().meta({ description: 'When the earliest timer is due.' }),
     inputId: InputId.optional(),

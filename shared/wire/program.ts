@@ -29,8 +29,10 @@ export interface StartMessage {
   stays: boolean
   /** Largest output in bytes of JSON. */
   outputBytes: number
-  /** What is recorded of the run so far. */
+  /** What is recorded of the run so far, and may be handed over. */
   journal: JournalRecord[]
+  /** Number of its last entry, handed over or not: new ones count on from there. */
+  entries: number
   /** The entries of this attempt are replayed, up to the point where nothing but waits is left. */
   replay: boolean
 }

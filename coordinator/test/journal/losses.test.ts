@@ -97,13 +97,24 @@ test('failures of a former attempt are not taken over', async () => {
   await link.report(second, 1, start(), end(returned(null), 1))
 })
 
-test('`onCrash: fresh` forgets what former attempts did, and nothing of it is waited for any more', async () => {
+test('`onCrash: fresh` forgets what former attempts did: waits end, children are cancelled, and entries count on', async () => {
   const first = await begun('fresh')
-  await link.report(first, 2, stepped(1, 'paid'), sleeps(2, 3_600_000), end(killed(), 1))
-  const second = await next(first.run)
-  assert.deepEqual(journalOf(second), [])
+  await link.report(first, 2, stepped(1, 'paid'), sleeps(2, 3_600_000), calls(3, 'child'), end(killed(), 1))
+  const taken = [await takeNext(agent, link), await takeNext(agent, link)]
+  const second = taken.find((offer) => offer.run === first.run)!
+  const child = taken.find((offer) => offer.run !== first.run)!
+  assert.deepEqual([journalOf(second), second.journal.entries, second.attempt], [[], 3, 2])
   assert.deepEqual([...(await c.db`select 1 from timers where run_id = ${first.run}`)], [])
-  await link.report(second, 1, start(), end(returned(null), 1))
+  await until(
+    'the child of the lost attempt to be cancelled',
+    async () => (await runOf(c, child.run)).status === 'cancelling',
+  )
+  await link.report(child, 2, end({ how: 'cancelled', forced: false }, 0))
+  // What it calls anew is another child, whatever becomes of the first.
+  await link.report(second, 1, start(), calls(4, 'child'), end(returned(null), 1))
+  const { runs } = await c.call(ops.runs.children, { run: first.run })
+  assert.equal(runs.length, 2)
+  await c.call(ops.runs.cancel, { run: runs[0]!.id })
 })
 
 test('losing a parked process is no crash, whatever ended it', async () => {

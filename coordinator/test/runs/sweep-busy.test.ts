@@ -25,16 +25,17 @@ const ASKS: Ask[] = [
 ]
 
 const word = (op: JournalOp): Entry => ['j', Date.now(), JSON.stringify(op)]
-const open = (ask: Ask): Entry =>
+/** Entries are numbered over all attempts. */
+const open = (ask: Ask, n: number): Entry =>
   word({
     op: 'open',
     ask,
-    entry: { n: 1, parent: '', kind: ask.for, name: '', hash: ask.for, occurrence: 1, args: '[]', site: '' },
+    entry: { n, parent: '', kind: ask.for, name: '', hash: ask.for, occurrence: 1, args: '[]', site: '' },
   })
 const park = (ask: Ask): Entry => ['park', Date.now(), ask.for === 'step' ? 'sleep' : ask.for, 1]
-const goOn = ({ workflow, attempt }: Offer): Entry[] => [
+const goOn = ({ workflow, attempt }: Offer, n: number): Entry[] => [
   ['resume', Date.now()],
-  word({ op: 'deliver', list: [[1, 1, 1, 1]] }),
+  word({ op: 'deliver', list: [[1, n, n, 1]] }),
   end(
     workflow.slug === 'unsteady' && attempt < 3
       ? { how: 'threw', error: { name: 'Error', message: 'not yet' } }
@@ -60,7 +61,7 @@ async function execute(agent: TestAgent, link: Link, stopped: AbortSignal): Prom
     const one = parked.get(run)
     if (!one) return
     parked.delete(run)
-    track(link.report(one.offer, one.next, ...goOn(one.offer)))
+    track(link.report(one.offer, one.next, ...goOn(one.offer, one.offer.journal.entries + 1)))
   }
   const stop = (run: string) => {
     const one = parked.get(run)
@@ -72,12 +73,13 @@ async function execute(agent: TestAgent, link: Link, stopped: AbortSignal): Prom
     parked.set(offer.run, { offer, next: 4 })
     if (isEvicted) parked.delete(offer.run)
     const gone: Entry[] = isEvicted ? [end({ how: 'evicted', reason: 'age' })] : []
-    await link.report(offer, 1, start(), open(ask), park(ask), ...gone)
+    await link.report(offer, 1, start(), open(ask, offer.journal.entries + 1), park(ask), ...gone)
   }
   const replay = async (offer: Offer) => {
-    const [record] = JSON.parse(offer.journal.text ?? '[]') as JournalRecord[]
-    assert.notEqual(record?.state, 'open', 'a run at rest is claimed when there is something for it')
-    await link.report(offer, 1, start(), ...goOn(offer))
+    const records = JSON.parse(offer.journal.text ?? '[]') as JournalRecord[]
+    const wait = records.find((one) => one.attempt === offer.attempt)
+    assert.ok(wait && wait.state !== 'open', 'a run at rest is claimed when there is something for it')
+    await link.report(offer, 1, start(), ...goOn(offer, wait.n))
   }
   const listening = (async () => {
     for (let n = 1; !stopped.aborted; n++) {
@@ -117,8 +119,8 @@ test('a sweep at any moment of a busy time finds nothing, over two coordinators'
   await aWorkflow(c, { slug: 'leaf' })
   await aWorkflow(c, { slug: 'any' })
   await aWorkflow(c, { slug: 'narrow', descriptor: { concurrency: { limit: 3 } } })
-  await aWorkflow(c, { slug: 'late', descriptor: { timeout: { wall: 150, queue: 100 }, concurrency: { limit: 5 } } })
-  await aWorkflow(c, { slug: 'unsteady', descriptor: { retries: { error: { max: 2, delay: 30 } } } })
+  await aWorkflow(c, { slug: 'late', descriptor: { timeout: { wall: '1s', queue: '1s' }, concurrency: { limit: 5 } } })
+  await aWorkflow(c, { slug: 'unsteady', descriptor: { retries: { error: { max: 2, delay: '100ms' } } } })
   const stop = new AbortController()
   const first = await anAgent(c, { name: 'first' })
   const second = (await anAgent(c, { name: 'second' })).at(other)

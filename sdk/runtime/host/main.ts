@@ -2,11 +2,13 @@ import path from 'node:path'
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
 import type { ProgramMessage, StartMessage } from '@windlass/shared/wire/program.ts'
 import { provideRuntime, type Runtime } from '../bridge.ts'
+import type { Engine } from '../engine/port.ts'
 import { routeConsole } from './console-routing.ts'
 import { sendFrame } from './frames.ts'
+import { loadEngine, openEngine } from './journal.ts'
 import { loadRun, provideSdk } from './load.ts'
 import { holdOn, nextMessage, watchMessages } from './messages.ts'
-import { ofThrown, ofValue, type Outcome } from './outcome.ts'
+import { inWords, ofThrown, ofValue, type Outcome } from './outcome.ts'
 import { openSession, type Session } from './session.ts'
 import { mapStacks } from './stacks.ts'
 import { rememberSurroundings } from './surroundings.ts'
@@ -18,7 +20,7 @@ import { rememberSurroundings } from './surroundings.ts'
 const WATCH_AFTER_MS = 1_000
 const SDK_FILE = path.join(__dirname, 'windlass.mjs')
 
-const runtime: Runtime = { context: null, emit: sendFrame }
+const runtime: Runtime = { context: null, emit: sendFrame, waits: () => session && journalOf(session) }
 let session: Session | undefined
 
 provideRuntime(runtime)
@@ -32,6 +34,7 @@ const surroundings = rememberSurroundings()
 
 if (process.argv[2] === 'spare') {
   require(SDK_FILE)
+  loadEngine(__dirname)
   sendFrame('ready')
 }
 receiveNext()
@@ -44,8 +47,23 @@ function receiveNext(): void {
 
 function receive(message: ProgramMessage): void {
   if (message.t === 'start') void begin(message)
-  else if (message.t === 'cancel') session?.stop(message)
-  else if (session) session.token = message.token
+  else if (session) hear(session, message)
+}
+
+function hear(own: Session, message: Exclude<ProgramMessage, StartMessage>): void {
+  if (message.t === 'cancel') own.stop(message)
+  else if (message.t === 'token') own.token = message.token
+  else if (message.t === 'kept') own.engine?.kept(message.count)
+  else journalOf(own).wake(message.completions)
+}
+
+/** Whoever waits has to hear: from now on messages come through the loop. */
+function journalOf(own: Session): Engine {
+  if (own.engine) return own.engine
+  watchMessages(receive)
+  own.engine = openEngine(own, __dirname)
+  if (own.stopped) own.engine.stop(own.stopped)
+  return own.engine
 }
 
 async function begin(start: StartMessage): Promise<void> {
@@ -61,10 +79,12 @@ async function begin(start: StartMessage): Promise<void> {
   finish(own, outcome)
 }
 
-async function execute({ start, context }: Session): Promise<Outcome> {
+async function execute(own: Session): Promise<Outcome> {
+  const { start, context } = own
   try {
     surroundings.enter(start)
-    mapStacks(start.bundleFile, __dirname)
+    own.site = mapStacks(start.bundleFile, __dirname)
+    if (start.replay) journalOf(own)
     const run = await loadRun(start.bundleFile)
     return ofValue(await run(JSON.parse(start.inputText), context), start.outputBytes)
   } catch (error) {
@@ -74,7 +94,7 @@ async function execute({ start, context }: Session): Promise<Outcome> {
 
 /** A run ends once: the first outcome is the one that counts. */
 function finish(own: Session, outcome: Outcome): void {
-  if (session !== own) return
+  if (session !== own || own.engine?.end(inWords(outcome)) === false) return
   session = undefined
   runtime.context = null
   if (process.moduleLoadList.includes('NativeModule child_process')) sendFrame('children')
@@ -110,7 +130,7 @@ function unlessHandled(event: 'uncaughtException' | 'unhandledRejection', error:
 }
 
 function onNothingLeft(): void {
-  if (!session || process.listenerCount('beforeExit') > 1) return
+  if (!session || session.engine?.idle() || process.listenerCount('beforeExit') > 1) return
   const message =
     'run() waits for something that can never happen: its promise is open, and no timer, socket or file is left.'
   const code: RunErrorCode = 'RUN_NEVER_SETTLED'

@@ -5,6 +5,14 @@ export type Outcome = { returned: string } | { threw: ThrownError }
 
 const TEXT_CHARACTERS = 10_000
 const STACK_CHARACTERS = 20_000
+// Errors of waits say which run or question they speak of. What others put into a field of this name is theirs to tell.
+const OURS = new Set<unknown>(['RUN_FAILED', 'RUN_CANCELLED', 'INPUT_TIMED_OUT', 'CALL_REFUSED'])
+
+export function inWords(outcome: Outcome): string {
+  return 'returned' in outcome
+    ? 'run() returned'
+    : `run() threw ${outcome.threw.name}: ${clip(outcome.threw.message, 500)}`
+}
 
 /** What `run` gave back, as JSON text, or the error that says why it is not JSON. */
 export function ofValue(value: unknown, outputBytes: number): Outcome {
@@ -82,6 +90,10 @@ function describe(thrown: unknown): ThrownError {
   }
   if (typeof stack === 'string') error.stack = clip(stack, STACK_CHARACTERS)
   if (typeof code === 'string') error.code = clip(code, 200)
+  const detail: unknown = OURS.has(error.code) ? Reflect.get(thrown, 'detail') : undefined
+  // Through JSON and back: it is reported in a moment, and must not fail then.
+  if (typeof detail === 'object' && detail !== null)
+    error.detail = JSON.parse(JSON.stringify(detail)) as typeof error.detail
   return error
 }
 

@@ -1,12 +1,19 @@
 import type { CancelMessage, StartMessage } from '@windlass/shared/wire/program.ts'
 import { CancelledError, TimedOutError } from '../stop-errors.ts'
 import type { RunContext } from '../context.ts'
+import type { Engine } from '../engine/port.ts'
 
 /** One run inside of this process. */
 export interface Session {
   start: StartMessage
   context: RunContext
   token: string
+  /** Once something has been waited for. */
+  engine: Engine | undefined
+  /** Why the run is to end. */
+  stopped: Error | undefined
+  /** Where the program makes the call that is being made. */
+  site: () => string
   stop(message: CancelMessage): void
 }
 
@@ -24,7 +31,20 @@ export function openSession(start: StartMessage): Session {
       return control().signal
     },
   })
-  return { start, context, token: start.token, stop: (message) => control().abort(reasonOf(message)) }
+  const session: Session = {
+    start,
+    context,
+    token: start.token,
+    engine: undefined,
+    stopped: undefined,
+    site: () => '',
+    stop: (message) => {
+      session.stopped ??= reasonOf(message)
+      control().abort(session.stopped)
+      session.engine?.stop(session.stopped)
+    },
+  }
+  return session
 }
 
 function reasonOf({ why, reason, graceMs }: CancelMessage): Error {

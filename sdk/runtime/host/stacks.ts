@@ -1,23 +1,56 @@
 import { readFileSync } from 'node:fs'
 import { SourceMap, type SourceMapPayload } from 'node:module'
-import { fileURLToPath } from 'node:url'
+import path from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 type Mapped = { source: string; line: number; column: number }
 type MapPosition = (line: number, column: number) => Mapped | null
 
 /**
  * Makes stacks speak of the program's own files instead of its bundle. Node's `--enable-source-maps` costs a millisecond at
- * every start; this costs nothing until somebody looks at a stack. Our own frames are left out.
+ * every start; this costs nothing until somebody looks at a stack. Our own frames are left out. Returns what tells where the
+ * program makes the call that is being made: `index.ts:12:9`.
  */
-export function mapStacks(bundleFile: string, runtimeFolder: string): void {
+export function mapStacks(bundleFile: string, runtimeFolder: string): () => string {
+  const ours = [runtimeFolder, pathToFileURL(runtimeFolder).href, 'node:internal/modules/']
+  const isOurs = (site: NodeJS.CallSite) => ours.some((start) => site.getFileName()?.startsWith(start))
   let positions: MapPosition | undefined
   Error.prepareStackTrace = (error, sites) => {
     positions ??= readMap(`${bundleFile}.map`)
-    const lines = sites
-      .filter((site) => !isOurs(site, runtimeFolder))
-      .map((site) => lineOf(site, bundleFile, positions))
+    const lines = sites.filter((site) => !isOurs(site)).map((site) => lineOf(site, bundleFile, positions))
     return [headOf(error), ...lines].join('\n    at ')
   }
+  // A loop makes the same call thousands of times.
+  const known = new Map<string, string>()
+  return () => {
+    const site = sitesHere().find((site) => !isOurs(site))
+    const file = site?.getFileName()
+    const line = site?.getLineNumber()
+    const column = site?.getColumnNumber()
+    if (!file || !line || !column) return ''
+    const key = `${file}:${line}:${column}`
+    const before = known.get(key)
+    if (before !== undefined) return before
+    positions ??= readMap(`${bundleFile}.map`)
+    const found = isBundle(file, bundleFile) ? positions(line, column) : null
+    const text = found ? `${found.source}:${found.line}:${found.column}` : `${path.basename(file)}:${line}:${column}`
+    known.set(key, text)
+    return text
+  }
+}
+
+// Ours stand above that of the program.
+const FRAMES = 12
+
+function sitesHere(): NodeJS.CallSite[] {
+  const limit = Error.stackTraceLimit
+  const prepare = Reflect.get(Error, 'prepareStackTrace') as unknown
+  Error.prepareStackTrace = (_error, sites) => sites
+  Error.stackTraceLimit = FRAMES
+  const sites: unknown = new Error('here').stack
+  Reflect.set(Error, 'prepareStackTrace', prepare)
+  Error.stackTraceLimit = limit
+  return Array.isArray(sites) ? (sites as NodeJS.CallSite[]) : []
 }
 
 function headOf(error: Error): string {
@@ -27,13 +60,6 @@ function headOf(error: Error): string {
     // A program's own toString may throw; a stack without a head is still a stack.
     return 'Error'
   }
-}
-
-function isOurs(site: NodeJS.CallSite, runtimeFolder: string): boolean {
-  const file = site.getFileName()
-  return (
-    file !== null && file !== undefined && (file.startsWith(runtimeFolder) || file.startsWith('node:internal/modules/'))
-  )
 }
 
 function lineOf(site: NodeJS.CallSite, bundleFile: string, positions: MapPosition | undefined): string {

@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { newId } from '@windlass/shared/ids.ts'
 import type { RunEvent } from '@windlass/shared/model/event.ts'
+import type { PendingInput } from '@windlass/shared/model/input.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
+import type { Why } from '@windlass/shared/model/why.ts'
 import type { Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
 import { ORG } from './fake-service.ts'
 
@@ -25,6 +27,7 @@ export function aRun(facts: Partial<Run> = {}): Run {
     pool: { id: newId('pool'), name: 'default' },
     runner: null,
     waiting: null,
+    blocked: null,
     error: null,
     createdAt: AT,
     queuedAt: AT,
@@ -35,6 +38,37 @@ export function aRun(facts: Partial<Run> = {}): Run {
     tokens: { input: 0, output: 0, cachedInput: 0, reasoning: 0 },
     costMicros: 0,
     budget: null,
+    ...facts,
+  }
+}
+
+/** An open question. */
+export function anInput(facts: Partial<PendingInput> = {}): PendingInput {
+  return {
+    id: newId('inp'),
+    run: { id: newId('run'), workflow: { id: newId('wf'), slug: 'approval' } },
+    status: 'open',
+    prompt: 'Ship it?',
+    schema: null,
+    createdAt: AT,
+    dueAt: null,
+    closedAt: null,
+    answeredBy: null,
+    ...facts,
+  }
+}
+
+export function aWhy(facts: Partial<Why> = {}): Why {
+  const summary = 'The pool `default` has no runner.'
+  const change = 'Whoever may add a machine.'
+  return {
+    run: newId('run'),
+    status: 'queued',
+    since: AT,
+    summary,
+    process: null,
+    causes: [{ code: 'NO_RUNNER', message: summary, since: AT, until: null, change }],
+    runners: [],
     ...facts,
   }
 }

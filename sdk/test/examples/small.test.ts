@@ -6,9 +6,12 @@ import { Descriptor } from '@windlass/shared/model/descriptor.ts'
 import { parse } from 'jsonc-parser'
 import type { RunContext } from 'windlass'
 import { packFolder } from '../../cli/commands/deploy.ts'
+import { run as approval } from '../../examples/approval/index.ts'
 import { run as countdown } from '../../examples/countdown/index.ts'
 import { run as flaky } from '../../examples/flaky/index.ts'
 import { run as hello } from '../../examples/hello/index.ts'
+import { provideRuntime } from '../../runtime/bridge.ts'
+import type { WaitCall } from '../../runtime/waits.ts'
 
 const EXAMPLES = path.resolve(import.meta.dirname, '../../examples')
 
@@ -27,7 +30,7 @@ function aContext(facts: Partial<RunContext> = {}): RunContext {
 
 test('every example packs, and its descriptor is right', async () => {
   const names = await readdir(EXAMPLES)
-  assert.deepEqual(names.sort(), ['countdown', 'flaky', 'hello', 'lockfile-report'])
+  assert.deepEqual(names.sort(), ['approval', 'countdown', 'flaky', 'hello', 'lockfile-report'])
   for (const name of names) {
     const { slug, files, warnings } = await packFolder(path.join(EXAMPLES, name))
     assert.equal(slug, name)
@@ -52,4 +55,31 @@ test('countdown counts to the end, or stops when it is cancelled', async () => {
 test('flaky fails until the attempt that it is told', async () => {
   await assert.rejects(flaky({ succeedsOnAttempt: 2, how: 'throw' }, aContext()), /attempt 1 was told to fail/)
   assert.deepEqual(await flaky({ succeedsOnAttempt: 2, how: 'throw' }, aContext({ attempt: 2 })), { attempt: 2 })
+})
+
+test('approval pays after a yes, and does not after a no', async (t) => {
+  t.after(() => Reflect.deleteProperty(globalThis, Symbol.for('windlass.runtime')))
+  const waited: WaitCall[] = []
+  const play = (approve: boolean) => {
+    const answers = { input: { approve }, sleep: undefined, child: { greeting: 'Hello, Ada!' } }
+    const wait = (call: WaitCall) => {
+      waited.push(call)
+      return Promise.resolve(answers[call.kind])
+    }
+    const step = (_name: string, act: () => unknown) => Promise.resolve(act())
+    provideRuntime({ context: null, emit: () => {}, waits: () => ({ wait, step }) })
+    return approval({ payee: 'Ada', amount: 1200 })
+  }
+  const { paid, receipt, note } = await play(true)
+  assert.deepEqual([paid, note], [true, 'Hello, Ada!'])
+  assert.match(receipt ?? '', /^Ada-1200-/)
+  assert.deepEqual(
+    waited.map(({ kind, name }) => [kind, name]),
+    [
+      ['input', 'May Ada be paid 12.00 €?'],
+      ['sleep', ''],
+      ['child', 'hello'],
+    ],
+  )
+  assert.equal((await play(false)).paid, false)
 })

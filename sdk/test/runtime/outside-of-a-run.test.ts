@@ -8,7 +8,7 @@ function collect() {
   const found: { channel: string; data: Record<string, unknown>; bytes: number }[] = []
   const emit = (channel: string, text: string) =>
     found.push({ channel, data: JSON.parse(text), bytes: Buffer.byteLength(text) })
-  provideRuntime({ context: null, emit })
+  provideRuntime({ context: null, emit, waits: () => undefined })
   return found
 }
 

@@ -1,0 +1,62 @@
+import type { Completion, EntryIdentity, EntryKind, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { WaitCall } from '../waits.ts'
+import { decodeResult, reviveError } from './codec.ts'
+import type { CallKey } from './identity.ts'
+
+/** A step whose function is being executed. What is called inside of it has it as its parent. */
+export interface Scope {
+  path: string
+  /** Its entry, once there is one. */
+  n: number
+  /** The journal has it already: an entry is written of a step at its end, unless something is called inside of it. */
+  isOpen: boolean
+  call: Call
+}
+
+/** One call of the program, in this process. */
+export interface Call extends CallKey {
+  /** The arguments as text, cut. */
+  args: string
+  site: string
+  within: Scope | undefined
+  work: { wait: WaitCall } | { act: () => unknown }
+  promise: Promise<unknown>
+  resolve(value: unknown): void
+  reject(error: Error): void
+}
+
+export function identityOf(n: number, { parent, kind, name, hash, occurrence, args, site }: Call): EntryIdentity {
+  return { n, parent, kind, name, hash, occurrence, args, site }
+}
+
+/** Gives the program its result. */
+export function settle(call: Call, { state, result }: Pick<Completion, 'state' | 'result'>): void {
+  if (state === 'done') call.resolve(valueOf(call.kind, result))
+  else call.reject(failureOf(call, result))
+}
+
+function valueOf(kind: EntryKind, result: string): unknown {
+  if (kind === 'sleep') return undefined
+  return kind === 'step' ? decodeResult(result) : (JSON.parse(result) as unknown)
+}
+
+function failureOf(call: Call, result: string): Error {
+  const error = JSON.parse(result) as Parameters<typeof reviveError>[0]
+  return 'wait' in call.work ? call.work.wait.toError(error) : reviveError(error)
+}
+
+const TEXT_CHARACTERS = 200
+
+/** As people read it where a replay has met something else than was recorded. */
+export function describe(call: Pick<JournalRecord, 'kind' | 'name' | 'args' | 'site'>): string {
+  const at = call.site === '' ? '' : ` at ${call.site}`
+  return `${inWords(call)}${at}`
+}
+
+export function inWords({ kind, name, args }: Pick<JournalRecord, 'kind' | 'name' | 'args'>): string {
+  const cut = args.length <= TEXT_CHARACTERS ? args : `${args.slice(0, TEXT_CHARACTERS)}…`
+  if (kind === 'sleep') return `sleep(${cut})`
+  if (kind === 'step') return `step(${JSON.stringify(name)})`
+  if (kind === 'input') return `requestInput(${cut})`
+  return `workflows.call(${JSON.stringify(name)}, ${cut})`
+}

@@ -1,0 +1,297 @@
+import type { Completion, JournalRecord, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import { identityOf, settle, type Call, type Scope } from './call.ts'
+import { createFormer } from './former.ts'
+import { createHolds } from './holds.ts'
+import { argumentsOf, cleanName, createCounter, NO_ARGUMENTS, pathOf, type Arguments } from './identity.ts'
+import { checkRoom } from './limits.ts'
+import { createOutbox } from './outbox.ts'
+import type { Engine, EngineOptions, Port } from './port.ts'
+import { createReplay } from './replay.ts'
+import { createScopes } from './scopes.ts'
+import { executeStep, type Outcome } from './step.ts'
+
+interface Pending {
+  call: Call
+  /** What is recorded of it by an earlier process. */
+  record?: JournalRecord
+  /** What a step has come to, while that is being committed. */
+  outcome?: Outcome
+  stopTimer?: () => void
+}
+
+// Shorter ones are not worth a word to anybody.
+const SHORT_MS = 1_000
+const KINDS = ['input', 'child', 'sleep'] as const satisfies SuspendKind[]
+
+// Programs may put a fake clock in place of Date.
+const now = Date.now
+
+export function createEngine({ attempt, journal, entries, replay: isReplay }: EngineOptions, port: Port): Engine {
+  const hold = createHolds((on) => port.holdOn(on))
+  const outbox = createOutbox(port, (on) => hold('keeping', on))
+  const scopes = createScopes()
+  const occurrenceOf = createCounter()
+  const former = createFormer(journal.filter((record) => record.attempt < attempt))
+  const own = journal.filter((record) => record.attempt === attempt)
+  const replay = createReplay(isReplay ? own : [], {
+    bind,
+    give,
+    drifted: (n, args) => outbox.send({ op: 'drift', n, args }),
+    block: (expected, received, at) => {
+      isBlocked = true
+      outbox.close()
+      hold('blocked', true)
+      port.blocked({ expected, received, at })
+    },
+  })
+
+  /** Called by the program, and not given a result yet. */
+  const pending = new Map<number, Pending>()
+  /** Results that the program has not been given yet; `ready` are those of them that it can be given, in their order. */
+  const results = new Map<number, Completion>()
+  const given = new Set<number>()
+  const ready: number[] = []
+  let last = journal.reduce((most, { n }) => Math.max(most, n), entries)
+  let called = 0
+  let order = own.reduce((most, { delivered }) => Math.max(most, delivered ?? 0), 0)
+  let timers = 0
+  let isPumping = false
+  let isParked = false
+  let isBlocked = false
+  let stopped: Error | undefined
+
+  if (isReplay) for (const completion of replay.waiting()) results.set(completion.n, completion)
+  else replay.finish()
+
+  function callOf(kind: Call['kind'], name: string, { hash, args }: Arguments, work: Call['work']): Call {
+    const within = scopes.current()
+    const key = { parent: within?.path ?? '', kind, name: cleanName(name), hash }
+    const facts = { ...key, occurrence: occurrenceOf(key), args, site: '', within, work }
+    return { ...facts, ...Promise.withResolvers<unknown>() }
+  }
+
+  function make(call: Call): Promise<unknown> {
+    if (stopped) refuse(call, stopped)
+    else if (!isBlocked) place(call)
+    return call.promise
+  }
+
+  function place(call: Call): void {
+    if (!replay.isOver() && replay.take(call)) return pumpSoon()
+    call.site = port.site()
+    // Parked without having become live: something that keeps no process has called.
+    if (isParked) goLive()
+    if (replay.isOver()) begin(call)
+    else replay.hold(call)
+  }
+
+  /** A call that no process of this attempt has made before. */
+  function begin(call: Call): void {
+    openScopes(call.within)
+    const record = former.take(call)
+    if (record) return adopt(record, call)
+    try {
+      checkRoom(last + 1, (text) => port.warn(text))
+    } catch (error) {
+      return call.reject(error as Error)
+    }
+    last += 1
+    called = last
+    open(last, call)
+  }
+
+  function adopt(record: JournalRecord, call: Call): void {
+    const { n, state, result } = record
+    outbox.send({ op: 'adopt', n })
+    bind(record, call)
+    if (state === 'done') results.set(n, { n, state, result: result ?? 'null' })
+    if (results.has(n)) makeReady(n)
+  }
+
+  function open(n: number, call: Call): void {
+    pending.set(n, { call })
+    if ('act' in call.work) return void execute(n, call, false)
+    const { ask } = call.work.wait
+    const ms = ask.for !== 'sleep' ? Infinity : 'ms' in ask ? ask.ms : ask.until - now()
+    if (ms < SHORT_MS) doze(n, call, Math.max(ms, 0))
+    else outbox.send({ op: 'open', entry: identityOf(n, call), ask })
+  }
+
+  /** A step in whose function something is called gets its entry before that. */
+  function openScopes(scope: Scope | undefined): void {
+    if (!scope || scope.isOpen) return
+    openScopes(scope.call.within)
+    scope.isOpen = true
+    outbox.send({ op: 'open', entry: identityOf(scope.n, scope.call), ask: { for: 'step' } })
+  }
+
+  function doze(n: number, call: Call, ms: number): void {
+    timers += 1
+    const stop = port.later(ms, true, () => {
+      timers -= 1
+      delete pending.get(n)?.stopTimer
+      outbox.gather(identityOf(n, call))
+      complete({ n, state: 'done', result: 'null' })
+    })
+    pending.set(n, { call, stopTimer: stop })
+  }
+
+  function bind(record: JournalRecord, call: Call): void {
+    pending.set(record.n, { call, record })
+    if (call.kind === 'step' && record.state === 'open') void execute(record.n, call, true)
+  }
+
+  async function execute(n: number, call: Call, isOpen: boolean): Promise<void> {
+    if (!('act' in call.work)) return
+    const scope = { path: pathOf(call.parent, call.name, call.occurrence), n, isOpen, call }
+    const outcome = await executeStep(scopes, scope, call.work.act)
+    const found = pending.get(n)
+    if (stopped || !found) return settle(call, outcome)
+    found.outcome = outcome
+    outbox.sendAndKeep({ op: 'close', entry: identityOf(n, call), ...outcome }, () => complete({ n, ...outcome }))
+  }
+
+  /** The first result of an entry counts. */
+  function complete(completion: Completion): void {
+    const { n } = completion
+    if (given.has(n) || results.has(n)) return
+    results.set(n, completion)
+    if (replay.isOver() && pending.has(n)) makeReady(n)
+  }
+
+  function makeReady(n: number): void {
+    ready.push(n)
+    pumpSoon()
+  }
+
+  function pumpSoon(): void {
+    if (isPumping) return
+    isPumping = true
+    port.soon(() => {
+      isPumping = false
+      if (!isBlocked && !stopped) pump()
+    })
+  }
+
+  /** One result, and then the program does what it can with it before it is given the next. */
+  function pump(): void {
+    if (!replay.isOver()) {
+      if (replay.step()) pumpSoon()
+      return
+    }
+    const completion = results.get(ready.shift() ?? 0)
+    if (!completion) return
+    order += 1
+    outbox.delivered([order, completion.n, called, port.isQuiet(timers) ? 1 : 0])
+    give(completion)
+    if (ready.length > 0) pumpSoon()
+  }
+
+  function give(completion: Completion): void {
+    const { n } = completion
+    const found = pending.get(n)
+    pending.delete(n)
+    results.delete(n)
+    given.add(n)
+    if (found) settle(found.call, completion)
+  }
+
+  function goLive(): void {
+    if (replay.isOver()) return
+    const held = replay.finish()
+    called = own.reduce((most, { n }) => Math.max(most, n), 0)
+    port.live()
+    for (const n of results.keys()) if (pending.has(n)) makeReady(n)
+    for (const call of held) begin(call)
+  }
+
+  function hasNews(): boolean {
+    for (const n of results.keys()) if (pending.has(n)) return true
+    return false
+  }
+
+  function park(): boolean {
+    const kind = KINDS.find((kind) => hasWait(kind))
+    if (!kind) return false
+    outbox.flush()
+    isParked = true
+    hold('parked', true)
+    port.park(kind)
+    return true
+  }
+
+  function hasWait(kind: SuspendKind): boolean {
+    for (const { call } of pending.values()) if (call.kind === kind) return true
+    return false
+  }
+
+  function unpark(): void {
+    isParked = false
+    hold('parked', false)
+  }
+
+  function refuse(call: Call, reason: Error): void {
+    // Nobody may be looking at it just now, and that is no reason to end the run in the midst of its tidying up.
+    call.promise.catch(() => {})
+    if ('act' in call.work) void execute(0, call, true)
+    else call.reject(reason)
+  }
+
+  function close(): void {
+    outbox.close()
+    for (const { stopTimer } of pending.values()) stopTimer?.()
+  }
+
+  return {
+    wait: (wait) => make(callOf(wait.kind, wait.name, argumentsOf(wait.args), { wait })),
+    step: (name, act) => make(callOf('step', name, NO_ARGUMENTS, { act })),
+    wake: (completions) => {
+      if (isBlocked || stopped) return
+      for (const completion of completions) complete(completion)
+      if (!isParked) return
+      // Nothing that it waits for: whoever woke it has to know that it still waits.
+      if (hasNews()) {
+        unpark()
+        goLive()
+      } else park()
+    },
+    kept: (count) => outbox.kept(count),
+    stop: (reason) => {
+      if (isBlocked || stopped) return
+      stopped = reason
+      const wasOver = replay.isOver()
+      const held = replay.finish()
+      if (!wasOver) port.live()
+      close()
+      unpark()
+      for (const [n, { call, record, outcome }] of pending) {
+        const result = outcome ?? (record?.state === 'open' ? undefined : record)
+        if (call.kind !== 'step') refuse(call, reason)
+        else if (result)
+          settle(call, { state: result.state === 'failed' ? 'failed' : 'done', result: result.result ?? 'null' })
+        pending.delete(n)
+      }
+      for (const call of held) refuse(call, reason)
+    },
+    idle: () => {
+      if (isBlocked || stopped) return isBlocked
+      const turn = replay.isOver() ? 'park' : replay.idle()
+      if (turn === 'again') pumpSoon()
+      if (turn === 'live') goLive()
+      if (turn !== 'park') return true
+      if (hasNews()) goLive()
+      return ready.length > 0 || park()
+    },
+    end: (how) => {
+      if (isBlocked) return false
+      if (!replay.isOver() && !isParked) {
+        replay.block(how)
+        return false
+      }
+      if (!replay.isOver()) port.live()
+      close()
+      unpark()
+      return true
+    },
+  }
+}

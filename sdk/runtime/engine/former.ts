@@ -1,0 +1,25 @@
+import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { Call } from './call.ts'
+import { keyOf } from './identity.ts'
+
+/** What earlier attempts, lost by a crash, have bought or still wait for. */
+export interface Former {
+  /** Takes the entry that is the same call out, so that it serves once. */
+  take(call: Call): JournalRecord | undefined
+}
+
+export function createFormer(journal: readonly JournalRecord[]): Former {
+  const byKey = new Map<string, JournalRecord>()
+  for (const record of journal.toSorted((a, b) => a.n - b.n)) {
+    // What failed is tried again. What is there goes before what is still to come.
+    if (record.state === 'failed') continue
+    if (record.state === 'done' || byKey.get(keyOf(record))?.state !== 'done') byKey.set(keyOf(record), record)
+  }
+  return {
+    take: (call) => {
+      const record = byKey.get(keyOf(call))
+      if (record) byKey.delete(keyOf(call))
+      return record
+    },
+  }
+}

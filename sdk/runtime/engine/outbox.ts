@@ -1,0 +1,79 @@
+import type { Delivery, EntryIdentity, JournalOp } from '@windlass/shared/wire/journal.ts'
+import type { Port } from './port.ts'
+
+const GATHER_MS = 1_000
+const MOST_GATHERED = 500
+
+export interface Outbox {
+  send(op: JournalOp): void
+  /** Sends it, and calls back when it is committed. The process stays until then. */
+  sendAndKeep(op: JournalOp, kept: () => void): void
+  /** A sleep that was over before anybody had to know of it. */
+  gather(entry: EntryIdentity): void
+  delivered(delivery: Delivery): void
+  flush(): void
+  kept(count: number): void
+  /** Nothing is waited for any more. */
+  close(): void
+}
+
+/** The words to the journal: at once what somebody waits for, the rest in batches, in time before a parking. */
+export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: boolean) => void): Outbox {
+  let sent = 0
+  let waiting: { sent: number; kept: () => void }[] = []
+  let sleeps: EntryIdentity[] = []
+  let deliveries: Delivery[] = []
+  let stopTimer: (() => void) | undefined
+
+  function send(op: JournalOp): void {
+    sent += 1
+    port.send(op)
+  }
+
+  function flush(): void {
+    stopTimer?.()
+    stopTimer = undefined
+    for (const entry of sleeps) send({ op: 'close', entry, state: 'done', result: 'null' })
+    if (deliveries.length > 0) send({ op: 'deliver', list: deliveries })
+    sleeps = []
+    deliveries = []
+  }
+
+  function flushLater(): void {
+    if (sleeps.length + deliveries.length >= MOST_GATHERED) flush()
+    else stopTimer ??= port.later(GATHER_MS, false, flush)
+  }
+
+  return {
+    send,
+    sendAndKeep: (op, kept) => {
+      send(op)
+      waiting.push({ sent, kept })
+      holdOn(true)
+    },
+    gather: (entry) => {
+      sleeps.push(entry)
+      flushLater()
+    },
+    delivered: (delivery) => {
+      deliveries.push(delivery)
+      flushLater()
+    },
+    flush,
+    kept: (count) => {
+      if (waiting.length === 0) return
+      const committed = waiting.filter((each) => each.sent <= count)
+      waiting = waiting.slice(committed.length)
+      for (const each of committed) each.kept()
+      if (waiting.length === 0) holdOn(false)
+    },
+    close: () => {
+      stopTimer?.()
+      stopTimer = undefined
+      waiting = []
+      sleeps = []
+      deliveries = []
+      holdOn(false)
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import type { Completion, JournalOp, JournalRecord, Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type { Waits } from '../waits.ts'
+
+/** What the engine needs of the process around it. Tests put a simulated world in its place. */
+export interface Port {
+  send(op: JournalOp): void
+  /** Nothing but waits is left. */
+  park(kind: SuspendKind): void
+  /** The replay is over, what follows is new. */
+  live(): void
+  blocked(mismatch: Mismatch): void
+  /** Whether the process stays although nothing of the program keeps it. */
+  holdOn(hold: boolean): void
+  /** Whether nothing of the program is in flight, apart from `timers` of the engine. */
+  isQuiet(timers: number): boolean
+  /** Where the program made the call that is being made: `index.ts:12:9`. */
+  site(): string
+  /** To the program's stderr. */
+  warn(text: string): void
+  /** In the next turn of the loop, when all that can follow at once has followed. */
+  soon(act: () => void): void
+  /** Returns what stops it. `keeps`: the process stays until then. */
+  later(ms: number, keeps: boolean, act: () => void): () => void
+}
+
+export interface EngineOptions {
+  attempt: number
+  journal: readonly JournalRecord[]
+  /** Number of the last entry of the run, handed over or not. */
+  entries: number
+  replay: boolean
+}
+
+/** The journal of one run in one process. */
+export interface Engine extends Waits {
+  /** The same completion may come twice. */
+  wake(completions: readonly Completion[]): void
+  /** The first `count` of the words that were sent are committed. */
+  kept(count: number): void
+  /** The run is to end: whatever is waited for rejects with this, now and from now on. */
+  stop(reason: Error): void
+  /** Nothing of the program is in flight. False: nothing is waited for either, and the program can never go on. */
+  idle(): boolean
+  /** The program has ended: `how`, in words. False: it could not have ended there, and the run is blocked. */
+  end(how: string): boolean
+}

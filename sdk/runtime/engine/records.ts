@@ -1,0 +1,84 @@
+import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { Call } from './call.ts'
+import { keyOf, likeness, pathOf } from './identity.ts'
+
+/** What is recorded of this attempt, while it is replayed. */
+export interface Records {
+  /** Entries that no call of this process has been bound to yet, in the order of their numbers. */
+  unissued(): Iterable<JournalRecord>
+  hasUnissued(): boolean
+  /** The entry that is the same call. */
+  match(call: Call): JournalRecord | undefined
+  /** Among the calls the one that is most like an entry of the same kind and name. */
+  nearest(calls: readonly Call[]): { call: Call; record: JournalRecord } | undefined
+  issue(record: JournalRecord): void
+  /** The result to be given next, in the order in which the program was given them. */
+  next(): JournalRecord | undefined
+  /** Whether all was called that had been called by then. */
+  isReady(record: JournalRecord): boolean
+  given(): void
+}
+
+export function createRecords(journal: readonly JournalRecord[]): Records {
+  const entries = journal.toSorted((a, b) => a.n - b.n)
+  const byKey = new Map(entries.map((record) => [keyOf(record), record]))
+  const unissued = new Map(entries.map((record) => [record.n, record]))
+  const inside = new Map<string, JournalRecord[]>()
+  for (const record of entries) {
+    const beside = inside.get(record.parent)
+    if (beside) beside.push(record)
+    else inside.set(record.parent, [record])
+  }
+  const covered = new Set<number>()
+  const results = entries.filter((record) => record.delivered !== null).sort((a, b) => a.delivered! - b.delivered!)
+  let position = 0
+
+  /** A step that has its result is not executed: what was called inside of it is not called again. */
+  function cover(step: JournalRecord): void {
+    for (const record of inside.get(pathOf(step.parent, step.name, step.occurrence)) ?? []) {
+      covered.add(record.n)
+      unissued.delete(record.n)
+      if (record.kind === 'step') cover(record)
+    }
+  }
+
+  function next(): JournalRecord | undefined {
+    while (covered.has(results[position]?.n ?? 0)) position += 1
+    return results[position]
+  }
+
+  return {
+    unissued: () => unissued.values(),
+    hasUnissued: () => unissued.size > 0,
+    match: (call) => {
+      const record = byKey.get(keyOf(call))
+      return record && unissued.has(record.n) ? record : undefined
+    },
+    nearest: (calls) => {
+      let best: { call: Call; record: JournalRecord; score: number } | undefined
+      for (const call of calls) {
+        for (const record of unissued.values()) {
+          if (record.kind !== call.kind || record.name !== call.name || record.parent !== call.parent) continue
+          const score = likeness(call.args, record.args)
+          if (!best || score > best.score || (score === best.score && record.n < best.record.n))
+            best = { call, record, score }
+        }
+      }
+      return best
+    },
+    issue: (record) => {
+      unissued.delete(record.n)
+      if (record.kind === 'step' && record.state !== 'open') cover(record)
+    },
+    next,
+    isReady: (record) => {
+      if (unissued.has(record.n) || covered.has(record.n)) return false
+      // Deleting keeps the order, so the first is the least.
+      const [least] = unissued.keys()
+      return least === undefined || least > record.after
+    },
+    given: () => {
+      position += 1
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import path from 'node:path'
+import type * as EngineBundle from '../engine/main.ts'
+import type { Engine, Port } from '../engine/port.ts'
+import { sendFrame } from './frames.ts'
+import { holdOn } from './messages.ts'
+import type { Session } from './session.ts'
+
+const ENGINE_FILE = 'engine.cjs'
+
+// Programs may put fake timers in place of these.
+const { setImmediate, setTimeout, clearTimeout } = globalThis
+
+/** Loads what most programs never need: a bundle of its own. */
+export function loadEngine(folder: string): typeof EngineBundle {
+  return require(path.join(folder, ENGINE_FILE)) as typeof EngineBundle
+}
+
+export function openEngine(session: Session, folder: string): Engine {
+  const { attempt, journal, entries, replay } = session.start
+  return loadEngine(folder).createEngine({ attempt, journal, entries, replay }, createPort(session))
+}
+
+function createPort(session: Session): Port {
+  let holds = false
+  return {
+    send: (op) => sendFrame('journal', JSON.stringify(op)),
+    park: (kind) => sendFrame('park', JSON.stringify(kind)),
+    live: () => sendFrame('live'),
+    blocked: (mismatch) => sendFrame('blocked', JSON.stringify(mismatch)),
+    holdOn: (hold) => {
+      holds = hold
+      holdOn(hold)
+    },
+    // Our own line counts while it is what keeps the process.
+    isQuiet: (timers) => process.getActiveResourcesInfo().length <= timers + (holds ? 1 : 0),
+    site: () => session.site(),
+    warn: (text) => void process.stderr.write(text),
+    soon: (act) => void setImmediate(act),
+    later: (ms, keeps, act) => {
+      const timer = setTimeout(act, ms)
+      if (!keeps) timer.unref()
+      return () => clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,37 @@
+import { waitsFor } from './bridge.ts'
+
+const NAME_CHARACTERS = 200
+
+/**
+ * Executes a function once and keeps what it comes to, also across the loss of the process: when the program is led through its
+ * past again, the function is not executed a second time. Meant for what must not happen twice, and for what may come out
+ * differently each time: payments, random numbers, the time of day. `step` resolves when the result is kept.
+ *
+ * The result, at most 1 MiB, comes back as a copy: plain objects, arrays, dates, maps, sets, bigints, bytes and errors keep their
+ * type; functions and instances of classes are refused. An error that is thrown keeps name, message, `code` and stack; it is kept
+ * like a result, so handle failures that should be tried again inside of the function.
+ *
+ * @param name says what it does, at most 200 characters; need not be unique
+ * @example
+ * import { step } from 'windlass'
+ *
+ * export async function run(input: { amount: number }) {
+ *   const paidAt = await step('pay', async () => {
+ *     await fetch('https://example.com/pay', { method: 'POST', body: JSON.stringify(input) })
+ *     return new Date()
+ *   })
+ *   return { paidAt: paidAt.toISOString() }
+ * }
+ */
+export function step<T>(name: string, fn: () => T): Promise<Awaited<T>> {
+  if (typeof name !== 'string' || name === '' || name.length > NAME_CHARACTERS) {
+    throw new TypeError(`step(name, fn): name is a text of 1 to ${NAME_CHARACTERS} characters.`)
+  }
+  if (typeof fn !== 'function') throw new TypeError(`step('${name}', fn): fn is a function: step('${name}', () => …).`)
+  const waits = waitsFor('step()')
+  return (waits ? waits.step(name, fn) : byHand(fn)) as Promise<Awaited<T>>
+}
+
+async function byHand(fn: () => unknown): Promise<unknown> {
+  return await fn()
+}

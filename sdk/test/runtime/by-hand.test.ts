@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { durationMs } from '@windlass/shared/model/duration.ts'
+import {
+  CallRefusedError,
+  InputTimedOutError,
+  RunCancelledError,
+  RunFailedError,
+  requestInput,
+  sleep,
+  step,
+  workflows,
+  type FromSchema,
+} from '../../index.ts'
+import { provideRuntime } from '../../runtime/bridge.ts'
+import { millisecondsOf } from '../../runtime/duration.ts'
+import { reviveError } from '../../runtime/wait-errors.ts'
+
+test('outside of a run a sleep sleeps and a step executes its function', async () => {
+  const from = performance.now()
+  await sleep(20)
+  await sleep({ until: Date.now() + 20 })
+  await sleep(new Date(0))
+  assert.ok(performance.now() - from > 35)
+  assert.equal(await step('sum', () => 1 + 1), 2)
+  await assert.rejects(
+    step('fail', () => {
+      throw new RangeError('no')
+    }),
+    RangeError,
+  )
+})
+
+test('outside of a run a question and a call say how to put something in their place', (t) => {
+  assert.throws(() => requestInput({ prompt: 'Sure?' }), /outside of a run.*In a unit test put an answer in its place/)
+  assert.throws(() => workflows.call('other'), /workflows\.call\('other'\).*mock\.method\(workflows, 'call'/)
+  t.mock.method(workflows, 'call', () => Promise.resolve({ bytes: 5 }))
+  return workflows.call<{ bytes: number }>('other').then(({ bytes }) => assert.equal(bytes, 5))
+})
+
+test('between two runs of a process nothing can be waited for', () => {
+  const key = Symbol.for('windlass.runtime')
+  provideRuntime({ context: null, emit: () => {}, waits: () => undefined })
+  try {
+    assert.throws(() => sleep(1), /sleep\(\) was called outside of a run/)
+  } finally {
+    Reflect.deleteProperty(globalThis, key)
+  }
+})
+
+test('durations are those of a descriptor', () => {
+  for (const text of ['30s', '1.5h', '2d', '250ms', ' 5m ', 0, 1500]) {
+    assert.equal(millisecondsOf('x', text), durationMs(text))
+  }
+  assert.equal(millisecondsOf('x', 0.4), 0)
+})
+
+test('what is wrong with a call is said by name', () => {
+  const wrong = (act: () => unknown, message: RegExp) => assert.throws(act, { name: 'TypeError', message })
+  wrong(() => sleep('soon'), /sleep\(duration\): "soon" is not a duration\. Write '30s'/)
+  wrong(() => sleep(-1), /-1 is not a duration/)
+  wrong(() => sleep('367d'), /longer than 366 days/)
+  wrong(() => sleep(new Date(Number.NaN)), /sleep\(date\): Invalid Date is no moment/)
+  wrong(() => sleep({ until: Date.now() + 400 * 86_400_000 }), /more than 366 days away/)
+  wrong(() => step('', () => 1), /name is a text of 1 to 200 characters/)
+  wrong(() => step('a', 5 as never), /step\('a', fn\): fn is a function/)
+  wrong(() => requestInput({ prompt: '' }), /prompt is a text of 1 to 10000/)
+  wrong(() => requestInput({ prompt: 'a', timeout: 'x' }), /requestInput\(\{ timeout \}\): "x" is not a duration/)
+  wrong(() => requestInput({ prompt: 'a', onTimeout: 'wait' as never }), /write 'throw' or \{ answer: … \}/)
+  wrong(() => requestInput({ prompt: 'a', onTimeout: { answer: 1n } }), /onTimeout\.answer \}\): it is not JSON/)
+  wrong(() => workflows.call(''), /slug is the name of a workflow/)
+  wrong(() => workflows.call('a', { n: 1n }), /workflows\.call\('a', input\): input is not JSON/)
+  wrong(() => workflows.call('a', 'x'.repeat(2 ** 20)), /input is 1048578 bytes of JSON, 1048576 at most/)
+  wrong(() => workflows.call('a', 1, { version: 0 }), /version is a whole number from 1/)
+  wrong(() => workflows.call('a', 1, { tags: [''] }), /tags are up to 20 texts/)
+  wrong(() => workflows.call('a', 1, { priority: 101 }), /priority is a whole number from -100 to 100/)
+  wrong(() => workflows.call('a', 1, { environment: '' }), /environment is a name, or null/)
+})
+
+test('the errors of waits are told apart, also when a step has kept nothing but their code', () => {
+  const failed = reviveError({
+    name: 'RunFailedError',
+    code: 'RUN_FAILED',
+    message: 'x',
+    detail: { runId: 'run_1', error: { code: 'C', message: 'M' } },
+  })
+  assert.ok(failed instanceof RunFailedError && failed.runId === 'run_1' && failed.error.code === 'C')
+  assert.equal(failed.message, 'The run run_1 failed: M')
+  const refused = reviveError({ name: '', code: 'CALL_REFUSED', message: 'no', detail: { code: 'NOT_FOUND' } })
+  assert.ok(refused instanceof CallRefusedError && refused.detail.code === 'NOT_FOUND')
+  assert.ok(
+    reviveError({ name: '', code: 'RUN_CANCELLED', message: '', detail: { runId: 'r' } }) instanceof RunCancelledError,
+  )
+  assert.ok(Object.assign(new Error('late'), { code: 'INPUT_TIMED_OUT' }) instanceof InputTimedOutError)
+  assert.equal(reviveError({ name: 'Odd', message: 'odd' }).name, 'Odd')
+})
+
+/** Whether each can stand for the other. */
+type Same<A, B> = [A, B] extends [B, A] ? true : false
+
+test('an answer has the type that its schema says', () => {
+  const ask = () =>
+    requestInput({
+      prompt: 'a',
+      schema: {
+        type: 'object',
+        properties: {
+          approve: { type: 'boolean' },
+          sizes: { type: 'array', items: { type: 'integer' } },
+          colour: { enum: ['red', 'blue'] },
+          kind: { const: 5 },
+          note: { type: ['string', 'null'] },
+          any: {},
+        },
+        required: ['approve', 'sizes'],
+      },
+      onTimeout: { answer: { approve: false, sizes: [] } },
+    })
+  type Expected = {
+    approve: boolean
+    sizes: number[]
+    colour?: 'red' | 'blue'
+    kind?: 5
+    note?: string | null
+    any?: unknown
+  }
+  const isSame: Same<Awaited<ReturnType<typeof ask>>, Expected> = true
+  const isNamed: Same<Awaited<ReturnType<typeof named>>, { ok: boolean }> = true
+  const named = () => requestInput<{ ok: boolean }>({ prompt: 'a', schema: { type: 'object' } })
+  const unknowns: [Same<FromSchema<object>, unknown>, Same<FromSchema<{ type: 'object' }>, Record<string, unknown>>] = [
+    true,
+    true,
+  ]
+  assert.ok(isSame && isNamed && unknowns.every(Boolean))
+})
+
+test('a call has the types of the function that it names', () => {
+  type Resize = (input: { url: string }, context: unknown) => Promise<{ bytes: number }>
+  const call = () => workflows.call<Resize>('resize', { url: 'a' })
+  const output: Same<Awaited<ReturnType<typeof call>>, { bytes: number }> = true
+  // @ts-expect-error -- the input is another one.
+  const wrong = () => workflows.call<Resize>('resize', { address: 'a' })
+  // @ts-expect-error -- there is none.
+  const none = () => workflows.call<Resize>('resize')
+  assert.ok(output && wrong !== none)
+})

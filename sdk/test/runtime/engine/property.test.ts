@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
+import { execute, type End } from './process.ts'
+import { plans, programOf, type Plan, type Seen } from './programs.ts'
+import { aWorld, type World } from './world.ts'
+
+const MOST_EVICTIONS = 10
+
+const noSeen = (): Seen => ({ branches: new Map(), executed: new Map() })
+
+/** Nothing of chance: the same entry takes as long in each run. */
+const delayOf = ({ n, kind }: JournalRecord) => 1 + ((n * 7919 + kind.length * 104_729) % 50)
+
+async function uninterrupted(plan: Plan): Promise<{ end: End; seen: Seen }> {
+  const seen = noSeen()
+  const end = await execute({ program: programOf(plan, seen), world: aWorld(delayOf), replay: false })
+  return { end, seen }
+}
+
+/** A die that shows the given numbers in turn. */
+function dieOf(numbers: number[]) {
+  let at = 0
+  return (sides: number) => (numbers[at++ % numbers.length] ?? 0) % sides
+}
+
+/** What lies within a step that has its result is not gone through again. */
+function assertSame(now: Seen['branches'], before: Seen['branches']): void {
+  for (const [branch, values] of before) {
+    if (now.has(branch) || !branch.includes('<')) assert.deepEqual(now.get(branch), values, `branch ${branch}`)
+  }
+  for (const branch of now.keys()) assert.ok(before.has(branch), `branch ${branch} is new`)
+}
+
+interface Trial {
+  world: World
+  seen: Seen
+  plan: Plan
+  roll: (sides: number) => number
+}
+
+/** Executes the plan, evicted whenever the die says so, and asserts that each process comes to where the last one stood. */
+async function withEvictions({ world, seen, plan, roll }: Trial, mayCrash: boolean): Promise<End> {
+  let replay = false
+  for (let evictions = 0; ; evictions++) {
+    const before = structuredClone(seen.branches)
+    const onThrough = () => assertSame(seen.branches, before)
+    const evicts = () => evictions < MOST_EVICTIONS && roll(3) > 0
+    const crashes = () => mayCrash && world.attempt < 3 && roll(10) === 0
+    const program = programOf(plan, seen)
+    const end = await execute({ program, world, replay, onThrough, evicts, crashes, repeats: () => roll(2) === 0 })
+    if (end.how === 'crashed') world.attempt += 1
+    else if (end.how !== 'evicted') return end
+    replay = end.how === 'evicted'
+    // At least one, or it would be evicted for ever.
+    if (replay) for (let left = 1 + roll(3); left > 0 && world.nextAt() < Infinity; left--) world.completeNext()
+  }
+}
+
+const dice = fc.array(fc.nat({ max: 1000 }), { minLength: 1, maxLength: 30 })
+const reported = { includeErrorInReport: true }
+
+test('programs that are evicted at any time come to the same end, and do nothing twice', async () => {
+  const plan = plans({ races: false, raw: true, drifts: true })
+  await fc.assert(
+    fc.asyncProperty(plan, dice, async (plan, numbers) => {
+      const expected = await uninterrupted(plan)
+      const trial = { world: aWorld(delayOf), seen: noSeen(), plan, roll: dieOf(numbers) }
+      assert.deepEqual(await withEvictions(trial, false), expected.end)
+      assert.deepEqual(trial.seen.executed, expected.seen.executed)
+    }),
+    { numRuns: 1000, ...reported },
+  )
+})
+
+test('races keep their winners, whoever comes in while there is no process', async () => {
+  const plan = plans({ races: true, raw: true, drifts: false })
+  await fc.assert(
+    fc.asyncProperty(plan, dice, async (plan, numbers) => {
+      const trial = { world: aWorld(delayOf), seen: noSeen(), plan, roll: dieOf(numbers) }
+      assert.equal((await withEvictions(trial, false)).how, 'returned')
+    }),
+    { numRuns: 600, ...reported },
+  )
+})
+
+test('after a crash nothing is bought again that was there or on its way', async () => {
+  const plan = plans({ races: false, raw: true, drifts: false })
+  await fc.assert(
+    fc.asyncProperty(plan, dice, async (plan, numbers) => {
+      const calm = { world: aWorld(delayOf), seen: noSeen(), plan, roll: () => 0 }
+      const expected = await withEvictions(calm, false)
+      const trial = { world: aWorld(delayOf), seen: noSeen(), plan, roll: dieOf(numbers) }
+      assert.deepEqual(await withEvictions(trial, true), expected)
+      assert.deepEqual(bought(trial), bought(calm))
+    }),
+    { numRuns: 200, ...reported },
+  )
+})
+
+/** What failed is tried again. */
+function bought({ world, seen }: Trial): unknown {
+  const succeeded = (counts: Map<string, number>) => [...counts].filter(([key]) => !/ fails | 0 after /.test(key))
+  return [new Map(succeeded(world.begun)), new Map(succeeded(seen.executed))]
+}

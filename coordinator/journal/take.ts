@@ -3,6 +3,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError, JournalOp } from '@windlass/shared/wire/journal.ts'
 import { complete, emit } from '../runs/moves.ts'
 import { fail } from '../runs/outcome.ts'
+import { complain } from '../runs/take-event.ts'
 import type { Moving } from '../runs/row.ts'
 import type { Due, NewEntry } from './row.ts'
 import { refusal } from './children.ts'
@@ -56,6 +57,8 @@ function tooMany(run: Moving, at: number): void {
 function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
   // Whoever is being stopped starts nothing any more; its runtime refuses the call as well.
   if (run.status === 'cancelling' || run.timedOut) return
+  // Calls are told of in their order; a step is when something is called inside of it.
+  if (ask.for !== 'step' && entry.n <= run.entries) return complain(run, at, `a second entry ${entry.n} of its journal`)
   const refused = ask.for === 'child' && run.depth >= MOST_DEPTH ? tooDeep(run) : word.refused
   if (refused) {
     add(run, at, entry, {})

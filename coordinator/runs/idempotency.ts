@@ -5,7 +5,7 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
-import { type Claim, cleanKeys, findKey, type Kept, takeKey } from './idempotency-store.ts'
+import { type Claim, cleanKeys, findKey, type Kept, takeKey } from './store-idempotency.ts'
 import { presentRun } from './row.ts'
 import { find } from './store.ts'
 import {

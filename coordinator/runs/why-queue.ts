@@ -1,6 +1,6 @@
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
-import type { PoolRunner, Situation } from './why-store.ts'
+import type { PoolRunner, Situation } from './store-why.ts'
 import { causeOf, counted, lengthText, timeText } from './why-words.ts'
 
 /** A runner that is free asks again at least every half minute. */

@@ -1,5 +1,5 @@
 import type { Cause } from '@windlass/shared/model/why.ts'
-import type { Situation, Wait } from './why-store.ts'
+import type { Situation, Wait } from './store-why.ts'
 import { causeOf, counted, timeText } from './why-words.ts'
 
 const PROMPT_SHOWN = 200

@@ -1,5 +1,5 @@
 import type { Cause } from '@windlass/shared/model/why.ts'
-import type { Situation } from './why-store.ts'
+import type { Situation } from './store-why.ts'
 
 /** A cause whose times are those of the database. */
 export type CauseFacts = Omit<Cause, 'since' | 'until'> & { since?: Date | null; until?: Date | null }

@@ -6,7 +6,7 @@ import type { Caller } from '../actor.ts'
 import type { Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { queueCauses, type QueueFacts } from './why-queue.ts'
-import * as store from './why-store.ts'
+import * as store from './store-why.ts'
 import { waitCause, waitsSummary } from './why-waits.ts'
 import { causeOf, silence, timeText } from './why-words.ts'
 

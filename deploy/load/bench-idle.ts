@@ -62,7 +62,7 @@ function sum(pids: number[], of: (pid: number) => number): number {
 }
 
 /** Since the reset, without the reset itself. Transactions' own begin and commit count too. */
-async function statementsSeen({ db }: BenchInstance): Promise<number> {
+export async function statementsSeen({ db }: BenchInstance): Promise<number> {
   const [row] = await db<[{ n: number }]>`
     select coalesce(sum(calls), 0)::int as n
     from pg_stat_statements

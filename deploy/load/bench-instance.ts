@@ -21,8 +21,13 @@ export interface BenchInstance {
   postgresPid: number
   coordinatorPid: number
   /** Pid of a new agent that is online. */
-  addAgent(options: { slots: number; spares?: number }): Promise<{ pid: number; stop(): Promise<void> }>
+  addAgent(options: { slots: number; spares?: number; parkedMs?: number }): Promise<BenchAgent>
   registrationToken(): Promise<string>
+  stop(): Promise<void>
+}
+
+export interface BenchAgent {
+  pid: number
   stop(): Promise<void>
 }
 
@@ -72,7 +77,7 @@ export async function startBenchInstance(settings: Record<string, string> = {}):
     postgresPid: postgres.pid,
     coordinatorPid: coordinator.pid()!,
     registrationToken,
-    async addAgent({ slots, spares }) {
+    async addAgent({ slots, spares, parkedMs }) {
       const { runners: before } = await client.runners.list({ status: 'online' })
       const agent = startPart({
         name: 'agent',
@@ -85,6 +90,7 @@ export async function startBenchInstance(settings: Record<string, string> = {}):
           WINDLASS_AGENT_TOKEN: await registrationToken(),
           WINDLASS_AGENT_SLOTS: String(slots),
           ...(spares === undefined ? {} : { WINDLASS_AGENT_SPARES: String(spares) }),
+          ...(parkedMs === undefined ? {} : { WINDLASS_AGENT_PARKED_MS: String(parkedMs) }),
         },
         logFile: undefined,
         tell,

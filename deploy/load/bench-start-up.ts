@@ -97,7 +97,7 @@ export async function benchProcesses(instance: BenchInstance, report: Report, re
   })
 }
 
-async function runsPerSecond(instance: BenchInstance, slug: string, count: number): Promise<number> {
+export async function runsPerSecond(instance: BenchInstance, slug: string, count: number): Promise<number> {
   const before = await finished(instance)
   const since = performance.now()
   const load = await httpLoad({

@@ -1,12 +1,27 @@
 import { startBenchInstance } from './bench-instance.ts'
+import { benchAsleep } from './bench-asleep.ts'
 import { benchCoordinator, benchEvents, benchStream } from './bench-coordinator.ts'
 import { benchChatty, benchIdle, COUNTING } from './bench-idle.ts'
+import { benchFanOut, benchSteps } from './bench-steps.ts'
+import { benchEvictedWake, benchParked, benchSleep, benchWake } from './bench-wake.ts'
 import { benchFirstLine, benchProcesses } from './bench-start-up.ts'
 import { deployPrograms } from './programs.ts'
 import { createReport } from './report.ts'
 
 /** `npm run bench [-- --json] [--only first-line,processes,…] [--repeats 5]`. Misses are shown, and change no exit code. */
-const GROUPS = ['idle', 'first-line', 'processes', 'chatty', 'coordinator', 'events', 'stream']
+const GROUPS = [
+  'idle',
+  'first-line',
+  'processes',
+  'chatty',
+  'coordinator',
+  'events',
+  'stream',
+  'wake',
+  'steps',
+  'asleep',
+  'fan-out',
+]
 const DEFAULT_REPEATS = 5
 
 const args = process.argv.slice(2)
@@ -55,6 +70,31 @@ if (wants('coordinator', 'events', 'stream')) {
     if (wants('coordinator')) await benchCoordinator(instance, report, repeats)
     if (wants('events')) await benchEvents(instance, report, repeats)
     if (wants('stream')) await benchStream(instance, report, repeats)
+  } finally {
+    await instance.stop()
+  }
+}
+if (wants('wake', 'steps', 'fan-out')) {
+  const instance = await startBenchInstance()
+  try {
+    await deployPrograms(instance.client)
+    const agent = await instance.addAgent({ slots: 8 })
+    if (wants('wake')) await benchWake(instance, report, repeats)
+    if (wants('wake')) await benchSleep(instance, report, repeats)
+    if (wants('wake')) await benchParked(instance, agent.pid, report)
+    if (wants('steps')) await benchSteps(instance, report, repeats)
+    if (wants('fan-out')) await benchFanOut(instance, report, repeats)
+    await agent.stop()
+    if (wants('wake')) await benchEvictedWake(instance, report, repeats)
+  } finally {
+    await instance.stop()
+  }
+}
+if (wants('asleep')) {
+  const instance = await startBenchInstance(COUNTING)
+  try {
+    await deployPrograms(instance.client)
+    await benchAsleep(instance, report)
   } finally {
     await instance.stop()
   }

@@ -6,6 +6,10 @@ const PROGRAMS: Record<string, { process: 'fresh' | 'reuse'; source: string }> =
   'first-line-reuse': { process: 'reuse', source: firstLine() },
   'noop-fresh': { process: 'fresh', source: 'export async function run(): Promise<null> {\n  return null\n}\n' },
   'noop-reuse': { process: 'reuse', source: 'export async function run(): Promise<null> {\n  return null\n}\n' },
+  asks: { process: 'fresh', source: asks() },
+  sleeps: { process: 'reuse', source: sleeps() },
+  steps: { process: 'reuse', source: steps() },
+  'fan-out': { process: 'reuse', source: fanOut() },
   chatty: {
     process: 'fresh',
     source: `export async function run(input: { lines: number }): Promise<number> {
@@ -19,6 +23,58 @@ const PROGRAMS: Record<string, { process: 'fresh' | 'reuse'; source: string }> =
 /** Prints the moment at which its first statement was executed. */
 function firstLine(): string {
   return 'export async function run(): Promise<number> {\n  const at = performance.timeOrigin + performance.now()\n  console.log(at)\n  return at\n}\n'
+}
+
+/** Asks one question after the other, and prints the moments at which it went on, the first of them its start. */
+function asks(): string {
+  return `import { requestInput } from 'windlass'
+const now = () => performance.timeOrigin + performance.now()
+export async function run(input: { questions: number; afterMs?: number }): Promise<number> {
+  console.log(now())
+  if (input.afterMs !== undefined) await new Promise((resolve) => setTimeout(resolve, input.afterMs))
+  for (let i = 0; i < input.questions; i++) {
+    await requestInput({ prompt: 'Go on?' })
+    console.log(now())
+  }
+  return input.questions
+}
+`
+}
+
+/** Returns by how much it slept too long, each time. */
+function sleeps(): string {
+  return `import { sleep } from 'windlass'
+export async function run(input: { times: number; ms: number }): Promise<number[]> {
+  const over: number[] = []
+  for (let i = 0; i < input.times; i++) {
+    const since = performance.now()
+    await sleep(input.ms)
+    over.push(performance.now() - since - input.ms)
+  }
+  return over
+}
+`
+}
+
+/** Returns how long it took, in milliseconds. */
+function steps(): string {
+  return `import { step } from 'windlass'
+export async function run(input: { count: number; together: boolean }): Promise<number> {
+  const since = performance.now()
+  if (input.together) await Promise.all(Array.from({ length: input.count }, (_, i) => step('one', () => i)))
+  else for (let i = 0; i < input.count; i++) await step('one', () => i)
+  return performance.now() - since
+}
+`
+}
+
+function fanOut(): string {
+  return `import { workflows } from 'windlass'
+export async function run(input: { children: number }): Promise<number> {
+  const calls = Array.from({ length: input.children }, () => workflows.call('noop-reuse', {}))
+  return (await Promise.all(calls)).length
+}
+`
 }
 
 export async function deployPrograms(client: Client): Promise<void> {

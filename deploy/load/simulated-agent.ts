@@ -17,6 +17,8 @@ export interface SimulatedAgent {
   /** Offers taken so far. */
   taken(): number
   send(frame: AgentFrame): void
+  /** Its run has come to an end or was given up, and another may have its slot. */
+  release(run: string): void
   close(): void
 }
 
@@ -62,6 +64,7 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
   const agent: SimulatedAgent = {
     taken: () => taken,
     send: (frame) => socket.send(JSON.stringify(frame)),
+    release: forget,
     close() {
       stopping.abort()
       wakePoll()

@@ -114,7 +114,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     const { ask } = call.work.wait
     const ms = ask.for !== 'sleep' ? Infinity : 'ms' in ask ? ask.ms : ask.until - now()
     if (ms < SHORT_MS) doze(n, call, Math.max(ms, 0))
-    else outbox.send({ op: 'open', entry: identityOf(n, call), ask })
+    else outbox.sendSoon({ op: 'open', entry: identityOf(n, call), ask })
   }
 
   /** A step in whose function something is called gets its entry before that. */
@@ -213,10 +213,12 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
   function park(): boolean {
     const kind = KINDS.find((kind) => hasWait(kind))
     if (!kind) return false
-    outbox.flush()
     isParked = true
     hold('parked', true)
-    port.park(kind)
+    port.together(() => {
+      outbox.flush()
+      port.park(kind)
+    })
     return true
   }
 
@@ -289,6 +291,8 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
         return false
       }
       if (!replay.isOver()) port.live()
+      // What it has called and does not wait for is called all the same.
+      outbox.release()
       close()
       unpark()
       return true

@@ -6,11 +6,15 @@ const MOST_GATHERED = 500
 
 export interface Outbox {
   send(op: JournalOp): void
+  /** Sends it soon, before anything else and with whatever else is said by then: a wait that leads to a parking goes along with it. */
+  sendSoon(op: JournalOp): void
   /** Sends it, and calls back when it is committed. The process stays until then. */
   sendAndKeep(op: JournalOp, kept: () => void): void
   /** A sleep that was over before anybody had to know of it. */
   gather(entry: EntryIdentity): void
   delivered(delivery: Delivery): void
+  /** Sends what was to be sent soon. */
+  release(): void
   flush(): void
   kept(count: number): void
   /** Nothing is waited for any more. */
@@ -24,15 +28,29 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
   let sleeps: EntryIdentity[] = []
   let deliveries: Delivery[] = []
   let stopTimer: (() => void) | undefined
+  let held: JournalOp[] = []
+  let stopHolding: (() => void) | undefined
 
   function send(op: JournalOp): void {
+    release()
+    sendNow(op)
+  }
+
+  function sendNow(op: JournalOp): void {
     sent += 1
     port.send(op)
+  }
+
+  function release(): void {
+    stopHolding?.()
+    stopHolding = undefined
+    for (const op of held.splice(0)) sendNow(op)
   }
 
   function flush(): void {
     stopTimer?.()
     stopTimer = undefined
+    release()
     for (const entry of sleeps) send({ op: 'close', entry, state: 'done', result: 'null' })
     if (deliveries.length > 0) send({ op: 'deliver', list: deliveries })
     sleeps = []
@@ -46,6 +64,10 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
 
   return {
     send,
+    sendSoon: (op) => {
+      held.push(op)
+      stopHolding ??= port.later(0, false, release)
+    },
     sendAndKeep: (op, kept) => {
       send(op)
       waiting.push({ sent, kept })
@@ -59,6 +81,7 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
       deliveries.push(delivery)
       flushLater()
     },
+    release,
     flush,
     kept: (count) => {
       if (waiting.length === 0) return
@@ -70,6 +93,9 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
     close: () => {
       stopTimer?.()
       stopTimer = undefined
+      stopHolding?.()
+      stopHolding = undefined
+      held = []
       waiting = []
       sleeps = []
       deliveries = []

@@ -4,6 +4,8 @@ import type { Waits } from '../waits.ts'
 /** What the engine needs of the process around it. Tests put a simulated world in its place. */
 export interface Port {
   send(op: JournalOp): void
+  /** What is said within arrives as one piece. */
+  together(say: () => void): void
   /** Nothing but waits is left. */
   park(kind: SuspendKind): void
   /** The replay is over, what follows is new. */

@@ -46,7 +46,22 @@ function ofBytes(bytes: Uint8Array): Buffer {
   return frame
 }
 
+let together: Buffer[] | undefined
+
+/** Frames that are sent within reach the agent in one read, as long as they fit into the pipe. */
+export function sendTogether(send: () => void): void {
+  together = []
+  try {
+    send()
+  } finally {
+    const frames = together
+    together = undefined
+    writeAll(Buffer.concat(frames))
+  }
+}
+
 function writeAll(frame: Buffer): void {
+  if (together) return void together.push(frame)
   try {
     for (let sent = 0; sent < frame.length;) sent += writeSync(FRAMES_FD, frame, sent)
   } catch {

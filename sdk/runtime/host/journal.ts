@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type * as EngineBundle from '../engine/main.ts'
 import type { Engine, Port } from '../engine/port.ts'
-import { sendFrame } from './frames.ts'
+import { sendFrame, sendTogether } from './frames.ts'
 import { holdOn } from './messages.ts'
 import type { Session } from './session.ts'
 
@@ -24,6 +24,7 @@ function createPort(session: Session): Port {
   let holds = false
   return {
     send: (op) => sendFrame('journal', JSON.stringify(op)),
+    together: sendTogether,
     park: (kind) => sendFrame('park', JSON.stringify(kind)),
     live: () => sendFrame('live'),
     blocked: (mismatch) => sendFrame('blocked', JSON.stringify(mismatch)),

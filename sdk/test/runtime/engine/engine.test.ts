@@ -13,6 +13,7 @@ function anEngine(options: Partial<EngineOptions> = {}) {
   let isHeld = false
   const port: Port = {
     send: (op) => void ops.push(op),
+    together: (say) => say(),
     park: (kind) => void parked.push(kind),
     live: () => {},
     blocked: () => {},
@@ -197,6 +198,7 @@ test('a long journal is warned of once, and a full one is refused with advice', 
 test('names and arguments are such that PostgreSQL can keep them', () => {
   const { engine, ops, ask } = anEngine()
   void ask(`\0half \ud800${'x'.repeat(300)}`, { text: `${'a'.repeat(470)}🌊🌊🌊🌊🌊🌊🌊` })
+  engine.idle()
   const [op] = ops
   assert.ok(op?.op === 'open')
   for (const text of [op.entry.name, op.entry.args]) assert.ok(text.isWellFormed() && !text.includes('\0'))
@@ -209,6 +211,7 @@ test('the order of the fields makes no other call, and equal calls are counted',
   void call('a', { x: 1, y: { b: 1, a: 2 } })
   void call('a', { y: { a: 2, b: 1 }, x: 1 })
   void call('a', { x: 2 })
+  engine.idle()
   const [first, second, third] = ops.map((op) => (op.op === 'open' ? op.entry : undefined))
   assert.equal(first?.hash, second?.hash)
   assert.deepEqual([first?.occurrence, second?.occurrence, third?.occurrence], [1, 2, 1])

@@ -78,6 +78,7 @@ export async function execute({ program, world, replay, ...chance }: SessionOpti
         const count = sent
         add(1, false, () => engine.kept(count))
       },
+      together: (say) => say(),
       park: () => {
         isParked = true
         isAsked = true

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { ORPHAN_KINDS, type OrphanKind } from './orphan-kinds.ts'
+import { ORPHAN_KINDS, type OrphanKind } from '../runs/row-orphan.ts'
 import type { Facts } from './store.ts'
 
 /** What every run passes through, as seen by the one who commits it. */

@@ -10,8 +10,8 @@ import { complete, completionOf, enterNow, lockRuns, requeue } from './moves.ts'
 import { lose } from './outcome.ts'
 import type { Moving } from './row.ts'
 import { saveMoves } from './save-moves.ts'
-import { type Finding, orphansAmong } from './sweep-find.ts'
-import * as store from './store-sweep.ts'
+import { type Finding, orphansAmong } from './store-orphans.ts'
+import * as store from './store-strays.ts'
 
 /** Puts right what is still wrong with these runs when they are locked, and answers what that was. */
 export async function repair(deps: Deps, ids: string[]): Promise<Finding[]> {

@@ -1,6 +1,6 @@
 import { pause } from '@windlass/shared/time.ts'
 import type { Deps } from '../deps.ts'
-import * as find from './sweep-find.ts'
+import * as find from './store-orphans.ts'
 import { followMark } from './sweep-mark.ts'
 import { repair } from './sweep-repair.ts'
 

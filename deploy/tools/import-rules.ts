@@ -107,7 +107,7 @@ export const VERBS = 'verbs'
 export const STORE = /^coordinator\/(?!events\/)[^/]+\/store(-[a-z]+)?\.ts$/
 
 /** Lies in the layer of the stores: each store, and `row.ts`, which says what its rows look like. */
-export const STORED = { layer: 'store, events, jobs/queue', file: /^coordinator\/[^/]+\/(store(-[a-z]+)?|row)\.ts$/ }
+export const STORED = { layer: 'store, events, jobs/queue', file: /^coordinator\/[^/]+\/(store|row)(-[a-z]+)?\.ts$/ }
 
 export const NEVER_UPWARD =
   'in the coordinator http, mcp → api, jobs → verbs → store, events, jobs/queue → db; never upward (the layers stand in deploy/tools/import-rules.ts)'

@@ -1,7 +1,7 @@
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Sql, Tx } from '../db/client.ts'
-import type { OrphanKind } from '../metrics/orphan-kinds.ts'
+import type { OrphanKind } from './row-orphan.ts'
 import type { Place } from './row.ts'
 
 // The invariant spans the tables of several nouns, and only a look at all of them in one statement, that is in one snapshot,

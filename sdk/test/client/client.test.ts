@@ -52,7 +52,7 @@ test('a refusal carries status, code, message, detail and request id', async (t)
 
 test('every operation of a caller is a function of the client, and none of the runner surface is', async () => {
   const client = createClient({ url: 'http://127.0.0.1' })
-  assert.deepEqual(Object.keys(client).sort(), ['follow', 'pools', 'runners', 'runs', 'service', 'workflows'])
+  assert.deepEqual(Object.keys(client).sort(), ['follow', 'inputs', 'pools', 'runners', 'runs', 'service', 'workflows'])
   assert.equal(typeof client.workflows.getVersion, 'function')
 })
 

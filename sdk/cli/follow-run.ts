@@ -49,9 +49,20 @@ async function tellEvents(session: Session, run: Run, wishes: FollowWishes, sign
     if (isJson) print(JSON.stringify(event))
     else if (wishes.line) progress.print(wishes.line(event))
     else progress.note(eventLine(event))
+    if (event.type === 'run.awaiting_input' && !isJson && !wishes.line) await tellQuestions(session, run, signal)
     if (event.channel === 'lifecycle') waitFor(session, run, event.type.replace(/^run\./, ''))
   }
   progress.end()
+}
+
+/** What is asked of people now, and what to type. A log that is read later says nothing that has been answered since. */
+async function tellQuestions({ client, progress }: Session, run: Run, signal: AbortSignal): Promise<void> {
+  // Following goes on without it; the hint that comes later names the command.
+  const { inputs } = await client.inputs.list({ run: run.id }, { signal }).catch(() => ({ inputs: [] }))
+  for (const { id, prompt } of inputs.toReversed()) {
+    progress.note(paint('yellow', safe(`? ${prompt}`, process.stderr)))
+    progress.note(`  windlass inputs respond ${id} '<answer as JSON>'`)
+  }
 }
 
 const WAITING: Record<string, string> = {

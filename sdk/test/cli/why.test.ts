@@ -4,7 +4,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { startFake } from '../_kit/fake-service.ts'
 import { jsonLines, runCli } from '../_kit/run-cli.ts'
-import { aRun, aWhy, events, sendStream } from '../_kit/samples.ts'
+import { aRun, aWhy, events, sendStream, anInput } from '../_kit/samples.ts'
 
 test('runs why tells the answer first, then each cause, then every runner', async (t) => {
   const runner = { id: newId('rnr'), name: 'east-1', takes: false, reason: 'is offline: last heard of 5 min ago' }
@@ -94,16 +94,19 @@ test('following goes on through every wait to the end, and tells of it on the wa
     ['lifecycle', 'run.completed'],
   )
   const run = aRun({ status: 'sleeping' })
+  const question = anInput({ prompt: 'Ship it?' })
   const { url } = await startFake(t, {
     'runs.trigger': () => ({ run }),
     'runs.get': () => ({ run: { ...run, status: 'completed', finishedAt: run.createdAt } }),
     'runs.stream': (args, response) => sendStream(response, log, args),
     'runs.output': () => ({ output: 1 }),
+    'inputs.list': () => ({ inputs: [question], nextCursor: null }),
   })
   const { code, stdout, stderr } = await runCli(['run', 'hello'], { url })
   assert.deepEqual([code, stdout], [0, '1\n'], stderr)
   for (const words of ['sleeping', 'resumed  east-1', 'awaiting input', 'waiting for child', 'resumed  attempt 2'])
     assert.ok(stderr.includes(words), `${words} in ${stderr}`)
+  assert.ok(stderr.includes(`? Ship it?\n  windlass inputs respond ${question.id} `), stderr)
   assert.match(stderr, /blocked {2}recorded sleep\(1\), came sleep\(2\) at index\.ts:3:1/)
   const json = await runCli(['runs', 'events', '-f', run.id, '--json'], { url })
   assert.equal(jsonLines(json.stdout).length, log.length + 1)

@@ -52,7 +52,7 @@ export const RUN_ERRORS = {
   OUTPUT_TOO_LARGE: 'The returned value is larger than a run may return.',
   RUN_TIMED_OUT: 'The run took longer than the timeout of its descriptor.',
   RUN_CRASHED: 'The process or its agent was lost more often than the descriptor allows.',
-  JOURNAL_FULL: 'The run has more entries in its journal than a run may have.',
+  JOURNAL_FULL: 'The run has more in its journal than a run may have.',
   BUNDLE_UNUSABLE: 'The agent could not unpack the workflow.',
   INTERNAL: 'The coordinator could not take what the agent reported.',
 } as const

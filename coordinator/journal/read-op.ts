@@ -8,6 +8,8 @@ const RESULT_CHARS = 1024 * 1024 + 64 * 1024
 const PROMPT_CHARS = 10_000
 const SCHEMA_CHARS = 64 * 1024
 const PARENT_CHARS = 2000
+/** `int` in the database. */
+const MOST_INT = 2 ** 31 - 1
 const YEAR_MS = 366 * 86_400_000
 /** PostgreSQL's calendar goes further than that of JavaScript. */
 const LAST_MOMENT = 8.64e15
@@ -35,7 +37,7 @@ function fits(op: Fields): boolean {
     case 'close':
       return isIdentity(op.entry) && isOwn(op.entry) && isState(op.state) && isText(op.result, RESULT_CHARS)
     case 'adopt':
-      return isInt(op.n, 1, MOST_ENTRIES)
+      return isInt(op.n, 1, MOST_ENTRIES) && isInt(op.position, 1, MOST_INT)
     case 'drift':
       return isInt(op.n, 1, MOST_ENTRIES) && isText(op.args, 1000)
     case 'deliver':
@@ -59,9 +61,9 @@ const isOwn = (entry: EntryIdentity) => entry.kind === 'step' || entry.kind === 
 const isDelivery = (value: unknown) =>
   Array.isArray(value) &&
   value.length === 4 &&
-  isInt(value[0], 1, 2 ** 31 - 1) &&
+  isInt(value[0], 1, MOST_INT) &&
   isInt(value[1], 1, MOST_ENTRIES) &&
-  isInt(value[2], 0, MOST_ENTRIES) &&
+  isInt(value[2], 0, MOST_INT) &&
   isInt(value[3], 0, 1)
 
 function isIdentity(value: unknown): value is EntryIdentity {
@@ -71,11 +73,12 @@ function isIdentity(value: unknown): value is EntryIdentity {
     entry !== null &&
     // One more than there may be, so that a run with too many can be told so.
     isInt(entry.n, 1, MOST_ENTRIES + 1) &&
+    isInt(entry.position, 1, MOST_INT) &&
     isText(entry.parent, PARENT_CHARS) &&
     ['sleep', 'input', 'child', 'step'].includes(entry.kind as string) &&
     isText(entry.name, 500) &&
     isText(entry.hash, 100) &&
-    isInt(entry.occurrence, 1, 2 ** 31 - 1) &&
+    isInt(entry.occurrence, 1, MOST_INT) &&
     isText(entry.args, 1000) &&
     isText(entry.site, 1000)
   )
@@ -104,7 +107,7 @@ function isQuestion(ask: Fields): boolean {
 
 function isCall(ask: Fields): boolean {
   if (!isText(ask.workflow, 200) || !isText(ask.inputText, 2 * RESULT_CHARS) || !isJsonText(ask.inputText)) return false
-  if (ask.version !== null && !isInt(ask.version, 1, 2 ** 31 - 1)) return false
+  if (ask.version !== null && !isInt(ask.version, 1, MOST_INT)) return false
   if (ask.environment !== undefined && ask.environment !== null && !isText(ask.environment, 63)) return false
   if (!isInt(ask.priority, -100, 100)) return false
   return Array.isArray(ask.tags) && ask.tags.length <= 20 && ask.tags.every((tag) => isText(tag, 64) && tag !== '')

@@ -2,6 +2,9 @@ import type { InputId, RunId } from '@windlass/shared/ids.ts'
 import type { Completion, Delivery, EntryIdentity } from '@windlass/shared/wire/journal.ts'
 import type { NewRun } from '../runs/store-new.ts'
 
+/** Of results in one journal: a process that continues the run is handed all of it in one piece. */
+export const MOST_CHARS = 32 * 1024 * 1024
+
 /** An entry to be written. `state` other than open: the program has completed it itself. */
 export interface NewEntry extends EntryIdentity {
   /** That made the call; in the same transaction the run may come to its next. */
@@ -29,9 +32,9 @@ export interface JournalChanges {
   entries: NewEntry[]
   questions: NewQuestion[]
   children: NewRun[]
-  adopted: { n: number; attempt: number }[]
+  adopted: { n: number; position: number; attempt: number }[]
   drifted: { n: number; args: string }[]
-  delivered: Delivery[]
+  delivered: { delivery: Delivery; attempt: number }[]
   /** By others than the program. */
   completed: Completion[]
   /** The next attempt takes nothing over. */

@@ -21,32 +21,35 @@ export function insert(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const inMs = rows.map(({ due }) => (due && 'inMs' in due ? due.inMs : null))
   const dueAt = rows.map(({ due }) => (due && 'at' in due ? due.at : null))
   return tx`
-    insert into journal (run_id, n, attempt, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id,
+    insert into journal (run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id,
                          due_at, completed_at)
-    select run_id, n, attempt, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id,
+    select run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id,
            coalesce(now() + in_ms * interval '1 millisecond', to_timestamp(due_at::float8 / 1000)),
            case when state <> 'open' then now() end
     from unnest(
       ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.attempt)}::int[],
-      ${rows.map((r) => r.parent)}::text[], ${rows.map((r) => r.kind)}::text[], ${rows.map((r) => r.name)}::text[],
+      ${rows.map((r) => r.position)}::int[], ${rows.map((r) => r.parent)}::text[], ${rows.map((r) => r.kind)}::text[], ${rows.map((r) => r.name)}::text[],
       ${rows.map((r) => r.hash)}::text[], ${rows.map((r) => r.occurrence)}::int[], ${rows.map((r) => r.args)}::text[],
       ${rows.map((r) => r.site)}::text[], ${rows.map((r) => r.state)}::text[], ${rows.map((r) => r.result)}::text[],
       ${rows.map((r) => r.childRunId)}::text[], ${inMs}::float8[], ${dueAt}::bigint[]
-    ) as t (run_id, n, attempt, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id, in_ms, due_at)
+    ) as t (run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id, in_ms, due_at)
     on conflict (run_id, n) do update
     set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt
     where journal.kind = 'step' and journal.state = 'open' and excluded.state <> 'open'`
 }
 
-/** Calls of this attempt take over entries of an earlier one. */
+/**
+ * Calls of this attempt take over entries of an earlier one. Also what has failed since it was handed over: the call of this
+ * attempt waits for it.
+ */
 export function adopt(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const rows = flat(runs, (run) => run.journal.adopted)
   return tx`
     update journal j
-    set attempt = m.attempt, delivered = null, after = 0, idle = false
-    from unnest(${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.attempt)}::int[])
-      as m (run_id, n, attempt)
-    where j.run_id = m.run_id and j.n = m.n and j.attempt < m.attempt and j.state in ('open', 'done')`
+    set attempt = m.attempt, position = m.position, delivered = null, after = 0, idle = false
+    from unnest(${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.attempt)}::int[],
+      ${rows.map((r) => r.position)}::int[]) as m (run_id, n, attempt, position)
+    where j.run_id = m.run_id and j.n = m.n and j.attempt < m.attempt and j.state <> 'closed'`
 }
 
 export function drift(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
@@ -60,15 +63,18 @@ export function drift(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
 
 /** What the programs have been given, and in which order. */
 export function deliver(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
-  const rows = flat(runs, (run) => run.journal.delivered.map(([order, n, after, idle]) => ({ order, n, after, idle })))
+  const rows = flat(runs, (run) =>
+    run.journal.delivered.map(({ delivery: [order, n, after, idle], attempt }) => ({ order, n, after, idle, attempt })),
+  )
   return tx`
     update journal j
     set delivered = m.place, after = m.after, idle = m.idle = 1
     from unnest(
       ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.order)}::int[],
-      ${rows.map((r) => r.after)}::int[], ${rows.map((r) => r.idle)}::int[]
-    ) as m (run_id, n, place, after, idle)
-    where j.run_id = m.run_id and j.n = m.n and j.state in ('done', 'failed')`
+      ${rows.map((r) => r.after)}::int[], ${rows.map((r) => r.idle)}::int[], ${rows.map((r) => r.attempt)}::int[]
+    ) as m (run_id, n, place, after, idle, attempt)
+    where j.run_id = m.run_id and j.n = m.n and j.attempt = m.attempt and j.state in ('done', 'failed')
+      and j.delivered is null`
 }
 
 /** The first completion counts. The time that a waited-for entry had goes with its timer. */
@@ -113,7 +119,7 @@ export function recordsOf(
       select
         json_agg(
           json_build_object(
-            'n', n, 'attempt', j.attempt, 'parent', parent, 'kind', kind, 'name', name, 'hash', hash,
+            'n', n, 'attempt', j.attempt, 'position', position, 'drifted', has_drifted, 'parent', parent, 'kind', kind, 'name', name, 'hash', hash,
             'occurrence', occurrence, 'args', args, 'site', site, 'state', state, 'result', result,
             'delivered', delivered, 'after', after, 'idle', idle, 'completed', completion
           )
@@ -144,13 +150,22 @@ export interface PendingWake extends Completion {
   epoch: number
 }
 
+/** In one frame: an agent takes 64 MiB. What is beyond is said with a later heartbeat. */
+const WAKE_CHARS = 8 * 1024 * 1024
+
 /** What the processes of these runners have not been given yet, in the order of completion. */
 export function undelivered(db: Db, runnerIds: readonly string[]): Promise<(PendingWake & { runnerId: string })[]> {
   return db<(PendingWake & { runnerId: string })[]>`
-    select p.runner_id, p.run_id, p.epoch, j.n, j.state, j.result
-    from placements p
-    join runs r on r.id = p.run_id
-    join journal j on j.run_id = p.run_id and j.attempt = r.attempt
-    where p.runner_id = any(${[...runnerIds]}) and j.completion is not null and j.delivered is null
-    order by j.completion`
+    with pending as (
+      select p.runner_id, p.run_id, p.epoch, j.n, j.state, j.result, j.completion,
+             sum(octet_length(j.result)) over (partition by p.runner_id order by j.completion) as chars
+      from placements p
+      join runs r on r.id = p.run_id
+      join journal j on j.run_id = p.run_id and j.attempt = r.attempt
+      where p.runner_id = any(${[...runnerIds]}) and j.completion is not null and j.delivered is null
+    )
+    select runner_id, run_id, epoch, n, state, result
+    from pending
+    where chars - octet_length(result) < ${WAKE_CHARS}::bigint
+    order by completion`
 }

@@ -5,7 +5,7 @@ import { complete, emit } from '../runs/moves.ts'
 import { fail } from '../runs/outcome.ts'
 import { complain } from '../runs/take-event.ts'
 import type { Moving } from '../runs/row.ts'
-import type { Due, NewEntry } from './row.ts'
+import { type Due, MOST_CHARS, type NewEntry } from './row.ts'
 import { refusal } from './children.ts'
 import { MOST_ENTRIES } from './read-op.ts'
 import type { Word } from './read-word.ts'
@@ -24,19 +24,25 @@ export function takeOp(run: Moving, at: number, word: Word): void {
     case 'close':
       return add(run, at, op.entry, { state: op.state, result: op.result })
     case 'adopt':
-      run.journal.adopted.push({ n: op.n, attempt: run.attempt })
+      run.journal.adopted.push({ n: op.n, position: op.position, attempt: run.attempt })
       return
     case 'drift':
       run.journal.drifted.push({ n: op.n, args: op.args })
       return noteDrift(run, at, op)
     case 'deliver':
-      run.journal.delivered.push(...op.list)
+      for (const delivery of op.list) run.journal.delivered.push({ delivery, attempt: run.attempt })
   }
 }
 
 function add(run: Moving, at: number, entry: EntryIdentity, more: Partial<NewEntry>): void {
   if (entry.n > MOST_ENTRIES) return tooMany(run, at)
+  // A step in which something is waited for is opened and closed, perhaps both at once.
+  const known = entry.n <= run.entries ? run.journal.entries.find(({ n }) => n === entry.n) : undefined
+  if (known?.state === 'open' && more.state !== undefined) Object.assign(known, more)
+  if (known) return
   run.entries = Math.max(run.entries, entry.n)
+  run.journalChars += sizeOf(more)
+  if (run.journalChars > MOST_CHARS) return tooLarge(run, at)
   run.journal.entries.push({
     ...entry,
     attempt: run.attempt,
@@ -48,10 +54,25 @@ function add(run: Moving, at: number, entry: EntryIdentity, more: Partial<NewEnt
   })
 }
 
+const ADVICE = 'Let children do parts of the work: workflows.call() has a journal of its own.'
+
 function tooMany(run: Moving, at: number): void {
   const code: RunErrorCode = 'JOURNAL_FULL'
-  const advice = 'Let children do parts of the work: workflows.call() has a journal of its own.'
-  fail(run, at, { code, message: `${RUN_ERRORS[code]} ${MOST_ENTRIES} are allowed. ${advice}` })
+  // Whoever is being stopped ends as that.
+  if (run.status === 'cancelling') return
+  fail(run, at, { code, message: `${RUN_ERRORS[code]} ${MOST_ENTRIES} entries are allowed. ${ADVICE}` })
+}
+
+const sizeOf = ({ result }: Partial<NewEntry>) => result?.length ?? 0
+
+function tooLarge(run: Moving, at: number): void {
+  const code: RunErrorCode = 'JOURNAL_FULL'
+  if (run.status === 'cancelling') return
+  const advice = 'Return less from step(), or a reference to it.'
+  fail(run, at, {
+    code,
+    message: `${RUN_ERRORS[code]} ${MOST_CHARS} characters of results are allowed. ${advice} ${ADVICE}`,
+  })
 }
 
 function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {

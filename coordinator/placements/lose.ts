@@ -1,4 +1,5 @@
 import { isSuspended } from '@windlass/shared/model/run.ts'
+import { mayPass } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import * as placements from './store.ts'
 import { announce, type AnnounceDeps } from '../runs/announce.ts'
@@ -24,24 +25,7 @@ export async function loseRuns(
   options: LoseOptions,
 ): Promise<number> {
   if (runIds.length === 0) return 0
-  await warmVersions(deps, runIds)
-  const moved = await deps.db.begin(async (tx) => {
-    const runs = await lockRuns(tx, runIds, runIds)
-    const found = await placements.recheck(tx, runIds, deps.config.offerMs)
-    const moved: Moving[] = []
-    for (const placement of found.values()) {
-      const run = runs.get(placement.runId)
-      if (!run || run.epoch !== placement.epoch || !options.isLost(placement)) continue
-      const at = Date.now()
-      if (placement.accepted || run.timedOut || (run.status !== 'pending' && run.place !== 'replaying'))
-        lose(run, at, await deps.versions.get(run.versionId), { reason: options.reason, runner: run.runnerId })
-      else if (run.place === 'replaying' && isSuspended(run.status)) rest(run)
-      else requeue(run, at, { reason: 'the offer was not accepted in time' })
-      moved.push(run)
-    }
-    await saveMoves(tx, moved)
-    return moved
-  })
+  const moved = await loseOrPassOver(deps, runIds, options)
   for (const run of moved)
     deps.log.warn('run.lost', {
       runId: run.id,
@@ -52,4 +36,49 @@ export async function loseRuns(
     })
   announce(deps, moved)
   return moved.length
+}
+
+type LoseDeps = Pick<Deps, 'db' | 'config' | 'versions' | 'log'>
+
+/** One run that cannot be taken away must not keep the others where they are lost. */
+async function loseOrPassOver(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<Moving[]> {
+  try {
+    return await loseThese(deps, runIds, options)
+  } catch (error) {
+    if (mayPass(error)) throw error
+    if (runIds.length === 1) {
+      deps.log.error('run.lost.failed', { runId: runIds[0], error })
+      return []
+    }
+    const moved: Moving[] = []
+    for (const id of runIds) moved.push(...(await loseOrPassOver(deps, [id], options)))
+    return moved
+  }
+}
+
+async function loseThese(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<Moving[]> {
+  await warmVersions(deps, runIds)
+  return deps.db.begin(async (tx) => {
+    const runs = await lockRuns(tx, runIds, runIds)
+    const found = await placements.recheck(tx, runIds, deps.config.offerMs)
+    const moved: Moving[] = []
+    for (const placement of found.values()) {
+      const run = runs.get(placement.runId)
+      if (!run || run.epoch !== placement.epoch || !options.isLost(placement)) continue
+      const why = { reason: options.reason, runner: run.runnerId }
+      if (placement.accepted || !takeBack(run)) lose(run, Date.now(), await deps.versions.get(run.versionId), why)
+      moved.push(run)
+    }
+    await saveMoves(tx, moved)
+    return moved
+  })
+}
+
+/** What was offered and not taken goes back to where it came from. False: something else has become of the run meanwhile. */
+function takeBack(run: Moving): boolean {
+  if (run.timedOut) return false
+  if (run.status === 'pending') requeue(run, Date.now(), { reason: 'the offer was not accepted in time' })
+  else if (run.place === 'replaying' && isSuspended(run.status)) rest(run)
+  else return false
+  return true
 }

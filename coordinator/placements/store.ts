@@ -42,6 +42,14 @@ export function claim(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: numbe
       where q.run_id = next.run_id
       returning q.run_id, q.is_resume
     ),
+    -- Runs are locked in the order of their ids by everybody, and the queue has another.
+    locked as materialized (
+      select r.id
+      from next
+      join runs r on r.id = next.run_id
+      order by r.id
+      for update of r
+    ),
     given as (select run_id, is_resume, (${takers}::text[])[row_number() over ()] as runner_id from dequeued),
     claimed as (
       update runs
@@ -54,7 +62,7 @@ export function claim(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: numbe
         claimed_at = now(),
         runner_id  = given.runner_id
       from given
-      where runs.id = given.run_id and runs.place is null and runs.blocked is null
+      where runs.id = given.run_id and runs.id in (select id from locked) and runs.place is null and runs.blocked is null
         and (runs.status = 'queued' and not given.is_resume
              or runs.status in ('sleeping', 'awaiting_input', 'waiting_for_child') and given.is_resume)
       returning runs.id as run_id, runs.runner_id, runs.org_id, runs.version_id, runs.attempt, runs.epoch, runs.cursor,

@@ -1,4 +1,4 @@
-import { type AgentFrame, PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import { type AgentFrame, JOURNAL_CHARS, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { isEnding } from './ending.ts'
 import { isInt, isText, listOf } from './frame-parts.ts'
 
@@ -6,9 +6,6 @@ import { isInt, isText, listOf } from './frame-parts.ts'
 const MOST_INT = 2 ** 31 - 1
 /** The last moment that a `Date` can name. */
 const LAST_MOMENT = 8.64e15
-
-/** The largest word about a journal carries the input of a child or the result of a step, each of 1 MiB, with quotes doubled. */
-const JOURNAL_CHARS = 4 * 1024 * 1024
 
 /** What has not the form of an id may hold what no column takes, such as U+0000. */
 const isRunId = (value: unknown): value is string => typeof value === 'string' && /^run_[0-9a-z]{26}$/.test(value)

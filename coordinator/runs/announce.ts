@@ -3,6 +3,7 @@ import type { Deps } from '../deps.ts'
 import { isChanged } from '../journal/row.ts'
 import type { Moving } from './row.ts'
 import { mayEnterAsResume } from './save-moves.ts'
+import { tellOfNew } from './trigger.ts'
 
 export type AnnounceDeps = Pick<Deps, 'tails' | 'bell' | 'dispatchers' | 'tellWake' | 'tellWakes' | 'timers'>
 
@@ -22,6 +23,7 @@ function tell(deps: AnnounceDeps, run: Moving): void {
     deps.tails.ring(run.id)
     deps.bell.ring('run', run.id)
   }
+  for (const child of run.journal.children) tellOfNew(deps, child)
   for (const poolId of poolsOf(run)) {
     deps.dispatchers.poke(poolId)
     deps.bell.ring('pool', poolId)
@@ -38,7 +40,6 @@ function tell(deps: AnnounceDeps, run: Moving): void {
 
 function poolsOf(run: Moving): Set<PoolId> {
   const pools = new Set(run.pokes)
-  for (const child of run.journal.children) pools.add(child.poolId)
   const comes = run.requeued?.delayMs === 0 || (mayEnterAsResume(run) && (run.released || isChanged(run.journal)))
   if (comes) pools.add(run.poolId)
   return pools

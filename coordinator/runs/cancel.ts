@@ -85,8 +85,15 @@ async function followUp(tx: Tx, deps: CancelDeps, run: Moving, { by, reason }: C
     const job = { runId: run.id, orgId: run.orgId, by, reason: `its parent ${run.id} was cancelled` }
     await enqueue(tx, 'runs:cancelDescendants', job, { inMs: DESCENDANTS_JOB_MS, key: `cancel-descendants:${run.id}` })
   }
-  if (run.status !== 'cancelling') return
-  // Beyond grace and proof an agent that still heartbeats has one lease of time to answer; then its word counts no more.
+  if (run.status === 'cancelling') await setStopDeadline(tx, deps, run)
+}
+
+/** Beyond grace and proof an agent that still heartbeats has one lease of time to answer; then its word counts no more. */
+export async function setStopDeadline(
+  tx: Tx,
+  deps: Pick<Deps, 'config' | 'versions'>,
+  run: Pick<Moving, 'id' | 'epoch' | 'versionId'>,
+): Promise<void> {
   const { cancelGraceMs } = (await deps.versions.get(run.versionId)).descriptor
   const inMs = cancelGraceMs + deps.config.leaseMs
   await enqueue(tx, 'runs:cancelDeadline', { runId: run.id, epoch: run.epoch }, { inMs, key: `cancel:${run.id}` })

@@ -134,6 +134,7 @@ export function block(run: Moving, at: number, blocked: NonNullable<Moving['bloc
 /** Something that the run waits for is there. The first completion of an entry counts. */
 export function complete(run: Moving, completion: Completion): void {
   run.journal.completed.push(completion)
+  run.journalChars += completion.result.length
 }
 
 function tellParent(run: Moving, to: FinalStatus): void {

@@ -99,6 +99,8 @@ function mismatchWhileRunning(expected: string, received: string): RunError {
 function settleThrown(run: Moving, error: RunError, at: number, version: Version): void {
   const { max, factor, delayMs, maxDelayMs } = version.descriptor.retries.error
   if (run.thrown >= max) return fail(run, at, error)
+  // Its replay may have found that it cannot be executed here.
+  goOn(run, at)
   const waitMs = Math.round(Math.min(maxDelayMs, delayMs * factor ** run.thrown))
   run.thrown++
   const { code, message } = error

@@ -22,8 +22,8 @@ export async function restartRun(deps: RestartDeps, caller: Caller, runId: RunId
   if (!found) throw new Fault('NOT_FOUND', { run: runId })
   const version = await deps.versions.get(found.versionId)
   const moved = await deps.db.begin(async (tx) => {
-    await store.leaveQueue(tx, [runId])
     const run = (await lockRuns(tx, [runId])).get(runId)!
+    await store.leaveQueue(tx, [runId])
     startAnew(run, version, caller)
     await saveMoves(tx, [run])
     return run

@@ -79,6 +79,8 @@ export interface Moving {
   place: Place | null
   /** Number of the last entry in the journal. */
   entries: number
+  /** Characters of the results in it. */
+  journalChars: number
   crashes: number
   thrown: number
   replays: number

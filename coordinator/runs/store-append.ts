@@ -1,7 +1,7 @@
 import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Db } from '../db/client.ts'
 import type { NewEvent } from '../events/store.ts'
-import type { NewEntry } from '../journal/row.ts'
+import { MOST_CHARS, type NewEntry } from '../journal/row.ts'
 
 /** What one run adds to its log and its journal. */
 export interface Addition {
@@ -32,15 +32,18 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
         ${additions.map((_, i) => i + 1)}::int[], ${additions.map((a) => a.runId)}::text[],
         ${additions.map((a) => a.runnerId)}::text[], ${additions.map((a) => a.epoch)}::int[],
         ${additions.map((a) => a.first)}::int[], ${additions.map((a) => a.last)}::int[],
-        ${additions.map((a) => a.events.length)}::int[], ${additions.map((a) => Math.max(0, ...a.entries.map(({ n }) => n)))}::int[]
-      ) as b (i, run_id, runner_id, epoch, first, last, events, entries)
+        ${additions.map((a) => a.events.length)}::int[], ${additions.map((a) => Math.max(0, ...a.entries.map(({ n }) => n)))}::int[],
+        ${additions.map((a) => a.entries.reduce((sum, { result }) => sum + (result?.length ?? 0), 0))}::bigint[]
+      ) as b (i, run_id, runner_id, epoch, first, last, events, entries, chars)
     ),
     moved as (
       update runs r
-      set seq = b.last, cursor = r.cursor + b.events, entries = greatest(r.entries, b.entries)
+      set seq = b.last, cursor = r.cursor + b.events, entries = greatest(r.entries, b.entries),
+          journal_chars = r.journal_chars + b.chars
       from b
       where r.id = b.run_id and r.runner_id = b.runner_id and r.epoch = b.epoch and r.seq = b.first - 1
         and r.place is not null and r.status = 'running' and r.timed_out_at is null
+        and r.journal_chars + b.chars < ${MOST_CHARS}::bigint
       returning b.i, r.id, r.cursor - b.events as cursor, r.attempt
     ),
     -- By place in the list, so that each of very many rows finds its run at once.
@@ -61,17 +64,18 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
       where f.cursors[e.i] is not null
     ),
     kept as (
-      insert into journal (run_id, n, attempt, parent, kind, name, hash, occurrence, args, site, state, result, completed_at)
-      select j.run_id, j.n, f.attempts[j.i], j.parent, j.kind, j.name, j.hash, j.occurrence, j.args, j.site, j.state,
+      insert into journal (run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, completed_at)
+      select j.run_id, j.n, f.attempts[j.i], j.position, j.parent, j.kind, j.name, j.hash, j.occurrence, j.args, j.site, j.state,
              j.result, now()
       from found f
       cross join unnest(
         ${entries.map((e) => e.i)}::int[], ${entries.map((e) => e.runId)}::text[], ${entries.map((e) => e.n)}::int[],
+        ${entries.map((e) => e.position)}::int[],
         ${entries.map((e) => e.parent)}::text[], ${entries.map((e) => e.kind)}::text[], ${entries.map((e) => e.name)}::text[],
         ${entries.map((e) => e.hash)}::text[], ${entries.map((e) => e.occurrence)}::int[],
         ${entries.map((e) => e.args)}::text[], ${entries.map((e) => e.site)}::text[], ${entries.map((e) => e.state)}::text[],
         ${entries.map((e) => e.result)}::text[]
-      ) as j (i, run_id, n, parent, kind, name, hash, occurrence, args, site, state, result)
+      ) as j (i, run_id, n, position, parent, kind, name, hash, occurrence, args, site, state, result)
       where f.attempts[j.i] is not null
       on conflict (run_id, n) do update
       set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt

@@ -151,6 +151,7 @@ export type LockedRow = Pick<
   | 'seq'
   | 'place'
   | 'entries'
+  | 'journalChars'
   | 'crashes'
   | 'thrown'
   | 'replays'
@@ -160,7 +161,7 @@ export type LockedRow = Pick<
 
 const lockable = (sql: Sql) => sql`
   r.id, r.org_id, r.pool_id, r.version_id, r.runner_id, r.epoch, r.priority, r.started_at, r.environment, r.parent_run_id,
-  r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.status, r.attempt, r.cursor, r.seq, r.place, r.entries,
+  r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.status, r.attempt, r.cursor, r.seq, r.place, r.entries, r.journal_chars::float8 as journal_chars,
   r.crashes, r.thrown, r.replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
 
 /** In the order of their ids, so that two who want the same runs do not wait for each other in a circle. */
@@ -194,11 +195,11 @@ export function lockWithParents(tx: Tx, ids: string[], ending: string[]): Promis
 export function advance(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
   return tx`
     update runs
-    set cursor = m.cursor, seq = m.seq, entries = m.entries
+    set cursor = m.cursor, seq = m.seq, entries = m.entries, journal_chars = m.journal_chars
     from unnest(
       ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[],
-      ${runs.map((r) => r.entries)}::int[]
-    ) as m (id, cursor, seq, entries)
+      ${runs.map((r) => r.entries)}::int[], ${runs.map((r) => r.journalChars)}::bigint[]
+    ) as m (id, cursor, seq, entries, journal_chars)
     where runs.id = m.id`
 }
 
@@ -213,6 +214,7 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       seq          = m.seq,
       place        = m.place,
       entries      = m.entries,
+      journal_chars = m.journal_chars,
       crashes      = m.crashes,
       thrown       = m.thrown,
       replays      = m.replays,
@@ -234,9 +236,10 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       ${runs.map((r) => (r.blocked ? JSON.stringify(r.blocked) : null))}::text[], ${runs.map((r) => r.output)}::text[],
       ${runs.map((r) => (r.error ? JSON.stringify(r.error) : null))}::text[], ${runs.map((r) => Math.round(r.computeMs))}::bigint[],
       ${runs.map((r) => Number(r.started))}::int[], ${runs.map((r) => Number(r.requeued !== null))}::int[],
-      ${runs.map((r) => Number(r.suspended))}::int[], ${runs.map((r) => Number(r.timedOut))}::int[]
+      ${runs.map((r) => Number(r.suspended))}::int[], ${runs.map((r) => Number(r.timedOut))}::int[],
+      ${runs.map((r) => r.journalChars)}::bigint[]
     ) as m (id, status, attempt, cursor, seq, place, entries, crashes, thrown, replays, active_ms, blocked, output, error,
-            compute_ms, started, requeued, suspended, timed_out)
+            compute_ms, started, requeued, suspended, timed_out, journal_chars)
     where runs.id = m.id`
 }
 
@@ -273,6 +276,8 @@ export function enterAsResume(tx: Tx, runs: Moving[]): PromiseLike<{ runId: RunI
       where j.run_id = m.id and j.attempt = m.attempt and j.completion is not null and j.delivered is null
     )
     and not exists (select 1 from run_queue q where q.run_id = m.id)
+    -- A replay that died waits before it is tried again.
+    and not exists (select 1 from timers t where t.run_id = m.id and t.kind = 'enqueue')
     on conflict (run_id) do nothing
     returning run_id`
 }

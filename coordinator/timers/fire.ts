@@ -4,6 +4,7 @@ import { mayPass, type Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { type TimedOut, timeOutQuestions } from '../inputs/questions.ts'
 import { announce } from '../runs/announce.ts'
+import { setStopDeadline } from '../runs/cancel.ts'
 import { complete, enterNow, lockRuns } from '../runs/moves.ts'
 import type { Moving } from '../runs/row.ts'
 import { leaveQueue } from '../runs/queue.ts'
@@ -69,10 +70,23 @@ async function fire(deps: Deps, due: store.DueTimer[]): Promise<void> {
       [...touched].filter((run) => isFinal(run.status)).map((run) => run.id),
     )
     await saveMoves(tx, [...touched])
+    await store.insert(
+      tx,
+      taken.flatMap((timer) => againLater(deps, timer, runs.get(timer.runId))),
+    )
+    for (const run of touched) if (isBeingStopped(run)) await setStopDeadline(tx, deps, run)
     return touched
   })
   announce(deps, moved)
-  for (const run of moved) if (run.timedOut && run.place !== null && run.runnerId) await deps.tellCancels(run.runnerId)
+  for (const run of moved) if (isBeingStopped(run) && run.runnerId) await deps.tellCancels(run.runnerId)
+}
+
+const isBeingStopped = (run: Moving) => run.timedOut && run.place !== null
+
+/** A run that is just being offered may come back into the queue, where its time is up. */
+function againLater(deps: Pick<Deps, 'config'>, { runId, kind, n }: store.DueTimer, run?: Moving): store.NewTimer[] {
+  const isOffered = kind === 'queue-timeout' && run?.status === 'pending' && run.startedAt === null
+  return isOffered ? [{ runId, kind, n, due: { inMs: deps.config.offerMs } }] : []
 }
 
 async function act(

@@ -12,10 +12,11 @@ export interface NewTimer {
   due: Due
 }
 
-export function insert(tx: Tx, timers: readonly NewTimer[]): PromiseLike<unknown> {
+export async function insert(tx: Tx, timers: readonly NewTimer[]): Promise<void> {
+  if (timers.length === 0) return
   const inMs = timers.map(({ due }) => ('inMs' in due ? due.inMs : null))
   const at = timers.map(({ due }) => ('at' in due ? due.at : null))
-  return tx`
+  await tx`
     insert into timers (run_id, kind, n, due_at)
     select run_id, kind, n, coalesce(now() + in_ms * interval '1 millisecond', to_timestamp(at::float8 / 1000))
     from unnest(

@@ -54,7 +54,16 @@ export async function benchAsleep(instance: BenchInstance, report: Report): Prom
 const word = (op: JournalOp): Entry => ['j', Date.now(), JSON.stringify(op)]
 
 function fallAsleep(agent: SimulatedAgent, offer: Offer, until: number): void {
-  const identity = { n: 1, parent: '', name: '', hash: 'simulated', occurrence: 1, args: '[]', site: 'index.ts:2:9' }
+  const identity = {
+    n: 1,
+    position: 1,
+    parent: '',
+    name: '',
+    hash: 'simulated',
+    occurrence: 1,
+    args: '[]',
+    site: 'index.ts:2:9',
+  }
   tell(agent, offer, [
     ['start', Date.now()],
     word({ op: 'open', entry: { ...identity, kind: 'sleep' }, ask: { for: 'sleep', until } }),

@@ -44,7 +44,10 @@ export function mayMove(from: RunStatus, to: RunStatus): boolean {
   return NEXT[from].includes(to)
 }
 
-/** Throws when a run may not go from one status to the other. Every write of a status passes here. */
+/**
+ * Throws when a run may not go from one status to the other. Every write of a status passes here, but that of a claim: it is one
+ * statement, and names what it moves from.
+ */
 export function assertMove(from: RunStatus, to: RunStatus): void {
   if (!mayMove(from, to)) throw new Error(`a run never moves from ${from} to ${to}`)
 }

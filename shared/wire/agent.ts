@@ -63,6 +63,9 @@ export type Entry =
   | readonly ['resume', at: number]
   | readonly ['end', at: number, ending: Ending, computeMs: number]
 
+/** The longest word about a journal: the input of a child or the result of a step, each of 1 MiB, in which quotes are doubled twice. */
+export const JOURNAL_CHARS = 4 * 1024 * 1024
+
 export interface EntryBatch {
   run: string
   epoch: number

@@ -6,10 +6,12 @@
 /** `sleep` a time · `input` a question to people · `child` a run of another workflow · `step` a function of the program. */
 export type EntryKind = 'sleep' | 'input' | 'child' | 'step'
 
-/** What makes a call the same call in a replay: everything but `n`, `args` and `site`. */
+/** What makes a call the same call in a replay: everything but `n`, `position`, `args` and `site`. */
 export interface EntryIdentity {
   /** Number of the entry in its run: 1, 2, 3 … in the order of the calls, over all attempts. */
   n: number
+  /** Which call of its attempt it is: 1, 2, 3 … An entry that is taken over from an earlier attempt keeps its `n` and gets a new place. */
+  position: number
   /** Path of the step in whose function it was called, '' at the top: `/charge#1/confirm#2`. */
   parent: string
   kind: EntryKind
@@ -58,13 +60,13 @@ export type EntryState = 'open' | 'done' | 'failed'
  * open: a call that somebody else completes · close: the program itself has completed it (steps, sleeps below a second), with its
  * identity, as it may not have been opened before · adopt: a call of this attempt that equals one of an earlier attempt, whose result
  * or wait it takes over · drift: a replayed call with other arguments than recorded · deliver: results that the program has been
- * given, as [order, n, after, idle]: counted 1, 2, 3 … within the attempt; the greatest `n` called by then; 1 when nothing else of
+ * given, as [order, n, after, idle]: counted 1, 2, 3 … within the attempt; the number of calls made by then; 1 when nothing else of
  * the program was in flight at that moment.
  */
 export type JournalOp =
   | { op: 'open'; entry: EntryIdentity; ask: Ask }
   | { op: 'close'; entry: EntryIdentity; state: 'done' | 'failed'; result: string }
-  | { op: 'adopt'; n: number }
+  | { op: 'adopt'; n: number; position: number }
   | { op: 'drift'; n: number; args: string }
   | { op: 'deliver'; list: Delivery[] }
 
@@ -93,6 +95,8 @@ export interface JournalError {
 export interface JournalRecord extends EntryIdentity {
   /** The attempt that called it last. Of an earlier attempt: it may be adopted; of this one: it is replayed. */
   attempt: number
+  /** It was continued with other arguments than recorded, and that was noted. */
+  drifted: boolean
   state: EntryState
   result: string | null
   /** Place in the order of deliveries; null: the program has not been given it yet. */

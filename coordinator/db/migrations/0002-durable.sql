@@ -6,6 +6,8 @@ alter table runs
   add column place          text collate "C" check (place in ('hot', 'replaying', 'parked')),
   -- Number of the last entry in the journal.
   add column entries        int not null default 0,
+  -- Characters of the results in it.
+  add column journal_chars  bigint not null default 0,
   -- Attempts lost by crashes; attempts ended by a thrown error; replays that died, in a row.
   add column crashes        int not null default 0,
   add column thrown         int not null default 0,
@@ -23,6 +25,8 @@ alter table runs
   -- Length of the chain of parents; 0 at the root.
   add column depth          int not null default 0;
 update runs set place = 'hot' from placements p where p.run_id = runs.id;
+-- Every call of a child is one child.
+create unique index runs_by_call on runs (parent_run_id, parent_entry) where parent_run_id is not null;
 create index runs_by_parent on runs (parent_run_id, id) where parent_run_id is not null;
 
 -- What a run has asked for and what it got. See shared/wire/journal.ts for the words.
@@ -30,6 +34,8 @@ create table journal (
   run_id        id not null,
   n             int not null,
   attempt       int not null,
+  -- Which call of that attempt it is.
+  position      int not null,
   parent        text not null,
   kind          text collate "C" not null check (kind in ('sleep', 'input', 'child', 'step')),
   name          text not null,
@@ -47,7 +53,7 @@ create table journal (
   completed_at  timestamptz,
   -- Order in which entries were completed by others than the program itself.
   completion    bigint,
-  -- Order in which the program was given the results, the last entry it had called by then, and whether it was idle.
+  -- Order in which the program was given the results, how many calls it had made by then, and whether it was idle.
   delivered     int,
   after         int not null default 0,
   idle          boolean not null default false,

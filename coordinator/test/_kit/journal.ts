@@ -4,7 +4,18 @@ import type { Entry, Offer, Wake } from '@windlass/shared/wire/agent.ts'
 import type { Link } from './agent.ts'
 
 export function identity(n: number, kind: EntryIdentity['kind'], more: Partial<EntryIdentity> = {}): EntryIdentity {
-  return { n, parent: '', kind, name: '', hash: `h${n}`, occurrence: 1, args: '[]', site: `index.ts:${n}:1`, ...more }
+  return {
+    n,
+    position: n,
+    parent: '',
+    kind,
+    name: '',
+    hash: `h${n}`,
+    occurrence: 1,
+    args: '[]',
+    site: `index.ts:${n}:1`,
+    ...more,
+  }
 }
 
 export const said = (op: JournalOp, at = Date.now()): Entry => ['j', at, JSON.stringify(op)]

@@ -12,6 +12,7 @@ import { aWorkflow } from './workflow.ts'
 
 const identity = (kind: EntryIdentity['kind']): EntryIdentity => ({
   n: 1,
+  position: 1,
   parent: '',
   kind,
   name: '',

@@ -18,6 +18,7 @@ export const question = (facts: Partial<Extract<Ask, { for: 'input' }>> = {}): A
 export function open(n: number, ask: Ask, facts: Partial<EntryIdentity> = {}): Entry {
   const entry = {
     n,
+    position: n,
     parent: '',
     kind: ask.for,
     name: '',

@@ -70,8 +70,8 @@ test('a process lost while it executes restarts from the top, and what succeeded
     second,
     1,
     start(),
-    said({ op: 'adopt', n: 1 }),
-    said({ op: 'adopt', n: 2 }),
+    said({ op: 'adopt', n: 1, position: 1 }),
+    said({ op: 'adopt', n: 2, position: 2 }),
     delivered([1, 1]),
     parked('sleep'),
   )
@@ -87,7 +87,7 @@ test('failures of a former attempt are not taken over', async () => {
   const first = await begun()
   const failed = said({
     op: 'close',
-    entry: { n: 1, parent: '', kind: 'step', name: 'x', hash: 'h', occurrence: 1, args: '[]', site: '' },
+    entry: { n: 1, position: 1, parent: '', kind: 'step', name: 'x', hash: 'h', occurrence: 1, args: '[]', site: '' },
     state: 'failed',
     result: '{"name":"Error","message":"no"}',
   })
@@ -217,7 +217,7 @@ test('a parent that crashes while its child works is given the same child again'
   const [parent, child] = offers as [Offer, Offer]
   assert.deepEqual([parent.run, parent.attempt], [first.run, 2])
   await link.report(child, 2, end(returned('of the one child'), 1))
-  await link.report(parent, 2, said({ op: 'adopt', n: 1 }))
+  await link.report(parent, 2, said({ op: 'adopt', n: 1, position: 1 }))
   assert.deepEqual((await wakeOf(link, parent)).completions, [{ n: 1, state: 'done', result: '"of the one child"' }])
   const { runs } = await c.call(ops.runs.children, { run: first.run })
   assert.equal(runs.length, 1)

@@ -30,7 +30,7 @@ const open = (ask: Ask, n: number): Entry =>
   word({
     op: 'open',
     ask,
-    entry: { n, parent: '', kind: ask.for, name: '', hash: ask.for, occurrence: 1, args: '[]', site: '' },
+    entry: { n, position: n, parent: '', kind: ask.for, name: '', hash: ask.for, occurrence: 1, args: '[]', site: '' },
   })
 const park = (ask: Ask): Entry => ['park', Date.now(), ask.for === 'step' ? 'sleep' : ask.for, 1]
 const goOn = ({ workflow, attempt }: Offer, n: number): Entry[] => [

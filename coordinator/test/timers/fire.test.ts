@@ -29,7 +29,7 @@ test('a sleep until a moment that has passed is over at once', async () => {
     1,
     JSON.stringify({
       op: 'open',
-      entry: { n: 1, parent: '', kind: 'sleep', name: '', hash: 'h', occurrence: 1, args: '[]', site: '' },
+      entry: { n: 1, position: 1, parent: '', kind: 'sleep', name: '', hash: 'h', occurrence: 1, args: '[]', site: '' },
       ask: { for: 'sleep', until: 0 },
     }),
   ]

@@ -11,7 +11,8 @@ import { ROOMS } from './import-rules.ts'
 import { endLeftovers, leftovers, unsupported } from './leftovers.ts'
 import { PROJECT, sourceFiles } from './source-files.ts'
 
-const FILE_DEADLINE_MS = 120_000
+// The property tests execute a thousand programs on real agents.
+const FILE_DEADLINE_MS = 300_000
 const RUN_DEADLINE_MS = 15 * 60_000
 // The time that the test runner has to end its own children when it is interrupted.
 const GRACE_MS = 3_000

@@ -3,25 +3,15 @@ import assert from 'node:assert/strict'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
-import type { Ask, EntryIdentity } from '@windlass/shared/wire/journal.ts'
+import type { Ask } from '@windlass/shared/wire/journal.ts'
 import type { OrphanKind } from '../../runs/row-orphan.ts'
 import { sweepRunsOnce } from '../../runs/sweep.ts'
 import { anAgent, end, type Held, start } from './agent.ts'
 import { aCoordinator, aRun, ORG, runOf } from './coordinator.ts'
+import { opened } from './journal.ts'
 import { aWorkflow } from './workflow.ts'
 
-const identity = (kind: EntryIdentity['kind']): EntryIdentity => ({
-  n: 1,
-  position: 1,
-  parent: '',
-  kind,
-  name: '',
-  hash: 'h',
-  occurrence: 1,
-  args: '[]',
-  site: 'index.ts:1:1',
-})
-const open = (ask: Ask): Entry => ['j', Date.now(), JSON.stringify({ op: 'open', entry: identity(ask.for), ask })]
+const open = (ask: Ask): Entry => opened(1, ask)
 
 export const SLEEP: Ask = { for: 'sleep', ms: 3_600_000 }
 export const QUESTION: Ask = {

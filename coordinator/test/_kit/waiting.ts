@@ -1,8 +1,9 @@
 /** Runs that wait, without the program that would ask for it: an agent of ours says in its place what it waits for. */
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
-import type { Ask, EntryIdentity, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type { Ask, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import { end, type Link, start, type TestAgent } from './agent.ts'
 import { aRun, type RunAsk, type TestCoordinator } from './coordinator.ts'
+import { opened } from './journal.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -15,21 +16,7 @@ export const question = (facts: Partial<Extract<Ask, { for: 'input' }>> = {}): A
 }
 
 /** The program opens entry `n`. */
-export function open(n: number, ask: Ask, facts: Partial<EntryIdentity> = {}): Entry {
-  const entry = {
-    n,
-    position: n,
-    parent: '',
-    kind: ask.for,
-    name: '',
-    hash: `h${n}`,
-    occurrence: 1,
-    args: '[]',
-    site: `index.ts:${n}:1`,
-    ...facts,
-  }
-  return ['j', Date.now(), JSON.stringify({ op: 'open', entry, ask })]
-}
+export const open = opened
 
 export const park = (waitsFor: SuspendKind): Entry => ['park', Date.now(), waitsFor, 5]
 

@@ -1,7 +1,6 @@
 import { pause } from '@windlass/shared/time.ts'
 import type { Deps } from '../deps.ts'
 import { fireDue } from './fire.ts'
-import * as store from './store.ts'
 
 /** Knows when to look at the timers next. */
 export interface Timers {
@@ -25,20 +24,13 @@ export function createTimers(): Timers {
       if (signal.aborted) return
       nextAt = performance.now() + LOOK_AGAIN_MS
       try {
-        await look(deps)
+        const nextMs = await fireDue(deps)
+        if (nextMs !== null) expect(nextMs)
       } catch (error) {
         deps.log.warn('timers.failed', { error })
         nextAt = performance.now() + AFTER_FAILURE_MS
       }
     }
-  }
-
-  async function look(deps: Deps): Promise<void> {
-    const nextMs = await store.nextDueMs(deps.db)
-    if (nextMs === null) return
-    if (nextMs > 0) return expect(nextMs)
-    await fireDue(deps)
-    nextAt = 0
   }
 
   /** Until the next one is due, which may be set to an earlier moment meanwhile. */

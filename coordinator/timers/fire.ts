@@ -16,13 +16,13 @@ import * as store from './store.ts'
 /** 10,000 runs that wake in the same moment are 50 transactions. */
 const AT_ONCE = 200
 
-/** Does what is due by now, the most overdue first. */
-export async function fireDue(deps: Deps): Promise<void> {
+/** Does what is due by now, the most overdue first. Answers in how many milliseconds the next one is due; null: there is none. */
+export async function fireDue(deps: Deps): Promise<number | null> {
   for (;;) {
-    const due = await store.due(deps.db, AT_ONCE)
-    if (due.length === 0) return
+    const found = await store.upcoming(deps.db, AT_ONCE)
+    const due = found.filter((timer) => timer.inMs <= 0)
+    if (due.length === 0) return found[0]?.inMs ?? null
     await fireOrPutOff(deps, due)
-    if (due.length < AT_ONCE) return
   }
 }
 

@@ -32,21 +32,17 @@ export interface DueTimer {
   n: number
 }
 
-/** What is due by now, the most overdue first. Not locked: whoever acts on it takes it away under the lock of its run. */
-export function due(db: Db, limit: number): Promise<DueTimer[]> {
-  return db<DueTimer[]>`
-    select run_id, kind, n
+/**
+ * What is due by now, the most overdue first, and after those the one that is due next; `inMs` is negative or 0 when it is due. Not
+ * locked: whoever acts on it takes it away under the lock of its run.
+ */
+export function upcoming(db: Db, limit: number): Promise<(DueTimer & { inMs: number })[]> {
+  return db<(DueTimer & { inMs: number })[]>`
+    select run_id, kind, n, (extract(epoch from due_at - now()) * 1000)::float8 as in_ms
     from timers
-    where due_at <= now()
+    where due_at <= now() or due_at = (select min(due_at) from timers where due_at > now())
     order by due_at
     limit ${limit}`
-}
-
-/** Milliseconds until the next one is due; negative when one is overdue. Null: there is none. */
-export async function nextDueMs(db: Db): Promise<number | null> {
-  const [row] = await db<{ ms: number | null }[]>`
-    select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms from timers`
-  return row?.ms ?? null
 }
 
 /** Takes those away that are still there and due. */

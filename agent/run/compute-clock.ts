@@ -1,11 +1,9 @@
-/** Counts how long a program computes and ends it when that is too long. While it is parked, both stand still. */
+/** Counts how long a program computes and ends it when that is too long. At first, and while it is parked, both stand still. */
 export interface ComputeClock {
   /** Stands still from now on. Answers the milliseconds since it last began to count. */
   pause(): number
   /** Counts from zero; the timeout has what was left of it. */
   go(): void
-  /** Counts from zero without having stood still. */
-  restart(): void
   /** Milliseconds since it last began to count, 0 while it stands still. */
   counted(): number
   /** The timeout is of no interest any more. */
@@ -14,26 +12,18 @@ export interface ComputeClock {
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-export function startComputeClock(timeoutMs: number, onTimeout: () => void): ComputeClock {
+export function createComputeClock(timeoutMs: number, onTimeout: () => void): ComputeClock {
   let leftMs = timeoutMs
-  let countsFrom: number | undefined = performance.now()
-  let armedAt = performance.now()
+  let countsFrom: number | undefined
   let isDisarmed = false
   let timer: NodeJS.Timeout | undefined
 
   const counted = () => (countsFrom === undefined ? 0 : Math.round(performance.now() - countsFrom))
 
-  function arm(): void {
-    if (isDisarmed) return
-    armedAt = performance.now()
-    timer = setTimeout(onTimeout, Math.min(Math.max(leftMs, 0), LONGEST_TIMER_MS))
-  }
-
-  arm()
   return {
     pause() {
       const ms = counted()
-      if (countsFrom !== undefined) leftMs -= performance.now() - armedAt
+      if (countsFrom !== undefined) leftMs -= performance.now() - countsFrom
       clearTimeout(timer)
       countsFrom = undefined
       return ms
@@ -41,9 +31,8 @@ export function startComputeClock(timeoutMs: number, onTimeout: () => void): Com
     go() {
       if (countsFrom !== undefined) return
       countsFrom = performance.now()
-      arm()
+      if (!isDisarmed) timer = setTimeout(onTimeout, Math.min(Math.max(leftMs, 0), LONGEST_TIMER_MS))
     },
-    restart: () => (countsFrom = performance.now()),
     counted,
     disarm() {
       isDisarmed = true

@@ -3,7 +3,7 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Live } from './live.ts'
 import type { Slots } from './slots.ts'
 
-export type EvictReason = 'age' | 'too many parked' | 'memory' | 'shutdown' | 'no slot' | 'drain'
+type EvictReason = 'age' | 'too many parked' | 'memory' | 'shutdown' | 'no slot'
 
 /** The programs that only wait: who goes on when what it waits for is there, and who has to go to make room. */
 export interface Parking {
@@ -16,13 +16,11 @@ export interface Parking {
   committed(live: Live, seq: number): void
   /** What it waits for is there: it goes on as soon as there is a slot. */
   wake(live: Live, completions: readonly Completion[]): void
-  /** Gives up all that only wait; those whose wake is near only for the reasons that leave no choice. */
-  evictParked(reason: EvictReason): void
-  /** From now on nothing may wait here. */
+  /** From now on nothing may wait here: all that does is given up. */
   stop(): void
 }
 
-export interface ParkingOptions {
+interface ParkingOptions {
   slots: Slots
   /** How long a process may wait; 0: it is given up at once. */
   ageMs: number
@@ -81,10 +79,6 @@ export function createParking(options: ParkingOptions): Parking {
   function evictOldest(count: number, reason: EvictReason): void {
     const idle = [...spots.values()].filter((spot) => !spot.reason && spot.completions.size === 0)
     for (const spot of idle.slice(0, Math.max(0, count))) evict(spot, reason)
-  }
-
-  function evictParked(reason: EvictReason): void {
-    for (const spot of spots.values()) evict(spot, reason)
   }
 
   function lookAtMemory(): void {
@@ -158,10 +152,9 @@ export function createParking(options: ParkingOptions): Parking {
       if (spot) wake(spot, news)
       else if (!live.isParked) live.wake(news)
     },
-    evictParked,
     stop() {
       isStopping = true
-      evictParked('shutdown')
+      for (const spot of spots.values()) evict(spot, 'shutdown')
     },
   }
 }

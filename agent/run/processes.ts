@@ -25,6 +25,8 @@ export interface ProcessesOptions {
   idleMs?: number
   /** Runs after which a process is retired. */
   runsPerProcess?: number
+  /** How long a replay may take, where the program's own timeout is not longer. */
+  replayMs?: number
   cores?: number
   /** Node that executes programs, this one by default. */
   execPath?: string
@@ -49,6 +51,7 @@ export interface Processes {
 }
 
 const FORGOTTEN_MS = 10_000
+const REPLAY_MS = 10 * 60_000
 // The largest output an agent may be told to accept, as JSON, with room for the frames around it.
 const MOST_FRAME_BYTES = 16 * 1024 * 1024
 
@@ -164,6 +167,7 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
   }
 
   const place: RunPlace = {
+    replayMs: options.replayMs ?? REPLAY_MS,
     workspaces: { take: workspaces.take, giveBack },
     take: (wanted) =>
       (wanted.process === 'reuse' ? idle.take(wanted.reuseKey) : undefined) ?? usable(spares.take()) ?? start('now'),

@@ -1,4 +1,5 @@
 import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
+import { JOURNAL_CHARS } from '@windlass/shared/wire/agent.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { IdleReport, ThrownError } from '@windlass/shared/wire/program.ts'
 import { BrokenFrame, type Frame } from './program-frames.ts'
@@ -9,7 +10,6 @@ import { BrokenFrame, type Frame } from './program-frames.ts'
 // The runtime sends far less. What is larger or deeper would never get through to the coordinator, and be sent for ever.
 const TEXT_CHARACTERS = 32 * 1024
 const DETAIL_BYTES = 64 * 1024
-const JOURNAL_BYTES = 1.5 * 1024 * 1024
 const MISMATCH_CHARACTERS = 2_000
 
 export function parsePayload(frame: Frame): object {
@@ -39,7 +39,7 @@ export function leftoversIn(frame: Frame): string[] {
 
 /** Passed on as the text that came; whether it makes sense is for the coordinator to judge. */
 export function journalIn(frame: Frame): { opText: string; delivered: number[] } {
-  if (frame.payload.length > JOURNAL_BYTES) throw new BrokenFrame(`a journal of ${frame.payload.length} bytes`)
+  if (frame.payload.length > JOURNAL_CHARS) throw new BrokenFrame(`a journal of ${frame.payload.length} bytes`)
   const op = parsePayload(frame)
   if (Array.isArray(op)) throw new BrokenFrame('a journal that is no object')
   return { opText: frame.payload.toString(), delivered: deliveredIn(op) }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { CancelMessage, ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import { startComputeClock } from './compute-clock.ts'
+import { createComputeClock } from './compute-clock.ts'
 import { askChildren, endGroup, findStrays, signal, sweep } from './end-processes.ts'
 import type { HostProcess } from './host-process.ts'
 import type { Exit } from './process.ts'
@@ -23,16 +23,20 @@ const PIPES_MS = 2_000
 const BLOCKED_MS = 60_000
 // Out of time is out of time: the grace is for closing files, not for going on.
 const TIMEOUT_GRACE_MS = 5_000
+const LOST_IN_REPLAY = 'the replay of what the run had done before did not come to an end in time'
 
 type Stop = { why: 'cancelled' | 'timed-out' } | { why: 'lost' | 'evicted'; reason: string }
 
 export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEvents): RunningProgram {
   const timers = createTimers()
   const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
-  const clock = startComputeClock(start.timeoutMs, () =>
+  const clock = createComputeClock(start.timeoutMs, () =>
     ask({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs }),
   )
   const standing = createStanding({ ...start, clock })
+  // What it replays, it has computed before: the timeout does not count it, and it must come to an end all the same.
+  const replayMs = Math.max(place.replayMs, start.timeoutMs)
+  if (start.replay) timers.later(replayMs, () => standing.isReplaying && abandon('lost', LOST_IN_REPLAY))
   const idle = Promise.withResolvers<string[]>()
   let over = Promise.withResolvers<void>()
   let host: HostProcess | undefined

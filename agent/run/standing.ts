@@ -5,7 +5,7 @@ import type { ProgramEvent } from './program-output.ts'
 import { journalIn } from './program-reports.ts'
 
 /** Whether a program replays, computes or only waits, as its agent knows it. */
-export interface Standing {
+interface Standing {
   readonly isReplaying: boolean
   readonly isParked: boolean
   /** What of these the program has not been given. */
@@ -25,7 +25,7 @@ export interface Standing {
   computeMs(): number
 }
 
-export interface StandingOptions {
+interface StandingOptions {
   replay: boolean
   journal: readonly JournalRecord[]
   clock: ComputeClock
@@ -40,7 +40,8 @@ export function createStanding({ replay, journal, clock }: StandingOptions): Sta
   /** It has said something since it was parked. */
   let hasSpoken = false
 
-  const computeMs = () => (isReplaying ? 0 : clock.counted())
+  if (!replay) clock.go()
+
   const resumed = (at: number): ProgramEvent => ({ at, channel: 'resume', type: 'resume', data: null })
 
   function resume(at: number): ProgramEvent[] {
@@ -51,18 +52,17 @@ export function createStanding({ replay, journal, clock }: StandingOptions): Sta
   }
 
   function parked(waitsFor: SuspendKind, at: number): ProgramEvent {
-    const ms = computeMs()
-    clock.pause()
+    const computeMs = clock.pause()
     isParked = true
     isReplaying = false
     hasSpoken = false
-    return { at, channel: 'park', type: 'park', data: { waitsFor, computeMs: ms } }
+    return { at, channel: 'park', type: 'park', data: { waitsFor, computeMs } }
   }
 
   function live(at: number): ProgramEvent[] {
     if (!isReplaying) return []
     isReplaying = false
-    clock.restart()
+    clock.go()
     return [resumed(at)]
   }
 
@@ -102,6 +102,6 @@ export function createStanding({ replay, journal, clock }: StandingOptions): Sta
       return { events: again.length === 0 ? events : [...events, ...resume(at)], again }
     },
     resume,
-    computeMs,
+    computeMs: () => clock.counted(),
   }
 }

@@ -52,8 +52,8 @@ async function message(kind, fits = () => true) {
 }
 const say = (text) => frame('out', text + '\\n')
 const journal = (op) => frame('journal', JSON.stringify(op))
-const open = (n) => journal({ op: 'open', entry: { n, parent: '', kind: 'sleep', name: '', hash: 'h', occurrence: n, args: '', site: '' }, ask: { for: 'sleep', ms: 60000 } })
-const close = (n) => journal({ op: 'close', entry: { n, parent: '', kind: 'step', name: 's', hash: 'h', occurrence: n, args: '', site: '' }, state: 'done', result: '1' })
+const open = (n) => journal({ op: 'open', entry: { n, position: n, parent: '', kind: 'sleep', name: '', hash: 'h', occurrence: n, args: '', site: '' }, ask: { for: 'sleep', ms: 60000 } })
+const close = (n) => journal({ op: 'close', entry: { n, position: n, parent: '', kind: 'step', name: 's', hash: 'h', occurrence: n, args: '', site: '' }, state: 'done', result: '1' })
 let order = 0
 const deliver = (...numbers) => journal({ op: 'deliver', list: numbers.map((n) => [++order, n, n, 1]) })
 const park = (kind = 'sleep') => frame('park', JSON.stringify(kind))

@@ -13,7 +13,7 @@ export function recordsOf(placements: readonly Told[]): Map<number, JournalRecor
 }
 
 function apply(records: Map<number, JournalRecord>, word: JournalOp): void {
-  const fresh = { attempt: 1, delivered: null, after: 0, idle: false, completed: null }
+  const fresh = { attempt: 1, drifted: false, delivered: null, after: 0, idle: false, completed: null }
   if (word.op === 'open') records.set(word.entry.n, { ...word.entry, ...fresh, state: 'open', result: null })
   if (word.op === 'close')
     records.set(word.entry.n, { ...word.entry, ...fresh, state: word.state, result: word.result })

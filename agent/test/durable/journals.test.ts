@@ -7,7 +7,8 @@ import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 function aRecord(n: number, more: Partial<JournalRecord> = {}): JournalRecord {
-  const identity = { n, parent: '', kind: 'sleep' as const, name: '', hash: 'h', occurrence: n, args: '', site: '' }
+  const call = { kind: 'sleep' as const, name: '', hash: 'h', occurrence: n, args: '' }
+  const identity = { n, position: n, parent: '', ...call, site: '', drifted: false }
   const state = { state: 'done' as const, result: 'null', delivered: null, after: 0, idle: false, completed: null }
   return { ...identity, ...state, attempt: 1, ...more }
 }

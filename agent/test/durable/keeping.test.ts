@@ -41,7 +41,7 @@ const LINE = /PROGRAM_LINE_BROKEN/
 for (const [what, text] of [
   ['no JSON', `'{'`],
   ['no object', `'[1]'`],
-  ['larger than it may be', `JSON.stringify({ op: 'x'.repeat(1.6 * 1024 * 1024) })`],
+  ['larger than it may be', `JSON.stringify({ op: 'x'.repeat(4 * 1024 * 1024) })`],
 ] as const) {
   withAgent(`a journal entry that is ${what} fails the run, and alone`, async ({ fake }) => {
     const told = fake.offer(await aHandMade(`frame('journal', ${text}); setInterval(() => {}, 1000)`))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startComputeClock } from '../../run/compute-clock.ts'
+import { createComputeClock } from '../../run/compute-clock.ts'
 import { freeMemoryShare } from '../../run/free-memory.ts'
 
 const ms = (length: number) => new Promise((resolve) => setTimeout(resolve, length))
@@ -8,10 +8,13 @@ const ms = (length: number) => new Promise((resolve) => setTimeout(resolve, leng
 test('time in which a program is parked is not counted, and its timeout waits', async () => {
   let isOver = false
   const over = Promise.withResolvers<void>()
-  const clock = startComputeClock(1000, () => {
+  const clock = createComputeClock(1000, () => {
     isOver = true
     over.resolve()
   })
+  await ms(1100)
+  assert.deepEqual([clock.counted(), clock.pause(), isOver], [0, 0, false], 'it has not begun')
+  clock.go()
   await ms(500)
   const first = clock.pause()
   assert.ok(first >= 495 && first < 1000, `${first} ms`)
@@ -25,7 +28,8 @@ test('time in which a program is parked is not counted, and its timeout waits', 
 })
 
 test('a clock that is disarmed ends nothing, whatever happens', async () => {
-  const clock = startComputeClock(10, () => assert.fail('too late'))
+  const clock = createComputeClock(10, () => assert.fail('too late'))
+  clock.go()
   clock.disarm()
   clock.pause()
   clock.go()

@@ -6,8 +6,6 @@ import type { CallKey } from './identity.ts'
 /** A step whose function is being executed. What is called inside of it has it as its parent. */
 export interface Scope {
   path: string
-  /** Its entry, once there is one. */
-  n: number
   /** The journal has it already: an entry is written of a step at its end, unless something is called inside of it. */
   isOpen: boolean
   call: Call
@@ -15,6 +13,9 @@ export interface Scope {
 
 /** One call of the program, in this process. */
 export interface Call extends CallKey {
+  /** Number and place of its entry; 0 until it has one. */
+  n: number
+  position: number
   /** The arguments as text, cut. */
   args: string
   site: string
@@ -25,8 +26,8 @@ export interface Call extends CallKey {
   reject(error: Error): void
 }
 
-export function identityOf(n: number, { parent, kind, name, hash, occurrence, args, site }: Call): EntryIdentity {
-  return { n, parent, kind, name, hash, occurrence, args, site }
+export function identityOf({ n, position, parent, kind, name, hash, occurrence, args, site }: Call): EntryIdentity {
+  return { n, position, parent, kind, name, hash, occurrence, args, site }
 }
 
 /** Gives the program its result. */

@@ -1,27 +1,18 @@
-import type { Completion, JournalRecord, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
 import { identityOf, settle, type Call, type Scope } from './call.ts'
 import { createFormer } from './former.ts'
 import { createHolds } from './holds.ts'
 import { argumentsOf, cleanName, createCounter, NO_ARGUMENTS, pathOf, type Arguments } from './identity.ts'
 import { checkRoom } from './limits.ts'
 import { createOutbox } from './outbox.ts'
+import { outcomeOf, waitedFor, type Pending } from './pending.ts'
 import type { Engine, EngineOptions, Port } from './port.ts'
 import { createReplay } from './replay.ts'
 import { createScopes } from './scopes.ts'
-import { executeStep, type Outcome } from './step.ts'
-
-interface Pending {
-  call: Call
-  /** What is recorded of it by an earlier process. */
-  record?: JournalRecord
-  /** What a step has come to, while that is being committed. */
-  outcome?: Outcome
-  stopTimer?: () => void
-}
+import { executeStep } from './step.ts'
 
 // Shorter ones are not worth a word to anybody.
 const SHORT_MS = 1_000
-const KINDS = ['input', 'child', 'sleep'] as const satisfies SuspendKind[]
 
 // Programs may put a fake clock in place of Date.
 const now = Date.now
@@ -38,7 +29,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     give,
     drifted: (n, args) => outbox.send({ op: 'drift', n, args }),
     block: (expected, received, at) => {
-      isBlocked = true
+      over = 'blocked'
       outbox.close()
       hold('blocked', true)
       port.blocked({ expected, received, at })
@@ -52,13 +43,15 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
   const given = new Set<number>()
   const ready: number[] = []
   let last = journal.reduce((most, { n }) => Math.max(most, n), entries)
+  /** How many calls this attempt has made. */
   let called = 0
   let order = own.reduce((most, { delivered }) => Math.max(most, delivered ?? 0), 0)
   let timers = 0
   let isPumping = false
   let isParked = false
-  let isBlocked = false
   let stopped: Error | undefined
+  /** From now on nothing is said or given: the process may serve another run. */
+  let over: 'blocked' | 'ended' | undefined
 
   if (isReplay) for (const completion of replay.waiting()) results.set(completion.n, completion)
   else replay.finish()
@@ -66,13 +59,14 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
   function callOf(kind: Call['kind'], name: string, { hash, args }: Arguments, work: Call['work']): Call {
     const within = scopes.current()
     const key = { parent: within?.path ?? '', kind, name: cleanName(name), hash }
-    const facts = { ...key, occurrence: occurrenceOf(key), args, site: '', within, work }
+    const facts = { ...key, occurrence: occurrenceOf(key), n: 0, position: 0, args, site: '', within, work }
     return { ...facts, ...Promise.withResolvers<unknown>() }
   }
 
   function make(call: Call): Promise<unknown> {
+    if (over) return call.promise
     if (stopped) refuse(call, stopped)
-    else if (!isBlocked) place(call)
+    else place(call)
     return call.promise
   }
 
@@ -96,25 +90,27 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
       return call.reject(error as Error)
     }
     last += 1
-    called = last
-    open(last, call)
+    called += 1
+    Object.assign(call, { n: last, position: called })
+    open(call)
   }
 
   function adopt(record: JournalRecord, call: Call): void {
     const { n, state, result } = record
-    outbox.send({ op: 'adopt', n })
-    bind(record, call)
+    called += 1
+    outbox.send({ op: 'adopt', n, position: called })
+    bind({ ...record, position: called }, call)
     if (state === 'done') results.set(n, { n, state, result: result ?? 'null' })
     if (results.has(n)) makeReady(n)
   }
 
-  function open(n: number, call: Call): void {
-    pending.set(n, { call })
-    if ('act' in call.work) return void execute(n, call, false)
+  function open(call: Call): void {
+    pending.set(call.n, { call })
+    if ('act' in call.work) return void execute(call, false)
     const { ask } = call.work.wait
     const ms = ask.for !== 'sleep' ? Infinity : 'ms' in ask ? ask.ms : ask.until - now()
-    if (ms < SHORT_MS) doze(n, call, Math.max(ms, 0))
-    else outbox.sendSoon({ op: 'open', entry: identityOf(n, call), ask })
+    if (ms < SHORT_MS) doze(call, Math.max(ms, 0))
+    else outbox.sendSoon({ op: 'open', entry: identityOf(call), ask })
   }
 
   /** A step in whose function something is called gets its entry before that. */
@@ -122,39 +118,42 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     if (!scope || scope.isOpen) return
     openScopes(scope.call.within)
     scope.isOpen = true
-    outbox.send({ op: 'open', entry: identityOf(scope.n, scope.call), ask: { for: 'step' } })
+    outbox.send({ op: 'open', entry: identityOf(scope.call), ask: { for: 'step' } })
   }
 
-  function doze(n: number, call: Call, ms: number): void {
+  function doze(call: Call, ms: number): void {
     timers += 1
-    const stop = port.later(ms, true, () => {
+    const stopTimer = port.later(ms, true, () => {
       timers -= 1
-      delete pending.get(n)?.stopTimer
-      outbox.gather(identityOf(n, call))
-      complete({ n, state: 'done', result: 'null' })
+      delete pending.get(call.n)?.stopTimer
+      outbox.gather(identityOf(call))
+      complete({ n: call.n, state: 'done', result: 'null' })
     })
-    pending.set(n, { call, stopTimer: stop })
+    pending.set(call.n, { call, stopTimer })
   }
 
   function bind(record: JournalRecord, call: Call): void {
-    pending.set(record.n, { call, record })
-    if (call.kind === 'step' && record.state === 'open') void execute(record.n, call, true)
+    const { n, position, state } = record
+    Object.assign(call, { n, position })
+    pending.set(n, { call, record })
+    if (call.kind === 'step' && state === 'open') void execute(call, true)
   }
 
-  async function execute(n: number, call: Call, isOpen: boolean): Promise<void> {
+  async function execute(call: Call, isOpen: boolean): Promise<void> {
     if (!('act' in call.work)) return
-    const scope = { path: pathOf(call.parent, call.name, call.occurrence), n, isOpen, call }
+    const scope = { path: pathOf(call.parent, call.name, call.occurrence), isOpen, call }
     const outcome = await executeStep(scopes, scope, call.work.act)
-    const found = pending.get(n)
+    if (over) return
+    const found = pending.get(call.n)
     if (stopped || !found) return settle(call, outcome)
     found.outcome = outcome
-    outbox.sendAndKeep({ op: 'close', entry: identityOf(n, call), ...outcome }, () => complete({ n, ...outcome }))
+    outbox.sendAndKeep({ op: 'close', entry: identityOf(call), ...outcome }, () => complete({ n: call.n, ...outcome }))
   }
 
   /** The first result of an entry counts. */
   function complete(completion: Completion): void {
     const { n } = completion
-    if (given.has(n) || results.has(n)) return
+    if (over || given.has(n) || results.has(n)) return
     results.set(n, completion)
     if (replay.isOver() && pending.has(n)) makeReady(n)
   }
@@ -169,7 +168,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     isPumping = true
     port.soon(() => {
       isPumping = false
-      if (!isBlocked && !stopped) pump()
+      if (!over && !stopped) pump()
     })
   }
 
@@ -199,7 +198,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
   function goLive(): void {
     if (replay.isOver()) return
     const held = replay.finish()
-    called = own.reduce((most, { n }) => Math.max(most, n), 0)
+    called = own.reduce((most, { position }) => Math.max(most, position), 0)
     port.live()
     for (const n of results.keys()) if (pending.has(n)) makeReady(n)
     for (const call of held) begin(call)
@@ -211,7 +210,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
   }
 
   function park(): boolean {
-    const kind = KINDS.find((kind) => hasWait(kind))
+    const kind = waitedFor(pending.values())
     if (!kind) return false
     isParked = true
     hold('parked', true)
@@ -222,11 +221,6 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     return true
   }
 
-  function hasWait(kind: SuspendKind): boolean {
-    for (const { call } of pending.values()) if (call.kind === kind) return true
-    return false
-  }
-
   function unpark(): void {
     isParked = false
     hold('parked', false)
@@ -235,7 +229,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
   function refuse(call: Call, reason: Error): void {
     // Nobody may be looking at it just now, and that is no reason to end the run in the midst of its tidying up.
     call.promise.catch(() => {})
-    if ('act' in call.work) void execute(0, call, true)
+    if ('act' in call.work) void execute(call, true)
     else call.reject(reason)
   }
 
@@ -248,7 +242,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     wait: (wait) => make(callOf(wait.kind, wait.name, argumentsOf(wait.args), { wait })),
     step: (name, act) => make(callOf('step', name, NO_ARGUMENTS, { act })),
     wake: (completions) => {
-      if (isBlocked || stopped) return
+      if (over || stopped) return
       for (const completion of completions) complete(completion)
       if (!isParked) return
       // Nothing that it waits for: whoever woke it has to know that it still waits.
@@ -259,24 +253,23 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     },
     kept: (count) => outbox.kept(count),
     stop: (reason) => {
-      if (isBlocked || stopped) return
+      if (over || stopped) return
       stopped = reason
       const wasOver = replay.isOver()
       const held = replay.finish()
       if (!wasOver) port.live()
       close()
       unpark()
-      for (const [n, { call, record, outcome }] of pending) {
-        const result = outcome ?? (record?.state === 'open' ? undefined : record)
-        if (call.kind !== 'step') refuse(call, reason)
-        else if (result)
-          settle(call, { state: result.state === 'failed' ? 'failed' : 'done', result: result.result ?? 'null' })
-        pending.delete(n)
+      for (const found of pending.values()) {
+        const outcome = outcomeOf(found)
+        if (found.call.kind !== 'step') refuse(found.call, reason)
+        else if (outcome) settle(found.call, outcome)
       }
+      pending.clear()
       for (const call of held) refuse(call, reason)
     },
     idle: () => {
-      if (isBlocked || stopped) return isBlocked
+      if (over || stopped) return over !== undefined
       const turn = replay.isOver() ? 'park' : replay.idle()
       if (turn === 'again') pumpSoon()
       if (turn === 'live') goLive()
@@ -285,7 +278,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
       return ready.length > 0 || park()
     },
     end: (how) => {
-      if (isBlocked) return false
+      if (over === 'blocked') return false
       if (!replay.isOver() && !isParked) {
         replay.block(how)
         return false
@@ -293,6 +286,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
       if (!replay.isOver()) port.live()
       // What it has called and does not wait for is called all the same.
       outbox.release()
+      over = 'ended'
       close()
       unpark()
       return true

@@ -3,7 +3,7 @@ import type { Call } from './call.ts'
 import { keyOf } from './identity.ts'
 
 /** What earlier attempts, lost by a crash, have bought or still wait for. */
-export interface Former {
+interface Former {
   /** Takes the entry that is the same call out, so that it serves once. */
   take(call: Call): JournalRecord | undefined
 }

@@ -1,4 +1,4 @@
-export type Reason = 'parked' | 'keeping' | 'blocked'
+type Reason = 'parked' | 'keeping' | 'blocked'
 
 /** Keeps the process for several reasons at once. */
 export function createHolds(holdOn: (hold: boolean) => void) {

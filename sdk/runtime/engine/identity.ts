@@ -54,7 +54,7 @@ export function createCounter(): (call: Omit<CallKey, 'occurrence'>) => number {
   }
 }
 
-/** JSON with its keys in order: the same facts are the same text. */
+/** JSON with its keys in order: the same facts are the same text. Stands in shared as well, of which a runtime takes types only. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)

@@ -4,7 +4,7 @@ import type { Port } from './port.ts'
 const GATHER_MS = 1_000
 const MOST_GATHERED = 500
 
-export interface Outbox {
+interface Outbox {
   send(op: JournalOp): void
   /** Sends it soon, before anything else and with whatever else is said by then: a wait that leads to a parking goes along with it. */
   sendSoon(op: JournalOp): void
@@ -17,7 +17,7 @@ export interface Outbox {
   release(): void
   flush(): void
   kept(count: number): void
-  /** Nothing is waited for any more. */
+  /** Nothing is sent or waited for any more, whoever still speaks: the process may serve another run by then. */
   close(): void
 }
 
@@ -30,6 +30,7 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
   let stopTimer: (() => void) | undefined
   let held: JournalOp[] = []
   let stopHolding: (() => void) | undefined
+  let isClosed = false
 
   function send(op: JournalOp): void {
     release()
@@ -37,6 +38,7 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
   }
 
   function sendNow(op: JournalOp): void {
+    if (isClosed) return
     sent += 1
     port.send(op)
   }
@@ -58,6 +60,7 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
   }
 
   function flushLater(): void {
+    if (isClosed) return
     if (sleeps.length + deliveries.length >= MOST_GATHERED) flush()
     else stopTimer ??= port.later(GATHER_MS, false, flush)
   }
@@ -65,10 +68,12 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
   return {
     send,
     sendSoon: (op) => {
+      if (isClosed) return
       held.push(op)
       stopHolding ??= port.later(0, false, release)
     },
     sendAndKeep: (op, kept) => {
+      if (isClosed) return
       send(op)
       waiting.push({ sent, kept })
       holdOn(true)
@@ -91,10 +96,9 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
       if (waiting.length === 0) holdOn(false)
     },
     close: () => {
+      isClosed = true
       stopTimer?.()
-      stopTimer = undefined
       stopHolding?.()
-      stopHolding = undefined
       held = []
       waiting = []
       sleeps = []

@@ -3,8 +3,8 @@ import type { Call } from './call.ts'
 import { keyOf, likeness, pathOf } from './identity.ts'
 
 /** What is recorded of this attempt, while it is replayed. */
-export interface Records {
-  /** Entries that no call of this process has been bound to yet, in the order of their numbers. */
+interface Records {
+  /** Entries that no call of this process has been bound to yet, in the order of the calls. */
   unissued(): Iterable<JournalRecord>
   hasUnissued(): boolean
   /** The entry that is the same call. */
@@ -20,9 +20,9 @@ export interface Records {
 }
 
 export function createRecords(journal: readonly JournalRecord[]): Records {
-  const entries = journal.toSorted((a, b) => a.n - b.n)
+  const entries = journal.toSorted((a, b) => a.position - b.position)
   const byKey = new Map(entries.map((record) => [keyOf(record), record]))
-  const unissued = new Map(entries.map((record) => [record.n, record]))
+  const unissued = new Map(entries.map((record) => [record.position, record]))
   const inside = new Map<string, JournalRecord[]>()
   for (const record of entries) {
     const beside = inside.get(record.parent)
@@ -31,20 +31,20 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
   }
   const covered = new Set<number>()
   const results = entries.filter((record) => record.delivered !== null).sort((a, b) => a.delivered! - b.delivered!)
-  let position = 0
+  let given = 0
 
   /** A step that has its result is not executed: what was called inside of it is not called again. */
   function cover(step: JournalRecord): void {
     for (const record of inside.get(pathOf(step.parent, step.name, step.occurrence)) ?? []) {
       covered.add(record.n)
-      unissued.delete(record.n)
+      unissued.delete(record.position)
       if (record.kind === 'step') cover(record)
     }
   }
 
   function next(): JournalRecord | undefined {
-    while (covered.has(results[position]?.n ?? 0)) position += 1
-    return results[position]
+    while (covered.has(results[given]?.n ?? 0)) given += 1
+    return results[given]
   }
 
   return {
@@ -52,7 +52,7 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
     hasUnissued: () => unissued.size > 0,
     match: (call) => {
       const record = byKey.get(keyOf(call))
-      return record && unissued.has(record.n) ? record : undefined
+      return record && unissued.has(record.position) ? record : undefined
     },
     nearest: (calls) => {
       let best: { call: Call; record: JournalRecord; score: number } | undefined
@@ -60,25 +60,25 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
         for (const record of unissued.values()) {
           if (record.kind !== call.kind || record.name !== call.name || record.parent !== call.parent) continue
           const score = likeness(call.args, record.args)
-          if (!best || score > best.score || (score === best.score && record.n < best.record.n))
+          if (!best || score > best.score || (score === best.score && record.position < best.record.position))
             best = { call, record, score }
         }
       }
       return best
     },
     issue: (record) => {
-      unissued.delete(record.n)
+      unissued.delete(record.position)
       if (record.kind === 'step' && record.state !== 'open') cover(record)
     },
     next,
     isReady: (record) => {
-      if (unissued.has(record.n) || covered.has(record.n)) return false
+      if (unissued.has(record.position) || covered.has(record.n)) return false
       // Deleting keeps the order, so the first is the least.
       const [least] = unissued.keys()
       return least === undefined || least > record.after
     },
     given: () => {
-      position += 1
+      given += 1
     },
   }
 }

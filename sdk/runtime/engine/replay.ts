@@ -2,7 +2,7 @@ import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts
 import { describe, inWords, type Call } from './call.ts'
 import { createRecords } from './records.ts'
 
-export interface ReplayHooks {
+interface ReplayHooks {
   /** The call is the one of this entry. */
   bind(record: JournalRecord, call: Call): void
   give(completion: Completion): void
@@ -11,13 +11,13 @@ export interface ReplayHooks {
 }
 
 /** again: something has happened, come back · live: what the program wants next is new · park: it has nothing new to get */
-export type ReplayTurn = 'again' | 'live' | 'park' | 'blocked'
+type ReplayTurn = 'again' | 'live' | 'park' | 'blocked'
 
 /**
  * Leads a program to where its last process stood. It is given what that one was given, in the same order and at the same points;
  * a call that is not recorded is held until nothing else can happen.
  */
-export interface Replay {
+interface Replay {
   isOver(): boolean
   /** False: the call is not recorded like this. */
   take(call: Call): boolean
@@ -35,12 +35,10 @@ export interface Replay {
 
 export function createReplay(journal: readonly JournalRecord[], hooks: ReplayHooks): Replay {
   const records = createRecords(journal)
-  const issued = new Set<number>()
   let held: Call[] = []
   let isOver = false
 
   function issue(record: JournalRecord, call: Call): void {
-    issued.add(record.n)
     records.issue(record)
     hooks.bind(record, call)
   }
@@ -55,7 +53,7 @@ export function createReplay(journal: readonly JournalRecord[], hooks: ReplayHoo
     const found = records.nearest(held)
     if (!found) return false
     held = held.filter((call) => call !== found.call)
-    hooks.drifted(found.record.n, found.call.args)
+    if (!found.record.drifted) hooks.drifted(found.record.n, found.call.args)
     issue(found.record, found.call)
     return true
   }
@@ -106,11 +104,6 @@ export function createReplay(journal: readonly JournalRecord[], hooks: ReplayHoo
       }
       if (held.length > 0 && !records.hasUnissued()) return 'live'
       if (held.length > 0 && bindNearest()) return 'again'
-      // An entry of an earlier attempt has a small number, however late it was taken over.
-      if (next && issued.has(next.n)) {
-        give(next)
-        return 'again'
-      }
       const [first] = held
       if (first) return block(inWords(first), first.site)
       if (next || records.hasUnissued()) return block('no further call: the program waits for something else', '')

@@ -194,6 +194,7 @@ export function aRecord(entry: EntryIdentity, more: Partial<JournalRecord> = {})
     attempt: 1,
     state: 'open',
     result: null,
+    drifted: false,
     delivered: null,
     after: 0,
     idle: false,

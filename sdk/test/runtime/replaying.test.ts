@@ -61,6 +61,7 @@ test('a program that goes another way in its replay is blocked and stays until i
   const host = await aHost(t, `await workflows.call('other', 1)\nreturn 'done'`)
   const entry = {
     n: 1,
+    position: 1,
     parent: '',
     kind: 'sleep',
     name: '',
@@ -84,7 +85,7 @@ test('a program that crashed takes over what is still on its way', async (t) => 
   const { entry } = await opened(first)
   const second = await aHost(t, body)
   second.start({ attempt: 2, journal: [aRecord(entry)] })
-  assert.deepEqual(await second.nextOp(), { op: 'adopt', n: 1 })
+  assert.deepEqual(await second.nextOp(), { op: 'adopt', n: 1, position: 1 })
   await second.next('park')
   second.send({ t: 'wake', completions: [{ n: 1, state: 'done', result: '"yes"' }] })
   assert.equal(await second.next('returned'), '"yes"')

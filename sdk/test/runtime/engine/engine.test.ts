@@ -220,12 +220,14 @@ test('the order of the fields makes no other call, and equal calls are counted',
 })
 
 function aRecord(n: number): JournalRecord {
-  const entry: EntryIdentity = { n, parent: '', kind: 'sleep', name: '', hash: '', occurrence: 1, args: '', site: '' }
+  const call = { kind: 'sleep', name: '', hash: '', occurrence: 1, args: '' } as const
+  const entry: EntryIdentity = { n, position: n, parent: '', ...call, site: '' }
   return {
     ...entry,
     attempt: 0,
     state: 'failed',
     result: '{}',
+    drifted: false,
     delivered: null,
     after: 0,
     idle: false,

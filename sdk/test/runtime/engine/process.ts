@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Mismatch } from '@windlass/shared/wire/journal.ts'
+import type { Completion, Mismatch } from '@windlass/shared/wire/journal.ts'
 import { createEngine } from '../../../runtime/engine/engine.ts'
 import type { Engine } from '../../../runtime/engine/port.ts'
 import type { World } from './world.ts'
@@ -39,6 +39,8 @@ export interface SessionOptions {
   evicts?: () => boolean
   /** Asked before each event, once it is live. */
   crashes?: () => boolean
+  /** Asked before each event, once it is live: what comes next is there now, whether the program has asked for it yet or not. */
+  hurries?: () => boolean
   /** Asked when something is there: says it twice. */
   repeats?: () => boolean
 }
@@ -70,13 +72,14 @@ export async function execute({ program, world, replay, ...chance }: SessionOpti
     return () => void events.splice(0, Infinity, ...events.filter((each) => each !== event))
   }
   const engine: Engine = createEngine(
-    { attempt: world.attempt, journal: world.journal(), entries: 0, replay },
+    { attempt: world.attempt, journal: world.journal(), entries: world.entries(), replay },
     {
       send: (op) => {
         world.apply(structuredClone(op))
         sent += 1
         const count = sent
         add(1, false, () => engine.kept(count))
+        if (op.op === 'adopt') add(1, false, () => wake(world.undelivered()))
       },
       together: (say) => say(),
       park: () => {
@@ -103,6 +106,19 @@ export async function execute({ program, world, replay, ...chance }: SessionOpti
       later: add,
     },
   )
+  function wake(completions: Completion[]): void {
+    if (completions.length === 0) return
+    isParked = false
+    engine.wake(chance.repeats?.() ? [...completions, ...completions] : completions)
+  }
+
+  /** Whoever has not taken it over yet is not told. */
+  function completeNext(): void {
+    const completion = world.completeNext()
+    time = Math.max(time, world.now)
+    if (world.records.get(completion.n)?.attempt === world.attempt) wake([completion])
+  }
+
   const raw = (ms: number) => new Promise<void>((resolve) => void add(ms, true, resolve))
 
   function finish(ended: End, how: string): void {
@@ -121,6 +137,7 @@ export async function execute({ program, world, replay, ...chance }: SessionOpti
     if (isAsked && isParked && chance.evicts?.()) return { how: 'evicted' }
     isAsked = false
     if (isLive && !isParked && chance.crashes?.()) return { how: 'crashed' }
+    if (isLive && !isParked && world.nextAt() < Infinity && chance.hurries?.()) completeNext()
     if (!isHeld && !events.some(({ keeps }) => keeps)) {
       if (!engine.idle()) finish({ how: 'never' }, 'never')
       continue
@@ -136,11 +153,6 @@ export async function execute({ program, world, replay, ...chance }: SessionOpti
       time = Math.max(time, next.at)
       if (isLive) world.now = Math.max(world.now, time)
       next.act()
-    } else {
-      const completion = world.completeNext()
-      time = Math.max(time, world.now)
-      isParked = false
-      engine.wake(chance.repeats?.() ? [completion, completion] : [completion])
-    }
+    } else completeNext()
   }
 }

@@ -48,13 +48,15 @@ async function withEvictions({ world, seen, plan, roll }: Trial, mayCrash: boole
     const onThrough = () => assertSame(seen.branches, before)
     const evicts = () => evictions < MOST_EVICTIONS && roll(3) > 0
     const crashes = () => mayCrash && world.attempt < 3 && roll(10) === 0
+    const hurries = () => world.attempt > 1 && roll(4) === 0
     const program = programOf(plan, seen)
-    const end = await execute({ program, world, replay, onThrough, evicts, crashes, repeats: () => roll(2) === 0 })
+    const repeats = () => roll(2) === 0
+    const end = await execute({ program, world, replay, onThrough, evicts, crashes, hurries, repeats })
     if (end.how === 'crashed') world.attempt += 1
     else if (end.how !== 'evicted') return end
     replay = end.how === 'evicted'
-    // At least one, or it would be evicted for ever.
-    if (replay) for (let left = 1 + roll(3); left > 0 && world.nextAt() < Infinity; left--) world.completeNext()
+    // At least one after an eviction, or it would be evicted for ever.
+    for (let left = (replay ? 1 : 0) + roll(3); left > 0 && world.nextAt() < Infinity; left--) world.completeNext()
   }
 }
 

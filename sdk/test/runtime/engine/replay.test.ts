@@ -53,6 +53,20 @@ test('a call whose arguments differ is taken for the recorded one that is most a
   assert.equal(world.begun.size, 2)
 })
 
+test('that a call has drifted is noted once, however often it is replayed', async () => {
+  const body: Body = async ({ call, ask }) => [await call('any', { at: Math.random() }), await ask('then?')]
+  const world = soonest()
+  assert.equal((await until(1, world, body)).how, 'evicted')
+  world.completeNext()
+  assert.equal((await until(1, world, body, true)).how, 'evicted')
+  // The world asserts that it is not told again.
+  assert.equal((await resume(world, body)).how, 'returned')
+  assert.deepEqual(
+    [...world.records.values()].map(({ drifted }) => drifted),
+    [true, false],
+  )
+})
+
 test('a program that calls something else than is recorded is blocked, and both are named', async () => {
   const world = soonest()
   assert.equal((await until(1, world, ({ sleep }) => sleep(3_600_000))).how, 'evicted')
@@ -162,6 +176,56 @@ test('what crashed starts anew and takes over what it has: results at once, wait
     ['1 flaky 1', '2 pay 2', '3 child 2', '4 sure? 2', '5 flaky 2'],
   )
 })
+
+test('what was taken over late does not hold up what had been given before', async () => {
+  // Entry 1 is taken over after the sleep, and something else of the program goes on for as long as the sleep.
+  const body: Body = async ({ call, sleep }, { raw }) => {
+    if (world.attempt === 1) return await call('child', 1)
+    const other = { isOver: false }
+    const poll = async () => {
+      while (!other.isOver) await raw(10)
+    }
+    const polling = poll()
+    await sleep(2_000)
+    other.isOver = true
+    await polling
+    const called = call('child', 1)
+    await sleep(60_000)
+    return await called
+  }
+  const world = aWorld(({ n }) => [0, 1_000_000, 2_000, 3_000_000][n] ?? 1)
+  assert.equal((await until(1, world, body)).how, 'evicted')
+  world.attempt = 2
+  assert.equal((await until(1, world, body)).how, 'evicted')
+  assert.deepEqual(
+    [...world.records.values()].map(({ n, position, after }) => [n, position, after]),
+    [
+      [1, 2, 0],
+      [2, 1, 1],
+      [3, 3, 0],
+    ],
+  )
+  assert.deepEqual(await resume(world, body), { how: 'returned', value: 'child:child:{"input":1}' })
+})
+
+for (const name of ['works', 'fails']) {
+  test(`a child that ${name} between the crash and the call that takes it over ends that call, also in a replay`, async () => {
+    const body: Body = async ({ call, sleep }) => {
+      // It was still open when it was handed over.
+      if (world.attempt === 2 && world.records.get(1)?.state === 'open') world.completeNext()
+      const result = await call(name, 1).catch(String)
+      await sleep(60_000)
+      return result
+    }
+    const world = soonest()
+    assert.equal((await until(1, world, body)).how, 'evicted')
+    world.attempt = 2
+    assert.equal((await until(2, world, body)).how, 'evicted')
+    const value = name === 'works' ? 'child:works:{"input":1}' : 'Error: no fails'
+    assert.deepEqual(await resume(world, body), { how: 'returned', value })
+    assert.equal(world.records.size, 2)
+  })
+}
 
 test('a wake for something that is not called yet is kept for it', async () => {
   const world = soonest()

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { entryOf } from '../_kit/durable.ts'
+import { aHandMade } from '../_kit/hand-made.ts'
+import { withAgent } from '../_kit/with-agent.ts'
+import { aStage } from '../run/programs.ts'
+
+withAgent('what a replay takes is not taken off the time that the program has left', async ({ fake }) => {
+  const told = fake.offer(
+    await aHandMade(`const ms = (length) => new Promise((resolve) => setTimeout(resolve, length))
+      await ms(1200); frame('live'); await ms(500); done()`),
+    { replay: true, timeoutMs: 1000 },
+  )
+  assert.equal((await fake.ending(told)).how, 'returned')
+  const computeMs = entryOf(told, 'end')![3]
+  assert.ok(computeMs >= 495 && computeMs < 1000, `${computeMs} ms`)
+})
+
+withAgent('after its replay a program has the time that was left, and no more', async ({ fake }) => {
+  const told = fake.offer(await aHandMade(`frame('live'); setInterval(() => {}, 1000)`), {
+    replay: true,
+    timeoutMs: 500,
+  })
+  assert.deepEqual(await fake.ending(told), { how: 'timed-out', timeoutMs: 500 })
+})
+
+test('a replay that does not come to an end is lost', async (t) => {
+  const stage = await aStage(t, { replayMs: 300 })
+  const { ending, events } = await stage.play('busy-loop.mjs', { replay: true, timeoutMs: 200 })
+  assert.deepEqual(ending, {
+    how: 'lost',
+    reason: 'the replay of what the run had done before did not come to an end in time',
+  })
+  assert.deepEqual(events, [])
+})
+
+test('a replay may take as long as the program itself', async (t) => {
+  const stage = await aStage(t, { replayMs: 0 })
+  const began = performance.now()
+  const { ending } = await stage.play('busy-loop.mjs', { replay: true, timeoutMs: 700 })
+  assert.equal(ending.how, 'lost')
+  assert.ok(performance.now() - began >= 700)
+})

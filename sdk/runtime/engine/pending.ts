@@ -1,0 +1,28 @@
+import type { JournalRecord, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type { Call } from './call.ts'
+import type { Outcome } from './step.ts'
+
+/** A call that the program has not been given a result of. */
+export interface Pending {
+  call: Call
+  /** What is recorded of it by an earlier process. */
+  record?: JournalRecord
+  /** What a step has come to, while that is being committed. */
+  outcome?: Outcome
+  stopTimer?: () => void
+}
+
+const KINDS = ['input', 'child', 'sleep'] as const satisfies SuspendKind[]
+
+/** What people are told that the program waits for. Undefined: for nothing that others complete. */
+export function waitedFor(pending: Iterable<Pending>): SuspendKind | undefined {
+  const kinds = new Set<string>()
+  for (const { call } of pending) kinds.add(call.kind)
+  return KINDS.find((kind) => kinds.has(kind))
+}
+
+/** What it has come to, kept or not. */
+export function outcomeOf({ record, outcome }: Pending): Outcome | undefined {
+  if (outcome || !record || record.state === 'open') return outcome
+  return { state: record.state, result: record.result ?? 'null' }
+}

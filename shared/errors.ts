@@ -53,6 +53,7 @@ export const RUN_ERRORS = {
   RUN_TIMED_OUT: 'The run took longer than the timeout of its descriptor.',
   RUN_CRASHED: 'The process or its agent was lost more often than the descriptor allows.',
   JOURNAL_FULL: 'The run has more in its journal than a run may have.',
+  JOURNAL_UNREADABLE: 'The program said something about its journal that cannot be taken.',
   BUNDLE_UNUSABLE: 'The agent could not unpack the workflow.',
   INTERNAL: 'The coordinator could not take what the agent reported.',
 } as const

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '@windlass/shared/errors.ts'
+import { fieldPath } from '@windlass/shared/field-path.ts'
 import { MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
 import type { HttpRequest } from './exchange.ts'
 import { findTrouble } from './json-text.ts'
@@ -64,8 +65,23 @@ function parseObject(bytes: Buffer): Record<string, unknown> {
   const text = bytes.toString('utf8')
   if (nestsDeeper(text, MOST_LEVELS)) throw invalid(`The body nests deeper than ${MOST_LEVELS} levels.`, {})
   const value = parse(text)
+  if (MAY_OVERFLOW.test(text)) refuseInfinite(value, [])
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   throw invalid('The body must be a JSON object, as in `{"name": …}`.', {})
+}
+
+/** Only a large exponent, or very many digits, make a number that is none any more. */
+const MAY_OVERFLOW = /[\d.][eE]\+?\d{3}|\d{300}/
+
+/** JSON has no infinity: it would be stored as null, and be something else than was sent. */
+function refuseInfinite(value: unknown, at: readonly PropertyKey[]): void {
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    const path = fieldPath(at)
+    throw new Fault('VALIDATION_FAILED', { path }, `${path}: is a number beyond 1.8e308; send it as a text.`)
+  }
+  if (Array.isArray(value)) for (const [i, inner] of value.entries()) refuseInfinite(inner, [...at, i])
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, inner] of Object.entries(value)) refuseInfinite(inner, [...at, key])
 }
 
 function parse(text: string): unknown {

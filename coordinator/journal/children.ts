@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import { type OrgId, type RunId, Slug } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError } from '@windlass/shared/wire/journal.ts'
 import type { Deps } from '../deps.ts'
 import { prepareRun } from '../runs/trigger.ts'
@@ -14,6 +14,11 @@ export async function prepareCall(
   entry: EntryIdentity,
   call: Call,
 ): Promise<{ child: { run: NewRun; inherits: boolean } } | { refused: JournalError }> {
+  const { environment } = call
+  if (environment && !Slug.safeParse(environment).success)
+    return {
+      refused: refusal(`environment: \`${environment}\` is no name of an environment.`, { path: 'environment' }),
+    }
   try {
     const { run } = await prepareRun(
       deps,

@@ -6,8 +6,8 @@ export const MOST_ENTRIES = 25_000
 /** Of a step, as text; 1 MiB of value and what the codec adds. */
 const RESULT_CHARS = 1024 * 1024 + 64 * 1024
 const PROMPT_CHARS = 10_000
-const SCHEMA_CHARS = 64 * 1024
-const PARENT_CHARS = 2000
+const SCHEMA_CHARS = 16 * 1024
+const PARENT_CHARS = 10_000
 /** `int` in the database. */
 const MOST_INT = 2 ** 31 - 1
 const YEAR_MS = 366 * 86_400_000
@@ -108,12 +108,13 @@ function isQuestion(ask: Fields): boolean {
 function isCall(ask: Fields): boolean {
   if (!isText(ask.workflow, 200) || !isText(ask.inputText, 2 * RESULT_CHARS) || !isJsonText(ask.inputText)) return false
   if (ask.version !== null && !isInt(ask.version, 1, MOST_INT)) return false
-  if (ask.environment !== undefined && ask.environment !== null && !isText(ask.environment, 63)) return false
+  if (ask.environment !== undefined && ask.environment !== null && !isText(ask.environment, 200)) return false
   if (!isInt(ask.priority, -100, 100)) return false
   return Array.isArray(ask.tags) && ask.tags.length <= 20 && ask.tags.every((tag) => isText(tag, 64) && tag !== '')
 }
 
 function isJsonText(text: string): boolean {
+  if (nestsDeeper(text, MOST_LEVELS)) return false
   try {
     JSON.parse(text)
     return true

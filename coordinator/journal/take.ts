@@ -2,8 +2,7 @@ import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError, JournalOp } from '@windlass/shared/wire/journal.ts'
 import { complete, emit } from '../runs/moves.ts'
-import { fail } from '../runs/outcome.ts'
-import { complain } from '../runs/take-event.ts'
+import { fail, refuseWord } from '../runs/outcome.ts'
 import type { Moving } from '../runs/row.ts'
 import { type Due, MOST_CHARS, type NewEntry } from './row.ts'
 import { refusal } from './children.ts'
@@ -38,7 +37,7 @@ function add(run: Moving, at: number, entry: EntryIdentity, more: Partial<NewEnt
   if (entry.n > MOST_ENTRIES) return tooMany(run, at)
   // A step in which something is waited for is opened and closed, perhaps both at once.
   const known = entry.n <= run.entries ? run.journal.entries.find(({ n }) => n === entry.n) : undefined
-  if (known?.state === 'open' && more.state !== undefined) Object.assign(known, more)
+  if (known?.state === 'open' && known.kind === 'step' && entry.kind === 'step') Object.assign(known, more)
   if (known) return
   run.entries = Math.max(run.entries, entry.n)
   run.journalChars += sizeOf(more)
@@ -79,7 +78,7 @@ function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
   // Whoever is being stopped starts nothing any more; its runtime refuses the call as well.
   if (run.status === 'cancelling' || run.timedOut) return
   // Calls are told of in their order; a step is when something is called inside of it.
-  if (ask.for !== 'step' && entry.n <= run.entries) return complain(run, at, `a second entry ${entry.n} of its journal`)
+  if (ask.for !== 'step' && entry.n <= run.entries) return refuseWord(run, at, `entry ${entry.n} was called twice`)
   const refused = ask.for === 'child' && run.depth >= MOST_DEPTH ? tooDeep(run) : word.refused
   if (refused) {
     add(run, at, entry, {})

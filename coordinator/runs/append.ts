@@ -41,10 +41,15 @@ function isPlain(entry: Entry, words: Words): boolean {
 function additionOf(batch: AgentBatch, words: Words): store.Addition {
   const scratch = { id: batch.run as RunId, cursor: 0, events: [] }
   const entries: store.Addition['entries'] = []
+  const numbers = new Set<number>()
   for (const entry of batch.entries) {
     if (entry[0] === 'e') takeEvent(scratch, entry[1], entry[2], entry[3])
     const op = words.get(entry)?.op
-    if (op?.op === 'close') entries.push({ ...op.entry, state: op.state, result: op.result })
+    // The first result of an entry counts.
+    if (op?.op === 'close' && !numbers.has(op.entry.n)) {
+      numbers.add(op.entry.n)
+      entries.push({ ...op.entry, state: op.state, result: op.result })
+    }
   }
   const { runnerId, epoch, first } = batch
   return {

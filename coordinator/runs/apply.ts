@@ -2,16 +2,15 @@ import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
-import { MOST_ENTRIES } from '../journal/read-op.ts'
 import { readWord, type Word } from '../journal/read-word.ts'
 import { takeOp } from '../journal/take.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
 import { appendPlain } from './append.ts'
 import { lockRuns } from './moves.ts'
-import { begin, goOn, park, settle } from './outcome.ts'
+import { begin, goOn, park, refuseWord, settle } from './outcome.ts'
 import type { Moving } from './row.ts'
 import { saveMoves } from './save-moves.ts'
-import { complain, takeEvent } from './take-event.ts'
+import { takeEvent } from './take-event.ts'
 
 export interface AgentBatch extends EntryBatch {
   runnerId: RunnerId
@@ -37,7 +36,7 @@ export async function applyBatches(
     const runs = await lockRuns(
       tx,
       batches.map((batch) => batch.run),
-      batches.filter((batch) => batch.entries.some((entry) => mayEnd(entry, words))).map((batch) => batch.run),
+      batches.filter((batch) => batch.entries.some(mayEnd)).map((batch) => batch.run),
     )
     const answers: Applied[] = []
     const touched = new Set<Moving>()
@@ -66,10 +65,9 @@ export async function applyBatches(
 /** What the programs say about their journals, read before anything is locked. */
 export type Words = ReadonlyMap<Entry, Word>
 
-function mayEnd(entry: Entry, words: Words): boolean {
-  if (entry[0] === 'end') return true
-  const op = entry[0] === 'j' ? words.get(entry)?.op : undefined
-  return op !== undefined && 'entry' in op && op.entry.n > MOST_ENTRIES
+/** A word about the journal may be one too many, or none. */
+function mayEnd(entry: Entry): boolean {
+  return entry[0] === 'end' || entry[0] === 'j'
 }
 
 async function readWords(deps: Pick<Deps, 'targets'>, batches: AgentBatch[]): Promise<Words> {
@@ -80,6 +78,8 @@ async function readWords(deps: Pick<Deps, 'targets'>, batches: AgentBatch[]): Pr
   for (const { batch, entry } of said) {
     const word = await readWord(deps, { orgId: batch.orgId, runId: batch.run as RunId }, entry[2])
     if (word) words.set(entry, word)
+    // Compiling a schema takes milliseconds, and a program may ask hundreds of questions at once.
+    if (word?.op.op === 'open' && word.op.ask.for === 'input') await new Promise(setImmediate)
   }
   return words
 }
@@ -127,7 +127,7 @@ async function take(deps: Pick<Deps, 'config' | 'versions'>, run: Moving, entry:
       return takeEvent(run, at, entry[2], entry[3])
     case 'j': {
       const word = words.get(entry)
-      if (!word) return complain(run, at, 'a word about the journal that cannot be read')
+      if (!word) return refuseWord(run, at, `It begins with ${entry[2].slice(0, 300)}`)
       return takeOp(run, at, word)
     }
     case 'park':

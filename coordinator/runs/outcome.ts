@@ -95,6 +95,16 @@ function mismatchWhileRunning(expected: string, received: string): RunError {
   }
 }
 
+/**
+ * What a program says about its journal and nobody can read would be missing there: it would wait for what never comes, or do a
+ * second time what it was told is kept. Better that its run ends and says so.
+ */
+export function refuseWord(run: Moving, at: number, what: string): void {
+  const code: RunErrorCode = 'JOURNAL_UNREADABLE'
+  if (run.status !== 'cancelling')
+    fail(run, at, { code, message: `${RUN_ERRORS[code]} ${what.slice(0, REASON_CHARACTERS)}` })
+}
+
 /** Another try, where the descriptor asks for it: its journal keeps what succeeded. */
 function settleThrown(run: Moving, error: RunError, at: number, version: Version): void {
   const { max, factor, delayMs, maxDelayMs } = version.descriptor.retries.error

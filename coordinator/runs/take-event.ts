@@ -18,7 +18,7 @@ export function takeEvent(run: Logged, at: number, type: string, dataText: strin
   emit(run, { at, channel, type, dataText: line })
 }
 
-export function complain(run: Logged, at: number, what: string): void {
+function complain(run: Logged, at: number, what: string): void {
   emit(run, {
     at,
     channel: 'log',

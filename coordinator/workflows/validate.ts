@@ -67,11 +67,19 @@ function compile(schema: JsonSchema | boolean): Validator {
   return judge(validate, hasPattern(schema) ? guarded(validate) : (value: unknown) => validate(value))
 }
 
-function compileWritten(schema: JsonSchema | boolean): Validator {
-  const ajv = new Ajv2020({ strict: false, verbose: true, allErrors: false, logger: false })
-  addFormats.default(ajv, Object.keys(JSON_FORMATS) as JsonFormat[])
+/** Knows what a schema may look like. Learning that takes ten times as long as compiling a schema, so it is done once. */
+let judgeOfSchemas: Ajv2020 | undefined
+
+function compileWritten(given: JsonSchema | boolean): Validator {
   // Schemas of other drafts name another standard here, and hardly ever differ in anything else.
-  const validate = ajv.compile(typeof schema === 'object' ? { ...schema, $schema: undefined } : schema)
+  const schema = typeof given === 'object' ? { ...given, $schema: undefined } : given
+  judgeOfSchemas ??= new Ajv2020({ strict: false, logger: false })
+  if (judgeOfSchemas.validateSchema(schema) !== true) throw new Error(judgeOfSchemas.errorsText())
+  // `strictNumbers`: what JSON cannot say would be stored as null.
+  const options = { strict: false, strictNumbers: true, validateSchema: false, meta: false } as const
+  const ajv = new Ajv2020({ ...options, verbose: true, allErrors: false, logger: false })
+  addFormats.default(ajv, Object.keys(JSON_FORMATS) as JsonFormat[])
+  const validate = ajv.compile(schema)
   // Not only patterns can take for ever: so can `uniqueItems`, `patternProperties`, and a schema that refers to itself.
   return judge(validate, guarded(validate))
 }

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { anAgent, end, type Link, placementOf, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, HASTY, logOf, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, aRun, HASTY, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { calls, delivered, evicted, goesOn, identity, parked, said, sleeps, wakeOf } from '../_kit/journal.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -130,22 +130,27 @@ test('the time in the queue is up also for a run whose offer nobody took', async
   assert.equal(run.error?.code, 'RUN_TIMED_OUT')
 })
 
-test('what a program said twice counts once: a second call of the same number, results of another attempt', async () => {
+test('a call that is made twice ends its run, and creates one child', async () => {
   const first = await begun()
   await link.report(first, 2, calls(1, 'child'), calls(1, 'child'))
+  const run = await runOf(c, first.run)
+  assert.deepEqual([run.status, run.error?.code], ['failed', 'JOURNAL_UNREADABLE'])
   const { runs } = await c.call(ops.runs.children, { run: first.run })
   assert.equal(runs.length, 1)
-  await link.report(first, 4, end({ how: 'killed', signal: 'SIGKILL' }, 1))
-  const child = await takeNext(agent, link)
-  const second = child.run === first.run ? child : await next(first.run)
-  const own = child.run === first.run ? await takeNext(agent, link) : child
-  await link.report(own, 2, end(returned(1), 1))
-  await link.report(second, 1, start(), delivered([1, 1]))
+  await c.call(ops.runs.cancel, { run: runs[0]!.id })
+})
+
+test('what a former attempt was given counts for that attempt only', async () => {
+  const first = await begun()
+  await link.report(first, 2, calls(1, 'child'), end({ how: 'killed', signal: 'SIGKILL' }, 1))
+  const taken = [await takeNext(agent, link), await takeNext(agent, link)]
+  const second = taken.find((offer) => offer.run === first.run)!
+  const child = taken.find((offer) => offer.run !== first.run)!
+  await link.report(child, 2, end(returned(1), 1))
+  await link.report(second, 2, delivered([1, 1]))
   const [row] = await c.db<{ delivered: number | null }[]>`select delivered from journal where run_id = ${first.run}`
   assert.equal(row!.delivered, null)
   await link.report(second, 3, end(returned(null), 1))
-  const complaints = (await logOf(c, first.run)).filter((event) => event.type === 'log.stderr')
-  assert.match(String(complaints[0]?.data['text']), /a second entry 1 of its journal/)
 })
 
 test('a step that is opened and closed at once is one entry, with its result', async () => {
@@ -192,4 +197,71 @@ test('a journal with more than 32 MiB of results fails its run, which says what 
   const run = await runOf(c, first.run)
   assert.deepEqual([run.status, run.error?.code], ['failed', 'JOURNAL_FULL'])
   assert.match(run.error!.message, /Return less from step\(\)/)
+})
+
+test('a word about the journal that cannot be read ends its run, and says so; it is not kept', async () => {
+  const words: [string, RegExp][] = [
+    ['no JSON', /It begins with no JSON/],
+    [
+      JSON.stringify({ op: 'close', entry: identity(1, 'input'), state: 'done', result: '1' }),
+      /It begins with .*"close"/,
+    ],
+    [JSON.stringify({ op: 'open', entry: identity(1, 'sleep'), ask: { for: 'sleep', ms: -1 } }), /"ms":-1/],
+  ]
+  for (const [text, message] of words) {
+    const first = await begun()
+    await link.report(first, 2, ['j', Date.now(), text])
+    const run = await runOf(c, first.run)
+    assert.deepEqual([run.status, run.error?.code], ['failed', 'JOURNAL_UNREADABLE'])
+    assert.match(run.error!.message, message)
+    assert.deepEqual(await link.report(first, 3, goesOn()), { kind: 'stale' })
+  }
+})
+
+test('a child whose own word cannot be read ends, and its parent is told', async () => {
+  const parent = await begun()
+  await link.report(parent, 2, calls(1, 'child'), parked('child'))
+  const child = await takeNext(agent, link)
+  await link.report(child, 2, ['j', Date.now(), 'no JSON'])
+  const { completions } = await wakeOf(link, parent)
+  assert.equal((JSON.parse(completions[0]!.result) as { code: string }).code, 'RUN_FAILED')
+  await link.report(parent, 4, goesOn(), end(returned(null), 1))
+})
+
+test('two results of one step are the first', async () => {
+  const first = await begun()
+  const entry = identity(1, 'step', { name: 'x' })
+  const close = (result: string) => said({ op: 'close', entry, state: 'done', result })
+  await link.report(first, 2, close('1'), close('2'))
+  const rows = await c.db`select result from journal where run_id = ${first.run}`
+  assert.deepEqual([...rows], [{ result: '1' }])
+  await link.report(first, 4, end(returned(null), 1))
+})
+
+test('a program cannot answer its own question', async () => {
+  const first = await begun()
+  const ask = { for: 'input', prompt: 'Sure?', schemaText: null, timeoutMs: null, onTimeoutText: null } as const
+  const open = said({ op: 'open', entry: identity(1, 'input'), ask })
+  await link.report(first, 2, open, said({ op: 'close', entry: identity(1, 'step'), state: 'done', result: '1' }))
+  const [row] = await c.db<{ state: string }[]>`select state from journal where run_id = ${first.run}`
+  assert.equal(row!.state, 'open')
+  await link.report(first, 4, end(returned(null), 1))
+})
+
+test('an environment that is no name refuses the call', async () => {
+  const first = await begun()
+  const ask = {
+    for: 'child',
+    workflow: 'child',
+    inputText: '1',
+    version: null,
+    environment: 'NOT A NAME',
+    tags: [],
+    priority: 0,
+  }
+  await link.report(first, 2, ['j', 1, JSON.stringify({ op: 'open', entry: identity(1, 'child'), ask })])
+  const { completions } = await wakeOf(link, first)
+  const error = JSON.parse(completions[0]!.result) as { code: string; message: string }
+  assert.deepEqual([error.code, /environment: `NOT A NAME`/.test(error.message)], ['CALL_REFUSED', true])
+  await link.report(first, 3, end(returned(null), 1))
 })

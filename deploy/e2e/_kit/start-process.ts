@@ -28,6 +28,7 @@ export interface WatchOptions {
 
 const START = join(PROJECT, 'deploy/start/main.ts')
 const CLI = join(PROJECT, 'sdk/cli/windlass.mjs')
+const AGENT = join(PROJECT, 'agent/main.ts')
 const TAIL = 3000
 /** What it wrote last may still lie in the pipes. */
 const PIPES_MS = 300
@@ -39,6 +40,10 @@ export function watchStart(options: WatchOptions): Watched {
 
 export function watchCli(args: readonly string[], options: WatchOptions = {}): Watched {
   return watch([CLI, ...args], options)
+}
+
+export function watchAgent(options: WatchOptions): Watched {
+  return watch(['--disable-warning=ExperimentalWarning', AGENT], options)
 }
 
 function watch(args: readonly string[], { env, cwd = PROJECT, user }: WatchOptions): Watched {

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { aCoordinator, ORG, rawCall, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+
+before(async () => {
+  c = await aCoordinator()
+  await aWorkflow(c, { slug: 'any' })
+})
+after(() => c.stop())
+
+test('a number beyond what JSON can keep is refused with its path, and large ones that are numbers are taken', async () => {
+  const trigger = (body: string) => rawCall(c, 'POST', `/v1/orgs/${ORG}/workflows/any/runs`, body)
+  for (const number of ['1e400', '-1e400', '1'.repeat(400)]) {
+    const refused = await trigger(`{"input":{"list":[1,{"big number":${number}}]}}`)
+    assert.equal(refused.status, 400)
+    const { error } = (await refused.json()) as { error: { code: string; detail: { path: string } } }
+    assert.deepEqual([error.code, error.detail.path], ['VALIDATION_FAILED', 'input.list[1]["big number"]'])
+  }
+  for (const number of ['1e300', '1.5E+308', `"${'1'.repeat(400)}"`, '"1e400"'])
+    assert.equal((await trigger(`{"input":${number}}`)).status, 201, number)
+})

@@ -1,0 +1,111 @@
+// The transitions of the contract, each seen in a real run, and no other.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { assertMove, mayMove, RUN_STATUSES, SUSPENDED, type RunStatus } from '@windlass/shared/model/run.ts'
+import type { Node } from './programs/durable/interpreter/ast.ts'
+import { ensurePool } from './_kit/agents.ts'
+import * as ast from './_kit/ast.ts'
+import { begin, durableInstance, isNow, questionsOf } from './_kit/durable.ts'
+import { movesOf } from './_kit/moves.ts'
+import { ended, hasSaid, wholeLog } from './_kit/runs.ts'
+
+/** Written down once more from the contract, so that a slip in the table is seen. */
+const CONTRACT: Record<RunStatus, RunStatus[]> = {
+  queued: ['pending', 'cancelling'],
+  pending: ['running', 'cancelling', 'queued', 'failed'],
+  running: ['completed', 'failed', ...SUSPENDED, 'cancelling', 'queued'],
+  sleeping: ['running', 'cancelling'],
+  awaiting_input: ['running', 'cancelling'],
+  waiting_for_child: ['running', 'cancelling'],
+  cancelling: ['cancelled'],
+  completed: [],
+  failed: [],
+  cancelled: [],
+}
+
+const durable = durableInstance()
+const { client, folder } = durable
+const begun: string[] = []
+
+async function starts(workflow: string, program: Node): Promise<string> {
+  const id = await begin(durable, workflow, program)
+  begun.push(id)
+  return id
+}
+
+async function isCancelledWhen(status: RunStatus, id: string): Promise<void> {
+  await isNow(client(), id, status)
+  await client().runs.cancel({ run: id })
+  await isNow(client(), id, 'cancelled')
+}
+
+test('a run that ends well goes through each way to wait', async () => {
+  const id = await starts('parked', ast.seq(ast.sleep(1000), ast.ask('moves'), ast.child(ast.sleep(1000))))
+  const [input] = await questionsOf(client(), id)
+  await isNow(client(), id, 'awaiting_input')
+  await client().inputs.respond({ input: input!.id, answer: 1 })
+  await isNow(client(), id, 'completed')
+})
+
+test('a run that throws fails, and one that crashes is queued again', async () => {
+  await isNow(client(), await starts('parked', ast.fail('no')), 'failed')
+  await isNow(client(), await starts('parked', ast.crash()), 'completed')
+})
+
+test('a run is cancelled from every status', async () => {
+  const hour = 3_600_000
+  await nobodyServes('moves-idle')
+  await isCancelledWhen('queued', await starts('moves-idle', ast.step('a')))
+  await isCancelledWhen('sleeping', await starts('parked', ast.sleep(hour)))
+  await isCancelledWhen('awaiting_input', await starts('replayed', ast.ask('moves')))
+  await isCancelledWhen('waiting_for_child', await starts('parked', ast.child(ast.sleep(hour))))
+  const hot = await starts('parked', ast.seq(ast.log('begun'), ast.gate(`${folder()}/never`)))
+  await hasSaid(client(), hot, 'log.stdout', 'begun')
+  await isCancelledWhen('running', hot)
+})
+
+test('a run whose agent does not answer goes back into the queue, is cancelled while it is offered, or fails in the queue', async () => {
+  const agent = await durable.join({ name: 'frozen', pool: 'frozen' })
+  await durable.interpreter({ slug: 'frozen', pool: 'frozen' })
+  await ended(client(), await starts('frozen', ast.step('it asks for work')))
+  agent.process().child.kill('SIGSTOP')
+  try {
+    await isNow(client(), await starts('frozen', ast.step('a')), 'pending')
+    const id = begun.at(-1)!
+    await isNow(client(), id, 'queued')
+    await client().runs.cancel({ run: id })
+  } finally {
+    agent.process().child.kill('SIGCONT')
+  }
+  await ended(client(), await starts('frozen', ast.step('it asks again')))
+  agent.process().child.kill('SIGSTOP')
+  try {
+    await isCancelledWhen('pending', await starts('frozen', ast.step('a')))
+  } finally {
+    agent.process().child.kill('SIGCONT')
+  }
+  await nobodyServes('moves-queue', { timeout: { queue: '1s' } })
+  await isNow(client(), await starts('moves-queue', ast.step('a')), 'failed')
+})
+
+test('these runs have made every move of the contract', async () => {
+  const seen = new Set<string>()
+  for (const id of begun) for (const [from, to] of movesOf(await wholeLog(client(), id))) seen.add(`${from} → ${to}`)
+  const contract = RUN_STATUSES.flatMap((from) => CONTRACT[from].map((to) => `${from} → ${to}`))
+  assert.deepEqual([...seen].toSorted(), contract.toSorted())
+})
+
+test('a move that is not in the contract is refused', () => {
+  for (const from of RUN_STATUSES) {
+    for (const to of RUN_STATUSES) {
+      const isAllowed = CONTRACT[from].includes(to)
+      assert.equal(mayMove(from, to), isAllowed, `${from} → ${to}`)
+      if (!isAllowed) assert.throws(() => assertMove(from, to), /never moves/)
+    }
+  }
+})
+
+async function nobodyServes(slug: string, descriptor: object = {}): Promise<void> {
+  await ensurePool(client(), slug)
+  await durable.interpreter({ slug, pool: slug, ...descriptor })
+}

@@ -51,7 +51,7 @@ export interface Processes {
 }
 
 const FORGOTTEN_MS = 10_000
-const REPLAY_MS = 10 * 60_000
+const REPLAY_MS = 60_000
 // The largest output an agent may be told to accept, as JSON, with room for the frames around it.
 const MOST_FRAME_BYTES = 16 * 1024 * 1024
 

@@ -1,7 +1,7 @@
 import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import { JOURNAL_CHARS } from '@windlass/shared/wire/agent.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
-import type { IdleReport, ThrownError } from '@windlass/shared/wire/program.ts'
+import type { IdleReport, ParkReport, ThrownError } from '@windlass/shared/wire/program.ts'
 import { BrokenFrame, type Frame } from './program-frames.ts'
 
 // What a program says about itself. The runtime writes these, but a program can write in its place: what is passed on has
@@ -38,28 +38,18 @@ export function leftoversIn(frame: Frame): string[] {
 }
 
 /** Passed on as the text that came; whether it makes sense is for the coordinator to judge. */
-export function journalIn(frame: Frame): { opText: string; delivered: number[] } {
+export function journalIn(frame: Frame): string {
   if (frame.payload.length > JOURNAL_CHARS) throw new BrokenFrame(`a journal of ${frame.payload.length} bytes`)
-  const op = parsePayload(frame)
-  if (Array.isArray(op)) throw new BrokenFrame('a journal that is no object')
-  return { opText: frame.payload.toString(), delivered: deliveredIn(op) }
-}
-
-/** Numbers of the entries whose results the program has been given. */
-function deliveredIn(op: { op?: unknown; list?: unknown }): number[] {
-  if (op.op !== 'deliver' || !Array.isArray(op.list)) return []
-  return op.list.flatMap((each: unknown) => {
-    const n: unknown = Array.isArray(each) ? each[1] : undefined
-    return typeof n === 'number' ? [n] : []
-  })
+  if (Array.isArray(parsePayload(frame))) throw new BrokenFrame('a journal that is no object')
+  return frame.payload.toString()
 }
 
 const KINDS: readonly string[] = ['sleep', 'input', 'child'] satisfies SuspendKind[]
 
-export function suspendKindIn(frame: Frame): SuspendKind {
-  const text = frame.payload.toString().replaceAll('"', '')
-  if (KINDS.includes(text)) return text as SuspendKind
-  throw new BrokenFrame(`a park for ${JSON.stringify(text.slice(0, 50))}`)
+export function parkIn(frame: Frame): ParkReport {
+  const { waitsFor, heard }: Partial<ParkReport> = parsePayload(frame)
+  if (waitsFor !== undefined && KINDS.includes(waitsFor) && typeof heard === 'number') return { waitsFor, heard }
+  throw new BrokenFrame(`a park of ${JSON.stringify(frame.payload.toString().slice(0, 50))}`)
 }
 
 export function mismatchIn(frame: Frame): Mismatch {

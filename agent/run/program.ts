@@ -67,7 +67,7 @@ export interface StopOrder {
 /** What a run needs of the place where it is executed. */
 export interface RunPlace {
   workspaces: Workspaces
-  /** How long a replay may take, where the program's own timeout is not longer. */
+  /** How long a replay may take, where twice the time that the program has left is not longer. */
   replayMs: number
   take(start: ProgramStart): HostProcess
   /** Gives a process back for other runs; false when it has served long enough. */

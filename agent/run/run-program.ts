@@ -9,7 +9,7 @@ import type { Exit } from './process.ts'
 import { endedByBrokenLine, type Frame } from './program-frames.ts'
 import type { ProgramStart, RunningProgram, RunPlace } from './program.ts'
 import { createProgramOutput, type OnEvents, type ProgramEvent } from './program-output.ts'
-import { leftoversIn, mismatchIn, suspendKindIn, thrownIn } from './program-reports.ts'
+import { leftoversIn, mismatchIn, parkIn, thrownIn } from './program-reports.ts'
 import { createStanding } from './standing.ts'
 import { createTimers } from './timers.ts'
 import { within } from './within.ts'
@@ -21,6 +21,8 @@ const EXIT_MS = 2_000
 const IDLE_MS = 2_000
 const PIPES_MS = 2_000
 const BLOCKED_MS = 60_000
+// Of the time that is left: it can have used up most of it before, and the machine may be slower now.
+const REPLAY_TIMEOUTS = 2
 // Out of time is out of time: the grace is for closing files, not for going on.
 const TIMEOUT_GRACE_MS = 5_000
 const LOST_IN_REPLAY = 'the replay of what the run had done before did not come to an end in time'
@@ -35,7 +37,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   )
   const standing = createStanding({ ...start, clock })
   // What it replays, it has computed before: the timeout does not count it, and it must come to an end all the same.
-  const replayMs = Math.max(place.replayMs, start.timeoutMs)
+  const replayMs = Math.max(place.replayMs, REPLAY_TIMEOUTS * start.timeoutMs)
   if (start.replay) timers.later(replayMs, () => standing.isReplaying && abandon('lost', LOST_IN_REPLAY))
   const idle = Promise.withResolvers<string[]>()
   let over = Promise.withResolvers<void>()
@@ -120,11 +122,10 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
 
   /** One that was asked to stop is not left alone any more. */
   function onPark(frame: Frame, at: number): ProgramEvent[] {
-    const waitsFor = suspendKindIn(frame)
+    const report = parkIn(frame)
     if (stop || outcome) return []
-    const { events, again } = standing.park(waitsFor, at)
-    if (again.length > 0) tell({ t: 'wake', completions: again })
-    place.parked()
+    const events = standing.park(report, at)
+    if (events.length > 0) place.parked()
     return events
   }
 

@@ -1,4 +1,5 @@
 import type { Completion, JournalRecord, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type { ParkReport } from '@windlass/shared/wire/program.ts'
 import type { ComputeClock } from './compute-clock.ts'
 import type { Frame } from './program-frames.ts'
 import type { ProgramEvent } from './program-output.ts'
@@ -10,15 +11,12 @@ interface Standing {
   readonly isParked: boolean
   /** What of these the program has not been given. */
   news(completions: readonly Completion[]): Completion[]
-  /** These are on the way to the program. */
+  /** These are on the way to the program, in one message. */
   given(completions: readonly Completion[]): void
   /** What the program says about its journal, and that its replay is over. */
   take(frame: Frame, at: number): ProgramEvent[]
-  /**
-   * The program says that nothing but waits is left. `again` is what it is to be sent once more: it may not have read it when
-   * it said so, and goes on then; if it has, it says again that it waits.
-   */
-  park(waitsFor: SuspendKind, at: number): { events: ProgramEvent[]; again: Completion[] }
+  /** The program says that nothing but waits is left. Nothing comes of it while something is on its way to it. */
+  park(report: ParkReport, at: number): ProgramEvent[]
   /** It goes on: what it waited for is there, or it did so by itself. Nothing when it was not parked. */
   resume(at: number): ProgramEvent[]
   /** What it has computed since its last `start` or `resume` and has not said in a `park`. A replay is nothing new. */
@@ -33,8 +31,8 @@ interface StandingOptions {
 
 export function createStanding({ replay, journal, clock }: StandingOptions): Standing {
   const had = new Set(journal.filter(({ state }) => state !== 'open').map(({ n }) => n))
-  /** Sent to the program, which has not said yet that it has seen them. */
-  const owed = new Map<number, Completion>()
+  /** How many messages with completions it was sent. */
+  let told = 0
   let isReplaying = replay
   let isParked = false
   /** It has said something since it was parked. */
@@ -67,9 +65,7 @@ export function createStanding({ replay, journal, clock }: StandingOptions): Sta
   }
 
   function onJournal(frame: Frame, at: number): ProgramEvent[] {
-    const { opText, delivered } = journalIn(frame)
-    for (const n of delivered) owed.delete(n)
-    return [{ at, channel: 'journal', type: 'journal', data: opText }]
+    return [{ at, channel: 'journal', type: 'journal', data: journalIn(frame) }]
   }
 
   return {
@@ -81,25 +77,21 @@ export function createStanding({ replay, journal, clock }: StandingOptions): Sta
     },
     news: (completions) => completions.filter(({ n }) => !had.has(n)),
     given(completions) {
-      for (const completion of completions) {
-        had.add(completion.n)
-        owed.set(completion.n, completion)
-      }
+      told += 1
+      for (const { n } of completions) had.add(n)
     },
     take(frame, at) {
       hasSpoken = true
       if (frame.name === 'journal') return onJournal(frame, at)
       return frame.name === 'live' ? live(at) : []
     },
-    park(waitsFor, at) {
-      const again = [...owed.values()]
-      owed.clear()
-      // It was asked once more, and had been parked already.
-      if (isParked && !hasSpoken && again.length === 0) return { events: [], again }
+    park({ waitsFor, heard }, at) {
+      // What it has not read yet makes it go on, or say again that it waits.
+      if (heard < told) return []
+      // It was parked already, and has done nothing since.
+      if (isParked && !hasSpoken) return []
       // Parked anew without having been woken: something of its own had made it go on.
-      const events = [...resume(at), parked(waitsFor, at)]
-      // What is on its way to it makes it go on by itself: it must not be taken for parked.
-      return { events: again.length === 0 ? events : [...events, ...resume(at)], again }
+      return [...resume(at), parked(waitsFor, at)]
     },
     resume,
     computeMs: () => clock.counted(),

@@ -2,6 +2,8 @@ const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_0
 const FORM = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 const LONGEST_DAYS = 366
 const LONGEST_MS = LONGEST_DAYS * 86_400_000
+// The calendar of JavaScript ends there.
+const LAST_MOMENT = 8.64e15
 
 /** A length of time: `'30s'`, `'1.5h'`, `'2d'` (units ms, s, m, h, d) or milliseconds. */
 export type Duration = string | number
@@ -29,7 +31,8 @@ function parse(text: unknown): number | undefined {
 /** Milliseconds since the epoch, at most a year away. */
 export function momentOf(what: string, value: Date | number): number {
   const at = value instanceof Date ? value.getTime() : value
-  if (typeof at !== 'number' || !Number.isFinite(at)) {
+  // Not a number is not within either.
+  if (typeof at !== 'number' || !(Math.abs(at) <= LAST_MOMENT)) {
     throw new TypeError(`${what}: ${shown(value)} is no moment. Give a valid Date or milliseconds since 1970.`)
   }
   if (at - Date.now() > LONGEST_MS) {

@@ -7,3 +7,15 @@ export function jsonText(value: unknown): string | null {
     return null
   }
 }
+
+/** As in shared, of which a runtime takes types only: the coordinator reads nothing deeper. */
+export const MOST_LEVELS = 500
+
+export function nestsTooDeep(text: string): boolean {
+  return text.length > 2 * MOST_LEVELS && !nestsWithin(JSON.parse(text), MOST_LEVELS)
+}
+
+function nestsWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every((inner) => nestsWithin(inner, levels - 1))
+}

@@ -1,18 +1,18 @@
 import { waitsFor } from './bridge.ts'
 import { millisecondsOf, type Duration } from './duration.ts'
 import type { FromSchema, JsonSchema } from './from-schema.ts'
-import { jsonText } from './json-text.ts'
+import { jsonText, MOST_LEVELS, nestsTooDeep } from './json-text.ts'
 import { reviveError } from './wait-errors.ts'
 
 const PROMPT_CHARACTERS = 10_000
-const SCHEMA_CHARACTERS = 64 * 1024
+const SCHEMA_CHARACTERS = 16 * 1024
 const ANSWER_CHARACTERS = 1024 * 1024
 
 /** A question to people. */
 export interface InputRequest<Schema, Answer> {
   /** What they read: 1 to 10,000 characters. */
   prompt: string
-  /** JSON Schema of the answer; others are refused. Any JSON will do without it. */
+  /** JSON Schema of the answer, at most 16 KiB of JSON; other answers are refused. Any JSON will do without it. */
   schema?: Schema
   /** How long an answer is waited for. Without it: for as long as the run may last. */
   timeout?: Duration
@@ -61,7 +61,9 @@ export function requestInput(request: InputRequest<JsonSchema, unknown>): Promis
 }
 
 function askOf({ prompt, schema, timeout, onTimeout = 'throw' }: InputRequest<JsonSchema, unknown>) {
-  if (typeof prompt !== 'string' || prompt === '' || prompt.length > PROMPT_CHARACTERS) {
+  // PostgreSQL keeps neither NUL nor half a character.
+  const clean = typeof prompt === 'string' ? prompt.replaceAll('\0', '').toWellFormed() : ''
+  if (clean === '' || clean.length > PROMPT_CHARACTERS) {
     throw new TypeError(`requestInput({ prompt }): prompt is a text of 1 to ${PROMPT_CHARACTERS} characters.`)
   }
   const isAnswer = typeof onTimeout === 'object' && onTimeout !== null && 'answer' in onTimeout
@@ -70,8 +72,7 @@ function askOf({ prompt, schema, timeout, onTimeout = 'throw' }: InputRequest<Js
   }
   return {
     for: 'input' as const,
-    // PostgreSQL keeps neither NUL nor half a character.
-    prompt: prompt.replaceAll('\0', '').toWellFormed(),
+    prompt: clean,
     schemaText: schema === undefined ? null : textOf('schema', schema, SCHEMA_CHARACTERS),
     timeoutMs: timeout === undefined ? null : millisecondsOf('requestInput({ timeout })', timeout),
     onTimeoutText: isAnswer ? textOf('onTimeout.answer', onTimeout.answer, ANSWER_CHARACTERS) : null,
@@ -87,6 +88,9 @@ function textOf(field: string, value: unknown, most: number): string {
   }
   if (text.length > most) {
     throw new TypeError(`requestInput({ ${field} }): it has ${text.length} characters as JSON, ${most} at most.`)
+  }
+  if (nestsTooDeep(text)) {
+    throw new TypeError(`requestInput({ ${field} }): it nests deeper than ${MOST_LEVELS} levels.`)
   }
   return text
 }

@@ -15,7 +15,8 @@ const NAME_CHARACTERS = 200
  * type; functions and instances of classes are refused. An error that is thrown keeps name, message, `code` and stack; it is kept
  * like a result, so handle failures that should be tried again inside of the function.
  *
- * @param name says what it does, at most 200 characters; need not be unique
+ * @param name says what it does, at most 200 characters; need not be unique. After a crash equal names are told apart by the order
+ * of their calls only: branches that go on side by side and do different work take different names
  * @example
  * import { step, type RunContext } from 'windlass'
  *

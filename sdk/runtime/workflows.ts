@@ -1,12 +1,16 @@
 import { waitsFor } from './bridge.ts'
-import { jsonText } from './json-text.ts'
+import { jsonText, MOST_LEVELS, nestsTooDeep } from './json-text.ts'
 import { reviveError } from './wait-errors.ts'
 
 const INPUT_BYTES = 1024 * 1024
 const SLUG_CHARACTERS = 200
-const NAME_CHARACTERS = 64
+const TAG_CHARACTERS = 64
 const MOST_TAGS = 20
 const MOST_PRIORITY = 100
+// An `int` of the database.
+const MOST_VERSION = 2 ** 31 - 1
+// As in shared, of which a runtime takes types only.
+const ENVIRONMENT = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
 /** How the run that is called differs from what would be taken by itself. */
 export interface CallOptions {
@@ -70,14 +74,19 @@ export const workflows = {
 function askOf(slug: string, input: unknown, { version, environment, tags = [], priority = 0 }: CallOptions) {
   if (!isText(slug, SLUG_CHARACTERS)) throw new TypeError('workflows.call(slug): slug is the name of a workflow.')
   const call = `workflows.call('${slug}'`
-  if (version !== undefined && !(Number.isSafeInteger(version) && version >= 1)) {
-    throw new TypeError(`${call}, input, { version }): version is a whole number from 1.`)
+  if (version !== undefined && !(Number.isSafeInteger(version) && version >= 1 && version <= MOST_VERSION)) {
+    throw new TypeError(`${call}, input, { version }): version is a whole number from 1 to ${MOST_VERSION}.`)
   }
-  if (environment !== undefined && environment !== null && !isText(environment, NAME_CHARACTERS)) {
-    throw new TypeError(`${call}, input, { environment }): environment is a name, or null for the organization's base.`)
+  if (environment !== undefined && environment !== null && !isName(environment)) {
+    throw new TypeError(
+      `${call}, input, { environment }): environment is a name of lower-case letters, digits and dashes, 1 to 63 characters, ` +
+        "or null for the organization's base.",
+    )
   }
-  if (!Array.isArray(tags) || tags.length > MOST_TAGS || !tags.every((tag) => isText(tag, NAME_CHARACTERS))) {
-    throw new TypeError(`${call}, input, { tags }): tags are up to ${MOST_TAGS} texts of 1 to 64 characters.`)
+  if (!Array.isArray(tags) || tags.length > MOST_TAGS || !tags.every((tag) => isText(tag, TAG_CHARACTERS))) {
+    throw new TypeError(
+      `${call}, input, { tags }): tags are up to ${MOST_TAGS} texts of 1 to ${TAG_CHARACTERS} characters.`,
+    )
   }
   if (!Number.isSafeInteger(priority) || Math.abs(priority) > MOST_PRIORITY) {
     throw new TypeError(
@@ -95,12 +104,16 @@ function isText(value: unknown, most: number): boolean {
   )
 }
 
+const isName = (value: unknown) => typeof value === 'string' && ENVIRONMENT.test(value)
+
 function inputTextOf(call: string, input: unknown): string {
   const text = jsonText(input === undefined ? null : input)
   if (typeof text !== 'string') {
     throw new TypeError(`${call}, input): input is not JSON. Leave out functions, bigints and circular references.`)
   }
   const bytes = Buffer.byteLength(text)
-  if (bytes <= INPUT_BYTES) return text
-  throw new TypeError(`${call}, input): input is ${bytes} bytes of JSON, ${INPUT_BYTES} at most.`)
+  if (bytes > INPUT_BYTES)
+    throw new TypeError(`${call}, input): input is ${bytes} bytes of JSON, ${INPUT_BYTES} at most.`)
+  if (nestsTooDeep(text)) throw new TypeError(`${call}, input): input nests deeper than ${MOST_LEVELS} levels.`)
+  return text
 }

@@ -1,4 +1,4 @@
-import type { Completion, JournalRecord } from './journal.ts'
+import type { Completion, JournalRecord, SuspendKind } from './journal.ts'
 
 /**
  * What an agent and the program it executes say to each other. Types only: the program's side is loaded at each start of a
@@ -66,7 +66,7 @@ export interface KeptMessage {
  * ready: booted, nothing of any customer loaded · begun: has read its `start` · out, err: bytes the program wrote to stdout or
  * stderr · phase, log: JSON of the event's data · children: other processes may have been started · returned: the output as JSON
  * text · threw: JSON of a `ThrownError` · idle: JSON of an `IdleReport` · journal: JSON of a `JournalOp` · park: JSON of a
- * `SuspendKind`; nothing but waits is left, and the process waits for a message · live: the replay is over, what follows is new ·
+ * `ParkReport`; nothing but waits is left, and the process waits for a message · live: the replay is over, what follows is new ·
  * blocked: JSON of a `Mismatch`
  */
 export type FrameName =
@@ -101,6 +101,12 @@ export type FrameCodes = {
   park: 'k'
   live: 'L'
   blocked: 'B'
+}
+
+export interface ParkReport {
+  waitsFor: SuspendKind
+  /** How many `wake` messages the process had read for the run when it said so. With more on their way it is not at rest. */
+  heard: number
 }
 
 export type LogLevel = 'info' | 'warn' | 'error'

@@ -29,6 +29,7 @@ function frame(name, payload = '') {
 let held = Buffer.alloc(0)
 let inbox = []
 let arrived = () => {}
+let heard = 0
 const messages = new net.Socket({ fd: 4, readable: true, writable: false })
 messages.on('end', () => process.exit(1))
 messages.on('data', (chunk) => {
@@ -45,6 +46,7 @@ async function message(kind, fits = () => true) {
   for (;;) {
     while (inbox.length > 0) {
       const first = inbox.shift()
+      if (first.t === 'wake') heard += 1
       if (first.t === kind && fits(first)) return first
     }
     await new Promise((resolve) => (arrived = resolve))
@@ -56,7 +58,8 @@ const open = (n) => journal({ op: 'open', entry: { n, position: n, parent: '', k
 const close = (n) => journal({ op: 'close', entry: { n, position: n, parent: '', kind: 'step', name: 's', hash: 'h', occurrence: n, args: '', site: '' }, state: 'done', result: '1' })
 let order = 0
 const deliver = (...numbers) => journal({ op: 'deliver', list: numbers.map((n) => [++order, n, n, 1]) })
-const park = (kind = 'sleep') => frame('park', JSON.stringify(kind))
+/** After all that it has taken out of its inbox, if nothing else is said. */
+const park = (waitsFor = 'sleep', after = heard) => frame('park', JSON.stringify({ waitsFor, heard: after }))
 const kept = (count) => message('kept', (each) => each.count >= count)
 /** Opens a wait, parks, and hands on what it is woken with. */
 async function waitFor(n) {

@@ -57,18 +57,33 @@ withAgent(
   ONE_SLOT,
 )
 
-withAgent('a wake that comes while the program is about to park does not cost it its slot', async ({ fake }) => {
-  // Parks without having looked at its messages.
+withAgent('a wake that crosses a parking keeps the program going, however late it is read', async ({ fake }) => {
+  // Parks as if the wake lay in the pipe still, and works on long after.
   const told = fake.offer(
     await aHandMade(`
-      open(1); say('open'); await message('wake'); say('has it'); park()
-      deliver(1); say('goes on'); done()`),
+      open(1); say('open'); await message('wake'); park('sleep', 0); say('parks')
+      await message('wake'); park('sleep', 1); say('parks again')
+      deliver(1, 2); close(3); await kept(3); say('goes on'); open(4); park(); await message('wake'); done()`),
   )
   await until('its wait is open', () => linesOf(told).includes('open'))
   wake(fake, told, 1)
+  await until('it says that it parks', () => linesOf(told).includes('parks'))
+  wake(fake, told, 2)
+  await until('it is parked', () => isParked(told))
+  wake(fake, told, 4)
   await fake.ending(told)
-  const kinds = kindsOf(told).filter((kind) => kind === 'park' || kind === 'resume')
-  assert.deepEqual(kinds, ['park', 'resume'])
+  const kinds = kindsOf(told).filter((kind) => kind !== 'log.stdout')
+  assert.deepEqual(kinds, ['start', 'j', 'j', 'j', 'j', 'park', 'resume', 'end'])
+})
+
+withAgent('a wake that comes before the program has begun counts like any other', async ({ fake }) => {
+  const told = fake.offer(await aHandMade(`await message('wake'); open(1); park(); await message('wake'); done()`))
+  await until('its process is being started', () => kindsOf(told).includes('start'))
+  wake(fake, told, 1)
+  await until('it is parked', () => isParked(told))
+  wake(fake, told, 2)
+  await fake.ending(told)
+  assert.deepEqual(kindsOf(told), ['start', 'j', 'park', 'resume', 'end'])
 })
 
 withAgent('a wake that the program does not need leaves it parked', async ({ fake }) => {
@@ -80,10 +95,10 @@ withAgent('a wake that the program does not need leaves it parked', async ({ fak
   await until('its wait is open', () => linesOf(hot).includes('open'))
   wake(fake, hot, 7)
   await until('it is parked', () => isParked(hot))
-  assert.deepEqual(kindsOf(hot), ['start', 'j', 'log.stdout', 'park', 'resume', 'park'])
+  assert.deepEqual(kindsOf(hot), ['start', 'j', 'log.stdout', 'park'])
   wake(fake, hot, 7)
   wake(fake, hot, 8)
-  await until('it is parked again', () => kindsOf(hot).length > 6 && isParked(hot))
+  await until('it is parked again', () => kindsOf(hot).length > 4 && isParked(hot))
   wake(fake, hot, 1)
   assert.equal((await fake.ending(hot)).how, 'returned')
 })

@@ -49,6 +49,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
   let timers = 0
   let isPumping = false
   let isParked = false
+  let heard = 0
   let stopped: Error | undefined
   /** From now on nothing is said or given: the process may serve another run. */
   let over: 'blocked' | 'ended' | undefined
@@ -216,7 +217,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     hold('parked', true)
     port.together(() => {
       outbox.flush()
-      port.park(kind)
+      port.park(kind, heard)
     })
     return true
   }
@@ -242,6 +243,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     wait: (wait) => make(callOf(wait.kind, wait.name, argumentsOf(wait.args), { wait })),
     step: (name, act) => make(callOf('step', name, NO_ARGUMENTS, { act })),
     wake: (completions) => {
+      heard += 1
       if (over || stopped) return
       for (const completion of completions) complete(completion)
       if (!isParked) return
@@ -271,8 +273,9 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     idle: () => {
       if (over || stopped) return over !== undefined
       const turn = replay.isOver() ? 'park' : replay.idle()
-      if (turn === 'again') pumpSoon()
       if (turn === 'live') goLive()
+      // Nothing else may keep the process: the calls that it has become live with are told of in a moment.
+      if (turn === 'again' || turn === 'live') pumpSoon()
       if (turn !== 'park') return true
       if (hasNews()) goLive()
       return ready.length > 0 || park()

@@ -2,6 +2,8 @@ import type { EntryKind } from '@windlass/shared/wire/journal.ts'
 
 const ARGS_CHARACTERS = 500
 const NAME_CHARACTERS = 200
+const PATH_CHARACTERS = 1_000
+const PATH_END_CHARACTERS = 900
 
 /** What makes a call the same call in a replay. */
 export interface CallKey {
@@ -39,8 +41,11 @@ export function cleanName(name: string): string {
   return name.slice(0, NAME_CHARACTERS).replaceAll('\0', '').toWellFormed()
 }
 
+/** Bounded, however deep: a hash stands for what is cut off. */
 export function pathOf(parent: string, name: string, occurrence: number): string {
-  return `${parent}/${name.replace(/[%/#]/g, encodeURIComponent)}#${occurrence}`
+  const path = `${parent}/${name.replace(/[%/#]/g, encodeURIComponent)}#${occurrence}`
+  if (path.length <= PATH_CHARACTERS) return path
+  return `/…${hashOf(path)}…${path.slice(-PATH_END_CHARACTERS).toWellFormed()}`
 }
 
 /** Counts equal calls: 1, 2, 3 … */

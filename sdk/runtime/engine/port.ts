@@ -6,8 +6,8 @@ export interface Port {
   send(op: JournalOp): void
   /** What is said within arrives as one piece. */
   together(say: () => void): void
-  /** Nothing but waits is left. */
-  park(kind: SuspendKind): void
+  /** Nothing but waits is left, after so many calls of `wake`. */
+  park(kind: SuspendKind, heard: number): void
   /** The replay is over, what follows is new. */
   live(): void
   blocked(mismatch: Mismatch): void

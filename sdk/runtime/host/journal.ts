@@ -1,4 +1,5 @@
 import path from 'node:path'
+import type { ParkReport } from '@windlass/shared/wire/program.ts'
 import type * as EngineBundle from '../engine/main.ts'
 import type { Engine, Port } from '../engine/port.ts'
 import { sendFrame, sendTogether } from './frames.ts'
@@ -25,7 +26,7 @@ function createPort(session: Session): Port {
   return {
     send: (op) => sendFrame('journal', JSON.stringify(op)),
     together: sendTogether,
-    park: (kind) => sendFrame('park', JSON.stringify(kind)),
+    park: (waitsFor, heard) => sendFrame('park', JSON.stringify({ waitsFor, heard } satisfies ParkReport)),
     live: () => sendFrame('live'),
     blocked: (mismatch) => sendFrame('blocked', JSON.stringify(mismatch)),
     holdOn: (hold) => {

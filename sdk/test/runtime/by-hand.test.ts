@@ -61,6 +61,9 @@ test('what is wrong with a call is said by name', () => {
   wrong(() => sleep(-1), /-1 is not a duration/)
   wrong(() => sleep('367d'), /longer than 366 days/)
   wrong(() => sleep(new Date(Number.NaN)), /sleep\(date\): Invalid Date is no moment/)
+  wrong(() => sleep({ until: 1e18 }), /sleep\(\{ until \}\): 1000000000000000000 is no moment/)
+  wrong(() => sleep({ until: -1e18 }), /is no moment/)
+  wrong(() => sleep({ until: Infinity }), /Infinity is no moment/)
   wrong(() => sleep({ until: Date.now() + 400 * 86_400_000 }), /more than 366 days away/)
   wrong(() => step('', () => 1), /name is a text of 1 to 200 characters/)
   wrong(() => step('a', 5 as never), /step\('a', fn\): fn is a function/)
@@ -70,11 +73,28 @@ test('what is wrong with a call is said by name', () => {
   wrong(() => requestInput({ prompt: 'a', onTimeout: { answer: 1n } }), /onTimeout\.answer \}\): it is not JSON/)
   wrong(() => workflows.call(''), /slug is the name of a workflow/)
   wrong(() => workflows.call('a', { n: 1n }), /workflows\.call\('a', input\): input is not JSON/)
+  const deep = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels)) as unknown
+  wrong(() => workflows.call('a', deep(501)), /input nests deeper than 500 levels/)
+  wrong(() => requestInput({ prompt: 'a', onTimeout: { answer: deep(501) } }), /onTimeout\.answer .* deeper than 500/)
+  assert.throws(() => workflows.call('a', deep(500)), /outside of a run/)
   wrong(() => workflows.call('a', 'x'.repeat(2 ** 20)), /input is 1048578 bytes of JSON, 1048576 at most/)
-  wrong(() => workflows.call('a', 1, { version: 0 }), /version is a whole number from 1/)
   wrong(() => workflows.call('a', 1, { tags: [''] }), /tags are up to 20 texts/)
   wrong(() => workflows.call('a', 1, { priority: 101 }), /priority is a whole number from -100 to 100/)
-  wrong(() => workflows.call('a', 1, { environment: '' }), /environment is a name, or null/)
+  for (const version of [0, 1.5, 2 ** 31, '1' as never]) {
+    wrong(() => workflows.call('a', 1, { version }), /version is a whole number from 1 to 2147483647/)
+  }
+  for (const environment of ['', 'Live', '-a', 'a-', 'a_b', 'a'.repeat(64), 5 as never]) {
+    wrong(() => workflows.call('a', 1, { environment }), /environment is a name of lower-case letters/)
+  }
+  for (const tags of [Array<string>(21).fill('a'), ['a'.repeat(65)], ['\0'], [5 as never]]) {
+    wrong(() => workflows.call('a', 1, { tags }), /tags are up to 20 texts/)
+  }
+  wrong(() => workflows.call('a', 1, { priority: 0.5 }), /priority is a whole number/)
+  for (const prompt of ['\0', 'a'.repeat(10_001)]) {
+    wrong(() => requestInput({ prompt }), /prompt is a text of 1 to 10000/)
+  }
+  const schema = { description: 'a'.repeat(16 * 1024) }
+  wrong(() => requestInput({ prompt: 'a', schema }), /schema \}\): it has 16402 characters as JSON, 16384 at most/)
 })
 
 test('the errors of waits are told apart, also when a step has kept nothing but their code', () => {

@@ -8,7 +8,7 @@ import type { Duplex, Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import type { EntryIdentity, JournalOp, JournalRecord } from '@windlass/shared/wire/journal.ts'
-import type { FrameName, ProgramMessage, StartMessage } from '@windlass/shared/wire/program.ts'
+import type { FrameName, ParkReport, ProgramMessage, StartMessage } from '@windlass/shared/wire/program.ts'
 import { build } from 'esbuild'
 
 const HEADER_BYTES = 13
@@ -58,6 +58,7 @@ export interface Host {
   /** The next frame of that name that nobody has waited for yet. */
   next(name: FrameName): Promise<string>
   nextOp(): Promise<JournalOp>
+  parked(): Promise<ParkReport>
   send(message: ProgramMessage): void
   /** As an agent does: makes it look for messages. */
   poke(): void
@@ -138,6 +139,7 @@ export async function aHost(t: TestContext, body: string): Promise<Host> {
     seen,
     next,
     nextOp: async () => JSON.parse(await next('journal')) as JournalOp,
+    parked: async () => JSON.parse(await next('park')) as ParkReport,
     send,
     poke: () => child.kill('SIGUSR2'),
     start: (more) => send({ ...aStart(bundleFile, home), ...more }),

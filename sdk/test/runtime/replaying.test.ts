@@ -35,7 +35,7 @@ test('a replay leads to where the last process stood, and is told to be over whe
   ]
   const second = await aHost(t, body)
   second.start({ journal, replay: true })
-  assert.equal(await second.next('park'), '"input"')
+  assert.deepEqual(await second.parked(), { waitsFor: 'input', heard: 0 })
   assert.deepEqual(
     second.seen.map(({ name }) => name),
     ['begun', 'log', 'park'],
@@ -55,6 +55,21 @@ test('a replay leads to where the last process stood, and is told to be over whe
     third.seen.some(({ name }) => name === 'park'),
     false,
   )
+})
+
+test('a program whose replay ends at a call that is new goes on, although no result waits for it', async (t) => {
+  const body = `await sleep('1h')\nreturn requestInput({ prompt: 'Sure?' })`
+  const first = await aHost(t, body)
+  first.start()
+  const { entry } = await opened(first)
+  const second = await aHost(t, body)
+  const slept = aRecord(entry, { state: 'done', result: 'null', delivered: 1, after: 1, idle: true })
+  second.start({ journal: [slept], replay: true })
+  await second.next('live')
+  assert.equal((await opened(second)).entry.n, 2)
+  assert.deepEqual(await second.parked(), { waitsFor: 'input', heard: 0 })
+  second.send({ t: 'wake', completions: [{ n: 2, state: 'done', result: '"yes"' }] })
+  assert.equal(await second.next('returned'), '"yes"')
 })
 
 test('a program that goes another way in its replay is blocked and stays until it is ended', async (t) => {

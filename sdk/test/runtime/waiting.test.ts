@@ -11,7 +11,7 @@ test('a program that sleeps parks, wakes and goes on', async (t) => {
   assert.deepEqual(ask, { for: 'sleep', ms: 3_600_000 })
   assert.deepEqual([entry.n, entry.kind, entry.parent, entry.occurrence], [1, 'sleep', '', 1])
   assert.equal(entry.site, 'index.ts:3:7')
-  assert.equal(await host.next('park'), '"sleep"')
+  assert.deepEqual(await host.parked(), { waitsFor: 'sleep', heard: 0 })
   host.send({ t: 'wake', completions: [{ n: 1, state: 'done', result: 'null' }] })
   assert.equal(await host.next('returned'), '"done"')
 })
@@ -61,15 +61,15 @@ test('what only keeps the process does not count as work in flight', async (t) =
   )
 })
 
-test('the same wake twice wakes once, and a wake for nothing parks again', async (t) => {
+test('the same wake twice wakes once, and a wake for nothing parks again, saying how many were read', async (t) => {
   const host = await aHost(t, `await sleep('1h')\nawait sleep('2h')\nreturn 'done'`)
   host.start()
-  await host.next('park')
+  assert.equal((await host.parked()).heard, 0)
   const wake = { t: 'wake' as const, completions: [{ n: 1, state: 'done' as const, result: 'null' }] }
   host.send(wake)
-  await host.next('park')
+  assert.equal((await host.parked()).heard, 1)
   host.send(wake)
-  await host.next('park')
+  assert.equal((await host.parked()).heard, 2)
   host.send({ t: 'wake', completions: [{ n: 2, state: 'done', result: 'null' }] })
   assert.equal(await host.next('returned'), '"done"')
   const delivered = ops(host).flatMap((op) => (op.op === 'deliver' ? op.list : []))
@@ -90,7 +90,7 @@ test('a question comes with its schema, and the answer goes to the program', asy
     timeoutMs: 172_800_000,
     onTimeoutText: 'false',
   })
-  assert.equal(await host.next('park'), '"input"')
+  assert.deepEqual(await host.parked(), { waitsFor: 'input', heard: 0 })
   host.send({ t: 'wake', completions: [{ n: 1, state: 'done', result: 'true' }] })
   assert.equal(await host.next('returned'), 'true')
 })
@@ -104,7 +104,7 @@ test('a failed child is told from other errors', async (t) => {
   host.start()
   const { ask } = await opened(host)
   assert.ok(ask.for === 'child' && ask.workflow === 'other' && ask.inputText === '{"a":1}' && ask.priority === 0)
-  assert.equal(await host.next('park'), '"child"')
+  assert.deepEqual(await host.parked(), { waitsFor: 'child', heard: 0 })
   const error = { code: 'PROGRAM_FAILED', message: 'boom' }
   const failure = { name: 'RunFailedError', code: 'RUN_FAILED', message: 'boom', detail: { runId: 'run_9', error } }
   host.send({ t: 'wake', completions: [{ n: 1, state: 'failed', result: JSON.stringify(failure) }] })
@@ -133,7 +133,7 @@ test('a program that waits for nothing at all is still told so', async (t) => {
 test('a program that listens for the end of its loop itself parks all the same', async (t) => {
   const host = await aHost(t, `process.on('beforeExit', () => {})\nawait sleep('1h')`)
   host.start()
-  assert.equal(await host.next('park'), '"sleep"')
+  assert.deepEqual(await host.parked(), { waitsFor: 'sleep', heard: 0 })
 })
 
 test('a program does not park while something else of it goes on', async (t) => {

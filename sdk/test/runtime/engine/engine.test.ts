@@ -206,6 +206,21 @@ test('names and arguments are such that PostgreSQL can keep them', () => {
   engine.end('run() returned')
 })
 
+test('the path of steps within steps stays short, and tells them apart all the same', async () => {
+  const { engine, ops, ask, step } = anEngine()
+  const nest = (depth: number, name: string): unknown =>
+    depth === 0 ? ask('Sure?') : step(`${'/🌊'.repeat(60)}${name}`, () => nest(depth - 1, 'same'))
+  void nest(40, 'one')
+  void nest(40, 'other')
+  await new Promise(setImmediate)
+  engine.idle()
+  const parents = ops.flatMap((op) => (op.op === 'open' ? op.entry.parent : []))
+  assert.ok(parents.every((parent) => parent.length <= 1000 && parent.isWellFormed()))
+  assert.ok(parents.some((parent) => parent.endsWith('same#1')))
+  assert.equal(new Set(parents).size, 2 * 40 + 1, 'one each, and the top')
+  engine.end('run() returned')
+})
+
 test('the order of the fields makes no other call, and equal calls are counted', () => {
   const { engine, ops, call } = anEngine()
   void call('a', { x: 1, y: { b: 1, a: 2 } })

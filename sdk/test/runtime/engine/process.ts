@@ -58,6 +58,7 @@ export async function execute({ program, world, replay, ...chance }: SessionOpti
   let isAsked = false
   let isLive = !replay
   let sent = 0
+  let told = 0
   let end: End | undefined
   let isThrough = !replay
 
@@ -82,7 +83,8 @@ export async function execute({ program, world, replay, ...chance }: SessionOpti
         if (op.op === 'adopt') add(1, false, () => wake(world.undelivered()))
       },
       together: (say) => say(),
-      park: () => {
+      park: (_kind, heard) => {
+        assert.ok(heard >= told, 'it has read all wakes')
         isParked = true
         isAsked = true
         if (!isLive) through()
@@ -109,6 +111,7 @@ export async function execute({ program, world, replay, ...chance }: SessionOpti
   function wake(completions: Completion[]): void {
     if (completions.length === 0) return
     isParked = false
+    told += 1
     engine.wake(chance.repeats?.() ? [...completions, ...completions] : completions)
   }
 

@@ -77,17 +77,25 @@ export function deliver(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> 
       and j.delivered is null`
 }
 
-/** The first completion counts. The time that a waited-for entry had goes with its timer. */
+/** The first completion counts, and the order given is the order in which programs get them. The time that a waited-for entry had goes with its timer. */
 export function complete(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const rows = flat(runs, (run) => run.journal.completed)
   return tx`
-    with done as (
+    with m as materialized (
+      select *, nextval('journal_completions') as completion
+      from (
+        select *
+        from unnest(
+          ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.state)}::text[],
+          ${rows.map((r) => r.result)}::text[]
+        ) with ordinality as t (run_id, n, state, result, place)
+        order by place
+      ) in_order
+    ),
+    done as (
       update journal j
-      set state = m.state, result = m.result, completed_at = now(), completion = nextval('journal_completions')
-      from unnest(
-        ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.state)}::text[],
-        ${rows.map((r) => r.result)}::text[]
-      ) as m (run_id, n, state, result)
+      set state = m.state, result = m.result, completed_at = now(), completion = m.completion
+      from m
       where j.run_id = m.run_id and j.n = m.n and j.state = 'open'
       returning j.run_id, j.n
     )

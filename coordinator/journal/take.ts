@@ -21,7 +21,8 @@ export function takeOp(run: Moving, at: number, word: Word): void {
     case 'open':
       return open(run, at, op, word)
     case 'close':
-      return add(run, at, op.entry, { state: op.state, result: op.result })
+      add(run, at, op.entry, { state: op.state, result: op.result })
+      return
     case 'adopt':
       run.journal.adopted.push({ n: op.n, position: op.position, attempt: run.attempt })
       return
@@ -33,15 +34,21 @@ export function takeOp(run: Moving, at: number, word: Word): void {
   }
 }
 
-function add(run: Moving, at: number, entry: EntryIdentity, more: Partial<NewEntry>): void {
-  if (entry.n > MOST_ENTRIES) return tooMany(run, at)
+/** False: there is no room for it, and the run has ended for that. */
+function add(run: Moving, at: number, entry: EntryIdentity, more: Partial<NewEntry>): boolean {
+  run.journalChars += more.result?.length ?? 0
+  if (entry.n > MOST_ENTRIES) tooMany(run, at)
+  else if (run.journalChars > MOST_CHARS) tooLarge(run, at)
+  else write(run, entry, more)
+  return !run.released
+}
+
+function write(run: Moving, entry: EntryIdentity, more: Partial<NewEntry>): void {
   // A step in which something is waited for is opened and closed, perhaps both at once.
   const known = entry.n <= run.entries ? run.journal.entries.find(({ n }) => n === entry.n) : undefined
   if (known?.state === 'open' && known.kind === 'step' && entry.kind === 'step') Object.assign(known, more)
   if (known) return
   run.entries = Math.max(run.entries, entry.n)
-  run.journalChars += sizeOf(more)
-  if (run.journalChars > MOST_CHARS) return tooLarge(run, at)
   run.journal.entries.push({
     ...entry,
     attempt: run.attempt,
@@ -62,8 +69,6 @@ function tooMany(run: Moving, at: number): void {
   fail(run, at, { code, message: `${RUN_ERRORS[code]} ${MOST_ENTRIES} entries are allowed. ${ADVICE}` })
 }
 
-const sizeOf = ({ result }: Partial<NewEntry>) => result?.length ?? 0
-
 function tooLarge(run: Moving, at: number): void {
   const code: RunErrorCode = 'JOURNAL_FULL'
   if (run.status === 'cancelling') return
@@ -81,14 +86,16 @@ function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
   if (ask.for !== 'step' && entry.n <= run.entries) return refuseWord(run, at, `entry ${entry.n} was called twice`)
   const refused = ask.for === 'child' && run.depth >= MOST_DEPTH ? tooDeep(run) : word.refused
   if (refused) {
-    add(run, at, entry, {})
+    if (!add(run, at, entry, {})) return
     return complete(run, { n: entry.n, state: 'failed', result: JSON.stringify(refused) })
   }
   switch (ask.for) {
     case 'step':
-      return add(run, at, entry, {})
+      add(run, at, entry, {})
+      return
     case 'sleep':
-      return add(run, at, entry, { due: 'until' in ask ? { at: ask.until } : { inMs: ask.ms } })
+      add(run, at, entry, { due: 'until' in ask ? { at: ask.until } : { inMs: ask.ms } })
+      return
     case 'input':
       return openQuestion(run, at, entry, ask)
     case 'child':
@@ -98,14 +105,14 @@ function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
 
 function openQuestion(run: Moving, at: number, entry: EntryIdentity, ask: Extract<Ask, { for: 'input' }>): void {
   const due: Due | null = ask.timeoutMs === null ? null : { inMs: ask.timeoutMs }
-  add(run, at, entry, { due })
+  if (!add(run, at, entry, { due })) return
   const { prompt, schemaText, onTimeoutText, timeoutMs } = ask
   run.journal.questions.push({ id: newId('inp'), n: entry.n, prompt, schemaText, onTimeoutText, timeoutMs })
 }
 
 function openChild(run: Moving, at: number, entry: EntryIdentity, { child }: Word): void {
   if (!child) throw new Error(`the call ${entry.n} of run ${run.id} was not prepared`)
-  add(run, at, entry, { childRunId: child.run.id })
+  if (!add(run, at, entry, { childRunId: child.run.id })) return
   run.journal.children.push({
     ...child.run,
     environment: child.inherits ? (run.environment ?? child.run.environment) : child.run.environment,

@@ -45,6 +45,8 @@ async function fireOrPutOff(deps: Deps, due: store.DueTimer[]): Promise<void> {
   }
 }
 
+const keyOf = ({ runId, kind, n }: store.DueTimer) => `${runId}/${kind}/${n}`
+
 const endsRuns = ({ kind }: store.DueTimer) => kind === 'queue-timeout' || kind === 'wall-timeout'
 
 async function fire(deps: Deps, due: store.DueTimer[]): Promise<void> {
@@ -56,7 +58,9 @@ async function fire(deps: Deps, due: store.DueTimer[]): Promise<void> {
       due.map((timer) => timer.runId),
       ending,
     )
-    const taken = await store.take(tx, due)
+    const there = new Set((await store.take(tx, due)).map(keyOf))
+    // In the order in which they were due: of two sleeps that raced while nobody looked, the shorter one has won.
+    const taken = due.filter((timer) => there.has(keyOf(timer)))
     const answers = await timedOutInputs(tx, taken)
     const touched = new Set<Moving>()
     for (const timer of taken) {

@@ -41,7 +41,7 @@ export function upcoming(db: Db, limit: number): Promise<(DueTimer & { inMs: num
     select run_id, kind, n, (extract(epoch from due_at - now()) * 1000)::float8 as in_ms
     from timers
     where due_at <= now() or due_at = (select min(due_at) from timers where due_at > now())
-    order by due_at
+    order by due_at, run_id, n
     limit ${limit}`
 }
 

@@ -3,7 +3,7 @@ import { RunId, Slug } from '../ids.ts'
 import type { Ending } from '../model/ending.ts'
 import type { Completion, SuspendKind } from './journal.ts'
 
-/** Raised when old and new no longer understand each other. A coordinator serves this one and the one before. */
+/** Raised when old and new no longer understand each other. Agents of protocol 1 were never released, and are refused. */
 export const PROTOCOL = 2
 
 /** Audience of the tokens that agents sign themselves. */

@@ -130,6 +130,16 @@ test('the time in the queue is up also for a run whose offer nobody took', async
   assert.equal(run.error?.code, 'RUN_TIMED_OUT')
 })
 
+test('the call that is one too many creates no child, and its run says what to do', async () => {
+  const first = await begun()
+  await link.report(first, 2, calls(25_000, 'child'), calls(25_001, 'child'))
+  const run = await runOf(c, first.run)
+  assert.deepEqual([run.status, run.error?.code], ['failed', 'JOURNAL_FULL'])
+  const { runs } = await c.call(ops.runs.children, { run: first.run })
+  assert.equal(runs.length, 1)
+  await c.call(ops.runs.cancel, { run: runs[0]!.id })
+})
+
 test('a call that is made twice ends its run, and creates one child', async () => {
   const first = await begun()
   await link.report(first, 2, calls(1, 'child'), calls(1, 'child'))

@@ -51,18 +51,22 @@ test('a question that times out fails its call, and takes no answer any more', a
   await link.report(offer, 4, goesOn(), end(returned(null), 1))
 })
 
-test('two coordinators fire a timer once', async () => {
+test('two coordinators fire timers once, and in the order in which they were due', async () => {
   const other = await c.another()
   await aRun(c, { workflow: 'any' })
   const offer = await takeNext(agent, link)
-  await link.report(offer, 2, ...Array.from({ length: 50 }, (_, i) => sleeps(i + 1, 20 + i)), parked('sleep'))
+  await link.report(offer, 2, ...Array.from({ length: 50 }, (_, i) => sleeps(i + 1, 80 - i)), parked('sleep'))
   other.deps.timers.expect(20)
   const counted = await until('all sleeps to be over', async () => {
-    const rows = await c.db<{ completion: string }[]>`
-      select completion from journal where run_id = ${offer.run} and state = 'done' order by completion`
+    const rows = await c.db<{ n: number }[]>`
+      select n from journal where run_id = ${offer.run} and state = 'done' order by completion`
     return rows.length === 50 && rows
   })
-  assert.equal(new Set(counted.map((row) => row.completion)).size, 50)
+  // The last one called has the shortest sleep.
+  assert.deepEqual(
+    counted.map((row) => row.n),
+    Array.from({ length: 50 }, (_, i) => 50 - i),
+  )
   assert.deepEqual([...(await c.db`select 1 from timers where run_id = ${offer.run}`)], [])
   await link.report(offer, 53, goesOn(), end(returned(null), 1))
 })
@@ -89,4 +93,19 @@ test('a timer that cannot be fired does not hold up those behind it, and is trie
   await link.report(behind, 4, goesOn(), end(returned(null), 1))
   await link.report(offer, 2, end(returned(null), 1))
   assert.equal((await runOf(c, offer.run)).status, 'completed')
+})
+
+test('sleeps that came due while nobody looked are over in their order, in one batch', async () => {
+  await aRun(c, { workflow: 'any' })
+  const offer = await takeNext(agent, link)
+  const count = 40
+  await link.report(offer, 2, ...Array.from({ length: count }, (_, i) => sleeps(i + 1, 3_600_000)), parked('sleep'))
+  await c.db`update timers set due_at = now() - n * interval '1 second' where run_id = ${offer.run}`
+  c.deps.timers.expect(0)
+  const { completions } = await wakeOf(link, offer)
+  assert.deepEqual(
+    completions.map(({ n }) => n),
+    Array.from({ length: count }, (_, i) => count - i),
+  )
+  await link.report(offer, count + 3, goesOn(), end(returned(null), 1))
 })

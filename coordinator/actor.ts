@@ -1,16 +1,25 @@
 import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Role, Scope } from '@windlass/shared/scopes.ts'
 
-/** A person or key. Sessions will be one more `kind`; nothing behind the access check asks for it. */
+/** Who holds a credential. Nothing behind the access check asks for its `kind`, but the audit log. */
 export interface Caller {
-  kind: 'key'
-  /** Id of the key. */
+  /** A session may do what mints credentials; a key never. Signed-in people will come as sessions too. */
+  kind: 'key' | 'session'
+  /** Id of the key or session. */
   id: string
+  /** What people call it. */
+  name: string
   orgId: OrgId
   org: string
   role: Role
   /** Empty: everything that the role may do. */
   scopes: readonly Scope[]
+}
+
+/** A caller in the course of one request. */
+export interface Acting extends Caller {
+  requestId: string
+  via: 'rest' | 'mcp'
 }
 
 /** An installed agent, proved by a token that it signed itself. */

@@ -3,8 +3,8 @@ const SECRET_LENGTH = 40
 const CHECKSUM_LENGTH = 6
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Secrets that people carry: API keys, and tokens by which an agent joins a pool. */
-export type SecretPrefix = 'wl_' | 'wlr_'
+/** Secrets that people carry: API keys, sessions of operators, and tokens by which an agent joins a pool. */
+export type SecretPrefix = 'wl_' | 'wls_' | 'wlr_'
 
 /** What a list may show of a key. */
 export const SHOWN_LENGTH = 10

@@ -11,6 +11,7 @@ export const FAULTS = {
   RUN_NOT_BLOCKED: [409, 'The run is not blocked; only a blocked run is restarted by hand.'],
   INPUT_CLOSED: [409, 'The question is not open any more.'],
   IDEMPOTENCY_CONFLICT: [409, 'This idempotency key was used with another request.'],
+  ENVIRONMENT_IN_USE: [409, 'Unfinished runs use this environment.'],
   WORKFLOW_EXISTS: [409, 'A workflow with this slug exists; update it instead.'],
   STALE_PLACEMENT: [409, 'The run has been given to another process; this one must stop.'],
   REGISTRATION_TOKEN_USED: [409, 'The registration token has been used up; mint a new one.'],
@@ -18,6 +19,7 @@ export const FAULTS = {
   UNSUPPORTED_MEDIA_TYPE: [415, 'Send the body as `Content-Type: application/json`.'],
   UPGRADE_REQUIRED: [426, 'This route speaks WebSocket, or the agent is too old for this coordinator.'],
   RATE_LIMITED: [429, 'Too many requests; wait for `Retry-After` seconds.'],
+  SECRETS_UNAVAILABLE: [503, 'The coordinator has no key by which it could read or write secrets.'],
   INTERNAL: [500, 'Something broke on our side. The request id finds it in the log.'],
   UNAVAILABLE: [503, 'The service cannot reach its database right now; try again.'],
 } as const satisfies Record<string, readonly [number, string]>

@@ -5,7 +5,20 @@ import { z } from 'zod'
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** The nouns that have ids, by their prefix. */
-export type IdPrefix = 'run' | 'wf' | 'ver' | 'pool' | 'rnr' | 'org' | 'key' | 'inp' | 'rtok' | 'req'
+export type IdPrefix =
+  | 'run'
+  | 'wf'
+  | 'ver'
+  | 'pool'
+  | 'rnr'
+  | 'org'
+  | 'key'
+  | 'ses'
+  | 'env'
+  | 'inp'
+  | 'aud'
+  | 'rtok'
+  | 'req'
 export type Id<P extends IdPrefix> = string & z.$brand<P>
 export type RunId = Id<'run'>
 export type WorkflowId = Id<'wf'>
@@ -14,7 +27,10 @@ export type PoolId = Id<'pool'>
 export type RunnerId = Id<'rnr'>
 export type OrgId = Id<'org'>
 export type KeyId = Id<'key'>
+export type SessionId = Id<'ses'>
+export type EnvironmentId = Id<'env'>
 export type InputId = Id<'inp'>
+export type AuditId = Id<'aud'>
 
 /** A new id: prefix, underscore, and a UUIDv7 in 26 characters, so that ids sort by their time of creation. */
 export function newId<P extends IdPrefix>(prefix: P): Id<P> {
@@ -60,6 +76,9 @@ export const PoolId = idSchema('pool', 'runner pool')
 export const RunnerId = idSchema('rnr', 'runner')
 export const InputId = idSchema('inp', 'pending input')
 export const OrgId = idSchema('org', 'org')
+export const KeyId = idSchema('key', 'API key')
+export const EnvironmentId = idSchema('env', 'environment')
+export const AuditId = idSchema('aud', 'entry of the audit log')
 
 /** What a person names things by in addresses: lower case, digits and dashes, 1 to 63 characters. */
 export const Slug = z
@@ -69,3 +88,7 @@ export const Slug = z
 /** Wherever a path takes a workflow, its id and its slug both serve. */
 export const WorkflowRef = z.union([WorkflowId, Slug]).meta({ description: 'Id or slug of a workflow.' })
 export type WorkflowRef = z.output<typeof WorkflowRef>
+
+/** Where a path takes an environment, its id and its name both serve. */
+export const EnvironmentRef = z.union([EnvironmentId, Slug]).meta({ description: 'Id or name of an environment.' })
+export type EnvironmentRef = z.output<typeof EnvironmentRef>

@@ -58,7 +58,7 @@ async function lookUp(deps: { db: Sql; log: Log }, bearer: string): Promise<Call
   if (row.isRevoked) throw refused('This API key has been revoked; ask an admin of the org for another.')
   if (row.isExpired) throw refused('This API key has expired; ask an admin of the org for another.')
   if (row.isStale) noteUse(deps, row.id)
-  return { kind: 'key', id: row.id, orgId: row.orgId, org: row.org, role: row.role, scopes: row.scopes }
+  return { kind: 'key', id: row.id, name: row.name, orgId: row.orgId, org: row.org, role: row.role, scopes: row.scopes }
 }
 
 /** Nobody waits for it: a note that is lost is written the next time. */

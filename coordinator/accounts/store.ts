@@ -4,6 +4,7 @@ import type { Sql } from '../db/client.ts'
 
 export interface ApiKeyRow {
   id: KeyId
+  name: string
   orgId: OrgId
   org: string
   role: Role
@@ -18,6 +19,7 @@ export async function findByHash(sql: Sql, hash: Uint8Array): Promise<ApiKeyRow 
   const [row] = await sql<ApiKeyRow[]>`
     select
       api_keys.id,
+      api_keys.name,
       api_keys.org_id,
       orgs.slug as org,
       api_keys.role,

@@ -1,7 +1,7 @@
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf, Op, OutputOf } from '@windlass/shared/ops/op.ts'
 import type { z } from 'zod'
-import type { Caller, ProgramIdentity, RunnerIdentity } from '../actor.ts'
+import type { Acting, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import type { SseSink } from '../events/stream.ts'
 import type { AgentSocket } from '../runners/agent-socket.ts'
@@ -19,7 +19,7 @@ export interface Call<I> {
   header(name: string): string | undefined
   /** Of the other end of the connection, which may be a proxy. */
   get address(): string
-  get caller(): Caller
+  get caller(): Acting
   get runner(): RunnerIdentity
   get program(): ProgramIdentity
 }

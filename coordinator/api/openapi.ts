@@ -1,7 +1,7 @@
 import { FAULTS, type FaultCode } from '@windlass/shared/errors.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
-import { decodeStrings, pathNames, restRidesIn } from '@windlass/shared/ops/place.ts'
+import { decodeStrings, pathNames, ridesInQuery } from '@windlass/shared/ops/place.ts'
 import { z } from 'zod'
 import {
   type ZodOpenApiOperationObject,
@@ -67,9 +67,9 @@ function groupOf(row: AnyOp): string {
 function operation(row: AnyOp): ZodOpenApiOperationObject {
   const names = pathNames(row.path)
   const inPath = row.input.pick(mask(names))
-  const rest = row.input.omit(mask(names))
-  const hasRest = Object.keys(rest.shape).length > 0
-  const ridesInQuery = restRidesIn(row) === 'query'
+  const others = Object.keys(row.input.shape).filter((name) => !names.includes(name))
+  const inQuery = others.filter((name) => ridesInQuery(row, name))
+  const inBody = others.filter((name) => !ridesInQuery(row, name))
   return {
     operationId: row.id,
     summary: row.summary,
@@ -78,9 +78,9 @@ function operation(row: AnyOp): ZodOpenApiOperationObject {
     ...(access(row) && { description: access(row) }),
     requestParams: {
       ...(names.length > 0 && { path: inPath }),
-      ...(ridesInQuery && hasRest && { query: commaSeparated(rest) }),
+      ...(inQuery.length > 0 && { query: commaSeparated(row.input.pick(mask(inQuery))) }),
     },
-    ...(!ridesInQuery && hasRest && { requestBody: body(rest) }),
+    ...(inBody.length > 0 && { requestBody: body(row.input.pick(mask(inBody))) }),
     responses: { ...success(row), ...failures(row) },
   }
 }

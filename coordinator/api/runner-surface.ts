@@ -24,4 +24,8 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
   socket: ({ runner, deps }) => new SocketAnswer((socket) => serveAgent(deps, runner, socket)),
 
   self: async ({ input, program, deps }) => ({ run: await selfOf(deps, program, input.run) }),
+
+  secrets: () => {
+    throw new Error('not there yet')
+  },
 }

@@ -36,4 +36,17 @@ export const service: HandlersFor<'service'> = {
   },
 
   openapi: () => (openApi ??= new JsonText(JSON.stringify(openApiDocument(manifest.version)))),
+
+  docs: () => {
+    throw new Fault('UNAVAILABLE')
+  },
+  docsFile: () => {
+    throw new Fault('UNAVAILABLE')
+  },
+  workflowSchema: () => {
+    throw new Fault('UNAVAILABLE')
+  },
+  protectedResource: () => {
+    throw new Fault('UNAVAILABLE')
+  },
 }

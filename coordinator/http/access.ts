@@ -34,21 +34,19 @@ export async function admit(
   return caller
 }
 
-function bearerOf(authorization: string | undefined): string {
+export function bearerOf(authorization: string | undefined): string {
   const bearer = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
   if (bearer === undefined) throw new Fault('UNAUTHENTICATED')
   return bearer
 }
 
-/** The role and the scopes of a caller against those of the row. */
-function authorize(row: AnyOp, caller: Caller): void {
-  if (row.sessionOnly) {
-    throw new Fault(
-      'FORBIDDEN',
-      { needs: { session: true } },
-      'An API key cannot do this at any scope; sign in to the dashboard.',
-    )
-  }
+const NEEDS_SESSION =
+  'An API key cannot do this at any scope; use a session: `windlass admin sessions create` on the host of the coordinator makes one.'
+
+/** Throws unless role and scopes of the caller allow the row. */
+export function authorize(row: AnyOp, caller: Caller): void {
+  if (row.sessionOnly && caller.kind !== 'session')
+    throw new Fault('FORBIDDEN', { needs: { session: true } }, NEEDS_SESSION)
   if (row.role !== null && !hasRole(caller.role, row.role)) {
     const message = `This needs the role ${row.role}; the key has ${caller.role}.`
     throw new Fault('FORBIDDEN', { needs: { role: row.role } }, message)

@@ -31,9 +31,13 @@ export async function readInput(plan: Plan, request: HttpRequest, params: String
 }
 
 async function bodyOf(plan: Plan, request: HttpRequest, query: Strings | undefined): Promise<Record<string, unknown>> {
-  const stray = query && Object.keys(query)[0]
+  const { inQuery = [] } = plan.row
+  const stray = query && Object.keys(query).find((name) => !inQuery.includes(name))
   if (stray !== undefined) throw misplaced(stray, `\`${stray}\` belongs in the JSON body, not in the query`)
-  return readFields(request, plan.bodyBytes)
+  const fields = await readFields(request, plan.bodyBytes)
+  const swapped = inQuery.find((name) => Object.hasOwn(fields, name))
+  if (swapped !== undefined) throw misplaced(swapped, `\`${swapped}\` belongs in the query, not in the JSON body`)
+  return fields
 }
 
 function withoutBody(request: HttpRequest, fields: Record<string, unknown>): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import type { Actor, Caller, ProgramIdentity, RunnerIdentity } from '../actor.ts'
+import type { Acting, Actor, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Call } from '../api/call.ts'
 import type { Deps } from '../deps.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
@@ -21,6 +21,7 @@ export class RequestCall implements Call<unknown>, Open {
   readonly requestId: string
   readonly #parts: CallParts
   #gone: AbortController | undefined
+  #caller: Acting | undefined
 
   constructor(parts: CallParts) {
     this.input = parts.input
@@ -58,9 +59,10 @@ export class RequestCall implements Call<unknown>, Open {
     return this.#parts.request.ip
   }
 
-  get caller(): Caller {
-    const { actor } = this.#parts
-    if (actor?.kind === 'key') return actor
+  get caller(): Acting {
+    const { actor, requestId } = this.#parts
+    if (actor?.kind === 'key' || actor?.kind === 'session')
+      return (this.#caller ??= { ...actor, requestId, via: 'rest' })
     throw wrongDoor('caller', actor)
   }
 

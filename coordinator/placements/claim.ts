@@ -50,6 +50,7 @@ async function offer(
     replay: run.isResume,
     journal: { entries: run.entries, text: journalText },
     variables: {},
+    secrets: false,
     token,
   }
 }

@@ -1,4 +1,7 @@
 import type { AnyOp } from './op.ts'
+import { account, keys, orgs } from './accounts.ts'
+import { audit } from './audit.ts'
+import { environments, secrets, variables } from './environments.ts'
 import { inputs } from './inputs.ts'
 import { pools, runners } from './runners.ts'
 import { runnerSurface } from './runner-surface.ts'
@@ -7,7 +10,22 @@ import { service } from './service.ts'
 import { workflows } from './workflows.ts'
 
 /** The operation table, by group. */
-export const ops = { workflows, runs, inputs, pools, runners, runnerSurface, service }
+export const ops = {
+  workflows,
+  runs,
+  inputs,
+  environments,
+  variables,
+  secrets,
+  pools,
+  runners,
+  keys,
+  orgs,
+  account,
+  audit,
+  runnerSurface,
+  service,
+}
 export type Ops = typeof ops
 
 /** All rows in a flat list. */

@@ -7,6 +7,15 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** Who knocks: anybody, a person or key, an installed agent (its own signed token), a running program (per-run token). */
 export type Door = 'public' | 'caller' | 'runner' | 'program'
 
+export interface Tool {
+  readonly tool: string
+  readonly when: string
+  /** Something is lost by it that does not come back by itself. What is read or deleted says so by its method. */
+  readonly destructive?: true
+  /** Called twice it does no more than once, though its method is POST. */
+  readonly idempotent?: true
+}
+
 /** One row = one operation = one route. Rows are data: what wants an `if` is two rows, or a handler's business. */
 export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
   readonly id: string
@@ -21,7 +30,7 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   /** True: an API key gets 403 at any scope. */
   readonly sessionOnly?: true
   /** The MCP tool, and when a model should reach for it. */
-  readonly mcp?: { readonly tool: string; readonly when: string }
+  readonly mcp?: Tool
   readonly summary: string
   readonly input: I
   readonly output: O
@@ -30,6 +39,8 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly success: 200 | 201 | 204
   /** Where the answer is not JSON: an SSE stream, bytes, or an upgrade to WebSocket. */
   readonly wire?: 'sse' | 'bytes' | 'socket'
+  /** Fields that ride in the query though the method has a body: they are part of what the address names. */
+  readonly inQuery?: readonly string[]
   /** Body limit in bytes where 1 MiB will not do. */
   readonly bodyBytes?: number
 }

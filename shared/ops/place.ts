@@ -6,9 +6,14 @@ export function pathNames(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)
 }
 
-/** Where the fields that are not in the path ride. */
+/** Where the fields ride that are neither in the path nor named by `inQuery`. */
 export function restRidesIn(row: AnyOp): 'query' | 'body' {
   return row.method === 'GET' || row.method === 'DELETE' ? 'query' : 'body'
+}
+
+/** Whether a field that is not in the path rides in the query. */
+export function ridesInQuery(row: AnyOp, name: string): boolean {
+  return restRidesIn(row) === 'query' || (row.inQuery?.includes(name) ?? false)
 }
 
 export interface Placed {
@@ -23,9 +28,10 @@ export function place(row: AnyOp, args: Record<string, unknown>): Placed {
   const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(args[name])))
   const rest = Object.entries(args).filter(([name, value]) => !names.includes(name) && value !== undefined)
   const query = new URLSearchParams()
-  if (restRidesIn(row) === 'body') return { path, query, body: Object.fromEntries(rest) }
-  for (const [name, value] of rest) query.set(name, Array.isArray(value) ? value.join(',') : String(value))
-  return { path, query, body: undefined }
+  for (const [name, value] of rest)
+    if (ridesInQuery(row, name)) query.set(name, Array.isArray(value) ? value.join(',') : String(value))
+  if (restRidesIn(row) === 'query') return { path, query, body: undefined }
+  return { path, query, body: Object.fromEntries(rest.filter(([name]) => !ridesInQuery(row, name))) }
 }
 
 /**

@@ -95,4 +95,17 @@ export const runnerSurface = {
     faults: ['NOT_FOUND', 'STALE_PLACEMENT'],
     success: 200,
   }),
+  secrets: op({
+    id: 'runnerSurface.secrets',
+    method: 'GET',
+    path: '/runner/v1/runs/{run}/secrets',
+    door: 'program',
+    scope: [],
+    role: null,
+    summary: 'The secrets of the run, as they are now: those of its environment over those of the org.',
+    input: z.strictObject({ run: RunId }),
+    output: z.object({ secrets: z.record(z.string(), z.string()) }),
+    faults: ['NOT_FOUND', 'STALE_PLACEMENT', 'SECRETS_UNAVAILABLE'],
+    success: 200,
+  }),
 }

@@ -41,7 +41,10 @@ export const Offer = z.object({
   replay: z.boolean(),
   /** Entries of the journal; 0: there is none to hand over. `text` is JSON of `JournalRecord[]`, null when it has to be fetched. */
   journal: z.object({ entries: z.int(), text: z.string().nullable() }),
+  /** What the program finds in its environment; the same in every attempt of a run. */
   variables: z.record(z.string(), z.string()),
+  /** There are secrets, which the agent reads with `token` before each start of a process, and hands on like variables. */
+  secrets: z.boolean(),
   token: z.string(),
 })
 export type Offer = z.output<typeof Offer>

@@ -90,6 +90,7 @@ export class FakeCoordinator {
       replay: false,
       journal: { entries: 0, text: '[]' },
       variables: {},
+      secrets: false,
       token: 'run-token',
       ...more,
     }

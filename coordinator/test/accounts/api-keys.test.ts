@@ -29,7 +29,7 @@ const refusal = (message: RegExp) => (error: Error & { code?: string }) =>
 test('a minted key leads to its org, role and scopes', async () => {
   const { id, key } = await mint()
   const caller = await callerVerifier({ db: database.db, log })(key)
-  assert.deepEqual(caller, { kind: 'key', id, orgId, org: 'acme', role: 'member', scopes: ['run:read'] })
+  assert.deepEqual(caller, { kind: 'key', id, name: 'ci', orgId, org: 'acme', role: 'member', scopes: ['run:read'] })
 })
 
 test('only the hash and the first ten characters are stored', async () => {

@@ -80,7 +80,7 @@ function callerOf(bearer: string): Caller {
   const match = /^(viewer|member|admin|owner)(?:=([a-z_:,]+))?(?:@([a-z]+))?$/.exec(bearer)
   if (!match) return refuse()
   const scopes = (match[2]?.split(',') ?? []) as Scope[]
-  return { kind: 'key', id: KEY, orgId: ORG_ID, org: match[3] ?? 'acme', role: match[1] as Role, scopes }
+  return { kind: 'key', id: KEY, name: 'stub', orgId: ORG_ID, org: match[3] ?? 'acme', role: match[1] as Role, scopes }
 }
 
 function refuse(): never {

@@ -1,20 +1,27 @@
-import { hash } from 'node:crypto'
 import { SHOWN_LENGTH, isWellFormed, mintSecret } from '@windlass/shared/api-key.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { type KeyId, type OrgId, newId } from '@windlass/shared/ids.ts'
-import type { Log } from '@windlass/shared/log.ts'
-import type { Role, Scope } from '@windlass/shared/scopes.ts'
-import type { Caller } from '../actor.ts'
-import type { Sql } from '../db/client.ts'
+import type { ApiKey } from '@windlass/shared/model/api-key.ts'
+import { hasRole, type Role, type Scope } from '@windlass/shared/scopes.ts'
+import { type Author, record } from '../audit/record.ts'
+import type { Db, Sql } from '../db/client.ts'
+import type { Deps } from '../deps.ts'
+import { nameOf } from './name.ts'
+import type { Operator } from './operator.ts'
+import { digest } from './secret.ts'
 import * as store from './store.ts'
 
-/** How long a key that has been revoked or has expired may still serve. */
-const CACHE_MS = 1000
+/** The end of the year 9999. Beyond it neither dates of JavaScript nor those of PostgreSQL reach for long. */
+const LATEST_MS = Date.UTC(10_000, 0, 1) - 1
 
-const MALFORMED = 'This is no API key of Windlass, or not all of it: one starts with `wl_` and has 49 characters.'
-
-/** Far more keys than are in use within a second; what is over it is looked up again. */
-const CACHE_SIZE = 10_000
+export interface KeyAsk {
+  name: string
+  role: Role
+  /** Empty: everything that the role may do. */
+  scopes?: readonly Scope[]
+  /** Milliseconds since the epoch; left out: never. */
+  expiresAt?: number | undefined
+}
 
 export interface MintedKey {
   id: KeyId
@@ -22,55 +29,111 @@ export interface MintedKey {
   key: string
 }
 
-/** Makes a key. An empty list of scopes allows whatever the role allows. */
-export async function mintApiKey(
-  sql: Sql,
-  { orgId, name, role, scopes = [] }: { orgId: OrgId; name: string; role: Role; scopes?: readonly Scope[] },
-): Promise<MintedKey> {
-  const key = mintSecret('wl_')
-  const id = newId('key')
-  await store.insertKey(sql, { id, orgId, hash: digest(key), prefix: key.slice(0, SHOWN_LENGTH), name, role, scopes })
-  return { id, key }
+/** Makes a key that no entry of the audit log speaks of: for an installation's own use. */
+export async function mintApiKey(sql: Sql, ask: KeyAsk & { orgId: OrgId }): Promise<MintedKey> {
+  const { key, row } = await insert(sql, ask, null)
+  return { id: row.id, key }
 }
 
-/** Finds out who holds a key. At most one statement a second and key, however many requests come with it. */
-export function callerVerifier(deps: { db: Sql; log: Log }): (bearer: string) => Promise<Caller> {
-  const cache = new Map<string, { caller: Promise<Caller>; until: number }>()
-  return (bearer) => {
-    const known = cache.get(bearer)
-    const now = performance.now()
-    if (known && known.until > now) return known.caller
-    if (!isWellFormed('wl_', bearer)) return Promise.reject(refused(MALFORMED))
-    const caller = lookUp(deps, bearer)
-    cache.delete(bearer)
-    // The first that was put in is the oldest.
-    if (cache.size >= CACHE_SIZE) cache.delete(cache.keys().next().value ?? '')
-    cache.set(bearer, { caller, until: now + CACHE_MS })
-    // A refusal is not kept: nothing is to be gained by it, and a stranger's guesses would drive the good keys out.
-    caller.catch(() => cache.delete(bearer))
-    return caller
+/** Makes a key of the author's org. Whoever has a role gives no higher one. */
+export function createKey(db: Db, author: Author, ask: KeyAsk): Promise<{ apiKey: ApiKey; key: string }> {
+  if ('role' in author && !hasRole(author.role, ask.role)) {
+    const message = `A session with the role ${author.role} makes keys up to that role; this asks for ${ask.role}.`
+    throw new Fault('FORBIDDEN', { path: 'role', needs: { role: ask.role } }, message)
   }
+  return db.begin(async (tx) => {
+    const { key, row } = await insert(tx, { ...ask, orgId: author.orgId }, author.id)
+    const apiKey = present(row)
+    const { id, name, prefix, role, scopes, expiresAt } = apiKey
+    const after = { name, prefix, role, scopes, expiresAt }
+    await record(tx, author, { action: 'keys.create', target: { type: 'key', id, name }, after })
+    return { apiKey, key }
+  })
 }
 
-async function lookUp(deps: { db: Sql; log: Log }, bearer: string): Promise<Caller> {
-  const row = await store.findByHash(deps.db, digest(bearer))
-  if (!row) throw refused('This API key is not known here.')
-  if (row.isRevoked) throw refused('This API key has been revoked; ask an admin of the org for another.')
-  if (row.isExpired) throw refused('This API key has expired; ask an admin of the org for another.')
-  if (row.isStale) noteUse(deps, row.id)
-  return { kind: 'key', id: row.id, name: row.name, orgId: row.orgId, org: row.org, role: row.role, scopes: row.scopes }
+async function insert(
+  sql: Sql,
+  ask: KeyAsk & { orgId: OrgId },
+  createdBy: string | null,
+): Promise<{ key: string; row: store.KeyRow }> {
+  const { orgId, role, scopes = [] } = ask
+  const key = mintSecret('wl_')
+  const row = await store.insertKey(sql, {
+    id: newId('key'),
+    orgId,
+    hash: digest(key),
+    prefix: key.slice(0, SHOWN_LENGTH),
+    name: nameOf(ask.name),
+    role,
+    scopes: [...new Set(scopes)],
+    expiresAt: dateOf(ask.expiresAt),
+    createdBy,
+  })
+  if (!row) throw wrongExpiry()
+  return { key, row }
 }
 
-/** Nobody waits for it: a note that is lost is written the next time. */
-function noteUse({ db, log }: { db: Sql; log: Log }, id: KeyId): void {
-  store.touchKey(db, id).catch((error: unknown) => log.warn('key.notTouched', { keyId: id, error }))
+function dateOf(expiresAt: number | undefined): Date | null {
+  if (expiresAt === undefined) return null
+  if (expiresAt > LATEST_MS || expiresAt < 0) throw wrongExpiry()
+  return new Date(expiresAt)
 }
 
-function refused(message: string): Fault {
-  return new Fault('UNAUTHENTICATED', undefined, message)
+function wrongExpiry(): Fault {
+  const message =
+    '`expiresAt` must lie in the future and before the year 10000, in milliseconds since the Unix epoch; leave it out for a key that does not expire.'
+  return new Fault('VALIDATION_FAILED', { path: 'expiresAt' }, message)
 }
 
-/** The random part has 238 bits: nothing slower than one SHA-256 is needed to keep it from being guessed. */
-function digest(key: string): Buffer {
-  return hash('sha256', key, 'buffer')
+export interface KeyPage {
+  /** Of the last key that the caller has seen. */
+  before: string | undefined
+  limit: number
+}
+
+export async function listKeys(deps: Pick<Deps, 'db'>, orgId: OrgId, page: KeyPage): Promise<ApiKey[]> {
+  return (await store.listKeys(deps.db, orgId, page)).map(present)
+}
+
+/** Ends a key for good, here at once and elsewhere within a second. Again is no error, and no entry in the audit log. */
+export async function revokeKey(deps: Pick<Deps, 'db' | 'callers'>, author: Author, id: string): Promise<void> {
+  await deps.db.begin((tx) => revoke(tx, author, { id }, author.orgId))
+  deps.callers.forget(id)
+}
+
+/** The same for an operator, who names a key of any org by its id or by itself. Answers whether it was this call that ended it. */
+export function revokeAnyKey(db: Db, operator: Operator, key: string): Promise<Revoked> {
+  return db.begin((tx) => revoke(tx, operator, isWellFormed('wl_', key) ? { hash: digest(key) } : { id: key }))
+}
+
+export interface Revoked {
+  id: string
+  name: string
+  isNew: boolean
+}
+
+async function revoke(
+  tx: Sql,
+  by: Author | Operator,
+  key: { id: string } | { hash: Uint8Array },
+  orgId?: OrgId,
+): Promise<Revoked> {
+  const row = await store.lockKey(tx, key, orgId)
+  if (!row) throw new Fault('NOT_FOUND', {}, 'There is no such API key.')
+  const { id, name, prefix, role, scopes, isRevoked } = row
+  if (isRevoked) return { id, name, isNew: false }
+  await store.revokeKey(tx, id, by.id)
+  const change = { action: 'keys.revoke', target: { type: 'key', id, name }, before: { name, prefix, role, scopes } }
+  await record(tx, { ...by, orgId: row.orgId }, change)
+  return { id, name, isNew: true }
+}
+
+function present(row: store.KeyRow): ApiKey {
+  return {
+    ...row,
+    createdAt: row.createdAt.getTime(),
+    expiresAt: row.expiresAt?.getTime() ?? null,
+    lastUsedAt: row.lastUsedAt?.getTime() ?? null,
+    revokedAt: row.revokedAt?.getTime() ?? null,
+  }
 }

@@ -1,24 +1,32 @@
-import { Fault } from '@windlass/shared/errors.ts'
+import { createKey, listKeys, revokeKey } from '../accounts/api-keys.ts'
+import { getOrg } from '../accounts/orgs.ts'
 import type { HandlersFor } from './call.ts'
+import { decodeCursor, pageOf } from './page.ts'
 
 export const keys: HandlersFor<'keys'> = {
-  list: () => {
-    throw new Fault('UNAVAILABLE')
+  list: async ({ input, caller, deps }) => {
+    const before = decodeCursor(input.cursor, /^key_[0-9a-z]{26}$/)
+    const found = await listKeys(deps, caller.orgId, { before, limit: input.limit + 1 })
+    const { rows, nextCursor } = pageOf(found, input.limit, (key) => key.id)
+    return { apiKeys: rows, nextCursor }
   },
-  create: () => {
-    throw new Fault('UNAVAILABLE')
-  },
-  revoke: () => {
-    throw new Fault('UNAVAILABLE')
+
+  create: ({ input: { org: _, ...ask }, caller, deps }) => createKey(deps.db, caller, ask),
+
+  revoke: async ({ input, caller, deps }) => {
+    await revokeKey(deps, caller, input.key)
+    return {}
   },
 }
+
 export const orgs: HandlersFor<'orgs'> = {
-  get: () => {
-    throw new Fault('UNAVAILABLE')
-  },
+  get: async ({ caller, deps }) => ({ org: await getOrg(deps.db, caller.orgId) }),
 }
+
 export const account: HandlersFor<'account'> = {
-  get: () => {
-    throw new Fault('UNAVAILABLE')
+  get: async ({ caller, deps }) => {
+    const { kind, id, name, role, scopes } = caller
+    const credential = { kind, id, name, role, scopes: [...scopes] }
+    return { me: { credential, org: await getOrg(deps.db, caller.orgId) } }
   },
 }

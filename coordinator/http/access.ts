@@ -11,27 +11,42 @@ export interface Verifiers {
   program(bearer: string): Promise<ProgramIdentity>
 }
 
-/** Lets the request through the door of its row, or throws. Rows behind the public door have no actor. */
-export async function admit(
-  plan: Plan,
-  params: Record<string, string>,
+/** Who knocks at the door of the row, or throws. At the public door nobody is asked. */
+export async function identify(
+  { row }: Plan,
   authorization: string | undefined,
   verify: Verifiers,
 ): Promise<Actor | undefined> {
-  const { row } = plan
   if (row.door === 'public') return undefined
   const bearer = bearerOf(authorization)
   if (row.door === 'runner') return verify.runner(bearer)
-  if (row.door === 'program') {
-    const program = await verify.program(bearer)
-    if (plan.scopedToRun && params['run'] !== program.runId) throw new Fault('NOT_FOUND')
-    return program
-  }
-  const caller = await verify.caller(bearer)
+  return row.door === 'program' ? verify.program(bearer) : verify.caller(bearer)
+}
+
+type Headers = Readonly<Record<string, string | undefined>>
+
+/** Lets the actor through to what the path names, or throws. */
+export function admit(
+  plan: Plan,
+  params: Record<string, string>,
+  actor: Actor | undefined,
+  headers: Headers = {},
+): void {
+  if (actor?.kind === 'program' && plan.scopedToRun && params['run'] !== actor.runId) throw new Fault('NOT_FOUND')
+  if (!isCaller(actor)) return
   // Before the role: a stranger must not learn from a 403 that the org exists.
-  if (plan.scopedToOrg && params['org'] !== caller.org) throw new Fault('NOT_FOUND')
-  authorize(row, caller)
-  return caller
+  const org = plan.scopedToOrg ? params['org'] : orgInHeader(headers)
+  if (org !== undefined && org !== actor.org) throw new Fault('NOT_FOUND')
+  authorize(plan.row, actor)
+}
+
+/** Where the path carries no org, a credential that is good for several names the one that it means. */
+function orgInHeader(headers: Headers): string | undefined {
+  return headers['x-windlass-org'] ?? headers['x-service-org']
+}
+
+export function isCaller(actor: Actor | undefined): actor is Caller {
+  return actor?.kind === 'key' || actor?.kind === 'session'
 }
 
 export function bearerOf(authorization: string | undefined): string {
@@ -48,7 +63,7 @@ export function authorize(row: AnyOp, caller: Caller): void {
   if (row.sessionOnly && caller.kind !== 'session')
     throw new Fault('FORBIDDEN', { needs: { session: true } }, NEEDS_SESSION)
   if (row.role !== null && !hasRole(caller.role, row.role)) {
-    const message = `This needs the role ${row.role}; the key has ${caller.role}.`
+    const message = `This needs the role ${row.role}; the ${caller.kind} has ${caller.role}.`
     throw new Fault('FORBIDDEN', { needs: { role: row.role } }, message)
   }
   if (caller.scopes.length === 0 || row.scope.some((scope) => caller.scopes.includes(scope))) return

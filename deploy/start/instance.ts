@@ -1,9 +1,11 @@
 import { join } from 'node:path'
+import { ensureKeyFile } from '@windlass/coordinator/environments/key-file.ts'
 import { freePort } from '@windlass/coordinator/http/free-port.ts'
 import { startDatabase } from './database.ts'
 import { exampleWasShown, showExample } from './example.ts'
 import { startLocalAgent } from './local-agent.ts'
-import { type LocalAccess, localKey, makeHome, ORG, writeAccess } from './local-key.ts'
+import { keepCredentials, type LocalAccess, localCredentials } from './local-key.ts'
+import { makeHome, ORG, writeAccess, writeAdmin } from './local-key.ts'
 import { logFile, partEnvironment } from './part-settings.ts'
 import { type Part, startPart } from './part.ts'
 import type { StartSettings } from './settings.ts'
@@ -51,7 +53,9 @@ async function bringUp(
   const database = await startDatabase(settings, tell)
   downwards.push(() => database.stop())
   const nodeArgs = await stripTypes(home)
-  const apiKey = await localKey(database.url, home)
+  const credentials = await localCredentials(database.url, home)
+  await makeKeyFile(settings)
+  await writeAdmin(home, { databaseUrl: database.url, secretKeyFile: settings.secretKeyFile })
   tell.say(`database     ${settings.databaseUrl ? 'external' : join(home, 'postgres')}`)
   if (stop.aborted) return undefined
 
@@ -62,8 +66,9 @@ async function bringUp(
   tell.say(`coordinator  ${url}`)
   if (stop.aborted) return undefined
 
-  const access = { url, org: ORG, apiKey }
+  const access = { url, org: ORG, ...credentials }
   await writeAccess(home, access)
+  void keepCredentials(access, { databaseUrl: database.url, home, stop, fail: (sentence) => tell.fail(sentence) })
   const agent = await startLocalAgent(settings, { nodeArgs, access, tell })
   downwards.push(() => agent.part.stop())
   await agent.online(stop)
@@ -80,6 +85,11 @@ async function bringUp(
   return { access, coordinator, agent: agent.part }
 }
 
+/** A file that was named is somebody's own: where it is missing, the coordinator says so. */
+async function makeKeyFile({ secretKeyFile, env }: StartSettings): Promise<void> {
+  if (secretKeyFile !== null && !env.WINDLASS_SECRET_KEY_FILE) await ensureKeyFile(secretKeyFile)
+}
+
 /** As the host of a URL. What stands for all addresses is listened on, and is none that one can call. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
@@ -93,6 +103,7 @@ function startCoordinator(settings: StartSettings, nodeArgs: string[], databaseU
     ...partEnvironment(settings, () => true),
     WINDLASS_DATABASE_URL: databaseUrl,
     WINDLASS_HOST: settings.host,
+    ...(settings.secretKeyFile !== null && { WINDLASS_SECRET_KEY_FILE: settings.secretKeyFile }),
   }
   return startPart({
     name: 'coordinator',

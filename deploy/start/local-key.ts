@@ -1,39 +1,91 @@
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { callerVerifier, mintApiKey } from '@windlass/coordinator/accounts/api-keys.ts'
+import { createKey } from '@windlass/coordinator/accounts/api-keys.ts'
 import { ensureDefaults } from '@windlass/coordinator/accounts/bootstrap.ts'
-import { openDatabase } from '@windlass/coordinator/db/client.ts'
+import { createCallers } from '@windlass/coordinator/accounts/callers.ts'
+import {
+  createSession,
+  LONGEST_SESSION_MS,
+  revokeSession,
+  sessionTimeLeft,
+} from '@windlass/coordinator/accounts/sessions.ts'
+import { type Db, openDatabase } from '@windlass/coordinator/db/client.ts'
 import { migrate } from '@windlass/coordinator/db/migrate.ts'
 import { Fault } from '@windlass/shared/errors.ts'
-import { createLog } from '@windlass/shared/log.ts'
+import { createLog, type Log } from '@windlass/shared/log.ts'
+import { pause } from '@windlass/shared/time.ts'
 
 /** What the CLI finds in the home folder of a local instance. */
-export interface LocalAccess {
+export interface LocalAccess extends LocalCredentials {
   url: string
   org: string
+}
+
+export interface LocalCredentials {
   apiKey: string
+  /** For what a key may not do at any scope. */
+  session: string
 }
 
 export const ORG = 'default'
-const FILE = 'cli.json'
+const CLI_FILE = 'cli.json'
+const ADMIN_FILE = 'admin.json'
+const NAME = 'local'
+const DAY_MS = 86_400_000
+/** A session with less left than this is replaced: the instance may run for a while. */
+const RENEW_BELOW_MS = 7 * DAY_MS
 
-/** The key of an earlier start if the database still knows it, else a new one. */
-export async function localKey(databaseUrl: string, home: string): Promise<string> {
+/** Key and session of an earlier start if the database still knows them, else new ones. */
+export async function localCredentials(databaseUrl: string, home: string): Promise<LocalCredentials> {
   const log = createLog({ process: 'start' }, 'error')
   const database = openDatabase({ url: databaseUrl, max: 1, log })
   try {
     await migrate(database, { log })
-    const orgId = await ensureDefaults(database.db)
+    const author = { ...operator(), orgId: await ensureDefaults(database.db) }
     const kept = await readAccess(home)
-    if (kept && (await isKnown(kept.apiKey))) return kept.apiKey
-    return (await mintApiKey(database.db, { orgId, name: 'local', role: 'owner' })).key
+    return {
+      apiKey: await keyOf(database.db, author, { kept: kept?.apiKey, log }),
+      session: await sessionOf(database.db, author, kept?.session),
+    }
   } finally {
     await database.close()
   }
+}
 
-  async function isKnown(apiKey: string): Promise<boolean> {
+type LocalAuthor = ReturnType<typeof operator> & { orgId: Awaited<ReturnType<typeof ensureDefaults>> }
+
+/** Whoever types `npm start`. */
+function operator() {
+  return {
+    kind: 'system',
+    id: 'npm start',
+    name: `npm start by ${userName()}`,
+    via: 'system',
+    requestId: null,
+  } as const
+}
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // A container may run us as a number that has no name.
+    return String(process.getuid?.() ?? 'somebody')
+  }
+}
+
+async function keyOf(
+  db: Db,
+  author: LocalAuthor,
+  { kept, log }: { kept: string | undefined; log: Log },
+): Promise<string> {
+  if (kept !== undefined && (await isOurs())) return kept
+  return (await createKey(db, author, { name: NAME, role: 'owner' })).key
+
+  async function isOurs(): Promise<boolean> {
     try {
-      return (await callerVerifier({ db: database.db, log })(apiKey)).org === ORG
+      return (await createCallers({ db, log }).verify(kept ?? '')).org === ORG
     } catch (error) {
       if (error instanceof Fault) return false
       throw error
@@ -41,9 +93,40 @@ export async function localKey(databaseUrl: string, home: string): Promise<strin
   }
 }
 
-async function readAccess(home: string): Promise<LocalAccess | undefined> {
+async function sessionOf(db: Db, author: LocalAuthor, kept: string | undefined): Promise<string> {
+  const leftMs = kept === undefined ? undefined : await sessionTimeLeft(db, kept, ORG)
+  if (kept !== undefined && leftMs !== undefined && leftMs >= RENEW_BELOW_MS) return kept
+  const { secret } = await createSession(db, author, { name: NAME, role: 'owner', lifeMs: LONGEST_SESSION_MS })
+  if (kept !== undefined && leftMs !== undefined) await revokeSession(db, author, kept)
+  return secret
+}
+
+export interface Keeping {
+  databaseUrl: string
+  home: string
+  stop: AbortSignal
+  everyMs?: number
+  fail(sentence: string): void
+}
+
+/** Looks every day whether the session is to be renewed: an instance may run for months. Returns when `stop` fires. */
+export async function keepCredentials(access: LocalAccess, keeping: Keeping): Promise<void> {
+  const { databaseUrl, home, stop, everyMs = DAY_MS } = keeping
+  for (;;) {
+    await pause(everyMs, stop)
+    if (stop.aborted) return
+    try {
+      await writeAccess(home, { ...access, ...(await localCredentials(databaseUrl, home)) })
+    } catch (error) {
+      // The next look is soon enough: the session has days left.
+      keeping.fail(`The session of the local CLI could not be looked at: ${(error as Error).message}`)
+    }
+  }
+}
+
+async function readAccess(home: string): Promise<Partial<LocalAccess> | undefined> {
   try {
-    return JSON.parse(await readFile(join(home, FILE), 'utf8')) as LocalAccess
+    return JSON.parse(await readFile(join(home, CLI_FILE), 'utf8')) as Partial<LocalAccess>
   } catch (error) {
     // Not there on the first start; cut off when the machine went down while it was written.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
@@ -51,9 +134,17 @@ async function readAccess(home: string): Promise<LocalAccess | undefined> {
   }
 }
 
-export async function writeAccess(home: string, access: LocalAccess): Promise<void> {
-  const file = join(home, FILE)
-  await writeFile(`${file}.new`, `${JSON.stringify(access)}\n`, { mode: 0o600 })
+export function writeAccess(home: string, { url, org, apiKey, session }: LocalAccess): Promise<void> {
+  return writePrivately(join(home, CLI_FILE), { url, org, apiKey, session })
+}
+
+/** What `windlass admin` needs in order to find the database of this instance, and the keys of its secrets. */
+export function writeAdmin(home: string, facts: { databaseUrl: string; secretKeyFile: string | null }): Promise<void> {
+  return writePrivately(join(home, ADMIN_FILE), { ...facts, home })
+}
+
+async function writePrivately(file: string, value: object): Promise<void> {
+  await writeFile(`${file}.new`, `${JSON.stringify(value)}\n`, { mode: 0o600 })
   await rename(`${file}.new`, file)
 }
 

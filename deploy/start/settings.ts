@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { readConfig as readAgentConfig } from '@windlass/agent/config.ts'
 import { readConfig as readCoordinatorConfig } from '@windlass/coordinator/config.ts'
 
@@ -9,6 +9,8 @@ export interface StartSettings {
   databaseUrl: string | undefined
   host: string
   port: number
+  /** Where the keys are by which secrets are sealed; null: they stand in the environment. */
+  secretKeyFile: string | null
   /** State folder of the local agent. */
   agentHome: string
   agentStopMs: number
@@ -26,12 +28,14 @@ export function readSettings(args: string[], env: NodeJS.ProcessEnv): StartSetti
   if (unknown) exit(`${unknown} is no setting. Known: WINDLASS_START_EXAMPLE`)
   const theirs = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith(OURS)))
   const { agentHome } = checkParts(theirs)
+  const home = resolve(env.WINDLASS_HOME || '.windlass')
   return {
     json: args.includes('--json'),
-    home: resolve(env.WINDLASS_HOME || '.windlass'),
+    home,
     databaseUrl: env.WINDLASS_DATABASE_URL || undefined,
     host: env.WINDLASS_HOST || '127.0.0.1',
     port: portOf(env.WINDLASS_PORT),
+    secretKeyFile: env.WINDLASS_SECRET_KEY ? null : resolve(env.WINDLASS_SECRET_KEY_FILE || join(home, 'secret.key')),
     agentHome,
     agentStopMs: Number(env.WINDLASS_AGENT_STOP_MS || 10_000),
     example: flagOf('WINDLASS_START_EXAMPLE', env.WINDLASS_START_EXAMPLE),

@@ -9,15 +9,18 @@ export interface Teller {
   answer(facts: { url: string; org: string; apiKey: string }): void
 }
 
+const MORE = 'Keys, sessions and orgs are made on this machine: npx windlass admin --help'
+
 export function createTeller(json: boolean): Teller {
   const log = createLog({ process: 'start' })
   return {
     json,
     say: (sentence) => (json ? log('start', { sentence }) : void process.stdout.write(`${sentence}\n`)),
     fail: (sentence) => (json ? log.error('start.failed', { sentence }) : void process.stderr.write(`${sentence}\n`)),
-    answer(facts) {
-      if (json) process.stdout.write(`${JSON.stringify(facts)}\n`)
-      else process.stdout.write(`\n  address  ${facts.url}\n  org      ${facts.org}\n  API key  ${facts.apiKey}\n\n`)
+    answer({ url, org, apiKey }) {
+      // The session stays in its file: it may do more than whoever reads our output should.
+      if (json) process.stdout.write(`${JSON.stringify({ url, org, apiKey })}\n`)
+      else process.stdout.write(`\n  address  ${url}\n  org      ${org}\n  API key  ${apiKey}\n\n${MORE}\n`)
     },
   }
 }

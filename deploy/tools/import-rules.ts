@@ -58,9 +58,15 @@ export const PLACES: readonly Place[] = [
     sentence: 'sdk/cli/commands/agent* import sdk, shared and agent',
   },
   {
+    files: ['sdk/cli/commands/admin'],
+    may: ['sdk/', 'shared/', 'coordinator/admin/'],
+    sentence: 'sdk/cli/commands/admin* import sdk, shared and coordinator/admin',
+  },
+  {
     files: ['sdk/cli/'],
     may: ['sdk/', 'shared/'],
-    sentence: 'sdk/cli imports sdk and shared; only sdk/cli/commands/agent* import agent',
+    sentence:
+      'sdk/cli imports sdk and shared; only sdk/cli/commands/agent* import agent, and sdk/cli/commands/admin* coordinator/admin',
   },
   {
     files: ['sdk/examples/'],
@@ -121,7 +127,7 @@ export const OPEN_TYPES: readonly string[] = ['coordinator/deps.ts']
 /** Packages behind one door. Tests and deploy are free. */
 export const DOORS: readonly { readonly pkg: string; readonly file: string }[] = [
   { pkg: 'hyper-express', file: 'coordinator/http/server.ts' },
-  { pkg: '@modelcontextprotocol/sdk', file: 'coordinator/mcp/server.ts' },
+  { pkg: '@modelcontextprotocol/server', file: 'coordinator/mcp/server.ts' },
   { pkg: 'execa', file: 'agent/run/process.ts' },
 ]
 

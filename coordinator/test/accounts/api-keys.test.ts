@@ -5,7 +5,8 @@ import { mintSecret } from '@windlass/shared/api-key.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { callerVerifier, mintApiKey } from '../../accounts/api-keys.ts'
+import { mintApiKey } from '../../accounts/api-keys.ts'
+import { createCallers } from '../../accounts/callers.ts'
 import type { Database } from '../../db/client.ts'
 import { testDatabase } from '../_kit/database.ts'
 
@@ -28,7 +29,7 @@ const refusal = (message: RegExp) => (error: Error & { code?: string }) =>
 
 test('a minted key leads to its org, role and scopes', async () => {
   const { id, key } = await mint()
-  const caller = await callerVerifier({ db: database.db, log })(key)
+  const caller = await createCallers({ db: database.db, log }).verify(key)
   assert.deepEqual(caller, { kind: 'key', id, name: 'ci', orgId, org: 'acme', role: 'member', scopes: ['run:read'] })
 })
 
@@ -41,10 +42,10 @@ test('only the hash and the first ten characters are stored', async () => {
 })
 
 test('unknown, malformed, revoked and expired keys are told apart', async () => {
-  const verify = callerVerifier({ db: database.db, log })
+  const { verify } = createCallers({ db: database.db, log })
   await assert.rejects(verify(mintSecret('wl_')), refusal(/not known/))
   for (const bearer of ['', 'wl_', mintSecret('wlr_'), `${mintSecret('wl_')}x`])
-    await assert.rejects(verify(bearer), refusal(/no API key/))
+    await assert.rejects(verify(bearer), refusal(/no API key|no credential/))
   const revoked = await mint()
   await database.db`update api_keys set revoked_at = now() where id = ${revoked.id}`
   await assert.rejects(verify(revoked.key), refusal(/revoked/))
@@ -54,7 +55,7 @@ test('unknown, malformed, revoked and expired keys are told apart', async () => 
 })
 
 test('a malformed key costs no statement', async () => {
-  const verify = callerVerifier({ db: (() => assert.fail('asked the database')) as never, log })
+  const { verify } = createCallers({ db: (() => assert.fail('asked the database')) as never, log })
   await assert.rejects(verify(`${mintSecret('wl_').slice(0, -1)}!`), refusal(/no API key/))
 })
 
@@ -67,7 +68,7 @@ test('a thousand requests at once ask the database once, and a refusal is asked 
       return Reflect.apply(target as (...all: unknown[]) => unknown, self, args)
     },
   })
-  const verify = callerVerifier({ db: counting, log })
+  const { verify } = createCallers({ db: counting, log })
   await Promise.all(Array.from({ length: 1000 }, () => verify(key)))
   // The look-up, and the note that the key was used.
   assert.ok(statements <= 2, `${statements} statements`)
@@ -83,17 +84,17 @@ test('use is noted, at most once a minute', async () => {
   const usedAt = async () =>
     (await database.db`select last_used_at from api_keys where id = ${id}`)[0]!.lastUsedAt as Date | null
   assert.equal(await usedAt(), null)
-  await callerVerifier({ db: database.db, log })(key)
+  await createCallers({ db: database.db, log }).verify(key)
   const deadline = performance.now() + 5000
   while ((await usedAt()) === null) assert.ok(performance.now() < deadline, 'the use was not noted')
   const first = await usedAt()
-  await callerVerifier({ db: database.db, log })(key)
+  await createCallers({ db: database.db, log }).verify(key)
   assert.deepEqual(await usedAt(), first)
 })
 
 test('a key that is revoked is out within its second', async () => {
   const { id, key } = await mint()
-  const verify = callerVerifier({ db: database.db, log })
+  const { verify } = createCallers({ db: database.db, log })
   await verify(key)
   await database.db`update api_keys set revoked_at = now() where id = ${id}`
   const revokedAt = performance.now()

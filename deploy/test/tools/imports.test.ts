@@ -16,7 +16,12 @@ const packages = describePackages([
     json: {
       name: '@windlass/coordinator',
       exports: everything,
-      dependencies: { '@windlass/shared': '1', 'hyper-express': '1', postgres: '1', '@modelcontextprotocol/sdk': '1' },
+      dependencies: {
+        '@windlass/shared': '1',
+        'hyper-express': '1',
+        postgres: '1',
+        '@modelcontextprotocol/server': '1',
+      },
     },
   },
   {
@@ -32,7 +37,13 @@ const packages = describePackages([
     json: {
       name: 'windlass',
       exports: { '.': './index.ts', './client': './client/index.ts', './runtime/*': './runtime/*' },
-      dependencies: { '@windlass/shared': '1', '@windlass/agent': '1', commander: '1', zod: '1' },
+      dependencies: {
+        '@windlass/shared': '1',
+        '@windlass/agent': '1',
+        '@windlass/coordinator': '1',
+        commander: '1',
+        zod: '1',
+      },
     },
   },
   { room: 'deploy', json: { name: '@windlass/deploy', dependencies: { '@windlass/coordinator': '1', execa: '1' } } },
@@ -110,7 +121,15 @@ test('an example imports `windlass` by its name', () => {
   refused('sdk/examples/hello/index.ts', "import { createClient } from 'windlass/client'", /as a customer would/)
 })
 
-test('nobody imports the coordinator but its tests and deploy', () => {
+test('nobody imports the coordinator but its tests, deploy and the commands for its host', () => {
+  const admin = "const { openAdmin } = await import('@windlass/coordinator/admin/open.ts')"
+  allowed('sdk/cli/commands/admin-keys.ts', admin)
+  refused('sdk/cli/commands/keys.ts', admin, /admin\* coordinator\/admin/)
+  refused(
+    'sdk/cli/commands/admin.ts',
+    "import { mintApiKey } from '@windlass/coordinator/accounts/api-keys.ts'",
+    /coordinator\/admin$/,
+  )
   refused('agent/main.ts', "import { x } from '@windlass/coordinator/config.ts'", /agent imports shared only/)
   refused('agent/main.ts', "import { phase } from 'windlass'", /agent imports shared only/)
   allowed('coordinator/test/runs/cancel.test.ts', "import { cancelRun } from '../../runs/cancel.ts'")
@@ -172,11 +191,7 @@ test('some packages have one door', () => {
     "import type { Request } from 'hyper-express'",
     /^only coordinator\/http\/server.ts/,
   )
-  refused(
-    'coordinator/http/server.ts',
-    "import { M } from '@modelcontextprotocol/sdk/server/mcp.js'",
-    /^only coordinator\/mcp/,
-  )
+  refused('coordinator/http/server.ts', "import { M } from '@modelcontextprotocol/server'", /^only coordinator\/mcp/)
   allowed('agent/run/process.ts', "import { execa } from 'execa'")
   refused('agent/run/spares.ts', "import { execa } from 'execa'", /^only agent\/run\/process.ts/)
   allowed('deploy/load/bench.ts', "import { execa } from 'execa'")

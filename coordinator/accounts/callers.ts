@@ -1,0 +1,75 @@
+import type { Log } from '@windlass/shared/log.ts'
+import type { Caller } from '../actor.ts'
+import type { Sql } from '../db/client.ts'
+import { keyKind } from './key-kind.ts'
+import { digest, unauthenticated } from './secret.ts'
+import { sessionKind } from './session-kind.ts'
+
+/** How long a credential that has been revoked elsewhere, or has expired, may still serve. */
+const CACHE_MS = 1000
+
+/** Far more credentials than are in use within a second; what is over it is looked up again. */
+const CACHE_SIZE = 10_000
+
+/** One kind of credential behind the caller's door. Signed-in people will be one more in the list below. */
+export interface CredentialKind {
+  /** Whether a text claims to be of this kind; then no other kind is asked. */
+  claims(bearer: string): boolean
+  /** What is wrong with its form, in a sentence. Told without asking the database. */
+  flaw(bearer: string): string | undefined
+  /** Who holds it. Throws UNAUTHENTICATED, with the way out. */
+  find(bearer: string): Promise<Caller>
+}
+
+export interface Callers {
+  /** Who holds a credential. At most one look-up a second and credential, however many requests come with it. */
+  verify(this: void, bearer: string): Promise<Caller>
+  /** A credential was revoked: it serves no later request to this process. */
+  forget(id: string): void
+}
+
+interface Known {
+  caller: Promise<Caller>
+  /** Undefined while it is being looked up. */
+  id: string | undefined
+  until: number
+}
+
+export function createCallers(deps: { db: Sql; log: Log }): Callers {
+  const kinds: readonly CredentialKind[] = [keyKind(deps), sessionKind(deps)]
+  // By hash, so that no credential lies in memory for longer than its request.
+  const cache = new Map<string, Known>()
+
+  return {
+    verify(bearer) {
+      const kind = kinds.find((one) => one.claims(bearer))
+      const flaw = kind ? kind.flaw(bearer) : UNKNOWN_KIND
+      if (!kind || flaw !== undefined) return Promise.reject(unauthenticated(flaw ?? UNKNOWN_KIND))
+      const name = digest(bearer).toString('latin1')
+      const known = cache.get(name)
+      if (known && known.until > performance.now()) return known.caller
+      return keep(name, kind.find(bearer))
+    },
+    forget(id) {
+      // What is being looked up may have been read before it was revoked.
+      for (const [name, known] of cache) if (known.id === undefined || known.id === id) cache.delete(name)
+    },
+  }
+
+  function keep(name: string, caller: Promise<Caller>): Promise<Caller> {
+    const known: Known = { caller, id: undefined, until: performance.now() + CACHE_MS }
+    cache.delete(name)
+    // The first that was put in is the oldest.
+    if (cache.size >= CACHE_SIZE) cache.delete(cache.keys().next().value ?? '')
+    cache.set(name, known)
+    caller.then(
+      ({ id }) => (known.id = id),
+      // A refusal is not kept: nothing is to be gained by it, and a stranger's guesses would drive the good ones out.
+      () => cache.get(name) === known && cache.delete(name),
+    )
+    return caller
+  }
+}
+
+const UNKNOWN_KIND =
+  'This is no credential of Windlass: an API key starts with `wl_`, a session with `wls_`. Send it as `Authorization: Bearer <credential>`.'

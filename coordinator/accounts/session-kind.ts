@@ -1,0 +1,24 @@
+import { isWellFormed } from '@windlass/shared/api-key.ts'
+import type { Sql } from '../db/client.ts'
+import type { CredentialKind } from './callers.ts'
+import { digest, unauthenticated } from './secret.ts'
+import * as store from './store-sessions.ts'
+
+const MALFORMED = 'This is no session of Windlass, or not all of it: one starts with `wls_` and has 50 characters.'
+const ANOTHER = '`windlass admin sessions create` on the host of the coordinator makes another.'
+
+/** Sessions that an operator made on the coordinator's host: they open what keys may not do. */
+export function sessionKind({ db }: { db: Sql }): CredentialKind {
+  return {
+    claims: (bearer) => bearer.startsWith('wls_'),
+    flaw: (bearer) => (isWellFormed('wls_', bearer) ? undefined : MALFORMED),
+    async find(bearer) {
+      const row = await store.findByHash(db, digest(bearer))
+      if (!row) throw unauthenticated('This session is not known here.')
+      if (row.isRevoked) throw unauthenticated(`This session has been revoked; ${ANOTHER}`)
+      if (row.isExpired) throw unauthenticated(`This session has expired; ${ANOTHER}`)
+      const { id, name, orgId, org, role } = row
+      return { kind: 'session', id, name, orgId, org, role, scopes: [] }
+    },
+  }
+}

@@ -1,0 +1,35 @@
+/** Keys and sessions in every state that a credential can be in. */
+import { newId, type OrgId } from '@windlass/shared/ids.ts'
+import type { Role, Scope } from '@windlass/shared/scopes.ts'
+import { createKey } from '../../accounts/api-keys.ts'
+import { createSession } from '../../accounts/sessions.ts'
+import type { Db } from '../../db/client.ts'
+
+export interface CredentialAsk {
+  orgId: OrgId
+  role?: Role
+  scopes?: readonly Scope[]
+  /** A credential that serves no more. */
+  state?: 'expired' | 'revoked'
+}
+
+const author = (orgId: OrgId) =>
+  ({ kind: 'system', id: 'test', name: 'test', orgId, via: 'system', requestId: null }) as const
+
+/** An owner's unless said otherwise. */
+export async function aKey(db: Db, ask: CredentialAsk): Promise<string> {
+  const { orgId, role = 'owner', scopes = [], state } = ask
+  const { apiKey, key } = await createKey(db, author(orgId), { name: newId('req'), role, scopes })
+  if (state === 'expired') await db`update api_keys set expires_at = now() where id = ${apiKey.id}`
+  if (state === 'revoked') await db`update api_keys set revoked_at = now() where id = ${apiKey.id}`
+  return key
+}
+
+/** An owner's unless said otherwise. */
+export async function aSession(db: Db, ask: Omit<CredentialAsk, 'scopes'>): Promise<string> {
+  const { orgId, role = 'owner', state } = ask
+  const { session, secret } = await createSession(db, author(orgId), { name: newId('req'), role, lifeMs: 3_600_000 })
+  if (state === 'expired') await db`update operator_sessions set expires_at = now() where id = ${session.id}`
+  if (state === 'revoked') await db`update operator_sessions set revoked_at = now() where id = ${session.id}`
+  return secret
+}

@@ -1,0 +1,99 @@
+/** What each row of the table is asked for when the matrix knocks: the ids come from the tenant, the rest stands here. */
+import { pathNames } from '@windlass/shared/ops/place.ts'
+import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { aPackage, type Tenant } from './tenants.ts'
+
+export type Args = Record<string, unknown>
+
+/** Beside what the path names. Every row is here, so that a new one is thought of. */
+const SAMPLES: Readonly<Record<string, (tenant: Tenant) => Args>> = {
+  'workflows.list': () => ({}),
+  'workflows.create': () => ({ files: aPackage('brand-new') }),
+  'workflows.get': () => ({}),
+  'workflows.update': ({ ids }) => ({ files: aPackage(ids['workflow']!, 2) }),
+  'workflows.listVersions': () => ({}),
+  'workflows.getVersion': () => ({ n: 1 }),
+  'runs.trigger': () => ({ input: { name: 'Ada' } }),
+  'runs.list': () => ({}),
+  'runs.get': () => ({}),
+  'runs.input': () => ({}),
+  'runs.output': () => ({}),
+  'runs.events': () => ({}),
+  'runs.stream': () => ({}),
+  'runs.cancel': () => ({ reason: 'asked to' }),
+  'runs.retry': () => ({}),
+  'runs.children': () => ({}),
+  'runs.why': () => ({}),
+  'runs.restart': () => ({}),
+  'inputs.list': () => ({}),
+  'inputs.get': () => ({}),
+  'inputs.respond': () => ({ answer: true }),
+  'environments.list': () => ({}),
+  'environments.create': () => ({ name: 'brand-new' }),
+  'environments.delete': () => ({}),
+  'variables.list': () => ({}),
+  'variables.set': () => ({ value: 'on' }),
+  'variables.delete': () => ({}),
+  'secrets.list': () => ({}),
+  'secrets.set': () => ({ value: 'hunter2 hunter2' }),
+  'secrets.delete': () => ({}),
+  'pools.list': () => ({}),
+  'pools.create': () => ({ name: 'brand-new' }),
+  'pools.createToken': () => ({}),
+  'runners.list': () => ({}),
+  'runners.get': () => ({}),
+  'keys.list': () => ({}),
+  'keys.create': () => ({ name: 'brand-new', role: 'viewer' }),
+  'keys.revoke': () => ({}),
+  'orgs.get': () => ({}),
+  'account.get': () => ({}),
+  'audit.list': () => ({}),
+  'runnerSurface.register': () => ({ token: 'wlr_none', name: 'x', slots: 1, version: '1', platform: 'linux' }),
+  'runnerSurface.claims': () => ({ slots: 1, waitMs: 0 }),
+  'runnerSurface.bundle': () => ({}),
+  'runnerSurface.socket': () => ({}),
+  'runnerSurface.journal': () => ({ epoch: 1 }),
+  'runnerSurface.self': () => ({}),
+  'runnerSurface.secrets': () => ({}),
+  'service.health': () => ({}),
+  'service.ready': () => ({}),
+  'service.metrics': () => ({}),
+  'service.openapi': () => ({}),
+  'service.docs': () => ({}),
+  'service.docsFile': () => ({ file: 'swagger-ui.css' }),
+  'service.workflowSchema': () => ({}),
+  'service.protectedResource': () => ({}),
+}
+
+/** The arguments of a call that concerns this tenant. */
+export function sampleArgs(row: AnyOp, tenant: Tenant): Args {
+  const sample = SAMPLES[row.id]
+  if (!sample) throw new Error(`${row.id} has no sample arguments: add it to coordinator/test/_kit/matrix-samples.ts`)
+  const given = sample(tenant)
+  const missing = pathNames(row.path).filter((name) => !(name in given))
+  const nameless = missing.find((name) => !(name in tenant.ids))
+  if (nameless !== undefined)
+    throw new Error(
+      `the path of ${row.id} names {${nameless}}: give each tenant one in coordinator/test/_kit/tenants.ts`,
+    )
+  return { ...given, ...Object.fromEntries(missing.map((name) => [name, tenant.ids[name]])) }
+}
+
+/** Rows whose path names nothing that belongs to an org. */
+const WORLDWIDE = new Set(['org', 'n', 'file'])
+
+/** What the path names that belongs to one org, beside the org itself. */
+export function ownedNames(row: AnyOp): string[] {
+  return pathNames(row.path).filter((name) => !WORLDWIDE.has(name))
+}
+
+/** Things of an org that a row is given outside of its path, and that must be the caller's own. */
+export const REFERENCES: Readonly<Record<string, string>> = {
+  'runs.list': 'workflow',
+  'variables.list': 'environment',
+  'variables.set': 'environment',
+  'variables.delete': 'environment',
+  'secrets.list': 'environment',
+  'secrets.set': 'environment',
+  'secrets.delete': 'environment',
+}

@@ -1,0 +1,90 @@
+/** Two orgs side by side that have one of everything, so that each can be asked for what is the other's. */
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Offer } from '@windlass/shared/wire/agent.ts'
+import { anAgent, type Link, type TestAgent } from './agent.ts'
+import { anOrg, ORG, type TestCoordinator } from './coordinator.ts'
+import { aKey, aSession } from './credentials.ts'
+import { aParkedRun, question } from './waiting.ts'
+import { filesOf } from './workflow-files.ts'
+
+/** An org with everything that the path of an operation can name, under the name that the path gives it. */
+export interface Tenant {
+  /** The org's coordinator, as its owner sees it. */
+  c: TestCoordinator
+  org: string
+  owner: string
+  session: string
+  agent: TestAgent
+  link: Link
+  /** Of a run that waits, parked, for the answer to `input`. */
+  runToken: string
+  otherRunToken: string
+  ids: Record<string, string>
+}
+
+export async function twoTenants(c: TestCoordinator): Promise<{ ours: Tenant; theirs: Tenant }> {
+  const strangers = await anOrg(c)
+  const [{ poolId }] = await c.db<[{ poolId: TestCoordinator['poolId'] }]>`
+    select id as pool_id from runner_pools where org_id = ${strangers.id}`
+  const theirs: TestCoordinator = {
+    ...c,
+    orgId: strangers.id,
+    poolId,
+    apiKey: strangers.apiKey,
+    call: (row, args, options) =>
+      c.call(row, 'org' in args ? { ...args, org: strangers.slug } : args, { apiKey: strangers.apiKey, ...options }),
+  }
+  return { ours: await aTenant(c, ORG), theirs: await aTenant(theirs, strangers.slug) }
+}
+
+async function aTenant(c: TestCoordinator, org: string): Promise<Tenant> {
+  const session = await aSession(c.db, { orgId: c.orgId })
+  const workflow = `of-${org}`
+  await c.call(ops.workflows.create, { org, files: aPackage(workflow) })
+  const environment = `for-${org}`
+  await c.call(ops.environments.create, { org, name: environment })
+  const name = `OF_${org.replaceAll('-', '_').toUpperCase()}`
+  await c.call(ops.variables.set, { org, name, value: org })
+  const { apiKey: victim } = await c.call(
+    ops.keys.create,
+    { org, name: 'to be revoked', role: 'viewer' },
+    { apiKey: session },
+  )
+  const agent = await anAgent(c, { name: `agent of ${org}`, slots: 10 })
+  const link = await agent.connect()
+  const asking = await aParkedRun({ c, agent, link }, { workflow }, question())
+  const other = await aParkedRun({ c, agent, link }, { workflow }, question())
+  const { inputs } = await c.call(ops.inputs.list, { org, run: asking.run })
+  return {
+    c,
+    org,
+    session,
+    agent,
+    link,
+    owner: await aKey(c.db, { orgId: c.orgId }),
+    runToken: asking.token,
+    otherRunToken: other.token,
+    ids: {
+      org,
+      workflow,
+      environment,
+      name,
+      run: asking.run,
+      input: inputs[0]!.id,
+      runner: agent.id,
+      pool: c.poolId,
+      key: victim.id,
+      digest: digestOf(asking),
+    },
+  }
+}
+
+const digestOf = (offer: Offer) => offer.bundle.digest
+
+/** The smallest package that can be deployed. */
+export function aPackage(slug: string, version = 1) {
+  return filesOf({
+    'workflow.jsonc': JSON.stringify({ slug }),
+    'index.ts': `export async function run() { return ${JSON.stringify(`${slug} ${version}`)} }\n`,
+  })
+}

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { requestOf } from '@windlass/shared/ops/call.ts'
+import { allOps } from '@windlass/shared/ops/index.ts'
+import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { SCOPES } from '@windlass/shared/scopes.ts'
+import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
+import { type Expected, KINDS, type Kind, type Knock, type World } from '../_kit/matrix.ts'
+import { makeBearers } from '../_kit/matrix-bearers.ts'
+import { sampleArgs } from '../_kit/matrix-samples.ts'
+import { twoTenants } from '../_kit/tenants.ts'
+import type { Envelope } from './stub-server.ts'
+
+let c: TestCoordinator
+let world: World
+
+/** A run token and a runner token of the test must not age before they are used. */
+const LANES = 8
+
+before(async () => {
+  c = await aCoordinator()
+  const { ours, theirs } = await twoTenants(c)
+  const others = allOps.map((row) => SCOPES.filter((scope) => !row.scope.includes(scope)))
+  world = { ours, theirs, bearers: await makeBearers(ours, theirs, others) }
+})
+after(async () => {
+  world.ours.agent.close()
+  world.theirs.agent.close()
+  await c.stop()
+})
+
+interface Cell {
+  row: AnyOp
+  kind: Kind
+  knock: Knock
+}
+
+const cellsOf = (row: AnyOp, kind: Kind): Cell[] => kind.knocks(row, world).map((knock) => ({ row, kind, knock }))
+const kindsOf = (row: AnyOp) => KINDS.filter((kind) => kind.doors.includes(row.door))
+
+test('every row answers every kind of credential as the specification says', async (t) => {
+  const cells: Cell[] = []
+  const holes: string[] = []
+  let inapplicable = 0
+  for (const row of allOps) {
+    for (const kind of kindsOf(row)) {
+      const found = kind.unless?.(row) === undefined ? cellsOf(row, kind) : undefined
+      if (!found) inapplicable++
+      else if (found.length === 0) holes.push(`${row.id} × ${kind.name}`)
+      cells.push(...(found ?? []))
+    }
+  }
+  assert.deepEqual(holes, [], 'no case was made for these')
+  const wrong = await knockAll(cells)
+  t.diagnostic(
+    `${cells.length} cases: ${allOps.length} rows, ${KINDS.length} kinds; ${inapplicable} pairs that cannot be, each with its reason`,
+  )
+  assert.deepEqual(wrong, [])
+})
+
+test('every row stands behind a door that the matrix knocks at', () => {
+  for (const row of allOps) assert.ok(kindsOf(row).length > 0, `no kind of credential is for the door of ${row.id}`)
+})
+
+test('a row without sample arguments is named, with the file that lacks it', () => {
+  const row: AnyOp = { ...allOps[0]!, id: 'workflows.juggle' }
+  assert.throws(
+    () => sampleArgs(row, world.ours),
+    /workflows\.juggle has no sample arguments: add it to .*matrix-samples/,
+  )
+  const nameless: AnyOp = { ...allOps[0]!, path: '/v1/hooks/{hook}' }
+  assert.throws(() => sampleArgs(nameless, world.ours), /names \{hook\}: give each tenant one/)
+})
+
+async function knockAll(cells: Cell[]): Promise<string[]> {
+  const wrong: string[] = []
+  const waiting = cells.values()
+  const lane = async () => {
+    for (const cell of waiting) {
+      const complaint = await knockOnce(cell).catch(unanswered)
+      if (complaint !== undefined) wrong.push(`${cell.row.id} × ${cell.kind.name} (${cell.knock.as}): ${complaint}`)
+    }
+  }
+  await Promise.all(Array.from({ length: LANES }, lane))
+  return wrong.sort()
+}
+
+const unanswered = (error: Error) =>
+  `no answer: ${error.message} ${error.cause instanceof Error ? error.cause.message : ''}`
+
+async function knockOnce({ row, knock }: Cell): Promise<string | undefined> {
+  const response = await send(row, knock)
+  const complaint = await complaintOf(row, knock, response)
+  if (response.bodyUsed) return complaint
+  // A stream would go on, and its connection with it; all else is read, so that the connection serves the next case.
+  if (isStream(response)) await response.body?.cancel()
+  else await response.arrayBuffer()
+  return complaint
+}
+
+/**
+ * Who is to pass with a request that changes something passes with one more field than the row has: it is refused behind the
+ * door, by the schema, and the next case finds everything as it was. What really changes something is tried in audited.test.ts.
+ */
+const isProbed = (row: AnyOp, expected: Expected) => expected === 'passes' && row.method !== 'GET'
+
+function send(row: AnyOp, { args, authorization, expected }: Knock): Promise<Response> {
+  const { url, method, headers, body } = requestOf(
+    { url: c.url },
+    row,
+    isProbed(row, expected) ? { ...args, probe: '1' } : args,
+  )
+  if (authorization !== undefined) headers['authorization'] = authorization
+  return fetch(url, { method, headers, body: body ?? null, signal: AbortSignal.timeout(20_000) })
+}
+
+async function complaintOf(row: AnyOp, { expected }: Knock, response: Response): Promise<string | undefined> {
+  const { status } = response
+  if (expected === 'passes') return complaintOfPassing(row, response)
+  const wanted = typeof expected === 'number' ? expected : 403
+  if (status !== wanted) return `${status} in place of ${wanted}: ${await start(response)}`
+  const { error } = (await response.json()) as Envelope
+  const code = { 401: 'UNAUTHENTICATED', 403: 'FORBIDDEN', 404: 'NOT_FOUND' }[wanted]
+  if (error.code !== code) return `${error.code} in place of ${code}`
+  if (!response.headers.get('x-request-id')?.startsWith('req_')) return 'no request id'
+  if (wanted === 401 && response.headers.get('www-authenticate') === null) return 'no WWW-Authenticate'
+  if (typeof expected !== 'object') return undefined
+  const needs = Object.keys(error.detail?.['needs'] ?? {})
+  return needs.join() === expected.lacks ? undefined : `it says that ${needs.join()} is lacking, not ${expected.lacks}`
+}
+
+async function complaintOfPassing(row: AnyOp, response: Response): Promise<string | undefined> {
+  const { status } = response
+  const isFine = isProbed(row, 'passes') ? status === 400 : status < 500 && ![401, 403, 404].includes(status)
+  if (isFine) return undefined
+  return `${status} where it should pass: ${await start(response)}`
+}
+
+const isStream = (response: Response) => response.headers.get('content-type')?.startsWith('text/event-stream') === true
+
+async function start(response: Response): Promise<string> {
+  return isStream(response) ? 'a stream' : (await response.text()).slice(0, 200)
+}

@@ -1,0 +1,84 @@
+import path from 'node:path'
+import type { Command } from 'commander'
+import type { KeyPlace, Rotated } from '@windlass/coordinator/admin/secrets.ts'
+import { Failure } from '../failure.ts'
+import { note, print } from '../terminal.ts'
+import { localKeyFile } from './admin-database.ts'
+import { type AdminCall, doesAdmin } from './admin-flags.ts'
+
+const ROTATE = 'windlass admin secrets rotate-key'
+const RETIRE = `${ROTATE} --retire`
+
+const HELP = `
+With a file of keys (WINDLASS_SECRET_KEY_FILE, or that of the local instance) a new key is put on top of it. Coordinators read it again
+by themselves; on several hosts all must see the same file. Keys in WINDLASS_SECRET_KEY are changed by hand: put the new one in front,
+start the coordinators again, then seal anew. May be stopped at any time and called again.
+Examples: ${ROTATE}
+          ${RETIRE}`
+
+/** `windlass admin secrets` */
+export function addAdminSecrets(group: Command): void {
+  const command = group
+    .command('rotate-key')
+    .description('Seal all secrets with a new key, while coordinators run.')
+    .option('--key-file <file>', 'the file of keys that the coordinators read')
+    .option('--retire', 'make no new key: take those out of the file that no secret is sealed with any more')
+    .addHelpText('after', HELP)
+  doesAdmin(
+    command,
+    ROTATE,
+    (flags) => placeOf(command.optsWithGlobals<KeyFlags>(), flags.databaseUrl),
+    (call, place) => (command.opts<KeyFlags>().retire ? retire(call, place) : rotate(call, place)),
+  )
+}
+
+interface KeyFlags {
+  keyFile?: string
+  retire?: boolean
+}
+
+function placeOf({ keyFile }: KeyFlags, databaseUrl: string | undefined): KeyPlace {
+  const given = process.env['WINDLASS_SECRET_KEY']
+  if (keyFile === undefined && given) return { given }
+  const file = keyFile ?? (process.env['WINDLASS_SECRET_KEY_FILE'] || undefined) ?? localKeyFile(databaseUrl)
+  if (file !== undefined) return { file: path.resolve(file) }
+  throw new Failure(
+    'No keys are named.',
+    `${ROTATE} --key-file <the file of WINDLASS_SECRET_KEY_FILE>, or with WINDLASS_SECRET_KEY as the coordinators have it`,
+  )
+}
+
+async function rotate({ admin, session }: AdminCall, place: KeyPlace): Promise<void> {
+  const { rotateKey } = await import('@windlass/coordinator/admin/secrets.ts')
+  const rotated = await rotateKey(admin, place)
+  await session.answer(rotated, () => tell(rotated, place))
+}
+
+function tell({ key, isNewKey, resealed, broken, missing, unused }: Rotated, place: KeyPlace): void {
+  print(key)
+  const secrets = resealed === 1 ? '1 secret' : `${resealed} secrets`
+  if (isNewKey) note(`Made the key ${key} and sealed ${secrets} with it.`)
+  else if ('given' in place) note(`Sealed ${secrets} with the key ${key}, the first of WINDLASS_SECRET_KEY.`)
+  else note(`An earlier rotation had not come to its end: sealed ${secrets} with its key ${key}.`)
+  for (const { orgId, environment, name } of broken)
+    note(`${name} of ${orgId}${environment && `/${environment}`} does not open: its row was changed. Set it again.`)
+  for (const { fingerprint, secrets } of missing)
+    note(
+      `${secrets} are sealed with the key ${fingerprint}, which is not here. Add it and call this again, or set them again.`,
+    )
+  if (unused.length === 0) return
+  const which = `Nothing is sealed with ${unused.join(', ')} any more; copies of the database from before need it still.`
+  note(`${which} To take it out: ${'file' in place ? RETIRE : 'change WINDLASS_SECRET_KEY'}`)
+}
+
+async function retire({ admin, session }: AdminCall, place: KeyPlace): Promise<void> {
+  if (!('file' in place)) throw new Failure('Keys in WINDLASS_SECRET_KEY are taken out by hand.', ROTATE)
+  const { retireKeys } = await import('@windlass/coordinator/admin/secrets.ts')
+  const { removed, kept } = await retireKeys(admin, place.file)
+  await session.answer({ removed, kept }, () => {
+    for (const key of removed) print(key)
+    note(
+      removed.length === 0 ? 'Every key but the first is used.' : `Taken out: ${removed.length}. Left: ${kept.length}.`,
+    )
+  })
+}

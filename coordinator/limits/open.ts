@@ -1,0 +1,27 @@
+import type { Log } from '@windlass/shared/log.ts'
+import { openPgPool } from '../db/client.ts'
+import { createLimits, type Limits } from './limits.ts'
+import { createDraws, PATIENCE_MS } from './store.ts'
+
+const WINDOW_MS = 60_000
+/** Draws are short; a second lets one bucket draw while another waits for its row. */
+const CONNECTIONS = 2
+
+export interface OpenLimitsOptions {
+  url: string
+  identity: number
+  org: number
+  log: Log
+  /** Of a test; else a minute. */
+  windowMs?: number
+}
+
+/** The limits of this coordinator, with connections of their own: neither jobs nor callers keep a draw waiting. */
+export function openLimits({ url, identity, org, log, windowMs = WINDOW_MS }: OpenLimitsOptions): {
+  limits: Limits
+  close: () => Promise<void>
+} {
+  const pool = openPgPool(url, { name: 'limits', max: CONNECTIONS, log, queryTimeoutMs: PATIENCE_MS })
+  const limits = createLimits({ identity, org, windowMs, draws: createDraws({ pool, windowMs, log }) })
+  return { limits, close: () => pool.end() }
+}

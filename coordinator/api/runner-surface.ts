@@ -1,3 +1,4 @@
+import { secretsOfRun } from '../environments/secrets.ts'
 import { claimRuns } from '../placements/claim.ts'
 import { registerRunner } from '../runners/register.ts'
 import { journalFor } from '../journal/read.ts'
@@ -8,8 +9,8 @@ import { bundleBytes } from '../workflows/read.ts'
 import { BytesAnswer, type HandlersFor, SocketAnswer } from './call.ts'
 
 export const runnerSurface: HandlersFor<'runnerSurface'> = {
-  register: async ({ input, deps }) => ({
-    ...(await registerRunner(deps, input)),
+  register: async ({ input, deps, requestId }) => ({
+    ...(await registerRunner(deps, input, requestId)),
     settings: agentSettings(deps.config),
   }),
 
@@ -25,7 +26,5 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
 
   self: async ({ input, program, deps }) => ({ run: await selfOf(deps, program, input.run) }),
 
-  secrets: () => {
-    throw new Error('not there yet')
-  },
+  secrets: async ({ input, program, deps }) => ({ secrets: await secretsOfRun(deps, program, input.run) }),
 }

@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Deps } from '../deps.ts'
+import { cleanVariableSets } from '../environments/sets.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
@@ -34,12 +35,13 @@ export async function runJobs(deps: Deps, pgPool: Pool, signal: AbortSignal): Pr
         noHandleSignals: true,
         pollInterval: POLL_MS,
         concurrency: 2,
-        crontab: '17 * * * * registrationTokens:clean\n37 * * * * idempotencyKeys:clean',
+        crontab: '17 * * * * registrationTokens:clean\n37 * * * * idempotencyKeys:clean\n7 * * * * variableSets:clean',
         taskList: {
           'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
           'runs:cancelDescendants': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelDescendants']),
           'registrationTokens:clean': async () => void (await cleanTokens(deps)),
           'idempotencyKeys:clean': async () => cleanIdempotencyKeys(deps),
+          'variableSets:clean': async () => cleanVariableSets(deps),
         },
       })
       await Promise.race([runner.promise, aborted(signal)])

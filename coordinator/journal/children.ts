@@ -1,40 +1,57 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { type OrgId, type RunId, Slug } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError } from '@windlass/shared/wire/journal.ts'
-import type { Deps } from '../deps.ts'
-import { prepareRun } from '../runs/trigger.ts'
+import { type PrepareDeps, prepareRun, type TriggerAsk } from '../runs/trigger.ts'
 import type { NewRun } from '../runs/store-new.ts'
 
 type Call = Extract<Ask, { for: 'child' }>
 
+export interface PreparedCall {
+  run: NewRun
+  /** The call names no environment, so the parent's counts before that of the child's descriptor. */
+  inherits: boolean
+  /** Why it cannot be made by a parent that has no environment: that of the child's descriptor does not exist. */
+  refusedAlone?: JournalError
+}
+
 /** The child run about to be created, or why the call is refused. What it takes from its parent is filled in under the lock. */
 export async function prepareCall(
-  deps: Pick<Deps, 'targets'>,
+  deps: PrepareDeps,
   from: { orgId: OrgId; runId: RunId },
   entry: EntryIdentity,
   call: Call,
-): Promise<{ child: { run: NewRun; inherits: boolean } } | { refused: JournalError }> {
+): Promise<{ child: PreparedCall } | { refused: JournalError }> {
   const { environment } = call
   if (environment && !Slug.safeParse(environment).success)
     return {
       refused: refusal(`environment: \`${environment}\` is no name of an environment.`, { path: 'environment' }),
     }
+  const ask: TriggerAsk = {
+    workflow: call.workflow,
+    ...(call.version !== null && { version: call.version }),
+    input: JSON.parse(call.inputText) as unknown,
+    ...(environment !== undefined && { environment }),
+    tags: call.tags,
+    priority: call.priority,
+    trigger: { kind: 'child', id: from.runId },
+    parent: { runId: from.runId, entry: entry.n, rootRunId: from.runId, depth: 0 },
+  }
+  const prepared = await prepare(deps, from.orgId, ask)
+  if ('run' in prepared) return { child: { run: prepared.run, inherits: environment === undefined } }
+  const { refused } = prepared
+  if (environment !== undefined || refused.detail?.['path'] !== 'environment') return prepared
+  // Whether the parent has an environment, which would count, is known under its lock only.
+  const alone = await prepare(deps, from.orgId, { ...ask, environment: null })
+  return 'run' in alone ? { child: { run: alone.run, inherits: true, refusedAlone: refused } } : alone
+}
+
+async function prepare(
+  deps: PrepareDeps,
+  orgId: OrgId,
+  ask: TriggerAsk,
+): Promise<{ run: NewRun } | { refused: JournalError }> {
   try {
-    const { run } = await prepareRun(
-      deps,
-      { orgId: from.orgId, actor: null },
-      {
-        workflow: call.workflow,
-        ...(call.version !== null && { version: call.version }),
-        input: JSON.parse(call.inputText) as unknown,
-        ...(call.environment !== undefined && { environment: call.environment }),
-        tags: call.tags,
-        priority: call.priority,
-        trigger: { kind: 'child', id: from.runId },
-        parent: { runId: from.runId, entry: entry.n, rootRunId: from.runId, depth: 0 },
-      },
-    )
-    return { child: { run, inherits: call.environment === undefined } }
+    return { run: (await prepareRun(deps, { orgId, actor: null }, ask)).run }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return { refused: refusal(error.message, { ...error.detail, code: error.code }) }

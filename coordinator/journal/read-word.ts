@@ -1,23 +1,22 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { JournalError, JournalOp } from '@windlass/shared/wire/journal.ts'
-import type { Deps } from '../deps.ts'
 import { questionTrouble } from '../inputs/judge.ts'
-import type { NewRun } from '../runs/store-new.ts'
-import { prepareCall, refusal } from './children.ts'
+import type { PrepareDeps } from '../runs/trigger.ts'
+import { type PreparedCall, prepareCall, refusal } from './children.ts'
 import { readOp } from './read-op.ts'
 
 /** What a program said about its journal. */
 export interface Word {
   op: JournalOp
-  /** The run that its call is to create. `inherits`: the call names no environment, so the parent's counts before its own. */
-  child?: { run: NewRun; inherits: boolean }
+  /** The run that its call is to create. */
+  child?: PreparedCall
   /** Why its call or question cannot be made. */
   refused?: JournalError
 }
 
 /** Undefined for what cannot be read. Done before anything is locked: it looks up workflows and compiles schemas. */
 export async function readWord(
-  deps: Pick<Deps, 'targets'>,
+  deps: PrepareDeps,
   from: { orgId: OrgId; runId: RunId },
   text: string,
 ): Promise<Word | undefined> {

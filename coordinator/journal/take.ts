@@ -84,7 +84,7 @@ function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
   if (run.status === 'cancelling' || run.timedOut) return
   // Calls are told of in their order; a step is when something is called inside of it.
   if (ask.for !== 'step' && entry.n <= run.entries) return refuseWord(run, at, `entry ${entry.n} was called twice`)
-  const refused = ask.for === 'child' && run.depth >= MOST_DEPTH ? tooDeep(run) : word.refused
+  const refused = ask.for === 'child' ? whyNoCall(run, word) : word.refused
   if (refused) {
     if (!add(run, at, entry, {})) return
     return complete(run, { n: entry.n, state: 'failed', result: JSON.stringify(refused) })
@@ -101,6 +101,11 @@ function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
     case 'child':
       return openChild(run, at, entry, word)
   }
+}
+
+function whyNoCall(run: Moving, { child, refused }: Word): JournalError | undefined {
+  if (run.depth >= MOST_DEPTH) return tooDeep(run)
+  return run.environment === null ? (child?.refusedAlone ?? refused) : refused
 }
 
 function openQuestion(run: Moving, at: number, entry: EntryIdentity, ask: Extract<Ask, { for: 'input' }>): void {

@@ -5,20 +5,33 @@ import type { RunnerIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { inlineJournals } from '../journal/read.ts'
+import type { AnnounceDeps } from '../runs/announce.ts'
+import { endHomeless } from './homeless.ts'
 import * as store from './store.ts'
+
+type ClaimDeps = Pick<
+  Deps,
+  'db' | 'dispatchers' | 'versions' | 'variableSets' | 'runTokens' | 'config' | 'polls' | 'log'
+> &
+  AnnounceDeps
 
 /** Waits until there is work for this runner. Answers everything that executing it takes. */
 export async function claimRuns(
-  deps: Pick<Deps, 'db' | 'dispatchers' | 'versions' | 'runTokens' | 'config' | 'polls' | 'tails' | 'bell'>,
+  deps: ClaimDeps,
   runner: RunnerIdentity,
   ask: { slots: number; waitMs: number },
   gone: AbortSignal,
 ): Promise<Offer[]> {
   deps.polls.note(runner.id)
   const patience = AbortSignal.any([gone, AbortSignal.timeout(ask.waitMs)])
-  const claimed = await deps.dispatchers.poll(runner.poolId, runner.id, ask.slots, patience)
-  for (const run of claimed) deps.tails.ring(run.runId)
-  for (const run of claimed) deps.bell.ring('run', run.runId)
+  const given = await deps.dispatchers.poll(runner.poolId, runner.id, ask.slots, patience)
+  for (const run of given) deps.tails.ring(run.runId)
+  for (const run of given) deps.bell.ring('run', run.runId)
+  const homeless = given.filter((run) => run.isHomeless)
+  // Where that fails, their offers run out, and they are claimed again.
+  if (homeless.length > 0)
+    await endHomeless(deps, homeless).catch((error: unknown) => deps.log.warn('run.homeless.failed', { error }))
+  const claimed = given.filter((run) => !run.isHomeless)
   const journals = await inlineJournals(
     deps.db,
     claimed.filter((run) => run.entries > 0),
@@ -27,11 +40,15 @@ export async function claimRuns(
 }
 
 async function offer(
-  deps: Pick<Deps, 'versions' | 'runTokens' | 'config'>,
+  deps: Pick<Deps, 'versions' | 'variableSets' | 'runTokens' | 'config'>,
   run: store.Claimed,
   journalText: string | null,
 ): Promise<Offer> {
-  const [version, token] = await Promise.all([deps.versions.get(run.versionId), deps.runTokens.mint(run)])
+  const [version, variables, token] = await Promise.all([
+    deps.versions.get(run.versionId),
+    deps.variableSets.get(run.variableSetId),
+    deps.runTokens.mint(run),
+  ])
   return {
     run: run.runId,
     attempt: run.attempt,
@@ -49,8 +66,8 @@ async function offer(
     outputBytes: deps.config.outputBytes,
     replay: run.isResume,
     journal: { entries: run.entries, text: journalText },
-    variables: {},
-    secrets: false,
+    variables,
+    secrets: run.hasSecrets,
     token,
   }
 }

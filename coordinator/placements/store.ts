@@ -12,6 +12,11 @@ export interface Claimed {
   attempt: number
   epoch: number
   environment: string | null
+  /** What its variables are, from its first claim on. */
+  variableSetId: string
+  hasSecrets: boolean
+  /** Its environment does not exist any more, and it has never been claimed. */
+  isHomeless: boolean
   input: string
   /** It was suspended, and continues where it stood. */
   isResume: boolean
@@ -60,13 +65,19 @@ export function claim(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: numbe
         seq        = 0,
         cursor     = case when given.is_resume then cursor else cursor + 1 end,
         claimed_at = now(),
-        runner_id  = given.runner_id
+        runner_id  = given.runner_id,
+        -- Stays null for one whose environment is gone: it is not started with the variables of the org alone.
+        variable_set_id = coalesce(
+          variable_set_id,
+          (select set_id from variable_heads h where h.org_id = runs.org_id and h.environment = coalesce(runs.environment, '')),
+          case when environment is null then 0 end
+        )
       from given
       where runs.id = given.run_id and runs.id in (select id from locked) and runs.place is null and runs.blocked is null
         and (runs.status = 'queued' and not given.is_resume
              or runs.status in ('sleeping', 'awaiting_input', 'waiting_for_child') and given.is_resume)
       returning runs.id as run_id, runs.runner_id, runs.org_id, runs.version_id, runs.attempt, runs.epoch, runs.cursor,
-                runs.environment, runs.input, given.is_resume, runs.entries, runs.active_ms
+                runs.environment, runs.variable_set_id, runs.input, given.is_resume, runs.entries, runs.active_ms
     ),
     placed as (
       insert into placements (run_id, runner_id, epoch, lease_expires_at)
@@ -80,9 +91,15 @@ export function claim(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: numbe
       from claimed
       where not is_resume
     )
-    select run_id, runner_id, org_id, version_id, attempt, epoch, environment, input, is_resume, entries,
-           active_ms::float8 as active_ms
-    from claimed`
+    select run_id, runner_id, org_id, version_id, attempt, epoch, environment, variable_set_id,
+           -- Without its environment it is refused its secrets, in place of being given those of the org alone.
+           coalesce(
+             (select has_secrets from variable_heads h where h.org_id = c.org_id and h.environment = coalesce(c.environment, '')),
+             environment is not null
+           ) as has_secrets,
+           variable_set_id is null as is_homeless,
+           input, is_resume, entries, active_ms::float8 as active_ms
+    from claimed c`
 }
 
 export interface Acceptance {

@@ -4,6 +4,7 @@ import type { Run, TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Caller } from '../actor.ts'
 import { rebalance } from '../concurrency/admit.ts'
 import { groupOf } from '../concurrency/group.ts'
+import { needEnvironment } from '../environments/names.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import type { Target } from '../workflows/targets.ts'
@@ -28,7 +29,7 @@ export interface TriggerAsk {
   parent?: { runId: RunId; entry: number; rootRunId: RunId; depth: number }
 }
 
-export type TriggerDeps = Pick<Deps, 'targets' | 'triggers' | 'dispatchers' | 'bell' | 'timers'>
+export type TriggerDeps = PrepareDeps & Pick<Deps, 'triggers' | 'dispatchers' | 'bell' | 'timers'>
 
 /** Queues a run. It is answered when run, queue row and first event are committed. */
 export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: TriggerAsk): Promise<Run> {
@@ -38,14 +39,19 @@ export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: Trigger
   return presentNew(caller, run, target, at)
 }
 
-/** A run that may be inserted: the workflow is found, the input fits. Throws a `Fault` for what is wrong with it. */
+export type PrepareDeps = Pick<Deps, 'targets' | 'environments'>
+
+/** A run that may be inserted: workflow and environment are found, the input fits. Throws a `Fault` for what is wrong with it. */
 export async function prepareRun(
-  deps: Pick<Deps, 'targets'>,
+  deps: PrepareDeps,
   who: { orgId: OrgId; actor: string | null },
   ask: TriggerAsk,
 ): Promise<{ run: NewRun; target: Target }> {
   assertStorable(ask.tags)
   const target = await targetOf(deps, who.orgId, ask)
+  const environment = environmentOf(ask, target)
+  const isOfDescriptor = ask.environment === undefined
+  if (environment !== null) await needEnvironment(deps, who.orgId, { environment, isOfDescriptor })
   return { run: newRun(who, ask, target, inputText(ask, target)), target }
 }
 
@@ -107,12 +113,12 @@ function inputText(ask: TriggerAsk, target: Target): string {
   return text
 }
 
-function newRun(
-  who: { orgId: OrgId; actor: string | null },
-  ask: TriggerAsk,
-  { version, pool }: Target,
-  input: string,
-): NewRun {
+function environmentOf(ask: TriggerAsk, { version }: Target): string | null {
+  return ask.environment === undefined ? version.descriptor.environment : ask.environment
+}
+
+function newRun(who: { orgId: OrgId; actor: string | null }, ask: TriggerAsk, target: Target, input: string): NewRun {
+  const { version, pool } = target
   const { descriptor, workflowId } = version
   return {
     id: newId('run'),
@@ -123,7 +129,7 @@ function newRun(
     triggerKind: ask.trigger.kind,
     triggerId: ask.trigger.id ?? null,
     triggerActor: who.actor,
-    environment: ask.environment === undefined ? descriptor.environment : ask.environment,
+    environment: environmentOf(ask, target),
     tags: ask.tags,
     priority: ask.priority,
     retryOf: ask.retryOf ?? null,

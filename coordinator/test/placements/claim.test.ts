@@ -3,6 +3,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { placementOf, anAgent, end, returned, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, logOf, ORG, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anEnvironment } from '../_kit/environments.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -13,7 +14,10 @@ let pools = 0
 let workflow: string
 let pool: string
 
-before(async () => (c = await aCoordinator()))
+before(async () => {
+  c = await aCoordinator()
+  await anEnvironment(c, 'staging')
+})
 beforeEach(async () => {
   pool = `pool-${++pools}`
   await c.call(ops.pools.create, { org: ORG, name: pool })
@@ -64,6 +68,7 @@ test('an offer carries everything that executing the run takes', async () => {
     graceMs: 3000,
     outputBytes: 1024 * 1024,
     variables: {},
+    secrets: false,
   })
   assert.match(token, /^ey/)
   assert.match(bundle.digest, /^[0-9a-f]{64}$/)

@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, link, open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { type Key, newKeyText, readKey } from './sealing.ts'
+
+// The file of keys: a key a line, the first seals, all open. Empty lines and those that begin with `#` are for people.
+
+const OTHERS = 0o077
+const OWNER_ONLY = 0o600
+
+export interface KeyFile {
+  text: string
+  keys: Key[]
+  /** Differs when the file has been changed or replaced. */
+  state: string
+}
+
+/** Throws an error that says what is wrong with the file and how to mend it, without its path or any of its content. */
+export async function readKeyFile(path: string): Promise<KeyFile> {
+  const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`the file of WINDLASS_SECRET_KEY_FILE cannot be read (${error.code ?? error.message})`)
+  })
+  try {
+    const state = await stateOf(file)
+    const text = await file.readFile('utf8')
+    return { text, keys: keysIn(text), state }
+  } finally {
+    await file.close()
+  }
+}
+
+/** What `readKeyFile` would say of it, without reading it. Undefined: it is not there. */
+export async function stateOfKeyFile(path: string): Promise<string | undefined> {
+  const file = await open(path, 'r').catch(() => undefined)
+  try {
+    return file && (await stateOf(file))
+  } finally {
+    await file?.close()
+  }
+}
+
+async function stateOf(file: FileHandle): Promise<string> {
+  const { uid, mode, ino, mtimeNs, ctimeNs, size } = await file.stat({ bigint: true })
+  // As ssh does it: the file of somebody else, mounted by whoever runs the machine, is his to protect.
+  if (process.getuid?.() === Number(uid) && (Number(mode) & OTHERS) !== 0)
+    throw new Error(
+      'the file of WINDLASS_SECRET_KEY_FILE may be read or changed by others than its owner; `chmod 600` it',
+    )
+  return [ino, mtimeNs, ctimeNs, size].join()
+}
+
+function keysIn(text: string): Key[] {
+  const keys = new Map<string, Key>()
+  for (const [index, line] of text.split('\n').entries()) {
+    if (!isKeyLine(line)) continue
+    const key = readKey(line.trim())
+    if (!key)
+      throw new Error(
+        `line ${index + 1} of the file of WINDLASS_SECRET_KEY_FILE is no key: a key is 32 bytes in base64, as \`openssl rand -base64 32\` makes them`,
+      )
+    keys.set(key.fingerprint, key)
+  }
+  if (keys.size === 0) throw new Error('the file of WINDLASS_SECRET_KEY_FILE holds no key')
+  return [...keys.values()]
+}
+
+function isKeyLine(line: string): boolean {
+  return line.trim() !== '' && !line.trimStart().startsWith('#')
+}
+
+/** Makes the file with one new key, unless there is one. */
+export async function ensureKeyFile(path: string): Promise<void> {
+  const fresh = await writeAside(path, `${HEADER}${newKeyText()}\n`)
+  try {
+    // In one step: a start that is killed leaves no half of a key behind, and of two starts one wins.
+    await link(fresh, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await rm(fresh, { force: true })
+  }
+  await settle(dirname(path))
+}
+
+const HEADER = `# Keys of Windlass, by which secrets are sealed in its database: the first seals, all of them open.
+# Without this file the secrets are lost. Keep a copy apart from copies of the database.
+`
+
+/** Puts a new key on top. */
+export async function addKey(path: string, file: KeyFile): Promise<Key> {
+  const line = newKeyText()
+  const lines = file.text.split('\n')
+  const first = lines.findIndex(isKeyLine)
+  await replace(path, lines.toSpliced(first, 0, line).join('\n'))
+  return readKey(line)!
+}
+
+/** Takes keys out, by their fingerprints. */
+export async function removeKeys(path: string, file: KeyFile, fingerprints: readonly string[]): Promise<void> {
+  const goes = (line: string) => isKeyLine(line) && fingerprints.includes(readKey(line.trim())?.fingerprint ?? '')
+  const lines = file.text.split('\n').filter((line) => !goes(line))
+  await replace(path, lines.join('\n'))
+}
+
+async function replace(path: string, text: string): Promise<void> {
+  try {
+    // Behind a link: the link stays.
+    const target = await realpath(path)
+    const aside = await writeAside(target, text, await stat(target))
+    await rename(aside, target).catch(async (error: unknown) => {
+      await rm(aside, { force: true })
+      throw error
+    })
+    await settle(dirname(target))
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new Error(
+      `the file of WINDLASS_SECRET_KEY_FILE cannot be replaced (${code ?? message}); change it by hand where it comes from: a new key is a line on its top`,
+      { cause: error },
+    )
+  }
+}
+
+interface Ownership {
+  uid: number
+  gid: number
+  mode: number
+}
+
+/** On the disk before it has the name by which it is known: a key that secrets are sealed with must not be lost with the power. */
+async function writeAside(path: string, text: string, like?: Ownership): Promise<string> {
+  const aside = `${path}.${randomBytes(6).toString('hex')}.new`
+  const file = await open(aside, 'wx', OWNER_ONLY)
+  try {
+    if (like) await giveTo(file, like)
+    await file.writeFile(text)
+    await file.sync()
+  } catch (error) {
+    await rm(aside, { force: true })
+    throw error
+  } finally {
+    await file.close()
+  }
+  return aside
+}
+
+/** Rotated by root, it stays readable by the coordinators. */
+async function giveTo(file: FileHandle, { uid, gid, mode }: Ownership): Promise<void> {
+  const own = await file.stat()
+  if (own.uid !== uid || own.gid !== gid) await file.chown(uid, gid)
+  await file.chmod(mode & 0o777)
+}
+
+async function settle(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,57 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
+import type { Sql, Tx } from '../db/client.ts'
+import type { Level } from './row.ts'
+import * as store from './store.ts'
+
+/** The level that a caller names: an environment, or nothing for the org itself. Throws NOT_FOUND. */
+export async function levelOf(sql: Sql, orgId: OrgId, environment: string | undefined): Promise<Level> {
+  if (environment !== undefined && !(await store.findEnvironment(sql, orgId, environment)))
+    throw noEnvironment(environment)
+  return { orgId, environment: environment ?? '' }
+}
+
+/** The same, to be changed: nobody else changes anything of the org until the end of the transaction. */
+export async function lockLevel(tx: Tx, orgId: OrgId, environment: string | undefined): Promise<Level> {
+  await store.lockOrg(tx, orgId)
+  return levelOf(tx, orgId, environment)
+}
+
+export function noEnvironment(environment: string): Fault {
+  const message = `There is no environment \`${environment}\` in this org; \`windlass env list\` shows those there are.`
+  return new Fault('NOT_FOUND', { environment }, message)
+}
+
+/** As a person writes it. */
+export function inWords({ environment }: Pick<Level, 'environment'>): string {
+  return environment === '' ? 'the org' : `the environment \`${environment}\``
+}
+
+const MOST_NAMES = 200
+/** With as much again on the other level a program can still start programs: Linux takes 2 MiB of arguments and environment. */
+const MOST_BYTES = 512 * 1024
+/** Two levels make 128 KiB, which is what an agent takes: looking for them in all that a run tells takes a thousand times the memory. */
+const MOST_SECRET_BYTES = 64 * 1024
+
+/** Throws when more stands on a level than may; called behind the change, in its transaction. */
+export async function assertFits(tx: Tx, level: Level): Promise<void> {
+  const { names, bytes, secretBytes } = await store.sizeOf(tx, level)
+  if (names > MOST_NAMES)
+    throw new Fault(
+      'VALIDATION_FAILED',
+      { path: 'name', limit: MOST_NAMES },
+      `name: ${inWords(level)} has ${MOST_NAMES} variables and secrets, and may have no more. Delete one that is not used.`,
+    )
+  if (bytes > MOST_BYTES)
+    throw new Fault(
+      'VALIDATION_FAILED',
+      { path: 'value', bytes, limitBytes: MOST_BYTES },
+      `value: all variables and secrets of ${inWords(level)} would have ${bytes} bytes together, and may have ${MOST_BYTES}. Let the program fetch what is large.`,
+    )
+  if (secretBytes > MOST_SECRET_BYTES)
+    throw new Fault(
+      'VALIDATION_FAILED',
+      { path: 'value', bytes: secretBytes, limitBytes: MOST_SECRET_BYTES },
+      `value: all secrets of ${inWords(level)} would have ${secretBytes} bytes together, and may have ${MOST_SECRET_BYTES}. Keep credentials there, and what is large elsewhere.`,
+    )
+}

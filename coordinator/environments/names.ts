@@ -1,0 +1,64 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
+import type { Db } from '../db/client.ts'
+import type { Deps } from '../deps.ts'
+import * as store from './store.ts'
+
+/** Which environments exist, for triggers: at most one statement a second and environment. */
+export interface EnvironmentNames {
+  has(orgId: OrgId, name: string): Promise<boolean>
+  /** Some names, in their order. */
+  some(orgId: OrgId, limit: number): Promise<string[]>
+  forget(orgId: OrgId, name: string): void
+}
+
+/** A delete through another coordinator is seen after this long at the latest; one made here, at once. */
+const FRESH_MS = 1000
+const KEPT = 5000
+
+export function createEnvironmentNames(db: Db): EnvironmentNames {
+  const kept = new Map<string, { at: number; found: Promise<boolean> }>()
+  const drop = (key: string, found: Promise<boolean>) => {
+    if (kept.get(key)?.found === found) kept.delete(key)
+  }
+  return {
+    has(orgId, name) {
+      const key = `${orgId}/${name}`
+      const known = kept.get(key)
+      if (known && performance.now() - known.at < FRESH_MS) return known.found
+      const found = store.findEnvironment(db, orgId, name).then((row) => row !== undefined)
+      if (kept.size >= KEPT) kept.clear()
+      kept.set(key, { at: performance.now(), found })
+      // What is not there is looked for again each time: somebody may create it now.
+      found.then(
+        (exists) => exists || drop(key, found),
+        () => drop(key, found),
+      )
+      return found
+    },
+    some: async (orgId, limit) => (await store.listEnvironments(db, orgId, { limit })).map((row) => row.name),
+    forget: (orgId, name) => void kept.delete(`${orgId}/${name}`),
+  }
+}
+
+const KNOWN_SHOWN = 10
+
+/** Throws VALIDATION_FAILED, with what there is and how to make one, unless the org has this environment. */
+export async function needEnvironment(
+  deps: Pick<Deps, 'environments'>,
+  orgId: OrgId,
+  { environment, isOfDescriptor }: { environment: string; isOfDescriptor: boolean },
+): Promise<void> {
+  if (await deps.environments.has(orgId, environment)) return
+  const names = await deps.environments.some(orgId, KNOWN_SHOWN + 1)
+  const known = names.slice(0, KNOWN_SHOWN)
+  const listed = known.map((name) => `\`${name}\``).join(', ') + (names.length > KNOWN_SHOWN ? ', …' : '')
+  const whose = isOfDescriptor ? "The workflow's descriptor names the environment" : 'There is no environment'
+  const rest = isOfDescriptor ? ', which does not exist.' : ' in this org.'
+  const others = known.length > 0 ? `There are: ${listed}.` : 'It has none yet.'
+  throw new Fault(
+    'VALIDATION_FAILED',
+    { path: 'environment', environment, known },
+    `${whose} \`${environment}\`${rest} ${others} Create it with \`windlass env create ${environment}\`, or leave \`environment\` out for what is set for the whole org.`,
+  )
+}

@@ -1,0 +1,147 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { Operator } from '../accounts/operator.ts'
+import { record } from '../audit/record.ts'
+import type { Db, Tx } from '../db/client.ts'
+import { addKey, readKeyFile, removeKeys } from './key-file.ts'
+import type { SealedRow, Seat } from './row.ts'
+import type { KeyRing, SecretKeys } from './secret-keys.ts'
+import * as store from './store-sealed.ts'
+
+export interface RotateDeps {
+  db: Db
+  secretKeys: SecretKeys
+  /** Undefined: the keys stand in the settings themselves, where only a person changes them. */
+  keyFile: string | undefined
+}
+
+export interface Rotated {
+  /** By its fingerprint, the key that everything is sealed with now. */
+  key: string
+  /** Made by this rotation. An earlier one that had not come to its end is finished in place of beginning another. */
+  isNewKey: boolean
+  resealed: number
+  /** Secrets that do not open: somebody has changed their rows. They have to be set again. */
+  broken: Seat[]
+  /** Keys that secrets are sealed with and that are not here. */
+  missing: store.KeyUse[]
+  /** Keys that nothing is sealed with any more. */
+  unused: string[]
+}
+
+/** Secrets in one transaction: their rows are locked for some milliseconds. */
+const BATCH = 200
+
+/**
+ * Seals all secrets with the first key, which with a file of keys is a new one. Coordinators go on meanwhile: they read the file again. A
+ * rotation that is killed has lost nothing, as both keys are in the file; the next one goes on with it.
+ */
+export async function rotateKey(deps: RotateDeps, by: Operator): Promise<Rotated> {
+  const isNewKey = deps.keyFile !== undefined && (await putOnTop(deps, deps.keyFile))
+  let resealed = 0
+  const broken: Seat[] = []
+  for (let after: Seat | undefined; ;) {
+    const batch = await resealSome(deps, by, after)
+    resealed += batch.resealed
+    broken.push(...batch.broken)
+    if (!batch.last) break
+    after = batch.last
+  }
+  const { fingerprints } = await deps.secretKeys.ring()
+  const uses = await store.keysInUse(deps.db)
+  const isUsed = (key: string) => uses.some((use) => use.fingerprint === key)
+  return {
+    key: fingerprints[0]!,
+    isNewKey,
+    resealed,
+    broken,
+    missing: uses.filter(({ fingerprint }) => !fingerprints.includes(fingerprint)),
+    unused: fingerprints.slice(1).filter((key) => !isUsed(key)),
+  }
+}
+
+/** False: there is work left over from the last time, which comes first. */
+async function putOnTop({ db }: RotateDeps, path: string): Promise<boolean> {
+  return db.begin(async (tx) => {
+    // Whoever is sealing with the key of before has committed, and the others will see the new one.
+    await store.lockKeys(tx, 'to change')
+    const file = await orFault(readKeyFile(path))
+    const others = file.keys.slice(1).map((key) => key.fingerprint)
+    const uses = await store.keysInUse(tx)
+    if (uses.some(({ fingerprint }) => others.includes(fingerprint))) return false
+    await orFault(addKey(path, file))
+    return true
+  })
+}
+
+interface Batch {
+  resealed: number
+  broken: Seat[]
+  last: Seat | undefined
+}
+
+async function resealSome(deps: RotateDeps, by: Operator, after: Seat | undefined): Promise<Batch> {
+  return deps.db.begin(async (tx) => {
+    await store.lockKeys(tx, 'to seal')
+    const ring = await deps.secretKeys.ring()
+    const rows = await store.lockSealedWith(tx, ring.fingerprints.slice(1), { after, limit: BATCH })
+    const fresh = rows.flatMap((row) => sealedAnew(ring, row) ?? [])
+    if (fresh.length > 0) await store.reseal(tx, fresh)
+    await recordAll(tx, by, { key: ring.fingerprints[0]!, rows: fresh })
+    const isDone = (row: SealedRow) => fresh.some((one) => isSameSeat(one, row))
+    const broken = rows
+      .filter((row) => !isDone(row))
+      .map(({ orgId, environment, name }) => ({ orgId, environment, name }))
+    return { resealed: fresh.length, broken, last: rows.at(-1) }
+  })
+}
+
+/** Undefined for one that does not open: it must not keep the others from it. */
+function sealedAnew(ring: KeyRing, row: SealedRow): SealedRow | undefined {
+  try {
+    return { ...row, sealed: ring.seal(row, ring.open(row, row.sealed)) }
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}
+
+function isSameSeat(a: Seat, b: Seat): boolean {
+  return a.orgId === b.orgId && a.environment === b.environment && a.name === b.name
+}
+
+async function recordAll(
+  tx: Tx,
+  by: Operator,
+  { key, rows }: { key: string; rows: readonly SealedRow[] },
+): Promise<void> {
+  for (const orgId of new Set(rows.map((row) => row.orgId))) {
+    const secrets = rows.filter((row) => row.orgId === orgId).length
+    const target = { type: 'org', id: orgId }
+    await record(tx, { ...by, orgId }, { action: 'secrets.rotateKey', target, after: { key, secrets } })
+  }
+}
+
+export interface Retired {
+  removed: string[]
+  kept: string[]
+}
+
+/** Takes keys out of the file that nothing is sealed with. Copies of the database from before still need them. */
+export async function retireKeys({ db }: Pick<RotateDeps, 'db'>, path: string): Promise<Retired> {
+  return db.begin(async (tx) => {
+    // Nobody is just sealing with one of them.
+    await store.lockKeys(tx, 'to change')
+    const file = await orFault(readKeyFile(path))
+    const uses = new Set((await store.keysInUse(tx)).map((use) => use.fingerprint))
+    const [first, ...others] = file.keys.map((key) => key.fingerprint)
+    const removed = others.filter((key) => !uses.has(key))
+    if (removed.length > 0) await orFault(removeKeys(path, file, removed))
+    return { removed, kept: [first!, ...others.filter((key) => uses.has(key))] }
+  })
+}
+
+function orFault<T>(work: Promise<T>): Promise<T> {
+  return work.catch((error: Error) => {
+    throw new Fault('SECRETS_UNAVAILABLE', { reason: 'no key' }, `The keys cannot be used: ${error.message}.`)
+  })
+}

@@ -1,0 +1,104 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
+import type { Variable } from '@windlass/shared/model/environment.ts'
+import type { Acting } from '../actor.ts'
+import { record } from '../audit/record.ts'
+import type { Deps } from '../deps.ts'
+import { assertFits, inWords, levelOf, lockLevel } from './level.ts'
+import type { EntryRow, Level } from './row.ts'
+import { refreshHeads } from './store-sets.ts'
+import * as store from './store.ts'
+
+/** What a caller names: a name of one environment, or of the org. */
+export interface EntryRef {
+  name: string
+  environment?: string | undefined
+}
+
+export async function listVariables(
+  deps: Pick<Deps, 'db'>,
+  { orgId, environment }: { orgId: OrgId; environment: string | undefined },
+  page: store.NamePage,
+): Promise<Variable[]> {
+  const level = await levelOf(deps.db, orgId, environment)
+  return (await store.listEntries(deps.db, level, { ...page, kind: 'variable' })).map(present)
+}
+
+export async function setVariable(
+  deps: Pick<Deps, 'db'>,
+  by: Acting,
+  { name, environment, value }: EntryRef & { value: string },
+): Promise<Variable> {
+  return deps.db.begin(async (tx) => {
+    const level = await lockLevel(tx, by.orgId, environment)
+    const before = await store.findEntry(tx, level, name)
+    if (before?.value === null) throw isOther(level, name, 'secret')
+    const row = await store.putEntry(tx, level, { name, updatedBy: by.id, content: { value } })
+    await assertFits(tx, level)
+    await refreshHeads(tx, level)
+    await record(tx, by, {
+      action: 'variables.set',
+      target: targetOf('variable', level, name),
+      before: before ? facts(before) : null,
+      after: facts(row),
+    })
+    return present(row)
+  })
+}
+
+export async function deleteVariable(
+  deps: Pick<Deps, 'db'>,
+  by: Acting,
+  { name, environment }: EntryRef,
+): Promise<void> {
+  await deps.db.begin(async (tx) => {
+    const level = await lockLevel(tx, by.orgId, environment)
+    const before = await store.findEntry(tx, level, name)
+    if (!before || before.value === null) throw notThere(level, name, 'variable')
+    await store.removeEntry(tx, level, name)
+    await refreshHeads(tx, level)
+    const target = targetOf('variable', level, name)
+    await record(tx, by, { action: 'variables.delete', target, before: facts(before) })
+  })
+}
+
+export type Kind = 'variable' | 'secret'
+
+/** On one level a name is a variable or a secret: runs could be given only one of the two. */
+export function isOther(level: Level, name: string, kind: Kind): Fault {
+  const { environment } = level
+  const where = environment === '' ? '' : ` --environment ${environment}`
+  const command = `windlass ${kind === 'secret' ? 'secrets' : 'vars'} delete ${name}${where}`
+  return new Fault(
+    'CONFLICT',
+    { path: 'name', name, environment: environment || null, kind },
+    `\`${name}\` is a ${kind} of ${inWords(level)}. Delete that first (\`${command}\`), or take another name.`,
+  )
+}
+
+export function notThere(level: Level, name: string, kind: Kind): Fault {
+  const { environment } = level
+  const list = kind === 'secret' ? 'secrets' : 'vars'
+  return new Fault(
+    'NOT_FOUND',
+    { [kind]: name, environment: environment || null },
+    `${inWords(level)} has no ${kind} \`${name}\` of its own; \`windlass ${list} list\` shows what there is.`,
+  )
+}
+
+export function targetOf(type: Kind, { environment }: Level, name: string) {
+  return { type, id: environment === '' ? name : `${environment}/${name}`, name }
+}
+
+/** The log of changes is no store of long texts. */
+const SHOWN = 1000
+
+function facts({ name, environment, value }: EntryRow) {
+  const shown = value!.length > SHOWN ? `${value!.slice(0, SHOWN)}…` : value
+  // The cut may have gone through a pair of surrogates.
+  return { name, environment: environment || null, value: shown!.toWellFormed() }
+}
+
+function present({ name, environment, value, updatedAt, updatedBy }: EntryRow): Variable {
+  return { name, value: value!, environment: environment || null, updatedAt: updatedAt.getTime(), updatedBy }
+}

@@ -10,6 +10,7 @@ import type { LeftLines } from './run/left-lines.ts'
 import type { Lives } from './run/lives.ts'
 import type { Parking } from './run/parking.ts'
 import type { Processes } from './run/processes.ts'
+import type { Secrets } from './run/secrets.ts'
 import type { Slots } from './run/slots.ts'
 import type { Spool } from './run/spool.ts'
 
@@ -21,6 +22,7 @@ export interface Deps {
   link: Link
   spool: Spool
   bundles: Bundles
+  secrets: Secrets
   processes: Processes
   lives: Lives
   slots: Slots

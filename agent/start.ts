@@ -29,6 +29,7 @@ import type { Live } from './run/live.ts'
 import { createLives } from './run/lives.ts'
 import { createParking } from './run/parking.ts'
 import { createProcesses } from './run/processes.ts'
+import { createSecrets } from './run/secrets.ts'
 import { createSlots } from './run/slots.ts'
 import { openSpool } from './run/spool.ts'
 import type { Spool } from './run/spool.ts'
@@ -136,7 +137,8 @@ async function build(config: AgentConfig, identity: Identity, log: Log, made: { 
   const parking = createParking({ ...config.parking, slots, isCommitted, memoryFree: freeMemoryShare, log })
   const beats = createBeats(createBell())
   const settings = { current: SETTINGS }
-  const parts = { config, log, rest, link, spool, bundles, processes, lives, slots, parking, beats }
+  const secrets = createSecrets(rest)
+  const parts = { config, log, rest, link, spool, bundles, secrets, processes, lives, slots, parking, beats }
   const deps: Deps = { ...parts, leftLines: keepLeftLines(), claimBell, settings }
   return { deps, upload, connected }
 }

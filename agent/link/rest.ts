@@ -10,12 +10,15 @@ export interface Rest {
   bundle(digest: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
   /** JSON text of the records. */
   journal(run: string, epoch: number, signal: AbortSignal): Promise<string>
+  /** By name, as they are now. `token` is that of the run. */
+  secrets(run: string, token: string, signal: AbortSignal): Promise<Record<string, string>>
 }
 
 /** A poll is answered after `waitMs` at the latest; a silence beyond that is a lost connection. */
 const POLL_SLACK_MS = 10_000
 const BUNDLE_HEADERS_MS = 20_000
 const JOURNAL_MS = 20_000
+const SECRETS_MS = 10_000
 
 export function createRest(url: string, credential: Credential): Rest {
   const pollFetch = createPollFetch()
@@ -37,6 +40,11 @@ export function createRest(url: string, credential: Credential): Rest {
       const options = { signal: AbortSignal.any([signal, deadline]), headers: await headers() }
       const response = await openOp({ url }, runnerSurface.journal, { run, epoch }, options)
       return await response.text()
+    },
+    async secrets(run, token, signal) {
+      const options = { signal, deadlineMs: SECRETS_MS, headers: { authorization: `Bearer ${token}` } }
+      const { secrets } = await callOp({ url }, runnerSurface.secrets, { run }, options)
+      return secrets
     },
   }
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { RUN_ERRORS } from '@windlass/shared/errors.ts'
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
@@ -12,13 +13,18 @@ import type { LeftLines } from './left-lines.ts'
 import type { Fate, Live } from './live.ts'
 import type { Parking } from './parking.ts'
 import type { Processes } from './processes.ts'
+import type { ProgramEvent } from './program-output.ts'
 import type { ProgramStart } from './program.ts'
 import { reportTo } from './report.ts'
+import { LEAST_BYTES } from './redact/forms.ts'
+import { SecretsTooLarge } from './secrets.ts'
+import type { RunSecrets, Secrets } from './secrets.ts'
 import type { Slots } from './slots.ts'
 import type { Spool } from './spool.ts'
 
 export interface ExecuteDeps {
   bundles: Bundles
+  secrets: Secrets
   processes: Processes
   spool: Spool
   rest: Pick<Rest, 'journal'>
@@ -29,23 +35,25 @@ export interface ExecuteDeps {
 }
 
 /**
- * A run's life on this agent, top to bottom. It is in the spool already and its `accept` is on the way; bundle and
- * journal are fetched meanwhile, and nothing of the program begins before the run is confirmed to be ours.
+ * A run's life on this agent, top to bottom. It is in the spool already and its `accept` is on the way; bundle, journal
+ * and secrets are fetched meanwhile, and nothing of the program begins before the run is confirmed to be ours.
  */
 export async function execute(deps: ExecuteDeps, live: Live): Promise<void> {
   const { offer } = live
   const fetched = settled(deps.bundles.hold(offer.bundle, live.unwanted))
   const recorded = settled(journalOf(deps.rest, offer, live.unwanted))
+  const read = settled(deps.secrets.read(live))
   try {
     const verdict = await live.verdict
     if (verdict === 'refused') return deps.spool.forget(offer.run, offer.epoch)
     // Perhaps it is ours and the answer was lost: said now, the run goes to another agent before its lease is over.
     if (verdict === 'unknown') return conclude(deps, live, live.fate ? lostBy(live.fate) : UNCONFIRMED, 0)
-    const [bundle, journal] = await Promise.all([fetched, recorded])
+    const [bundle, journal, secrets] = await Promise.all([fetched, recorded, read])
     if (live.fate || live.cancelled) return conclude(deps, live, endedBeforeStart(live), 0)
     if (bundle instanceof Error) return conclude(deps, live, withoutBundle(bundle), 0)
     if (journal instanceof Error) return conclude(deps, live, { how: 'lost', reason: journal.message }, 0)
-    await runProgram(deps, live, { bundle, journal })
+    if (secrets instanceof Error) return conclude(deps, live, withoutSecrets(secrets), 0)
+    await runProgram(deps, live, { bundle, journal, secrets })
   } finally {
     // Not waited for: a fetch that nobody wants any more may take its time.
     void fetched.then((bundle) => (bundle instanceof Error ? undefined : bundle.release()))
@@ -55,20 +63,23 @@ export async function execute(deps: ExecuteDeps, live: Live): Promise<void> {
 async function runProgram(
   deps: ExecuteDeps,
   live: Live,
-  { bundle, journal }: { bundle: HeldBundle; journal: JournalRecord[] },
+  { bundle, journal, secrets }: { bundle: HeldBundle; journal: JournalRecord[]; secrets: RunSecrets | undefined },
 ): Promise<void> {
   const { run, epoch, outputBytes } = live.offer
   const began = performance.now()
   void deps.spool.append(run, epoch, [['start', Date.now()]])
   const lines = live.offer.replay ? deps.leftLines.take(run, epoch) : undefined
-  const start = { ...startOf(live.offer, bundle.folder, journal), lines }
-  const program = deps.processes.run(start, reportTo(deps, live))
+  const report = reportTo(deps, live)
+  const start = { ...startOf(live.offer, bundle.folder, journal, secrets), lines }
+  if (secrets && !live.offer.replay) void report(ofTooShort(secrets))
+  const program = deps.processes.run(start, report)
   live.attach(program)
   deps.log.debug('run.began', { run, epoch, afterOfferMs: Math.round((began - live.receivedAt) * 100) / 100 })
   const ending = await program.done
   const computeMs = program.computeMs()
   const left = program.leftLines()
   if (left) deps.leftLines.put(run, epoch, left)
+  if (OVER.includes(ending.how)) deps.secrets.forget(run)
   deps.parking.left(live)
   conclude(deps, live, live.fate ? lostBy(live.fate) : withinLimits(ending, outputBytes), computeMs)
   deps.log.debug('run.ended', { run, epoch, how: ending.how, fate: live.fate, computeMs })
@@ -79,13 +90,43 @@ function conclude({ spool }: ExecuteDeps, { offer }: Live, ending: Ending, compu
   void spool.append(offer.run, offer.epoch, [['end', Date.now(), ending, computeMs]])
 }
 
-function startOf(offer: Offer, bundleDir: string, journal: JournalRecord[]): ProgramStart {
-  const { run, attempt, epoch, org, workflow, environment, inputText, variables, token } = offer
-  const { timeoutMs, graceMs, process, reuseKey, outputBytes, replay } = offer
+function startOf(
+  offer: Offer,
+  bundleDir: string,
+  journal: JournalRecord[],
+  secrets: RunSecrets | undefined,
+): ProgramStart {
+  const { run, attempt, epoch, org, workflow, environment, inputText, token } = offer
+  const { timeoutMs, graceMs, process, outputBytes, replay } = offer
+  // Of one level a name is one or the other. Where a secret is of the more specific one, it is the one that counts.
+  const variables = { ...offer.variables, ...secrets?.values }
+  const reuseKey = `${offer.reuseKey} ${keyOf(variables)}`
   const facts = { runId: run, attempt, epoch, org, workflow, environment, inputText, variables, token, replay }
   const recorded = { journal, entries: offer.journal.entries }
-  return { ...facts, ...recorded, bundleDir, timeoutMs, graceMs, process, reuseKey, outputBytes }
+  const { redactor } = secrets ?? {}
+  return { ...facts, ...recorded, bundleDir, timeoutMs, graceMs, process, reuseKey, outputBytes, redactor }
 }
+
+/** A program may keep what it has found in its environment: its process serves no run that has something else there. */
+function keyOf(variables: Record<string, string>): string {
+  const names = Object.keys(variables).sort()
+  if (names.length === 0) return ''
+  return createHash('sha256')
+    .update(JSON.stringify(names.map((name) => [name, variables[name]])))
+    .digest('base64')
+}
+
+/** It is the agent that speaks, in the log of the run: nobody else sees what is printed there. */
+function ofTooShort({ redactor }: RunSecrets): ProgramEvent[] {
+  const { tooShort } = redactor
+  if (tooShort.length === 0) return []
+  const text =
+    `Windlass does not hide ${tooShort.join(', ')}: what has fewer than ${LEAST_BYTES} bytes occurs by chance everywhere. ` +
+    'Take a longer secret, or a variable.'
+  return [{ at: Date.now(), channel: 'log', type: 'log.stderr', data: { text } }]
+}
+
+const OVER: readonly Ending['how'][] = ['returned', 'threw', 'exited', 'cancelled', 'timed-out']
 
 function withinLimits(ending: Ending, limitBytes: number): Ending {
   if (ending.how !== 'returned') return ending
@@ -110,6 +151,12 @@ function withoutBundle(error: Error): Ending {
 
 function threw(code: RunErrorCode, message: string = RUN_ERRORS[code], detail?: Record<string, unknown>): Ending {
   return { how: 'threw', error: { name: 'Error', message, code, ...(detail && { detail }) } }
+}
+
+function withoutSecrets(error: Error): Ending {
+  return error instanceof SecretsTooLarge
+    ? threw('SECRETS_TOO_LARGE', error.message)
+    : { how: 'lost', reason: error.message }
 }
 
 const REASONS: Record<Fate, string> = {

@@ -1,5 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
+import type { Redactor } from './redact/redactor.ts'
 
+const EMPTY = Buffer.alloc(0)
 // An event's data is at most 64 KiB; `{"text":""}` takes its part.
 const LINE_BYTES = 64 * 1024 - 16
 
@@ -8,12 +10,28 @@ export interface LineSplitter {
   push(chunk: Buffer): string[]
   /** What is left at the end, without a line break. */
   flush(): string[]
+  /** What comes from now on is of a process with these secrets. */
+  hideWith(redactor: Redactor | undefined): void
 }
 
-/** Bytes into lines: characters stay whole across chunks, and a line that is too long for one event becomes several. */
-export function createLineSplitter(): LineSplitter {
+/**
+ * Bytes into lines: secrets go first, so that no cut lets half of one through; characters stay whole across chunks, and a line
+ * that is too long for one event becomes several.
+ */
+export function createLineSplitter(redactor?: Redactor): LineSplitter {
   const decoder = new StringDecoder('utf8')
+  let hiding = redactor?.stream()
+  /** What an earlier process may have begun of a secret. */
+  let carried: Buffer = EMPTY
   let open = ''
+
+  function withoutSecrets(chunk: Buffer, isLast = false): Buffer {
+    const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk])
+    carried = EMPTY
+    if (!hiding) return bytes
+    const given = hiding.push(bytes)
+    return isLast ? Buffer.concat([given, hiding.end()]) : given
+  }
 
   const complete = (text: string): string[] => {
     const lines = text.split('\n')
@@ -24,7 +42,7 @@ export function createLineSplitter(): LineSplitter {
 
   return {
     push: (chunk) => {
-      const lines = complete(decoder.write(chunk))
+      const lines = complete(decoder.write(withoutSecrets(chunk)))
       // A program that never breaks its line must not make us hold all of it.
       if (open.length <= LINE_BYTES) return lines
       const pieces = fitting(open)
@@ -32,9 +50,14 @@ export function createLineSplitter(): LineSplitter {
       return [...lines, ...pieces]
     },
     flush: () => {
-      const last = open + decoder.end()
+      const lines = complete(decoder.write(withoutSecrets(EMPTY, true)) + decoder.end())
+      const last = open
       open = ''
-      return last === '' ? [] : fitting(last)
+      return last === '' ? lines : [...lines, ...fitting(last)]
+    },
+    hideWith: (next) => {
+      carried = withoutSecrets(EMPTY, true)
+      hiding = next?.stream()
     },
   }
 }
@@ -42,7 +65,7 @@ export function createLineSplitter(): LineSplitter {
 const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
 
 /** JSON makes up to six bytes of a character; most lines are far too short for that to matter. */
-function fitting(line: string): string[] {
+export function fitting(line: string): string[] {
   if (line.length * 6 <= LINE_BYTES) return [line]
   const pieces: string[] = []
   for (let from = 0; from < line.length;) {

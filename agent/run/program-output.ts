@@ -3,9 +3,12 @@ import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import type { SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { LogData } from '@windlass/shared/wire/program.ts'
 import type { RawStream } from './host-process.ts'
-import { createLineSplitter, type LineSplitter } from './lines.ts'
+import { createLineSplitter, fitting, type LineSplitter } from './lines.ts'
 import { BrokenFrame, type Frame } from './program-frames.ts'
 import { parsePayload } from './program-reports.ts'
+import { hideInFrame } from './redact/frames.ts'
+import type { Redactor } from './redact/redactor.ts'
+import type { RedactionStream } from './redact/stream.ts'
 
 /** What a program has said or done, in its order. `at` is in milliseconds since the epoch. */
 export type ProgramEvent =
@@ -41,6 +44,8 @@ interface OutputOptions {
   isReplaying(): boolean
   /** What the process before this one had left; known only where it ran here. */
   lines: LineSplitters | undefined
+  /** Nothing comes out of here that it would hide. */
+  redactor: Redactor | undefined
   pause: () => void
   resume: () => void
   /** The events cannot be kept any more. */
@@ -53,19 +58,22 @@ const EVENT_BYTES = 64 * 1024 + 512
 /** JavaScript's streams and the bare descriptors come through different pipes; each may be in the middle of a character. */
 export type LineSplitters = Record<'out' | 'err' | RawStream, LineSplitter>
 
-function createSplitters(): LineSplitters {
+function createSplitters(redactor: Redactor | undefined): LineSplitters {
   return {
-    out: createLineSplitter(),
-    err: createLineSplitter(),
-    stdout: createLineSplitter(),
-    stderr: createLineSplitter(),
+    out: createLineSplitter(redactor),
+    err: createLineSplitter(redactor),
+    stdout: createLineSplitter(redactor),
+    stderr: createLineSplitter(redactor),
   }
 }
 
 export function createProgramOutput(options: OutputOptions): ProgramOutput {
   const startedAt = Date.now()
-  const inReplay = createSplitters()
+  const { redactor } = options
+  const inReplay = createSplitters(redactor)
   let splitters = inReplay
+  /** Of a message that comes in pieces, as long as there are more. */
+  let message: RedactionStream | undefined
   const pending = new Set<Promise<void>>()
   let isRawReplaying = options.isReplaying()
 
@@ -97,17 +105,40 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
     if (pending.size === 0) options.resume()
   }
 
-  function eventsOfFrame(frame: Frame): ProgramEvent[] {
+  function eventsOfFrame(raw: Frame): ProgramEvent[] {
+    const frame = redactor ? hideInFrame(redactor, raw) : raw
     const at = plausible(frame.at)
     const told = options.onFrame(frame, at)
-    const printed = eventsOf(frame, at, splitters)
+    const printed = frame.name === 'log' ? logged(frame, at) : eventsOf(frame, at, splitters)
     if (options.isReplaying()) return told
     if (isRawReplaying) endReplay()
     return [...told, ...printed]
   }
 
+  /** A long message comes in pieces, and what is to be hidden may be cut in two. */
+  function logged(frame: Frame, at: number): ProgramEvent[] {
+    const { more, ...data }: Partial<LogData> = parse(frame)
+    const stream = data.level === 'warn' || data.level === 'error' ? 'stderr' : 'stdout'
+    const event = (text: unknown): ProgramEvent => ({
+      at,
+      channel: 'log',
+      type: `log.${stream}`,
+      data: { ...data, text },
+    })
+    if (!redactor || (!more && !message)) return [event(data.text)]
+    message ??= redactor.stream()
+    const certain = message.push(Buffer.from(String(data.text))).toString()
+    if (more) return certain === '' ? [] : fitting(certain).map(event)
+    const rest = message.end().toString()
+    message = undefined
+    return fitting(certain + rest).map(event)
+  }
+
   function endReplay(): void {
-    if (options.lines) splitters = options.lines
+    if (options.lines) {
+      splitters = options.lines
+      for (const lines of Object.values(splitters)) lines.hideWith(redactor)
+    }
     void endRawReplay()
   }
 
@@ -142,11 +173,7 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
 function eventsOf(frame: Frame, at: number, splitters: LineSplitters): ProgramEvent[] {
   if (frame.name === 'out') return logEvents(splitters.out.push(frame.payload), at, 'stdout')
   if (frame.name === 'err') return logEvents(splitters.err.push(frame.payload), at, 'stderr')
-  if (frame.name === 'phase') return [{ at, channel: 'phase', type: 'phase', data: parse(frame) }]
-  if (frame.name !== 'log') return []
-  const data: Partial<LogData> = parse(frame)
-  const stream = data.level === 'warn' || data.level === 'error' ? 'stderr' : 'stdout'
-  return [{ at, channel: 'log', type: `log.${stream}`, data }]
+  return frame.name === 'phase' ? [{ at, channel: 'phase', type: 'phase', data: parse(frame) }] : []
 }
 
 function logEvents(lines: string[], at: number, stream: RawStream): ProgramEvent[] {

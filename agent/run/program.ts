@@ -2,6 +2,7 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { HostProcess } from './host-process.ts'
 import type { LineSplitters } from './program-output.ts'
+import type { Redactor } from './redact/redactor.ts'
 import type { Workspaces } from './workspace.ts'
 
 export interface ProgramStart {
@@ -15,7 +16,10 @@ export interface ProgramStart {
   inputText: string
   /** Folder that holds `main.mjs`. */
   bundleDir: string
+  /** What it finds in its environment, secrets included. */
   variables: Record<string, string>
+  /** Keeps its secrets out of what it tells; undefined when it has none. */
+  redactor?: Redactor | undefined
   token: string
   /** What is recorded of the run. */
   journal: JournalRecord[]

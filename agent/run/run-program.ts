@@ -143,6 +143,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     onFrame,
     isReplaying: () => standing.isReplaying,
     lines: start.lines,
+    redactor: start.redactor,
     pause: () => host?.pause(),
     resume: () => host?.resume(),
     failed: (error) => abandon('lost', `the run's events could not be kept: ${String(error)}`),
@@ -195,9 +196,8 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
       },
     })
     const { runId, attempt, epoch, org, workflow, environment, inputText, variables, token } = start
-    const { journal, entries, replay } = start
+    const { journal, entries, replay, outputBytes = OUTPUT_BYTES } = start
     const stays = start.process === 'reuse'
-    const outputBytes = start.outputBytes ?? OUTPUT_BYTES
     const facts = { runId, attempt, epoch, org, workflow, environment, inputText, variables, token }
     own.send({ t: 'start', ...facts, journal, entries, replay, bundleFile, workspace, stays, outputBytes })
     for (const message of early) own.send(message)

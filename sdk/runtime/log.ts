@@ -40,7 +40,10 @@ export const log: Log = Object.assign((message: string, fields?: LogFields) => w
 function write(level: LogLevel | undefined, message: string, fields: LogFields | undefined): void {
   const host = runtime()
   if (!host) return print(level, message, fields)
-  for (const text of pieces(message)) host.emit('log', lineText({ text, level, fields }))
+  const texts = pieces(message)
+  const last = texts.length - 1
+  for (const [at, text] of texts.entries())
+    host.emit('log', lineText({ text, level, fields, more: at < last || undefined }))
 }
 
 /** JSON leaves out what is undefined. */

@@ -115,6 +115,8 @@ export interface LogData {
   text: string
   level?: LogLevel
   fields?: Record<string, unknown>
+  /** The message is longer than this: its next piece follows in the next `log`. Between program and agent only. */
+  more?: true
 }
 
 export interface ThrownError {

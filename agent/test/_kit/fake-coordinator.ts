@@ -49,6 +49,10 @@ export class FakeCoordinator {
   /** Answers a request for a journal. */
   journal: ((response: http.ServerResponse) => void) | undefined
   journalFetches = 0
+  /** What runs read as their secrets, or an answer of another kind. */
+  secrets: Record<string, string> | ((response: http.ServerResponse) => void) = {}
+  /** The run and the token of each time that somebody did. */
+  readonly secretReads: { run: string; token: string | undefined }[] = []
   unauthenticated = 0
   #keys = new Map<string, Awaited<ReturnType<typeof importJWK>>>()
   #queue: Offer[] = []
@@ -147,6 +151,7 @@ export class FakeCoordinator {
   async #serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? '/', this.url)
     if (pathname === '/runner/v1/register') return this.#register(request, response)
+    if (pathname.endsWith('/secrets')) return this.#secrets(pathname, request, response)
     if (!(await this.#isRunner(request))) return refuse(response, 401, 'UNAUTHENTICATED')
     if (pathname === '/runner/v1/claims') return this.#claims(request, response)
     if (pathname.startsWith('/runner/v1/journals/')) {
@@ -160,6 +165,13 @@ export class FakeCoordinator {
     const found = this.bundles.get(digest)
     if (found) response.end(found.packed)
     else refuse(response, 404, 'NOT_FOUND')
+  }
+
+  #secrets(pathname: string, request: http.IncomingMessage, response: http.ServerResponse): void {
+    const [, run = ''] = /^\/runner\/v1\/runs\/(.+)\/secrets$/.exec(pathname) ?? []
+    this.secretReads.push({ run, token: request.headers.authorization?.replace('Bearer ', '') })
+    if (typeof this.secrets === 'function') this.secrets(response)
+    else answer(response, 200, { secrets: this.secrets })
   }
 
   async #register(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {

@@ -50,7 +50,14 @@ const overNow = ({ n }: JournalRecord) => ({ n, state: 'done' as const, result: 
 function again(fake: FakeCoordinator, told: Told, records: Map<number, JournalRecord>, open: JournalRecord[]): Told {
   for (const [index, record] of open.entries())
     Object.assign(record, { state: 'done', result: 'null', completed: index + 1 })
-  const { run, bundle, epoch, inputText } = told.offer
+  const { run, bundle, epoch, inputText, secrets } = told.offer
   const journal = { entries: records.size, text: JSON.stringify([...records.values()]) }
-  return fake.offer(fake.bundles.get(bundle.digest)!, { run, epoch: epoch + 1, inputText, replay: true, journal })
+  return fake.offer(fake.bundles.get(bundle.digest)!, {
+    run,
+    epoch: epoch + 1,
+    inputText,
+    secrets,
+    replay: true,
+    journal,
+  })
 }

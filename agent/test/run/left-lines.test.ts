@@ -4,7 +4,7 @@ import { keepLeftLines } from '../../run/left-lines.ts'
 import { createLineSplitter } from '../../run/lines.ts'
 
 function someLines() {
-  const [out, err, stdout, stderr] = [1, 2, 3, 4].map(createLineSplitter)
+  const [out, err, stdout, stderr] = [1, 2, 3, 4].map(() => createLineSplitter())
   return { out: out!, err: err!, stdout: stdout!, stderr: stderr! }
 }
 

@@ -1,6 +1,6 @@
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Call } from './call.ts'
-import { keyOf } from './identity.ts'
+import { isHidden, isSameCall, keyOf } from './identity.ts'
 
 /** What earlier attempts, lost by a crash, have bought or still wait for. */
 interface Former {
@@ -15,10 +15,12 @@ export function createFormer(journal: readonly JournalRecord[]): Former {
     if (record.state === 'failed') continue
     if (record.state === 'done' || byKey.get(keyOf(record))?.state !== 'done') byKey.set(keyOf(record), record)
   }
+  const hidden = [...byKey.values()].filter(isHidden)
   return {
     take: (call) => {
-      const record = byKey.get(keyOf(call))
-      if (record) byKey.delete(keyOf(call))
+      const same = hidden.find((each) => byKey.has(keyOf(each)) && isSameCall(each, call))
+      const record = byKey.get(keyOf(call)) ?? same
+      if (record) byKey.delete(keyOf(record))
       return record
     },
   }

@@ -36,6 +36,32 @@ export function keyOf({ parent, kind, name, hash, occurrence }: CallKey): string
   return `${parent}\n${kind}\n${name}\n${hash}\n${occurrence}`
 }
 
+/** What an agent writes in place of a secret in the prompt of a question, and so in its name. */
+const HIDDEN = '***'
+
+/** Recorded under a name that is not the whole of what the program called it. */
+export const isHidden = ({ kind, name }: Pick<CallKey, 'kind' | 'name'>) => kind === 'input' && name.includes(HIDDEN)
+
+/** Where a name was hidden in part, its key does not find it. */
+export function isSameCall(recorded: CallKey, call: CallKey): boolean {
+  if (recorded.hash !== call.hash || recorded.occurrence !== call.occurrence) return false
+  return recorded.kind === call.kind && recorded.parent === call.parent && isNamed(recorded, call.name)
+}
+
+/** Whether a call may be the one that was recorded under this name. What is hidden in it may have been anything. */
+export function isNamed(recorded: Pick<CallKey, 'kind' | 'name'>, name: string): boolean {
+  if (recorded.name === name || !isHidden(recorded)) return recorded.name === name
+  const [first = '', ...rest] = recorded.name.split(HIDDEN)
+  if (!name.startsWith(first)) return false
+  let at = first.length
+  for (const part of rest) {
+    const found = name.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return true
+}
+
 /** PostgreSQL keeps neither NUL nor half a character. */
 export function cleanName(name: string): string {
   return name.slice(0, NAME_CHARACTERS).replaceAll('\0', '').toWellFormed()

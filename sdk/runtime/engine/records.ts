@@ -1,6 +1,6 @@
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Call } from './call.ts'
-import { keyOf, likeness, pathOf } from './identity.ts'
+import { isHidden, isNamed, isSameCall, keyOf, likeness, pathOf } from './identity.ts'
 
 /** What is recorded of this attempt, while it is replayed. */
 interface Records {
@@ -22,6 +22,7 @@ interface Records {
 export function createRecords(journal: readonly JournalRecord[]): Records {
   const entries = journal.toSorted((a, b) => a.position - b.position)
   const byKey = new Map(entries.map((record) => [keyOf(record), record]))
+  const hidden = entries.filter(isHidden)
   const unissued = new Map(entries.map((record) => [record.position, record]))
   const inside = new Map<string, JournalRecord[]>()
   for (const record of entries) {
@@ -51,14 +52,16 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
     unissued: () => unissued.values(),
     hasUnissued: () => unissued.size > 0,
     match: (call) => {
+      const isFree = (record: JournalRecord) => unissued.has(record.position)
       const record = byKey.get(keyOf(call))
-      return record && unissued.has(record.position) ? record : undefined
+      if (record && isFree(record)) return record
+      return hidden.find((each) => isFree(each) && isSameCall(each, call))
     },
     nearest: (calls) => {
       let best: { call: Call; record: JournalRecord; score: number } | undefined
       for (const call of calls) {
         for (const record of unissued.values()) {
-          if (record.kind !== call.kind || record.name !== call.name || record.parent !== call.parent) continue
+          if (record.kind !== call.kind || record.parent !== call.parent || !isNamed(record, call.name)) continue
           const score = likeness(call.args, record.args)
           if (!best || score > best.score || (score === best.score && record.position < best.record.position))
             best = { call, record, score }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { EntryIdentity } from '@windlass/shared/wire/journal.ts'
 import { aHost, aRecord, opened, ops } from './host-process.ts'
 
 test('a replay leads to where the last process stood, and is told to be over when something new comes', async (t) => {
@@ -55,6 +56,44 @@ test('a replay leads to where the last process stood, and is told to be over whe
     third.seen.some(({ name }) => name === 'park'),
     false,
   )
+})
+
+/** As an agent passes it on that knows the secret. */
+function hiddenIn(entry: EntryIdentity): EntryIdentity {
+  return { ...entry, name: entry.name.replace(/s3cret-\w+/, '***'), args: entry.args.replace(/s3cret-\w+/, '***') }
+}
+
+test('a question in whose prompt a secret was hidden is known again, with another secret too', async (t) => {
+  const body = `return requestInput({ prompt: 'Is ' + process.env.KEY + ' right?' })`
+  const first = await aHost(t, body)
+  first.start({ variables: { KEY: 's3cret-one' } })
+  const { entry } = await opened(first)
+  const asked = aRecord(hiddenIn(entry), { state: 'done', result: '"yes"', completed: 1 })
+  assert.equal(asked.name, 'Is *** right?')
+
+  const second = await aHost(t, body)
+  second.start({ journal: [asked], replay: true, variables: { KEY: 's3cret-one' } })
+  assert.equal(await second.next('returned'), '"yes"')
+  assert.ok(!ops(second).some(({ op }) => op === 'drift' || op === 'open'))
+
+  const rotated = await aHost(t, body)
+  rotated.start({ journal: [asked], replay: true, variables: { KEY: 's3cret-two' } })
+  assert.equal(await rotated.next('returned'), '"yes"')
+  assert.deepEqual(
+    ops(rotated)
+      .map(({ op }) => op)
+      .slice(0, 1),
+    ['drift'],
+  )
+
+  const crashed = await aHost(t, body)
+  crashed.start({ journal: [asked], attempt: 2, variables: { KEY: 's3cret-one' } })
+  assert.equal(await crashed.next('returned'), '"yes"')
+  assert.ok(ops(crashed).some(({ op }) => op === 'adopt'))
+
+  const other = await aHost(t, `return requestInput({ prompt: 'Was ' + process.env.KEY + ' right?' })`)
+  other.start({ journal: [asked], replay: true, variables: { KEY: 's3cret-one' } })
+  assert.match(await other.next('blocked'), /Was s3cret-one right/)
 })
 
 test('a program whose replay ends at a call that is new goes on, although no result waits for it', async (t) => {

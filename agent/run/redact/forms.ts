@@ -1,0 +1,112 @@
+import { inspect } from 'node:util'
+
+/**
+ * What is shorter occurs by chance in every text: to hide it would make logs unreadable, and show by its stars where it is. Of
+ * four bytes each derived form is at least four characters long as well.
+ */
+export const LEAST_BYTES = 4
+
+/** Beyond this a program that shows single bytes does not show a secret, but a file. Node itself shows 50 of a Buffer. */
+const BYTE_LIST_BYTES = 256
+const BUFFER_SHOWN_BYTES = 50
+/** What `base64` and what PEM break their lines at. */
+const WRAPS = [76, 64]
+
+/** Everything as which a secret may turn up in a text. Longer than the secrets by about sixteen times. */
+export function formsOf(secret: string): Buffer[] {
+  const forms = new Set<string>()
+  for (const part of partsOf(secret)) for (const form of textForms(part)) forms.add(form)
+  // Whoever encodes bytes takes the whole of it, and may have cut the line break at its end.
+  for (const whole of new Set([secret, secret.trim()]))
+    for (const form of byteForms(Buffer.from(whole))) forms.add(form)
+  return [...forms].map((form) => Buffer.from(form)).filter(({ length }) => length >= LEAST_BYTES)
+}
+
+export const isTooShort = (secret: string) => Buffer.byteLength(secret.trim()) < LEAST_BYTES
+
+/** Keys and certificates are printed line by line, indented perhaps. Where all lines are hidden, the whole is. */
+function partsOf(secret: string): string[] {
+  const whole = secret.trim()
+  const lines = whole
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  const hasShort = lines.some((line) => Buffer.byteLength(line) < LEAST_BYTES)
+  return lines.length === 1 || hasShort ? [whole, ...lines] : lines
+}
+
+/** As written by hand, for a shell, in a URL, in JSON, and in JSON within JSON. */
+function textForms(text: string): string[] {
+  const json = JSON.stringify(text).slice(1, -1)
+  const nested = [json, unicode(json, NOT_ASCII)].flatMap(quotedForms)
+  return [text, text.replaceAll("'", String.raw`'\''`), ...urlForms(text), ...quotedForms(text), ...nested]
+}
+
+const NOT_ASCII = /[^ -~]/g
+/** What Go and Rails escape besides, as it could end a script. */
+const NOT_IN_HTML = /[^ -~]|[<>&]/g
+
+function quotedForms(text: string): string[] {
+  const json = JSON.stringify(text).slice(1, -1)
+  // Which quotes Node puts around a text depends on all of it.
+  const shown = ["'", String.raw`\'`].map((quote) => text.split("'").map(inspected).join(quote))
+  const escaped = [
+    unicode(json, NOT_ASCII),
+    unicode(json, NOT_IN_HTML),
+    unicode(json.replaceAll('/', '\\/'), NOT_ASCII),
+  ]
+  return [json, ...shown, json.replaceAll('/', '\\/'), ...escaped, ...escaped.map(upperEscapes)]
+}
+
+const inspected = (text: string) => inspect(text, { maxStringLength: null, breakLength: Infinity }).slice(1, -1)
+
+const unicode = (text: string, what: RegExp) =>
+  text.replace(what, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+const upperEscapes = (text: string) => text.replace(/\\u[0-9a-f]{4}/g, (each) => `\\u${each.slice(2).toUpperCase()}`)
+
+function urlForms(text: string): string[] {
+  const component = encodeURIComponent(text)
+  const strict = component.replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`)
+  const forms = [component, strict, encodeURI(text), formEncoded(text), inUserinfo(text)]
+  return [...forms, ...forms.map((form) => form.replace(/%[0-9A-F]{2}/g, (each) => each.toLowerCase()))]
+}
+
+const formEncoded = (text: string) => new URLSearchParams([['', text]]).toString().slice(1)
+
+/** `https://user:secret@host`, as a URL writes it. */
+function inUserinfo(text: string): string {
+  const url = new URL('http://host')
+  url.password = text
+  return url.password
+}
+
+function byteForms(bytes: Buffer): string[] {
+  const hex = bytes.toString('hex')
+  const shown = bytes.subarray(0, BUFFER_SHOWN_BYTES).toString('hex')
+  const spaced = shown.replace(/..(?=.)/g, '$& ')
+  const few = bytes.length <= BYTE_LIST_BYTES ? [bytes.join(','), bytes.join(', ')] : []
+  return [hex, hex.toUpperCase(), spaced, spaced.toUpperCase(), ...few, ...base64Forms(bytes)]
+}
+
+/**
+ * Base64 writes three bytes as four characters, so a secret within something longer looks different at each of three places. Its
+ * first and last character may depend on what stands beside it: those are left out.
+ */
+function base64Forms(bytes: Buffer): string[] {
+  const inner = [0, 1, 2].map((shift) => {
+    const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
+    const first = Math.ceil((shift * 8) / 6)
+    return text.slice(first, Math.floor(((shift + bytes.length) * 8) / 6))
+  })
+  const alone = bytes.toString('base64')
+  const forms = [...inner, alone, ...WRAPS.flatMap((width) => wrapped(alone, width))]
+  return [...forms, ...forms.map((form) => form.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', ''))]
+}
+
+function wrapped(text: string, width: number): string[] {
+  if (text.length <= width) return []
+  const lines = text.match(new RegExp(`.{1,${width}}`, 'g')) ?? []
+  // A short last one is that of many texts: a line break at their end alone makes one.
+  return lines.filter(({ length }) => length >= 2 * LEAST_BYTES)
+}

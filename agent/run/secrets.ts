@@ -1,0 +1,97 @@
+import { ApiError } from '@windlass/shared/ops/call.ts'
+import { backoffMs, pause } from '@windlass/shared/time.ts'
+import type { Rest } from '../link/rest.ts'
+import type { Live } from './live.ts'
+import { keepRedactors } from './redact/kept-redactors.ts'
+import type { Redactor } from './redact/redactor.ts'
+
+/** What a run is given besides its variables, and what keeps it out of all that the run tells. */
+export interface RunSecrets {
+  values: Readonly<Record<string, string>>
+  redactor: Redactor
+}
+
+/** Secrets are read anew for each process and are in no file: what is known of them ends with the agent. */
+export interface Secrets {
+  /** As they are now; undefined when the run has none. Rejects with a sentence. */
+  read(live: Live): Promise<RunSecrets | undefined>
+  /** The run has ended and prints nothing any more. */
+  forget(run: string): void
+}
+
+/** In all. Finding them in everything that a run tells takes about a thousand times the memory. */
+export const MOST_BYTES = 128 * 1024
+
+export class SecretsTooLarge extends Error {
+  override readonly name = 'SecretsTooLarge'
+}
+
+// Well within a lease, so that another agent may have better luck in time.
+const DEADLINE_MS = 30_000
+const BACKOFF = { firstMs: 100, capMs: 3_000 }
+/** What may be different in a moment: no answer, no key to open them with, too many questions at once. */
+const PASSING: readonly string[] = ['UNREACHABLE', 'BAD_ANSWER', 'SECRETS_UNAVAILABLE']
+/** Runs of which it is remembered what they were given. */
+const MOST_RUNS = 200
+
+type Values = ReadonlyMap<string, ReadonlySet<string>>
+
+export function createSecrets(rest: Pick<Rest, 'secrets'>): Secrets {
+  const redactors = keepRedactors()
+  /** A run that goes on in a new process may still print what an earlier one was given, from its journal for instance. */
+  const given = new Map<string, Values>()
+
+  function remember(run: string, values: Readonly<Record<string, string>>): Values {
+    const all = new Map(given.get(run))
+    for (const [name, value] of Object.entries(values)) all.set(name, new Set([...(all.get(name) ?? []), value]))
+    given.delete(run)
+    given.set(run, all)
+    for (const oldest of given.keys()) if (given.size > MOST_RUNS) given.delete(oldest)
+    return all
+  }
+
+  return {
+    async read(live) {
+      const { run, secrets } = live.offer
+      if (!secrets && !given.has(run)) return undefined
+      const values = secrets ? await readWithRetries(rest, live) : {}
+      assertSize(values)
+      const all = remember(run, values)
+      return { values, redactor: redactors.of(all) }
+    },
+    forget: (run) => void given.delete(run),
+  }
+}
+
+function assertSize(values: Readonly<Record<string, string>>): void {
+  const bytes = Object.values(values).reduce((sum, value) => sum + Buffer.byteLength(value), 0)
+  if (bytes <= MOST_BYTES) return
+  throw new SecretsTooLarge(
+    `The secrets of the run have ${bytes} bytes in all, and ${MOST_BYTES} are allowed. Keep what is large elsewhere, and the key to it here.`,
+  )
+}
+
+async function readWithRetries(rest: Pick<Rest, 'secrets'>, live: Live): Promise<Record<string, string>> {
+  const { offer, unwanted } = live
+  const deadline = performance.now() + DEADLINE_MS
+  for (let failures = 0; ; failures++) {
+    try {
+      // The token of the moment: a renewal may have come meanwhile.
+      return await rest.secrets(offer.run, offer.token, unwanted)
+    } catch (error) {
+      const waitMs = backoffMs(failures, BACKOFF)
+      if (!isPassing(error) || unwanted.aborted || performance.now() + waitMs > deadline) throw inWords(error)
+      await pause(waitMs, unwanted)
+    }
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false
+  return PASSING.includes(error.code) || error.status === 429 || error.status >= 500
+}
+
+function inWords(error: unknown): Error {
+  const why = error instanceof Error ? error.message : String(error)
+  return new Error(`The secrets of the run could not be read: ${why}`, { cause: error })
+}

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { aBundle, aProgram } from '../_kit/bundle.ts'
+import { linesOf, type FakeCoordinator, type Told } from '../_kit/fake-coordinator.ts'
+import { answer, refuse } from '../_kit/http.ts'
+import { playThrough } from '../_kit/small-journal.ts'
+import { withAgent } from '../_kit/with-agent.ts'
+
+const KEY = 'sk-live-"7f3a\\9c/é1'
+const OTHER = 'correct horse battery staple'
+
+async function outputOf(fake: FakeCoordinator, told: Told): Promise<unknown> {
+  const ending = await fake.ending(told)
+  assert.ok(ending.how === 'returned', JSON.stringify(ending))
+  return JSON.parse(ending.outputText)
+}
+
+/** Files below a folder that hold a text. */
+function filesWith(folder: string, text: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .filter((file) => readFileSync(file).includes(text))
+}
+
+withAgent('a run reads its secrets with its own token and finds them beside its variables', async ({ fake }) => {
+  fake.secrets = { KEY, BOTH: 'the secret of the two' }
+  const program = await aProgram(`
+    const { KEY, PLAIN, BOTH } = process.env
+    return { key: KEY.length, plain: PLAIN, both: BOTH === 'the secret of the two' }`)
+  const told = fake.offer(program, { secrets: true, variables: { PLAIN: 'plain', BOTH: 'the variable' } })
+  assert.deepEqual(await outputOf(fake, told), { key: KEY.length, plain: 'plain', both: true })
+  assert.deepEqual(fake.secretReads, [{ run: told.offer.run, token: 'run-token' }])
+})
+
+withAgent('a run without secrets asks for none', async ({ fake }) => {
+  assert.equal(await outputOf(fake, fake.offer(await aProgram('return 1'))), 1)
+  assert.deepEqual(fake.secretReads, [])
+})
+
+withAgent('whatever way a program tells a secret, it is hidden', async ({ fake, agent, folder }) => {
+  fake.secrets = { KEY, OTHER }
+  // So that all of it is still in the spool at the end.
+  fake.mute.add('ack')
+  const program = await aProgram(`
+    const fs = await import('node:fs')
+    const { execFileSync } = await import('node:child_process')
+    const { KEY, OTHER } = process.env
+    console.log('console', KEY)
+    console.error({ KEY, nested: { json: JSON.stringify({ KEY }) } })
+    for (const char of 'char by char ' + KEY + '\\n') process.stdout.write(char)
+    fs.writeSync(1, 'raw ' + KEY + '\\n')
+    fs.writeSync(2, 'raw ' + OTHER.slice(0, 9))
+    fs.writeSync(2, OTHER.slice(9) + '\\n')
+    execFileSync('/usr/bin/env', { stdio: ['ignore', 1, 2] })
+    log('log ' + KEY, { KEY, [KEY]: [OTHER] })
+    log.warn('x'.repeat(9_995) + OTHER)
+    phase('phase', { KEY })
+    console.log(Buffer.from('user:' + KEY).toString('base64'), encodeURIComponent(KEY), Buffer.from(KEY))
+    if (input) throw Object.assign(new Error('thrown ' + KEY), { code: KEY })
+    return { [KEY]: KEY, bytes: Buffer.from(OTHER) }`)
+  const returned = fake.offer(program, { secrets: true })
+  const threw = fake.offer(program, { secrets: true, inputText: '1' })
+  assert.deepEqual(await outputOf(fake, returned), { '***': '***', bytes: { type: 'Buffer', data: ['***'] } })
+  const ending = await fake.ending(threw)
+  assert.ok(ending.how === 'threw')
+  assert.deepEqual([ending.error.message, ending.error.code], ['thrown ***', '***'])
+  const lines = linesOf(returned)
+  for (const line of [
+    'console ***',
+    'char by char ***',
+    'raw ***',
+    'KEY=***',
+    'OTHER=***',
+    'log ***',
+    'x'.repeat(9_995),
+  ]) {
+    assert.ok(
+      lines.some((each) => each.includes(line)),
+      `${line.slice(0, 30)} in ${JSON.stringify(lines)}`,
+    )
+  }
+  assert.ok(lines.filter((line) => line.startsWith('raw ')).every((line) => line === 'raw ***'))
+  const told = JSON.stringify([returned.entries, threw.entries, agent.lines])
+  for (const canary of [KEY, OTHER, '7f3a', '9c/', 'horse', 'staple', Buffer.from('7f3a').toString('hex')]) {
+    assert.ok(!told.includes(canary), canary)
+  }
+  assert.equal(filesWith(folder, 'char by char ***').length, 1)
+  for (const canary of [KEY, OTHER, '7f3a', 'staple']) assert.deepEqual(filesWith(folder, canary), [])
+})
+
+withAgent('a message in pieces hides what was cut in two, and loses nothing else', async ({ fake }) => {
+  fake.secrets = { OTHER }
+  const program = await aProgram(`
+    const text = input.map((length) => 'y'.repeat(length)).join(process.env.OTHER)
+    log(text, { n: 1 })
+    log('next')`)
+  const lengths = [9_990, 5, 19_990, 3]
+  const told = fake.offer(program, { secrets: true, inputText: JSON.stringify(lengths) })
+  await fake.ending(told)
+  const lines = linesOf(told)
+  assert.equal(lines.pop(), 'next')
+  assert.equal(lines.join(''), lengths.map((length) => 'y'.repeat(length)).join('***'))
+})
+
+withAgent('secrets that cannot be had just now are asked for again', async ({ fake }) => {
+  let asked = 0
+  fake.secrets = (response) => {
+    asked += 1
+    if (asked === 1) response.destroy()
+    else if (asked === 2) refuse(response, 503, 'SECRETS_UNAVAILABLE')
+    else answer(response, 200, { secrets: { KEY } })
+  }
+  const told = fake.offer(await aProgram('return process.env.KEY.length'), { secrets: true })
+  assert.equal(await outputOf(fake, told), KEY.length)
+  assert.equal(asked, 3)
+})
+
+withAgent('a run whose secrets are refused is lost, says why, and never begins', async ({ fake }) => {
+  fake.secrets = (response) => refuse(response, 409, 'STALE_PLACEMENT')
+  const told = fake.offer(await aProgram('return 1'), { secrets: true })
+  const ending = await fake.ending(told)
+  assert.ok(ending.how === 'lost')
+  assert.match(ending.reason, /secrets of the run could not be read: refused with STALE_PLACEMENT/)
+  assert.equal(fake.secretReads.length, 1)
+  assert.deepEqual(
+    told.entries.map(([kind]) => kind),
+    ['end'],
+  )
+})
+
+withAgent('secrets that are too much to be hidden are refused before the program begins', async ({ fake }) => {
+  fake.secrets = { ONE: 'x'.repeat(64 * 1024), TWO: 'y'.repeat(64 * 1024), THREE: 'z' }
+  const ending = await fake.ending(fake.offer(await aProgram('return 1'), { secrets: true }))
+  assert.ok(ending.how === 'threw')
+  assert.equal(ending.error.code, 'SECRETS_TOO_LARGE')
+  assert.match(ending.error.message, /131073 bytes in all, and 131072/)
+})
+
+withAgent('what is too short to be hidden is named once in the log', async ({ fake }) => {
+  fake.secrets = { PIN: '123', KEY }
+  const told = fake.offer(await aProgram(`console.log(process.env.PIN)`), { secrets: true })
+  await fake.ending(told)
+  const [warning, pin] = linesOf(told)
+  assert.match(warning ?? '', /does not hide PIN:/)
+  assert.equal(pin, '123')
+})
+
+withAgent('a process that serves several runs keeps no secret, and none serves runs of others', async ({ fake }) => {
+  const program = await aProgram(`
+    globalThis.runs = (globalThis.runs ?? 0) + 1
+    return { runs: globalThis.runs, names: Object.keys(process.env).filter((name) => /KEY|OTHER/.test(name)) }`)
+  const play = (secrets: Record<string, string>) => {
+    fake.secrets = secrets
+    return outputOf(fake, fake.offer(program, { secrets: true, process: 'reuse', reuseKey: 'one' }))
+  }
+  assert.deepEqual(await play({ KEY }), { runs: 1, names: ['KEY'] })
+  assert.deepEqual(await play({ KEY }), { runs: 2, names: ['KEY'] })
+  assert.deepEqual(await play({ KEY: OTHER }), { runs: 1, names: ['KEY'] })
+  assert.deepEqual(await play({ OTHER }), { runs: 1, names: ['OTHER'] })
+  fake.secrets = {}
+  const without = fake.offer(program, { process: 'reuse', reuseKey: 'one' })
+  assert.deepEqual(await outputOf(fake, without), { runs: 1, names: [] })
+})
+
+/** Begins a line with half of a secret, waits, and goes on with it in a new process. */
+const ROTATES = `
+  import { sleep, step } from 'windlass'
+  export async function run() {
+    const before = await step('reads', () => process.env.KEY)
+    await step('prints', () => process.stdout.write('old ' + before.slice(0, 8)))
+    await sleep('1h')
+    process.stdout.write(before.slice(8) + ' ' + before + ' new ' + process.env.KEY + '\\n')
+    return process.env.KEY === before
+  }`
+
+withAgent(
+  'a secret that was changed reaches the next process, and both values are hidden from then on',
+  async ({ fake }) => {
+    fake.secrets = (response) =>
+      answer(response, 200, { secrets: { KEY: fake.secretReads.length === 1 ? OTHER : KEY } })
+    const first = fake.offer(await aBundle({ 'main.mjs': ROTATES }), { secrets: true })
+    const placements = await playThrough(fake, first)
+    assert.equal(placements.length, 2)
+    assert.equal(await outputOf(fake, placements[1]!), false)
+    assert.deepEqual(placements.flatMap(linesOf), ['old *** *** new ***'])
+  },
+  { env: { WINDLASS_AGENT_PARKED_MS: '0' } },
+)
+
+withAgent('orders that come while secrets are read are obeyed', async ({ fake }) => {
+  const held = Promise.withResolvers<void>()
+  fake.secrets = () => held.resolve()
+  const told = fake.offer(await aProgram('return 1'), { secrets: true })
+  await held.promise
+  const { run, epoch } = told.offer
+  fake.send({ t: 'cancel', runs: [{ run, epoch, why: 'cancelled', reason: '', graceMs: 100 }] })
+  assert.deepEqual(await fake.ending(told), { how: 'cancelled', forced: false })
+})

@@ -1,8 +1,13 @@
-import { Fault } from '@windlass/shared/errors.ts'
+import { listAudit } from '../audit/read.ts'
 import type { HandlersFor } from './call.ts'
+import { decodeCursor, pageOf } from './page.ts'
 
 export const audit: HandlersFor<'audit'> = {
-  list: () => {
-    throw new Fault('UNAVAILABLE')
+  list: async ({ input, caller, deps }) => {
+    const { org: _, limit, cursor, ...filter } = input
+    const before = decodeCursor(cursor, /^aud_[0-9a-z]{26}$/)
+    const found = await listAudit(deps, caller, { ...filter, before, limit: limit + 1 })
+    const { rows, nextCursor } = pageOf(found, limit, (entry) => entry.id)
+    return { entries: rows, nextCursor }
   },
 }

@@ -1,5 +1,6 @@
 import { decodeCursor, pageOf } from './page.ts'
-import { createPool, getRunner, listPools, listRunners } from '../runners/read.ts'
+import { createPool } from '../runners/pools.ts'
+import { getRunner, listPools, listRunners } from '../runners/read.ts'
 import { mintRegistrationToken } from '../runners/register.ts'
 import type { HandlersFor } from './call.ts'
 

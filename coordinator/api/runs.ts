@@ -15,7 +15,7 @@ export const runs: HandlersFor<'runs'> = {
   trigger: async (call) => {
     const { input, caller, deps } = call
     const { idempotencyKey, ...fields } = input
-    const ask: TriggerAsk = { ...fields, trigger: { kind: 'api' } }
+    const ask: TriggerAsk = { ...fields, trigger: { kind: caller.via === 'mcp' ? 'mcp' : 'api' } }
     const key = keyOf(idempotencyKey, call.header('idempotency-key'))
     if (key === undefined) return { run: await triggerRun(deps, caller, ask) }
     const { run, isNew } = await triggerOnce(deps, caller, ask, key)
@@ -37,7 +37,7 @@ export const runs: HandlersFor<'runs'> = {
 
   output: async ({ input, caller, deps }) => new JsonText(`{"output":${await outputOf(deps, caller, input.run)}}`),
 
-  events: async ({ input, caller, deps }) => new JsonText(await snapshot(deps, caller.orgId, input)),
+  events: async (call) => new JsonText(await snapshot(call.deps, call.caller.orgId, call.input, call)),
 
   stream: async (call) => {
     const { input, caller, deps } = call

@@ -1,4 +1,4 @@
-import type { OrgId } from '@windlass/shared/ids.ts'
+import type { AuditId, OrgId } from '@windlass/shared/ids.ts'
 import type { Via } from '@windlass/shared/model/audit.ts'
 import type { Acting } from '../actor.ts'
 
@@ -21,4 +21,21 @@ export interface Change {
   target: { type: string; id: string; name?: string | null }
   before?: object | null
   after?: object | null
+}
+
+/** An entry as it is kept. */
+export interface AuditRow {
+  id: AuditId
+  at: Date
+  actorKind: Author['kind']
+  actorId: string
+  actorName: string
+  via: Via
+  requestId: string | null
+  action: string
+  targetType: string
+  targetId: string
+  targetName: string | null
+  before: Record<string, unknown> | null
+  after: Record<string, unknown> | null
 }

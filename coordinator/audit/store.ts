@@ -1,6 +1,8 @@
-import type { AuditId } from '@windlass/shared/ids.ts'
-import type { Sql } from '../db/client.ts'
-import type { Author, Change } from './row.ts'
+import type { AuditId, OrgId } from '@windlass/shared/ids.ts'
+import type { Db, Sql } from '../db/client.ts'
+import { calendarMs, idBounds } from '../db/ids-at.ts'
+import { newest, type Newest } from '../db/newest.ts'
+import type { AuditRow, Author, Change } from './row.ts'
 
 export async function insert(sql: Sql, entry: Change & { id: AuditId; by: Author }): Promise<void> {
   const { id, by, action, target, before, after } = entry
@@ -12,3 +14,69 @@ export async function insert(sql: Sql, entry: Change & { id: AuditId; by: Author
        ${target.type}, ${target.id}, ${target.name ?? null},
        ${before ? JSON.stringify(before) : null}::text::json, ${after ? JSON.stringify(after) : null}::text::json)`
 }
+
+export interface AuditFilter {
+  orgId: OrgId
+  actor?: string | undefined
+  actions?: ActionFilter | undefined
+  target?: string | undefined
+  /** Milliseconds since the epoch: from then on, and before. */
+  since?: number | undefined
+  until?: number | undefined
+  /** Only entries older than this one. */
+  before?: string | undefined
+  limit: number
+}
+
+/** What stands before the dot of an operation is its group. */
+export interface ActionFilter {
+  exact: readonly string[]
+  wholeGroups: readonly string[]
+  /** Of all of them, each once. */
+  groups: readonly string[]
+}
+
+/** Newest first: ids sort by creation. Each filter has an index of its own, so that what is rare is found among what is common. */
+export function list(db: Db, f: AuditFilter): Promise<AuditRow[]> {
+  if (!f.actions) return db<AuditRow[]>`${page(db, f)}`
+  return db<AuditRow[]>`
+    select found.*
+    from unnest(${[...f.actions.groups]}::text[]) as g (name)
+    cross join lateral (${page(db, f)}) found
+    order by found.id desc
+    limit ${f.limit}`
+}
+
+function page(sql: Sql, f: AuditFilter) {
+  const { where, order } = newest(sql, { ...startOf(sql, f), id: sql`a.id`, ...idBounds('aud', f) })
+  return sql`
+    select a.id, a.at, a.actor_kind, a.actor_id, a.actor_name, a.via, a.request_id, a.action, a.target_type, a.target_id,
+           a.target_name, a.before, a.after
+    from audit_log a
+    where ${where}
+    ${f.actions ? among(sql, f, f.actions) : sql``}
+    ${f.actor === undefined || f.target === undefined ? sql`` : sql`and a.actor_id = ${f.actor}`}
+    ${f.since === undefined ? sql`` : sql`and (a.at >= ${time(sql, f.since)}) is true`}
+    ${f.until === undefined ? sql`` : sql`and (a.at < ${time(sql, f.until)}) is true`}
+    order by ${order}
+    limit ${f.limit}`
+}
+
+/** The index to read. What a thing has been through is less than what somebody has done. */
+function startOf(sql: Sql, { orgId, target, actor, actions }: AuditFilter): Pick<Newest, 'columns' | 'values'> {
+  const org = sql`a.org_id`
+  if (target !== undefined) return { columns: [org, sql`a.target_id`], values: [orgId, target] }
+  if (actor !== undefined) return { columns: [org, sql`a.actor_id`], values: [orgId, actor] }
+  if (actions) return { columns: [org, sql`split_part(a.action, '.', 1)`], values: [orgId, sql`g.name`] }
+  return { columns: [org], values: [orgId] }
+}
+
+/** What is to be found of the group `g`. */
+function among(sql: Sql, f: AuditFilter, { exact, wholeGroups }: ActionFilter) {
+  const isAsked = sql`and (a.action = any(${[...exact]}) or g.name = any(${[...wholeGroups]}))`
+  // Else the index has led to the group already, and the planner would count it twice.
+  const wantsGroup = f.actor !== undefined || f.target !== undefined
+  return wantsGroup ? sql`${isAsked} and starts_with(a.action, g.name || '.')` : isAsked
+}
+
+const time = (sql: Sql, ms: number) => sql`to_timestamp(${calendarMs(ms)}::float8 / 1000)`

@@ -76,20 +76,25 @@ export function openDatabase({ url, max = 10, log, statementTimeoutMs = 30_000 }
 }
 
 export interface PgPoolOptions {
+  /** What it is for, as the server and the log see it. */
+  name?: string
   max?: number
   log: Log
+  /** After so long a statement is given up with its connection; none by default. */
+  queryTimeoutMs?: number
 }
 
-/** For libraries that speak `pg` (graphile-worker). Close it with `pool.end()`. */
-export function openPgPool(url: string, { max = 10, log }: PgPoolOptions): Pool {
+/** For libraries that speak `pg` (graphile-worker, rate-limiter-flexible). Close it with `pool.end()`. */
+export function openPgPool(url: string, { name = 'jobs', max = 10, log, queryTimeoutMs }: PgPoolOptions): Pool {
   const pool = new Pool({
     connectionString: url,
     max,
-    application_name: 'windlass jobs',
+    application_name: `windlass ${name}`,
     connectionTimeoutMillis: 10_000,
+    ...(queryTimeoutMs !== undefined && { query_timeout: queryTimeoutMs }),
     keepAlive: true,
   })
-  const onLoss = (error: Error) => log.warn('database.connection.lost', { pool: 'jobs', reason: error.message })
+  const onLoss = (error: Error) => log.warn('database.connection.lost', { pool: name, reason: error.message })
   // Without a listener Node ends the process: the pool speaks for idle clients, each client for itself while it is lent out.
   pool.on('error', onLoss)
   pool.on('connect', (client) => void client.on('error', onLoss))

@@ -1,7 +1,8 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { InputId } from '@windlass/shared/ids.ts'
 import type { InputStatus, PendingInput } from '@windlass/shared/model/input.ts'
-import type { Caller } from '../actor.ts'
+import type { Acting } from '../actor.ts'
+import { record } from '../audit/record.ts'
 import type { Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { announce, type AnnounceDeps } from '../runs/announce.ts'
@@ -17,14 +18,14 @@ type RespondDeps = Pick<Deps, 'db'> & AnnounceDeps
 /** The first answer counts. Question, journal and whatever lets the run go on are written together, or nothing is. */
 export async function respondToInput(
   deps: RespondDeps,
-  caller: Caller,
+  caller: Acting,
   id: InputId,
   answer: unknown,
 ): Promise<PendingInput> {
   const asked = await needInput(deps, caller, id)
   if (asked.status !== 'open') throw closedBy(asked)
   const text = answerText(asked.schema, answer)
-  const run = await deps.db.begin((tx) => write(tx, asked, { id, text, by: caller.id }))
+  const run = await deps.db.begin((tx) => write(tx, asked, { id, text, caller }))
   // Somebody else, the clock or the end of the run was faster.
   if (!run) throw closedBy(await needInput(deps, caller, id))
   announce(deps, [run])
@@ -34,7 +35,7 @@ export async function respondToInput(
 async function write(
   tx: Tx,
   asked: store.InputRow,
-  given: Parameters<typeof store.answer>[1],
+  given: { id: InputId; text: string; caller: Acting },
 ): Promise<Moving | undefined> {
   const run = (await lockRuns(tx, [asked.runId])).get(asked.runId)!
   if (run.status === 'cancelling')
@@ -43,9 +44,18 @@ async function write(
       { input: given.id, status: 'open', run: run.id, runStatus: run.status },
       `The run ${run.id} is being cancelled; its questions take no answer any more.`,
     )
-  if (!(await store.answer(tx, given))) return undefined
-  complete(run, { n: asked.n, state: 'done', result: given.text })
+  const { id, text, caller } = given
+  if (!(await store.answer(tx, { id, text, by: caller.id }))) return undefined
+  complete(run, { n: asked.n, state: 'done', result: text })
   await saveMoves(tx, [run])
+  // Without the answer: it may hold what only the program is to know.
+  const after = { status: 'answered', answeredBy: caller.id, run: run.id }
+  await record(tx, caller, {
+    action: 'inputs.respond',
+    target: { type: 'input', id },
+    before: { status: 'open' },
+    after,
+  })
   return run
 }
 

@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId, type RunnerId } from '@windlass/shared/ids.ts'
+import type { RunnerId } from '@windlass/shared/ids.ts'
 import type { Runner, RunnerPool } from '@windlass/shared/model/runner.ts'
 import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
@@ -13,18 +13,6 @@ export async function listPools(
   return (await store.listPools(deps.db, caller.orgId, page)).map(presentPool)
 }
 
-export async function createPool(
-  deps: Pick<Deps, 'db' | 'targets'>,
-  caller: Caller,
-  name: string,
-): Promise<RunnerPool> {
-  const isNew = await store.insertPool(deps.db, { id: newId('pool'), orgId: caller.orgId, name })
-  if (!isNew) throw new Fault('CONFLICT', { path: 'name', name }, `This org has a pool \`${name}\` already.`)
-  // Workflows may have named it before it was there.
-  deps.targets.forget(caller.orgId)
-  return presentPool((await store.findPool(deps.db, caller.orgId, name))!)
-}
-
 export async function listRunners(deps: Pick<Deps, 'db'>, filter: store.RunnerFilter): Promise<Runner[]> {
   return (await store.listRunners(deps.db, filter)).map(presentRunner)
 }
@@ -35,7 +23,7 @@ export async function getRunner(deps: Pick<Deps, 'db'>, caller: Caller, id: Runn
   return presentRunner(row)
 }
 
-function presentPool(row: store.PoolRow): RunnerPool {
+export function presentPool(row: store.PoolRow): RunnerPool {
   return { ...row, createdAt: row.createdAt.getTime() }
 }
 

@@ -3,7 +3,8 @@ import { importJWK } from 'jose'
 import { mintSecret } from '@windlass/shared/api-key.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type PoolId, type RunnerId } from '@windlass/shared/ids.ts'
-import type { Caller } from '../actor.ts'
+import type { Acting } from '../actor.ts'
+import { type Author, type Change, record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
 import * as store from './store.ts'
 
@@ -15,7 +16,7 @@ const REUSABLE_USES = 100
 /** A token by which agents join a pool. Only its hash is kept. */
 export async function mintRegistrationToken(
   deps: Pick<Deps, 'db'>,
-  caller: Caller,
+  caller: Acting,
   ask: { pool: PoolId; reusable: boolean; uses?: number | undefined; ttlSeconds: number },
 ) {
   const uses = ask.uses ?? (ask.reusable ? REUSABLE_USES : 1)
@@ -24,15 +25,15 @@ export async function mintRegistrationToken(
   const pool = await store.findPool(deps.db, caller.orgId, ask.pool)
   if (!pool) throw new Fault('NOT_FOUND', { pool: ask.pool })
   const token = mintSecret('wlr_')
-  const expiresAt = await store.insertToken(deps.db, {
-    id: newId('rtok'),
-    poolId: pool.id,
-    hash: hashOf(token),
-    uses,
-    ttlSeconds: ask.ttlSeconds,
-    createdBy: caller.id,
+  const id = newId('rtok')
+  const row = { id, poolId: pool.id, hash: hashOf(token), uses, ttlSeconds: ask.ttlSeconds, createdBy: caller.id }
+  const expiresAt = await deps.db.begin(async (tx) => {
+    const at = (await store.insertToken(tx, row)).getTime()
+    const after = { pool: { id: pool.id, name: pool.name }, uses, expiresAt: at }
+    await record(tx, caller, { action: 'pools.createToken', target: { type: 'registration_token', id }, after })
+    return at
   })
-  return { token, uses, expiresAt: expiresAt.getTime() }
+  return { token, uses, expiresAt }
 }
 
 export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId'> & { token: string }
@@ -41,6 +42,7 @@ export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId'> & { 
 export async function registerRunner(
   deps: Pick<Deps, 'db' | 'log'>,
   ask: Registration,
+  requestId: string,
 ): Promise<{ runner: RunnerId; org: string; pool: string }> {
   const { token, ...about } = ask
   await assertKey(about.publicKey)
@@ -57,9 +59,23 @@ export async function registerRunner(
     const runner = newId('rnr')
     await store.useToken(tx, hash)
     await store.insertRunner(tx, { ...about, id: runner, orgId: found.orgId, poolId: found.poolId })
+    await record(tx, bearerOf(found, requestId), registered(runner, about, found))
     deps.log('runner.registered', { runner, pool: found.pool, runnerName: about.name })
     return { runner, org: found.org, pool: found.pool }
   })
+}
+
+const bearerOf = ({ id, orgId, pool }: store.TokenRow, requestId: string): Author => {
+  return { kind: 'token', id, name: `registration token of the pool ${pool}`, orgId, via: 'runner', requestId }
+}
+
+function registered(
+  runner: RunnerId,
+  { name, slots, labels }: Omit<Registration, 'token'>,
+  into: store.TokenRow,
+): Change {
+  const target = { type: 'runner', id: runner, name }
+  return { action: 'runners.register', target, after: { pool: { id: into.poolId, name: into.pool }, slots, labels } }
 }
 
 /** A key that cannot be read would fail every later request of this runner, long after anybody could tell why. */

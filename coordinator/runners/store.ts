@@ -63,6 +63,7 @@ export async function insertToken(sql: Sql, token: NewToken): Promise<Date> {
 }
 
 export interface TokenRow {
+  id: string
   poolId: PoolId
   pool: string
   orgId: OrgId
@@ -73,7 +74,7 @@ export interface TokenRow {
 /** The token under lock, unless it has expired. Two agents with the last use of one token come one after the other. */
 export async function lockToken(tx: Tx, hash: Buffer): Promise<TokenRow | undefined> {
   const [row] = await tx<TokenRow[]>`
-    select t.pool_id, p.name as pool, p.org_id, o.slug as org, t.uses_left
+    select t.id, t.pool_id, p.name as pool, p.org_id, o.slug as org, t.uses_left
     from registration_tokens t
     join runner_pools p on p.id = t.pool_id
     join orgs o on o.id = p.org_id

@@ -11,6 +11,7 @@ import { begin, goOn, park, refuseWord, settle } from './outcome.ts'
 import type { Moving } from './row.ts'
 import { saveMoves } from './save-moves.ts'
 import { takeEvent } from './take-event.ts'
+import type { PrepareDeps } from './trigger.ts'
 
 export interface AgentBatch extends EntryBatch {
   runnerId: RunnerId
@@ -26,7 +27,7 @@ export type Applied = { kind: 'ack'; seq: number } | { kind: 'resume'; seq: numb
  * already (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
  */
 export async function applyBatches(
-  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'targets'> & AnnounceDeps,
+  deps: Pick<Deps, 'db' | 'config' | 'versions'> & PrepareDeps & AnnounceDeps,
   batches: AgentBatch[],
 ): Promise<Applied[]> {
   const words = await readWords(deps, batches)
@@ -70,7 +71,7 @@ function mayEnd(entry: Entry): boolean {
   return entry[0] === 'end' || entry[0] === 'j'
 }
 
-async function readWords(deps: Pick<Deps, 'targets'>, batches: AgentBatch[]): Promise<Words> {
+async function readWords(deps: PrepareDeps, batches: AgentBatch[]): Promise<Words> {
   const words = new Map<Entry, Word>()
   const said = batches.flatMap((batch) =>
     batch.entries.flatMap((entry) => (entry[0] === 'j' ? [{ batch, entry }] : [])),

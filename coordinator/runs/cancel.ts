@@ -1,7 +1,8 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
-import type { Run } from '@windlass/shared/model/run.ts'
-import type { Caller } from '../actor.ts'
+import type { Run, RunStatus } from '@windlass/shared/model/run.ts'
+import type { Acting } from '../actor.ts'
+import { type Change, record } from '../audit/record.ts'
 import type { Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { enqueue } from '../jobs/queue.ts'
@@ -18,16 +19,18 @@ export type CancelDeps = Pick<Deps, 'db' | 'config' | 'versions' | 'tellCancels'
 export interface CancelAsk {
   by: string
   reason: string
+  /** The caller, where it was asked for this very run: only that goes into the audit log. */
+  caller?: Acting
 }
 
 /**
  * What has no process ends here and now; what has one ends when its processes are proved gone. Everything that the run has
  * called, and what that has called, is cancelled with it.
  */
-export async function cancelRun(deps: CancelDeps, caller: Caller, runId: RunId, reason: string): Promise<Run> {
+export async function cancelRun(deps: CancelDeps, caller: Acting, runId: RunId, reason: string): Promise<Run> {
   const run = await store.find(deps.db, caller.orgId, runId)
   if (!run) throw new Fault('NOT_FOUND', { run: runId })
-  const [moved] = await cancelThese(deps, [runId], { by: caller.id, reason })
+  const [moved] = await cancelThese(deps, [runId], { by: caller.id, reason, caller })
   const after = (await store.find(deps.db, caller.orgId, runId))!
   if (after.status === 'completed' || after.status === 'failed')
     throw new Fault('RUN_ALREADY_FINISHED', { run: runId, status: after.status })
@@ -55,13 +58,17 @@ async function cancelThese(deps: CancelDeps, ids: RunId[], ask: CancelAsk): Prom
   await warmVersions(deps, ids)
   const moved = await deps.db.begin(async (tx) => {
     const runs = [...(await lockRuns(tx, ids, ids)).values()].filter((run) => ids.includes(run.id))
+    const before = new Map(runs.map((run) => [run.id, run.status]))
     const moved = runs.filter((run) => begin(run, ask))
     await store.leaveQueue(
       tx,
       moved.filter((run) => run.released).map((run) => run.id),
     )
     await saveMoves(tx, moved)
-    for (const run of moved) await followUp(tx, deps, run, ask)
+    for (const run of moved) {
+      await followUp(tx, deps, run, ask)
+      if (ask.caller) await record(tx, ask.caller, cancelled(run, before.get(run.id)!, ask.reason))
+    }
     return moved
   })
   announce(deps, moved)
@@ -77,6 +84,11 @@ function begin(run: Moving, { by, reason }: CancelAsk): boolean {
   move(run, 'cancelling', at, { by, reason })
   if (run.place === null) finish(run, 'cancelled', at)
   return true
+}
+
+function cancelled({ id, status }: Moving, before: RunStatus, reason: string): Change {
+  const target = { type: 'run', id }
+  return { action: 'runs.cancel', target, before: { status: before }, after: { status, reason } }
 }
 
 async function followUp(tx: Tx, deps: CancelDeps, run: Moving, { by, reason }: CancelAsk): Promise<void> {

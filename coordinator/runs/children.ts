@@ -4,12 +4,10 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import type { Deps } from '../deps.ts'
 import { listRuns } from './read.ts'
 import * as store from './store.ts'
+import type { RunFilter } from './store-list.ts'
 
 /** The runs that this one has called itself. Their own children are found through them. */
-export async function listChildren(
-  deps: Pick<Deps, 'db'>,
-  filter: store.RunFilter & { parentRunId: RunId },
-): Promise<Run[]> {
+export async function listChildren(deps: Pick<Deps, 'db'>, filter: RunFilter & { parentRunId: RunId }): Promise<Run[]> {
   const [parent, children] = await Promise.all([
     store.find(deps.db, filter.orgId, filter.parentRunId),
     listRuns(deps, filter),

@@ -2,18 +2,29 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { isFinal, type Run } from '@windlass/shared/model/run.ts'
 import type { Caller, ProgramIdentity } from '../actor.ts'
+import type { Db } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { presentRun } from './row.ts'
 import * as store from './store.ts'
+import { list, type RunFilter } from './store-list.ts'
 
-export async function getRun(deps: Pick<Deps, 'db'>, caller: Caller, id: RunId): Promise<Run> {
-  const row = await store.find(deps.db, caller.orgId, id)
-  if (!row) throw new Fault('NOT_FOUND', { run: id })
-  return presentRun(row)
+export async function getRun(deps: Pick<Deps, 'runReads'>, caller: Caller, id: RunId): Promise<Run> {
+  const run = await deps.runReads.add({ orgId: caller.orgId, id })
+  if (!run) throw new Fault('NOT_FOUND', { run: id })
+  return run
 }
 
-export async function listRuns(deps: Pick<Deps, 'db'>, filter: store.RunFilter): Promise<Run[]> {
-  return (await store.list(deps.db, filter)).map(presentRun)
+/** For all who ask at this moment: many look at their runs again and again, and several at the same one. */
+export async function readRuns(db: Db, asked: readonly store.RunAddress[]): Promise<(Run | undefined)[]> {
+  const keyOf = ({ orgId, id }: store.RunAddress) => `${orgId} ${id}`
+  const once = new Map(asked.map((one) => [keyOf(one), one]))
+  const rows = await store.findAll(db, [...once.values()])
+  const runs = new Map(rows.map((row) => [keyOf(row), presentRun(row)]))
+  return asked.map((one) => runs.get(keyOf(one)))
+}
+
+export async function listRuns(deps: Pick<Deps, 'db'>, filter: RunFilter): Promise<Run[]> {
+  return (await list(deps.db, filter)).map(presentRun)
 }
 
 /** JSON text of what the run was called with. */

@@ -1,7 +1,8 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
-import type { Caller } from '../actor.ts'
+import type { Acting } from '../actor.ts'
+import { record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
 import type { Version } from '../workflows/targets.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
@@ -17,22 +18,31 @@ type RestartDeps = Pick<Deps, 'db' | 'versions'> & AnnounceDeps
  * Lets a blocked run start again from the top, as its next attempt. What its former attempts bought is taken over where the
  * program asks for the same again, unless its descriptor wants a fresh start; what does not match is new work.
  */
-export async function restartRun(deps: RestartDeps, caller: Caller, runId: RunId): Promise<Run> {
+export async function restartRun(deps: RestartDeps, caller: Acting, runId: RunId): Promise<Run> {
   const found = await store.find(deps.db, caller.orgId, runId)
   if (!found) throw new Fault('NOT_FOUND', { run: runId })
   const version = await deps.versions.get(found.versionId)
   const moved = await deps.db.begin(async (tx) => {
     const run = (await lockRuns(tx, [runId])).get(runId)!
     await store.leaveQueue(tx, [runId])
+    const before = standing(run)
     startAnew(run, version, caller)
     await saveMoves(tx, [run])
+    await record(tx, caller, {
+      action: 'runs.restart',
+      target: { type: 'run', id: runId },
+      before,
+      after: standing(run),
+    })
     return run
   })
   announce(deps, [moved])
   return presentRun((await store.find(deps.db, caller.orgId, runId))!)
 }
 
-function startAnew(run: Moving, version: Version, caller: Caller): void {
+const standing = ({ status, attempt }: Moving) => ({ status, attempt })
+
+function startAnew(run: Moving, version: Version, caller: Acting): void {
   const { blocked } = run
   if (blocked === null)
     throw new Fault(

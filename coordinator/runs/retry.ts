@@ -1,15 +1,16 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
-import type { Caller } from '../actor.ts'
+import type { Acting } from '../actor.ts'
+import { record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
 import * as store from './store.ts'
-import { type TriggerDeps, triggerRun } from './trigger.ts'
+import { createRuns, prepareRun, presentNew, tellOfNew, type TriggerAsk, type TriggerDeps } from './trigger.ts'
 
 /** A new run with the input, environment, tags and priority of an earlier one, on the current version unless one is named. */
 export async function retryRun(
   deps: TriggerDeps & Pick<Deps, 'db'>,
-  caller: Caller,
+  caller: Acting,
   runId: RunId,
   version: number | undefined,
 ): Promise<Run> {
@@ -18,7 +19,7 @@ export async function retryRun(
     store.payloads(deps.db, caller.orgId, runId),
   ])
   if (!run || !payload) throw new Fault('NOT_FOUND', { run: runId })
-  return triggerRun(deps, caller, {
+  const ask: TriggerAsk = {
     workflow: run.workflowId,
     version,
     input: JSON.parse(payload.input) as unknown,
@@ -27,5 +28,14 @@ export async function retryRun(
     priority: run.priority,
     trigger: { kind: 'retry', id: runId },
     retryOf: runId,
+  }
+  const { run: next, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
+  const at = await deps.db.begin(async (tx) => {
+    const created = await createRuns(tx, [next])
+    const after = { run: next.id, version: target.version.version }
+    await record(tx, caller, { action: 'runs.retry', target: { type: 'run', id: runId }, after })
+    return created.get(next.id)!
   })
+  tellOfNew(deps, next)
+  return presentNew(caller, next, target, at)
 }

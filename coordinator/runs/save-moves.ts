@@ -44,12 +44,14 @@ function saveRuns(tx: Tx, runs: Moving[]): PromiseLike<unknown>[] {
   const moved = runs.filter((run) => run.isMoved || run.started || run.timedOut)
   const advanced = runs.filter((run) => !moved.includes(run))
   const released = runs.filter((run) => run.released)
+  const unsuccessful = moved.filter((run) => isFinal(run.status) && run.status !== 'completed')
   const written = runs.flatMap((run) => run.events)
   return [
     ...(moved.length > 0 ? [store.update(tx, moved)] : []),
     ...(advanced.length > 0 ? [store.advance(tx, advanced)] : []),
     ...(written.length > 0 ? [events.insert(tx, written)] : []),
     ...(released.length > 0 ? [store.release(tx, released)] : []),
+    ...(unsuccessful.length > 0 ? [store.noteUnsuccessful(tx, unsuccessful)] : []),
   ]
 }
 

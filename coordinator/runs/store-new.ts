@@ -77,7 +77,7 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
              parent_run_id, parent_entry, root_run_id, depth, concurrency_group, input
       from input
       on conflict (id) do nothing
-      returning id, pool_id, priority, created_at, trigger_kind
+      returning id, org_id, pool_id, priority, tags, created_at, trigger_kind
     ),
     queued as (
       insert into run_queue (run_id, pool_id, priority)
@@ -85,6 +85,12 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
       from created
       where id <> all(${held}::text[])
       order by id
+    ),
+    tagged as (
+      insert into run_tags (org_id, tag, run_id)
+      select distinct org_id, unnest(tags), id
+      from created
+      where tags <> '{}'
     ),
     timed as (
       insert into timers (run_id, kind, due_at)

@@ -1,5 +1,5 @@
-import type { OrgId, RunId, WorkflowId, VersionId } from '@windlass/shared/ids.ts'
-import type { RunStatus, TriggerKind } from '@windlass/shared/model/run.ts'
+import type { OrgId, RunId, VersionId } from '@windlass/shared/ids.ts'
+import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import type { Moving, RunRow } from './row.ts'
 
@@ -18,7 +18,8 @@ const openWaits = (sql: Sql) => sql`
   ) w
   left join inputs i on i.run_id = r.id and i.n = w.n`
 
-const readable = (sql: Sql) => sql`
+/** All that a `RunRow` has, of the run `r`. */
+export const readable = (sql: Sql) => sql`
   select r.id, o.slug as org, r.org_id, r.workflow_id, w.slug as workflow_slug, v.version, r.version_id, r.pool_id,
          p.name as pool_name, r.status, r.attempt, r.epoch, r.cursor, r.runner_id, n.name as runner_name, r.trigger_kind,
          r.trigger_id, r.trigger_actor, r.environment, r.tags, r.priority, r.parent_run_id, r.root_run_id, r.retry_of,
@@ -37,41 +38,17 @@ export async function find(sql: Sql, orgId: OrgId, id: RunId): Promise<RunRow | 
   return row
 }
 
-export interface RunFilter {
+/** Where a run is looked for: one of another org is not there. */
+export interface RunAddress {
   orgId: OrgId
-  status?: RunStatus[] | undefined
-  workflowId?: WorkflowId | undefined
-  environment?: string | undefined
-  trigger?: TriggerKind | undefined
-  tag?: string | undefined
-  /** Only runs that this one has called. */
-  parentRunId?: RunId | undefined
-  createdAfter?: number | undefined
-  createdBefore?: number | undefined
-  /** Only runs older than this one. */
-  before?: string | undefined
-  limit: number
+  id: RunId
 }
 
-/** Before 1970 there was no run; PostgreSQL's calendar ends some way before that of JavaScript. */
-const time = (sql: Sql, ms: number) => sql`to_timestamp(${Math.max(0, ms)}::float8 / 1000)`
-
-/** Newest first: ids sort by creation. */
-export function list(db: Db, f: RunFilter): Promise<RunRow[]> {
+export function findAll(db: Db, asked: readonly RunAddress[]): Promise<RunRow[]> {
   return db<RunRow[]>`
     ${readable(db)}
-    where r.org_id = ${f.orgId}
-    ${f.before ? db`and r.id < ${f.before}` : db``}
-    ${f.status ? db`and r.status = any(${f.status})` : db``}
-    ${f.workflowId ? db`and r.workflow_id = ${f.workflowId}` : db``}
-    ${f.environment ? db`and r.environment = ${f.environment}` : db``}
-    ${f.trigger ? db`and r.trigger_kind = ${f.trigger}` : db``}
-    ${f.tag ? db`and ${f.tag} = any(r.tags)` : db``}
-    ${f.parentRunId ? db`and r.parent_run_id = ${f.parentRunId}` : db``}
-    ${f.createdAfter === undefined ? db`` : db`and r.created_at > ${time(db, f.createdAfter)}`}
-    ${f.createdBefore === undefined ? db`` : db`and r.created_at < ${time(db, f.createdBefore)}`}
-    order by r.id desc
-    limit ${f.limit}`
+    join unnest(${asked.map((one) => one.id)}::text[], ${asked.map((one) => one.orgId)}::text[]) as asked (id, org_id)
+      on asked.id = r.id and asked.org_id = r.org_id`
 }
 
 /** The payloads, which no other read carries along. */
@@ -249,6 +226,15 @@ export function release(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
     delete from placements p
     using unnest(${runs.map((run) => run.id).sort()}::text[]) as gone (run_id)
     where p.run_id = gone.run_id`
+}
+
+/** So that a list finds them among those that are completed. */
+export function noteUnsuccessful(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
+  return tx`
+    insert into runs_unsuccessful (org_id, run_id, status)
+    select *
+    from unnest(${runs.map((r) => r.orgId)}::text[], ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.status)}::text[])
+    on conflict (org_id, run_id) do nothing`
 }
 
 export function enterQueue(tx: Tx, runs: Moving[]): PromiseLike<unknown> {

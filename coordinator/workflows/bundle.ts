@@ -4,7 +4,7 @@ import * as esbuild from 'esbuild'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { isProgram, memoryFiles, NAMESPACE } from './bundle-plugin.ts'
 import { DeployError, type DeployProblem } from './deploy-error.ts'
-import { whenIdle } from './when-idle.ts'
+import { TOOLS_IDLE_MS, whenIdle } from './when-idle.ts'
 
 const BUNDLE = 'main.mjs'
 const MAP = `${BUNDLE}.map`
@@ -17,7 +17,7 @@ const REQUIRE_BANNER = "import { createRequire } from 'node:module'; const requi
 export type Bundle = { files: SourceFile[]; warnings: DeployProblem[] }
 
 /** esbuild keeps a child process; it is let go when nothing was bundled for this long. */
-const idle = whenIdle(20_000, () => esbuild.stop())
+const idle = whenIdle(TOOLS_IDLE_MS, () => esbuild.stop())
 
 /** Lets esbuild's child process go at once, for a coordinator that stops. */
 export async function stopBundler(): Promise<void> {

@@ -1,7 +1,8 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type WorkflowRef } from '@windlass/shared/ids.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
-import type { Caller } from '../actor.ts'
+import type { Acting } from '../actor.ts'
+import { record } from '../audit/record.ts'
 import { contentKey } from '../objects/key.ts'
 import type { Deps } from '../deps.ts'
 import type { BuiltWorkflow } from './build.ts'
@@ -15,7 +16,7 @@ export interface Deployed {
 }
 
 /** Deploys a workflow that the org does not have yet. */
-export async function createWorkflow(deps: DeployDeps, caller: Caller, files: SourceFile[]): Promise<Deployed> {
+export async function createWorkflow(deps: DeployDeps, caller: Acting, files: SourceFile[]): Promise<Deployed> {
   const built = await build(deps, files)
   const { slug, name, description } = built.descriptor
   const id = newId('wf')
@@ -28,6 +29,8 @@ export async function createWorkflow(deps: DeployDeps, caller: Caller, files: So
         `This org has a workflow \`${slug}\` already; update it instead.`,
       )
     await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: id, version: 1 })
+    const target = { type: 'workflow', id, name: slug }
+    await record(tx, caller, { action: 'workflows.create', target, after: facts(1, name, built.bundle.digest) })
   })
   return deployed(deps, caller, id, 1)
 }
@@ -35,7 +38,7 @@ export async function createWorkflow(deps: DeployDeps, caller: Caller, files: So
 /** Deploys a new version of a workflow and makes it current. Runs that exist keep theirs. */
 export async function updateWorkflow(
   deps: DeployDeps,
-  caller: Caller,
+  caller: Acting,
   ref: WorkflowRef,
   files: SourceFile[],
 ): Promise<Deployed> {
@@ -52,8 +55,16 @@ export async function updateWorkflow(
         `The files name the slug \`${slug}\`, the workflow is \`${workflow.slug}\`. A slug does not change: create another workflow, or correct workflow.jsonc.`,
       )
     }
+    // Read behind the lock: the version that another deploy has just made current counts as what was there before.
+    const before = (await store.findVersion(tx, caller.orgId, workflow.id, workflow.version))!
     const version = await store.bump(tx, workflow.id, { name, description })
     await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: workflow.id, version })
+    await record(tx, caller, {
+      action: 'workflows.update',
+      target: { type: 'workflow', id: workflow.id, name: slug },
+      before: facts(before.version, workflow.name, before.bundleDigest),
+      after: facts(version, name, built.bundle.digest),
+    })
     return version
   })
   return deployed(deps, caller, ref, version)
@@ -71,7 +82,10 @@ async function build(deps: DeployDeps, files: SourceFile[]): Promise<BuiltWorkfl
   return built
 }
 
-function versionOf(caller: Caller, built: BuiltWorkflow): Omit<store.NewVersion, 'workflowId' | 'version'> {
+/** What the audit log says of a version; the rest of it stands under its number for good. */
+const facts = (version: number, name: string, bundleDigest: string) => ({ version, name, bundleDigest })
+
+function versionOf(caller: Acting, built: BuiltWorkflow): Omit<store.NewVersion, 'workflowId' | 'version'> {
   return {
     id: newId('ver'),
     orgId: caller.orgId,
@@ -91,7 +105,7 @@ function sentence({ message, file, line, column }: DeployProblem): string {
 }
 
 /** The workflow as it stands, and the version that was made here: another deploy may have made a newer one since. */
-async function deployed(deps: DeployDeps, caller: Caller, ref: WorkflowRef, number: number): Promise<Deployed> {
+async function deployed(deps: DeployDeps, caller: Acting, ref: WorkflowRef, number: number): Promise<Deployed> {
   deps.targets.forget(caller.orgId)
   const workflow = (await store.find(deps.db, caller.orgId, ref))!
   const version = (await store.findVersion(deps.db, caller.orgId, workflow.id, number))!

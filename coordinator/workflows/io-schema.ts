@@ -3,7 +3,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { DeployError, type DeployErrorDetail } from './deploy-error.ts'
 import type { IoSchemas } from './io-schema-derive.ts'
-import { whenIdle } from './when-idle.ts'
+import { TOOLS_IDLE_MS, whenIdle } from './when-idle.ts'
 
 export type IoSchemaJob = { files: SourceFile[]; entry: string }
 export type IoSchemaAnswer =
@@ -31,7 +31,7 @@ type Options = {
 
 /** Types that ask for more than their share are refused; the thread is started again for the next workflow. */
 export function createIoSchemaReader(options: Options = {}): IoSchemaReader {
-  const { deadlineMs = 60_000, idleMs = 20_000, memoryMb = 768, maxWaiting = 100 } = options
+  const { deadlineMs = 60_000, idleMs = TOOLS_IDLE_MS, memoryMb = 768, maxWaiting = 100 } = options
   let worker: Worker | undefined
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0

@@ -74,13 +74,11 @@ export async function bump(tx: Tx, id: WorkflowId, about: { name: string; descri
   return row.version
 }
 
-export async function lock(
-  tx: Tx,
-  orgId: OrgId,
-  ref: WorkflowRef,
-): Promise<{ id: WorkflowId; slug: string } | undefined> {
-  const [row] = await tx<{ id: WorkflowId; slug: string }[]>`
-    select id, slug
+export type LockedWorkflow = Pick<WorkflowRow, 'id' | 'slug' | 'name' | 'version'>
+
+export async function lock(tx: Tx, orgId: OrgId, ref: WorkflowRef): Promise<LockedWorkflow | undefined> {
+  const [row] = await tx<LockedWorkflow[]>`
+    select id, slug, name, version
     from workflows
     where org_id = ${orgId} and (id = ${ref} or slug = ${ref}) and deleted_at is null
     for update`

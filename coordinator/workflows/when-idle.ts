@@ -34,3 +34,9 @@ export function whenIdle(idleMs: number, letGo: () => Promise<void> | void): Whe
     },
   }
 }
+
+/**
+ * How long the tools of a deploy stay up. Started anew they cost a deploy a second; who develops saves every few minutes,
+ * and what they hold meanwhile is about 130 MB.
+ */
+export const TOOLS_IDLE_MS = 15 * 60_000

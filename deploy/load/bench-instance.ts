@@ -33,6 +33,8 @@ export interface BenchAgent {
 
 const log = createLog({ process: 'bench' }, 'error')
 const STOP_MS = 20_000
+/** Limits that are looked at like any other, and never reached. */
+const BOUNDLESS = { WINDLASS_LIMIT_IDENTITY_PER_MIN: '10000000', WINDLASS_LIMIT_ORG_PER_MIN: '10000000' }
 
 export async function startBenchInstance(settings: Record<string, string> = {}): Promise<BenchInstance> {
   const home = await mkdtemp(join(tmpdir(), 'windlass-bench-'))
@@ -54,7 +56,7 @@ export async function startBenchInstance(settings: Record<string, string> = {}):
     name: 'coordinator',
     module: '@windlass/coordinator/main.ts',
     nodeArgs,
-    env: { ...env, WINDLASS_DATABASE_URL: postgres.url, WINDLASS_PORT: '0' },
+    env: { ...env, ...BOUNDLESS, WINDLASS_DATABASE_URL: postgres.url, WINDLASS_PORT: '0' },
     logFile: undefined,
     tell,
     stopMs: STOP_MS,

@@ -1,7 +1,10 @@
 import { startBenchInstance } from './bench-instance.ts'
+import { benchAccess } from './bench-access.ts'
+import { benchApi } from './bench-api.ts'
 import { benchAsleep } from './bench-asleep.ts'
 import { benchCoordinator, benchEvents, benchStream } from './bench-coordinator.ts'
 import { benchChatty, benchIdle, COUNTING } from './bench-idle.ts'
+import { benchKeyTiming } from './bench-key-timing.ts'
 import { benchFanOut, benchSteps } from './bench-steps.ts'
 import { benchEvictedWake, benchParked, benchSleep, benchWake } from './bench-wake.ts'
 import { benchFirstLine, benchProcesses } from './bench-start-up.ts'
@@ -21,6 +24,9 @@ const GROUPS = [
   'steps',
   'asleep',
   'fan-out',
+  'access',
+  'api',
+  'key-timing',
 ]
 const DEFAULT_REPEATS = 5
 
@@ -95,6 +101,24 @@ if (wants('asleep')) {
   try {
     await deployPrograms(instance.client)
     await benchAsleep(instance, report)
+  } finally {
+    await instance.stop()
+  }
+}
+if (wants('api')) {
+  const instance = await startBenchInstance()
+  try {
+    await deployPrograms(instance.client)
+    await benchApi(instance, report, repeats)
+  } finally {
+    await instance.stop()
+  }
+}
+if (wants('access')) await benchAccess(report, repeats)
+if (wants('key-timing')) {
+  const instance = await startBenchInstance()
+  try {
+    await benchKeyTiming(instance, report, repeats)
   } finally {
     await instance.stop()
   }

@@ -5,32 +5,50 @@ export interface Target {
   url: string
   path: string
   apiKey: string
+  /** POST by default. */
+  method?: 'GET' | 'POST'
+  /** Left out for a GET. */
+  body?: string
+  headers?: Record<string, string>
+}
+
+export interface Answer {
+  status: number
+  /** Lines of the head behind the status. */
+  head: string
   body: string
 }
 
 /** One kept-alive connection that sends the same request again and again. */
 export interface Poster {
   /** Sends it and waits for the answer. */
-  post(): Promise<{ status: number; body: string }>
+  post(): Promise<Answer>
   close(): void
+}
+
+function bytesOf({ url, path, apiKey, method = 'POST', body, headers = {} }: Target): Buffer {
+  const { hostname } = new URL(url)
+  const own = { Host: hostname, Authorization: `Bearer ${apiKey}` }
+  const ofBody = { 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(body ?? '')) }
+  const all = Object.entries({ ...own, ...(body !== undefined && ofBody), ...headers })
+  return Buffer.from(
+    `${method} ${path} HTTP/1.1\r\n${all.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body ?? ''}`,
+  )
 }
 
 /**
  * A client that does next to nothing, since it shares the machine with what it measures: one fixed request as bytes, and
- * of the answer status and length. Answers are small and have a content-length.
+ * of the answer status and length. Answers have a content-length, or no body.
  */
 export async function openPoster(target: Target): Promise<Poster> {
   const { hostname, port } = new URL(target.url)
-  const request = Buffer.from(
-    `POST ${target.path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${target.apiKey}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(target.body)}\r\n\r\n${target.body}`,
-  )
+  const request = bytesOf(target)
   const socket = connect(Number(port), hostname)
   socket.setNoDelay(true)
   socket.setEncoding('latin1')
   await once(socket, 'connect')
   let held = ''
-  let waiting: { resolve(answer: { status: number; body: string }): void; reject(error: Error): void } | undefined
+  let waiting: { resolve(answer: Answer): void; reject(error: Error): void } | undefined
   socket.on('data', (chunk: string) => {
     held += chunk
     const answer = firstAnswer(held)
@@ -51,38 +69,46 @@ export async function openPoster(target: Target): Promise<Poster> {
 }
 
 /** The first answer in the text, if it is whole. */
-function firstAnswer(text: string): { status: number; body: string; length: number } | undefined {
+function firstAnswer(text: string): (Answer & { length: number }) | undefined {
   const headEnd = text.indexOf('\r\n\r\n')
   if (headEnd === -1) return undefined
-  const at = text.toLowerCase().indexOf('content-length:')
-  const length = headEnd + 4 + Number.parseInt(text.slice(at + 15, at + 40), 10)
+  const head = text.slice(0, headEnd)
+  const length = headEnd + 4 + Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
   if (text.length < length) return undefined
-  return { status: Number(text.slice(9, 12)), body: text.slice(headEnd + 4, length), length }
+  return { status: Number(text.slice(9, 12)), head, body: text.slice(headEnd + 4, length), length }
 }
 
 export interface HttpLoad {
   /** Statuses other than the expected one. */
   failed: number
   tookMs: number
+  /** How long each answer took, in milliseconds. */
+  latencies: number[]
 }
 
-/** A closed loop: each connection sends its next request when it has its answer. */
+/** A closed loop: each connection sends its next request when it has its answer. Ends by number, or by the clock. */
 export async function httpLoad(
-  options: Target & { connections: number; requests: number; expect: number },
+  options: Target & { connections: number; requests?: number; forMs?: number; expect: number },
 ): Promise<HttpLoad> {
+  const { requests = Infinity, forMs = Infinity } = options
+  const latencies: number[] = []
   let sent = 0
   let failed = 0
   const since = performance.now()
   await Promise.all(
     Array.from({ length: options.connections }, async () => {
       const poster = await openPoster(options)
-      while (sent < options.requests) {
+      let now = performance.now()
+      while (sent < requests && now - since < forMs) {
         sent++
         const { status } = await poster.post()
         if (status !== options.expect) failed++
+        const until = performance.now()
+        latencies.push(until - now)
+        now = until
       }
       poster.close()
     }),
   )
-  return { failed, tookMs: performance.now() - since }
+  return { failed, tookMs: performance.now() - since, latencies }
 }

@@ -42,8 +42,18 @@ export interface TestCoordinator {
 /** `WINDLASS_…` by what follows: `{ LEASE_MS: 400 }`. */
 export type Settings = Record<string, string | number>
 
-/** Sweeps are seldom here, so that a slow machine takes no run from a test that does not ask for it. */
-const CALM: Settings = { SWEEP_MS: 60_000, LOG_LEVEL: 'error', STRICT: 'true', DATABASE_CONNECTIONS: 6 }
+/**
+ * Sweeps are seldom here, so that a slow machine takes no run from a test that does not ask for it; and a test may send
+ * as many requests as it likes.
+ */
+const CALM: Settings = {
+  SWEEP_MS: 60_000,
+  LOG_LEVEL: 'error',
+  STRICT: 'true',
+  DATABASE_CONNECTIONS: 6,
+  LIMIT_IDENTITY_PER_MIN: 0,
+  LIMIT_ORG_PER_MIN: 0,
+}
 
 /** What lets leases run out within a test. Sweeps look often, and there is no amnesty. */
 export const HASTY: Settings = {

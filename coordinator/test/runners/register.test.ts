@@ -99,7 +99,7 @@ test('what an agent says of itself is held to its form, and a refusal spends no 
     [{ publicKey: { kty: 'OKP', crv: 'Ed25519', x: '!'.repeat(43) } }, 'publicKey.x'],
     [{ publicKey: { kty: 'OKP', crv: 'Ed25519', x: `${'A'.repeat(42)}\ud800` } }, 'publicKey.x'],
     [{ publicKey: { kty: 'OKP', crv: 'Ed25519', x, d: 'secret' } }, 'publicKey.d'],
-    [{ name: 'a\u0000' }, ''],
+    [{ name: 'a\u0000' }, 'name'],
   ]
   for (const [over, path] of wrong)
     await assert.rejects(register(token, over), refusal('VALIDATION_FAILED', path), JSON.stringify(over))

@@ -5,6 +5,7 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
 import { anOrg, aCoordinator, aRun, ORG, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anEnvironment } from '../_kit/environments.ts'
 import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -14,6 +15,7 @@ const runs: Run[] = []
 
 before(async () => {
   c = await aCoordinator()
+  await anEnvironment(c, 'staging')
   await aWorkflow(c, { slug: 'any' })
   other = await aWorkflow(c, { slug: 'other' })
   for (let i = 0; i < 7; i++) {

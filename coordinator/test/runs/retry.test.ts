@@ -14,6 +14,7 @@ import {
   type TestCoordinator,
   typesOf,
 } from '../_kit/coordinator.ts'
+import { anEnvironment } from '../_kit/environments.ts'
 import { aVersion, aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -22,6 +23,7 @@ let link: Link
 
 before(async () => {
   c = await aCoordinator()
+  for (const name of ['staging', 'production']) await anEnvironment(c, name)
   await aWorkflow(c, { slug: 'any' })
   agent = await anAgent(c)
   link = await agent.connect()

@@ -14,6 +14,7 @@ import {
   runOf,
   type TestCoordinator,
 } from '../_kit/coordinator.ts'
+import { anEnvironment } from '../_kit/environments.ts'
 import { aVersion, aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
 const GREETING = {
@@ -27,6 +28,7 @@ let anything: TestWorkflow
 
 before(async () => {
   c = await aCoordinator()
+  for (const name of ['staging', 'production']) await anEnvironment(c, name)
   anything = await aWorkflow(c, { slug: 'anything' })
   await aWorkflow(c, { slug: 'greet', inputSchema: GREETING })
 })

@@ -1,0 +1,117 @@
+import type { OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
+import { isFinal, type RunStatus, type TriggerKind } from '@windlass/shared/model/run.ts'
+import type { Db, Sql } from '../db/client.ts'
+import { calendarMs, idBounds } from '../db/ids-at.ts'
+import { type Fragment, newest, type Newest } from '../db/newest.ts'
+import type { RunRow } from './row.ts'
+import { readable } from './store.ts'
+
+export interface RunFilter {
+  orgId: OrgId
+  status?: RunStatus[] | undefined
+  workflowId?: WorkflowId | undefined
+  environment?: string | undefined
+  trigger?: TriggerKind | undefined
+  tag?: string | undefined
+  /** Only runs that this one has called. */
+  parentRunId?: RunId | undefined
+  createdAfter?: number | undefined
+  createdBefore?: number | undefined
+  /** Only runs older than this one. */
+  before?: string | undefined
+  limit: number
+}
+
+/** Newest first: ids sort by creation. */
+export function list(db: Db, f: RunFilter): Promise<RunRow[]> {
+  const start = startOf(db, f)
+  const bounds = idBounds('run', { before: f.before, since: f.createdAfter, until: f.createdBefore })
+  const { where, order } = newest(db, { ...start, ...bounds })
+  const others = filters(db, f).filter(([name]) => !start.stands.includes(name))
+  return db<RunRow[]>`
+    ${readable(db)}
+    ${start.join ?? db``}
+    where ${where} and o.id = any(array[${f.orgId}])
+    ${start.also ?? db``}
+    ${others.reduce((list, [, condition]) => db`${list} and ${condition}`, db``)}
+    order by ${order}
+    limit ${f.limit}`
+}
+
+interface Start extends Omit<Newest, 'after' | 'before'> {
+  /** For these filters. */
+  stands: readonly (keyof RunFilter)[]
+  join?: Fragment
+  /** What the condition of an index wants to hear. */
+  also?: Fragment
+}
+
+/** What leads to the runs: reading in its order ends with the page, however rare they are among the others. */
+function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, environment }: RunFilter): Start {
+  const id = sql`r.id`
+  if (parentRunId !== undefined) {
+    const also = sql`and r.parent_run_id is not null`
+    return { stands: ['parentRunId'], columns: [sql`r.parent_run_id`], values: [parentRunId], id, also }
+  }
+  if (tag !== undefined) {
+    const join = sql`join run_tags t on t.run_id = r.id`
+    return { stands: ['tag'], join, columns: [sql`t.org_id`, sql`t.tag`], values: [orgId, tag], id: sql`t.run_id` }
+  }
+  if (status && !status.includes('completed')) {
+    const join = sql`join (${notCompleted(sql, orgId, status)}) s on s.id = r.id and s.is_over = (r.finished_at is not null)`
+    return { stands: [], join, columns: [], values: [], id: sql`s.id` }
+  }
+  if (workflowId !== undefined)
+    return { stands: ['workflowId'], columns: [sql`r.workflow_id`], values: [workflowId], id }
+  const org = { columns: [sql`r.org_id`], values: [orgId], id }
+  if (environment === undefined) return { ...org, stands: ['orgId'] }
+  return {
+    stands: ['orgId', 'environment'],
+    columns: [...org.columns, sql`r.environment`],
+    values: [orgId, environment],
+    id,
+    also: sql`and r.environment is not null`,
+  }
+}
+
+/**
+ * The few runs among the many that are completed: those that have not finished, see migration 0004, and those that have failed or were
+ * cancelled. The former are of all orgs, and some of them are over by now; `is_over` says as what a run stands here.
+ */
+function notCompleted(sql: Sql, orgId: OrgId, status: readonly RunStatus[]): Fragment {
+  const unfinished = sql`
+    select id, false as is_over
+    from runs
+    where id > (select run_id from sweep_mark) and finished_at is null
+    union all
+    select run_id, false
+    from runs_remaining`
+  const over = sql`
+    select run_id as id, true as is_over
+    from runs_unsuccessful
+    where org_id = ${orgId} and status = any(${[...status]})`
+  if (!status.some(isFinal)) return unfinished
+  return status.every(isFinal) ? over : sql`${unfinished} union all ${over}`
+}
+
+/** What is asked for, but for the page. */
+function filters(sql: Sql, f: RunFilter): [keyof RunFilter, Fragment][] {
+  const all: Partial<Record<keyof RunFilter, (value: never) => Fragment>> = {
+    orgId: (value) => sql`r.org_id = ${value}`,
+    parentRunId: (value) => sql`r.parent_run_id = ${value}`,
+    tag: (value) => sql`${value} = any(r.tags)`,
+    workflowId: (value) => sql`r.workflow_id = ${value}`,
+    environment: (value) => sql`r.environment = ${value}`,
+    status: (value) => sql`r.status = any(${value})`,
+    trigger: (value) => sql`r.trigger_kind = ${value}`,
+    // `is true`, or the planner takes the two for a narrow range and thinks that there is little to sort.
+    createdAfter: (ms) => sql`(r.created_at > ${time(sql, ms)}) is true`,
+    createdBefore: (ms) => sql`(r.created_at < ${time(sql, ms)}) is true`,
+  }
+  return Object.entries(all).flatMap(([name, condition]) => {
+    const value = f[name as keyof RunFilter]
+    return value === undefined ? [] : [[name, condition(value as never)] as [keyof RunFilter, Fragment]]
+  })
+}
+
+const time = (sql: Sql, ms: number) => sql`to_timestamp(${calendarMs(ms)}::float8 / 1000)`

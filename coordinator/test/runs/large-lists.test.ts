@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { RunStatus } from '@windlass/shared/model/run.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { list, type RunFilter } from '../../runs/store-list.ts'
+import { moveMark } from '../../runs/sweep-mark.ts'
+import { anOrg, aCoordinator, aRun, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { rowsRead } from '../_kit/rows-read.ts'
+import { ONE_IN, seedRuns } from '../_kit/seeded-runs.ts'
+import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
+
+const RUNS = 30_000
+const HOUR_MS = 3_600_000
+
+let c: TestCoordinator
+let rare: TestWorkflow
+
+before(async () => {
+  c = await aCoordinator()
+  await aWorkflow(c, { slug: 'common' })
+  rare = await aWorkflow(c, { slug: 'rare' })
+  await seedRuns(c.db, { org: ORG, count: RUNS, workflows: { common: 'common', rare: 'rare' } })
+})
+after(() => c.stop())
+
+const rowsOf = (filter: Partial<RunFilter>) =>
+  rowsRead(c.db, 'runs', (db) => list(db, { orgId: c.orgId, limit: 51, ...filter }))
+
+test('a page reads about as many runs as it shows, whatever is asked for and however rare it is', async () => {
+  const PAGE = { found: 51, read: 51 }
+  assert.deepEqual(await rowsOf({}), PAGE)
+  assert.deepEqual(await rowsOf({ tag: 'nightly' }), PAGE)
+  assert.deepEqual(await rowsOf({ tag: 'rare' }), { found: RUNS / ONE_IN.rareTag, read: RUNS / ONE_IN.rareTag })
+  assert.deepEqual(await rowsOf({ tag: 'none' }), { found: 0, read: 0 })
+  assert.deepEqual(await rowsOf({ workflowId: rare.id }), {
+    found: RUNS / ONE_IN.workflow,
+    read: RUNS / ONE_IN.workflow,
+  })
+  assert.deepEqual(await rowsOf({ environment: 'none' }), { found: 0, read: 0 })
+  const waiting = RUNS / ONE_IN.queued
+  assert.deepEqual(await rowsOf({ status: ['queued', 'sleeping'] }), { found: waiting, read: waiting })
+  const cancelled = RUNS / ONE_IN.cancelled
+  assert.deepEqual(await rowsOf({ status: ['cancelled'] }), { found: cancelled, read: cancelled })
+  assert.deepEqual(await rowsOf({ status: ['failed'] }), PAGE)
+  const either = await rowsOf({ status: ['failed', 'cancelled', 'queued', 'running'] })
+  assert.deepEqual([either.found, either.read <= 51 + waiting], [51, true])
+  assert.deepEqual(await rowsOf({ status: ['running'] }), { found: 0, read: waiting })
+})
+
+test('the last page reads no more than the first', async () => {
+  const [row] = await c.db<[{ id: string }]>`select id from runs order by id offset 50 limit 1`
+  assert.deepEqual(await rowsOf({ before: row.id }), { found: 50, read: 50 })
+})
+
+test('runs of some hours are found without those that came before and after, but for an hour of them', async () => {
+  const since = Date.now() - 720 * HOUR_MS
+  const hours = await rowsOf({ createdAfter: since, createdBefore: since + 2 * HOUR_MS })
+  const inAnHour = RUNS / (90 * 24)
+  assert.ok(Math.abs(hours.found - 2 * inAnHour) <= 2)
+  assert.ok(hours.read <= 4 * inAnHour + 2, `${hours.read} were read`)
+})
+
+test('an org with few runs is not made to read those of a large one', async () => {
+  const small = await anOrg(c)
+  await aWorkflow(c, { slug: 'small', orgId: small.id })
+  for (let i = 0; i < 3; i++)
+    await c.call(ops.runs.trigger, { org: small.slug, workflow: 'small' }, { apiKey: small.apiKey })
+  const few = { found: 3, read: 3 }
+  assert.deepEqual(await rowsOf({ orgId: small.id }), few)
+  assert.deepEqual(await rowsOf({ orgId: small.id, createdAfter: Date.now() - HOUR_MS }), few)
+  assert.deepEqual(await rowsOf({ orgId: small.id, tag: 'nightly' }), { found: 0, read: 0 })
+  // Of the large org nothing is shown, though what has not finished is looked up for all.
+  assert.equal((await rowsOf({ orgId: small.id, status: ['queued'] })).found, 3)
+})
+
+test('a run is in the lists of one status only, from its creation to its end', async () => {
+  const { id } = await aRun(c, { workflow: 'common', tags: ['followed'] })
+  const listed = async (...status: RunStatus[]) =>
+    (await c.call(ops.runs.list, { org: ORG, status, createdAfter: Date.now() - HOUR_MS })).runs.filter(
+      (run) => run.id === id,
+    ).length
+  assert.deepEqual([await listed('queued'), await listed('cancelled'), await listed('queued', 'cancelled')], [1, 0, 1])
+  // As the sweeper leaves it: behind the mark, and remembered.
+  await moveMark(c.db, id)
+  assert.deepEqual([await listed('queued'), await listed('cancelled'), await listed('queued', 'cancelled')], [1, 0, 1])
+  await c.call(ops.runs.cancel, { run: id })
+  assert.deepEqual([await listed('queued'), await listed('cancelled'), await listed('queued', 'cancelled')], [0, 1, 1])
+  assert.deepEqual(
+    [await listed('failed'), await listed('completed', 'cancelled'), await listed('completed')],
+    [0, 1, 0],
+  )
+})

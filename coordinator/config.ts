@@ -3,9 +3,15 @@ import { decodeStrings } from '@windlass/shared/ops/place.ts'
 
 const SECOND = 1000
 
+/** 32 bytes in base64, of which the last character carries four bits only. */
+export const SECRET_KEY = /^[A-Za-z0-9+/_-]{42}[AEIMQUYcgkosw048]=?$/
+
 /** All settings of a coordinator, by their names in the environment. Lengths of time are in milliseconds. */
-const Settings = z.strictObject({
-  WINDLASS_DATABASE_URL: z.string().min(1).meta({ description: 'PostgreSQL 15 or newer.' }),
+export const Settings = z.strictObject({
+  WINDLASS_DATABASE_URL: z.string().min(1).meta({
+    description: 'PostgreSQL 15 or newer.',
+    otherwise: 'required; `npm start` brings its own',
+  }),
   WINDLASS_HOST: z.string().default('127.0.0.1').meta({ description: 'Address to listen on.' }),
   WINDLASS_PORT: z
     .int()
@@ -17,8 +23,13 @@ const Settings = z.strictObject({
     .string()
     .default('.windlass')
     .meta({ description: 'Folder for objects and, embedded, the database.' }),
-  WINDLASS_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
-  WINDLASS_DATABASE_CONNECTIONS: z.int().min(4).max(200).default(12),
+  WINDLASS_LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error'])
+    .default('info')
+    .meta({ description: 'The least that is logged.' }),
+  WINDLASS_DATABASE_CONNECTIONS: z.int().min(4).max(200).default(12).meta({
+    description: 'Connections of one coordinator for reads and changes; runs on their way and jobs have 9 more.',
+  }),
   WINDLASS_HEARTBEAT_MS: z
     .int()
     .min(50)
@@ -67,6 +78,46 @@ const Settings = z.strictObject({
     .max(4 * 1024 * 1024)
     .default(1024 * 1024)
     .meta({ description: 'The most that a run may return, as JSON.' }),
+  WINDLASS_LIMIT_IDENTITY_PER_MIN: z.int().min(0).max(10_000_000).default(600).meta({
+    description: 'Requests that one key or session may send in a minute, over all coordinators; 0: no limit.',
+  }),
+  WINDLASS_LIMIT_ORG_PER_MIN: z
+    .int()
+    .min(0)
+    .max(10_000_000)
+    .default(6000)
+    .meta({ description: 'The same for all keys and sessions of an org together.' }),
+  WINDLASS_BASE_URL: z
+    .string()
+    .refine(isBase, 'must be an address without a path, such as https://windlass.example.com')
+    .optional()
+    .meta({ description: 'The address by which others reach it, when a proxy stands in front.' }),
+  WINDLASS_MCP_HOSTS: z
+    .array(z.string().regex(/^[a-z0-9.-]+$|^\[[0-9a-f:.]+\]$/, 'must be names of hosts without ports, in lower case'))
+    .default([])
+    .meta({ description: 'Further host names under which /mcp/v1 is reached; separated by commas.' }),
+  WINDLASS_MCP_ORIGINS: z
+    .array(
+      z.string().refine((origin) => URL.canParse(origin) && new URL(origin).origin === origin, {
+        error: 'must be origins such as https://inspector.example.com',
+      }),
+    )
+    .default([])
+    .meta({ description: 'Further origins whose pages may call /mcp/v1; separated by commas.' }),
+  WINDLASS_SECRET_KEY: z
+    .string()
+    // The keys themselves are in no sentence.
+    .refine(
+      (text) => text.split(',').every((key) => SECRET_KEY.test(key.trim())),
+      'must be a key of 32 bytes in base64, as `openssl rand -base64 32` makes them, or several with commas',
+    )
+    .optional()
+    .meta({ description: 'Seals secrets in the database. Several, separated by commas: the first seals, all open.' }),
+  WINDLASS_SECRET_KEY_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: 'The same as a file, a key a line; read again when it changes. `npm start` makes one.' }),
   WINDLASS_STRICT: z
     .boolean()
     .default(false)
@@ -89,11 +140,24 @@ export type Config = {
   sweepRunsMs: number
   metricsToken: string | undefined
   outputBytes: number
+  limitIdentityPerMin: number
+  limitOrgPerMin: number
+  baseUrl: string | undefined
+  mcpHosts: string[]
+  mcpOrigins: string[]
+  secretKey: string | undefined
+  secretKeyFile: string | undefined
   strict: boolean
 }
 
+function isBase(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, origin } = new URL(text)
+  return /^https?:$/.test(protocol) && text.replace(/\/$/, '') === origin
+}
+
 /** Names that other parts of Windlass read from the same environment. */
-const OTHERS = /^WINDLASS_(API_KEY|URL|ORG|AGENT_\w+|TEST_\w+|BENCH_\w+)$/
+const OTHERS = /^WINDLASS_(API_KEY|SESSION|URL|ORG|PROFILE|CONFIG|AGENT_\w+|TEST_\w+|BENCH_\w+)$/
 
 /** Reads the environment once. An unknown `WINDLASS_*` is an error: a misspelt setting must not be silently ignored. */
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {
@@ -109,6 +173,8 @@ export function readConfig(env: Record<string, string | undefined> = process.env
       'WINDLASS_LEASE_MS must be greater than WINDLASS_FENCE_MS, or a run could be executed twice at once',
     )
   }
+  if (s.WINDLASS_SECRET_KEY !== undefined && s.WINDLASS_SECRET_KEY_FILE !== undefined)
+    throw new Error('WINDLASS_SECRET_KEY and WINDLASS_SECRET_KEY_FILE are two places for the same: leave one out')
   return {
     databaseUrl: s.WINDLASS_DATABASE_URL,
     host: s.WINDLASS_HOST,
@@ -125,6 +191,13 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     sweepRunsMs: s.WINDLASS_SWEEP_RUNS_MS,
     metricsToken: s.WINDLASS_METRICS_TOKEN,
     outputBytes: s.WINDLASS_OUTPUT_BYTES,
+    limitIdentityPerMin: s.WINDLASS_LIMIT_IDENTITY_PER_MIN,
+    limitOrgPerMin: s.WINDLASS_LIMIT_ORG_PER_MIN,
+    baseUrl: s.WINDLASS_BASE_URL?.replace(/\/$/, ''),
+    mcpHosts: s.WINDLASS_MCP_HOSTS,
+    mcpOrigins: s.WINDLASS_MCP_ORIGINS,
+    secretKey: s.WINDLASS_SECRET_KEY,
+    secretKeyFile: s.WINDLASS_SECRET_KEY_FILE,
     strict: s.WINDLASS_STRICT,
   }
 }

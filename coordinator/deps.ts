@@ -1,11 +1,18 @@
 import { join } from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
+import type { Run } from '@windlass/shared/model/run.ts'
 import type { Wake } from '@windlass/shared/wire/agent.ts'
+import { type Callers, createCallers } from './accounts/callers.ts'
 import type { Config } from './config.ts'
 import { type Database, type Db, openDatabase } from './db/client.ts'
 import { groupCommit, type GroupCommit } from './db/group-commit.ts'
+import { createEnvironmentNames, type EnvironmentNames } from './environments/names.ts'
+import { openSecretKeys, type SecretKeys } from './environments/secret-keys.ts'
+import { createVariableSets, type VariableSets } from './environments/sets.ts'
 import { type Bell, type BellListener, openBell } from './events/bell.ts'
 import { createTails, type Tails } from './events/live.ts'
+import type { Limits } from './limits/limits.ts'
+import { openLimits } from './limits/open.ts'
 import { openFolderStore } from './objects/folder.ts'
 import type { ObjectStore } from './objects/store.ts'
 import { createDispatchers, type Dispatchers } from './placements/dispatcher.ts'
@@ -20,6 +27,8 @@ import { tellWakes } from './placements/wakes.ts'
 import { createTimers, type Timers } from './timers/clock.ts'
 import { type AgentBatch, type Applied, applyBatches, weightOf } from './runs/apply.ts'
 import { giveUpOn } from './runs/give-up.ts'
+import { readRuns } from './runs/read.ts'
+import type { RunAddress } from './runs/store.ts'
 import type { NewRun } from './runs/store-new.ts'
 import { commitTriggers } from './runs/trigger.ts'
 import { openRunTokens, type RunTokens } from './runs/token.ts'
@@ -31,10 +40,14 @@ export interface Deps {
   config: Config
   log: Log
   db: Db
+  callers: Callers
   objects: ObjectStore
   builder: WorkflowBuilder
   versions: Versions
   targets: Targets
+  environments: EnvironmentNames
+  variableSets: VariableSets
+  secretKeys: SecretKeys
   runTokens: RunTokens
   tails: Tails
   bell: Bell
@@ -43,9 +56,13 @@ export interface Deps {
   polls: Polls
   timers: Timers
   metrics: Metrics
+  /** How often callers may come. */
+  limits: Limits
   facts: FactReader
   /** Queues runs; resolves with the time of creation. */
   triggers: GroupCommit<NewRun, Date>
+  /** Reads runs. */
+  runReads: GroupCommit<RunAddress, Run | undefined>
   /** Makes offers into leases. */
   acceptances: GroupCommit<Acceptance, Accepted>
   /** Takes what agents report. */
@@ -93,15 +110,25 @@ export async function buildDeps(
   })
   const builder = createWorkflowBuilder()
   const polls = createPolls(db, log)
+  const { limits, close: closeLimits } = openLimits({
+    url: database.url,
+    identity: config.limitIdentityPerMin,
+    org: config.limitOrgPerMin,
+    log,
+  })
   const bell = await openBell(db, log, bellListener())
   const deps: Deps = {
     config,
     log,
     db,
+    callers: createCallers({ db, log }),
     objects: await openFolderStore(join(config.home, 'objects')),
     builder,
     versions,
     targets: createTargets(db, versions),
+    environments: createEnvironmentNames(db),
+    variableSets: createVariableSets(db),
+    secretKeys: openSecretKeys(config, log),
     runTokens: await openRunTokens(db),
     tails,
     bell,
@@ -110,6 +137,7 @@ export async function buildDeps(
     polls,
     timers: createTimers(),
     metrics,
+    limits,
     facts: createFactReader(db),
     triggers: groupCommit({
       name: 'trigger',
@@ -120,6 +148,15 @@ export async function buildDeps(
       weight: (run) => 1 + run.input.length / INPUT_CHARS_PER_RUN,
       commit: (items) => commitTriggers(hot.db, items),
       onCommit: (items, ms) => metrics.committed('triggers', items.length, ms),
+    }),
+    runReads: groupCommit({
+      name: 'read runs',
+      log,
+      // Whoever only reads is told at once that the database is away.
+      patienceMs: 0,
+      max: 256,
+      lanes: 2,
+      commit: (asked) => readRuns(db, asked),
     }),
     acceptances: groupCommit({
       name: 'accept',
@@ -158,6 +195,7 @@ export async function buildDeps(
     polls.close()
     await bell.close().catch((error: unknown) => log.debug('bell.close', { error }))
     await builder.close()
+    await closeLimits()
     await hot.close()
     await database.close()
   }

@@ -1,11 +1,11 @@
 import { createLog } from '@windlass/shared/log.ts'
 import { ensureDefaults } from './accounts/bootstrap.ts'
-import { callerVerifier } from './accounts/api-keys.ts'
 import { handlers } from './api/index.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
 import { migrate } from './db/migrate.ts'
 import { buildDeps, type Deps } from './deps.ts'
+import { warnOfKeys } from './environments/check-keys.ts'
 import { startServer } from './http/server.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { createRunnerVerifier } from './runners/identity.ts'
@@ -31,6 +31,7 @@ export async function startCoordinator(config: Config): Promise<Coordinator> {
   await migrateJobs(pgPool, log)
   await ensureDefaults(database.db)
   const { deps, close } = await buildDeps(config, database, log)
+  await warnOfKeys(deps)
 
   const stopping = new AbortController()
   const loops = [
@@ -46,7 +47,7 @@ export async function startCoordinator(config: Config): Promise<Coordinator> {
     host: config.host,
     port: config.port,
     verify: {
-      caller: callerVerifier(deps),
+      caller: (bearer) => deps.callers.verify(bearer),
       runner: createRunnerVerifier(deps.db),
       program: (token) => deps.runTokens.verify(token),
     },

@@ -65,20 +65,20 @@ function base32(bytes: Uint8Array): string {
 function idSchema<P extends IdPrefix>(prefix: P, noun: string) {
   return z
     .string()
-    .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`), `must be the id of a ${noun}, such as ${prefix}_01jd…`)
+    .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`), `must be the id of ${noun}, such as ${prefix}_01jd…`)
     .brand<P>()
 }
 
-export const RunId = idSchema('run', 'run')
-export const WorkflowId = idSchema('wf', 'workflow')
-export const VersionId = idSchema('ver', 'workflow version')
-export const PoolId = idSchema('pool', 'runner pool')
-export const RunnerId = idSchema('rnr', 'runner')
-export const InputId = idSchema('inp', 'pending input')
-export const OrgId = idSchema('org', 'org')
-export const KeyId = idSchema('key', 'API key')
-export const EnvironmentId = idSchema('env', 'environment')
-export const AuditId = idSchema('aud', 'entry of the audit log')
+export const RunId = idSchema('run', 'a run')
+export const WorkflowId = idSchema('wf', 'a workflow')
+export const VersionId = idSchema('ver', 'a workflow version')
+export const PoolId = idSchema('pool', 'a runner pool')
+export const RunnerId = idSchema('rnr', 'a runner')
+export const InputId = idSchema('inp', 'a pending input')
+export const OrgId = idSchema('org', 'an org')
+export const KeyId = idSchema('key', 'an API key')
+export const EnvironmentId = idSchema('env', 'an environment')
+export const AuditId = idSchema('aud', 'an entry of the audit log')
 
 /** What a person names things by in addresses: lower case, digits and dashes, 1 to 63 characters. */
 export const Slug = z

@@ -16,12 +16,21 @@ export interface Outlet {
   readonly response: HttpResponse
   readonly requestId: string
   readonly open: OpenWork
+  /** Beside those of the answer itself: what the caller is to know of its limits. */
+  headers: readonly (readonly [name: string, value: string])[]
+  /** Whether the connection ends with this answer. */
+  isLast?: boolean
+  /** What a client without a credential is told, where that is more than the scheme. */
+  challenge?: string
 }
 
-/** A JSON answer. Of a GET it carries an ETag, and is left out when the client has it already. */
-export function sendJson(outlet: Outlet, status: number, text: string): void {
+/**
+ * A JSON answer. Of a GET it carries an ETag, and is left out when the client has it already; unless it is `fleeting`: of the moment,
+ * perhaps secret, and for nobody to keep.
+ */
+export function sendJson(outlet: Outlet, status: number, text: string, fleeting = false): void {
   const { request } = outlet
-  if (status !== 200 || (request.method !== 'GET' && request.method !== 'HEAD')) {
+  if (fleeting || status !== 200 || (request.method !== 'GET' && request.method !== 'HEAD')) {
     begin(outlet, status, 'no-store').header('content-type', JSON_TYPE)
     return end(outlet, text)
   }
@@ -43,15 +52,21 @@ export function sendFault(outlet: Outlet, fault: Fault, allow?: string): void {
   const { code, message, detail } = fault
   const response = begin(outlet, fault.status, 'no-store').header('content-type', JSON_TYPE)
   if (allow !== undefined) response.header('allow', allow)
-  if (code === 'UNAUTHENTICATED') response.header('www-authenticate', 'Bearer')
+  if (code === 'UNAUTHENTICATED') response.header('www-authenticate', outlet.challenge ?? 'Bearer')
   if (code === 'UNAVAILABLE') response.header('retry-after', '1')
   if (code === 'UPGRADE_REQUIRED') response.header('upgrade', 'websocket')
   end(outlet, JSON.stringify({ error: { code, message, ...(detail && { detail }) } }))
 }
 
 /** Bytes go out as fast as the reader takes them, from the one buffer: a copy for each slow reader would be expensive. */
-export async function sendBytes(outlet: Outlet, { bytes, contentType }: BytesAnswer): Promise<void> {
-  const response = begin(outlet, 200, 'private, no-cache').header('content-type', contentType)
+export async function sendBytes(outlet: Outlet, answer: BytesAnswer): Promise<void> {
+  const { bytes, contentType, etag, headers } = answer
+  const isKnown = etag !== undefined && matches(outlet.request.headers['if-none-match'], etag)
+  const response = begin(outlet, isKnown ? 304 : 200, 'private, no-cache')
+  if (etag !== undefined) response.header('etag', etag)
+  for (const [name, value] of Object.entries(headers)) response.header(name, value)
+  if (isKnown) return end(outlet)
+  response.header('content-type', contentType)
   if (outlet.request.method === 'HEAD' || bytes.byteLength === 0) {
     response.header('content-length', String(bytes.byteLength))
     return end(outlet)
@@ -65,7 +80,8 @@ export async function sendBytes(outlet: Outlet, { bytes, contentType }: BytesAns
 }
 
 /** Status and the headers that no answer lacks. */
-export function begin({ response, requestId }: Outlet, status: number, cacheControl: string): HttpResponse {
+export function begin({ response, requestId, headers }: Outlet, status: number, cacheControl: string): HttpResponse {
+  for (const [name, value] of headers) response.header(name, value)
   return response
     .status(status)
     .header('x-request-id', requestId)
@@ -74,8 +90,8 @@ export function begin({ response, requestId }: Outlet, status: number, cacheCont
 }
 
 /** When the server stops, the connection ends with its answer: one that is cut later would take unread bytes along. */
-function end({ response, open }: Outlet, body?: string): void {
-  if (open.isEnding) response.send(body, true)
+export function end({ response, open, isLast }: Outlet, body?: string): void {
+  if (open.isEnding || isLast) response.send(body, true)
   else response.send(body)
 }
 

@@ -1,21 +1,33 @@
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '@windlass/shared/errors.ts'
-import { fieldPath } from '@windlass/shared/field-path.ts'
 import { MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
 import type { HttpRequest } from './exchange.ts'
+import { refuseLossyNumbers } from './json-numbers.ts'
 import { findTrouble } from './json-text.ts'
 
 /** The fields that a body carries. No body at all is an object without fields. */
 export async function readFields(request: HttpRequest, limit: number): Promise<Record<string, unknown>> {
+  const bytes = await readBytes(request, limit)
+  return bytes === undefined || bytes.length === 0 ? {} : parseObject(bytes)
+}
+
+/** Any JSON value, and how many bytes it took. */
+export async function readJson(request: HttpRequest, limit: number): Promise<{ value: unknown; bytes: number }> {
+  const bytes = await readBytes(request, limit)
+  if (bytes === undefined || bytes.length === 0) throw invalid('The body is empty.', {})
+  return { value: parseBytes(bytes), bytes: bytes.length }
+}
+
+async function readBytes(request: HttpRequest, limit: number): Promise<Buffer | undefined> {
   // Not `request.received`: while the credential was looked up a small body may have come in whole.
   const length = request.headers['content-length']
-  if (Number(length ?? 0) === 0 && request.headers['transfer-encoding'] === undefined) return {}
+  if (Number(length ?? 0) === 0 && request.headers['transfer-encoding'] === undefined) return undefined
   if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
   assertJson(request.headers['content-type'])
+  assertPlain(request.headers['content-encoding'])
   // A declared length is kept by the parser below us; only a body of unknown length has to be counted.
   const chunked = request.headers['transfer-encoding'] !== undefined
-  const bytes = chunked ? await readCounted(request, limit) : await request.buffer()
-  return bytes.length === 0 ? {} : parseObject(bytes)
+  return chunked ? readCounted(request, limit) : request.buffer()
 }
 
 function tooLarge(limit: number): Fault {
@@ -32,6 +44,12 @@ function assertJson(contentType: string | undefined): void {
   const isUtf8Charset = charset === undefined || charset.replaceAll('"', '') === 'utf-8'
   if (type.trim() === 'application/json' && isUtf8Charset) return
   throw new Fault('UNSUPPORTED_MEDIA_TYPE', { contentType: contentType ?? null })
+}
+
+function assertPlain(contentEncoding: string | undefined): void {
+  if (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity') return
+  const message = 'Send the body as it is: no `Content-Encoding` is taken.'
+  throw new Fault('UNSUPPORTED_MEDIA_TYPE', { contentEncoding }, message)
 }
 
 function readCounted(request: HttpRequest, limit: number): Promise<Buffer> {
@@ -61,27 +79,19 @@ export class ClientGone extends Error {
 }
 
 function parseObject(bytes: Buffer): Record<string, unknown> {
-  if (!isUtf8(bytes)) throw invalid('The body is not valid UTF-8.', {})
-  const text = bytes.toString('utf8')
-  if (nestsDeeper(text, MOST_LEVELS)) throw invalid(`The body nests deeper than ${MOST_LEVELS} levels.`, {})
-  const value = parse(text)
-  if (MAY_OVERFLOW.test(text)) refuseInfinite(value, [])
+  const value = parseBytes(bytes)
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   throw invalid('The body must be a JSON object, as in `{"name": …}`.', {})
 }
 
-/** Only a large exponent, or very many digits, make a number that is none any more. */
-const MAY_OVERFLOW = /[\d.][eE]\+?\d{3}|\d{300}/
-
-/** JSON has no infinity: it would be stored as null, and be something else than was sent. */
-function refuseInfinite(value: unknown, at: readonly PropertyKey[]): void {
-  if (typeof value === 'number' && !Number.isFinite(value)) {
-    const path = fieldPath(at)
-    throw new Fault('VALIDATION_FAILED', { path }, `${path}: is a number beyond 1.8e308; send it as a text.`)
-  }
-  if (Array.isArray(value)) for (const [i, inner] of value.entries()) refuseInfinite(inner, [...at, i])
-  else if (typeof value === 'object' && value !== null)
-    for (const [key, inner] of Object.entries(value)) refuseInfinite(inner, [...at, key])
+function parseBytes(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw invalid('The body is not valid UTF-8.', {})
+  const text = bytes.toString('utf8')
+  if (text.startsWith('\ufeff')) throw invalid('The body begins with a byte order mark; leave it out.', {})
+  if (nestsDeeper(text, MOST_LEVELS)) throw invalid(`The body nests deeper than ${MOST_LEVELS} levels.`, {})
+  const value = parse(text)
+  refuseLossyNumbers(text)
+  return value
 }
 
 function parse(text: string): unknown {

@@ -1,11 +1,14 @@
+import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import type { Caller } from '../actor.ts'
 import { BytesAnswer, SocketAnswer, SseAnswer, StatusAnswer } from '../api/call.ts'
 import type { Deps } from '../deps.ts'
-import { type Verifiers, admit } from './access.ts'
+import { type Verifiers, admit, identify, isCaller } from './access.ts'
 import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import { faultFor } from './failures.ts'
+import { assertFraming } from './framing.ts'
 import { readInput, readParams } from './input.ts'
 import type { OpenWork } from './open-work.ts'
 import { outputText } from './output.ts'
@@ -38,6 +41,8 @@ export interface Arrival {
 interface Exchange extends Outlet {
   readonly pipeline: Pipeline
   readonly isUpgrade: boolean
+  /** What was asked, once it has been read. */
+  input?: unknown
 }
 
 /** The way of every request. Settles always: whatever happens becomes an answer, or a closed connection. */
@@ -47,14 +52,27 @@ export async function dispatch(
   { request, response, isUpgrade = false }: Arrival,
 ): Promise<void> {
   const requestId = requestIdOf(request.headers['x-request-id'])
-  const exchange: Exchange = { pipeline, request, response, isUpgrade, requestId, open: pipeline.open }
+  const exchange: Exchange = {
+    pipeline,
+    request,
+    response,
+    isUpgrade,
+    requestId,
+    open: pipeline.open,
+    headers: [],
+    isLast: true,
+  }
   let plan: Plan | undefined
   try {
+    assertFraming(request)
+    exchange.isLast = false
     // An upgrade is a GET by definition; hyper-express gives its method another name.
     plan = path?.methods[isUpgrade ? 'GET' : request.method]
     if (plan) await serve(exchange, plan)
     else throw noSuchPlan(path)
   } catch (error) {
+    // Until then the request is pending: what follows it in the same packet is cut by µWS, not taken for the next one.
+    if (exchange.isLast) await setImmediate()
     refuse(exchange, path, plan, error)
   }
 }
@@ -62,9 +80,13 @@ export async function dispatch(
 async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   const { pipeline, request, response, requestId, open } = exchange
   const params = readParams(plan, request)
-  const actor = await admit(plan, params, request.headers['authorization'], pipeline.verify)
+  const actor = await identify(plan, request.headers['authorization'], pipeline.verify)
+  // Before the role: who is refused time and again is limited too.
+  if (isCaller(actor)) await limit(exchange, actor)
+  admit(plan, params, actor, request.headers)
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
   const input = await readInput(plan, request, params)
+  exchange.input = input
   const call = new RequestCall({ input, actor, requestId, request, response, deps: pipeline.deps, open })
   try {
     const value: unknown = await plan.handle(call as never)
@@ -74,12 +96,19 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   }
 }
 
+async function limit(exchange: Exchange, caller: Caller): Promise<void> {
+  const { refusal, headers } = await exchange.pipeline.deps.limits.take(caller)
+  exchange.headers = headers
+  if (refusal) throw refusal
+}
+
 function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | void {
   const { row } = plan
   if (row.success === 204) return sendNothing(exchange)
   if (row.wire === undefined) {
     const answer: StatusAnswer<unknown> = value instanceof StatusAnswer ? value : new StatusAnswer(row.success, value)
-    return sendJson(exchange, answer.status, outputText(plan, answer.value, exchange.pipeline.strict))
+    const text = outputText(plan, answer.value, exchange.pipeline.strict)
+    return sendJson(exchange, answer.status, text, row.door === 'program')
   }
   if (value instanceof BytesAnswer) return sendBytes(exchange, value)
   if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline)
@@ -104,7 +133,7 @@ function refuse(exchange: Exchange, path: PathPlan | undefined, plan: Plan | und
   const { pipeline, request, response, requestId } = exchange
   const { log, strict } = pipeline
   try {
-    const fault = faultFor(error, { plan, requestId, log, strict })
+    const fault = faultFor(error, { plan, requestId, log, strict, input: exchange.input })
     if (fault === undefined || response.completed) return
     // Headers are out already: all that can still be said is that this is not the end of the answer.
     if (response.initiated) return void response.close()

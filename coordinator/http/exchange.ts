@@ -9,7 +9,7 @@ export interface HttpRequest {
   readonly path_query: string
   /** By the names of the plan's `pathKeys`, undecoded. */
   readonly path_parameters: Record<string, string>
-  /** By lower-case name; of a repeated header the last. */
+  /** By lower-case name; the values of a repeated header are joined by commas. */
   readonly headers: Record<string, string>
   /** Address of the other end of the connection. */
   readonly ip: string

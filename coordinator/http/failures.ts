@@ -3,6 +3,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { isConnectionLoss } from '../db/client.ts'
 import { ClientGone } from './body.ts'
 import type { Plan } from './plan.ts'
+import { nulRefused } from './texts.ts'
 
 /** SQLSTATEs for text that PostgreSQL cannot hold: U+0000, alone or as an escape in JSON. */
 const UNSTORABLE = new Set(['22021', '22P05'])
@@ -15,6 +16,8 @@ export interface Failing {
   plan: Plan | undefined
   requestId: string
   log: Log
+  /** What was asked, as far as it has been read. */
+  input?: unknown
   /** In tests a row must declare what it answers. */
   strict: boolean
 }
@@ -24,13 +27,7 @@ export function faultFor(error: unknown, failing: Failing): Fault | undefined {
   if (error instanceof Fault) return declared(error, failing)
   if (hasGone(error)) return undefined
   if (isConnectionLoss(error)) return unavailable(error, failing)
-  if (UNSTORABLE.has(codeOf(error))) {
-    return new Fault(
-      'VALIDATION_FAILED',
-      { path: '' },
-      'The request holds the character U+0000, which cannot be stored; leave it out.',
-    )
-  }
+  if (UNSTORABLE.has(codeOf(error))) return nulRefused(failing.input)
   return broken(error, failing)
 }
 

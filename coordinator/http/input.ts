@@ -4,6 +4,7 @@ import { readFields } from './body.ts'
 import type { HttpRequest } from './exchange.ts'
 import { invalidInput } from './issues.ts'
 import type { Plan } from './plan.ts'
+import { refuseHalves } from './texts.ts'
 
 type Strings = Record<string, string>
 
@@ -25,8 +26,14 @@ export async function readInput(plan: Plan, request: HttpRequest, params: String
   const given: Record<string, unknown> = decodeStrings(row.input, query ? joined(params, query) : params)
   const fields =
     plan.ridesIn === 'body' ? joined(given, await bodyOf(plan, request, query)) : withoutBody(request, given)
+  return checkInput(plan, fields)
+}
+
+/** The fields as the schema of the row has them, or a refusal that names the first that does not fit. */
+export function checkInput({ row }: Plan, fields: unknown): Record<string, unknown> {
   const result = row.input.safeParse(fields)
   if (!result.success) throw invalidInput(row.input, result.error)
+  refuseHalves(row.input, result.data)
   return result.data
 }
 
@@ -74,6 +81,8 @@ function readQuery(text: string | undefined): Strings {
 }
 
 function decode(text: string, path: string): string {
+  // What came as bytes that are no UTF-8 has been replaced by this; whoever means it, escapes it.
+  if (text.includes('\ufffd')) throw misplaced(path, 'the address holds bytes that are not UTF-8; percent-encode them')
   if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)

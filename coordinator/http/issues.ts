@@ -14,12 +14,21 @@ interface Issue {
 
 /** What is wrong with an input, as the fault that names the first field and lists the others. */
 export function invalidInput(schema: z.ZodType, error: z.core.$ZodError): Fault {
-  const all = error.issues.flatMap((issue) => issuesOf(schema, issue))
+  const all = error.issues.filter(isTelling).flatMap((issue) => issuesOf(schema, issue))
   const issues = all.slice(0, MOST_ISSUES)
   const { path, message } = issues[0] ?? { path: '', message: 'is not valid' }
   const others = all.length > 1 ? ` (and ${all.length - 1} more)` : ''
   const text = path === '' ? message : `\`${path}\` ${message}`
   return new Fault('VALIDATION_FAILED', { path, issues }, `${text}${others}`)
+}
+
+/** That a number is beyond what is whole in JavaScript says nothing beside the bound of the field itself. */
+function isTelling(issue: z.core.$ZodIssue, _at: number, all: readonly z.core.$ZodIssue[]): boolean {
+  const bound = issue.code === 'too_big' ? issue.maximum : issue.code === 'too_small' ? issue.minimum : 0
+  if (Math.abs(Number(bound)) !== Number.MAX_SAFE_INTEGER) return true
+  return !all.some(
+    (other) => other !== issue && other.code === issue.code && fieldPath(other.path) === fieldPath(issue.path),
+  )
 }
 
 function issuesOf(schema: z.ZodType, issue: z.core.$ZodIssue): Issue[] {
@@ -41,6 +50,8 @@ function unknownField(key: string, known: string[]): string {
 /** Zod's sentences stand alone; ours stand behind the name of the field. */
 function reword(message: string): string {
   const expected = /^Invalid input: expected (.+), received (.+)$/.exec(message)
+  if (expected?.[1] === 'nonoptional') return 'is missing; give any JSON value, such as null'
+  if (expected?.[1] === 'int' && expected[2] === 'number') return 'must be a whole number, without a fraction'
   if (expected?.[2] === 'undefined') return `is missing; it must be ${article(expected[1]!)}`
   if (expected) return `must be ${article(expected[1]!)}, not ${article(expected[2]!)}`
   const option = /^Invalid option: expected one of (.+)$/.exec(message)

@@ -31,6 +31,24 @@ function patch(res) {
   }
 }
 
+let isJoining = false
+
+/** The same for requests: of a header that was sent twice hyper-express would keep the last, and nobody would know. */
+function joinRepeated(req) {
+  if (isJoining) return
+  isJoining = true
+  const proto = Object.getPrototypeOf(req)
+  const { forEach } = proto
+  proto.forEach = function (callback) {
+    const seen = Object.create(null)
+    forEach.call(this, (name, value) => {
+      // A list, as RFC 9110 has it. What takes no list refuses it.
+      seen[name] = seen[name] === undefined ? value : `${seen[name]}, ${value}`
+      callback(name, seen[name])
+    })
+  }
+}
+
 /** Open sockets of this process; the first of them lends its cork to upgrades. */
 const open = new Set()
 
@@ -57,6 +75,7 @@ function wrap(app) {
     app[method] = (pattern, handler) => {
       register.call(app, pattern, (res, req) => {
         patch(res)
+        joinRepeated(req)
         return handler(res, req)
       })
       return app
@@ -75,6 +94,7 @@ function patchedSocket(behavior) {
   return {
     upgrade(res, req, context) {
       patch(res)
+      joinRepeated(req)
       upgradeUnderLentCork(res)
       return behavior.upgrade(res, req, context)
     },

@@ -8,6 +8,7 @@ import { type Call, BytesAnswer, SocketAnswer, SseAnswer } from '../../api/call.
 import type { Handlers } from '../../api/index.ts'
 import type { Caller, ProgramIdentity, RunnerIdentity } from '../../actor.ts'
 import type { Deps } from '../../deps.ts'
+import type { Limits } from '../../limits/limits.ts'
 import type { Verifiers } from '../../http/access.ts'
 import { type RunningServer, startServer } from '../../http/server.ts'
 
@@ -46,7 +47,8 @@ export async function startStub({
   const log: Log = createLog({}, 'debug', {
     write: (line) => logged.push(JSON.parse(line) as Record<string, unknown>),
   })
-  const deps = { config: { strict }, log } as unknown as Deps
+  const limits: Limits = { take: () => ({ refusal: null, headers: [] }) }
+  const deps = { config: { strict, host: '127.0.0.1', mcpHosts: [], mcpOrigins: [] }, log, limits } as unknown as Deps
   const server = await startServer({ handlers: stubs(handlers), deps, log, host: '127.0.0.1', port, verify, stallMs })
   return { ...server, url: `http://127.0.0.1:${server.port}`, logged }
 }
@@ -66,7 +68,7 @@ function stubOf(row: AnyOp): StubHandler {
   }
 }
 
-/** `<role>[=scope,scope][@org]`, as in `member=run:read@acme`, behind the caller's door; `runner` and `program` behind theirs. */
+/** `[session:]<role>[=scope,scope][@org]`, as in `member=run:read@acme`, behind the caller's door; `runner` and `program` behind theirs. */
 const verify: Verifiers = {
   caller: (bearer) => Promise.resolve().then(() => callerOf(bearer)),
   runner: (bearer) => Promise.resolve().then(() => (bearer === 'runner' ? runner : refuse())),
@@ -77,10 +79,11 @@ const runner: RunnerIdentity = { kind: 'runner', id: RUNNER, name: 'one', orgId:
 const program: ProgramIdentity = { kind: 'program', runId: RUN, orgId: ORG_ID, runnerId: RUNNER, epoch: 1 }
 
 function callerOf(bearer: string): Caller {
-  const match = /^(viewer|member|admin|owner)(?:=([a-z_:,]+))?(?:@([a-z]+))?$/.exec(bearer)
+  const match = /^(session:)?(viewer|member|admin|owner)(?:=([a-z_:,]+))?(?:@([a-z]+))?$/.exec(bearer)
   if (!match) return refuse()
-  const scopes = (match[2]?.split(',') ?? []) as Scope[]
-  return { kind: 'key', id: KEY, name: 'stub', orgId: ORG_ID, org: match[3] ?? 'acme', role: match[1] as Role, scopes }
+  const [, session, role, listed, org = 'acme'] = match
+  const scopes = (listed?.split(',') ?? []) as Scope[]
+  return { kind: session ? 'session' : 'key', id: KEY, name: 'stub', orgId: ORG_ID, org, role: role as Role, scopes }
 }
 
 function refuse(): never {
@@ -100,11 +103,6 @@ export function pathOf(row: AnyOp): string {
     input: INPUT,
   }
   return row.path.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? `no-value-for-${name}`)
-}
-
-/** A credential that may do everything behind the row's door. */
-export function goodBearer(row: AnyOp): string | undefined {
-  return { public: undefined, caller: 'owner', runner: 'runner', program: 'program' }[row.door]
 }
 
 export interface Envelope {

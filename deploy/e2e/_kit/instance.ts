@@ -37,11 +37,15 @@ const STOP_MS = 30_000
 /** PostgreSQL's sessions notice the death of their server a moment later. */
 const PATIENCE_MS = 5_000
 
+/** Tests look far more often than anybody who has a limit. */
+const UNLIMITED = { WINDLASS_LIMIT_IDENTITY_PER_MIN: '0', WINDLASS_LIMIT_ORG_PER_MIN: '0' }
+
 const ENTRIES = { coordinator: 'coordinator/main.ts', agent: 'agent/main.ts' }
 
 /** Starts one and waits for the line that says it serves. */
 export async function startInstance({ home, ...options }: InstanceOptions): Promise<Instance> {
-  const started = watchStart({ ...options, env: { WINDLASS_PORT: '0', ...options.env, WINDLASS_HOME: home } })
+  const env = { WINDLASS_PORT: '0', ...UNLIMITED, ...options.env, WINDLASS_HOME: home }
+  const started = watchStart({ ...options, env })
   try {
     const access = await until('the line on stdout', () => readLine(started), {
       ms: READY_MS,

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { newId } from '@windlass/shared/ids.ts'
+import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { pathNames, restRidesIn, ridesInQuery } from '@windlass/shared/ops/place.ts'
+import type { z } from 'zod'
+import { type Envelope, envelope, pathOf } from './stub-server.ts'
+
+/** A path of the row that fits its schema. */
+export function fittingPath(row: AnyOp): string {
+  return pathOf(row).replace('no-value-for-key', newId('key')).replace('no-value-for-name', 'NAME')
+}
+
+/** The fields of a row that ride in its body. */
+export function bodyFields(row: AnyOp): [name: string, schema: z.ZodType][] {
+  if (restRidesIn(row) === 'query') return []
+  const inPath = pathNames(row.path)
+  return Object.entries(row.input.shape as Record<string, z.ZodType>).filter(
+    ([name]) => !inPath.includes(name) && !ridesInQuery(row, name),
+  )
+}
+
+/** Values that hardly any field takes. Each field is sent those that its schema refuses. */
+export const ODD: readonly unknown[] = [
+  {},
+  [],
+  [[]],
+  '',
+  'x'.repeat(70_000),
+  1.5,
+  -1,
+  1e300,
+  true,
+  null,
+  { __proto__: null, a: 1 },
+]
+
+export interface Knock {
+  path?: string
+  body?: string | Uint8Array<ArrayBuffer>
+  headers?: Record<string, string>
+}
+
+/** A request of somebody who may do everything behind the row's door. */
+export function knock(
+  url: string,
+  row: AnyOp,
+  { path = fittingPath(row), body, headers }: Knock = {},
+): Promise<Response> {
+  const bearer = { public: undefined, caller: 'session:owner', runner: 'runner', program: 'program' }[row.door]
+  return fetch(url + path, {
+    method: row.method,
+    headers: {
+      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body }),
+    signal: AbortSignal.timeout(20_000),
+  })
+}
+
+/** The answer is a refusal in the envelope, with one of these statuses. */
+export async function refusedWith(
+  response: Response,
+  statuses: readonly number[],
+  what: string,
+): Promise<Envelope['error']> {
+  assert.ok(statuses.includes(response.status), `${what}: ${response.status} ${await response.clone().text()}`)
+  assert.match(response.headers.get('content-type') ?? '', /^application\/json/, what)
+  assert.match(response.headers.get('x-request-id') ?? '', /^req_/, what)
+  const error = await envelope(response)
+  assert.ok(error.code && error.message, what)
+  return error
+}

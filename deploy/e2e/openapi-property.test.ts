@@ -1,0 +1,127 @@
+// Ten thousand requests that the OpenAPI document suggests, from fitting to hostile, at a live instance: whatever comes, the
+// answer is one that the document promises. WINDLASS_TEST_SEED=<number> repeats them.
+import assert from 'node:assert/strict'
+import { Agent } from 'node:http'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { mintApiKey } from '@windlass/coordinator/accounts/api-keys.ts'
+import { createSession } from '@windlass/coordinator/accounts/sessions.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
+import { fileInstance } from './_kit/file-instance.ts'
+import type { Instance } from './_kit/instance.ts'
+import { type Document, operationsOf } from './_kit/openapi.ts'
+import { answerTo, wrongWith } from './_kit/openapi-judge.ts'
+import { type Ask, type Known, NOBODYS, requests } from './_kit/openapi-requests.ts'
+import { deploy, trigger } from './_kit/runs.ts'
+import { chosenSeed } from './_kit/seed.ts'
+import { until } from './_kit/until.ts'
+
+const REQUESTS = Number(process.env.WINDLASS_TEST_REQUESTS || 10_000)
+const LANES = 16
+const BATCH = 40
+/** A program that has changed under its run is a test of its own. */
+const NEEDS_A_BLOCKED_RUN = 'runsRestart'
+const SHOWN = 10
+const HOUR_MS = 3_600_000
+
+const seed = chosenSeed()
+const { current, database } = fileInstance({ programs: [], onceUp })
+let known: Known = {}
+let credentials: string[] = []
+
+const ENTRY = `import { requestInput } from 'windlass'
+export async function run(): Promise<unknown> {
+  return requestInput({ prompt: 'May it go on?', schema: { type: 'boolean' } })
+}`
+
+async function onceUp({ client, access }: Instance): Promise<void> {
+  await client.pools.create({ name: NOBODYS })
+  await deploy(client, {
+    'workflow.jsonc': `{ "slug": "waits", "pool": "${NOBODYS}" }`,
+    'index.ts': 'export async function run() {}',
+  })
+  await deploy(client, { 'workflow.jsonc': '{ "slug": "asks" }', 'index.ts': ENTRY })
+  await client.environments.create({ name: 'staging' })
+  const runs = await Promise.all(['waits', 'waits', 'waits'].map((slug) => trigger(client, slug)))
+  // Nobody is told of these, or they would be cancelled before their questions are answered.
+  await Promise.all(['asks', 'asks'].map((slug) => trigger(client, slug)))
+  const inputs = await until('two questions', async () => {
+    const asked = (await client.inputs.list({})).inputs
+    return asked.length === 2 && asked.map(({ id }) => id)
+  })
+  const { runnerPools } = await client.pools.list({})
+  const { runners } = await client.runners.list({})
+  const { keys, session, viewer } = await mint(access.org)
+  credentials = [session, session, access.apiKey, access.apiKey, viewer]
+  known = {
+    org: [access.org],
+    workflow: ['waits', 'asks'],
+    run: runs,
+    input: inputs,
+    pool: runnerPools.map(({ id }) => id),
+    runner: runners.map(({ id }) => id),
+    // None of those by which the requests are made.
+    key: keys,
+    environment: ['staging'],
+    name: ['GREETING', 'TOKEN'],
+    n: ['1'],
+    file: ['start.js'],
+  }
+}
+
+async function mint(org: string): Promise<{ keys: string[]; session: string; viewer: string }> {
+  const { db } = database()
+  const [{ id: orgId }] = await db<[{ id: OrgId }]>`select id from orgs where slug = ${org}`
+  const operator = { kind: 'operator', id: 'test', name: 'test', orgId, via: 'admin', requestId: null } as const
+  const { secret } = await createSession(db, operator, { name: 'property', role: 'owner', lifeMs: HOUR_MS })
+  const keys = await Promise.all([1, 2, 3].map((n) => mintApiKey(db, { orgId, name: `spare ${n}`, role: 'viewer' })))
+  const viewer = await mintApiKey(db, { orgId, name: 'viewer', role: 'viewer' })
+  return { keys: keys.map(({ id }) => id), session: secret, viewer: viewer.key }
+}
+
+test('whatever is asked, the answer is one that the document promises', async () => {
+  const { url } = current().access
+  const document = (await (await fetch(`${url}/v1/openapi.json`)).json()) as Document
+  const operations = operationsOf(document)
+  console.log(`seed ${seed}, ${operations.length} operations`)
+  const arbitrary = requests({ document, operations, known, credentials })
+  const since = performance.now()
+  const counts = new Map<string, number>()
+  const good = new Set<string>()
+  const wrong: string[] = []
+  const agent = new Agent({ keepAlive: true, maxSockets: LANES })
+  let begun = 0
+
+  async function lane(): Promise<void> {
+    while (begun < REQUESTS) {
+      // A few at a time: to make them takes as long as to answer them, and the service need not wait meanwhile.
+      const asks = fc.sample(arbitrary, { numRuns: Math.min(BATCH, REQUESTS - begun), seed: seed + begun })
+      begun += asks.length
+      for (const ask of asks) await judge(ask)
+    }
+  }
+  async function judge(ask: Ask): Promise<void> {
+    const answer = await answerTo(url, ask, agent)
+    counts.set(String(answer.status), (counts.get(String(answer.status)) ?? 0) + 1)
+    if (answer.status < 300) good.add(ask.operation.id)
+    const why = wrongWith(document, ask, answer)
+    if (why !== undefined) wrong.push(`${told(ask)}\n  ${answer.status} ${answer.text.slice(0, 300)}\n  ${why}`)
+  }
+  await Promise.all(Array.from({ length: LANES }, lane))
+  agent.destroy()
+
+  const sorted = [...counts].toSorted(([a], [b]) => a.localeCompare(b))
+  console.log(
+    `${begun} requests in ${Math.round((performance.now() - since) / 1000)} s: ${sorted.map(([status, count]) => `${count} × ${status}`).join(', ')}`,
+  )
+  assert.equal(wrong.length, 0, `${wrong.length} of ${begun}, seed ${seed}:\n${wrong.slice(0, SHOWN).join('\n')}`)
+  // Else all that was looked at would be refusals.
+  const never = operations.map(({ id }) => id).filter((id) => !good.has(id) && id !== NEEDS_A_BLOCKED_RUN)
+  assert.deepEqual(never, [], 'no request to these has succeeded')
+  assert.equal((await fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${credentials[0]}` } })).status, 200)
+})
+
+function told({ operation, path, headers, body }: Ask): string {
+  const { authorization = 'nobody', ...others } = headers
+  return `${operation.id} ${operation.method} ${path.slice(0, 300)} as ${authorization.slice(7, 11)} ${JSON.stringify(others)} ${body?.slice(0, 300) ?? ''}`
+}

@@ -54,9 +54,14 @@ export class SseAnswer {
 export class BytesAnswer {
   readonly bytes: Uint8Array
   readonly contentType: string
-  constructor(bytes: Uint8Array, contentType: string) {
+  /** Given one, a client that has these bytes already is told 304. */
+  readonly etag: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  constructor(bytes: Uint8Array, contentType: string, more: { etag?: string; headers?: Record<string, string> } = {}) {
     this.bytes = bytes
     this.contentType = contentType
+    this.etag = more.etag
+    this.headers = more.headers ?? {}
   }
 }
 

@@ -1,14 +1,24 @@
 import { Fault } from '@windlass/shared/errors.ts'
+import { SCOPES } from '@windlass/shared/scopes.ts'
 import { within } from '@windlass/shared/time.ts'
 import manifest from '../package.json' with { type: 'json' }
 import { assertMayScrape } from '../metrics/access.ts'
+import { baseUrl, MCP_PATH } from './base-url.ts'
 import { BytesAnswer, type HandlersFor, JsonText } from './call.ts'
-import { openApiDocument } from './openapi.ts'
+import { docsFile, docsPage } from './docs.ts'
+import { workflowFileSchema } from './workflow-schema.ts'
 
 /** A probe that waits longer has been given up by whoever sent it. */
 const READY_MS = 2000
 
-let openApi: JsonText | undefined
+let openApi: Promise<JsonText> | undefined
+let workflowSchema: JsonText | undefined
+
+/** Loaded when it is first asked for: no start needs it, with all its examples. */
+async function openApiText(): Promise<JsonText> {
+  const { openApiDocument } = await import('./openapi.ts')
+  return new JsonText(JSON.stringify(openApiDocument(manifest.version)))
+}
 
 export const service: HandlersFor<'service'> = {
   health: () => ({ status: 'ok', version: manifest.version, uptimeMs: Math.round(performance.now()) }),
@@ -35,18 +45,22 @@ export const service: HandlersFor<'service'> = {
     return new BytesAnswer(Buffer.from(text), deps.metrics.contentType)
   },
 
-  openapi: () => (openApi ??= new JsonText(JSON.stringify(openApiDocument(manifest.version)))),
+  openapi: () => (openApi ??= openApiText()),
 
-  docs: () => {
-    throw new Fault('UNAVAILABLE')
-  },
-  docsFile: () => {
-    throw new Fault('UNAVAILABLE')
-  },
-  workflowSchema: () => {
-    throw new Fault('UNAVAILABLE')
-  },
-  protectedResource: () => {
-    throw new Fault('UNAVAILABLE')
+  docs: () => docsPage(),
+
+  docsFile: ({ input }) => docsFile(input.file),
+
+  workflowSchema: () => (workflowSchema ??= new JsonText(JSON.stringify(workflowFileSchema()))),
+
+  protectedResource: (call) => {
+    const base = baseUrl(call.deps.config, call.header('host'))
+    return {
+      resource: `${base}${MCP_PATH}`,
+      resource_name: 'Windlass',
+      bearer_methods_supported: ['header'],
+      scopes_supported: SCOPES,
+      resource_documentation: `${base}/v1/docs`,
+    }
   },
 }

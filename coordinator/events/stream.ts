@@ -30,18 +30,70 @@ export interface LogQuery {
   channels: Channel[]
 }
 
+export interface PageQuery extends LogQuery {
+  limit: number
+  /** How long to wait for an event where the page would be empty. */
+  waitMs: number
+}
+
 /** A page of the log, as JSON text. `done` when the run has finished and the page reaches the log's end. */
 export async function snapshot(
-  deps: Pick<Deps, 'db'>,
+  deps: Pick<Deps, 'db' | 'tails'>,
   orgId: OrgId,
-  query: LogQuery & { limit: number },
+  query: PageQuery,
+  client: { readonly gone: AbortSignal },
 ): Promise<string> {
+  const page = await read(deps, orgId, query)
+  if (page.events.length > 0 || page.done || query.waitMs === 0) return pageJson(page)
+  // Nobody leaves a page that came at once, so only here is anybody looked after.
+  const came = await news(deps, { ...query, orgId, after: page.cursor }, client.gone)
+  return pageJson(came ? await read(deps, orgId, query) : page)
+}
+
+interface Snapshot {
+  events: store.StoredEvent[]
+  done: boolean
+  /** Of the last event that was in the log before the page was read. */
+  cursor: number
+}
+
+async function read(deps: Pick<Deps, 'db'>, orgId: OrgId, query: PageQuery): Promise<Snapshot> {
   const position = await store.position(deps.db, orgId, query.run)
   if (!position) throw new Fault('NOT_FOUND', { run: query.run })
   const { events, isFull } = await store.after(deps.db, query.run, query)
   const isAtEnd = !isFull || events.at(-1)?.cursor === position.cursor
-  const done = isFinal(position.status) && isAtEnd
+  return { events, done: isFinal(position.status) && isAtEnd, cursor: position.cursor }
+}
+
+function pageJson({ events, done }: Snapshot): string {
   return `{"events":[${events.map(eventJson).join(',')}],"done":${done}}`
+}
+
+/** True when there is an event that the reader wants, or the run has finished; false when the time is up or he has gone. */
+async function news(
+  deps: Pick<Deps, 'tails'>,
+  query: PageQuery & { orgId: OrgId; after: number },
+  gone: AbortSignal,
+): Promise<boolean> {
+  const wanted = isWanted(query.channels)
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const giveUp = () => resolve(false)
+  const timer = setTimeout(giveUp, query.waitMs)
+  gone.addEventListener('abort', giveUp, { once: true })
+  // Joining reads what was committed since the page was; from there on each commit rings.
+  const tail = deps.tails.follow({ id: query.run, orgId: query.orgId }, Math.max(query.after, query.since), {
+    take: (events, done) => {
+      if (done || events.some(wanted)) resolve(true)
+    },
+  })
+  if (gone.aborted) giveUp()
+  try {
+    return await promise
+  } finally {
+    clearTimeout(timer)
+    gone.removeEventListener('abort', giveUp)
+    tail.leave()
+  }
 }
 
 /** The log from a cursor on, then what follows, until the run has finished: what is to be done with the sink. */

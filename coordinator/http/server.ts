@@ -2,11 +2,14 @@ import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { Server } from 'hyper-express'
+import { MCP_PATH } from '../api/base-url.ts'
 import type { Handlers } from '../api/index.ts'
 import type { Deps } from '../deps.ts'
+import type { Surface } from '../mcp/surface.ts'
 import type { Verifiers } from './access.ts'
 import { type Arrival, type Pipeline, dispatch } from './dispatch.ts'
 import { freePort } from './free-port.ts'
+import { mountedMcp, serveMcp } from './mount.ts'
 import { OpenWork } from './open-work.ts'
 import { type PathPlan, planPaths, routerKey } from './plan.ts'
 import { type Upgrade, openSocket } from './socket.ts'
@@ -41,6 +44,8 @@ export interface ServerOptions {
   verify: Verifiers
   /** How long the other end may stall, as the reader of a stream or with a body that we refused; 30 s by default. */
   stallMs?: number
+  /** What MCP shows: the operations, unless a test has something else to show. */
+  surface?: Surface
 }
 
 export interface RunningServer {
@@ -61,6 +66,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     max_body_length: Number.MAX_SAFE_INTEGER,
   })
   for (const path of planPaths(options.handlers)) addPath(server, path, pipeline)
+  mountMcp(server, options, pipeline)
   server.set_not_found_handler((request, response) => void dispatch(pipeline, undefined, { request, response }))
   server.set_error_handler((_request, response, error) => {
     log.error('http.broken', { error })
@@ -84,6 +90,13 @@ function addSocket(server: Server, pattern: string, path: PathPlan, pipeline: Pi
   })
   server.ws(pattern, SOCKET_OPTIONS, (socket) => {
     openSocket(socket, socket.context as unknown as Upgrade, pipeline.open, pipeline.log)
+  })
+}
+
+function mountMcp(server: Server, { handlers, deps, surface }: ServerOptions, pipeline: Pipeline): void {
+  const mounted = mountedMcp({ handlers, config: deps.config, log: pipeline.log, surface })
+  server.any(MCP_PATH, (request: unknown, response: unknown) => {
+    void serveMcp(mounted, pipeline, { request, response } as Arrival)
   })
 }
 

@@ -8,11 +8,38 @@ import { PROJECT } from './source-files.ts'
 
 const DEADLINE_MS = 30_000
 
-/** Runs in a process of its own, in the room's folder, so that names are resolved as the room's files resolve them. */
+/**
+ * Runs in a process of its own, in the room's folder, so that names are resolved as the room's files resolve them. Of a package
+ * that exports parts only, or whose main file its authors left out, a part is loaded; one that has nothing to load is a
+ * command, whose file has to be there.
+ */
 const PROBE = `
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+const require = createRequire(join(process.cwd(), 'probe.js'))
 const failures = {}
+async function load(name) {
+  const folder = require.resolve.paths(name).map((path) => join(path, name)).find((path) => existsSync(path))
+  if (folder === undefined) throw new Error('it is not installed')
+  const { exports, main, bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  if (exports === undefined && main === undefined && bin !== undefined && !existsSync(join(folder, 'index.js'))) {
+    const absent = (typeof bin === 'string' ? [bin] : Object.values(bin)).find((file) => !existsSync(join(folder, file)))
+    if (absent !== undefined) throw new Error('its command ' + absent + ' is missing')
+    return
+  }
+  const parts = typeof exports === 'object' ? Object.keys(exports).filter((key) => key.startsWith('./') && !key.includes('*')) : []
+  const hasMain = parts.length === 0 || '.' in exports
+  try {
+    await import(hasMain ? name : name + parts[0].slice(1))
+  } catch (error) {
+    const isLeftOut = hasMain && parts.length > 0 && String(error.message).startsWith("Cannot find module '" + folder)
+    if (!isLeftOut) throw error
+    await import(name + parts[0].slice(1))
+  }
+}
 for (const name of process.argv.slice(1)) {
-  try { await import(name) } catch (error) { failures[name] = error instanceof Error ? error.message : String(error) }
+  try { await load(name) } catch (error) { failures[name] = error instanceof Error ? error.message : String(error) }
 }
 process.stdout.write(JSON.stringify(failures), () => process.exit(0))
 `

@@ -14,7 +14,10 @@ export const keys = {
     door: 'caller',
     scope: [],
     role: 'admin',
-    mcp: { tool: 'list_api_keys', when: 'To see which API keys exist, what they may do and when they were last used.' },
+    mcp: {
+      tool: 'list_api_keys',
+      when: 'To see which API keys exist, what they may do and when they were last used. Their secret part is shown nowhere.',
+    },
     summary: 'List the API keys of an org, newest first, without their secret part.',
     input: z.strictObject({ org: Slug, ...PageQuery }),
     output: z.object({ apiKeys: z.array(ApiKey), nextCursor: NextCursor }),
@@ -29,7 +32,10 @@ export const keys = {
     scope: [],
     role: 'admin',
     sessionOnly: true,
-    mcp: { tool: 'create_api_key', when: 'To learn where API keys are made: no tool makes one.' },
+    mcp: {
+      tool: 'create_api_key',
+      when: 'Does nothing: no tool makes an API key. It answers where a person makes one.',
+    },
     summary: 'Make an API key. The whole key is in this answer and nowhere else.',
     input: z.strictObject({
       org: Slug,
@@ -49,7 +55,10 @@ export const keys = {
     door: 'caller',
     scope: [],
     role: 'admin',
-    mcp: { tool: 'revoke_api_key', when: 'To end an API key for good, for instance when it has leaked.' },
+    mcp: {
+      tool: 'revoke_api_key',
+      when: 'To end an API key for good, for instance when it has leaked. It needs an id from list_api_keys; be sure that it is not the key of this connection.',
+    },
     summary: 'Revoke an API key. It stops to serve within a second; again is no error.',
     input: z.strictObject({ org: Slug, key: KeyId }),
     output: z.object({}),

@@ -12,7 +12,10 @@ export const audit = {
     door: 'caller',
     scope: ['audit_log:read'],
     role: 'admin',
-    mcp: { tool: 'list_audit', when: 'To find out who changed what and when.' },
+    mcp: {
+      tool: 'list_audit',
+      when: 'To find out who changed what and when, newest first; by actor, action, target or time.',
+    },
     summary: 'List what was changed in an org, newest first.',
     input: z.strictObject({
       org: Slug,

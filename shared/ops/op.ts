@@ -12,8 +12,10 @@ export interface Tool {
   readonly when: string
   /** Something is lost by it that does not come back by itself. What is read or deleted says so by its method. */
   readonly destructive?: true
-  /** Called twice it does no more than once, though its method is POST. */
-  readonly idempotent?: true
+  /** Whether called twice it does no more than once, where its method does not say so: GET, PUT and DELETE are taken to. */
+  readonly idempotent?: boolean
+  /** It makes a program act, and who knows on what. */
+  readonly openWorld?: true
 }
 
 /** One row = one operation = one route. Rows are data: what wants an `if` is two rows, or a handler's business. */

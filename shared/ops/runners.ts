@@ -12,7 +12,10 @@ export const pools = {
     door: 'caller',
     scope: [],
     role: 'member',
-    mcp: { tool: 'list_runner_pools', when: 'To see where runs can execute.' },
+    mcp: {
+      tool: 'list_runner_pools',
+      when: 'To see the pools of machines on which runs execute. A descriptor names one as `pool`.',
+    },
     summary: 'List the runner pools of an org.',
     input: z.strictObject({ org: Slug, ...PageQuery }),
     output: z.object({ runnerPools: z.array(RunnerPool), nextCursor: NextCursor }),
@@ -26,7 +29,10 @@ export const pools = {
     door: 'caller',
     scope: [],
     role: 'admin',
-    mcp: { tool: 'create_runner_pool', when: 'To make a new group of machines that workflows can name.' },
+    mcp: {
+      tool: 'create_runner_pool',
+      when: 'To make a new pool of machines that workflows can name. It is empty until machines join: see create_runner_registration_token.',
+    },
     summary: 'Create a runner pool.',
     input: z.strictObject({ org: Slug, name: Slug }),
     output: z.object({ runnerPool: RunnerPool }),
@@ -40,7 +46,10 @@ export const pools = {
     door: 'caller',
     scope: [],
     role: 'admin',
-    mcp: { tool: 'create_runner_registration_token', when: 'To let a new machine join a pool.' },
+    mcp: {
+      tool: 'create_runner_registration_token',
+      when: 'To let a new machine join a pool: `windlass agent` takes the token there. It is shown once, so hand it to the person at once and keep it nowhere.',
+    },
     summary: 'Mint a token by which an agent joins the pool. It is shown once.',
     input: z.strictObject({
       pool: PoolId,
@@ -64,7 +73,10 @@ export const runners = {
     door: 'caller',
     scope: [],
     role: 'member',
-    mcp: { tool: 'list_runners', when: 'To see which machines are up and how busy they are.' },
+    mcp: {
+      tool: 'list_runners',
+      when: 'To see which machines are up, how busy they are and which pool they are in, for instance when runs stay queued.',
+    },
     summary: 'List the runners of an org.',
     input: z.strictObject({
       org: Slug,
@@ -83,7 +95,10 @@ export const runners = {
     door: 'caller',
     scope: [],
     role: 'member',
-    mcp: { tool: 'get_runner', when: 'To see one machine: when it was last heard of and what it runs.' },
+    mcp: {
+      tool: 'get_runner',
+      when: 'To see one machine: when it was last heard of, its slots, labels and version. It needs an id from list_runners.',
+    },
     summary: 'Get one runner.',
     input: z.strictObject({ runner: RunnerId }),
     output: z.object({ runner: Runner }),

@@ -13,7 +13,7 @@ const Channels = z
   .min(1)
   .max(CHANNELS.length)
   .default([...DEFAULT_CHANNELS])
-  .meta({ description: 'Comma-separated; `agent` and `log` come only when asked for.' })
+  .meta({ description: '`agent` and `log` come only when asked for. In a query they are separated by commas.' })
 
 const Since = z.int().min(0).default(0).meta({ description: 'Only events with a greater cursor.' })
 
@@ -25,7 +25,11 @@ export const runs = {
     door: 'caller',
     scope: ['run:trigger', 'workflow:trigger'],
     role: 'member',
-    mcp: { tool: 'trigger_now', when: 'To run a workflow once, now.' },
+    mcp: {
+      tool: 'trigger_now',
+      when: 'To run a workflow once, now. It answers at once with a queued run; follow that with get_run_output and `waitMs` until `done`. The input must fit the workflow: get_workflow shows its schema.',
+      openWorld: true,
+    },
     summary: 'Start a run. It is queued and executes asynchronously.',
     input: z.strictObject({
       org: Slug,
@@ -61,7 +65,10 @@ export const runs = {
     door: 'caller',
     scope: ['run:read'],
     role: 'viewer',
-    mcp: { tool: 'list_runs', when: 'To find runs, newest first, by status or workflow.' },
+    mcp: {
+      tool: 'list_runs',
+      when: 'To find runs, newest first, by status, workflow, tag or time. For one run whose id you know use get_run.',
+    },
     summary: 'List the runs of an org, newest first.',
     input: z.strictObject({
       org: Slug,
@@ -85,7 +92,10 @@ export const runs = {
     door: 'caller',
     scope: ['run:read'],
     role: 'viewer',
-    mcp: { tool: 'get_run', when: 'To read the status, error and totals of one run.' },
+    mcp: {
+      tool: 'get_run',
+      when: 'To read the status, error and totals of one run. For what it printed and returned use get_run_output; for why it does not go on, explain_run.',
+    },
     summary: 'Get a run: status, timing, token and cost totals, error.',
     input: z.strictObject({ run: RunId }),
     output: RunAnswer,
@@ -99,7 +109,10 @@ export const runs = {
     door: 'caller',
     scope: ['run:read'],
     role: 'viewer',
-    mcp: { tool: 'get_run_input', when: 'To read what a run was called with.' },
+    mcp: {
+      tool: 'get_run_input',
+      when: 'To read the input that a run was called with, for instance before retry_run.',
+    },
     summary: 'Get the input that a run was called with.',
     input: z.strictObject({ run: RunId }),
     output: z.object({ input: z.unknown() }),
@@ -126,7 +139,10 @@ export const runs = {
     door: 'caller',
     scope: ['run:read'],
     role: 'viewer',
-    mcp: { tool: 'get_run_output', when: 'To read what a run did: phases, logs, agent turns, its output.' },
+    mcp: {
+      tool: 'get_run_output',
+      when: 'To read or follow what a run did: status changes, phases and its output; ask for the channels `log` and `agent` to see what it printed. Pass the last `cursor` as `since` for what came after, and `waitMs` (up to 25000) to wait for it; `done` says that there is no more.',
+    },
     summary: 'Read the event log of a run from a cursor on.',
     input: z.strictObject({
       run: RunId,
@@ -138,6 +154,10 @@ export const runs = {
         .max(1000)
         .default(500)
         .meta({ description: 'Events on a page at most; one with 4 MiB of data ends before.' }),
+      waitMs: z.int().min(0).max(25_000).default(0).meta({
+        description:
+          'Where there is no event yet, the answer waits so many milliseconds for one, or for the end of the run.',
+      }),
     }),
     output: z.object({
       events: z.array(RunEvent),
@@ -169,7 +189,12 @@ export const runs = {
     door: 'caller',
     scope: ['run:cancel'],
     role: 'member',
-    mcp: { tool: 'cancel_run', when: 'To stop one run that has not finished.' },
+    mcp: {
+      tool: 'cancel_run',
+      when: 'To stop one run that has not finished; its unfinished work is lost. It needs the id of the run; a running one is `cancelling` until its processes are gone.',
+      destructive: true,
+      idempotent: true,
+    },
     summary: 'Ask a run to stop. A queued one ends at once, a running one when its processes are gone.',
     input: z.strictObject({ run: RunId, reason: z.string().max(500).default('') }),
     output: RunAnswer,
@@ -183,7 +208,11 @@ export const runs = {
     door: 'caller',
     scope: ['run:trigger'],
     role: 'member',
-    mcp: { tool: 'retry_run', when: 'To run a workflow again with the input of an earlier run.' },
+    mcp: {
+      tool: 'retry_run',
+      when: 'To run a workflow again with the input of an earlier run, for instance after a failure has been mended. It answers a new run with an id of its own; follow that with get_run_output.',
+      openWorld: true,
+    },
     summary: 'Start a new run with the same input and environment.',
     input: z.strictObject({
       run: RunId,
@@ -213,6 +242,10 @@ export const runs = {
     door: 'caller',
     scope: ['run:read'],
     role: 'viewer',
+    mcp: {
+      tool: 'explain_run',
+      when: 'To find out why a run does not start or go on: what it waits for, since when, and who could change that. Call it before you wait for long or cancel.',
+    },
     summary:
       'Why a run that has not finished is where it is: what it waits for, since when, and who could change that.',
     input: z.strictObject({ run: RunId }),
@@ -227,6 +260,12 @@ export const runs = {
     door: 'caller',
     scope: ['run:trigger'],
     role: 'member',
+    mcp: {
+      tool: 'restart_run',
+      when: 'To start a run again from the top when explain_run says that it is BLOCKED. What its steps had kept is dropped; a run that has finished takes retry_run instead.',
+      destructive: true,
+      openWorld: true,
+    },
     summary: 'Start a blocked run again from the top, as its next attempt.',
     input: z.strictObject({ run: RunId }),
     output: RunAnswer,

@@ -36,3 +36,32 @@ test('a declared package that lacks its own dependency is named, with its room',
   )
   assert.match(broken[0]?.reason ?? '', /left-out-of-the-lockfile/)
 })
+
+test('a package that exports parts only is loaded by one of them, and a command has to have its file', async (t) => {
+  const root = mkdtempSync(path.join(tmpdir(), 'dependencies-'))
+  t.after(() => rmSync(root, { recursive: true }))
+  write(root, { 'package.json': { name: 'root' } })
+  for (const room of ROOMS) write(root, { [`${room}/package.json`]: { name: room } })
+  const parts = { './*': './*.js', './one': './one.js' }
+  write(root, {
+    'deploy/package.json': {
+      name: 'deploy',
+      devDependencies: { parted: '1', headless: '1', broken: '1', command: '1', gone: '1' },
+    },
+    'node_modules/parted/package.json': { name: 'parted', type: 'module', exports: parts },
+    'node_modules/parted/one.js': 'export {}',
+    'node_modules/headless/package.json': { name: 'headless', type: 'module', exports: { '.': './main.js', ...parts } },
+    'node_modules/headless/one.js': 'export {}',
+    'node_modules/broken/package.json': { name: 'broken', type: 'module', exports: parts },
+    'node_modules/broken/one.js': "import 'left-out-of-the-lockfile'",
+    'node_modules/command/package.json': { name: 'command', bin: { command: 'run.js' } },
+    'node_modules/command/run.js': 'process.exit(1)',
+    'node_modules/gone/package.json': { name: 'gone', bin: 'run.js' },
+  })
+
+  const broken = await brokenDependencies(root)
+  assert.deepEqual(
+    broken.map(({ name }) => name),
+    ['broken', 'gone'],
+  )
+})

@@ -1,0 +1,213 @@
+import { setImmediate } from 'node:timers/promises'
+import { Fault } from '@windlass/shared/errors.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import type { Caller } from '../actor.ts'
+import { baseUrl, MCP_METADATA_PATH } from '../api/base-url.ts'
+import type { Handlers } from '../api/index.ts'
+import type { Config } from '../config.ts'
+import type { Asking } from '../mcp/asking.ts'
+import { createHosts, type Hosts } from '../mcp/hosts.ts'
+import type { Mcp } from '../mcp/server.ts'
+import type { Surface } from '../mcp/surface.ts'
+import manifest from '../package.json' with { type: 'json' }
+import { bearerOf } from './access.ts'
+import { begin, end, type Outlet, sendFault } from './answer.ts'
+import { readJson } from './body.ts'
+import type { Arrival, Pipeline } from './dispatch.ts'
+import { faultFor } from './failures.ts'
+import { assertFraming } from './framing.ts'
+import { RequestCall } from './request-call.ts'
+import { requestIdOf } from './request-id.ts'
+
+/** What stands behind /mcp/v1. */
+export interface Mounted {
+  hosts: Hosts
+  /** Loaded with the first request that gets so far: most of it is a library, which every start would wait for. */
+  readonly load: () => Promise<{ mcp: Mcp; surface: Surface }>
+}
+
+export interface MountOptions {
+  handlers: Handlers
+  config: Config
+  log: Log
+  /** What MCP shows: the operations, unless a test has something else to show. */
+  surface: Surface | undefined
+}
+
+export function mountedMcp({ handlers, config, log, surface: given }: MountOptions): Mounted {
+  let loaded: ReturnType<Mounted['load']> | undefined
+  const load = async () => {
+    const [{ createMcp }, { createSurface }] = await Promise.all([
+      import('../mcp/server.ts'),
+      import('../mcp/surface.ts'),
+    ])
+    const surface = given ?? createSurface(handlers)
+    return { surface, mcp: createMcp({ surface, version: manifest.version, log }) }
+  }
+  return { hosts: createHosts(config), load: () => (loaded ??= load()) }
+}
+
+interface Exchange extends Outlet {
+  readonly pipeline: Pipeline
+}
+
+type Headers = readonly (readonly [name: string, value: string])[]
+
+const METHODS = 'POST, OPTIONS'
+
+/** The way of every request to /mcp/v1. Settles always, as `dispatch` does. */
+export async function serveMcp(mounted: Mounted, pipeline: Pipeline, { request, response }: Arrival): Promise<void> {
+  const requestId = requestIdOf(request.headers['x-request-id'])
+  const exchange: Exchange = { pipeline, request, response, requestId, open: pipeline.open, headers: [], isLast: true }
+  try {
+    assertFraming(request)
+    exchange.isLast = false
+    assertAtHome(exchange, mounted.hosts)
+    if (request.method === 'OPTIONS') return preflight(exchange)
+    if (request.method !== 'POST') throw new Fault('METHOD_NOT_ALLOWED', { allow: METHODS.split(', ') })
+    await serve(mounted, exchange)
+  } catch (error) {
+    // As in `dispatch`: what follows in the same packet must not be taken for a request.
+    if (exchange.isLast) await setImmediate()
+    refuse(exchange, error)
+  }
+}
+
+/** Before anybody is asked who he is: a page of a stranger gets nothing at all. */
+function assertAtHome(exchange: Exchange, hosts: Hosts): void {
+  const { host, origin } = exchange.request.headers
+  if (!hosts.isOurs(host)) throw foreign('Host', host, 'WINDLASS_MCP_HOSTS')
+  if (!hosts.mayCall(origin)) throw foreign('Origin', origin, 'WINDLASS_MCP_ORIGINS')
+  if (origin !== undefined) exchange.headers = sharing(origin)
+}
+
+function foreign(header: string, value: string | undefined, setting: string): Fault {
+  const message = `The header ${header} names ${value ?? 'nothing'}, which is not one of ours; the setting ${setting} of the coordinator takes more.`
+  return new Fault('FORBIDDEN', { header }, message)
+}
+
+/** What a browser wants to be told before it shows the answer to a page. */
+function sharing(origin: string): Headers {
+  return [
+    ['access-control-allow-origin', origin],
+    ['access-control-expose-headers', 'x-request-id, www-authenticate, retry-after, ratelimit, ratelimit-policy'],
+    ['vary', 'origin'],
+  ]
+}
+
+function preflight(exchange: Exchange): void {
+  begin(exchange, 204, 'no-store')
+    .header('allow', METHODS)
+    .header('access-control-allow-methods', 'POST')
+    .header(
+      'access-control-allow-headers',
+      'authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, x-windlass-org, x-service-org, x-request-id',
+    )
+    .header('access-control-max-age', '600')
+  end(exchange)
+}
+
+async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
+  const { pipeline, request, response, requestId, open } = exchange
+  const { deps } = pipeline
+  const caller = await pipeline.verify.caller(bearerOf(request.headers['authorization']))
+  await take(exchange, caller)
+  assertOrg(exchange, caller)
+  const { mcp, surface } = await load()
+  const body = await readMessage(exchange, surface.mostBytes({ caller }))
+  if (!body) return
+  const messages = Array.isArray(body.value) ? body.value.length : 1
+  if (messages > MOST_MESSAGES) return sendError(exchange, TOO_MANY)
+  // A batch is as many requests as it has messages; the first is paid for.
+  for (let n = 1; n < messages; n++) await take(exchange, caller)
+  const call = new RequestCall({ input: undefined, actor: caller, requestId, request, response, deps, open })
+  try {
+    const asking = askingOf(call, { caller, bytes: body.bytes })
+    const { status, text } = await mcp.answer({ headers: request.headers, message: body.value, asking })
+    if (!response.completed) send(exchange, status, text)
+  } finally {
+    call.settled()
+  }
+}
+
+function askingOf(call: RequestCall, { caller, bytes }: Pick<Asking, 'caller' | 'bytes'>): Asking {
+  return {
+    caller,
+    bytes,
+    deps: call.deps,
+    requestId: call.requestId,
+    address: call.address,
+    get gone() {
+      return call.gone
+    },
+  }
+}
+
+/** From the buckets of REST. */
+async function take(exchange: Exchange, caller: Caller): Promise<void> {
+  const { refusal, headers } = await exchange.pipeline.deps.limits.take(caller)
+  const { origin } = exchange.request.headers
+  exchange.headers = origin === undefined ? headers : [...sharing(origin), ...headers]
+  if (refusal) throw refusal
+}
+
+/** A credential stands for one org. Whoever names one wants to be told when it is another. */
+function assertOrg({ request }: Exchange, caller: Caller): void {
+  for (const name of ['x-windlass-org', 'x-service-org']) {
+    const org = request.headers[name]
+    if (org !== undefined && org !== caller.org)
+      throw new Fault('NOT_FOUND', { org }, `This credential has no org \`${org}\`.`)
+  }
+}
+
+/** The message, or nothing when it is none: that has been answered in the protocol's own form. */
+async function readMessage(exchange: Exchange, limit: number): Promise<{ value: unknown; bytes: number } | undefined> {
+  try {
+    return await readJson(exchange.request, limit)
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'VALIDATION_FAILED') throw error
+    const { path: _, ...data } = error.detail ?? {}
+    sendError(exchange, { code: -32_700, message: `Parse error: ${error.message}`, data })
+    return undefined
+  }
+}
+
+/** All of them are answered at once. */
+const MOST_MESSAGES = 100
+const TOO_MANY = { code: -32_600, message: `Invalid request: a batch has ${MOST_MESSAGES} messages at most.` }
+
+/** In the form of JSON-RPC, of which the request was to be one. */
+function sendError(exchange: Exchange, error: object): void {
+  send(exchange, 400, JSON.stringify({ jsonrpc: '2.0', id: null, error }))
+}
+
+function send(exchange: Exchange, status: number, text: string): void {
+  const response = begin(exchange, status, 'no-store')
+  if (text === '') return end(exchange)
+  response.header('content-type', 'application/json')
+  end(exchange, text)
+}
+
+function refuse(exchange: Exchange, error: unknown): void {
+  const { pipeline, request, response, requestId } = exchange
+  const { log, strict, deps } = pipeline
+  try {
+    const fault = faultFor(error, { plan: undefined, requestId, log, strict })
+    if (fault === undefined || response.completed) return
+    if (response.initiated) return void response.close()
+    if (fault.code === 'UNAUTHENTICATED')
+      exchange.challenge = challenge(exchange, baseUrl(deps.config, request.headers['host']))
+    sendFault(exchange, fault, fault.code === 'METHOD_NOT_ALLOWED' ? METHODS : undefined)
+    if (!request.received) pipeline.unread.add(response)
+  } catch (unsendable) {
+    log.error('http.unsendable', { requestId, error: unsendable })
+    response.close()
+  }
+}
+
+/** By this a client finds out how to get a credential, where there is a way: RFC 9728. */
+function challenge({ request }: Exchange, base: string): string {
+  const isRefused = request.headers['authorization'] !== undefined
+  const reason = isRefused ? ', error="invalid_token"' : ''
+  return `Bearer resource_metadata="${base}${MCP_METADATA_PATH}"${reason}`
+}

@@ -1,0 +1,188 @@
+import {
+  type AuthInfo,
+  classifyInboundRequest,
+  createMcpHandler,
+  type JSONRPCRequest,
+  type McpRequestContext,
+  ProtocolError,
+  ProtocolErrorCode,
+  type RequestId,
+  ResourceNotFoundError,
+  Server,
+  type Tool,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
+import { Fault } from '@windlass/shared/errors.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import { faultFor } from '../http/failures.ts'
+import type { Asking } from './asking.ts'
+import { UnknownTool } from './call-tool.ts'
+import type { Surface } from './surface.ts'
+
+/** One POST, behind every check that is ours. */
+export interface McpRequest {
+  /** By lower-case name. */
+  headers: Readonly<Record<string, string>>
+  /** What the body says. */
+  message: unknown
+  asking: Asking
+}
+
+export interface McpAnswer {
+  status: number
+  /** JSON text; nothing for what was only taken note of. */
+  text: string
+}
+
+export interface Mcp {
+  answer(request: McpRequest): Promise<McpAnswer>
+}
+
+export interface McpOptions {
+  surface: Surface
+  version: string
+  log: Log
+}
+
+/** The protocol reads nothing else; a cookie or a credential has no business in there. */
+const HEADERS = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name']
+/** Nobody goes there: the protocol's part of the library wants a whole address. */
+const ADDRESS = 'http://localhost/mcp/v1'
+/** The list of tools changes with the credential and with a new version of the service only. */
+const TOOLS_TTL_MS = 300_000
+
+const INSTRUCTIONS = [
+  'Windlass keeps workflows (programs that people deploy) and executes them as runs.',
+  'Usual course: list_workflows, get_workflow for the schema of the input, trigger_now, then get_run_output with `waitMs` and the last `cursor` as `since`, until `done`.',
+  'A run that stands still is explained by explain_run; one that asks a person is found by list_pending_inputs and continues with respond_to_input.',
+  'Times are milliseconds since the Unix epoch. Lists come in pages: pass `nextCursor` as `cursor`. What was cut to stay short says so in `cut`.',
+].join('\n')
+
+/** Serves both eras of the protocol without sessions: each request is answered by itself, by whichever coordinator gets it. */
+export function createMcp({ surface, version, log }: McpOptions): Mcp {
+  const info = { name: 'windlass', title: 'Windlass', version }
+  const onerror = (error: Error) => log.debug('mcp.refused', { reason: error.message })
+  // No handler of ours says anything before its result, so each answer is one JSON text.
+  const modern = createMcpHandler((context) => serverFor(carriedBy(context)), { legacy: 'reject', onerror })
+  return { answer }
+
+  async function answer({ headers, message, asking }: McpRequest): Promise<McpAnswer> {
+    const outcome = classifyInboundRequest({
+      httpMethod: 'POST',
+      protocolVersionHeader: headers['mcp-protocol-version'],
+      mcpMethodHeader: headers['mcp-method'],
+      mcpNameHeader: headers['mcp-name'],
+      body: message,
+    })
+    const request = new Request(ADDRESS, { method: 'POST', headers: headersOf(headers) })
+    if (outcome.kind === 'legacy') return textOf(await old(request, { message, asking }))
+    // A stream that stays open for what never changes: there is nothing to subscribe to here.
+    if (outcome.kind === 'modern' && outcome.message.method === 'subscriptions/listen') return noMethod(message)
+    return textOf(await modern.fetch(request, { parsedBody: message, authInfo: carrying({ message, asking }) }))
+  }
+
+  /** The revisions of 2025, without a session and answered as JSON. */
+  async function old(request: Request, carried: Carried): Promise<Response> {
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+    const server = serverFor(carried)
+    await server.connect(transport)
+    try {
+      return await transport.handleRequest(request, { parsedBody: carried.message })
+    } finally {
+      await server.close()
+    }
+  }
+
+  function serverFor({ asking, message }: Carried): Server {
+    const server = new Server(info, {
+      capabilities: { tools: {}, resources: {}, completions: {} },
+      instructions: INSTRUCTIONS,
+      cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } },
+    })
+    server.setRequestHandler('tools/list', () => ({ tools: surface.tools(asking) as Tool[] }))
+    server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
+      const given = asSent(message, mcpReq.id) ?? params.arguments ?? {}
+      return refusing(asking, () => surface.call(asking, params.name, given))
+    })
+    server.setRequestHandler('resources/list', () =>
+      refusing(asking, async () => ({ resources: await surface.resources(asking) })),
+    )
+    server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...surface.templates] }))
+    server.setRequestHandler('resources/read', ({ params }) =>
+      refusing(asking, async () => ({ contents: [await surface.read(asking, params.uri)] }), params.uri),
+    )
+    server.setRequestHandler('completion/complete', ({ params: { ref, argument, context } }) =>
+      refusing(asking, async () => {
+        const uri = ref.type === 'ref/resource' ? ref.uri : ''
+        const known = context?.arguments ?? {}
+        const values = await surface.complete(asking, { uri, argument: argument.name, value: argument.value, known })
+        return { completion: { values, total: values.length, hasMore: false } }
+      }),
+    )
+    return server
+  }
+}
+
+/** What was thrown, as an error of the protocol. A tool's own refusals are results and never come here. */
+async function refusing<T>(asking: Asking, act: () => Promise<T>, uri?: string): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    if (error instanceof UnknownTool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message)
+    const { requestId, deps } = asking
+    const fault = faultFor(error, { plan: undefined, requestId, log: deps.log, strict: deps.config.strict })
+    const { code, message, detail } = fault ?? new Fault('UNAVAILABLE')
+    // An id in an address that cannot be one names nothing either.
+    const isAbsent = code === 'NOT_FOUND' || code === 'VALIDATION_FAILED'
+    if (isAbsent && uri !== undefined) throw new ResourceNotFoundError(uri, message)
+    const kind = code === 'INTERNAL' ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidRequest
+    throw new ProtocolError(kind, message, { code, ...(detail && { detail }) })
+  }
+}
+
+function headersOf(given: McpRequest['headers']): Headers {
+  const headers = new Headers()
+  for (const name of HEADERS) {
+    const value = given[name]
+    if (value !== undefined) headers.set(name, value)
+  }
+  // We answer JSON only. Whoever takes that need not name the event stream besides, though the protocol wants it.
+  const { accept = '*/*' } = given
+  headers.set('accept', /(^|[,\s])(\*\/\*|application\/(json|\*))/.test(accept) ? TAKES_BOTH : accept)
+  return headers
+}
+
+const TAKES_BOTH = 'application/json, text/event-stream'
+
+/** What belongs to one request. */
+interface Carried {
+  asking: Asking
+  message: unknown
+}
+
+/** The library hands on who has been let in; what we know of him rides along. */
+function carrying(carried: Carried): AuthInfo {
+  return { token: '', clientId: carried.asking.caller.id, scopes: [], extra: { carried } }
+}
+
+function carriedBy({ authInfo }: McpRequestContext): Carried {
+  return authInfo?.extra?.['carried'] as Carried
+}
+
+/** The arguments as they came: the library drops a field named `__proto__`, which is to be refused by its name like any other. */
+function asSent(message: unknown, id: RequestId): Record<string, unknown> | undefined {
+  const messages = (Array.isArray(message) ? message : [message]) as JSONRPCRequest[]
+  const [one, ...others] = messages.filter((each) => each.id === id)
+  return others.length > 0 ? undefined : (one?.params?.['arguments'] as Record<string, unknown> | undefined)
+}
+
+async function textOf(response: Response): Promise<McpAnswer> {
+  return { status: response.status, text: await response.text() }
+}
+
+function noMethod(message: unknown): McpAnswer {
+  const { id } = message as { id?: unknown }
+  if (id === undefined) return { status: 202, text: '' }
+  const error = { code: ProtocolErrorCode.MethodNotFound, message: 'Method not found' }
+  return { status: 404, text: JSON.stringify({ jsonrpc: '2.0', id, error }) }
+}

@@ -1,0 +1,65 @@
+import type { Handlers } from '../api/index.ts'
+import type { Asking } from './asking.ts'
+import { callTool } from './call-tool.ts'
+import { complete, type CompletionAsk } from './complete.ts'
+import { type Fields, mayCall } from './invoke.ts'
+import { listResources, readResource, type ListedResource, type ListedTemplate, type ReadText } from './resources.ts'
+import { TEMPLATES } from './resources.ts'
+import type { ToolResult } from './result.ts'
+import { type ListedTool, tablesOf, type ToolPlan } from './table.ts'
+
+/** What there is to be had over MCP, for whoever asks. The protocol itself is server.ts. */
+export interface Surface {
+  tools(asking: Asking): readonly ListedTool[]
+  /** Settles with a result for everything but a name that no tool has. */
+  call(asking: Asking, name: string, given: Fields): Promise<ToolResult>
+  templates: readonly ListedTemplate[]
+  resources(asking: Asking): Promise<ListedResource[]>
+  read(asking: Asking, uri: string): Promise<ReadText>
+  complete(asking: Asking, ask: CompletionAsk): Promise<string[]>
+  /** The largest request that the caller could have a use for. */
+  mostBytes(asking: Pick<Asking, 'caller'>): number
+}
+
+/** What the coordinator shows to one kind of caller. */
+interface View {
+  tools: readonly ListedTool[]
+  mostBytes: number
+}
+
+/** Far more than there are sensible lists of scopes. */
+const MOST_VIEWS = 500
+/** Even a caller without any tool sends an `initialize`. */
+const LEAST_BYTES = 1024 * 1024
+
+/** The operations of the coordinator as tools, its logs and files as resources. */
+export function createSurface(handlers: Handlers): Surface {
+  const { tools, planOf } = tablesOf(handlers)
+  const views = new Map<string, View>()
+  return {
+    tools: (asking) => viewOf(asking).tools,
+    call: (asking, name, given) => callTool(tools, asking, name, given),
+    templates: TEMPLATES,
+    resources: (asking) => listResources(planOf, asking),
+    read: (asking, uri) => readResource(planOf, asking, uri),
+    complete: (asking, ask) => complete(planOf, asking, ask),
+    mostBytes: (asking) => viewOf(asking).mostBytes,
+  }
+
+  function viewOf(asking: Pick<Asking, 'caller'>): View {
+    const { role, scopes } = asking.caller
+    const key = `${role} ${scopes.toSorted().join()}`
+    const known = views.get(key)
+    if (known) return known
+    if (views.size >= MOST_VIEWS) views.clear()
+    // What is left out cannot be called; a stub is there for everybody, and tells where to go instead.
+    const shown = [...tools.values()].filter(({ plan, instead }) => instead !== undefined || mayCall(plan, asking))
+    const view = { tools: shown.map(({ listed }) => listed), mostBytes: mostBytes(shown) }
+    views.set(key, view)
+    return view
+  }
+}
+
+function mostBytes(shown: readonly ToolPlan[]): number {
+  return Math.max(LEAST_BYTES, ...shown.map(({ plan, instead }) => (instead === undefined ? plan.bodyBytes : 0)))
+}

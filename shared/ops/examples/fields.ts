@@ -1,0 +1,10 @@
+/** What a field of an input means, by its name, where neither its schema nor the example of its row says it. */
+export const FIELDS: Readonly<Record<string, string>> = {
+  org: 'Slug of the org.',
+  run: 'Id of a run.',
+  n: 'Number of the version: 1, 2, 3 …',
+  input: 'Id of the question.',
+  pool: 'Id of the pool.',
+  runner: 'Id of the runner.',
+  key: 'Id of the key; not the key itself.',
+}

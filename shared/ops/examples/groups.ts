@@ -1,0 +1,18 @@
+import type { Documented } from './example.ts'
+
+/** What the operations of a group have in common. */
+export const GROUPS: Readonly<Record<keyof Documented, string>> = {
+  workflows: 'What is deployed: packages of files with a descriptor, in versions that never change.',
+  runs: 'What is executed: start, read, follow, explain, cancel, retry. One execution of a workflow is one run, for good.',
+  inputs: 'What runs ask people, and the answers.',
+  environments: 'Named sets of variables and secrets over those of the org.',
+  variables: 'Settings of programs that anybody in the org may read.',
+  secrets: 'Settings of programs that nobody reads back: only their names are shown.',
+  pools: 'Groups of machines that execute runs, and the tokens by which a machine joins.',
+  runners: 'The machines themselves: agents that were installed.',
+  keys: 'Credentials of programs: what they may do, when they were last used, and their end.',
+  orgs: 'The org: whose all of this is.',
+  account: 'Whom a credential stands for.',
+  audit: 'Who changed what, when, and by which credential.',
+  service: 'The service itself: health, figures, and its descriptions for people, editors and generators.',
+}

@@ -1,0 +1,69 @@
+import type { AnyOp } from '../op.ts'
+import { account, keys, orgs } from './accounts.ts'
+import { audit } from './audit.ts'
+import { environments, secrets, variables } from './environments.ts'
+import type { Documented, ExamplesOf } from './example.ts'
+import { FIELDS } from './fields.ts'
+import { inputs } from './inputs.ts'
+import { pools, runners } from './runners.ts'
+import { runs } from './runs.ts'
+import { service } from './service.ts'
+import { workflows } from './workflows.ts'
+
+/** An example for every operation that is documented; one that is missing does not compile. */
+export const examples: { readonly [G in keyof Documented]: ExamplesOf<G> } = {
+  workflows,
+  runs,
+  inputs,
+  environments,
+  variables,
+  secrets,
+  pools,
+  runners,
+  keys,
+  orgs,
+  account,
+  audit,
+  service,
+}
+
+/** An example as whoever renders it reads it. */
+export interface AnyExample {
+  readonly about: string
+  readonly input: Record<string, unknown>
+  readonly output: unknown
+  readonly fields?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly bytes?: { readonly types: readonly string[]; readonly hasEtag: boolean }
+}
+
+const byId = new Map<string, AnyExample>(
+  Object.entries(examples).flatMap(([group, rows]) =>
+    Object.entries(rows).map(([name, example]) => [`${group}.${name}`, example as AnyExample] as const),
+  ),
+)
+
+/** By the id of the row, for rows that are documented. */
+export function exampleOf(row: Pick<AnyOp, 'id'>): AnyExample {
+  const found = byId.get(row.id)
+  if (!found) throw new Error(`${row.id} has no example; write one in shared/ops/examples`)
+  return found
+}
+
+/** Whether it belongs to the public surface; what agents and programs speak does not. */
+export function isDocumented(row: AnyOp): boolean {
+  return (row.door === 'public' || row.door === 'caller') && !row.path.startsWith('/runner/')
+}
+
+interface Layer {
+  readonly description?: string
+  readonly def: { readonly innerType?: Layer }
+}
+
+/** What a field of a row's input means: what its schema says, else what stands beside the example, else what its name means everywhere. */
+export function meaningOf(row: AnyOp, field: string): string | undefined {
+  let layer = (row.input.shape as Record<string, unknown>)[field] as Layer | undefined
+  const own = exampleOf(row).fields?.[field]
+  for (; layer; layer = layer.def.innerType) if (layer.description !== undefined) return layer.description
+  return own ?? FIELDS[field]
+}

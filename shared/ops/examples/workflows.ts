@@ -1,0 +1,88 @@
+import type { z } from 'zod'
+import type { Workflow, WorkflowVersion } from '../../model/workflow.ts'
+import type { ExamplesOf } from './example.ts'
+import { DAY_MS, IDS, NINE } from './things.ts'
+
+const WORKFLOW: z.input<typeof Workflow> = {
+  id: IDS.workflow,
+  org: 'acme',
+  slug: 'approval',
+  name: 'approval',
+  description: 'Pays an invoice when somebody has said yes.',
+  version: 3,
+  pool: 'default',
+  process: 'fresh',
+  createdAt: NINE - 30 * DAY_MS,
+  updatedAt: NINE - 2 * DAY_MS,
+}
+
+const VERSION: z.input<typeof WorkflowVersion> = {
+  id: IDS.version,
+  workflow: { id: IDS.workflow, slug: 'approval' },
+  version: 3,
+  descriptor: { slug: 'approval', entry: 'index.ts', pool: 'default', timeoutMs: 60_000, retries: { crash: 3 } },
+  inputSchema: {
+    type: 'object',
+    properties: { payee: { type: 'string' }, amount: { type: 'number', minimum: 1 }, patience: { type: 'string' } },
+    required: ['payee', 'amount'],
+  },
+  outputSchema: { type: 'object', properties: { paid: { type: 'boolean' } }, required: ['paid'] },
+  bundleDigest: '9f2c1d0b7a6e5f48c3b2a190817263544536271809fedcba0123456789abcdef',
+  bundleBytes: 18_432,
+  warnings: [],
+  createdAt: NINE - 2 * DAY_MS,
+  createdBy: IDS.ciKey,
+}
+
+const FIRST: z.input<typeof WorkflowVersion> = {
+  ...VERSION,
+  id: IDS.firstVersion,
+  version: 1,
+  createdAt: WORKFLOW.createdAt,
+}
+
+const FILES = [
+  { path: 'workflow.jsonc', content: '{ "slug": "approval", "timeout": "1m" }\n' },
+  {
+    path: 'index.ts',
+    content:
+      'export async function run(input: { payee: string; amount: number; patience?: string }): Promise<{ paid: boolean }> {\n  return { paid: input.amount < 100 }\n}\n',
+  },
+]
+
+export const workflows: ExamplesOf<'workflows'> = {
+  list: {
+    about:
+      'Pages are joined by `nextCursor`: send it as `cursor` until it is null. The files of a workflow come with `workflows.get`.',
+    input: { org: 'acme', limit: 20 },
+    output: { workflows: [WORKFLOW], nextCursor: null },
+  },
+  create: {
+    about:
+      'The files are checked, bundled, and the schemas of input and output derived from the types of `run`; the coordinator executes none of it. The slug in `workflow.jsonc` names the workflow. A slug that exists is refused with `WORKFLOW_EXISTS`: deploy that with `workflows.update`. What is wrong in the files comes back as `VALIDATION_FAILED` with file and line. Next: `runs.trigger`.',
+    input: { org: 'acme', files: FILES },
+    output: { workflow: { ...WORKFLOW, version: 1, updatedAt: WORKFLOW.createdAt }, version: FIRST },
+  },
+  get: {
+    about: 'The input that `runs.trigger` takes is described by `version.inputSchema`.',
+    input: { org: 'acme', workflow: 'approval' },
+    output: { workflow: WORKFLOW, version: VERSION, files: FILES },
+  },
+  update: {
+    about:
+      'Runs that were created before keep the version they have. All files are sent, not only the changed ones. The slug in `workflow.jsonc` must stay. The same files again make one more version that does the same.',
+    input: { org: 'acme', workflow: 'approval', files: FILES },
+    output: { workflow: WORKFLOW, version: VERSION },
+  },
+  listVersions: {
+    about: 'Versions are never changed nor removed. Pages are joined by `nextCursor`.',
+    input: { org: 'acme', workflow: 'approval', limit: 20 },
+    output: { versions: [VERSION, FIRST], nextCursor: null },
+  },
+  getVersion: {
+    about:
+      'With its files as they were deployed. To run a version that is not the current one, name it in `runs.trigger`.',
+    input: { org: 'acme', workflow: 'approval', n: 1 },
+    output: { version: FIRST, files: FILES },
+  },
+}

@@ -12,6 +12,9 @@ const DEFAULT_RETRY_DELAY_MS = 10_000
 const DEFAULT_MAX_RETRY_DELAY_MS = 600_000
 
 const Name = z.string().trim().min(1, { error: 'must not be empty' }).max(200)
+
+/** What the JSON Schema for editors says where a refinement speaks here: exactly one of these keys. */
+const oneOf = (...keys: string[]) => ({ oneOf: keys.map((key) => ({ required: [key] })) })
 const EnvironmentName = Slug.describe('Name of the environment whose secrets and variables a run gets.')
 
 const ErrorRetries = strict({
@@ -33,7 +36,10 @@ const Retries = strict({
       error: 'must be a number of retries or { max, delay, factor, maxDelay }',
     })
     .default(0)
-    .describe('How many times a run that threw is tried again; 0 fails it at once.'),
+    .meta({
+      description: 'How many times a run that threw is tried again; 0 fails it at once.',
+      examples: [3, { max: 3, delay: '10s', factor: 2, maxDelay: '10m' }],
+    }),
   onCrash: z
     .enum(['keep', 'fresh'])
     .default('keep')
@@ -50,7 +56,7 @@ const ConcurrencyRule = strict({
     .string()
     .regex(/^input(\.[A-Za-z_$][\w$]*)+$/, { error: 'must name a field of the input, such as "input.customerId"' })
     .optional()
-    .describe('Field of the input by which runs are counted apart.'),
+    .meta({ description: 'Field of the input by which runs are counted apart.', examples: ['input.customerId'] }),
 })
 
 const ActiveTimeout = duration({ min: '1s', max: '7d' })
@@ -65,22 +71,33 @@ const Timeouts = strict({
 })
 
 const Schedule = strict({
-  name: Name.optional(),
+  name: Name.optional().describe('What people read.'),
   cron: z
     .string()
     .trim()
     .regex(/^\S+(\s+\S+){4}$/, { error: 'must have five fields: minute hour day month weekday' })
-    .optional(),
-  rate: duration({ min: '10s', max: '366d' }).optional(),
+    .optional()
+    .meta({ description: 'When, in five fields: minute hour day month weekday.', examples: ['0 9 * * 1-5'] }),
+  rate: duration({ min: '10s', max: '366d' })
+    .optional()
+    .meta({ description: 'How often.', examples: ['15m'] }),
   at: z
     .union([z.iso.datetime({ offset: true }), z.int().positive()], {
       error: 'must be a time such as "2027-01-31T09:00:00Z"',
     })
-    .optional(),
-  timezone: z.string().refine(isTimezone, { error: 'is not a known time zone, such as "Europe/Zurich"' }).optional(),
-  input: z.json().optional(),
+    .optional()
+    .meta({
+      description: 'Once, at this time; or milliseconds since the Unix epoch.',
+      examples: ['2027-01-31T09:00:00Z'],
+    }),
+  timezone: z
+    .string()
+    .refine(isTimezone, { error: 'is not a known time zone, such as "Europe/Zurich"' })
+    .optional()
+    .meta({ description: 'Time zone of `cron`. Default: UTC.', examples: ['Europe/Zurich'] }),
+  input: z.json().optional().describe('What the runs are called with: any JSON.'),
   environment: EnvironmentName.optional(),
-  enabled: z.boolean().default(true),
+  enabled: z.boolean().default(true).describe('Whether it starts runs.'),
 })
   .refine((s) => [s.cron, s.rate, s.at].filter((v) => v !== undefined).length === 1, {
     error: 'needs exactly one of `cron`, `rate`, `at`',
@@ -89,26 +106,36 @@ const Schedule = strict({
     error: 'goes with `cron` only',
     path: ['timezone'],
   })
+  .meta({ ...oneOf('cron', 'rate', 'at'), dependentRequired: { timezone: ['cron'] } })
 
 const Notification = strict({
   on: z
     .array(z.enum(['completed', 'failed', 'cancelled', 'budget']))
     .min(1)
     .max(4)
-    .default(['failed']),
+    .default(['failed'])
+    .describe('Which ends of a run are told, and whether a breached budget is.'),
   email: z
     .union([z.email(), z.array(z.email()).min(1).max(20)], { error: 'must be an address or a list of addresses' })
-    .optional(),
-  webhook: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).optional(),
-}).refine((n) => (n.email === undefined) !== (n.webhook === undefined), {
-  error: 'needs exactly one of `email`, `webhook`',
+    .optional()
+    .meta({ description: 'Who gets a mail: an address, or a list of them.', examples: ['ops@example.com'] }),
+  webhook: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+    .optional()
+    .meta({ description: 'Where to post it.', pattern: '^https?://', examples: ['https://example.com/hook'] }),
 })
+  .refine((n) => (n.email === undefined) !== (n.webhook === undefined), {
+    error: 'needs exactly one of `email`, `webhook`',
+  })
+  .meta(oneOf('email', 'webhook'))
 
 const Budget = strict({
   tokens: z.int().positive().optional().describe('Tokens that one run may use.'),
   usd: z.number().positive().max(1_000_000).optional().describe('Dollars that one run may cost.'),
-  onBreach: z.enum(['notify', 'cancel']).default('notify'),
-}).refine((b) => b.tokens !== undefined || b.usd !== undefined, { error: 'needs `tokens`, `usd` or both' })
+  onBreach: z.enum(['notify', 'cancel']).default('notify').describe('What happens to a run that goes beyond it.'),
+})
+  .refine((b) => b.tokens !== undefined || b.usd !== undefined, { error: 'needs `tokens`, `usd` or both' })
+  .meta({ anyOf: [{ required: ['tokens'] }, { required: ['usd'] }] })
 
 const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
 const Connection = strict({
@@ -129,36 +156,46 @@ const Labels = z
   .array(z.string().regex(/^[A-Za-z0-9][\w.:/-]{0,62}$/, { error: 'must be 1 to 63 letters, digits and . _ : / -' }))
   .max(20)
   .refine((labels) => new Set(labels).size === labels.length, { error: 'must not name a label twice' })
+  .meta({ uniqueItems: true })
 
 /** `workflow.jsonc` as people write it. */
 export const DescriptorFile = strict({
-  $schema: z.string().optional(),
-  slug: Slug.describe('Name of the workflow in paths and commands.'),
+  $schema: z.string().optional().describe('Address of the schema by which an editor completes and checks this file.'),
+  slug: Slug.meta({ description: 'Name of the workflow in paths and commands.', examples: ['ship-release'] }),
   name: Name.optional().describe('What people read. Default: the slug.'),
-  description: z.string().max(2_000).default(''),
+  description: z.string().max(2_000).default('').describe('What it does, in a sentence or two.'),
   entry: z.string().min(1).max(500).default('index.ts').describe('File that exports `run`.'),
   pool: Slug.default('default').describe('Runner pool that executes the runs.'),
-  labels: Labels.default([]).describe('Labels that a runner must carry to execute the runs.'),
+  labels: Labels.default([]).meta({
+    description: 'Labels that a runner must carry to execute the runs.',
+    examples: [['linux', 'gpu']],
+  }),
   timeout: z
     .union([ActiveTimeout, Timeouts])
     .optional()
-    .describe('Longest time that a run may execute, or { active, wall, queue }. Default 1h.'),
+    .meta({
+      description: 'Longest time that a run may execute, or { active, wall, queue }. Default 1h.',
+      examples: ['10m', { active: '10m', wall: '7d', queue: '1h' }],
+    }),
   cancelGrace: duration({ min: '0s', max: '5m' })
     .optional()
     .describe('Time for cleanup after a cancel or timeout. Default 10s.'),
-  retries: Retries.prefault({}),
+  retries: Retries.prefault({}).describe('How often a run is tried again that was lost or that threw.'),
   concurrency: z
     .union([z.int().min(1).max(100_000), ConcurrencyRule], {
       error: 'must be a number of runs or { limit, key }',
     })
     .optional()
-    .describe('How many runs may be under way at once. Default: no limit.'),
+    .meta({
+      description: 'How many runs may be under way at once. Default: no limit.',
+      examples: [1, { limit: 2, key: 'input.customerId' }],
+    }),
   environment: EnvironmentName.optional(),
-  schedules: z.array(Schedule).max(100).default([]),
-  notifications: z.array(Notification).max(50).default([]),
-  budget: Budget.optional(),
-  connections: z.array(Connection).max(50).default([]),
-  workspace: strict({ persist: z.boolean().default(false) })
+  schedules: z.array(Schedule).max(100).default([]).describe('When runs start by themselves.'),
+  notifications: z.array(Notification).max(50).default([]).describe('Who is told how runs end.'),
+  budget: Budget.optional().describe('What one run may use of tokens and money.'),
+  connections: z.array(Connection).max(50).default([]).describe('Deliveries of other systems that start runs.'),
+  workspace: strict({ persist: z.boolean().default(false).describe('Whether they outlive it.') })
     .prefault({})
     .describe('Whether files in the workspace outlive the run.'),
   process: z

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { FAULTS, type FaultCode } from '@windlass/shared/errors.ts'
+import { requestOf } from '@windlass/shared/ops/call.ts'
+import { exampleOf, isDocumented } from '@windlass/shared/ops/examples/index.ts'
+import { allOps } from '@windlass/shared/ops/index.ts'
+import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { faultsOf } from '../../api/faults-of.ts'
+import { type TestCoordinator, aCoordinator } from '../_kit/coordinator.ts'
+import { aSession } from '../_kit/credentials.ts'
+import { aKeyText, anEnvironment } from '../_kit/environments.ts'
+
+let c: TestCoordinator
+let session: string
+before(async () => {
+  c = await aCoordinator({ SECRET_KEY: aKeyText() })
+  session = await aSession(c.db, { orgId: c.orgId })
+  await anEnvironment(c, 'production')
+})
+after(() => c.stop())
+
+/** Ids of the examples, and what stands for them here as soon as an answer has said it. */
+const real = new Map<string, string>([['acme', 'default']])
+
+function translated(value: unknown): unknown {
+  if (typeof value === 'string') return real.get(value) ?? value
+  if (Array.isArray(value)) return value.map(translated)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, translated(each)]))
+}
+
+/** Remembers which of our things stands where the example has one of its own. */
+function learn(example: unknown, answer: unknown): void {
+  if (typeof example !== 'object' || example === null || typeof answer !== 'object' || answer === null) return
+  for (const [key, each] of Object.entries(example)) {
+    const ours = (answer as Record<string, unknown>)[key]
+    if (key === 'id' && typeof each === 'string' && typeof ours === 'string' && !real.has(each)) real.set(each, ours)
+    learn(each, ours)
+  }
+}
+
+async function send(row: AnyOp) {
+  const input = translated(exampleOf(row).input) as Record<string, unknown>
+  const { url, ...init } = requestOf({ url: c.url, apiKey: session }, row, input)
+  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(30_000) })
+  if (row.wire === 'sse') {
+    // It would go on for as long as its run does.
+    await response.body?.cancel()
+    return { status: response.status, answer: undefined }
+  }
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json')
+  return { status: response.status, answer: isJson ? (JSON.parse(text) as Record<string, unknown>) : undefined }
+}
+
+/** What is the business of a workflow, of what was changed, or of what is waited for. */
+const FREE = new Set(['descriptor', 'inputSchema', 'outputSchema', 'data', 'input', 'before', 'after', 'causes'])
+
+/** Fields of the example that the answer does not have, as paths. Where the answer has null or nothing in a list there is nothing to see. */
+function missing(example: unknown, answer: unknown, path = ''): string[] {
+  if (Array.isArray(example))
+    return Array.isArray(answer) && answer.length > 0 ? missing(example[0], answer[0], `${path}[0]`) : []
+  if (typeof example !== 'object' || example === null || answer === null) return []
+  if (typeof answer !== 'object') return [path]
+  return Object.entries(example).flatMap(([key, each]) => {
+    const at = `${path}.${key}`
+    if (!(key in answer)) return [at]
+    return FREE.has(key) ? [] : missing(each, (answer as Record<string, unknown>)[key], at)
+  })
+}
+
+/** First what makes things, in the order in which they need each other; what ends them comes last. */
+const FIRST = ['environments.create', 'workflows.create', 'runs.trigger', 'keys.create', 'variables.set', 'secrets.set']
+const LAST = ['runs.cancel', 'variables.delete', 'secrets.delete', 'environments.delete', 'keys.revoke']
+
+function inOrder(): AnyOp[] {
+  const rows = allOps.filter(isDocumented)
+  const named = (ids: readonly string[]) => ids.map((id) => rows.find((row) => row.id === id)!)
+  const rest = rows.filter((row) => !FIRST.includes(row.id) && !LAST.includes(row.id))
+  return [...named(FIRST), ...rest, ...named(LAST)]
+}
+
+/** What the story of the examples has and this org has not: a question, a runner, a run that has ended, blocked or failed. */
+const OTHERWISE: Readonly<Record<string, FaultCode>> = {
+  'runs.output': 'RUN_NOT_FINISHED',
+  'runs.restart': 'RUN_NOT_BLOCKED',
+  'runs.retry': 'NOT_FOUND',
+  'inputs.get': 'NOT_FOUND',
+  'inputs.respond': 'NOT_FOUND',
+  'runners.get': 'NOT_FOUND',
+  'pools.create': 'CONFLICT',
+}
+
+test('the service takes every example as it is written, and answers in the shape that is shown', async () => {
+  for (const row of inOrder()) {
+    const { status, answer } = await send(row)
+    const fault = OTHERWISE[row.id]
+    if (fault !== undefined) {
+      assert.ok(faultsOf(row).has(fault), row.id)
+      assert.equal(status, FAULTS[fault][0], `${row.id}: ${JSON.stringify(answer)}`)
+      continue
+    }
+    assert.equal(status, row.success, `${row.id}: ${JSON.stringify(answer)}`)
+    if (answer === undefined || row.id === 'service.openapi') continue
+    const { output } = exampleOf(row)
+    assert.deepEqual(missing(output, answer), [], row.id)
+    learn(output, answer)
+  }
+})

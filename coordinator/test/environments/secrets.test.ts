@@ -239,7 +239,10 @@ test('a value that is refused is in no answer', async () => {
 
 test('the secrets of a level have 64 KiB together, whatever the sizes of the values', async () => {
   const sizes = [40_000, 1, 2, 3, 25_530]
-  assert.equal(sizes.reduce((sum, size) => sum + size), 64 * 1024)
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size),
+    64 * 1024,
+  )
   for (const [index, size] of sizes.entries()) await set(`S${index}`, 'x'.repeat(size), staging)
   await assert.rejects(set('ONE_MORE', 'x', staging), refusal('VALIDATION_FAILED', 'value'))
   await set('S1', 'y', staging)

@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander'
 import { ApiError } from '../client/index.ts'
 import { EXIT } from './exit-codes.ts'
+import { wayOut } from './way-out.ts'
 
 /** Something a person can mend: what is wrong, and the command to type next. */
 export class Failure extends Error {
@@ -44,32 +45,6 @@ function toldApiError(error: ApiError, command: string): Told {
       : ''
   const id = error.status >= 500 && error.requestId ? ` (request ${error.requestId})` : ''
   return tell(`${where}${error.message}${id}`, next, exit, { code: error.code, detail: error.detail })
-}
-
-function wayOut(error: ApiError, command: string): [next: string, exit: number] {
-  const [group = ''] = command.split(' ')
-  const list = ['runs', 'inputs', 'workflows', 'pools', 'runners'].includes(group) ? group : 'workflows'
-  if (error.status === 0)
-    return [
-      '`npm start` in the project starts a local one; another is named by --url or WINDLASS_URL',
-      EXIT.unreachable,
-    ]
-  if (error.status === 401)
-    return ['pass a key by --api-key or WINDLASS_API_KEY; `npm start` prints the local one', EXIT.refused]
-  if (error.status === 403) return ['use a key with the role and scope that are named', EXIT.refused]
-  if (error.status === 404) return [`windlass ${list} list`, EXIT.refused]
-  if (error.code === 'RUN_ALREADY_FINISHED') return ['windlass runs retry <run> runs it again', EXIT.failed]
-  if (error.code === 'RUN_NOT_FINISHED') return ['windlass runs events -f <run> follows it to its end', EXIT.failed]
-  if (error.code === 'RUN_NOT_BLOCKED') return ['windlass runs why <run> tells where it is', EXIT.failed]
-  if (error.code === 'INPUT_CLOSED') return ['windlass inputs get <input> shows how it was closed', EXIT.failed]
-  if (error.status === 409) return [`windlass ${list} list`, EXIT.failed]
-  if (error.status === 429 || error.status === 503)
-    return [`wait a little, then again: windlass ${command}`, EXIT.unreachable]
-  if (error.status >= 500) return ['windlass service health', EXIT.failed]
-  return [
-    command === 'run' ? 'windlass workflows get <workflow> shows what input it takes' : `windlass ${command} --help`,
-    EXIT.usage,
-  ]
 }
 
 function tell(

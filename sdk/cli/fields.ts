@@ -6,7 +6,8 @@ export interface Field {
   name: string
   /** `--created-after`; for a field that wants JSON `--input-json`. */
   flag: string
-  kind: 'text' | 'number' | 'boolean' | 'list' | 'json'
+  /** A moment is a number of milliseconds to the service, and a date or `2d` to a person. */
+  kind: 'text' | 'number' | 'moment' | 'boolean' | 'list' | 'json'
   isRequired: boolean
   description: string
   /** Values to choose from. */
@@ -15,6 +16,22 @@ export interface Field {
 
 // `--version` is the command line's own.
 const RENAMED: Record<string, string> = { version: 'workflow-version' }
+
+const MOMENT = /milliseconds since the Unix epoch/i
+
+/** For fields whose name says enough in a schema, but not behind a flag. */
+const SAID: Record<string, string> = {
+  status: 'only those of this status',
+  environment: 'only those of this environment',
+  trigger: 'only those that were started so',
+  tag: 'only those with this tag',
+  run: 'only those of this run',
+  pool: 'only those of this pool',
+  createdAfter: 'not before; milliseconds since the Unix epoch',
+  createdBefore: 'before; milliseconds since the Unix epoch',
+  reason: 'why, for those who read the log',
+  reusable: 'it serves more than once',
+}
 
 /** The part of a zod schema that is read here. */
 interface Schema {
@@ -40,15 +57,16 @@ export function flagFields(row: AnyOp): Field[] {
 function fieldOf(name: string, schema: Schema): Field {
   const layers = layersOf(schema)
   const inner = layers.at(-1) ?? schema
-  const kind = kindOf(inner)
-  const element = kind === 'list' && inner.def.element ? inner.def.element : inner
-  const description = layers.find((layer) => layer.description !== undefined)?.description ?? ''
+  const plain = kindOf(inner)
+  const element = plain === 'list' && inner.def.element ? inner.def.element : inner
+  const said = layers.find((layer) => layer.description !== undefined)?.description ?? SAID[name] ?? ''
+  const kind = plain === 'number' && MOMENT.test(said) ? 'moment' : plain
   return {
     name,
     flag: (RENAMED[name] ?? kebab(name)) + (kind === 'json' ? '-json' : ''),
     kind,
     isRequired: !schema.safeParse(undefined).success,
-    description,
+    description: said.replace(MOMENT, 'so long ago (2d), a date, or milliseconds since the Unix epoch'),
     choices: element.def.entries && Object.values(element.def.entries),
   }
 }

@@ -4,12 +4,15 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import { EXIT } from './exit-codes.ts'
 import { eventLine } from './event-line.ts'
 import { Failure } from './failure.ts'
+import { answerSample } from './schema-text.ts'
 import type { Session } from './session.ts'
 import { json, lengthText, note, paint, print, safe } from './terminal.ts'
 
 export interface FollowWishes {
   channels?: Channel[]
   since?: number
+  /** Leaves out what happened before, in milliseconds since the epoch. */
+  notBefore?: number
   /** Prints each event so, on standard output: the events are then the answer, and the returned value is not shown. */
   line?: (event: RunEvent) => string
   /** Stop following after this long; the run goes on. */
@@ -29,23 +32,32 @@ const EXIT_OF: Record<'completed' | 'failed' | 'cancelled', number> = {
 export async function followRun(session: Session, run: Run, wishes: FollowWishes): Promise<number> {
   const stop = stopper(run, wishes.timeoutMs)
   try {
-    await tellEvents(session, run, wishes, stop.signal)
-    const { run: ended } = await session.client.runs.get({ run: run.id }, { signal: stop.signal })
+    return await tellRun(session, run, wishes, stop.signal)
+  } finally {
+    stop.over()
+  }
+}
+
+/** The same for a caller who stops by a signal of his own; then the signal's reason is thrown. */
+export async function tellRun(session: Session, run: Run, wishes: FollowWishes, signal: AbortSignal): Promise<number> {
+  try {
+    await tellEvents(session, run, wishes, signal)
+    const { run: ended } = await session.client.runs.get({ run: run.id }, { signal })
     if (session.isJson) print(JSON.stringify({ run: ended }))
     else await tellEnd(session, ended, wishes.line === undefined)
     return isFinal(ended.status) ? EXIT_OF[ended.status] : EXIT.failed
   } finally {
-    stop.over()
     session.progress.end()
   }
 }
 
 async function tellEvents(session: Session, run: Run, wishes: FollowWishes, signal: AbortSignal): Promise<void> {
   const { progress, client, isJson } = session
-  const { channels, since } = wishes
+  const { channels, since, notBefore = 0 } = wishes
   waitFor(session, run, run.status)
   const onReconnect = (why: string) => isJson || progress.note(paint('dim', `connection lost (${why}), trying again`))
   for await (const event of client.follow(run.id, { channels, since, signal, onReconnect })) {
+    if (event.at < notBefore) continue
     if (isJson) print(JSON.stringify(event))
     else if (wishes.line) progress.print(wishes.line(event))
     else progress.note(eventLine(event))
@@ -59,9 +71,9 @@ async function tellEvents(session: Session, run: Run, wishes: FollowWishes, sign
 async function tellQuestions({ client, progress }: Session, run: Run, signal: AbortSignal): Promise<void> {
   // Following goes on without it; the hint that comes later names the command.
   const { inputs } = await client.inputs.list({ run: run.id }, { signal }).catch(() => ({ inputs: [] }))
-  for (const { id, prompt } of inputs.toReversed()) {
+  for (const { id, prompt, schema } of inputs.toReversed()) {
     progress.note(paint('yellow', safe(`? ${prompt}`, process.stderr)))
-    progress.note(`  windlass inputs respond ${id} '<answer as JSON>'`)
+    progress.note(`  windlass inputs respond ${id} ${answerSample(schema)}`)
   }
 }
 
@@ -112,7 +124,7 @@ async function tellEnd(session: Session, run: Run, withOutput: boolean): Promise
   const why = run.error ? safe(`: ${run.error.code}: ${run.error.message}`, process.stderr) : ''
   note(paint(run.status === 'failed' ? 'red' : 'yellow', `✖ ${run.workflow.slug} ${run.status}${took}${why}`))
   for (const line of stackLines(run)) note(paint('dim', line))
-  note(`Next: windlass runs logs ${run.id}`)
+  note(`Next: windlass logs ${run.id}`)
 }
 
 const STACK_LINES = 5
@@ -128,7 +140,7 @@ function stackLines(run: Run): string[] {
 /** Ends the following on Ctrl-C, on SIGTERM and at the deadline, and says how to go on. */
 function stopper(run: Run, timeoutMs: number | undefined) {
   const controller = new AbortController()
-  const goOn = `windlass runs events -f ${run.id} to follow it again, windlass runs cancel ${run.id} to end it`
+  const goOn = `windlass logs -f ${run.id} to follow it again, windlass runs cancel ${run.id} to end it`
   const interrupt = () =>
     controller.abort(new Failure(`No longer following; ${run.id} goes on.`, goOn, EXIT.interrupted, 'INTERRUPTED'))
   const expire = () =>

@@ -4,6 +4,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { decodeStrings } from '@windlass/shared/ops/place.ts'
 import type { Args, Client } from '../client/index.ts'
+import { momentFlag } from './duration-flag.ts'
 import { Failure } from './failure.ts'
 import { flagFields, kebab, positionals } from './fields.ts'
 import type { Field } from './fields.ts'
@@ -15,24 +16,57 @@ const GROUPS: Record<string, string> = {
   workflows: 'What is deployed.',
   runs: 'What is executed: list, read, follow, explain, cancel, retry.',
   inputs: 'What runs ask people: list, answer.',
+  environments: 'Named sets of variables and secrets, such as staging.',
+  variables: 'What runs find in their environment, for everybody to read.',
+  secrets: 'What runs find in their environment, and nobody reads here.',
   pools: 'Groups of machines that execute runs.',
   runners: 'The machines themselves.',
+  keys: 'API keys: list, make, revoke.',
+  orgs: 'The org.',
+  account: 'Whom a credential stands for.',
+  audit: 'Who changed what and when.',
   service: 'The service: health and description.',
 }
 
+/** Groups that are typed daily have a short name; the long one serves as well. */
+const SHORT: Record<string, string> = { environments: 'env', variables: 'vars' }
+
 /** The command `windlass <group>`, made when it is first asked for. */
 export function groupCommand(program: Command, name: string): Command {
-  const known = program.commands.find((command) => command.name() === name)
-  return known ?? program.command(name).description(GROUPS[name] ?? `Operations on ${name}.`)
+  const short = SHORT[name] ?? name
+  const known = program.commands.find((command) => command.name() === short)
+  if (known) return known
+  const made = program.command(short).description(GROUPS[name] ?? `Operations on ${name}.`)
+  return short === name ? made : made.alias(name)
 }
 
-/** A command with the arguments, flags and help of a row. */
-export function rowCommand(group: Command, name: string, row: object): Command {
+/** A command with the arguments, flags and help of a row, and an example unless a better one is given. */
+export function rowCommand(group: Command, name: string, row: object, help?: string): Command {
   const plain = row as AnyOp
   const command = group.command(name).description(plain.summary)
   for (const argument of positionals(plain)) command.argument(`<${kebab(argument)}>`)
   for (const field of flagFields(plain)) command.addOption(optionOf(field))
-  return command
+  return command.addHelpText('after', help ?? `\n  ${exampleOf(group, name, plain)}`)
+}
+
+/** What could stand for an argument. */
+const SAMPLES: Record<string, string> = {
+  workflow: 'hello',
+  n: '3',
+  run: 'run_…',
+  input: 'inp_…',
+  environment: 'staging',
+  name: 'REGION',
+  pool: 'default',
+  runner: 'rnr_…',
+  key: 'key_…',
+}
+
+function exampleOf(group: Command, name: string, row: AnyOp): string {
+  const given = positionals(row).map((argument) => SAMPLES[argument] ?? `<${kebab(argument)}>`)
+  const needed = flagFields(row).filter((field) => field.isRequired)
+  const flags = needed.map(({ flag, name: field }) => `--${flag} ${SAMPLES[field] ?? '…'}`)
+  return ['windlass', group.name(), name, ...given, ...flags].join(' ')
 }
 
 /** What was typed, as the row's arguments: the positional ones first, then flags, decoded by the schema. */
@@ -45,6 +79,8 @@ export async function rowArgs<R>(row: R, positional: string[], options: Record<s
     if (given === undefined) continue
     if (field.kind === 'json') jsons[field.name] = await jsonArgument(`--${field.flag}`, String(given))
     else if (field.kind === 'boolean') jsons[field.name] = given
+    else if (field.kind === 'moment')
+      jsons[field.name] = momentFlag(`--${field.flag}`, String(given), `… --${field.flag} 2d`)
     else strings[field.name] = [given].flat().join(',')
   }
   const args = { ...decodeStrings(plain.input, strings), ...jsons }
@@ -80,7 +116,8 @@ function addDerived(parent: Command, group: string, name: string, row: AnyOp): v
     const args = await rowArgs(row, positional, options)
     const call = operation(session.client, group, name)
     const answer = await call(args)
-    await session.answer(answer ?? null, () => print(JSON.stringify(answer ?? null, null, 2)))
+    // 204 has no body; a script gets an object all the same.
+    await session.answer(answer ?? {}, () => print(answer === undefined ? 'done' : JSON.stringify(answer, null, 2)))
   })
 }
 
@@ -91,15 +128,20 @@ function operation(client: Client, group: string, name: string) {
   return call
 }
 
+const VALUES = { text: 'text', number: 'number', moment: 'when', list: 'list', json: 'json' } as const
+
 function optionOf(field: Field): Option {
   const { kind, flag, isRequired, choices } = field
-  const value = kind === 'boolean' ? '' : kind === 'json' ? ' <json>' : kind === 'list' ? ' <list>' : ` <${kind}>`
+  const value = kind === 'boolean' ? '' : ` <${VALUES[kind]}>`
   const more =
     kind === 'json' ? 'JSON, @file or - for standard input' : kind === 'list' ? 'comma-separated, or given again' : ''
-  const of = choices && kind === 'list' ? `of ${choices.join(', ')}` : ''
-  const option = new Option(`--${flag}${value}`, [field.description, more, of].filter(Boolean).join('; '))
-  if (kind === 'list') option.argParser((text: string, before?: string[]) => [...(before ?? []), ...text.split(',')])
-  else if (choices) option.choices(choices)
+  const short = flag === 'environment' ? '-e, ' : ''
+  const option = new Option(`${short}--${flag}${value}`, [field.description, more].filter(Boolean).join('; '))
+  if (kind === 'list') {
+    option.argParser((text: string, before?: string[]) => [...(before ?? []), ...text.split(',')])
+    // For help and completion; a list of several is for the service to judge.
+    option.argChoices = choices
+  } else if (choices) option.choices(choices)
   return option.makeOptionMandatory(isRequired)
 }
 

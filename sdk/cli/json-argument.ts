@@ -20,7 +20,7 @@ export async function jsonArgument(flag: string, given: string): Promise<unknown
 
 /** The text itself, that of `@file`, or of standard input for `-`. */
 export async function textOf(flag: string, given: string): Promise<{ text: string; from: string }> {
-  if (given === '-') return { text: await standardInput(flag), from: 'standard input' }
+  if (given === '-') return { text: (await standardInput(flag)).toString('utf8'), from: 'standard input' }
   if (!given.startsWith('@')) return { text: given, from: 'the value' }
   const file = given.slice(1)
   try {
@@ -31,7 +31,8 @@ export async function textOf(flag: string, given: string): Promise<{ text: strin
   }
 }
 
-async function standardInput(flag: string): Promise<string> {
+/** All of standard input. */
+export async function standardInput(flag: string): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of process.stdin) {
@@ -39,5 +40,5 @@ async function standardInput(flag: string): Promise<string> {
     if (bytes > MAX_BYTES) throw new Failure(`${flag}: standard input is larger than 64 MiB.`, `${flag} @input.json`)
     chunks.push(chunk as Buffer)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
 }

@@ -1,11 +1,21 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
+import { addAdmin } from './commands/admin.ts'
 import { addAgent } from './commands/agent.ts'
+import { addAudit } from './commands/audit.ts'
+import { addCompletion } from './commands/completion.ts'
 import { addDeploy } from './commands/deploy.ts'
+import { addDev } from './commands/dev.ts'
+import { addEnvironments } from './commands/environments.ts'
 import { addFleet } from './commands/fleet.ts'
+import { addInit } from './commands/init.ts'
 import { addInputs } from './commands/inputs.ts'
+import { addKeys } from './commands/keys.ts'
+import { addLogs } from './commands/logs.ts'
+import { addProfiles } from './commands/profiles.ts'
 import { addRun } from './commands/run.ts'
 import { addRuns } from './commands/runs.ts'
+import { addSecrets } from './commands/secrets.ts'
 import { addWorkflows } from './commands/workflows.ts'
 import { EXIT, EXIT_TEXT } from './exit-codes.ts'
 import { told } from './failure.ts'
@@ -13,8 +23,9 @@ import { addFromTable } from './from-table.ts'
 import { note, paint } from './terminal.ts'
 
 const HELP = `
-Where to: --url, --api-key and --org, or WINDLASS_URL, WINDLASS_API_KEY and WINDLASS_ORG. Without them the instance that
-\`npm start\` runs is found by itself, in WINDLASS_HOME or in the nearest .windlass folder from here upwards.
+Where to: --url, --api-key and --org, or WINDLASS_URL, WINDLASS_API_KEY and WINDLASS_ORG, or a profile (windlass profiles --help).
+Without them the instance that \`npm start\` runs is found by itself, in WINDLASS_HOME or in the nearest .windlass folder from
+here upwards. A session (--session, WINDLASS_SESSION) is used where no API key will do: to write keys and secrets.
 With --json standard output is JSON alone, and an error is one line of JSON on standard error.
 ${EXIT_TEXT}`
 
@@ -34,7 +45,9 @@ export function createProgram(): Command {
     .version(version(), '-V, --version')
     .option('--url <url>', 'the address of the service')
     .option('--api-key <key>', 'an API key')
+    .option('--session <token>', 'a session, for what no API key may do')
     .option('--org <slug>', 'the org')
+    .option('--profile <name>', 'a service that was kept by `windlass profiles add`; `local` is what npm start runs')
     .option('--json', 'print the answer of the API as JSON')
     .configureHelp({ showGlobalOptions: true })
     // Errors are told by `report`, once and in one form.
@@ -42,13 +55,23 @@ export function createProgram(): Command {
     .exitOverride()
     .showSuggestionAfterError(true)
     .addHelpText('after', HELP)
+  addInit(program)
+  addDev(program)
   addDeploy(program)
   addRun(program)
+  addLogs(program)
   addRuns(program)
   addInputs(program)
   addWorkflows(program)
+  addEnvironments(program)
+  addSecrets(program)
+  addKeys(program)
+  addAudit(program)
+  addProfiles(program)
   addFleet(program)
   addAgent(program)
+  addAdmin(program)
+  addCompletion(program)
   addFromTable(program)
   return program
 }

@@ -1,104 +1,90 @@
-import { readFileSync, statSync } from 'node:fs'
-import path from 'node:path'
+import { checkedUrl } from './checked-url.ts'
 import { Failure } from './failure.ts'
+import { localInstance, TWO_WAYS } from './local-instance.ts'
+import type { Place } from './local-instance.ts'
+import { LOCAL, profileNamed, readProfiles } from './profiles.ts'
 
-/** Which service, as whom, in which org. */
-export interface Settings {
-  url: string
-  apiKey: string | undefined
-  org: string | undefined
+/** Which service, as whom, in which org, and from where that is known. */
+export interface Settings extends Place {
+  /** `profile prod`, `the local instance`, `flags and environment`. */
+  from: string
 }
 
 /** What was typed before or after any command. */
 export interface GlobalFlags {
   url?: string
   apiKey?: string
+  session?: string
   org?: string
+  profile?: string
   json?: boolean
 }
 
-const TWO_WAYS =
-  'run `npm start` in the project, whose address and key are then found by themselves, or name a service: --url and --api-key, or WINDLASS_URL and WINDLASS_API_KEY'
+interface Known extends Place {
+  from: string
+}
 
-/** Flags before environment before the local instance, each value by itself. */
+/**
+ * Flags before environment before the chosen profile before the local instance, each value by itself. The credentials of a
+ * profile and of the local instance are for their own address: no other one ever sees them.
+ */
 export function settingsFrom(flags: GlobalFlags, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Settings {
-  const given = {
-    url: flags.url ?? (env['WINDLASS_URL'] || undefined),
-    apiKey: flags.apiKey ?? (env['WINDLASS_API_KEY'] || undefined),
-    org: flags.org ?? (env['WINDLASS_ORG'] || undefined),
+  const given = givenBy(flags, env)
+  if (given.url !== undefined && given.apiKey !== undefined && given.org !== undefined && flags.profile === undefined)
+    return { ...given, url: given.url, from: 'flags and environment' }
+  const known = knownPlace(flags, env, cwd, given.url)
+  if (known) return over(given, known)
+  if (given.url !== undefined) return { ...given, url: given.url, from: 'flags and environment' }
+  throw new Failure('No service is named, and no local instance was found.', TWO_WAYS)
+}
+
+type Given = Omit<Place, 'url'> & { url: string | undefined }
+
+/** Who names a profile by a flag means all of it: the environment does not mix with it. */
+function givenBy(flags: GlobalFlags, env: NodeJS.ProcessEnv): Given {
+  const from = (name: string) => (flags.profile === undefined ? env[name] || undefined : undefined)
+  const url = flags.url ?? from('WINDLASS_URL')
+  return {
+    url: url === undefined ? undefined : checkedUrl(url),
+    apiKey: flags.apiKey ?? from('WINDLASS_API_KEY'),
+    session: flags.session ?? from('WINDLASS_SESSION'),
+    org: flags.org ?? from('WINDLASS_ORG'),
   }
-  if (given.url !== undefined) given.url = checkedUrl(given.url)
-  if (given.url !== undefined && given.apiKey !== undefined && given.org !== undefined)
-    return { ...given, url: given.url }
+}
+
+/** The first known place; where an address is given, the one of that address. */
+function knownPlace(
+  flags: GlobalFlags,
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+  url: string | undefined,
+): Known | undefined {
+  const profile = chosenProfile(flags, env)
+  if (profile && profile !== LOCAL && (url === undefined || profile.url === url)) return profile
   const local = localInstance(env, cwd)
-  // The key of the local instance is for the local instance; no other address ever sees it.
-  if (given.url !== undefined && given.url !== local?.url) return { ...given, url: given.url }
-  if (!local) throw new Failure('No service is named, and no local instance was found.', TWO_WAYS)
-  return { url: local.url, apiKey: given.apiKey ?? local.apiKey, org: given.org ?? local.org }
-}
-
-function checkedUrl(url: string): string {
-  const parsed = URL.parse(url)
-  if (parsed && /^https?:$/.test(parsed.protocol)) return url.replace(/\/+$/, '')
-  throw new Failure(
-    `\`${url}\` is not an http or https address.`,
-    'give --url or WINDLASS_URL such as http://127.0.0.1:8787',
-  )
-}
-
-interface LocalInstance {
-  url: string
-  org: string
-  apiKey: string
-}
-
-const FILE = 'cli.json'
-
-/** What `npm start` left in its home: WINDLASS_HOME, or the nearest `.windlass` from here upwards. */
-function localInstance(env: NodeJS.ProcessEnv, cwd: string): LocalInstance | undefined {
-  const home = env['WINDLASS_HOME']
-  if (home) return read(path.resolve(cwd, home, FILE))
-  for (const folder of upwards(cwd)) {
-    const found = read(path.join(folder, '.windlass', FILE))
-    if (found) return found
-  }
+  if (local && (url === undefined || local.url === url)) return { ...local, from: 'the local instance' }
+  if (profile === LOCAL && url === undefined)
+    throw new Failure('No local instance was found from here.', 'npm start in the project starts one')
   return undefined
 }
 
-function upwards(from: string): string[] {
-  const parent = path.dirname(from)
-  return parent === from ? [from] : [from, ...upwards(parent)]
+function chosenProfile(flags: GlobalFlags, env: NodeJS.ProcessEnv): Known | typeof LOCAL | undefined {
+  const named = flags.profile ?? (env['WINDLASS_PROFILE'] || undefined)
+  // WINDLASS_HOME names an instance too, and the environment goes before what was chosen for good.
+  if (named === undefined && env['WINDLASS_HOME']) return undefined
+  const profiles = named === LOCAL ? undefined : readProfiles(env)
+  const name = named ?? profiles?.current
+  if (name === undefined || name === LOCAL || !profiles) return name === LOCAL ? LOCAL : undefined
+  return { ...profileNamed(profiles, name), from: `profile ${name}` }
 }
 
-function read(file: string): LocalInstance | undefined {
-  const owner = statSync(file, { throwIfNoEntry: false })?.uid
-  if (owner === undefined) return undefined
-  refuseForeign(file, owner)
-  const instance = parse(file) as Partial<LocalInstance> | null
-  const { url, org, apiKey } = instance ?? {}
-  if (typeof url === 'string' && typeof org === 'string' && typeof apiKey === 'string')
-    return { url: checkedUrl(url), org, apiKey }
-  throw broken(file, 'it lacks `url`, `org` or `apiKey`')
-}
-
-/** A file planted in a folder above ours must not direct us, our input and our sources to a stranger. */
-function refuseForeign(file: string, owner: number): void {
-  const me = process.getuid?.()
-  if (me === undefined || owner === me || owner === 0 || me === 0) return
-  throw new Failure(`${file} belongs to another user, so it is not trusted.`, TWO_WAYS)
-}
-
-function parse(file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'))
-  } catch (error) {
-    throw broken(file, error instanceof Error ? error.message : String(error))
+function over(given: Given, known: Known): Settings {
+  return {
+    url: known.url,
+    apiKey: given.apiKey ?? known.apiKey,
+    // Who gives a key means to act by that key, and not as somebody else where it does not suffice.
+    session: given.session ?? (given.apiKey === undefined ? known.session : undefined),
+    org: given.org ?? known.org,
+    from: known.from,
   }
-}
-
-function broken(file: string, why: string): Failure {
-  return new Failure(
-    `${file} cannot be used: ${why}.`,
-    'stop the local instance and run `npm start` again, which writes it anew',
-  )
 }

@@ -77,6 +77,29 @@ export function timeText(at: number | null): string {
   return `${day} ${clockText(at).slice(0, 8)}`
 }
 
+/** Text broken between words for the terminal, each line behind the same indent; elsewhere left in one. */
+export function wrapped(text: string, indent: string, stream: NodeJS.WriteStream): string {
+  const room = Math.max(20, (stream.columns || Infinity) - indent.length)
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)
+    if (line !== undefined && line.length + 1 + word.length <= room) lines[lines.length - 1] = `${line} ${word}`
+    else lines.push(word)
+  }
+  return lines.map((line) => indent + line).join('\n')
+}
+
+const DAY_MS = 86_400_000
+
+/** The same for a table: on a terminal of today the time alone, of this year without the year. */
+export function cellTime(at: number | null): string {
+  const full = timeText(at)
+  if (at === null || !process.stdout.isTTY) return full
+  const today = timeText(Date.now())
+  if (full.slice(0, 10) === today.slice(0, 10)) return full.slice(11)
+  return Math.abs(Date.now() - at) < 300 * DAY_MS ? full.slice(5, 16) : full.slice(0, 10)
+}
+
 /** `1.5 kB`, with 1000 bytes to the kilobyte, as npm and file managers count. */
 export function bytesText(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`

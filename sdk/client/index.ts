@@ -17,7 +17,9 @@ export interface ClientOptions {
   url: string
   /** An API key (`wl_…`). */
   apiKey?: string
-  /** The org meant by every call that does not name another. */
+  /** A session (`wls_…`), for the operations that no API key may do; without an API key for all of them. */
+  session?: string
+  /** The org meant by every call that does not name another. Left out: the one of the credential, which the service is asked for once. */
   org?: string
   /** In place of the global `fetch`: a proxy, a test. */
   fetch?: typeof fetch
@@ -61,28 +63,47 @@ export type Client = { readonly [Group in keyof CallerGroups]: Calls<CallerGroup
  * for await (const event of client.follow(run.id)) console.log(event.type)
  */
 export function createClient(options: ClientOptions): Client {
-  const { url, apiKey, org, fetch } = options
-  const base: Base = { url, apiKey, fetch }
+  const { url, fetch } = options
+  const base: Base = { url, apiKey: options.apiKey ?? options.session, fetch }
+  const asPerson: Base = { ...base, apiKey: options.session ?? options.apiKey }
+  const caller: Caller = {
+    baseFor: (row) => (row.sessionOnly ? asPerson : base),
+    org: orgOnce(base, options.org),
+  }
   const { runnerSurface: _, ...groups } = ops
-  const made = Object.entries(groups).map(([name, group]) => [name, callsOf(base, org, group)])
+  const made = Object.entries(groups).map(([name, group]) => [name, callsOf(caller, group)])
   return {
     ...(Object.fromEntries(made) as Omit<Client, 'follow'>),
     follow: (run, following) => follow(base, run, following),
   }
 }
 
-function callsOf(base: Base, org: string | undefined, group: object) {
-  const rows = Object.entries(group) as [string, AnyOp][]
-  return Object.fromEntries(rows.map(([name, row]) => [name, callOf(base, org, row)]))
+interface Caller {
+  baseFor: (row: AnyOp) => Base
+  /** The org of calls that name none. */
+  org: (options: CallOptions | undefined) => Promise<string>
 }
 
-function callOf(base: Base, org: string | undefined, row: AnyOp) {
-  const names = pathNames(row.path)
+function callsOf(caller: Caller, group: object) {
+  const rows = Object.entries(group) as [string, AnyOp][]
+  return Object.fromEntries(rows.map(([name, row]) => [name, callOf(caller, row)]))
+}
+
+function callOf({ baseFor, org }: Caller, row: AnyOp) {
+  const needsOrg = pathNames(row.path).includes('org')
   const call = row.wire === undefined ? callOp : openOp
   return async (args: Record<string, unknown> = {}, options?: CallOptions) => {
-    const full = names.includes('org') ? { ...args, org: args['org'] ?? org } : args
-    if (names.includes('org') && full['org'] === undefined)
-      throw new TypeError(`${row.id} needs an org: pass \`org\` to createClient or to the call`)
-    return call(base, row, full, options)
+    const full = needsOrg ? { ...args, org: args['org'] ?? (await org(options)) } : args
+    return call(baseFor(row), row, full, options)
+  }
+}
+
+/** A credential is of one org. What failed to be found out is asked again by the next call. */
+function orgOnce(base: Base, given: string | undefined): Caller['org'] {
+  let known = given === undefined ? undefined : Promise.resolve(given)
+  return (options) => {
+    known ??= callOp(base, ops.account.get, {}, options).then(({ me }) => me.org.slug)
+    known.catch(() => (known = undefined))
+    return known
   }
 }

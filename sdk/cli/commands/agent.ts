@@ -5,6 +5,7 @@ const HELP = `
 The token comes from \`windlass pools token <pool>\` and is needed for the first start only: the agent then has a key pair of its
 own, in its state folder. Everything can be set by the environment as well (WINDLASS_URL, WINDLASS_AGENT_TOKEN, …_NAME, …_SLOTS,
 …_LABELS, …_HOME). Ctrl-C or SIGTERM lets programs finish for a while, a second one ends it at once.
+  windlass agent start --url http://coordinator:8787 --token wlr_…
 Exit codes: 0 asked to stop · 70 internal · 73 state folder in use · 76 too old for the coordinator · 77 refused · 78 wrong setting`
 
 interface AgentStartFlags {

@@ -6,6 +6,7 @@ import type { Client } from '../../client/index.ts'
 import { DESCRIPTOR_FILE } from '@windlass/shared/model/descriptor.ts'
 import type { SourceFile, Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
 import { Failure } from '../failure.ts'
+import { quoted } from '../next-page.ts'
 import { during } from '../progress.ts'
 import { does } from '../session.ts'
 import type { Session } from '../session.ts'
@@ -36,7 +37,9 @@ export function addDeploy(program: Command): void {
 
 const HELP = `
 All text files of the folder are sent, without node_modules, dist, coverage, lock files and names that begin with a dot.
-npm packages that the program imports are bundled along; native addons are refused.`
+npm packages that the program imports are bundled along; native addons are refused.
+  windlass deploy            this folder
+  windlass deploy hello      another one`
 
 /** Everything that a deployed workflow consists of. */
 export async function packFolder(given: string): Promise<Package> {
@@ -77,13 +80,18 @@ async function assertEntry(folder: string, entry: string): Promise<void> {
   )
 }
 
-type Deployed = { workflow: Workflow; version: WorkflowVersion }
+export type Deployed = { workflow: Workflow; version: WorkflowVersion }
 
-async function createOrUpdate(client: Client, { slug, files }: Package): Promise<Deployed> {
-  const update = () => client.workflows.update({ workflow: slug, files }, { deadlineMs: DEADLINE_MS })
+export async function createOrUpdate(
+  client: Client,
+  { slug, files }: Package,
+  signal?: AbortSignal,
+): Promise<Deployed> {
+  const options = { deadlineMs: DEADLINE_MS, signal }
+  const update = () => client.workflows.update({ workflow: slug, files }, options)
   const updated = await unless('NOT_FOUND', update)
   if (updated) return updated
-  const created = await unless('WORKFLOW_EXISTS', () => client.workflows.create({ files }, { deadlineMs: DEADLINE_MS }))
+  const created = await unless('WORKFLOW_EXISTS', () => client.workflows.create({ files }, options))
   // Somebody else created it in between.
   return created ?? update()
 }
@@ -99,7 +107,7 @@ async function unless<T>(code: string, call: () => Promise<T>): Promise<T | unde
 }
 
 async function tell(session: Session, packed: Package, answer: Deployed): Promise<void> {
-  const { schemaText } = await import('../schema-text.ts')
+  const { sampleOf, schemaText } = await import('../schema-text.ts')
   const { workflow, version } = answer
   const bytes = packed.files.reduce((sum, file) => sum + Buffer.byteLength(file.content), 0)
   for (const warning of [...packed.warnings, ...version.warnings]) note(paint('yellow', `warning: ${warning}`))
@@ -107,6 +115,8 @@ async function tell(session: Session, packed: Package, answer: Deployed): Promis
     print(`Deployed ${workflow.slug}, version ${version.version} (${packed.files.length} files, ${bytesText(bytes)})`)
     print(`  input   ${schemaText(version.inputSchema)}`)
     print(`  output  ${schemaText(version.outputSchema)}`)
-    note(`Next: windlass run ${workflow.slug} --input '{ … }'`)
+    const sample = sampleOf(version.inputSchema)
+    const input = sample === undefined ? '' : ` --input ${quoted(JSON.stringify(sample))}`
+    note(`Next: windlass run ${workflow.slug}${input}`)
   })
 }

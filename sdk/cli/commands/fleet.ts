@@ -6,8 +6,8 @@ import { Failure } from '../failure.ts'
 import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
 import { does } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
-import { note, print, timeText } from '../terminal.ts'
-import { tellNextPage } from './runs.ts'
+import { cellTime, note, print, timeText } from '../terminal.ts'
+import { tellNextPage } from '../next-page.ts'
 
 /** `pools` and `runners`: where runs execute. */
 export function addFleet(program: Command): void {
@@ -29,10 +29,10 @@ function addPoolList(group: Command): void {
         p.id,
         String(p.runners),
         String(p.queuedRuns),
-        timeText(p.createdAt),
+        cellTime(p.createdAt),
       ])
-      await printTable(['POOL', 'ID', 'RUNNERS', 'QUEUED RUNS', 'CREATED'], rows)
-      tellNextPage('pools', answer.nextCursor)
+      await printTable(['POOL', 'ID', 'RUNNERS', 'QUEUED RUNS', 'CREATED?'], rows)
+      tellNextPage(answer.nextCursor)
     })
   })
 }
@@ -43,6 +43,7 @@ function addPoolCreate(group: Command): void {
     .command('create')
     .description(ops.pools.create.summary)
     .argument('<name>', 'lower-case letters, digits and dashes')
+    .addHelpText('after', '\n  windlass pools create builders')
   does(command, async (session, [name = '']) => {
     const answer = await session.client.pools.create({ name })
     await session.answer(answer, () => {
@@ -52,17 +53,16 @@ function addPoolCreate(group: Command): void {
   })
 }
 
+const TOKEN_HELP = '\n<pool> is the id or the name of a pool.\n  windlass pools token default'
+
 function addToken(group: Command): void {
-  const command = rowCommand(group, 'token', ops.pools.createToken).addHelpText(
-    'after',
-    '\n<pool> is the id or the name of a pool.',
-  )
+  const command = rowCommand(group, 'token', ops.pools.createToken, TOKEN_HELP)
   does(command, async (session, positional, options) => {
     const args = await rowArgs(ops.pools.createToken, positional, options)
     const pool = await poolId(session.client, args.pool)
     const answer = await session.client.pools.createToken({ ...args, pool })
-    const { token, uses, expiresAt } = answer.registrationToken
     await session.answer(answer, () => {
+      const { token, uses, expiresAt } = answer.registrationToken
       print(token)
       note(`It serves ${uses === 1 ? 'once' : `${uses} times`}, until ${timeText(expiresAt)}, and is not shown again.`)
       const address = addressForOthers(session.settings.url)
@@ -104,12 +104,12 @@ function addRunnerList(group: Command): void {
         r.pool.name,
         r.status,
         `${r.activeRuns}/${r.slots}`,
-        timeText(r.lastHeartbeatAt),
+        cellTime(r.lastHeartbeatAt),
         r.version,
       ])
-      await printTable(['RUNNER', 'NAME', 'POOL', 'STATUS', 'BUSY', 'HEARD OF', 'VERSION'], rows)
+      await printTable(['RUNNER', 'NAME', 'POOL', 'STATUS', 'BUSY', 'HEARD OF?', 'VERSION?'], rows)
       if (rows.length === 0) note('No runners. Next: windlass pools token default')
-      tellNextPage('runners', answer.nextCursor)
+      tellNextPage(answer.nextCursor)
     })
   })
 }

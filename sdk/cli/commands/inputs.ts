@@ -4,11 +4,11 @@ import type { PendingInput } from '@windlass/shared/model/input.ts'
 import { Failure } from '../failure.ts'
 import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
 import { textOf } from '../json-argument.ts'
-import { schemaText } from '../schema-text.ts'
+import { answerSample, schemaText } from '../schema-text.ts'
 import { does } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
-import { note, print, safe, timeText } from '../terminal.ts'
-import { tellNextPage } from './runs.ts'
+import { cellTime, note, print, safe, timeText } from '../terminal.ts'
+import { tellNextPage } from '../next-page.ts'
 
 /** `inputs`: what runs ask people. */
 export function addInputs(program: Command): void {
@@ -22,12 +22,12 @@ function addList(group: Command): void {
   does(rowCommand(group, 'list', ops.inputs.list), async (session, positional, options) => {
     const answer = await session.client.inputs.list(await rowArgs(ops.inputs.list, positional, options))
     await session.answer(answer, async () => {
-      const head = ['INPUT', 'RUN', 'WORKFLOW', 'STATUS', 'ASKED', 'UNTIL', 'ANSWER', 'PROMPT']
+      const head = ['INPUT', 'RUN?', 'WORKFLOW', 'STATUS?', 'ASKED?', 'UNTIL?', 'ANSWER?', 'PROMPT']
       await printTable(head, answer.inputs.map(rowOf))
       const [first] = answer.inputs
       if (!first) note('No questions. `--status answered,timed_out,closed` lists the former ones.')
-      else if (first.status === 'open') note(`Next: windlass inputs respond ${first.id} ${example(first)}`)
-      tellNextPage('inputs', answer.nextCursor)
+      else if (first.status === 'open') note(`Next: windlass inputs respond ${first.id} ${answerSample(first.schema)}`)
+      tellNextPage(answer.nextCursor)
     })
   })
 }
@@ -38,8 +38,8 @@ function rowOf(input: PendingInput): string[] {
     input.run.id,
     input.run.workflow.slug,
     input.status,
-    timeText(input.createdAt),
-    timeText(input.dueAt),
+    cellTime(input.createdAt),
+    cellTime(input.dueAt),
     answerText(input),
     promptText(input),
   ]
@@ -60,10 +60,6 @@ function answerText({ schema }: PendingInput): string {
   return typeof schema === 'object' && schema !== null ? schemaText(schema) : 'any'
 }
 
-function example(input: PendingInput): string {
-  return takesText(input) ? "'<answer>'" : "'<answer as JSON>'"
-}
-
 function addGet(group: Command): void {
   does(rowCommand(group, 'get', ops.inputs.get), async (session, positional, options) => {
     const { input } = await session.client.inputs.get(await rowArgs(ops.inputs.get, positional, options))
@@ -77,7 +73,7 @@ function fieldsOf(input: PendingInput): [string, string][] {
     ['run', input.run.id],
     ['workflow', input.run.workflow.slug],
     ['status', input.status],
-    ['prompt', linesOf(input.prompt)],
+    ['prompt', input.prompt],
     ['takes', answerText(input)],
     ['asked', timeText(input.createdAt)],
     ['until', input.dueAt === null ? null : timeText(input.dueAt)],
@@ -86,11 +82,6 @@ function fieldsOf(input: PendingInput): [string, string][] {
     ['answer', input.answer === undefined ? null : JSON.stringify(input.answer)],
   ]
   return fields.filter((field): field is [string, string] => field[1] !== null)
-}
-
-function linesOf(text: string): string {
-  const lines = text.split('\n').map((line) => safe(line, process.stdout))
-  return lines.join('\n')
 }
 
 const HELP = `
@@ -113,7 +104,7 @@ function addRespond(group: Command): void {
     const { input } = await session.client.inputs.respond({ input: id, answer: answerOf(text, asked) })
     await session.answer({ input }, () => {
       print(`${input.id} is answered`)
-      note(`Next: windlass runs events -f ${input.run.id}`)
+      note(`Next: windlass logs -f ${input.run.id}`)
     })
   })
 }

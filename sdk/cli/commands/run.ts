@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import { DEFAULT_CHANNELS } from '@windlass/shared/model/event.ts'
 import type { Channel } from '@windlass/shared/model/event.ts'
-import { durationMs } from '@windlass/shared/model/duration.ts'
-import { Failure } from '../failure.ts'
+import { lengthFlag, timerFlag, wholeNumber } from '../duration-flag.ts'
 import { EXIT_TEXT } from '../exit-codes.ts'
 import { followRun } from '../follow-run.ts'
 import { jsonArgument } from '../json-argument.ts'
@@ -24,6 +23,8 @@ interface RunFlags {
 }
 
 const HELP = `
+  windlass run hello --input '{"name":"Ada"}'
+  windlass run hello --input @input.json --environment staging --timeout 10m
 Events go to standard error, the returned value to standard output: windlass run hello > answer.json
 With --json standard output has each event and at last the run, one JSON document per line.
 Ctrl-C stops following and leaves the run alone; what to type next is printed.
@@ -54,7 +55,8 @@ export function addRun(program: Command): void {
     .addHelpText('after', HELP)
   does(command, async (session, [workflow = ''], options) => {
     const flags = options as unknown as RunFlags
-    const timeoutMs = timeoutOf(flags.timeout)
+    const timeoutMs =
+      flags.timeout === undefined ? undefined : timerFlag('--timeout', flags.timeout, 'run … --timeout 10m')
     const started = session.client.runs.trigger({ workflow, ...(await bodyOf(flags)) })
     const { run } = await during(session.progress, `starting ${workflow}`, started)
     if (flags.follow) {
@@ -71,35 +73,16 @@ async function bodyOf(flags: RunFlags) {
     ...(flags.input !== undefined && { input: await jsonArgument('--input', flags.input) }),
     ...(flags.environment !== undefined && { environment: flags.environment }),
     ...(flags.tag && { tags: flags.tag }),
-    ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority) }),
-    ...(flags.delay !== undefined && { delayMs: delayOf(flags.delay) }),
+    ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority, 'run … --priority 1') }),
+    ...(flags.delay !== undefined && { delayMs: lengthFlag('--delay', flags.delay, 'run … --delay 10m') }),
     ...(flags.idempotencyKey !== undefined && { idempotencyKey: flags.idempotencyKey }),
-    ...(flags.workflowVersion !== undefined && { version: wholeNumber('--workflow-version', flags.workflowVersion) }),
+    ...(flags.workflowVersion !== undefined && {
+      version: wholeNumber('--workflow-version', flags.workflowVersion, 'run … --workflow-version 1'),
+    }),
   }
 }
 
 /** On a terminal a person looks on; a script that wants the program's chatter says so. */
 export function channelsOf(logs: boolean | undefined): Channel[] {
   return (logs ?? process.stderr.isTTY) ? [...DEFAULT_CHANNELS, 'log'] : [...DEFAULT_CHANNELS]
-}
-
-function timeoutOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const ms = durationMs(text)
-  if (ms === undefined || ms === 0)
-    throw new Failure(`--timeout takes a length of time, not \`${text}\`.`, 'windlass run … --timeout 10m')
-  // Node's timers hold 24 days at most.
-  return Math.min(ms, 2 ** 31 - 1)
-}
-
-function delayOf(text: string): number {
-  const ms = durationMs(text)
-  if (ms !== undefined) return ms
-  throw new Failure(`--delay takes a length of time, not \`${text}\`.`, 'windlass run … --delay 10m')
-}
-
-function wholeNumber(flag: string, text: string): number {
-  const number = Number(text)
-  if (text.trim() !== '' && Number.isInteger(number)) return number
-  throw new Failure(`${flag} takes a whole number, not \`${text}\`.`, `windlass run … ${flag} 1`)
 }

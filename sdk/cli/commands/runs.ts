@@ -3,11 +3,12 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { followRun } from '../follow-run.ts'
 import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
+import { tellNextPage } from '../next-page.ts'
 import { does } from '../session.ts'
 import type { Session } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
-import { json, lengthText, note, print, timeText } from '../terminal.ts'
-import { addLogs } from './run-log.ts'
+import { cellTime, json, lengthText, note, print, timeText } from '../terminal.ts'
+import { addRunLogs } from './run-log.ts'
 import { addWhy } from './run-why.ts'
 import { channelsOf } from './run.ts'
 
@@ -16,7 +17,7 @@ export function addRuns(program: Command): void {
   addList(group)
   addGet(group)
   addPayloads(group)
-  addLogs(group)
+  addRunLogs(group)
   addWhy(group)
   addChildren(group)
   addCancel(group)
@@ -24,7 +25,7 @@ export function addRuns(program: Command): void {
   addRestart(group)
 }
 
-const HEAD = ['RUN', 'WORKFLOW', 'STATUS', 'CREATED', 'TOOK', 'ATTEMPT']
+const HEAD = ['RUN', 'WORKFLOW', 'STATUS', 'CREATED', 'TOOK?', 'TRY?']
 
 function addList(group: Command): void {
   does(rowCommand(group, 'list', ops.runs.list), async (session, positional, options) => {
@@ -32,14 +33,9 @@ function addList(group: Command): void {
     await session.answer(answer, async () => {
       await printTable(HEAD, answer.runs.map(rowOf))
       if (answer.runs.length === 0) note('No runs. Next: windlass run <workflow>')
-      tellNextPage('runs', answer.nextCursor)
+      tellNextPage(answer.nextCursor)
     })
   })
-}
-
-/** Where the rest of a list is. */
-export function tellNextPage(group: string, cursor: string | null): void {
-  if (cursor !== null) note(`More: windlass ${group} list --cursor ${cursor}`)
 }
 
 function rowOf(run: Run): string[] {
@@ -47,7 +43,7 @@ function rowOf(run: Run): string[] {
     run.id,
     `${run.workflow.slug}@${run.workflow.version}`,
     run.status,
-    timeText(run.createdAt),
+    cellTime(run.createdAt),
     tookText(run),
     String(run.attempt),
   ]
@@ -102,8 +98,7 @@ function addChildren(group: Command): void {
     await session.answer(answer, async () => {
       await printTable(HEAD, answer.runs.map(rowOf))
       if (answer.runs.length === 0) note('It has called no runs.')
-      if (answer.nextCursor !== null)
-        note(`More: windlass runs children ${positional[0]} --cursor ${answer.nextCursor}`)
+      tellNextPage(answer.nextCursor)
     })
   })
 }
@@ -124,7 +119,7 @@ function addCancel(group: Command): void {
     const { run } = await session.client.runs.cancel(await rowArgs(ops.runs.cancel, positional, options))
     await session.answer({ run }, () => {
       print(`${run.id} is ${run.status}`)
-      if (run.status === 'cancelling') note(`Next: windlass runs events -f ${run.id} shows when it is gone`)
+      if (run.status === 'cancelling') note(`Next: windlass logs -f ${run.id} shows when it is gone`)
     })
   })
 }
@@ -134,7 +129,7 @@ function addRestart(group: Command): void {
     const { run } = await session.client.runs.restart(await rowArgs(ops.runs.restart, positional, options))
     await session.answer({ run }, () => {
       print(`${run.id} is ${run.status}, attempt ${run.attempt}`)
-      note(`Next: windlass runs events -f ${run.id}`)
+      note(`Next: windlass logs -f ${run.id}`)
     })
   })
 }
@@ -152,6 +147,6 @@ function addRetry(group: Command): void {
 async function tellRetried(session: Session, run: Run): Promise<void> {
   await session.answer({ run }, () => {
     print(run.id)
-    note(`Next: windlass runs events -f ${run.id}`)
+    note(`Next: windlass logs -f ${run.id}`)
   })
 }

@@ -5,8 +5,8 @@ import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
 import { schemaText } from '../schema-text.ts'
 import { does } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
-import { bytesText, note, timeText } from '../terminal.ts'
-import { tellNextPage } from './runs.ts'
+import { bytesText, cellTime, note, timeText } from '../terminal.ts'
+import { tellNextPage } from '../next-page.ts'
 
 export function addWorkflows(program: Command): void {
   const group = groupCommand(program, 'workflows')
@@ -23,12 +23,12 @@ function addList(group: Command): void {
         w.slug,
         String(w.version),
         w.pool,
-        timeText(w.updatedAt),
+        cellTime(w.updatedAt),
         w.description,
       ])
-      await printTable(['WORKFLOW', 'VERSION', 'POOL', 'UPDATED', 'DESCRIPTION'], rows)
+      await printTable(['WORKFLOW', 'VERSION', 'POOL?', 'UPDATED?', 'DESCRIPTION'], rows)
       if (rows.length === 0) note('No workflows. Next: windlass deploy path/to/workflow')
-      tellNextPage('workflows', answer.nextCursor)
+      tellNextPage(answer.nextCursor)
     })
   })
 }
@@ -75,14 +75,13 @@ function addVersions(group: Command): void {
     await session.answer(answer, async () => {
       const rows = answer.versions.map((v) => [
         String(v.version),
-        timeText(v.createdAt),
+        cellTime(v.createdAt),
         v.createdBy,
         bytesText(v.bundleBytes),
         v.bundleDigest.slice(0, 19),
       ])
-      await printTable(['VERSION', 'CREATED', 'BY', 'SIZE', 'DIGEST'], rows)
-      if (answer.nextCursor !== null)
-        note(`More: windlass workflows versions ${positional[0]} --cursor ${answer.nextCursor}`)
+      await printTable(['VERSION', 'CREATED', 'BY', 'SIZE', 'DIGEST?'], rows)
+      tellNextPage(answer.nextCursor)
     })
   })
 }

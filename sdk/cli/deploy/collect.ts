@@ -15,7 +15,7 @@ const MAX_BYTES = 50 * 1024 * 1024
 const MAX_ENTRIES = 20_000
 
 /** Built, installed or found again elsewhere: none of it is source. Names that begin with a dot are left out too. */
-const IGNORED = new Set([
+const NOT_SOURCE = new Set([
   'node_modules',
   'dist',
   'coverage',
@@ -24,6 +24,11 @@ const IGNORED = new Set([
   'yarn.lock',
   'pnpm-lock.yaml',
 ])
+
+/** Whether a file or folder of this name stays at home. */
+export function isIgnored(name: string): boolean {
+  return name.startsWith('.') || NOT_SOURCE.has(name)
+}
 
 interface Walk extends Collected {
   root: string
@@ -44,7 +49,7 @@ export async function collectFiles(folder: string, extra: readonly string[] = []
 async function walkFolder(walk: Walk, relative: string): Promise<void> {
   const entries = await readdir(path.join(walk.root, relative), { withFileTypes: true })
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (entry.name.startsWith('.') || IGNORED.has(entry.name)) continue
+    if (isIgnored(entry.name)) continue
     if (++walk.entries > MAX_ENTRIES) throw tooMuch(`${walk.root} holds more than ${MAX_ENTRIES} files and folders.`)
     await addEntry(walk, entry, relative === '' ? entry.name : `${relative}/${entry.name}`)
   }

@@ -60,16 +60,19 @@ export function errorOf(thrown: unknown): JournalError {
   // Any value can be put there, whatever the types say.
   const { name, message }: Record<'name' | 'message', unknown> = thrown
   return {
-    name: String(name).slice(0, 200),
-    message: String(message).slice(0, TEXT_CHARACTERS),
-    ...(typeof code === 'string' && { code: code.slice(0, 200) }),
-    ...(typeof stack === 'string' && { stack: stack.slice(0, STACK_CHARACTERS) }),
+    name: clip(String(name), 200),
+    message: clip(String(message), TEXT_CHARACTERS),
+    ...(typeof code === 'string' && { code: clip(code, 200) }),
+    ...(typeof stack === 'string' && { stack: clip(stack, STACK_CHARACTERS) }),
   }
 }
 
+/** By the mark an agent sees that a secret may have been cut in two. */
+const clip = (text: string, most: number) => (text.length <= most ? text : `${text.slice(0, most)}…`)
+
 function shortly(value: unknown): string {
   const text = typeof value === 'symbol' || typeof value === 'bigint' ? value.toString() : JSON.stringify(value)
-  return (text ?? typeof value).slice(0, 500)
+  return clip(text ?? typeof value, 500)
 }
 
 export function reviveError({ name, message, code, stack }: JournalError): Error {

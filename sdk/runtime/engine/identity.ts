@@ -51,15 +51,15 @@ export function isSameCall(recorded: CallKey, call: CallKey): boolean {
 /** Whether a call may be the one that was recorded under this name. What is hidden in it may have been anything. */
 export function isNamed(recorded: Pick<CallKey, 'kind' | 'name'>, name: string): boolean {
   if (recorded.name === name || !isHidden(recorded)) return recorded.name === name
-  const [first = '', ...rest] = recorded.name.split(HIDDEN)
-  if (!name.startsWith(first)) return false
-  let at = first.length
-  for (const part of rest) {
+  const parts = recorded.name.split(HIDDEN)
+  const last = parts.pop() ?? ''
+  let at = 0
+  for (const [index, part] of parts.entries()) {
     const found = name.indexOf(part, at)
-    if (found < 0) return false
+    if (found < 0 || (index === 0 && found > 0)) return false
     at = found + part.length
   }
-  return true
+  return name.length - last.length >= at && name.endsWith(last)
 }
 
 /** PostgreSQL keeps neither NUL nor half a character. */

@@ -6,9 +6,10 @@ import { FAULTS, Fault } from '@windlass/shared/errors.ts'
 import { fieldPath } from '@windlass/shared/field-path.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
-import { decodeStrings, pathNames, restRidesIn } from '@windlass/shared/ops/place.ts'
+import { decodeStrings, pathNames } from '@windlass/shared/ops/place.ts'
 
 export const KEY = 'wl_test'
+export const SESSION = 'wls_test'
 export const ORG = 'acme'
 
 export interface Asked {
@@ -57,10 +58,10 @@ async function respond(
 ) {
   const url = new URL(request.url ?? '/', 'http://fake')
   const { row, inPath } = find(request.method ?? 'GET', url.pathname)
-  if (row.door === 'caller' && request.headers.authorization !== `Bearer ${KEY}`) throw new Fault('UNAUTHENTICATED')
+  if (row.door === 'caller') admit(row, request.headers.authorization)
   const body = await bodyOf(request)
-  const rest = restRidesIn(row) === 'query' ? decodeStrings(row.input, Object.fromEntries(url.searchParams)) : body
-  const parsed = row.input.safeParse({ ...decodeStrings(row.input, inPath), ...rest })
+  const query = decodeStrings(row.input, Object.fromEntries(url.searchParams))
+  const parsed = row.input.safeParse({ ...decodeStrings(row.input, inPath), ...query, ...body })
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     throw new Fault('VALIDATION_FAILED', { path: fieldPath(issue?.path ?? []) }, issue?.message)
@@ -70,7 +71,13 @@ async function respond(
   const answer: unknown = await (answers[row.id] ?? missing)(parsed.data, response, request)
   if (answer === undefined) return
   response.writeHead(row.success, { 'content-type': 'application/json', 'x-request-id': 'req_test' })
-  response.end(JSON.stringify(answer))
+  response.end(row.success === 204 ? undefined : JSON.stringify(answer))
+}
+
+function admit(row: AnyOp, authorization: string | undefined): void {
+  if (authorization === `Bearer ${SESSION}`) return
+  if (authorization !== `Bearer ${KEY}`) throw new Fault('UNAUTHENTICATED')
+  if (row.sessionOnly) throw new Fault('FORBIDDEN', { needs: { session: true } }, 'An API key cannot do this.')
 }
 
 function missing(): never {

@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test'
 import { KEY, ORG } from './fake-service.ts'
 
 const BIN = path.resolve(import.meta.dirname, '../../cli/windlass.mjs')
-const DEADLINE_MS = 15_000
+const DEADLINE_MS = 30_000
 
 export interface Ended {
   code: number | null
@@ -29,6 +29,63 @@ export interface CliOptions {
 
 /** The command line in a process of its own, with nothing of our own environment. */
 export async function runCli(args: string[], options: CliOptions = {}): Promise<Ended> {
+  const { child, said } = start(args, options)
+  let isInterrupted = false
+  child.stderr.on('data', () => {
+    if (isInterrupted || options.interruptAt === undefined || !said.stderr.includes(options.interruptAt)) return
+    isInterrupted = true
+    child.kill('SIGINT')
+  })
+  child.stdin.end(options.input ?? '')
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, ...said }
+}
+
+/** One that goes on, for a test that speaks with it meanwhile. */
+export interface Going {
+  readonly stdout: string
+  readonly stderr: string
+  /** Waits until standard error matches, looking only at what came since the last time. */
+  says(what: RegExp): Promise<void>
+  /** The same for standard output. */
+  prints(what: RegExp): Promise<void>
+  /** Ctrl-C, and how it ended. */
+  interrupt(): Promise<Ended>
+}
+
+export function goingCli(t: TestContext, args: string[], options: CliOptions = {}): Going {
+  const { child, said } = start(args, options)
+  t.after(() => child.kill('SIGKILL'))
+  const closed = once(child, 'close') as Promise<[number | null]>
+  const seen = { stdout: 0, stderr: 0 }
+  async function hear(name: keyof typeof seen, what: RegExp): Promise<void> {
+    for (;;) {
+      const found = what.exec(said[name].slice(seen[name]))
+      if (found) return void (seen[name] += found.index + found[0].length)
+      const news = once(child[name], 'data').then(() => true)
+      const isGone = closed.then(() => false)
+      if (!(await Promise.race([news, isGone])))
+        throw new Error(`it never said ${String(what)}; it said:\n${said.stderr}\n${said.stdout}`)
+    }
+  }
+  return {
+    get stdout() {
+      return said.stdout
+    },
+    get stderr() {
+      return said.stderr
+    },
+    says: (what) => hear('stderr', what),
+    prints: (what) => hear('stdout', what),
+    async interrupt() {
+      child.kill('SIGINT')
+      const [code] = await closed
+      return { code, ...said }
+    },
+  }
+}
+
+function start(args: string[], options: CliOptions) {
   const named = options.url === undefined ? {} : { WINDLASS_URL: options.url, WINDLASS_API_KEY: KEY, WINDLASS_ORG: ORG }
   const child = spawn(process.execPath, [BIN, ...args], {
     cwd: options.cwd ?? os.tmpdir(),
@@ -37,18 +94,10 @@ export async function runCli(args: string[], options: CliOptions = {}): Promise<
     timeout: DEADLINE_MS,
     killSignal: 'SIGKILL',
   })
-  const ended = { stdout: '', stderr: '' }
-  let isInterrupted = false
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (ended.stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    ended.stderr += text
-    if (isInterrupted || options.interruptAt === undefined || !ended.stderr.includes(options.interruptAt)) return
-    isInterrupted = true
-    child.kill('SIGINT')
-  })
-  child.stdin.end(options.input ?? '')
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, ...ended }
+  const said = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (said.stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said.stderr += text))
+  return { child, said }
 }
 
 /** By which the test runner finds processes that were left behind. */

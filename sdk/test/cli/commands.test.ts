@@ -26,7 +26,7 @@ test('runs list is a line per run for a pipe, and the answer itself with --json'
       [answer.runs[1]?.id, 'hello@2', 'queued'],
     ],
   )
-  assert.match(stderr, /More: windlass runs list --cursor abc/)
+  assert.match(stderr, /More: windlass runs list --status queued,running --status failed --limit 2 --cursor abc/)
   assert.deepEqual(asked[0]?.args, { org: 'acme', status: ['queued', 'running', 'failed'], limit: 2 })
   assert.deepEqual(JSON.parse((await runCli(['--json', 'runs', 'list'], { url })).stdout), answer)
 })
@@ -127,7 +127,7 @@ test('an operation without a hand-made command is there by its row, with flags d
 })
 
 test('no flag of an operation hides a global one', () => {
-  const global = ['url', 'api-key', 'org', 'json', 'version', 'help', 'follow']
+  const global = ['url', 'api-key', 'session', 'org', 'profile', 'json', 'version', 'help', 'follow']
   const flags = allOps.flatMap((row) => flagFields(row)).map((field) => field.flag)
   assert.deepEqual(
     flags.filter((flag) => global.includes(flag)),

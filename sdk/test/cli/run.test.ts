@@ -96,7 +96,7 @@ test('a failed run ends with 1, says why and what to type next', async (t) => {
   const { code, stdout, stderr } = await runCli(['run', 'hello'], { url })
   assert.equal(code, 1)
   assert.equal(stdout, '')
-  assert.match(stderr, new RegExp(`✖ hello failed in 1.2 s: PROGRAM_FAILED: boom\nNext: windlass runs logs ${run.id}`))
+  assert.match(stderr, new RegExp(`✖ hello failed in 1.2 s: PROGRAM_FAILED: boom\nNext: windlass logs ${run.id}`))
 })
 
 test('a cancelled run ends with 3', async (t) => {
@@ -167,7 +167,7 @@ test('Ctrl-C ends with 130, leaves the run alone and says how to go on', async (
   }
   const { code, stderr } = await runCli(['run', 'hello'], { url, interruptAt: 'queued' })
   assert.equal(code, 130)
-  assert.match(stderr, new RegExp(`windlass runs events -f ${run.id} .*windlass runs cancel ${run.id}`))
+  assert.match(stderr, new RegExp(`windlass logs -f ${run.id} .*windlass runs cancel ${run.id}`))
   assert.ok(!asked.some((each) => each.id === 'runs.cancel'))
 })
 

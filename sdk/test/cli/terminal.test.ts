@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
-import { schemaText } from '../../cli/schema-text.ts'
+import { sampleOf, schemaText } from '../../cli/schema-text.ts'
 import { bytesText, lengthText, safe } from '../../cli/terminal.ts'
 
 const terminal = { isTTY: true } as NodeJS.WriteStream
@@ -44,4 +44,22 @@ test('a schema is told in the words of TypeScript', () => {
   const text =
     '{ how: "throw" | "exit"; many?: (string | null)[]; map?: Record<string, number>; next?: Node; "a-b"?: any; deep?: { a?: { b?: { … } } } }'
   assert.equal(schemaText(schema), text)
+})
+
+test('a schema gives an input to begin with, of what is required', () => {
+  const person = {
+    type: 'object',
+    properties: { name: { type: 'string' }, age: { type: 'number' } },
+    required: ['name'],
+  }
+  const schema = {
+    type: 'object',
+    properties: { who: { type: 'array', items: { $ref: '#/$defs/Person' } }, how: { enum: ['mail', 'call'] }, why: {} },
+    required: ['who', 'how'],
+    $defs: { Person: person },
+  }
+  assert.deepEqual(sampleOf(schema), { who: [{ name: '…' }], how: 'mail' })
+  assert.equal(sampleOf({}), undefined)
+  const endless = { $ref: '#/$defs/Node', $defs: { Node: { type: 'array', items: { $ref: '#/$defs/Node' } } } }
+  assert.match(JSON.stringify(sampleOf(endless)), /^\[+(null)?\]+$/)
 })

@@ -55,7 +55,7 @@ test('runs children lists, and runs restart prints the attempt that begins', asy
   })
   const listed = await runCli(['runs', 'children', parent.id, '--status', 'completed'], { url })
   assert.deepEqual(listed.stdout.split('\t').slice(0, 3), [child.id, 'hello@2', 'completed'])
-  assert.match(listed.stderr, new RegExp(`More: windlass runs children ${parent.id} --cursor abc`))
+  assert.match(listed.stderr, new RegExp(`More: windlass runs children ${parent.id} --status completed --cursor abc`))
   assert.deepEqual(asked[0]?.args, { run: parent.id, status: ['completed'], limit: 50 })
   assert.equal((await runCli(['runs', 'restart', parent.id], { url })).stdout, `${parent.id} is queued, attempt 2\n`)
   answers['runs.restart'] = () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
+import { newId } from '@windlass/shared/ids.ts'
 import { ApiError, createClient } from '../../client/index.ts'
-import { KEY, ORG, startFake } from '../_kit/fake-service.ts'
+import { KEY, ORG, SESSION, startFake } from '../_kit/fake-service.ts'
 import { aRun, aWorkflow } from '../_kit/samples.ts'
 
 test('a call puts its arguments where the row says and gives back the typed answer', async (t) => {
@@ -27,8 +28,44 @@ test('the org of the client is meant by every call that names no other', async (
     client.workflows.list({ org: 'other' }),
     (error) => error instanceof ApiError && error.status === 404,
   )
-  const homeless = createClient({ url: fake.url, apiKey: KEY })
-  await assert.rejects(homeless.workflows.list(), /workflows\.list needs an org/)
+})
+
+test('a client that is given no org asks once for that of its credential', async (t) => {
+  let answers = false
+  const org = { id: newId('org'), slug: ORG, name: 'Acme', createdAt: 0 }
+  const fake = await startFake(t, {
+    'account.get': () => {
+      if (answers) return { me: { credential: { kind: 'key', id: 'k', name: 'k', role: 'admin', scopes: [] }, org } }
+      throw new Fault('UNAVAILABLE')
+    },
+    'workflows.list': () => ({ workflows: [], nextCursor: null }),
+  })
+  const client = createClient({ url: fake.url, apiKey: KEY })
+  await assert.rejects(client.workflows.list(), (error) => error instanceof ApiError && error.status === 503)
+  answers = true
+  await Promise.all([client.workflows.list(), client.workflows.list()])
+  assert.deepEqual(
+    fake.asked.map(({ id }) => id),
+    ['account.get', 'account.get', 'workflows.list', 'workflows.list'],
+  )
+  assert.equal(fake.asked.at(-1)?.args['org'], ORG)
+})
+
+test('a session serves what no API key may do, and all of it where there is no key', async (t) => {
+  const secret = { name: 'A', environment: null, updatedAt: 0, updatedBy: 'ses_1' }
+  const fake = await startFake(t, {
+    'secrets.set': () => ({ secret }),
+    'secrets.list': () => ({ secrets: [], nextCursor: null }),
+  })
+  const bearers = () => fake.asked.map(({ headers }) => headers.authorization)
+  const both = createClient({ url: fake.url, apiKey: KEY, session: SESSION, org: ORG })
+  await both.secrets.set({ name: 'A', value: 'x' })
+  await both.secrets.list()
+  const alone = createClient({ url: fake.url, session: SESSION, org: ORG })
+  await alone.secrets.list()
+  assert.deepEqual(bearers(), [`Bearer ${SESSION}`, `Bearer ${KEY}`, `Bearer ${SESSION}`])
+  const keyed = createClient({ url: fake.url, apiKey: KEY, org: ORG })
+  await assert.rejects(keyed.secrets.set({ name: 'A', value: 'x' }), { code: 'FORBIDDEN' })
 })
 
 test('a refusal carries status, code, message, detail and request id', async (t) => {
@@ -52,7 +89,22 @@ test('a refusal carries status, code, message, detail and request id', async (t)
 
 test('every operation of a caller is a function of the client, and none of the runner surface is', async () => {
   const client = createClient({ url: 'http://127.0.0.1' })
-  assert.deepEqual(Object.keys(client).sort(), ['follow', 'inputs', 'pools', 'runners', 'runs', 'service', 'workflows'])
+  assert.deepEqual(Object.keys(client).sort(), [
+    'account',
+    'audit',
+    'environments',
+    'follow',
+    'inputs',
+    'keys',
+    'orgs',
+    'pools',
+    'runners',
+    'runs',
+    'secrets',
+    'service',
+    'variables',
+    'workflows',
+  ])
   assert.equal(typeof client.workflows.getVersion, 'function')
 })
 

@@ -96,6 +96,17 @@ test('a question in whose prompt a secret was hidden is known again, with anothe
   assert.match(await other.next('blocked'), /Was s3cret-one right/)
 })
 
+test('a question that goes on behind what was recorded is another one, whatever was hidden', async (t) => {
+  const first = await aHost(t, `return requestInput({ prompt: 'Delete ' + process.env.KEY + ' at once?' })`)
+  first.start({ variables: { KEY: 's3cret-one' } })
+  const { entry } = await opened(first)
+  const asked = aRecord(hiddenIn(entry), { state: 'done', result: '"yes"', completed: 1 })
+
+  const other = await aHost(t, `return requestInput({ prompt: 'Delete ' + process.env.KEY + ' at once? And all?' })`)
+  other.start({ journal: [asked], replay: true, variables: { KEY: 's3cret-one' } })
+  assert.match(await other.next('blocked'), /And all/)
+})
+
 test('a program whose replay ends at a call that is new goes on, although no result waits for it', async (t) => {
   const body = `await sleep('1h')\nreturn requestInput({ prompt: 'Sure?' })`
   const first = await aHost(t, body)

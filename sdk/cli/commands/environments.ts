@@ -1,0 +1,152 @@
+import { readFile } from 'node:fs/promises'
+import { parseEnv } from 'node:util'
+import type { Command } from 'commander'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { Failure } from '../failure.ts'
+import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
+import { tellNextPage } from '../next-page.ts'
+import { does } from '../session.ts'
+import { printTable } from '../table.ts'
+import { cellTime, note, print, safe } from '../terminal.ts'
+
+/** `env` and `vars`: what runs find in their environment, apart from secrets. */
+export function addEnvironments(program: Command): void {
+  const env = groupCommand(program, 'environments')
+  addList(env)
+  addCreate(env)
+  addDelete(env)
+  const vars = groupCommand(program, 'variables')
+  addVarsList(vars)
+  addVarsSet(vars)
+  addVarsDelete(vars)
+}
+
+export const ENVIRONMENT_FLAG = [
+  '-e, --environment <name>',
+  'of this environment; left out: of the org, for all environments',
+] as const
+
+function addList(group: Command): void {
+  does(rowCommand(group, 'list', ops.environments.list), async (session, positional, options) => {
+    const answer = await session.client.environments.list(await rowArgs(ops.environments.list, positional, options))
+    await session.answer(answer, async () => {
+      const rows = answer.environments.map((e) => [e.name, e.id, cellTime(e.createdAt)])
+      await printTable(['ENVIRONMENT', 'ID', 'CREATED?'], rows)
+      if (rows.length === 0) note('No environments. Next: windlass env create <name>')
+      tellNextPage(answer.nextCursor)
+    })
+  })
+}
+
+function addCreate(group: Command): void {
+  const command = group
+    .command('create')
+    .description(ops.environments.create.summary)
+    .argument('<name>', 'lower-case letters, digits and dashes')
+    .addHelpText('after', '\n  windlass env create staging')
+  does(command, async (session, [name = '']) => {
+    const answer = await session.client.environments.create({ name })
+    await session.answer(answer, () => {
+      print(`${answer.environment.name} is there`)
+      note(`Next: windlass vars set -e ${name} NAME=VALUE, then windlass run <workflow> -e ${name}`)
+    })
+  })
+}
+
+function addDelete(group: Command): void {
+  const command = rowCommand(group, 'delete', ops.environments.delete)
+  does(command, async (session, [environment = '']) => {
+    await session.client.environments.delete({ environment })
+    await session.answer({}, () => print(`${environment} is deleted, with its variables and secrets`))
+  })
+}
+
+function addVarsList(group: Command): void {
+  const command = rowCommand(
+    group,
+    'list',
+    ops.variables.list,
+    '\n  windlass vars list\n  windlass vars list --environment staging',
+  )
+  does(command, async (session, positional, options) => {
+    const answer = await session.client.variables.list(await rowArgs(ops.variables.list, positional, options))
+    await session.answer(answer, async () => {
+      const rows = answer.variables.map((v) => [
+        v.name,
+        safe(v.value, process.stdout),
+        v.environment ?? '-',
+        cellTime(v.updatedAt),
+      ])
+      await printTable(['VARIABLE', 'VALUE', 'ENVIRONMENT', 'CHANGED?'], rows)
+      if (rows.length === 0) note('No variables. Next: windlass vars set NAME=VALUE')
+      tellNextPage(answer.nextCursor)
+    })
+  })
+}
+
+const SET_HELP = `
+Runs that have started keep what they had. For values that nobody may read there is \`windlass secrets set\`.
+  windlass vars set REGION=eu-central-1 LOG_LEVEL=debug
+  windlass vars set -e staging --file .env`
+
+function addVarsSet(group: Command): void {
+  const command = group
+    .command('set')
+    .description('Set variables, which runs find in their environment.')
+    .argument('[variables...]', 'NAME=VALUE, one or several')
+    .option(...ENVIRONMENT_FLAG)
+    .option('--file <file>', 'a file of NAME=VALUE lines, such as .env')
+    .addHelpText('after', SET_HELP)
+  does(command, async (session, positional, options) => {
+    const environment = options['environment'] as string | undefined
+    const pairs = await pairsOf(positional as unknown as [string[]], options['file'] as string | undefined)
+    const variables = []
+    // One after the other, so that a refusal leaves a beginning and not a mixture.
+    for (const [name, value] of pairs)
+      variables.push((await session.client.variables.set({ name, value, environment })).variable)
+    await session.answer({ variables }, () => {
+      const where = environment === undefined ? 'the org' : environment
+      print(`${pairs.map(([name]) => name).join(', ')} ${pairs.length === 1 ? 'is' : 'are'} set for ${where}`)
+    })
+  })
+}
+
+async function pairsOf([given = []]: [string[]?], file: string | undefined): Promise<[string, string][]> {
+  const fromFile = file === undefined ? [] : await fileOf(file)
+  // What is typed goes over what the file says.
+  const pairs = new Map([...fromFile, ...given.map(pairOf)])
+  if (pairs.size > 0) return [...pairs]
+  throw new Failure('No variable is given.', 'windlass vars set NAME=VALUE, or --file .env')
+}
+
+function pairOf(text: string): [string, string] {
+  const at = text.indexOf('=')
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
+  throw new Failure(`\`${text}\` is not NAME=VALUE.`, `windlass vars set ${at === 0 ? 'NAME' : text}=VALUE`)
+}
+
+async function fileOf(file: string): Promise<[string, string][]> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new Failure(`--file: cannot read ${file}: ${why}.`, 'windlass vars set --file path/to/.env')
+  })
+  const pairs = Object.entries(parseEnv(text.replace(/^\uFEFF/, ''))).map(([name, value]): [string, string] => [
+    name,
+    value ?? '',
+  ])
+  if (pairs.length > 0) return pairs
+  throw new Failure(`${file} has no line of the form NAME=VALUE.`, 'windlass vars set --file path/to/.env')
+}
+
+function addVarsDelete(group: Command): void {
+  const command = group
+    .command('delete')
+    .description(ops.variables.delete.summary)
+    .argument('<name>')
+    .option(...ENVIRONMENT_FLAG)
+    .addHelpText('after', '\n  windlass vars delete REGION --environment staging')
+  does(command, async (session, [name = ''], options) => {
+    await session.client.variables.delete({ name, environment: options['environment'] as string | undefined })
+    await session.answer({}, () => print(`${name} is deleted`))
+  })
+}

@@ -1,0 +1,132 @@
+import { createRequire } from 'node:module'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Command } from 'commander'
+import { Slug } from '@windlass/shared/ids.ts'
+import { Failure } from '../failure.ts'
+import { quoted } from '../next-page.ts'
+import { does } from '../session.ts'
+import type { Session } from '../session.ts'
+import { note, print } from '../terminal.ts'
+
+const TEMPLATE = fileURLToPath(new URL('../../templates/hello', import.meta.url))
+const SDK = fileURLToPath(new URL('../..', import.meta.url))
+const DEFAULT_URL = 'http://127.0.0.1:8787'
+const SAMPLE = `'{"names":["Ada"]}'`
+
+const HELP = `
+  windlass init hello            makes the folder hello with a workflow of that name
+  windlass init                  in this folder, which must be empty`
+
+export function addInit(program: Command): void {
+  const command = program
+    .command('init')
+    .description('Make a folder with a workflow that runs, to begin with.')
+    .argument('[folder]', 'a new or an empty folder', '.')
+    .option('--slug <slug>', 'the name of the workflow; that of the folder when left out')
+    .addHelpText('after', HELP)
+  does(command, async (session, [given = '.'], options) => {
+    const folder = path.resolve(given)
+    const slug = slugFor(folder, options['slug'] as string | undefined)
+    await refuseFilled(folder)
+    await mkdir(folder, { recursive: true })
+    const files = await writeTemplate(folder, { slug, schema: `${addressOf(session)}/schemas/workflow.json` })
+    await session.answer({ folder, slug, files }, () => {
+      print(`Made ${slug} in ${folder}`)
+      print(`  ${files.join('  ')}`)
+      const where = given === '.' ? '' : ` ${quoted(given)}`
+      note(`Next: windlass dev${where} --input ${SAMPLE}`)
+      note(`      windlass deploy${where} && windlass run ${slug} --input ${SAMPLE}`)
+    })
+  })
+}
+
+/** `My Workflow` → `my-workflow`. */
+function slugFor(folder: string, given: string | undefined): string {
+  const guess = path
+    .basename(folder)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 63)
+    .replace(/^-+|-+$/g, '')
+  const parsed = Slug.safeParse(given ?? guess)
+  if (parsed.success) return parsed.data
+  const why = parsed.error.issues[0]?.message ?? 'is none'
+  throw new Failure(`\`${given ?? path.basename(folder)}\` ${why}.`, 'windlass init --slug my-workflow')
+}
+
+/** Nobody's files are written over. A repository that was just made is empty. */
+async function refuseFilled(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => undefined)
+  if (!found) return
+  if (!found.isDirectory()) throw new Failure(`${folder} is a file.`, 'windlass init my-workflow')
+  const names = (await readdir(folder)).filter((name) => name !== '.git')
+  if (names.length === 0) return
+  const some = names.slice(0, 3).join(', ')
+  throw new Failure(
+    `${folder} is not empty: it has ${some}${names.length > 3 ? ' …' : ''}.`,
+    'windlass init my-workflow',
+  )
+}
+
+/** Where editors find the schema of the descriptor. No service is needed to begin. */
+function addressOf(session: Session): string {
+  try {
+    return session.settings.url
+  } catch (error) {
+    if (error instanceof Failure) return DEFAULT_URL
+    throw error
+  }
+}
+
+async function writeTemplate(folder: string, words: Record<string, string>): Promise<string[]> {
+  const names = await readdir(TEMPLATE)
+  for (const name of names) {
+    const text = await readFile(path.join(TEMPLATE, name), 'utf8')
+    await put(
+      folder,
+      name,
+      text.replace(/\{\{(\w+)\}\}/g, (all, word: string) => words[word] ?? all),
+    )
+  }
+  await put(folder, 'tsconfig.json', `${JSON.stringify(tsconfig(folder), null, 2)}\n`)
+  return [...names, 'tsconfig.json'].sort()
+}
+
+function put(folder: string, name: string, text: string): Promise<void> {
+  return writeFile(path.join(folder, name), text, { flag: 'wx' })
+}
+
+/** For editors alone: deploying needs none of it. */
+function tsconfig(folder: string): object {
+  const compilerOptions = {
+    target: 'es2024',
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    erasableSyntaxOnly: true,
+    types: ['node'],
+    ...(isResolvable(folder) ? {} : typesHere()),
+  }
+  return { compilerOptions, include: ['**/*.ts'] }
+}
+
+/** Whether `windlass` is found from there as a package, as inside of a checkout. */
+function isResolvable(folder: string): boolean {
+  try {
+    createRequire(path.join(folder, 'index.ts')).resolve('windlass/package.json')
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where this installation has the types: beside the folder nothing has. */
+function typesHere(): object {
+  const node = path.dirname(path.dirname(createRequire(import.meta.url).resolve('@types/node/package.json')))
+  return { paths: { windlass: [path.join(SDK, 'index.ts')] }, typeRoots: [node] }
+}

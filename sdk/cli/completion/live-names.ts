@@ -1,0 +1,68 @@
+import { createClient } from '../../client/index.ts'
+import type { Client } from '../../client/index.ts'
+import { LOCAL, readProfiles } from '../profiles.ts'
+import { settingsFrom } from '../settings.ts'
+import type { GlobalFlags } from '../settings.ts'
+
+export interface LiveName {
+  name: string
+  about: string
+}
+
+// Somebody waits at the keyboard, and the process itself has taken a part of the second.
+const DEADLINE_MS = 700
+const MOST = 50
+
+type Lookup = (client: Client, options: { deadlineMs: number }) => Promise<LiveName[]>
+
+/** By the name of the argument or flag. */
+const LOOKUPS = {
+  workflow: async ({ workflows }, options) =>
+    (await workflows.list({ limit: MOST }, options)).workflows.map((w) => ({ name: w.slug, about: w.description })),
+  run: async ({ runs }, options) =>
+    (await runs.list({ limit: MOST }, options)).runs.map((r) => ({
+      name: r.id,
+      about: `${r.workflow.slug}, ${r.status}`,
+    })),
+  input: async ({ inputs }, options) =>
+    (await inputs.list({ limit: MOST }, options)).inputs.map((i) => ({ name: i.id, about: i.prompt })),
+  environment: async ({ environments }, options) =>
+    (await environments.list({ limit: MOST }, options)).environments.map((e) => ({ name: e.name, about: '' })),
+  pool: async ({ pools }, options) =>
+    (await pools.list({ limit: MOST }, options)).runnerPools.map((p) => ({
+      name: p.name,
+      about: `${p.runners} runners`,
+    })),
+  runner: async ({ runners }, options) =>
+    (await runners.list({ limit: MOST }, options)).runners.map((r) => ({
+      name: r.id,
+      about: `${r.name}, ${r.status}`,
+    })),
+  key: async ({ keys }, options) =>
+    (await keys.list({ limit: MOST }, options)).apiKeys
+      .filter((key) => key.revokedAt === null)
+      .map((key) => ({ name: key.id, about: `${key.name}, ${key.role}` })),
+} satisfies Record<string, Lookup>
+
+export type Live = keyof typeof LOOKUPS | 'profile'
+
+export function isLive(name: string): name is Live {
+  return name === 'profile' || Object.hasOwn(LOOKUPS, name)
+}
+
+/** What there is of a kind just now; nothing where the service is away, slow, or refuses it. */
+export async function liveNames(kind: Live, flags: GlobalFlags): Promise<LiveName[]> {
+  try {
+    if (kind === 'profile') return profileNames()
+    return await LOOKUPS[kind](createClient(settingsFrom(flags)), { deadlineMs: DEADLINE_MS })
+  } catch {
+    // A complaint would stand in the middle of what is being typed.
+    return []
+  }
+}
+
+function profileNames(): LiveName[] {
+  const { profiles } = readProfiles(process.env)
+  const kept = Object.entries(profiles).map(([name, { url }]) => ({ name, about: url }))
+  return [...kept, { name: LOCAL, about: 'what npm start runs' }]
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import path from 'node:path'
+import { test } from 'node:test'
+import { startFake } from '../_kit/fake-service.ts'
+import { folderOf, runCli } from '../_kit/run-cli.ts'
+import { aRun, aWorkflow } from '../_kit/samples.ts'
+
+interface Completed {
+  names: string[]
+  /** Whether the shell may offer files beside them. */
+  files: boolean
+}
+
+async function complete(words: string[], options: Parameters<typeof runCli>[1] = {}): Promise<Completed> {
+  const { code, stdout, stderr } = await runCli(['complete', '--', ...words], options)
+  assert.deepEqual([code, stderr], [0, ''])
+  const lines = stdout.trimEnd().split('\n')
+  return { names: lines.slice(0, -1).map((line) => line.split('\t')[0] ?? ''), files: lines.at(-1) === ':0' }
+}
+
+test('commands, groups, flags, global flags and choices are completed', async () => {
+  assert.deepEqual((await complete(['de'])).names, ['dev', 'deploy'])
+  assert.ok((await complete(['runs', ''])).names.includes('children'))
+  assert.deepEqual((await complete(['keys', 'create', 'ci', '--ro'])).names, ['--role'])
+  assert.deepEqual((await complete(['keys', 'create', 'ci', '--role', 'm'])).names, ['member'])
+  assert.deepEqual((await complete(['runs', 'list', '--status', 'que'])).names, ['queued'])
+  assert.deepEqual((await complete(['runs', 'list', '--prof'])).names, ['--profile'])
+  assert.deepEqual((await complete(['completion', ''])).names, ['bash', 'zsh', 'fish'])
+})
+
+test('files are offered where a file or folder is wanted, and nowhere else', async () => {
+  assert.equal((await complete(['deploy', ''])).files, true)
+  assert.equal((await complete(['secrets', 'set', 'A', '--file', ''])).files, true)
+  assert.equal((await complete(['runs', 'list', ''])).files, false)
+})
+
+test('workflows, runs and environments are asked of the service that the words name', async (t) => {
+  const run = aRun()
+  const { url } = await startFake(t, {
+    'workflows.list': () => ({ workflows: [aWorkflow({ description: 'Greets\tall\nof them.' })], nextCursor: null }),
+    'runs.list': () => ({ runs: [run], nextCursor: null }),
+    'environments.list': () => ({ environments: [{ name: 'staging' }, { name: 'prod' }], nextCursor: null }),
+  })
+  assert.deepEqual((await complete(['run', ''], { url })).names, ['hello'])
+  assert.deepEqual((await complete(['logs', ''], { url })).names, [run.id])
+  assert.deepEqual((await complete(['run', 'hello', '-e', 'st'], { url })).names, ['staging'])
+  const named = ['--url', url, '--api-key', 'wl_test', '--org', 'acme', 'run', '']
+  assert.deepEqual((await complete(named)).names, ['hello'])
+})
+
+test('a service that is away, slow or refuses leaves the line as it is', async (t) => {
+  const { url } = await startFake(t, { 'workflows.list': () => new Promise(() => {}) })
+  assert.deepEqual(await complete(['run', ''], { url }), { names: [], files: false })
+  assert.deepEqual(await complete(['run', ''], { url: 'http://127.0.0.1:9' }), { names: [], files: false })
+  assert.deepEqual(await complete(['run', ''], { url, env: { WINDLASS_API_KEY: 'wl_wrong' } }), {
+    names: [],
+    files: false,
+  })
+  assert.deepEqual(await complete(['run', ''], { cwd: await folderOf(t) }), { names: [], files: false })
+})
+
+test('bash takes the script twice without complaint, and completes by it without the package bash-completion', async (t) => {
+  const { stdout: script } = await runCli(['completion', 'bash'])
+  const bin = path.resolve(import.meta.dirname, '../../cli/windlass.mjs')
+  const folder = await folderOf(t, { script })
+  const asked = [
+    `windlass() { '${process.execPath}' '${bin}' "$@"; }`,
+    `source '${folder}/script'; source '${folder}/script'`,
+    'COMP_WORDS=(windlass runs ca); COMP_CWORD=2; __windlass_complete; echo "${COMPREPLY[@]}"',
+    'complete -p windlass',
+  ].join('\n')
+  const { stdout, stderr, status } = spawnSync('bash', ['--norc', '-c', asked], { encoding: 'utf8' })
+  assert.deepEqual([status, stderr.replace(/.*compopt: not currently executing.*\n/, '')], [0, ''])
+  assert.match(stdout, /^cancel\n.*-o default -F __windlass_complete windlass\n$/s)
+})
+
+test('zsh and fish get a script of theirs, another shell a refusal', async () => {
+  assert.match((await runCli(['completion', 'zsh'])).stdout, /^#compdef windlass/)
+  assert.match((await runCli(['completion', 'fish'])).stdout, /complete -c windlass/)
+  const { code, stderr } = await runCli(['completion', 'tcsh'])
+  assert.equal(code, 2)
+  assert.match(stderr, /bash, zsh, fish/)
+})

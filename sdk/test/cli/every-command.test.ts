@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import type { Command } from 'commander'
+import { FAULTS } from '@windlass/shared/errors.ts'
+import { newId } from '@windlass/shared/ids.ts'
+import { allOps } from '@windlass/shared/ops/index.ts'
+import { ApiError } from '../../client/index.ts'
+import { told } from '../../cli/failure.ts'
+import { createProgram, main } from '../../cli/program.ts'
+import { ORG, SESSION, startFake } from '../_kit/fake-service.ts'
+import type { FakeService } from '../_kit/fake-service.ts'
+import { folderOf, runCli } from '../_kit/run-cli.ts'
+import type { Ended } from '../_kit/run-cli.ts'
+import { aRun, anInput } from '../_kit/samples.ts'
+
+// Called by scripts of the shell, and by nobody else.
+const HIDDEN = new Set(['complete', 'help'])
+const program = createProgram()
+const all = [...leaves(program)]
+
+/** Commands that do something, by what is typed. */
+function* leaves(parent: Command, before: string[] = []): Generator<{ words: string[]; command: Command }> {
+  for (const command of parent.commands) {
+    const words = [...before, command.name()]
+    if (command.commands.length > 0) yield* leaves(command, words)
+    else if (!HIDDEN.has(command.name())) yield { words, command }
+  }
+}
+
+/** Rows that no command calls by this name, and what does. */
+const ELSEWHERE: Record<string, string> = {
+  'workflows.create': 'deploy',
+  'workflows.update': 'deploy',
+  'workflows.listVersions': 'workflows versions',
+  'runs.trigger': 'run',
+  'runs.stream': 'runs events',
+  'pools.createToken': 'pools token',
+}
+const GROUPS: Record<string, string> = { environments: 'env', variables: 'vars' }
+
+test('every operation that a caller may use has a command', () => {
+  const typed = all.map(({ words }) => words.join(' '))
+  const rows = allOps.filter(({ door, wire, id }) => door === 'caller' && (wire === undefined || id in ELSEWHERE))
+  const missing = rows.map(({ id }) => commandOf(id)).filter((command) => !typed.includes(command))
+  assert.deepEqual(missing, [])
+})
+
+function commandOf(id: string): string {
+  const [group = '', name = ''] = id.split('.')
+  const kebab = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  return ELSEWHERE[id] ?? `${GROUPS[group] ?? group} ${kebab}`
+}
+
+test('every command, argument and flag says what it is', () => {
+  for (const { words, command } of [...all, ...groups(program)]) {
+    assert.notEqual(command.description(), '', words.join(' '))
+    for (const option of command.options) assert.notEqual(option.description, '', `${words.join(' ')} ${option.flags}`)
+  }
+})
+
+function* groups(parent: Command): Generator<{ words: string[]; command: Command }> {
+  for (const command of parent.commands) {
+    if (command.commands.length > 0) yield { words: [command.name()], command }
+  }
+}
+
+test('every command shows an example of itself in its help', () => {
+  for (const { words, command } of all) {
+    let help = ''
+    command.configureOutput({ writeOut: (text) => (help += text) })
+    command.outputHelp()
+    const name = words.join(' ')
+    assert.ok(help.slice(help.indexOf('Options:')).includes(`windlass ${name}`), `${name} has no example`)
+  }
+})
+
+test('wrong usage of any command ends with 2, says the next step, and prints nothing else', async (t) => {
+  for (const { words, command } of all) {
+    const positionals = command.registeredArguments.map(({ argChoices }) => argChoices?.[0] ?? 'x')
+    const needed = command.options.filter(({ mandatory }) => mandatory)
+    const flags = needed.flatMap(({ long, argChoices }) => [String(long), argChoices?.[0] ?? 'x'])
+    const args = [...words, ...positionals, ...flags, '--no-such-flag']
+    const { code, stdout, stderr } = await inThisProcess(t, args)
+    assert.deepEqual([args.join(' '), code, stdout], [args.join(' '), 2, ''], stderr)
+    assert.match(stderr, /^error: unknown option '--no-such-flag'.*\nNext: windlass [\w-]+.* --help\n$/s)
+  }
+})
+
+/** A process for each of sixty would take a minute. */
+async function inThisProcess(t: TestContext, args: string[]): Promise<Ended> {
+  const said = { stdout: '', stderr: '' }
+  const mocks = (['stdout', 'stderr'] as const).map((name) => {
+    const write = process[name].write.bind(process[name])
+    return t.mock.method(process[name], 'write', (text: string | Uint8Array) => {
+      // The test runner speaks over the same streams, in bytes.
+      if (typeof text !== 'string') return write(text)
+      said[name] += text
+      return true
+    })
+  })
+  try {
+    await main(args)
+    return { code: Number(process.exitCode ?? 0), ...said }
+  } finally {
+    process.exitCode = undefined
+    for (const mock of mocks) mock.mock.restore()
+  }
+}
+
+test('each refusal that the contract names has a way out of its own, and so has one that a newer service knows', () => {
+  const exits = Object.entries(FAULTS).map(([code, [status, message]]) => {
+    const { next, exit } = told(new ApiError(message, { status, code }), 'runs get')
+    assert.match(next ?? '', /\w{3}/, code)
+    return [code, exit]
+  })
+  assert.deepEqual(Object.fromEntries(exits), {
+    VALIDATION_FAILED: 2,
+    UNAUTHENTICATED: 4,
+    FORBIDDEN: 4,
+    NOT_FOUND: 4,
+    METHOD_NOT_ALLOWED: 1,
+    CONFLICT: 1,
+    RUN_ALREADY_FINISHED: 1,
+    RUN_NOT_FINISHED: 1,
+    RUN_NOT_BLOCKED: 1,
+    INPUT_CLOSED: 1,
+    IDEMPOTENCY_CONFLICT: 1,
+    ENVIRONMENT_IN_USE: 1,
+    WORKFLOW_EXISTS: 1,
+    STALE_PLACEMENT: 1,
+    REGISTRATION_TOKEN_USED: 4,
+    PAYLOAD_TOO_LARGE: 2,
+    UNSUPPORTED_MEDIA_TYPE: 1,
+    UPGRADE_REQUIRED: 1,
+    RATE_LIMITED: 5,
+    SECRETS_UNAVAILABLE: 1,
+    INTERNAL: 1,
+    UNAVAILABLE: 5,
+  })
+  const later = [400, 401, 403, 404, 409, 418, 429, 500, 503].map(
+    (status) => told(new ApiError('new', { status, code: 'NEWER' }), 'runs get').exit,
+  )
+  assert.deepEqual(later, [2, 4, 4, 4, 1, 2, 5, 1, 1])
+})
+
+test('with --json an error is one line of JSON on standard error, also of wrong usage', async (t) => {
+  const cwd = await folderOf(t)
+  for (const args of [['runs', 'lst'], ['runs', 'list'], ['run']]) {
+    const { code, stdout, stderr } = await runCli([...args, '--json'], { cwd })
+    assert.deepEqual([code, stdout, stderr.trimEnd().split('\n').length], [2, '', 1])
+    assert.equal(typeof (JSON.parse(stderr) as { error: { message: string } }).error.message, 'string')
+  }
+})
+
+const SAMPLES: Record<string, string> = {
+  workflow: 'hello',
+  n: '3',
+  run: newId('run'),
+  input: newId('inp'),
+  pool: newId('pool'),
+  runner: newId('rnr'),
+  key: newId('key'),
+  answer: '{}',
+  variables: 'A=b',
+  name: 'a',
+  environment: 'staging',
+  reason: 'typo',
+}
+
+test('with --json every command that asks the service prints one JSON document and nothing else', async (t) => {
+  const { url, answers } = await startFake(t)
+  for (const { id } of allOps) answers[id] = () => ({})
+  Object.assign(answers, {
+    'runs.events': () => ({ events: [], done: true }),
+    'runs.get': () => ({ run: aRun() }),
+    'inputs.get': () => ({ input: anInput() }),
+  } satisfies FakeService['answers'])
+  const asking = all.filter(
+    ({ words }) => allOps.some(({ id }) => commandOf(id) === words.join(' ')) || words[0] === 'logs',
+  )
+  for (const { words, command } of asking) {
+    // What they send lies in files; their tests are in deploy.test.ts and control.test.ts.
+    if (['deploy', 'secrets set'].includes(words.join(' '))) continue
+    const positionals = command.registeredArguments.map((argument) => SAMPLES[argument.name()] ?? 'x')
+    const needed = command.options.filter(({ mandatory }) => mandatory)
+    const flags = needed.flatMap(({ long, argChoices }) => [String(long), argChoices?.[0] ?? SAMPLES['name'] ?? ''])
+    const follow = words[0] === 'run' ? ['--no-follow'] : []
+    const service = ['--url', url, '--api-key', SESSION, '--org', ORG, '--json']
+    const args = [...service, ...words, ...positionals, ...flags, ...follow]
+    const { code, stdout, stderr } = await inThisProcess(t, args)
+    assert.deepEqual([words.join(' '), code, stderr], [words.join(' '), 0, ''])
+    assert.equal(typeof JSON.parse(stdout), 'object', words.join(' '))
+  }
+})

@@ -1,4 +1,5 @@
 import type { Db, Sql, Tx } from '../db/client.ts'
+import { unfinishedRuns } from '../db/unfinished.ts'
 import type { Level } from './row.ts'
 
 /**
@@ -13,48 +14,50 @@ export async function refreshHeads(tx: Tx, { orgId, environment }: Level): Promi
       select name from environments where org_id = ${orgId} and ${environment}::text in ('', name)
     ),
     effective as (
-      -- The name of the org's own level sorts before all others.
+      -- The name of the org's own level sorts before all others. An environment without any has one row, of nulls.
       select distinct on (c.environment, v.name) c.environment, v.name, v.value
       from concerned c
-      join variables v on v.org_id = ${orgId} and v.environment in ('', c.environment)
+      left join variables v on v.org_id = ${orgId} and v.environment in ('', c.environment)
       order by c.environment, v.name, v.environment desc
     ),
     given as (
-      select environment, json_object_agg(name, value order by name)::text as variables
+      select
+        environment,
+        coalesce((json_object_agg(name, value order by name) filter (where value is not null))::text, '{}') as variables
       from effective
-      where value is not null
       group by environment
     ),
-    wanted as (
+    -- Told apart by their digests: each of two hundred may be as long as all that an org may set.
+    wanted as materialized (
       select
-        c.environment,
-        coalesce(g.variables, '{}') as variables,
+        environment,
+        variables,
+        sha256(convert_to(variables, 'UTF8')) as digest,
         -- Also one that a variable hides: a run that has started without that variable gets the secret.
         exists (
           select from variables s
-          where s.org_id = ${orgId} and s.environment in ('', c.environment) and s.sealed is not null
+          where s.org_id = ${orgId} and s.environment in ('', given.environment) and s.sealed is not null
         ) as has_secrets
-      from concerned c
-      left join given g on g.environment = c.environment
+      from given
     ),
-    kept as (
-      select min(id) as id, variables::text as variables
+    kept as materialized (
+      select min(id) as id, sha256(convert_to(variables::text, 'UTF8')) as digest
       from variable_sets
       where org_id = ${orgId} and retired_at is null
-      group by variables::text
+      group by 2
     ),
     created as (
       insert into variable_sets (org_id, variables)
       select ${orgId}, w.variables::json
-      from (select distinct variables from wanted) w
-      where not exists (select from kept where kept.variables = w.variables)
-      returning id, variables::text as variables
+      from (select distinct on (digest) digest, variables from wanted) w
+      where not exists (select from kept where kept.digest = w.digest)
+      returning id, sha256(convert_to(variables::text, 'UTF8')) as digest
     )
     insert into variable_heads (org_id, environment, set_id, has_secrets)
     select ${orgId}, w.environment, coalesce(kept.id, created.id), w.has_secrets
     from wanted w
-    left join kept on kept.variables = w.variables
-    left join created on created.variables = w.variables
+    left join kept on kept.digest = w.digest
+    left join created on created.digest = w.digest
     on conflict (org_id, environment) do update set set_id = excluded.set_id, has_secrets = excluded.has_secrets`
   await retireSets(tx, orgId)
 }
@@ -83,11 +86,7 @@ export async function removeRetired(db: Db): Promise<number> {
   const rows = await db`
     with used as materialized (
       select distinct r.variable_set_id as id
-      from (
-        select run_id as id from runs_remaining
-        union all
-        select id from runs where id > (select run_id from sweep_mark) and finished_at is null
-      ) candidates
+      from (${unfinishedRuns(db)}) candidates
       join runs r on r.id = candidates.id
       where r.finished_at is null and r.variable_set_id > 0
     )

@@ -1,5 +1,6 @@
 import type { EnvironmentId, OrgId } from '@windlass/shared/ids.ts'
 import type { Sql, Tx } from '../db/client.ts'
+import { unfinishedRuns } from '../db/unfinished.ts'
 import type { EntryRow, EnvironmentRow, Level } from './row.ts'
 
 export interface NamePage {
@@ -76,11 +77,7 @@ export async function countUnfinished(tx: Tx, { orgId, environment }: Level, mos
     select count(*)::int as count
     from (
       select
-      from (
-        select run_id as id from runs_remaining
-        union all
-        select id from runs where id > (select run_id from sweep_mark) and finished_at is null
-      ) candidates
+      from (${unfinishedRuns(tx)}) candidates
       join runs r on r.id = candidates.id
       where r.org_id = ${orgId} and r.environment = ${environment} and r.finished_at is null
       limit ${most}

@@ -35,14 +35,18 @@ export function admit(
   if (actor?.kind === 'program' && plan.scopedToRun && params['run'] !== actor.runId) throw new Fault('NOT_FOUND')
   if (!isCaller(actor)) return
   // Before the role: a stranger must not learn from a 403 that the org exists.
-  const org = plan.scopedToOrg ? params['org'] : orgInHeader(headers)
-  if (org !== undefined && org !== actor.org) throw new Fault('NOT_FOUND')
+  if (!plan.scopedToOrg) assertOrg(headers, actor)
+  else if (params['org'] !== actor.org) throw new Fault('NOT_FOUND')
   authorize(plan.row, actor)
 }
 
-/** Where the path carries no org, a credential that is good for several names the one that it means. */
-function orgInHeader(headers: Headers): string | undefined {
-  return headers['x-windlass-org'] ?? headers['x-service-org']
+/** Where the path carries no org a header may name it. A credential stands for one: whoever means another is told. */
+export function assertOrg(headers: Headers, caller: Caller): void {
+  for (const name of ['x-windlass-org', 'x-service-org']) {
+    const org = headers[name]
+    if (org !== undefined && org !== caller.org)
+      throw new Fault('NOT_FOUND', { org }, `This credential has no org \`${org}\`.`)
+  }
 }
 
 export function isCaller(actor: Actor | undefined): actor is Caller {

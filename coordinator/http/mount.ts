@@ -10,7 +10,7 @@ import { createHosts, type Hosts } from '../mcp/hosts.ts'
 import type { Mcp } from '../mcp/server.ts'
 import type { Surface } from '../mcp/surface.ts'
 import manifest from '../package.json' with { type: 'json' }
-import { bearerOf } from './access.ts'
+import { assertOrg, bearerOf } from './access.ts'
 import { begin, end, type Outlet, sendFault } from './answer.ts'
 import { readJson } from './body.ts'
 import type { Arrival, Pipeline } from './dispatch.ts'
@@ -112,7 +112,7 @@ async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
   const { deps } = pipeline
   const caller = await pipeline.verify.caller(bearerOf(request.headers['authorization']))
   await take(exchange, caller)
-  assertOrg(exchange, caller)
+  assertOrg(request.headers, caller)
   const { mcp, surface } = await load()
   const body = await readMessage(exchange, surface.mostBytes({ caller }))
   if (!body) return
@@ -149,15 +149,6 @@ async function take(exchange: Exchange, caller: Caller): Promise<void> {
   const { origin } = exchange.request.headers
   exchange.headers = origin === undefined ? headers : [...sharing(origin), ...headers]
   if (refusal) throw refusal
-}
-
-/** A credential stands for one org. Whoever names one wants to be told when it is another. */
-function assertOrg({ request }: Exchange, caller: Caller): void {
-  for (const name of ['x-windlass-org', 'x-service-org']) {
-    const org = request.headers[name]
-    if (org !== undefined && org !== caller.org)
-      throw new Fault('NOT_FOUND', { org }, `This credential has no org \`${org}\`.`)
-  }
 }
 
 /** The message, or nothing when it is none: that has been answered in the protocol's own form. */

@@ -36,9 +36,12 @@ export class RequestCall implements Call<unknown>, Open {
     const gone = new AbortController()
     this.#gone = gone
     const { response, open } = this.#parts
+    // A handler may go on behind its answer; then there is nobody to be told of, nor anything to end.
     if (response.completed) gone.abort()
-    else response.once('abort', () => gone.abort())
-    open.add(this)
+    else {
+      response.once('abort', () => gone.abort())
+      open.add(this)
+    }
     return gone.signal
   }
 

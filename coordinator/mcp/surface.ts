@@ -1,3 +1,5 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import { pause } from '@windlass/shared/time.ts'
 import type { Handlers } from '../api/index.ts'
 import type { Asking } from './asking.ts'
 import { callTool } from './call-tool.ts'
@@ -5,7 +7,7 @@ import { complete, type CompletionAsk } from './complete.ts'
 import { type Fields, mayCall } from './invoke.ts'
 import { listResources, readResource, type ListedResource, type ListedTemplate, type ReadText } from './resources.ts'
 import { TEMPLATES } from './resources.ts'
-import type { ToolResult } from './result.ts'
+import { failureOf, type ToolResult } from './result.ts'
 import { type ListedTool, tablesOf, type ToolPlan } from './table.ts'
 
 /** What there is to be had over MCP, for whoever asks. The protocol itself is server.ts. */
@@ -31,14 +33,16 @@ interface View {
 const MOST_VIEWS = 500
 /** Even a caller without any tool sends an `initialize`. */
 const LEAST_BYTES = 1024 * 1024
+/** Proxies in front of us close what is silent for 30 s. The longest wait that a tool takes is 25 s. */
+const MOST_MS = 28_000
 
 /** The operations of the coordinator as tools, its logs and files as resources. */
-export function createSurface(handlers: Handlers): Surface {
+export function createSurface(handlers: Handlers, mostMs = MOST_MS): Surface {
   const { tools, planOf } = tablesOf(handlers)
   const views = new Map<string, View>()
   return {
     tools: (asking) => viewOf(asking).tools,
-    call: (asking, name, given) => callTool(tools, asking, name, given),
+    call: (asking, name, given) => inTime(mostMs, callTool(tools, asking, name, given)),
     templates: TEMPLATES,
     resources: (asking) => listResources(planOf, asking),
     read: (asking, uri) => readResource(planOf, asking, uri),
@@ -62,4 +66,21 @@ export function createSurface(handlers: Handlers): Surface {
 
 function mostBytes(shown: readonly ToolPlan[]): number {
   return Math.max(LEAST_BYTES, ...shown.map(({ plan, instead }) => (instead === undefined ? plan.bodyBytes : 0)))
+}
+
+const LOOK_FIRST =
+  'It may still come to its end: look at what it was to do (get_workflow, list_runs, get_run) before you call it again.'
+
+/** What takes longer goes on without its caller: a deploy whose types are hard to read, or anything while the database stands still. */
+async function inTime(mostMs: number, calling: Promise<ToolResult>): Promise<ToolResult> {
+  const answered = new AbortController()
+  const late = pause(mostMs, answered.signal).then(() => {
+    const message = `The call has not come to its end within ${mostMs / 1000} s.`
+    return failureOf(new Fault('UNAVAILABLE', { waitedMs: mostMs }, message), LOOK_FIRST)
+  })
+  try {
+    return await Promise.race([calling, late])
+  } finally {
+    answered.abort()
+  }
 }

@@ -3,6 +3,7 @@ import { isFinal, type RunStatus, type TriggerKind } from '@windlass/shared/mode
 import type { Db, Sql } from '../db/client.ts'
 import { calendarMs, idBounds } from '../db/ids-at.ts'
 import { type Fragment, newest, type Newest } from '../db/newest.ts'
+import { unfinishedRuns } from '../db/unfinished.ts'
 import type { RunRow } from './row.ts'
 import { readable } from './store.ts'
 
@@ -81,11 +82,7 @@ function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, enviro
 function notCompleted(sql: Sql, orgId: OrgId, status: readonly RunStatus[]): Fragment {
   const unfinished = sql`
     select id, false as is_over
-    from runs
-    where id > (select run_id from sweep_mark) and finished_at is null
-    union all
-    select run_id, false
-    from runs_remaining`
+    from (${unfinishedRuns(sql)}) candidates`
   const over = sql`
     select run_id as id, true as is_over
     from runs_unsuccessful

@@ -1,3 +1,6 @@
+-- breaking
+-- Coordinators of before would start runs without their variables, and write runs that lists do not find (0007).
+
 alter table api_keys
   add column created_by text,
   add column revoked_by text;

@@ -1,5 +1,8 @@
 -- What is rare among what is common, newest first.
 
+-- No run may be written between what is copied below and the commit. A million runs take some three seconds.
+lock table runs in share row exclusive mode;
+
 -- Who has done it, and what was done. Operations are found by their group, which stands before the dot; there are few in one.
 create index audit_log_by_actor on audit_log (org_id, actor_id, id);
 create index audit_log_by_group on audit_log (org_id, split_part(action, '.', 1), id);

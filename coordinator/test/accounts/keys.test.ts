@@ -154,4 +154,5 @@ test('where the path carries no org a header may name it, and it must be that of
   assert.equal((await get({ 'x-windlass-org': ORG })).me.org.slug, ORG)
   assert.equal((await get({ 'x-service-org': ORG })).me.org.slug, ORG)
   await assert.rejects(get({ 'x-windlass-org': strangers.slug }), refusal('NOT_FOUND'))
+  await assert.rejects(get({ 'x-windlass-org': ORG, 'x-service-org': strangers.slug }), refusal('NOT_FOUND'))
 })

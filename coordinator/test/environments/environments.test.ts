@@ -5,6 +5,7 @@ import { anAgent, end, placementOf, returned, type TestAgent } from '../_kit/age
 import { entriesOf } from '../_kit/audit.ts'
 import { aCoordinator, anOrg, aRun, ORG, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { anEnvironment } from '../_kit/environments.ts'
+import { assertInStep } from '../_kit/in-step.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -226,3 +227,5 @@ test('while environments come and go, each run that was taken either has its env
   here.close()
   assert.ok(taken.length > 0 || deleted > 0)
 })
+
+test('lists by status and tag find all of these runs', () => assertInStep(c.db))

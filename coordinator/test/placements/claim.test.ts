@@ -147,7 +147,8 @@ test('two coordinators over one database never give out a run twice, and give ou
   const done = new AbortController()
   const claimed: string[] = []
   const taking = [...here, ...there].map(async (agent) => {
-    while (!done.signal.aborted) claimed.push(...runsIn(await agent.poll(3, 200)))
+    // A poll that ends while it is being given runs loses them until their offers have run out.
+    while (!done.signal.aborted) claimed.push(...runsIn(await agent.poll(3, 2000)))
   })
   const runs = await Promise.all(Array.from({ length: 120 }, (_, i) => aRun(i % 2 ? c : second, { workflow })))
   await until('all runs to be claimed', () => claimed.length >= runs.length)

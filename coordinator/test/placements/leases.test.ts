@@ -13,6 +13,7 @@ import {
   type TestAgent,
 } from '../_kit/agent.ts'
 import { aCoordinator, aRun, HASTY, logOf, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import { assertInStep } from '../_kit/in-step.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -147,3 +148,5 @@ test('endings and heartbeats of the same runs at once do not stand in each other
     assert.ok(performance.now() - since < 900, 'something waited')
   }
 })
+
+test('lists by status and tag find all of these runs', () => assertInStep(c.db))

@@ -4,6 +4,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { aRunningAgent, anAgent, end, placementOf, returned, start, type TestAgent, type Held } from '../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, logOf, refusal, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import { assertInStep } from '../_kit/in-step.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
@@ -209,3 +210,5 @@ test('an agent that says nothing holds the run no longer than the deadline', asy
   assert.deepEqual(await link.report(offer, 2, end({ how: 'cancelled', forced: true })), { kind: 'stale' })
   assert.deepEqual((await typesOf(c, offer.run)).slice(-2), ['run.cancelling', 'run.cancelled'])
 })
+
+test('lists by status and tag find all of these runs', () => assertInStep(c.db))

@@ -14,6 +14,7 @@ import {
   type TestCoordinator,
   typesOf,
 } from '../_kit/coordinator.ts'
+import { assertInStep } from '../_kit/in-step.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 const COUNTED = {
@@ -219,3 +220,5 @@ test('a program whose beginning was not reported may still have returned', async
   assert.ok(run.startedAt)
   assert.deepEqual((await typesOf(c, run.id)).slice(1), ['run.pending', 'run.running', 'output', 'run.completed'])
 })
+
+test('lists by status and tag find all of these runs', () => assertInStep(c.db))

@@ -5,6 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, ORG, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
 import { asks, evicted, parked } from '../_kit/journal.ts'
+import { assertInStep } from '../_kit/in-step.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -188,3 +189,5 @@ test('a run that ends in time leaves no timers', async () => {
   assert.equal((await runOf(c, run.id)).status, 'completed')
   assert.deepEqual(await timersOf(run), {})
 })
+
+test('lists by status and tag find all of these runs', () => assertInStep(c.db))

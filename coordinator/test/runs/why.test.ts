@@ -5,6 +5,7 @@ import type { Why } from '@windlass/shared/model/why.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, returned, start, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, anOrg, aRun, ORG, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { until } from '../_kit/until.ts'
 import {
   aBlockedRun,
   accepted,
@@ -178,8 +179,12 @@ test('a silent runner is told first, with when the run is taken from it', async 
   await aRun(c, { workflow })
   const offer = await accepted(crew)
   await crew.link.report(offer, 1, start())
-  await c.db`update runners set last_heartbeat_at = now() - interval '40 seconds', last_poll_at = null where id = ${crew.agent.id}`
-  const silent = await whyOf(offer.run)
+  // Again and again: that it polled is noted some milliseconds late.
+  const silent = await until('the runner to be silent', async () => {
+    await c.db`update runners set last_heartbeat_at = now() - interval '40 seconds', last_poll_at = null where id = ${crew.agent.id}`
+    const why = await whyOf(offer.run)
+    return codesOf(why).includes('RUNNER_SILENT') && why
+  })
   assert.deepEqual(codesOf(silent), ['RUNNER_SILENT', 'EXECUTING'])
   assert.match(silent.summary, /east-1 was last heard of 40 s ago\. When it is not heard of until .* UTC, it is given/)
   await c.db`update placements set lease_expires_at = now() - interval '1 second' where run_id = ${offer.run}`

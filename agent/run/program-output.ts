@@ -109,25 +109,29 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
     const frame = redactor ? hideInFrame(redactor, raw) : raw
     const at = plausible(frame.at)
     const told = options.onFrame(frame, at)
-    const printed = frame.name === 'log' ? logged(frame, at) : eventsOf(frame, at, splitters)
+    const printed = frame.name === 'log' ? logged(frame, raw, at) : eventsOf(frame, at, splitters)
     if (options.isReplaying()) return told
     if (isRawReplaying) endReplay()
     return [...told, ...printed]
   }
 
-  /** A long message comes in pieces, and what is to be hidden may be cut in two. */
-  function logged(frame: Frame, at: number): ProgramEvent[] {
+  /**
+   * A long message comes in pieces, and what is to be hidden may be cut in two. So it is looked for in the pieces as they were sent: of a
+   * secret that begins with another one, the first piece would have lost the beginning already.
+   */
+  function logged(frame: Frame, raw: Frame, at: number): ProgramEvent[] {
     const { more, ...data }: Partial<LogData> = parse(frame)
     const stream = data.level === 'warn' || data.level === 'error' ? 'stderr' : 'stdout'
-    const event = (text: unknown): ProgramEvent => ({
+    const event = (hidden: unknown): ProgramEvent => ({
       at,
       channel: 'log',
       type: `log.${stream}`,
-      data: { ...data, text },
+      data: { ...data, text: hidden },
     })
     if (!redactor || (!more && !message)) return [event(data.text)]
     message ??= redactor.stream()
-    const certain = message.push(Buffer.from(String(data.text))).toString()
+    const { text }: Partial<LogData> = parse(raw)
+    const certain = message.push(Buffer.from(String(text))).toString()
     if (more) return certain === '' ? [] : fitting(certain).map(event)
     const rest = message.end().toString()
     message = undefined

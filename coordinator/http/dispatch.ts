@@ -26,6 +26,8 @@ export interface Pipeline {
   strict: boolean
   /** How long the reader of a stream may stall. */
   stallMs: number
+  /** How often it is looked at whether a reader of a stream may read on. */
+  recheckMs: number
   /** Told of answers whose request is still coming in: see `Unread`. */
   unread: { add(response: HttpResponse): void }
 }
@@ -111,9 +113,19 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
     return sendJson(exchange, answer.status, text, row.door === 'program')
   }
   if (value instanceof BytesAnswer) return sendBytes(exchange, value)
-  if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline)
+  if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline, () => mayStay(exchange, plan))
   if (value instanceof SocketAnswer) return upgrade(exchange, value)
   throw new Error(`${row.id} returned nothing that suits its wire \`${row.wire}\``)
+}
+
+/** Whether the credential still serves, which may have been revoked or have expired since. What cannot be found out now, can be later. */
+async function mayStay({ pipeline, request }: Exchange, plan: Plan): Promise<boolean> {
+  try {
+    await identify(plan, request.headers['authorization'], pipeline.verify)
+    return true
+  } catch (error) {
+    return !(error instanceof Fault && error.code === 'UNAUTHENTICATED')
+  }
 }
 
 function upgrade({ response, requestId }: Exchange, answer: SocketAnswer): void {

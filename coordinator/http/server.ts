@@ -23,6 +23,9 @@ const CLOSE_MS = 5000
 /** Whoever neither reads nor writes for so long is cut; the reader of a stream comes back with its last cursor. */
 const STALL_MS = 30_000
 
+/** So long after its credential was revoked or has expired a reader may still get what is written to its stream. */
+const RECHECK_MS = 5000
+
 const SOCKET_OPTIONS = {
   message_type: 'String',
   /** Seconds without a sign of life. Pings go out by themselves before that. */
@@ -44,6 +47,8 @@ export interface ServerOptions {
   verify: Verifiers
   /** How long the other end may stall, as the reader of a stream or with a body that we refused; 30 s by default. */
   stallMs?: number
+  /** How often the credential of a stream's reader is looked at again; 5 s by default. */
+  recheckMs?: number
   /** What MCP shows: the operations, unless a test has something else to show. */
   surface?: Surface
 }
@@ -56,10 +61,10 @@ export interface RunningServer {
 
 /** Serves every row of the operation table on one port. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { deps, log, verify, host, port, stallMs = STALL_MS } = options
+  const { deps, log, verify, host, port, stallMs = STALL_MS, recheckMs = RECHECK_MS } = options
   const open = new OpenWork()
   const unread = new Unread(stallMs)
-  const pipeline: Pipeline = { deps, log, verify, open, unread, stallMs, strict: deps.config.strict }
+  const pipeline: Pipeline = { deps, log, verify, open, unread, stallMs, recheckMs, strict: deps.config.strict }
   const server = new Server({
     auto_close: false,
     // Each row has a limit of its own, and an envelope to say so; the server's own answer to a large body is empty.

@@ -11,10 +11,20 @@ export interface StreamOptions {
   log: Log
   /** How long a reader may stall. */
   stallMs: number
+  /** How often a reader's credential is looked at again: a stream may last for weeks. */
+  recheckMs: number
 }
 
-/** Sends the headers and lets the answer write until it returns, its reader has gone, or the server stops. */
-export async function sendStream(outlet: Outlet, answer: SseAnswer, { log, stallMs }: StreamOptions): Promise<void> {
+/**
+ * Sends the headers and lets the answer write until it returns, its reader has gone or is not to read on, or the server stops.
+ * `mayStay` never rejects.
+ */
+export async function sendStream(
+  outlet: Outlet,
+  answer: SseAnswer,
+  { log, stallMs, recheckMs }: StreamOptions,
+  mayStay: () => Promise<boolean>,
+): Promise<void> {
   const { request, response, requestId, open } = outlet
   begin(outlet, 200, 'no-store')
     .header('content-type', 'text/event-stream; charset=utf-8')
@@ -23,6 +33,8 @@ export async function sendStream(outlet: Outlet, answer: SseAnswer, { log, stall
   if (request.method === 'HEAD') return void response.send()
   const stream = new Stream(response, stallMs)
   open.add(stream)
+  // Cut and not ended: the reader comes back, and is told then why it is refused.
+  const rechecks = setInterval(() => void mayStay().then((may) => may || stream.cut()), recheckMs)
   try {
     stream.start()
     await answer.run(stream)
@@ -32,6 +44,7 @@ export async function sendStream(outlet: Outlet, answer: SseAnswer, { log, stall
     // Without the closing chunk the reader sees a broken stream, not the end of one, and comes back.
     response.close()
   } finally {
+    clearInterval(rechecks)
     stream.stop()
     open.delete(stream)
   }
@@ -86,15 +99,20 @@ class Stream implements SseSink, Open {
     this.#flow()
   }
 
+  cut(): void {
+    this.#response.close()
+    this.#leave()
+  }
+
   #stall(bytes: number): void {
     if (this.#response.completed) return
     if (this.#stalled) {
       this.#stalled.bytes += bytes
-      if (this.#stalled.bytes > MOST_BUFFERED) this.#cut()
+      if (this.#stalled.bytes > MOST_BUFFERED) this.cut()
       return
     }
     const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(() => this.#cut(), this.#stallMs)
+    const timer = setTimeout(() => this.cut(), this.#stallMs)
     this.#stalled = { timer, drained: promise, resolve, bytes }
     this.#response.drain(() => {
       this.#flow()
@@ -107,11 +125,6 @@ class Stream implements SseSink, Open {
     clearTimeout(this.#stalled.timer)
     this.#stalled.resolve()
     this.#stalled = undefined
-  }
-
-  #cut(): void {
-    this.#response.close()
-    this.#leave()
   }
 
   #leave(): void {

@@ -20,9 +20,12 @@ export function createHosts(config: Pick<Config, 'host' | 'baseUrl' | 'mcpHosts'
   // A page can have a name of its own point at us, but not a number: by number nobody comes who was not sent here.
   const isOurName = (name: string) => names.has(name) || (isEverywhere && isAddress(name))
   const nameOf = (url: string) => (URL.canParse(url) ? new URL(url).hostname : '')
+  // Pages of apps have addresses such as `app://localhost`, all of them alike.
+  const isPage = (origin: string) => /^https?:/.test(origin)
   return {
     isOurs: (given) => given !== undefined && isOurName(nameOf(`http://${given}`)),
-    mayCall: (origin) => origin === undefined || mcpOrigins.includes(origin) || names.has(nameOf(origin)),
+    mayCall: (origin) =>
+      origin === undefined || mcpOrigins.includes(origin) || (isPage(origin) && names.has(nameOf(origin))),
   }
 }
 

@@ -2,6 +2,7 @@ import {
   type AuthInfo,
   classifyInboundRequest,
   createMcpHandler,
+  isInitializeRequest,
   type JSONRPCRequest,
   type McpRequestContext,
   ProtocolError,
@@ -75,7 +76,7 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
       body: message,
     })
     const request = new Request(ADDRESS, { method: 'POST', headers: headersOf(headers) })
-    if (outcome.kind === 'legacy') return textOf(await old(request, { message, asking }))
+    if (outcome.kind === 'legacy') return unfitting(message) ?? textOf(await old(request, { message, asking }))
     // A stream that stays open for what never changes: there is nothing to subscribe to here.
     if (outcome.kind === 'modern' && outcome.message.method === 'subscriptions/listen') return noMethod(message)
     return textOf(await modern.fetch(request, { parsedBody: message, authInfo: carrying({ message, asking }) }))
@@ -171,8 +172,7 @@ function carriedBy({ authInfo }: McpRequestContext): Carried {
 
 /** The arguments as they came: the library drops a field named `__proto__`, which is to be refused by its name like any other. */
 function asSent(message: unknown, id: RequestId): Record<string, unknown> | undefined {
-  const messages = (Array.isArray(message) ? message : [message]) as JSONRPCRequest[]
-  const [one, ...others] = messages.filter((each) => each.id === id)
+  const [one, ...others] = messagesIn(message).filter((each) => each.id === id)
   return others.length > 0 ? undefined : (one?.params?.['arguments'] as Record<string, unknown> | undefined)
 }
 
@@ -180,9 +180,27 @@ async function textOf(response: Response): Promise<McpAnswer> {
   return { status: response.status, text: await response.text() }
 }
 
+function messagesIn(message: unknown): JSONRPCRequest[] {
+  return (Array.isArray(message) ? message : [message]) as JSONRPCRequest[]
+}
+
 function noMethod(message: unknown): McpAnswer {
-  const { id } = message as { id?: unknown }
+  const { id } = message as { id?: RequestId }
   if (id === undefined) return { status: 202, text: '' }
-  const error = { code: ProtocolErrorCode.MethodNotFound, message: 'Method not found' }
-  return { status: 404, text: JSON.stringify({ jsonrpc: '2.0', id, error }) }
+  return refusal(404, id, { code: ProtocolErrorCode.MethodNotFound, message: 'Method not found' })
+}
+
+const WANTED =
+  'initialize takes `params` with `protocolVersion`, `capabilities` and `clientInfo` (`name` and `version`)'
+
+/** The library takes an `initialize` that it cannot read for a fault of its own. */
+function unfitting(message: unknown): McpAnswer | undefined {
+  const isOne = (each: JSONRPCRequest | null) =>
+    each?.method === 'initialize' && each.jsonrpc === '2.0' && ['string', 'number'].includes(typeof each.id)
+  const found = messagesIn(message).find((each) => isOne(each) && !isInitializeRequest(each))
+  return found && refusal(200, found.id, { code: ProtocolErrorCode.InvalidParams, message: WANTED })
+}
+
+function refusal(status: number, id: RequestId, error: { code: number; message: string }): McpAnswer {
+  return { status, text: JSON.stringify({ jsonrpc: '2.0', id, error }) }
 }

@@ -13,7 +13,7 @@ import { PROJECT, sourceFiles } from './source-files.ts'
 
 // The property tests execute a thousand programs on real agents.
 const FILE_DEADLINE_MS = 300_000
-const RUN_DEADLINE_MS = 15 * 60_000
+const RUN_DEADLINE_MS = 25 * 60_000
 // The time that the test runner has to end its own children when it is interrupted.
 const GRACE_MS = 3_000
 // A process that was told to end at the end of a test may need a moment.

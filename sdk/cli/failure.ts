@@ -30,7 +30,8 @@ export interface Told {
 export function told(error: unknown, command: string): Told {
   if (error instanceof Failure) return tell(error.message, error.next, error.exit, { code: error.code })
   if (error instanceof ApiError) return toldApiError(error, command)
-  if (error instanceof CommanderError) return tell(error.message, undefined, EXIT.usage, { code: 'USAGE' })
+  if (error instanceof CommanderError)
+    return tell(error.message.replace(/^error: /, ''), undefined, EXIT.usage, { code: 'USAGE' })
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return tell(`windlass itself failed, please report it: ${message}`, `windlass ${command} --help`, EXIT.failed, {
     code: 'INTERNAL',

@@ -96,7 +96,7 @@ function report(error: unknown, program: Command, args: string[]): number {
   else {
     // Ctrl-C is no error of anybody.
     const label = exit === EXIT.interrupted ? '' : `${paint('red', 'error:')} `
-    note(label + message.replace(/^error: /, ''))
+    note(label + message)
     note(`Next: ${next ?? `windlass ${command} --help`.replace('  ', ' ')}`)
   }
   return exit

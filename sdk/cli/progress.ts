@@ -1,4 +1,4 @@
-import { lengthText, note, paint, print } from './terminal.ts'
+import { lengthText, note, paint, print, safe } from './terminal.ts'
 
 // Shorter waits need no words.
 const PATIENCE_MS = 300
@@ -78,7 +78,8 @@ export class Progress {
 
   private draw(): void {
     this.clear()
-    process.stderr.write(`${paint('cyan', FRAMES[this.frame % FRAMES.length] ?? '')} ${this.words()}`)
+    const words = safe(this.words(), process.stderr)
+    process.stderr.write(`${paint('cyan', FRAMES[this.frame % FRAMES.length] ?? '')} ${words}`)
     this.shown = true
   }
 

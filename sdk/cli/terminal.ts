@@ -2,12 +2,12 @@ import { styleText } from 'node:util'
 
 /** Standard output carries the answer and nothing else. */
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`)
+  process.stdout.write(`${safeLines(text, process.stdout)}\n`)
 }
 
 /** Standard error carries what is said about it: events, progress, warnings, errors. */
 export function note(text: string): void {
-  process.stderr.write(`${text}\n`)
+  process.stderr.write(`${safeLines(text, process.stderr)}\n`)
 }
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
@@ -24,12 +24,29 @@ function hasColour(stream: NodeJS.WriteStream): boolean {
 
 /** Indented for eyes, one line for programs. */
 export function json(value: unknown): string {
-  return process.stdout.isTTY ? JSON.stringify(value, null, 2) : JSON.stringify(value)
+  return process.stdout.isTTY ? jsonForEyes(value) : JSON.stringify(value)
+}
+
+/** JSON escapes some of what a terminal obeys by itself, and so it can the rest. */
+export function jsonForEyes(value: unknown): string {
+  const escape = (each: string) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(value, null, 2).replace(NOT_ESCAPED, escape)
+}
+
+const NOT_ESCAPED = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+
+/** Whatever is shown, in the end: an error may hold the words of a service or of a program. */
+export function safeLines(text: string, stream: NodeJS.WriteStream): string {
+  if (!stream.isTTY) return text
+  return text
+    .split('\n')
+    .map((line) => safe(line, stream))
+    .join('\n')
 }
 
 /**
  * What a program has written, made safe for the terminal: colours stay, everything that could move the cursor, rename the
- * window or hide text goes. Files and pipes get it as it is.
+ * window, hide text or turn its order around goes. Files and pipes get it as it is.
  */
 export function safe(text: string, stream: NodeJS.WriteStream): string {
   if (!stream.isTTY) return text
@@ -41,10 +58,10 @@ export function safe(text: string, stream: NodeJS.WriteStream): string {
 // oxlint-disable-next-line no-control-regex -- it is what is looked for
 const COLOUR = /(\u001b\[[\d;]*m)/
 
-// A whole escape sequence, or any single control character but the tab.
+// A whole escape sequence, or any single control character but the tab, those of the direction of writing among them.
 const CONTROL =
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
-  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g
+  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
 function colour(sequence: string, stream: NodeJS.WriteStream): string {
   return hasColour(stream) ? sequence : ''

@@ -9,13 +9,15 @@ export const LEAST_BYTES = 4
 /** Beyond this a program that shows single bytes does not show a secret, but a file. Node itself shows 50 of a Buffer. */
 const BYTE_LIST_BYTES = 256
 const BUFFER_SHOWN_BYTES = 50
+/** And of a text in an object, an array or an error. */
+const TEXT_SHOWN_CHARACTERS = 10_000
 /** What `base64` and what PEM break their lines at. */
 const WRAPS = [76, 64]
 
 /** Everything as which a secret may turn up in a text. Longer than the secrets by about sixteen times. */
 export function formsOf(secret: string): Buffer[] {
   const forms = new Set<string>()
-  for (const part of partsOf(secret)) for (const form of textForms(part)) forms.add(form)
+  for (const part of partsOf(secret).flatMap(shownOf)) for (const form of textForms(part)) forms.add(form)
   // Whoever encodes bytes takes the whole of it, and may have cut the line break at its end.
   for (const whole of new Set([secret, secret.trim()]))
     for (const form of byteForms(Buffer.from(whole))) forms.add(form)
@@ -34,6 +36,9 @@ function partsOf(secret: string): string[] {
   const hasShort = lines.some((line) => Buffer.byteLength(line) < LEAST_BYTES)
   return lines.length === 1 || hasShort ? [whole, ...lines] : lines
 }
+
+const shownOf = (text: string) =>
+  text.length <= TEXT_SHOWN_CHARACTERS ? [text] : [text, text.slice(0, TEXT_SHOWN_CHARACTERS)]
 
 /** As written by hand, for a shell, in a URL, in JSON, and in JSON within JSON. */
 function textForms(text: string): string[] {

@@ -1,4 +1,4 @@
-import type { JournalOp } from '@windlass/shared/wire/journal.ts'
+import type { JournalError, JournalOp } from '@windlass/shared/wire/journal.ts'
 import type { FrameName, LogLevel } from '@windlass/shared/wire/program.ts'
 import type { Frame } from '../program-frames.ts'
 import type { Redactor } from './redactor.ts'
@@ -11,7 +11,8 @@ const ARGS_CHARACTERS = 500
 export function hideInFrame(redactor: Redactor, frame: Frame): Frame {
   if (frame.name === 'out' || frame.name === 'err' || frame.payload.length === 0) return frame
   const text = frame.payload.toString()
-  const hidden = frame.name === 'journal' ? hideInJournal(redactor, text) : hideInFields(redactor, text, frame.name)
+  const hidden =
+    frame.name === 'journal' ? hideInJournal(redactor, text) : hideInFields(redactor, text, FIELDS[frame.name])
   return hidden === text ? frame : { ...frame, payload: Buffer.from(hidden) }
 }
 
@@ -22,11 +23,12 @@ const FIELDS: Partial<Record<FrameName, readonly string[]>> = {
   threw: ['name', 'message', 'stack', 'code', 'detail'],
   blocked: ['expected', 'received', 'at'],
 }
+/** Of the error that a step has failed with: the program gets it back. */
+const ERROR_FIELDS: readonly (keyof JournalError)[] = ['name', 'message', 'code', 'stack']
 const LEVELS: readonly unknown[] = ['info', 'warn', 'error'] satisfies LogLevel[]
 
-function hideInFields(redactor: Redactor, text: string, name: FrameName): string {
+function hideInFields(redactor: Redactor, text: string, own: readonly string[] | undefined): string {
   const hidden = redactor.json(text)
-  const own = FIELDS[name]
   const said = hidden === text || !own ? undefined : parsed(text)
   if (!own || typeof said !== 'object' || said === null) return hidden
   const fields = Object.entries(said).map(([key, value]): [string, unknown] => {
@@ -59,7 +61,8 @@ function hideInJournal(redactor: Redactor, text: string): string {
 function hideInOp(redactor: Redactor, op: JournalOp): JournalOp {
   if (op.op === 'open') return hideInOpen(redactor, op)
   if (op.op === 'drift') return { ...op, args: hideArgs(redactor, op.args) }
-  return op.op === 'close' && op.state === 'failed' ? { ...op, result: redactor.json(op.result) } : op
+  if (op.op !== 'close' || op.state !== 'failed') return op
+  return { ...op, result: hideInFields(redactor, op.result, ERROR_FIELDS) }
 }
 
 /** Undefined where it is no JSON: whoever reads it next says so. */

@@ -25,7 +25,7 @@ export function createRedactor(secrets: SecretValues): Redactor {
   const tooShort = names.filter(([, values]) => [...values].some(isTooShort)).map(([name]) => name)
   const values = new Set(names.flatMap(([, all]) => [...all]).filter((value) => !isTooShort(value)))
   const automaton = createAutomaton([...values].flatMap(formsOf))
-  const { occursIn } = automaton
+  const { occursIn, depth, found, step } = automaton
   const stream = () => createRedactionStream(automaton)
 
   /** Most texts stay the very same. */
@@ -37,21 +37,35 @@ export function createRedactor(secrets: SecretValues): Redactor {
     return Buffer.concat([own.push(bytes), own.end()]).toString()
   }
 
-  function withoutBeginning(text: string): string {
-    const own = stream()
-    own.push(Buffer.from(text))
-    if (own.heldBytes < LEAST_CUT_BYTES) return text
-    const held = Buffer.from(text).subarray(-own.heldBytes).toString()
-    return text.slice(0, -held.length) + STARS
+  /**
+   * Whole secrets, and what one begins with where it was cut off. In one look: a secret may hold the mark of a cut itself, and one form of a
+   * long secret is the beginning of another.
+   */
+  function withCuts(text: string, isCut: boolean): string {
+    const bytes = Buffer.from(text)
+    const hidden: { from: number; to: number }[] = []
+    const mark = (start: number, to: number) => {
+      let from = start
+      while (hidden.length > 0 && hidden.at(-1)!.to >= from) from = Math.min(from, hidden.pop()!.from)
+      hidden.push({ from, to })
+    }
+    let state = 0
+    for (const [at, byte] of bytes.entries()) {
+      if (depth[state]! >= LEAST_CUT_BYTES && isMark(bytes, at)) mark(at - depth[state]!, at)
+      state = step(state, byte)
+      if (found[state] !== 0) mark(at + 1 - found[state]!, at + 1)
+    }
+    if (isCut && depth[state]! >= LEAST_CUT_BYTES) mark(bytes.length - depth[state]!, bytes.length)
+    let at = 0
+    const kept = hidden.map(({ from, to }) => {
+      const before = bytes.toString('utf8', at, from)
+      at = to
+      return before
+    })
+    return [...kept, bytes.toString('utf8', at)].join(STARS)
   }
 
-  function text(given: string, isCut = false): string {
-    const whole = plain(given)
-    if (!isCut && !whole.includes(CUT)) return whole
-    const pieces = whole.split(CUT)
-    const last = pieces.length - 1
-    return pieces.map((piece, index) => (index < last || isCut ? withoutBeginning(piece) : piece)).join(CUT)
-  }
+  const text = (given: string, isCut = false) => (isCut || given.includes(CUT) ? withCuts(given, isCut) : plain(given))
 
   return {
     tooShort,
@@ -59,4 +73,10 @@ export function createRedactor(secrets: SecretValues): Redactor {
     json: (json) => hideInJson(json, { text, occursIn }),
     stream,
   }
+}
+
+const MARK = Buffer.from(CUT)
+
+function isMark(bytes: Buffer, at: number): boolean {
+  return bytes[at] === MARK[0] && bytes[at + 1] === MARK[1] && bytes[at + 2] === MARK[2]
 }

@@ -132,3 +132,12 @@ test('what is no JSON, and no word of a journal, is hidden as the text that it i
   const odd = Buffer.from('null')
   assert.equal(hideInFrame(redactor, { name: 'journal', at: 0, payload: odd }).payload, odd)
 })
+
+test('the error that a step has failed with can be read by the program again, whatever words are secrets', () => {
+  const words = aRedactor({ A: 'name', B: 'message', C: 'stack', D: 'code', E: SECRET })
+  const result = JSON.stringify({ name: 'Error', message: `no ${SECRET}`, code: 'E_NO', stack: `Error: no ${SECRET}` })
+  const op: JournalOp = { op: 'close', entry: anEntry({ kind: 'step' }), state: 'failed', result }
+  const payload = Buffer.from(JSON.stringify(op))
+  const told = JSON.parse(hideInFrame(words, { name: 'journal', at: 0, payload }).payload.toString()) as typeof op
+  assert.deepEqual(JSON.parse(told.result), { name: 'Error', message: 'no ***', code: 'E_NO', stack: 'Error: no ***' })
+})

@@ -120,3 +120,20 @@ test('the largest secrets take seconds at most to be looked for, and none of the
   assert.equal(redactor.text(lines.join('|')), lines.map(() => '***').join('|'))
   assert.equal(redactor.text(Buffer.from(large).toString('hex')), '***')
 })
+
+test('what Node shows of a long one within an object is hidden', () => {
+  const value = 'Zq9"'.repeat(4000)
+  const redactor = aRedactor({ value })
+  assert.match(redactor.text(inspect({ value })), /^\{\s+value: '\*\*\*'\.\.\. 6000 more characters\s+\}$/)
+  const bytes = Buffer.from(inspect([value]))
+  assert.match(through(redactor, bytes, [1000]).toString(), /^\[\s+'\*\*\*'\.\.\. 6000 more characters\s+\]$/)
+})
+
+test('the beginning of a long one is hidden wherever it was cut off, and one may hold the mark of a cut', () => {
+  const redactor = aRedactor({ value: 'Zq9"'.repeat(6000), marked: 'left-side…right-side' })
+  for (const length of [9_999, 10_000, 10_001, 20_000])
+    assert.equal(redactor.text(`no ${'Zq9"'.repeat(6000).slice(0, length)}… at x`), 'no ***… at x')
+  assert.equal(redactor.text('a left-side…right-side b'), 'a *** b')
+  assert.equal(redactor.text('a left-side…right b'), 'a ***…right b')
+  assert.equal(redactor.text('a left-side…right', true), 'a ***')
+})

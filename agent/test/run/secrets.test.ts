@@ -39,6 +39,18 @@ withAgent('a run without secrets asks for none', async ({ fake }) => {
   assert.deepEqual(fake.secretReads, [])
 })
 
+withAgent('a long message is hidden where it is cut behind a secret that begins another one', async ({ fake }) => {
+  fake.secrets = { SHORT: 'correct horse', OTHER, LONG: 'Zq9"'.repeat(6000) }
+  const program = await aProgram(`
+    const { SHORT, OTHER, LONG } = process.env
+    log.warn('x'.repeat(10_000 - SHORT.length) + OTHER + '.')
+    log.error(LONG)
+    return 1`)
+  const told = fake.offer(program, { secrets: true })
+  await outputOf(fake, told)
+  assert.equal(linesOf(told).join(''), `${'x'.repeat(9_987)}***.***`)
+})
+
 withAgent('whatever way a program tells a secret, it is hidden', async ({ fake, agent, folder }) => {
   fake.secrets = { KEY, OTHER }
   // So that all of it is still in the spool at the end.

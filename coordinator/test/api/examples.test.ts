@@ -88,7 +88,6 @@ const OTHERWISE: Readonly<Record<string, FaultCode>> = {
   'inputs.get': 'NOT_FOUND',
   'inputs.respond': 'NOT_FOUND',
   'runners.get': 'NOT_FOUND',
-  'pools.create': 'CONFLICT',
 }
 
 test('the service takes every example as it is written, and answers in the shape that is shown', async () => {

@@ -4,7 +4,9 @@ import { connect } from 'node:net'
 import { afterEach, test } from 'node:test'
 import { within } from '@windlass/shared/time.ts'
 import { SseAnswer, type SseSink } from '../../api/call.ts'
-import { RUN, type StubServer, startStub } from './stub-server.ts'
+import { Fault } from '@windlass/shared/errors.ts'
+import { until } from '../_kit/until.ts'
+import { aCaller, RUN, type StubServer, startStub } from './stub-server.ts'
 
 const AUTH = { authorization: 'Bearer owner' }
 const STREAM = `/v1/runs/${RUN}/events/stream`
@@ -131,4 +133,34 @@ test('a stop ends streams in order', async () => {
   const text = response.text()
   await within(4000, running.close(), 'the server did not stop')
   assert.equal(await text, ': ok\n\nevent: last\n\n')
+})
+
+test('a reader whose credential has been revoked is cut, and one that only cannot be looked up stays', async () => {
+  let answer: 'good' | 'unknown' | 'revoked' = 'good'
+  const asked = { good: 0, unknown: 0, revoked: 0 }
+  const ended = Promise.withResolvers<void>()
+  server = await startStub({
+    recheckMs: 10,
+    caller: (bearer) => {
+      asked[answer] += 1
+      if (answer === 'unknown') return Promise.reject(new Fault('UNAVAILABLE'))
+      return answer === 'good' ? aCaller(bearer) : Promise.reject(new Fault('UNAUTHENTICATED'))
+    },
+    handlers: {
+      'runs.stream': () =>
+        new SseAnswer(async (sink) => {
+          sink.gone.addEventListener('abort', () => ended.resolve())
+          await ended.promise
+        }),
+    },
+  })
+  const response = await fetch(server.url + STREAM, { headers: AUTH })
+  const read = assert.rejects(response.text(), 'the stream ended as if the run had')
+  await until('a look at the credential', () => asked.good > 2)
+  answer = 'unknown'
+  await until('a look that fails', () => asked.unknown > 2)
+  answer = 'revoked'
+  await within(5000, read, 'the reader reads on')
+  await within(5000, ended.promise, 'the writer was not told')
+  assert.equal(asked.revoked, 1)
 })

@@ -33,6 +33,9 @@ export interface StubOptions {
   /** By id of the row, in place of the stub. */
   handlers?: Record<string, StubHandler>
   stallMs?: number
+  recheckMs?: number
+  /** In place of the stub's own. */
+  caller?: Verifiers['caller']
   strict?: boolean
   port?: number
 }
@@ -40,6 +43,8 @@ export interface StubOptions {
 export async function startStub({
   handlers = {},
   stallMs,
+  recheckMs,
+  caller = aCaller,
   strict = true,
   port = 0,
 }: StubOptions = {}): Promise<StubServer> {
@@ -49,7 +54,16 @@ export async function startStub({
   })
   const limits: Limits = { take: () => ({ refusal: null, headers: [] }) }
   const deps = { config: { strict, host: '127.0.0.1', mcpHosts: [], mcpOrigins: [] }, log, limits } as unknown as Deps
-  const server = await startServer({ handlers: stubs(handlers), deps, log, host: '127.0.0.1', port, verify, stallMs })
+  const server = await startServer({
+    handlers: stubs(handlers),
+    deps,
+    log,
+    host: '127.0.0.1',
+    port,
+    verify: { ...verify, caller },
+    stallMs,
+    recheckMs,
+  })
   return { ...server, url: `http://127.0.0.1:${server.port}`, logged }
 }
 
@@ -70,7 +84,7 @@ function stubOf(row: AnyOp): StubHandler {
 
 /** `[session:]<role>[=scope,scope][@org]`, as in `member=run:read@acme`, behind the caller's door; `runner` and `program` behind theirs. */
 const verify: Verifiers = {
-  caller: (bearer) => Promise.resolve().then(() => callerOf(bearer)),
+  caller: aCaller,
   runner: (bearer) => Promise.resolve().then(() => (bearer === 'runner' ? runner : refuse())),
   program: (bearer) => Promise.resolve().then(() => (bearer === 'program' ? program : refuse())),
 }
@@ -78,7 +92,7 @@ const verify: Verifiers = {
 const runner: RunnerIdentity = { kind: 'runner', id: RUNNER, name: 'one', orgId: ORG_ID, poolId: POOL }
 const program: ProgramIdentity = { kind: 'program', runId: RUN, orgId: ORG_ID, runnerId: RUNNER, epoch: 1 }
 
-function callerOf(bearer: string): Caller {
+export async function aCaller(bearer: string): Promise<Caller> {
   const match = /^(session:)?(viewer|member|admin|owner)(?:=([a-z_:,]+))?(?:@([a-z]+))?$/.exec(bearer)
   if (!match) return refuse()
   const [, session, role, listed, org = 'acme'] = match

@@ -30,6 +30,21 @@ function withHost(host: string): Promise<number> {
 
 const bare = (method: string, headers: Extra = {}) => fetch(`${c.url}/mcp/v1`, { method, headers })
 
+test('an initialize that does not say what it must is the fault of whoever sent it', async () => {
+  const info = { capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const missing = [undefined, {}, info, { ...info, protocolVersion: 5 }]
+  for (const params of missing) {
+    const initialize = { jsonrpc: '2.0', id: 'first', method: 'initialize', params }
+    for (const sent of [initialize, [initialize]]) {
+      const { status, body } = await post(c, sent)
+      assert.deepEqual([status, body.id, body.error.code], [200, 'first', -32_602], JSON.stringify(body))
+      assert.match(body.error.message, /protocolVersion/)
+    }
+  }
+  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { ...info, protocolVersion: OLD_ERA } }
+  assert.equal((await post(c, initialize)).body.result.protocolVersion, OLD_ERA)
+})
+
 test('whoever shows no credential is told where it is written how to get one', async () => {
   const { status, headers, body } = await post({ url: c.url }, PING)
   assert.equal(status, 401)
@@ -85,6 +100,7 @@ test('a foreign Origin is refused, whatever else is right', async () => {
     'null',
     'http://127.0.0.1.evil.example',
     'https://inspector.test:1',
+    'app://localhost',
     'x',
   ]) {
     const { status, body } = await post(c, PING, { origin })

@@ -27,7 +27,11 @@ function everyOther(): string {
 
 const ABOUT = `Every operation with its fields, an example and its errors. The same for programs: \`/v1/openapi.json\`; as a page to try:
 \`/v1/docs\`. Requests and answers are JSON, times are milliseconds since the Unix epoch. Every operation that needs
-a credential may also answer ${everyOther()}: see [errors.md](errors.md).`
+a credential may also answer ${everyOther()}: see [errors.md](errors.md).
+
+The examples are of an org \`acme\` and find in the environment who asks whom: \`WINDLASS_URL\`, \`WINDLASS_API_KEY\` and, where only
+a session will do, \`WINDLASS_SESSION\`. \`npm start\` prints the first two, and the slug of its org; a session is made on the coordinator's
+host by \`windlass admin sessions create --org <org> --role <role>\`.`
 
 export function restReference(): string {
   const rows = allOps.filter(isDocumented)

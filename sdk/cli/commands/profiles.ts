@@ -88,9 +88,10 @@ function addAdd(group: Command): void {
     .addHelpText('after', `${HELP}\n--api-key - and --session - ask for the value, or read it from standard input.`)
   does(command, async (session, [given = ''], options) => {
     const name = checkedName(given)
-    const known = readProfiles(process.env)
-    const profile = await wanted(session, name, known.profiles[name])
+    const profile = await wanted(session, name, readProfiles(process.env).profiles[name])
     const checked = await checkedCredentials(profile)
+    // As it is by now: a person or the service may have taken a while, and somebody may have kept another meanwhile.
+    const known = readProfiles(process.env)
     const isFirst = Object.keys(known.profiles).length === 0
     const current = options['use'] === true || isFirst ? name : known.current
     const all = { ...known.profiles, [name]: checked }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { watch } from 'node:fs'
+import { existsSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
@@ -8,6 +8,8 @@ import { Failure } from '../failure.ts'
 
 // Editors save in several steps, a switch of branches touches many files: it is one save.
 const QUIET_MS = 20
+/** How often it is looked whether a folder that has gone is there again. */
+const ABSENT_MS = 500
 
 /** Tells when something in a folder has changed that would be deployed. */
 export interface FolderWatch {
@@ -25,6 +27,8 @@ export interface FolderWatch {
 export async function watchFolder(root: string): Promise<FolderWatch> {
   const watchers = new Map<string, FSWatcher>()
   let timer: NodeJS.Timeout | undefined
+  let absence: NodeJS.Timeout | undefined
+  let isClosed = false
   let bell = new AbortController()
 
   const ring = () => {
@@ -32,7 +36,22 @@ export async function watchFolder(root: string): Promise<FolderWatch> {
     timer = setTimeout(() => bell.abort(), QUIET_MS)
   }
 
+  /** It may be a new folder, whose files are news as well. Where all is gone, as in the midst of a checkout, it may come back. */
+  function watchAnew(): void {
+    watchAll(root).catch((error: unknown) => {
+      if (!isGone(error)) return bell.abort(watchFailure(root, error))
+      clearTimeout(absence)
+      if (!isClosed) absence = setTimeout(lookForRoot, ABSENT_MS)
+    })
+  }
+
+  function lookForRoot(): void {
+    if (existsSync(root)) ring()
+    watchAnew()
+  }
+
   async function watchAll(folder: string): Promise<void> {
+    if (isClosed) return
     if (!watchers.has(folder)) watchers.set(folder, watchOne(folder))
     const entries = await readdir(folder, { withFileTypes: true })
     const below = entries.filter((entry) => entry.isDirectory() && !isIgnored(entry.name))
@@ -40,10 +59,11 @@ export async function watchFolder(root: string): Promise<FolderWatch> {
   }
 
   function watchOne(folder: string): FSWatcher {
-    const watcher = watch(folder, (_event, name) => {
+    const watcher = watch(folder, (event, name) => {
+      // So it is told that the folder itself has gone: of one that takes its place this watcher sees nothing.
+      if (event === 'rename' && name === path.basename(folder)) forget()
       if (typeof name === 'string' && isIgnored(name)) return
-      // It may be a new folder, whose files are news as well. One that has gone takes its watcher along.
-      watchAll(root).catch((error: unknown) => isGone(error) || bell.abort(watchFailure(root, error)))
+      watchAnew()
       ring()
     })
     const forget = () => {
@@ -69,7 +89,9 @@ export async function watchFolder(root: string): Promise<FolderWatch> {
       bell = new AbortController()
     },
     close() {
+      isClosed = true
       clearTimeout(timer)
+      clearTimeout(absence)
       for (const watcher of watchers.values()) watcher.close()
     },
   }

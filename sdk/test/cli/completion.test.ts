@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { startFake } from '../_kit/fake-service.ts'
@@ -73,6 +74,35 @@ test('bash takes the script twice without complaint, and completes by it without
   const { stdout, stderr, status } = spawnSync('bash', ['--norc', '-c', asked], { encoding: 'utf8' })
   assert.deepEqual([status, stderr.replace(/.*compopt: not currently executing.*\n/, '')], [0, ''])
   assert.match(stdout, /^cancel\n.*-o default -F __windlass_complete windlass\n$/s)
+})
+
+test('bash executes nothing of what has been typed so far', async (t) => {
+  const { stdout: script } = await runCli(['completion', 'bash'])
+  const folder = await folderOf(t, { script })
+  const asked = [
+    `windlass() { printf '%s\\n' "$@" >> '${folder}/asked'; echo :4; }`,
+    `source '${folder}/script'`,
+    `COMP_WORDS=(windlass run '$(touch ${folder}/a)' '\`touch ${folder}/b\`' ';touch ${folder}/c;' '*' '')`,
+    'COMP_CWORD=6; __windlass_complete',
+  ].join('\n')
+  spawnSync('bash', ['--norc', '-c', asked], { cwd: folder })
+  assert.deepEqual((await readdir(folder)).sort(), ['asked', 'script'])
+  const words = (await readFile(path.join(folder, 'asked'), 'utf8')).split('\n')
+  assert.deepEqual(words.slice(0, 3), ['complete', '--', 'run'])
+  assert.deepEqual(words.slice(-3), ['*', '', ''])
+})
+
+test('a name that a shell would not take for a name is not offered', async (t) => {
+  const { url } = await startFake(t, {
+    'environments.list': () => ({
+      environments: [{ name: '$(touch x)' }, { name: 'a\u001b[2J' }, { name: '--flag' }, { name: 'prod' }],
+      nextCursor: null,
+    }),
+    'workflows.list': () => ({ workflows: [aWorkflow({ description: 'a\u001b[2J\u202eb' })], nextCursor: null }),
+  })
+  assert.deepEqual((await complete(['run', 'hello', '-e', ''], { url })).names, ['prod'])
+  const { stdout } = await runCli(['complete', '--', 'run', ''], { url })
+  assert.match(stdout, /^hello\ta\[2Jb\n/)
 })
 
 test('zsh and fish get a script of theirs, another shell a refusal', async () => {

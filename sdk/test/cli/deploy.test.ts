@@ -109,6 +109,8 @@ test('a link inside the folder is followed, one that leads out is refused', asyn
   await symlink(path.join(folder, 'lib/greet.ts'), path.join(folder, 'lib/again.ts'))
   assert.ok((await pathsOf(folder)).includes('lib/again.ts'))
   const secret = await folderOf(t, { 'secret.txt': 'x' })
+  await symlink('..', path.join(folder, 'lib/loop'))
+  assert.deepEqual((await packFolder(folder)).warnings, ['lib/loop is a link to a folder and was left out'])
   await symlink(path.join(secret, 'secret.txt'), path.join(folder, 'notes.txt'))
   await assert.rejects(packFolder(folder), /notes\.txt is a link out of the folder/)
 })

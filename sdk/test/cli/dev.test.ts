@@ -63,6 +63,8 @@ test('every save is deployed and run; a save that changes nothing is not', async
   await writeFile(path.join(folder, 'node_modules/x.js'), 'x')
   await save('1')
   await dev.says(/✔ hello, version 3[^]*✔ hello completed/)
+  // It comes behind the words, and Ctrl-C waits for nothing.
+  await dev.prints(/^3\n/m)
   const { code } = await dev.interrupt()
   assert.equal(code, 130)
   assert.deepEqual(done(), ['workflows.update', 'runs.trigger', 'workflows.update', 'runs.trigger'])
@@ -95,6 +97,31 @@ test('a new folder, a file put in the place of another, and one that goes are al
       ['workflow.jsonc', '{ "slug": "hello" }'],
     ],
   )
+  await dev.interrupt()
+})
+
+test('a folder that goes and comes back, as in a checkout, is watched as before, below and as a whole', async (t) => {
+  const { url, folder, save } = await setting(t, { 'lib/a.ts': 'export const a = 1\n' })
+  const saveBelow = async (n: number) => {
+    await writeFile(path.join(folder, '.a.ts.new'), `export const a = ${n}\n`)
+    await rename(path.join(folder, '.a.ts.new'), path.join(folder, 'lib/a.ts'))
+  }
+  const dev = goingCli(t, ['dev', folder], { url })
+  await dev.says(/version 2/)
+  await rm(path.join(folder, 'lib'), { recursive: true })
+  await dev.says(/version 3/)
+  await mkdir(path.join(folder, 'lib'))
+  await saveBelow(2)
+  await dev.says(/version 4/)
+  await saveBelow(3)
+  await dev.says(/version 5/)
+  const other = await folderOf(t, { 'workflow.jsonc': '{ "slug": "hello" }', 'index.ts': source('6') })
+  await rm(folder, { recursive: true })
+  await dev.says(/does not exist/)
+  await rename(other, folder)
+  await dev.says(/✔ hello, version/)
+  await save('7')
+  await dev.says(/✔ hello, version/)
   await dev.interrupt()
 })
 

@@ -53,6 +53,37 @@ test('a key that the service refuses, or that is of another org, is not kept', a
   assert.equal((await runCli(['profiles', 'list', '--json'], { cwd, env })).stdout, '{"profiles":[]}\n')
 })
 
+test('a profile that somebody else keeps meanwhile is not lost', async (t) => {
+  const { cwd, env } = await setting(t)
+  const me = { credential: { kind: 'key', id: 'key_1', name: 'Ada', role: 'admin', scopes: [] }, org }
+  const asked = Promise.withResolvers<void>()
+  const go = Promise.withResolvers<void>()
+  const slow = await startFake(t, {
+    'account.get': async () => {
+      asked.resolve()
+      await go.promise
+      return { me }
+    },
+  })
+  const fast = await startFake(t, { 'account.get': () => ({ me }) })
+  const add = (name: string, url: string) =>
+    runCli(['profiles', 'add', name, '--url', url, '--api-key', KEY], { cwd, env })
+  const first = add('first', slow.url)
+  await asked.promise
+  assert.equal((await add('second', fast.url)).code, 0)
+  go.resolve()
+  assert.equal((await first).code, 0)
+  const { stdout } = await runCli(['profiles', 'list', '--json'], { cwd, env })
+  const { profiles } = JSON.parse(stdout) as { profiles: { name: string; current: boolean }[] }
+  assert.deepEqual(
+    profiles.map(({ name, current }) => [name, current]),
+    [
+      ['second', true],
+      ['first', false],
+    ],
+  )
+})
+
 test('a session beside the key serves only what no key may do, and is shown nowhere', async (t) => {
   const { url, cwd, env, asked } = await setting(t)
   const add = (args: string[], input = '') => runCli(['profiles', 'add', 'prod', ...args], { cwd, env, input })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { sampleOf, schemaText } from '../../cli/schema-text.ts'
-import { bytesText, lengthText, safe } from '../../cli/terminal.ts'
+import { bytesText, jsonForEyes, lengthText, safe, safeLines } from '../../cli/terminal.ts'
 
 const terminal = { isTTY: true } as NodeJS.WriteStream
 const pipe = { isTTY: false } as NodeJS.WriteStream
@@ -11,6 +11,16 @@ test('what a program prints cannot move the cursor, rename the window or hide te
   const hostile = 'a\u001b[2Jb\u001b]0;title\u0007c\rd\u009be\u001bcf\tg\u001b[1;31mred'
   assert.equal(stripVTControlCharacters(safe(hostile, terminal)), 'abcdef\tgred')
   assert.equal(safe(hostile, pipe), hostile)
+})
+
+test('nor can what a service says, in an error or in JSON, and neither turns the order of letters around', () => {
+  const hostile = 'a\u001b[2Jb\u009bc\u202ed\u2066e'
+  assert.equal(safeLines(`${hostile}\n\tNext: f`, terminal), 'abcde\n\tNext: f')
+  assert.equal(safeLines(hostile, pipe), hostile)
+  const shown = jsonForEyes({ hostile })
+  // oxlint-disable-next-line no-control-regex -- it is what is looked for
+  assert.doesNotMatch(shown, /[\u001b\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
+  assert.deepEqual(JSON.parse(shown), { hostile })
 })
 
 test('lengths and sizes are told in the unit that fits', () => {

@@ -38,8 +38,8 @@ export const pools: ExamplesOf<'pools'> = {
   create: {
     about:
       'It has no runners at first. A name that is taken is refused with `CONFLICT`. Next: `pools.createToken`, and an agent with that token.',
-    input: { org: 'acme', name: 'default' },
-    output: { runnerPool: { ...POOL, runners: 0 } },
+    input: { org: 'acme', name: 'gpu' },
+    output: { runnerPool: { ...POOL, id: IDS.gpuPool, name: 'gpu', runners: 0, createdAt: NINE } },
     fields: { name: 'Lower-case letters, digits and dashes; unique in the org.' },
   },
   createToken: {

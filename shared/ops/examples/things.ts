@@ -19,6 +19,7 @@ export const IDS = {
   earlierRun: 'run_01m7vzgc00h6tek1tfrks5ggz3',
   childRun: 'run_01m7w2y92w0h9jqsrvtjn54w0v',
   retriedRun: 'run_01m7w9syw098aj8ecvzzy8jmzk',
+  gpuPool: 'pool_01m7w2dr90bdrgh3s7c91z6n4e',
   runner: 'rnr_01m31k33m08pa2zyfrxv5gty3x',
   input: 'inp_01m7w2y9nm0grdy5tjxsqgsw29',
   session: 'ses_01m7vzgc0071gtg4nakxp70jft',

@@ -17,7 +17,7 @@ import type { ProgramEvent } from './program-output.ts'
 import type { ProgramStart } from './program.ts'
 import { reportTo } from './report.ts'
 import { LEAST_BYTES } from './redact/forms.ts'
-import { SecretsTooLarge } from './secrets.ts'
+import { SecretsNotNow, SecretsTooLarge } from './secrets.ts'
 import type { RunSecrets, Secrets } from './secrets.ts'
 import type { Slots } from './slots.ts'
 import type { Spool } from './spool.ts'
@@ -154,9 +154,8 @@ function threw(code: RunErrorCode, message: string = RUN_ERRORS[code], detail?: 
 }
 
 function withoutSecrets(error: Error): Ending {
-  return error instanceof SecretsTooLarge
-    ? threw('SECRETS_TOO_LARGE', error.message)
-    : { how: 'lost', reason: error.message }
+  if (error instanceof SecretsTooLarge) return threw('SECRETS_TOO_LARGE', error.message)
+  return { how: error instanceof SecretsNotNow ? 'unready' : 'lost', reason: error.message }
 }
 
 const REASONS: Record<Fate, string> = {

@@ -26,8 +26,13 @@ export class SecretsTooLarge extends Error {
   override readonly name = 'SecretsTooLarge'
 }
 
-// Well within a lease, so that another agent may have better luck in time.
-const DEADLINE_MS = 30_000
+/** They could not be read just now; in a moment that may be different, and nothing of the run has begun. */
+export class SecretsNotNow extends Error {
+  override readonly name = 'SecretsNotNow'
+}
+
+/** A slot is held meanwhile. What lasts longer is for the coordinator to wait for. */
+const DEADLINE_MS = 10_000
 const BACKOFF = { firstMs: 100, capMs: 3_000 }
 /** What may be different in a moment: no answer, no key to open them with, too many questions at once. */
 const PASSING: readonly string[] = ['UNREACHABLE', 'BAD_ANSWER', 'SECRETS_UNAVAILABLE']
@@ -36,7 +41,7 @@ const MOST_RUNS = 200
 
 type Values = ReadonlyMap<string, ReadonlySet<string>>
 
-export function createSecrets(rest: Pick<Rest, 'secrets'>): Secrets {
+export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE_MS): Secrets {
   const redactors = keepRedactors()
   /** A run that goes on in a new process may still print what an earlier one was given, from its journal for instance. */
   const given = new Map<string, Values>()
@@ -54,7 +59,7 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>): Secrets {
     async read(live) {
       const { run, secrets } = live.offer
       if (!secrets && !given.has(run)) return undefined
-      const values = secrets ? await readWithRetries(rest, live) : {}
+      const values = secrets ? await readWithRetries(rest, live, deadlineMs) : {}
       assertSize(values)
       const all = remember(run, values)
       return { values, redactor: redactors.of(all) }
@@ -71,16 +76,21 @@ function assertSize(values: Readonly<Record<string, string>>): void {
   )
 }
 
-async function readWithRetries(rest: Pick<Rest, 'secrets'>, live: Live): Promise<Record<string, string>> {
-  const { offer, unwanted } = live
-  const deadline = performance.now() + DEADLINE_MS
+async function readWithRetries(
+  rest: Pick<Rest, 'secrets'>,
+  { offer, unwanted }: Live,
+  deadlineMs: number,
+): Promise<Record<string, string>> {
+  const deadline = performance.now() + deadlineMs
   for (let failures = 0; ; failures++) {
     try {
       // The token of the moment: a renewal may have come meanwhile.
       return await rest.secrets(offer.run, offer.token, unwanted)
     } catch (error) {
       const waitMs = backoffMs(failures, BACKOFF)
-      if (!isPassing(error) || unwanted.aborted || performance.now() + waitMs > deadline) throw inWords(error)
+      if (!isPassing(error)) throw new Error(inWords(error), { cause: error })
+      if (unwanted.aborted || performance.now() + waitMs > deadline)
+        throw new SecretsNotNow(inWords(error), { cause: error })
       await pause(waitMs, unwanted)
     }
   }
@@ -91,7 +101,6 @@ function isPassing(error: unknown): boolean {
   return PASSING.includes(error.code) || error.status === 429 || error.status >= 500
 }
 
-function inWords(error: unknown): Error {
-  const why = error instanceof Error ? error.message : String(error)
-  return new Error(`The secrets of the run could not be read: ${why}`, { cause: error })
+function inWords(error: unknown): string {
+  return `The secrets of the run could not be read: ${error instanceof Error ? error.message : String(error)}`
 }

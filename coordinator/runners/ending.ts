@@ -15,6 +15,7 @@ const FITS: { [How in Ending['how']]: (ending: Fields) => boolean } = {
   'timed-out': ({ timeoutMs }) => isInt(timeoutMs, 0),
   cancelled: ({ forced }) => typeof forced === 'boolean',
   lost: ({ reason }) => isText(reason),
+  unready: ({ reason }) => isText(reason),
   evicted: ({ reason }) => isText(reason),
   blocked: ({ mismatch }) => typeof mismatch === 'object' && mismatch !== null,
 }

@@ -49,6 +49,8 @@ export function settle(
       return lose(run, at, version, { reason: 'its agent stopped it' })
     case 'lost':
       return lose(run, at, version, { reason: ending.reason.slice(0, REASON_CHARACTERS) })
+    case 'unready':
+      return putOff(run, at, version, ending.reason.slice(0, REASON_CHARACTERS))
     case 'evicted':
       return evict(run, at, version, ending.reason.slice(0, REASON_CHARACTERS))
     case 'blocked':
@@ -69,6 +71,17 @@ export function park(run: Moving, waitsFor: SuspendKind, at: number): void {
 /** What it waited for is there, and the program has it. */
 export function goOn(run: Moving, at: number): void {
   if (isSuspended(run.status)) resume(run, at)
+}
+
+/** Long enough for a person to mend something meanwhile, and short enough for what mends itself. */
+const PUT_OFF_MS = 30_000
+
+/** Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. */
+function putOff(run: Moving, at: number, version: Version, reason: string): void {
+  if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, PUT_OFF_MS)
+  if (run.place !== 'replaying') return lose(run, at, version, { reason })
+  release(run)
+  run.replayAfterMs = PUT_OFF_MS
 }
 
 /** Given up by its agent while it waited. One that was still on its way there was lost, whatever the agent says. */

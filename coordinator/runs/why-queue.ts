@@ -47,6 +47,7 @@ export function queueCauses(run: Situation, facts: QueueFacts): { causes: Cause[
 }
 
 function pauseCause(run: Situation, until: Date): Cause {
+  if (run.claimedAt !== null && run.startedAt === null) return putOffCause(run, until)
   const isFirst = run.attempt === 1
   return causeOf({
     code: isFirst ? 'DELAYED' : 'RETRY_BACKOFF',
@@ -133,4 +134,15 @@ function poolCauses(run: Situation, verdicts: Verdict[]): Cause[] {
       change: 'It ends by itself within moments.',
     }),
   ]
+}
+
+/** An agent had it, and nothing of it has begun. */
+function putOffCause(run: Situation, until: Date): Cause {
+  return causeOf({
+    code: 'PUT_OFF',
+    message: `Its agent could not prepare it, for instance as its secrets could not be read; the last \`run.queued\` of its log says why. It is offered again at ${timeText(until)}.`,
+    since: run.queuedAt,
+    until,
+    change: 'It is tried again by itself; it goes on once what its log names is mended.',
+  })
 }

@@ -14,6 +14,7 @@ const Cause = z.object({
     'RUNS_AHEAD',
     'DELAYED',
     'RETRY_BACKOFF',
+    'PUT_OFF',
     'CONCURRENCY_LIMIT',
     'STARTING',
     'EXECUTING',

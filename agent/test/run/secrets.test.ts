@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { test } from 'node:test'
+import { ApiError } from '@windlass/shared/ops/call.ts'
+import type { Live } from '../../run/live.ts'
+import { createSecrets } from '../../run/secrets.ts'
 import { aBundle, aProgram } from '../_kit/bundle.ts'
 import { linesOf, type FakeCoordinator, type Told } from '../_kit/fake-coordinator.ts'
 import { answer, refuse } from '../_kit/http.ts'
@@ -127,6 +131,13 @@ withAgent('secrets that cannot be had just now are asked for again', async ({ fa
   const told = fake.offer(await aProgram('return process.env.KEY.length'), { secrets: true })
   assert.equal(await outputOf(fake, told), KEY.length)
   assert.equal(asked, 3)
+})
+
+test('secrets that cannot be had for a while put the run off', async () => {
+  const away = new ApiError('no key', { status: 503, code: 'SECRETS_UNAVAILABLE' })
+  const secrets = createSecrets({ secrets: () => Promise.reject(away) }, 300)
+  const live = { offer: { run: 'run_x', token: 't', secrets: true }, unwanted: new AbortController().signal }
+  await assert.rejects(secrets.read(live as unknown as Live), { name: 'SecretsNotNow', message: /no key/ })
 })
 
 withAgent('a run whose secrets are refused is lost, says why, and never begins', async ({ fake }) => {

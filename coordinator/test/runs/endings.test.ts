@@ -210,6 +210,29 @@ test('with no restarts allowed the first crash is the last, also before the prog
   assert.deepEqual([run.status, run.error?.code, run.startedAt], ['failed', 'RUN_CRASHED', null])
 })
 
+test('a run that could not be prepared is offered again later, uses up no attempt, and says why', async () => {
+  await aRun(c, { workflow: 'once' })
+  const [offer] = await agent.poll()
+  const { run: id, epoch } = offer!
+  await link.accept(offer!)
+  const putOff = { how: 'unready', reason: 'no secrets' } as const
+  assert.deepEqual(await link.report({ run: id, epoch }, 1, end(putOff)), { kind: 'ack', seq: 1 })
+  const run = await runOf(c, id)
+  assert.deepEqual([run.status, run.attempt], ['queued', 1])
+  assert.deepEqual((await logOf(c, id)).at(-1)?.data, { attempt: 1, reason: 'no secrets' })
+  const { why } = await c.call(ops.runs.why, { run: id })
+  assert.deepEqual(
+    why.causes.map((cause) => cause.code),
+    ['PUT_OFF'],
+  )
+  await c.db`update timers set due_at = now() where run_id = ${id}`
+  c.deps.timers.expect(0)
+  const again = await takeNext(agent, link)
+  assert.deepEqual([again.run, again.attempt], [id, 1])
+  await link.report(again, 2, end(returned(1)))
+  assert.equal((await runOf(c, id)).status, 'completed')
+})
+
 test('a program whose beginning was not reported may still have returned', async () => {
   await aRun(c, { workflow: 'any' })
   const [offer] = await agent.poll()

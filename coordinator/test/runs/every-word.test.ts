@@ -24,6 +24,7 @@ const ENDINGS: Ending[] = [
   { how: 'timed-out', timeoutMs: 1 },
   { how: 'cancelled', forced: false },
   { how: 'lost', reason: 'gone' },
+  { how: 'unready', reason: 'no secrets' },
   { how: 'evicted', reason: 'age' },
   { how: 'blocked', mismatch: { expected: 'a', received: 'b', at: '' } },
 ]

@@ -69,7 +69,8 @@ async function isFileInside(walk: Walk, relative: string): Promise<boolean> {
       `is a link that leads nowhere (${cause instanceof Error ? cause.message : String(cause)})`,
     )
   })
-  if (target !== walk.root && !target.startsWith(walk.root + path.sep)) throw linkFailure(relative, `is a link out of the folder, to ${target}`)
+  if (target !== walk.root && !target.startsWith(walk.root + path.sep))
+    throw linkFailure(relative, `is a link out of the folder, to ${target}`)
   if ((await stat(target)).isFile()) return true
   walk.warnings.push(`${relative} is a link to a folder and was left out`)
   return false

@@ -1,3 +1,4 @@
+import { meaningOf } from '@windlass/shared/ops/examples/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { z } from 'zod'
 
@@ -26,7 +27,9 @@ export const PAGE = 20
 /** What a tool takes: the fields of its operation, but that `org` may be left out. */
 export function inputSchemaOf(row: AnyOp): ObjectSchema {
   const schema = inlined(z.toJSONSchema(row.input, { io: 'input', override: plainer }))
-  const properties: Record<string, object> = { ...schema.properties }
+  const properties = Object.fromEntries(
+    Object.entries(schema.properties ?? {}).map(([name, property]) => [name, explained(row, name, property)]),
+  )
   if (properties['org'])
     properties['org'] = { ...properties['org'], description: 'The org of the credential; may be left out.' }
   if (isPaged(row)) properties['limit'] = { ...properties['limit'], default: PAGE }
@@ -34,6 +37,12 @@ export function inputSchemaOf(row: AnyOp): ObjectSchema {
   const required = (schema.required ?? []).filter((name) => name !== 'org')
   const { required: _, ...rest } = schema
   return { ...rest, properties, ...(required.length > 0 && { required }) }
+}
+
+/** A model reads nothing of an argument but this; what the schema itself says of it comes first. */
+function explained(row: AnyOp, name: string, property: object): object {
+  const description = meaningOf(row, name)
+  return 'description' in property || description === undefined ? property : { ...property, description }
 }
 
 /** What a tool answers. Fields may be added to it, as everywhere. */

@@ -19,7 +19,7 @@ interface Listed {
   title: string
   description: string
   inputSchema: {
-    properties: Record<string, { default?: unknown }>
+    properties: Record<string, { default?: unknown; description?: string }>
     required?: string[]
     additionalProperties?: boolean
   }
@@ -58,6 +58,8 @@ test('each tool says what it is for, what it takes and what it does to the world
     assert.equal(inputSchema.additionalProperties, false, name)
     assert.ok(!JSON.stringify(inputSchema).includes('$ref'), name)
     assert.ok(!inputSchema.required?.includes('org'), name)
+    for (const [field, { description: meaning }] of Object.entries(inputSchema.properties))
+      assert.ok(meaning, `${name} does not say what \`${field}\` is`)
     assert.equal(outputSchema === undefined, STUBS.includes(name), name)
     if (outputSchema) ajv.compile(outputSchema)
     for (const hint of ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'])

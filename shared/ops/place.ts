@@ -43,8 +43,11 @@ export function decodeStrings(schema: z.ZodObject, strings: Record<string, strin
   return Object.fromEntries(Object.entries(strings).map(([name, text]) => [name, decode(kindOf(shape[name]), text)]))
 }
 
+/** As JSON writes numbers, with zeros in front allowed; `0x10` and ` 7` are no numbers to a person either. */
+const DECIMAL = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
+
 function decode(kind: string, text: string): unknown {
-  if (kind === 'number') return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text
+  if (kind === 'number') return DECIMAL.test(text) && Number.isFinite(Number(text)) ? Number(text) : text
   if (kind === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
   if (kind === 'array') return text === '' ? [] : text.split(',')
   return text

@@ -122,6 +122,8 @@ test('a wrong type is named by its path, and every further issue is listed', asy
     ['tags[0]', 'priority', 'x'],
   )
   await invalid(await get('/v1/orgs/acme/runs?limit=lots'), /`limit` must be a number, not a string/, 'limit')
+  for (const odd of ['0x10', '1e400', '+7', '.5', '0b1', 'Infinity', '%207'])
+    await invalid(await get(`/v1/orgs/acme/runs?limit=${odd}`), /`limit` must be a number, not a string/, 'limit')
   await invalid(await get('/v1/orgs/acme/runs?limit=0'), /`limit` must be >=1/, 'limit')
   await invalid(await get('/v1/orgs/acme/runs?status=queued,sleepy'), /must be one of "queued", "pending"/, 'status[1]')
   await invalid(await post('/v1/orgs/acme/workflows', '{}'), /`files` is missing/, 'files')

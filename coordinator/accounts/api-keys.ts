@@ -1,6 +1,6 @@
 import { SHOWN_LENGTH, isWellFormed, mintSecret } from '@windlass/shared/api-key.ts'
 import { Fault } from '@windlass/shared/errors.ts'
-import { type KeyId, type OrgId, newId } from '@windlass/shared/ids.ts'
+import { type OrgId, newId } from '@windlass/shared/ids.ts'
 import type { ApiKey } from '@windlass/shared/model/api-key.ts'
 import { hasRole, type Role, type Scope } from '@windlass/shared/scopes.ts'
 import { type Author, record } from '../audit/record.ts'
@@ -23,26 +23,14 @@ export interface KeyAsk {
   expiresAt?: number | undefined
 }
 
-export interface MintedKey {
-  id: KeyId
-  /** The whole key. It is not stored, so this is the only time it can be shown. */
-  key: string
-}
-
-/** Makes a key that no entry of the audit log speaks of: for an installation's own use. */
-export async function mintApiKey(sql: Sql, ask: KeyAsk & { orgId: OrgId }): Promise<MintedKey> {
-  const { key, row } = await insert(sql, ask, null)
-  return { id: row.id, key }
-}
-
-/** Makes a key of the author's org. Whoever has a role gives no higher one. */
+/** Makes a key of the author's org. Whoever has a role gives no higher one. The whole key is not stored: it is shown now or never. */
 export function createKey(db: Db, author: Author, ask: KeyAsk): Promise<{ apiKey: ApiKey; key: string }> {
   if ('role' in author && !hasRole(author.role, ask.role)) {
     const message = `A session with the role ${author.role} makes keys up to that role; this asks for ${ask.role}.`
     throw new Fault('FORBIDDEN', { path: 'role', needs: { role: ask.role } }, message)
   }
   return db.begin(async (tx) => {
-    const { key, row } = await insert(tx, { ...ask, orgId: author.orgId }, author.id)
+    const { key, row } = await insert(tx, author, ask)
     const apiKey = present(row)
     const { id, name, prefix, role, scopes, expiresAt } = apiKey
     const after = { name, prefix, role, scopes, expiresAt }
@@ -51,23 +39,19 @@ export function createKey(db: Db, author: Author, ask: KeyAsk): Promise<{ apiKey
   })
 }
 
-async function insert(
-  sql: Sql,
-  ask: KeyAsk & { orgId: OrgId },
-  createdBy: string | null,
-): Promise<{ key: string; row: store.KeyRow }> {
-  const { orgId, role, scopes = [] } = ask
+async function insert(tx: Sql, author: Author, ask: KeyAsk): Promise<{ key: string; row: store.KeyRow }> {
+  const { role, scopes = [] } = ask
   const key = mintSecret('wl_')
-  const row = await store.insertKey(sql, {
+  const row = await store.insertKey(tx, {
     id: newId('key'),
-    orgId,
+    orgId: author.orgId,
     hash: digest(key),
     prefix: key.slice(0, SHOWN_LENGTH),
     name: nameOf(ask.name),
     role,
     scopes: [...new Set(scopes)],
     expiresAt: dateOf(ask.expiresAt),
-    createdBy,
+    createdBy: author.id,
   })
   if (!row) throw wrongExpiry()
   return { key, row }
@@ -119,7 +103,7 @@ async function revoke(
   orgId?: OrgId,
 ): Promise<Revoked> {
   const row = await store.lockKey(tx, key, orgId)
-  if (!row) throw new Fault('NOT_FOUND', {}, 'There is no such API key.')
+  if (!row) throw new Fault('NOT_FOUND', 'id' in key ? { key: key.id } : {}, 'There is no such API key.')
   const { id, name, prefix, role, scopes, isRevoked } = row
   if (isRevoked) return { id, name, isNew: false }
   await store.revokeKey(tx, id, by.id)

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { mintApiKey } from '@windlass/coordinator/accounts/api-keys.ts'
+import { mintApiKey } from '@windlass/coordinator/test/_kit/credentials.ts'
 import { ensureDefaults } from '@windlass/coordinator/accounts/bootstrap.ts'
 import { type Db, openDatabase } from '@windlass/coordinator/db/client.ts'
 import { startEmbedded } from '@windlass/coordinator/db/embedded.ts'

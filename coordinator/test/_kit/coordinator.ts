@@ -9,11 +9,11 @@ import type { Op } from '@windlass/shared/ops/op.ts'
 import { EVENT_PAGE_LEAST, type RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { z } from 'zod'
-import { mintApiKey } from '../../accounts/api-keys.ts'
 import { readConfig } from '../../config.ts'
 import type { Database, Db } from '../../db/client.ts'
 import type { Deps } from '../../deps.ts'
 import { startCoordinator } from '../../start.ts'
+import { mintApiKey } from './credentials.ts'
 import { testDatabase } from './database.ts'
 
 /** The org that every installation begins with. */

@@ -5,9 +5,9 @@ import { mintSecret } from '@windlass/shared/api-key.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { mintApiKey } from '../../accounts/api-keys.ts'
 import { createCallers } from '../../accounts/callers.ts'
 import type { Database } from '../../db/client.ts'
+import { mintApiKey } from '../_kit/credentials.ts'
 import { testDatabase } from '../_kit/database.ts'
 
 const log = createLog({}, 'error')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { mintApiKey } from '../../accounts/api-keys.ts'
 import { readConfig } from '../../config.ts'
+import { mintApiKey } from '../_kit/credentials.ts'
 import { anAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, ORG, rawCall, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'

@@ -14,6 +14,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { Fault } from '@windlass/shared/errors.ts'
+import { fieldPath } from '@windlass/shared/field-path.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { faultFor } from '../http/failures.ts'
 import type { Asking } from './asking.ts'
@@ -177,7 +178,30 @@ function asSent(message: unknown, id: RequestId): Record<string, unknown> | unde
 }
 
 async function textOf(response: Response): Promise<McpAnswer> {
-  return { status: response.status, text: await response.text() }
+  const text = await response.text()
+  return { status: response.status, text: text.includes(OWN_FAULT) ? reblamed(text) : text }
+}
+
+const OWN_FAULT = `"code":${ProtocolErrorCode.InternalError}`
+
+/** The library takes params that it cannot read for a fault of its own, and tells them as a list of issues. */
+function reblamed(text: string): string {
+  const answers = JSON.parse(text) as Failing | Failing[]
+  for (const { error } of [answers].flat()) {
+    const issue = error?.code === ProtocolErrorCode.InternalError ? firstIssueIn(error.message) : undefined
+    if (issue) Object.assign(error!, { code: ProtocolErrorCode.InvalidParams, message: issue })
+  }
+  return JSON.stringify(answers)
+}
+
+interface Failing {
+  error?: { code: number; message: string }
+}
+
+function firstIssueIn(message: string): string | undefined {
+  if (!message.startsWith('[')) return undefined
+  const [issue] = JSON.parse(message) as { path?: (string | number)[]; message?: string }[]
+  return issue?.path && `${fieldPath(issue.path)}: ${issue.message}`
 }
 
 function messagesIn(message: unknown): JSONRPCRequest[] {

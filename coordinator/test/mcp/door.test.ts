@@ -45,6 +45,20 @@ test('an initialize that does not say what it must is the fault of whoever sent 
   assert.equal((await post(c, initialize)).body.result.protocolVersion, OLD_ERA)
 })
 
+test('params that do not fit are the fault of whoever sent them, and the field is named', async () => {
+  for (const method of ['tools/call', 'resources/read', 'completion/complete']) {
+    for (const params of [undefined, {}, { name: 5, uri: 5, ref: 5 }]) {
+      const asked = { jsonrpc: '2.0', id: 'first', method, params }
+      for (const sent of [asked, [asked]]) {
+        const { body } = await post(c, sent)
+        const [{ error, id }] = [body].flat()
+        assert.deepEqual([id, error.code], ['first', -32_602], JSON.stringify(body))
+        assert.match(error.message, /params|name|uri|ref/)
+      }
+    }
+  }
+})
+
 test('whoever shows no credential is told where it is written how to get one', async () => {
   const { status, headers, body } = await post({ url: c.url }, PING)
   assert.equal(status, 401)

@@ -2,17 +2,18 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import * as fc from 'fast-check'
 import { newId } from '@windlass/shared/ids.ts'
-import { allOps } from '@windlass/shared/ops/index.ts'
-import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
+import { allOps, ops } from '@windlass/shared/ops/index.ts'
+import { aCoordinator, aRun, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
 import { ask, ERAS, headersOf, post } from '../_kit/mcp.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import { aPackage } from '../_kit/tenants.ts'
 
 let c: TestCoordinator
 let run: string
 
 before(async () => {
   c = await aCoordinator()
-  await aWorkflow(c, { slug: 'any' })
+  // Deployed in earnest: its files are read as well.
+  await c.call(ops.workflows.create, { org: ORG, files: aPackage('any') })
   run = (await aRun(c, { workflow: 'any' })).id
 })
 after(() => c.stop())

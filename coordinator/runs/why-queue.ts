@@ -47,8 +47,9 @@ export function queueCauses(run: Situation, facts: QueueFacts): { causes: Cause[
 }
 
 function pauseCause(run: Situation, until: Date): Cause {
-  if (run.claimedAt !== null && run.startedAt === null) return putOffCause(run, until)
   const isFirst = run.attempt === 1
+  // Whatever else brings a run back from its agent ends the attempt.
+  if (isFirst && run.claimedAt !== null) return putOffCause(run, until)
   return causeOf({
     code: isFirst ? 'DELAYED' : 'RETRY_BACKOFF',
     message: isFirst

@@ -233,6 +233,20 @@ test('a run that could not be prepared is offered again later, uses up no attemp
   assert.equal((await runOf(c, id)).status, 'completed')
 })
 
+test('a run that threw before its program began is tried again, and is not said to be put off', async () => {
+  const error = { max: 1, delay: '1m' }
+  await aWorkflow(c, { slug: 'patient', descriptor: { retries: { error } } })
+  await aRun(c, { workflow: 'patient' })
+  const [offer] = await agent.poll()
+  await link.accept(offer!)
+  await link.report(offer!, 1, end({ how: 'threw', error: { name: 'Error', message: 'no bundle' } }))
+  const { why } = await c.call(ops.runs.why, { run: offer!.run })
+  assert.deepEqual(
+    why.causes.map((cause) => cause.code),
+    ['RETRY_BACKOFF'],
+  )
+})
+
 test('a program whose beginning was not reported may still have returned', async () => {
   await aRun(c, { workflow: 'any' })
   const [offer] = await agent.poll()

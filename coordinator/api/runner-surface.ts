@@ -1,3 +1,4 @@
+import { Fault } from '@windlass/shared/errors.ts'
 import { secretsOfRun } from '../environments/secrets.ts'
 import { claimRuns } from '../placements/claim.ts'
 import { registerRunner } from '../runners/register.ts'
@@ -13,6 +14,10 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
     ...(await registerRunner(deps, input, requestId)),
     settings: agentSettings(deps.config),
   }),
+
+  renew: () => {
+    throw new Fault('UNAVAILABLE')
+  },
 
   claims: async ({ input, runner, deps, gone }) => ({ offers: await claimRuns(deps, runner, input, gone) }),
 

@@ -1,3 +1,4 @@
+import { Fault } from '@windlass/shared/errors.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import { createPool } from '../runners/pools.ts'
 import { getRunner, listPools, listRunners } from '../runners/read.ts'
@@ -14,6 +15,11 @@ export const pools: HandlersFor<'pools'> = {
 
   create: async ({ input, caller, deps }) => ({ runnerPool: await createPool(deps, caller, input.name) }),
 
+  get: missing,
+  update: missing,
+  delete: missing,
+  demand: missing,
+
   createToken: async ({ input, caller, deps }) => ({
     registrationToken: await mintRegistrationToken(deps, caller, input),
   }),
@@ -28,4 +34,15 @@ export const runners: HandlersFor<'runners'> = {
   },
 
   get: async ({ input, caller, deps }) => ({ runner: await getRunner(deps, caller, input.runner) }),
+
+  plan: missing,
+  cordon: missing,
+  drain: missing,
+  resume: missing,
+  revoke: missing,
+  deregister: missing,
+}
+
+function missing(): never {
+  throw new Fault('UNAVAILABLE')
 }

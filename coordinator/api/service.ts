@@ -51,6 +51,14 @@ export const service: HandlersFor<'service'> = {
 
   docsFile: ({ input }) => docsFile(input.file),
 
+  install: () => {
+    throw new Fault('UNAVAILABLE')
+  },
+
+  download: () => {
+    throw new Fault('NOT_FOUND')
+  },
+
   workflowSchema: () => (workflowSchema ??= new JsonText(JSON.stringify(workflowFileSchema()))),
 
   protectedResource: (call) => {

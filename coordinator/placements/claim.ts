@@ -59,6 +59,7 @@ async function offer(
     inputText: run.input,
     bundle: { digest: version.bundleDigest, bytes: version.bundleBytes },
     process: version.descriptor.process,
+    slots: version.descriptor.slots,
     reuseKey: reuseKey(run.orgId, run.versionId, run.environment),
     // 1: what is used up ends in the agent, as a timeout like any other.
     timeoutMs: Math.max(1, Math.round(version.descriptor.timeoutMs - run.activeMs)),

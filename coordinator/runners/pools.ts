@@ -1,6 +1,6 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId } from '@windlass/shared/ids.ts'
-import type { RunnerPool } from '@windlass/shared/model/runner.ts'
+import type { RunnerPool } from '@windlass/shared/model/pool.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Sql } from '../db/client.ts'

@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunnerId } from '@windlass/shared/ids.ts'
-import type { Runner, RunnerPool } from '@windlass/shared/model/runner.ts'
+import { PoolSettings, type RunnerPool } from '@windlass/shared/model/pool.ts'
+import type { Runner } from '@windlass/shared/model/runner.ts'
 import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import * as store from './store.ts'
@@ -24,17 +25,54 @@ export async function getRunner(deps: Pick<Deps, 'db'>, caller: Caller, id: Runn
 }
 
 export function presentPool(row: store.PoolRow): RunnerPool {
-  return { ...row, createdAt: row.createdAt.getTime() }
+  return { ...row, settings: PoolSettings.parse(row.settings), createdAt: row.createdAt.getTime() }
 }
 
 function presentRunner(row: store.RunnerRow): Runner {
-  const { poolId, poolName, online, createdAt, lastPollAt, lastHeartbeatAt, ...rest } = row
+  const { id, org, name, labels, slots, version, protocol, platform, isolation, unready } = row
+  const live = { offered: row.offered, executing: row.executing, parked: row.parked }
   return {
-    ...rest,
-    pool: { id: poolId, name: poolName },
-    status: online ? 'online' : 'offline',
-    createdAt: createdAt.getTime(),
-    lastPollAt: lastPollAt?.getTime() ?? null,
-    lastHeartbeatAt: lastHeartbeatAt?.getTime() ?? null,
+    id,
+    org,
+    pool: { id: row.poolId, name: row.poolName },
+    name,
+    status: row.online ? 'online' : 'offline',
+    intake: presentIntake(row, live),
+    quarantine:
+      row.quarantinedAt && row.quarantinedUntil && row.quarantinedUntil > row.now
+        ? {
+            since: row.quarantinedAt.getTime(),
+            until: row.quarantinedUntil.getTime(),
+            reason: row.quarantineReason ?? '',
+          }
+        : null,
+    unready,
+    labels: [...new Set([...labels, ...PoolSettings.parse(row.poolSettings).labels])],
+    slots,
+    activeRuns: row.activeRuns,
+    live,
+    currentRuns: row.currentRuns,
+    version,
+    protocol,
+    upgrade: null,
+    platform,
+    isolation,
+    createdAt: row.createdAt.getTime(),
+    lastPollAt: row.lastPollAt?.getTime() ?? null,
+    lastHeartbeatAt: row.lastHeartbeatAt?.getTime() ?? null,
+    copyRefusedAt: row.copyRefusedAt?.getTime() ?? null,
+  }
+}
+
+function presentIntake(row: store.RunnerRow, live: Runner['live']): Runner['intake'] {
+  const isEmpty = live.offered + live.executing + live.parked === 0
+  return {
+    state: row.state === 'draining' && isEmpty ? 'drained' : row.state,
+    epoch: row.epoch,
+    since: row.since.getTime(),
+    by: row.byKind === null ? null : { kind: row.byKind, name: row.byName ?? '' },
+    reason: row.reason,
+    deadlineAt: row.deadlineAt?.getTime() ?? null,
+    onDeadline: row.onDeadline,
   }
 }

@@ -1,18 +1,21 @@
-import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
+import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { EffectiveIsolation, OnDeadline, Unready } from '@windlass/shared/model/runner.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 
 export interface PoolRow {
   id: PoolId
   org: string
   name: string
+  /** What is set; the rest has its default. */
+  settings: object
   createdAt: Date
   runners: number
   queuedRuns: number
 }
 
 const pools = (sql: Sql) => sql`
-  select p.id, o.slug as org, p.name, p.created_at,
-         (select count(*)::int from runners r where r.pool_id = p.id) as runners,
+  select p.id, o.slug as org, p.name, p.settings, p.created_at,
+         (select count(*)::int from runners r where r.pool_id = p.id and r.deregistered_at is null) as runners,
          (select count(*)::int from run_queue q where q.pool_id = p.id) as queued_runs
   from runner_pools p
   join orgs o on o.id = p.org_id`
@@ -112,6 +115,7 @@ export async function insertRunner(tx: Tx, r: NewRunner): Promise<void> {
   await tx`
     insert into runners (id, org_id, pool_id, name, public_key, labels, slots, version, platform)
     values (${r.id}, ${r.orgId}, ${r.poolId}, ${r.name}, ${tx.json(r.publicKey)}, ${r.labels}, ${r.slots}, ${r.version}, ${r.platform})`
+  await tx`insert into runner_intake (runner_id) values (${r.id})`
 }
 
 export interface RunnerRow {
@@ -119,16 +123,37 @@ export interface RunnerRow {
   org: string
   poolId: PoolId
   poolName: string
+  poolSettings: object
   name: string
   online: boolean
+  now: Date
+  state: 'open' | 'cordoned' | 'draining' | 'revoked'
+  epoch: number
+  since: Date
+  byKind: 'caller' | 'agent' | 'system' | null
+  byName: string | null
+  reason: string
+  deadlineAt: Date | null
+  onDeadline: OnDeadline | null
+  quarantinedAt: Date | null
+  quarantinedUntil: Date | null
+  quarantineReason: string | null
+  unready: Unready[]
+  isolation: EffectiveIsolation | null
   labels: string[]
   slots: number
   activeRuns: number
+  offered: number
+  executing: number
+  parked: number
+  currentRuns: RunId[]
   version: string
+  protocol: number
   platform: string
   createdAt: Date
   lastPollAt: Date | null
   lastHeartbeatAt: Date | null
+  copyRefusedAt: Date | null
 }
 
 /** 60 s: two polls and six heartbeats fit into it, so one lost sign of life does not make a runner look gone. */
@@ -136,15 +161,30 @@ const online = (sql: Sql) =>
   sql`(greatest(r.last_poll_at, r.last_heartbeat_at) > now() - interval '60 seconds') is true`
 
 const runners = (sql: Sql) => sql`
-  select r.id, o.slug as org, r.pool_id, p.name as pool_name, r.name, ${online(sql)} as online, r.labels, r.slots,
-         (select count(*)::int from placements l where l.runner_id = r.id and l.accepted_at is not null) as active_runs,
-         r.version, r.platform, r.created_at, r.last_poll_at, r.last_heartbeat_at
+  select r.id, o.slug as org, r.pool_id, p.name as pool_name, p.settings as pool_settings, r.name, ${online(sql)} as online, now() as now,
+         i.state, i.epoch, i.since, i.by_kind, i.by_name, i.reason, i.deadline_at, i.on_deadline,
+         i.quarantined_at, i.quarantined_until, i.quarantine_reason,
+         r.unready, r.isolation, r.labels, r.slots, held.*, r.version, r.protocol, r.platform,
+         r.created_at, r.last_poll_at, r.last_heartbeat_at, r.copy_refused_at
   from runners r
+  join runner_intake i on i.runner_id = r.id
   join runner_pools p on p.id = r.pool_id
-  join orgs o on o.id = r.org_id`
+  join orgs o on o.id = r.org_id
+  cross join lateral (
+    select count(*) filter (where l.accepted_at is not null)::int as active_runs,
+           count(*) filter (where l.accepted_at is null)::int as offered,
+           count(*) filter (where l.accepted_at is not null and run.place is distinct from 'parked')::int as executing,
+           count(*) filter (where l.accepted_at is not null and run.place = 'parked')::int as parked,
+           coalesce((array_agg(l.run_id order by l.run_id))[1:20], '{}') as current_runs
+    from placements l
+    join runs run on run.id = l.run_id
+    where l.runner_id = r.id
+  ) held`
 
 export async function findRunner(db: Db, orgId: OrgId, id: RunnerId): Promise<RunnerRow | undefined> {
-  const [row] = await db<RunnerRow[]>`${runners(db)} where r.org_id = ${orgId} and r.id = ${id}`
+  const [row] = await db<
+    RunnerRow[]
+  >`${runners(db)} where r.org_id = ${orgId} and r.id = ${id} and r.deregistered_at is null`
   return row
 }
 
@@ -159,7 +199,7 @@ export interface RunnerFilter {
 export function listRunners(db: Db, f: RunnerFilter): Promise<RunnerRow[]> {
   return db<RunnerRow[]>`
     ${runners(db)}
-    where r.org_id = ${f.orgId}
+    where r.org_id = ${f.orgId} and r.deregistered_at is null
     ${f.pool ? db`and (p.id = ${f.pool} or p.name = ${f.pool})` : db``}
     ${f.status ? db`and ${online(db)} = ${f.status === 'online'}` : db``}
     ${f.after ? db`and r.id > ${f.after}` : db``}
@@ -178,9 +218,10 @@ export interface CredentialRow {
 
 export async function credential(db: Db, id: string): Promise<CredentialRow | undefined> {
   const [row] = await db<CredentialRow[]>`
-    select id, name, org_id, pool_id, public_key, state
-    from runners
-    where id = ${id}`
+    select r.id, r.name, r.org_id, r.pool_id, r.public_key, i.state
+    from runners r
+    join runner_intake i on i.runner_id = r.id
+    where r.id = ${id} and r.deregistered_at is null`
   return row
 }
 

@@ -137,6 +137,8 @@ export function presentRun(row: RunRow): Run {
     retryOf: row.retryOf,
     pool: { id: row.poolId, name: row.poolName },
     runner: row.runnerId && row.runnerName !== null ? { id: row.runnerId, name: row.runnerName } : null,
+    isolation: null,
+    lost: null,
     waiting: presentWaiting(row),
     blocked: row.blocked === null ? null : (JSON.parse(row.blocked) as Blocked),
     error: row.error === null ? null : (JSON.parse(row.error) as RunError),

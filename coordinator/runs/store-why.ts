@@ -151,7 +151,7 @@ const RUNNERS_SHOWN = 500
 
 export function runnersOf(tx: Tx, poolId: string): Promise<PoolRunner[]> {
   return tx<PoolRunner[]>`
-    select n.id, n.name, n.state, n.slots, n.last_poll_at, n.last_heartbeat_at,
+    select n.id, n.name, i.state, n.slots, n.last_poll_at, n.last_heartbeat_at,
            (
              select count(*)::int
              from placements l
@@ -159,7 +159,8 @@ export function runnersOf(tx: Tx, poolId: string): Promise<PoolRunner[]> {
              where l.runner_id = n.id and r.place is distinct from 'parked'
            ) as busy
     from runners n
-    where n.pool_id = ${poolId}
+    join runner_intake i on i.runner_id = n.id
+    where n.pool_id = ${poolId} and n.deregistered_at is null
     order by greatest(n.last_poll_at, n.last_heartbeat_at) desc nulls last, n.id
     limit ${RUNNERS_SHOWN}`
 }

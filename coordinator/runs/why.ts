@@ -47,6 +47,7 @@ export function explain(facts: Facts, clocks: Clocks): Why {
     since: sinceOf(run).getTime(),
     summary: summaryOf(facts, causes),
     process: processOf(run),
+    losses: [],
     causes,
     runners,
   }

@@ -28,6 +28,9 @@ const WAYS: Record<ApiErrorCode, Find> = {
   RUN_NOT_BLOCKED: (error) => [`windlass runs why ${run(error)} tells where it is`, EXIT.failed],
   INPUT_CLOSED: () => ['windlass inputs get <input> shows how it was closed', EXIT.failed],
   IDEMPOTENCY_CONFLICT: () => ['take another --idempotency-key for another request', EXIT.failed],
+  RUNNER_BUSY: () => ['windlass runners drain <runner> --wait, or --force', EXIT.failed],
+  RUNNER_REVOKED: () => ['windlass pools token <pool> makes a token for registering the machine anew', EXIT.failed],
+  POOL_IN_USE: () => ['windlass runners list --pool <pool> shows its machines', EXIT.failed],
   ENVIRONMENT_IN_USE: (error) => [
     `windlass runs list --environment ${text(error, 'environment') ?? '<name>'} shows them; wait, or windlass runs cancel <run>`,
     EXIT.failed,

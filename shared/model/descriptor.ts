@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../ids.ts'
 import { duration } from './duration.ts'
+import { Label } from './label.ts'
 import { strict } from './strict.ts'
 
 /** The file among a workflow's files that holds its descriptor. */
@@ -153,7 +154,7 @@ const Connection = strict({
 })
 
 const Labels = z
-  .array(z.string().regex(/^[A-Za-z0-9][\w.:/-]{0,62}$/, { error: 'must be 1 to 63 letters, digits and . _ : / -' }))
+  .array(Label)
   .max(20)
   .refine((labels) => new Set(labels).size === labels.length, { error: 'must not name a label twice' })
   .meta({ uniqueItems: true })
@@ -170,6 +171,12 @@ export const DescriptorFile = strict({
     description: 'Labels that a runner must carry to execute the runs.',
     examples: [['linux', 'gpu']],
   }),
+  slots: z
+    .int()
+    .min(1)
+    .max(1024)
+    .default(1)
+    .describe('Slots of its runner that a run occupies while it executes: more for a program that needs much.'),
   timeout: z
     .union([ActiveTimeout, Timeouts])
     .optional()

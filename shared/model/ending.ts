@@ -12,8 +12,8 @@ export type Ending =
   | { how: 'timed-out'; timeoutMs: number }
   | { how: 'cancelled'; forced: boolean }
   | { how: 'lost'; reason: string }
-  /** It could not be prepared just now, and nothing of it has begun: it is to be offered again a little later. */
-  | { how: 'unready'; reason: string }
+  /** It could not be prepared just now, and nothing of it has begun: it is to be offered again a little later. Where that is the host's fault too often, it gets no more. */
+  | { how: 'unready'; reason: string; blame?: 'host' | 'service' }
   /** It was parked, its journal is committed, and its process was given up. The run goes on elsewhere, later. */
   | { how: 'evicted'; reason: string }
   /** Its replay met something else than the journal has. */

@@ -23,6 +23,8 @@ const PROGRAM_EVENTS: Record<string, Channel> = {
   phase: 'phase',
   'log.stdout': 'log',
   'log.stderr': 'log',
+  // What the agent could not keep: `{ text, events, bytes }`.
+  'log.gap': 'log',
 }
 
 export function channelOfProgramEvent(type: string): Channel | undefined {

@@ -90,6 +90,21 @@ export const Blocked = z.object({
 })
 export type Blocked = z.output<typeof Blocked>
 
+/** A run that lost its process: what is known about how. */
+export const Loss = z.object({
+  at: At,
+  attempt: z.int(),
+  runner: z.object({ id: RunnerId, name: z.string() }).nullable(),
+  what: z.enum(['program', 'daemon', 'host', 'network', 'unknown', 'operator']).meta({
+    description:
+      'What was lost: the program alone, the agent, its machine, or the way to it. `unknown` until the runner is heard of again. `operator`: somebody took it away.',
+  }),
+  reason: z.string(),
+  lastAckAt: At.nullable().meta({ description: 'When something of the run was last taken from its agent.' }),
+  lastRenewalAt: At.nullable().meta({ description: 'When its agent last renewed its lease.' }),
+})
+export type Loss = z.output<typeof Loss>
+
 export const Run = z
   .object({
     id: RunId,
@@ -106,6 +121,11 @@ export const Run = z
     retryOf: RunId.nullable(),
     pool: z.object({ id: PoolId, name: Slug }),
     runner: z.object({ id: RunnerId, name: z.string() }).nullable(),
+    isolation: z
+      .string()
+      .nullable()
+      .meta({ description: 'What kept the program apart from its host, as in `bubblewrap, own user, cgroup`.' }),
+    lost: Loss.nullable().meta({ description: 'How the run last lost its process, when it ever did.' }),
     waiting: Waiting.nullable(),
     blocked: Blocked.nullable().meta({ description: 'Set when a replay met something else than was recorded.' }),
     error: RunError.nullable(),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { InputId, RunId, RunnerId } from '../ids.ts'
-import { RunStatus } from './run.ts'
+import { Loss, RunStatus } from './run.ts'
 
 const At = z.int().meta({ description: 'Milliseconds since the Unix epoch.' })
 
@@ -52,6 +52,7 @@ export const Why = z
         description:
           'The process of the run. `parked`: it waits without a slot. Null: there is none, and any runner of the pool may make one.',
       }),
+    losses: z.array(Loss).meta({ description: 'How it lost its process before, the last first; 20 at most.' }),
     causes: z.array(Cause).meta({ description: 'Everything that it waits for, the first thing first.' }),
     runners: z
       .array(

@@ -27,6 +27,21 @@ export const runnerSurface = {
     faults: ['UNAUTHENTICATED', 'REGISTRATION_TOKEN_USED'],
     success: 201,
   }),
+  renew: op({
+    id: 'runnerSurface.renew',
+    method: 'POST',
+    path: '/runner/v1/identity',
+    door: 'runner',
+    scope: [],
+    role: null,
+    summary: 'Replace the public key of this runner by a new one; the request is signed with the one before.',
+    input: z.strictObject({
+      publicKey: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().length(43) }),
+    }),
+    output: z.object({ runner: RunnerId, renewAfterMs: z.int() }),
+    faults: [],
+    success: 200,
+  }),
   claims: op({
     id: 'runnerSurface.claims',
     method: 'POST',

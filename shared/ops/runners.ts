@@ -1,69 +1,13 @@
 import { z } from 'zod'
 import { PoolId, RunnerId, Slug } from '../ids.ts'
 import { NextCursor, PageQuery } from '../model/page.ts'
-import { Runner, RunnerPool, RunnerStatus } from '../model/runner.ts'
+import { DrainPlan, IntakeState, OnDeadline, Runner, RunnerStatus } from '../model/runner.ts'
 import { op } from './op.ts'
 
-export const pools = {
-  list: op({
-    id: 'pools.list',
-    method: 'GET',
-    path: '/v1/orgs/{org}/runner-pools',
-    door: 'caller',
-    scope: [],
-    role: 'member',
-    mcp: {
-      tool: 'list_runner_pools',
-      when: 'To see the pools of machines on which runs execute. A descriptor names one as `pool`.',
-    },
-    summary: 'List the runner pools of an org.',
-    input: z.strictObject({ org: Slug, ...PageQuery }),
-    output: z.object({ runnerPools: z.array(RunnerPool), nextCursor: NextCursor }),
-    faults: [],
-    success: 200,
-  }),
-  create: op({
-    id: 'pools.create',
-    method: 'POST',
-    path: '/v1/orgs/{org}/runner-pools',
-    door: 'caller',
-    scope: [],
-    role: 'admin',
-    mcp: {
-      tool: 'create_runner_pool',
-      when: 'To make a new pool of machines that workflows can name. It is empty until machines join: see create_runner_registration_token.',
-    },
-    summary: 'Create a runner pool.',
-    input: z.strictObject({ org: Slug, name: Slug }),
-    output: z.object({ runnerPool: RunnerPool }),
-    faults: ['CONFLICT'],
-    success: 201,
-  }),
-  createToken: op({
-    id: 'pools.createToken',
-    method: 'POST',
-    path: '/v1/runner-pools/{pool}/registration-tokens',
-    door: 'caller',
-    scope: [],
-    role: 'admin',
-    mcp: {
-      tool: 'create_runner_registration_token',
-      when: 'To let a new machine join a pool: `windlass agent` takes the token there. It is shown once, so hand it to the person at once and keep it nowhere.',
-    },
-    summary: 'Mint a token by which an agent joins the pool. It is shown once.',
-    input: z.strictObject({
-      pool: PoolId,
-      reusable: z.boolean().default(false),
-      uses: z.int().min(1).max(1000).optional().meta({
-        description: 'How often it serves: once, or 100 times when `reusable`; more than 1 wants `reusable`.',
-      }),
-      ttlSeconds: z.int().min(10).max(86_400).default(900).meta({ description: 'At most 24 h; 15 min by default.' }),
-    }),
-    output: z.object({ registrationToken: z.object({ token: z.string(), uses: z.int(), expiresAt: z.int() }) }),
-    faults: ['NOT_FOUND'],
-    success: 201,
-  }),
-}
+const Reason = z.string().max(500).default('').meta({ description: 'For the audit log and whoever asks why.' })
+const Epoch = z.int().min(0).optional().meta({
+  description: 'Only if `intake.epoch` is still this; else `CONFLICT`, and nothing changes.',
+})
 
 export const runners = {
   list: op({
@@ -82,6 +26,7 @@ export const runners = {
       org: Slug,
       pool: z.union([PoolId, Slug]).optional(),
       status: RunnerStatus.optional(),
+      intake: IntakeState.optional().meta({ description: 'Only those that are so.' }),
       ...PageQuery,
     }),
     output: z.object({ runners: z.array(Runner), nextCursor: NextCursor }),
@@ -97,12 +42,133 @@ export const runners = {
     role: 'member',
     mcp: {
       tool: 'get_runner',
-      when: 'To see one machine: when it was last heard of, its slots, labels and version. It needs an id from list_runners.',
+      when: 'To see one machine: when it was last heard of, its slots, labels and version, and how far a drain is. It needs an id from list_runners.',
     },
     summary: 'Get one runner.',
     input: z.strictObject({ runner: RunnerId }),
     output: z.object({ runner: Runner }),
     faults: ['NOT_FOUND'],
     success: 200,
+  }),
+  plan: op({
+    id: 'runners.plan',
+    method: 'GET',
+    path: '/v1/runners/{runner}/drain',
+    door: 'caller',
+    scope: [],
+    role: 'member',
+    mcp: {
+      tool: 'plan_runner_drain',
+      when: 'Before drain_runner, to see what the machine executes, how long that may take and whether others take over; changes nothing.',
+    },
+    summary: 'What a drain of the runner would meet, or what it still waits for.',
+    input: z.strictObject({ runner: RunnerId }),
+    output: z.object({ plan: DrainPlan }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  cordon: op({
+    id: 'runners.cordon',
+    method: 'POST',
+    path: '/v1/runners/{runner}/cordon',
+    door: 'caller',
+    scope: [],
+    role: 'admin',
+    mcp: {
+      tool: 'cordon_runner',
+      when: 'To give a machine no new runs while everything that it has goes on. Undone by resume_runner.',
+      idempotent: true,
+    },
+    summary: 'Give a runner no new work.',
+    input: z.strictObject({ runner: RunnerId, reason: Reason, epoch: Epoch }),
+    output: z.object({ runner: Runner }),
+    faults: ['NOT_FOUND', 'CONFLICT', 'RUNNER_REVOKED'],
+    success: 200,
+  }),
+  drain: op({
+    id: 'runners.drain',
+    method: 'POST',
+    path: '/v1/runners/{runner}/drain',
+    door: 'caller',
+    scope: [],
+    role: 'admin',
+    mcp: {
+      tool: 'drain_runner',
+      when: 'Before a machine is shut down or updated: it gets nothing new, what only waits moves elsewhere, what executes ends. It is over when get_runner says `drained`.',
+      idempotent: true,
+    },
+    summary: 'Empty a runner: no new work, what waits moves, what executes ends.',
+    input: z.strictObject({
+      runner: RunnerId,
+      deadlineMs: z
+        .int()
+        .min(1000)
+        .max(30 * 86_400_000)
+        .default(3_600_000)
+        .meta({ description: 'From now on; 1 h by default.' }),
+      onDeadline: OnDeadline.default('leave'),
+      reason: Reason,
+      epoch: Epoch,
+    }),
+    output: z.object({ runner: Runner }),
+    faults: ['NOT_FOUND', 'CONFLICT', 'RUNNER_REVOKED'],
+    success: 200,
+  }),
+  resume: op({
+    id: 'runners.resume',
+    method: 'POST',
+    path: '/v1/runners/{runner}/resume',
+    door: 'caller',
+    scope: [],
+    role: 'admin',
+    mcp: {
+      tool: 'resume_runner',
+      when: 'To undo cordon_runner or drain_runner, or to end the quarantine of a machine that was mended.',
+      idempotent: true,
+    },
+    summary: 'Give a runner work again: undoes cordon, drain and quarantine.',
+    input: z.strictObject({ runner: RunnerId, reason: Reason, epoch: Epoch }),
+    output: z.object({ runner: Runner }),
+    faults: ['NOT_FOUND', 'CONFLICT', 'RUNNER_REVOKED'],
+    success: 200,
+  }),
+  revoke: op({
+    id: 'runners.revoke',
+    method: 'POST',
+    path: '/v1/runners/{runner}/revoke',
+    door: 'caller',
+    scope: [],
+    role: 'admin',
+    mcp: {
+      tool: 'revoke_runner',
+      when: 'When a machine or its key is not trusted any more: at once and for good. Its runs start again elsewhere; to stop it gently use drain_runner.',
+      destructive: true,
+      idempotent: true,
+    },
+    summary: 'Shut a runner out for good: its identity and the tokens of its runs are dead within 5 s.',
+    input: z.strictObject({ runner: RunnerId, reason: Reason }),
+    output: z.object({ runner: Runner }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  deregister: op({
+    id: 'runners.deregister',
+    method: 'DELETE',
+    path: '/v1/runners/{runner}',
+    door: 'caller',
+    scope: [],
+    role: 'admin',
+    mcp: {
+      tool: 'deregister_runner',
+      when: 'To forget a machine that is gone: it must be offline or revoked, and have no runs, unless `force` is given.',
+    },
+    summary: 'Forget a runner that is offline or revoked and has no runs; `force` revokes it first.',
+    input: z.strictObject({
+      runner: RunnerId,
+      force: z.boolean().default(false).meta({ description: 'Revokes it first, whatever it executes.' }),
+    }),
+    output: z.object({}),
+    faults: ['NOT_FOUND', 'RUNNER_BUSY'],
+    success: 204,
   }),
 }

@@ -1,10 +1,18 @@
 import { z } from 'zod'
 import { RunId, Slug } from '../ids.ts'
 import type { Ending } from '../model/ending.ts'
+import { PoolSettings } from '../model/pool.ts'
+import type { EffectiveIsolation, IntakeState, Unready } from '../model/runner.ts'
 import type { Completion, SuspendKind } from './journal.ts'
 
-/** Raised when old and new no longer understand each other. Agents of protocol 1 were never released, and are refused. */
-export const PROTOCOL = 2
+/** Raised when something is added that an older side would miss. What a single agent can do, it says as capabilities. */
+export const PROTOCOL = 3
+/** Agents of this one are still served, marked, and told how to upgrade; older ones are refused. */
+export const OLDEST_PROTOCOL = 2
+
+/** What an agent can do beyond what its protocol asks of all. */
+export const CAPABILITIES = ['bubblewrap', 'cgroup', 'own-user', 'hooks', 'takeover'] as const
+export type Capability = (typeof CAPABILITIES)[number]
 
 /** Audience of the tokens that agents sign themselves. */
 export const AGENT_AUDIENCE = 'windlass-agent'
@@ -16,6 +24,15 @@ export const AgentSettings = z.object({
   fenceMs: z.int(),
   cancelGraceMs: z.int(),
   pollMs: z.int(),
+  /** What the pool says for all its machines. An agent of protocol 2 is told, and passes over it. */
+  pool: PoolSettings.pick({
+    isolation: true,
+    network: true,
+    slots: true,
+    limits: true,
+    parkedMs: true,
+    drainMs: true,
+  }).optional(),
 })
 export type AgentSettings = z.output<typeof AgentSettings>
 
@@ -31,6 +48,8 @@ export const Offer = z.object({
   inputText: z.string(),
   bundle: z.object({ digest: z.string(), bytes: z.int() }),
   process: z.enum(['fresh', 'reuse']),
+  /** Slots that it occupies while it executes. */
+  slots: z.int().default(1),
   /** Only processes of runs with the same key may serve one another. */
   reuseKey: z.string(),
   /** What is left of the time that this attempt may execute; waiting does not count. */
@@ -60,7 +79,7 @@ export type Placement = readonly [run: string, epoch: number]
  */
 export type Entry =
   | readonly ['e', at: number, type: string, dataText: string]
-  | readonly ['start', at: number]
+  | readonly ['start', at: number, isolation?: EffectiveIsolation]
   | readonly ['j', at: number, opText: string]
   | readonly ['park', at: number, waitsFor: SuspendKind, computeMs: number]
   | readonly ['resume', at: number]
@@ -77,18 +96,63 @@ export interface EntryBatch {
   entries: Entry[]
 }
 
+/** Which start of which agent speaks: how a copy of a state folder is told from the agent that was started again. */
+export interface Instance {
+  /** Made anew at each start. */
+  id: string
+  /** Earlier starts with this state folder that may have been welcomed, the last first; two at most. */
+  previous: string[]
+  /** Digest of what names the machine and the folder. */
+  host: string
+  /** Digest of what names the machine's present boot. */
+  boot: string
+}
+
+/** What an agent says about itself, in `hello` and whenever it changes. */
+export interface AgentFacts {
+  labels: string[]
+  platform: string
+  capabilities: string[]
+  isolation: EffectiveIsolation | null
+  /** What keeps it from taking work, in its own words. */
+  unready: Unready[]
+}
+
 /** Agent → coordinator. One JSON text per WebSocket message. */
 export type AgentFrame =
-  /** First frame of each connection. `holds` is everything that the agent executes or still has in its spool. */
-  | { t: 'hello'; protocol: number; version: string; slots: number; holds: Placement[] }
+  /**
+   * First frame of each connection. `holds` is everything that the agent executes or still has in its spool. `instance` and
+   * `facts` are missing in protocol 2.
+   */
+  | {
+      t: 'hello'
+      protocol: number
+      version: string
+      slots: number
+      holds: Placement[]
+      instance?: Instance
+      facts?: AgentFacts
+      /** After how long a silence it stops its runs, as it was last told. */
+      fenceMs?: number
+    }
   | { t: 'accept'; runs: Placement[] }
   | { t: 'entries'; batches: EntryBatch[] }
   /** Renews the leases of `holds`. `n` comes back in the answer, which alone tells the agent that it may go on. */
-  | { t: 'heartbeat'; n: number; holds: Placement[] }
+  | { t: 'heartbeat'; n: number; holds: Placement[]; slots?: number; facts?: AgentFacts; fenceMs?: number }
+  /** It is being stopped: it gets no more, until its next start. What was offered and not accepted goes back at once. */
+  | { t: 'leave'; reason: string; deadlineMs: number }
   /** Asks for new per-run tokens, which live 10 minutes. */
   | { t: 'renew'; runs: Placement[] }
 
-/** Coordinator → agent. */
+/** The word about a runner's work, as its agent hears it. It stays true until another epoch is heard of. */
+export interface IntakeWord {
+  state: IntakeState
+  epoch: number
+  reason: string
+  deadlineAt: number | null
+}
+
+/** Coordinator → agent. `now` is the coordinator's clock. What came with protocol 3 is optional: agents pass over it. */
 export type CoordinatorFrame =
   | {
       t: 'welcome'
@@ -96,12 +160,24 @@ export type CoordinatorFrame =
       resume: { run: string; epoch: number; seq: number }[]
       stale: Placement[]
       cancel: CancelOrder[]
+      intake?: IntakeWord
+      now?: number
     }
   /** `no` are offers that came too late; their runs belong to others by now. */
   | { t: 'accepted'; runs: Placement[]; no: Placement[] }
   /** All entries up to and including `seq` are committed. */
   | { t: 'ack'; acks: { run: string; epoch: number; seq: number }[] }
-  | { t: 'beat'; n: number; stale: Placement[]; cancel: CancelOrder[] }
+  | {
+      t: 'beat'
+      n: number
+      stale: Placement[]
+      cancel: CancelOrder[]
+      settings?: AgentSettings
+      intake?: IntakeWord
+      now?: number
+    }
+  /** Said as soon as it changes, and again with each beat. */
+  | { t: 'intake'; intake: IntakeWord }
   | { t: 'cancel'; runs: CancelOrder[] }
   /** Kill without report and forget: another process has the run, or it has ended. */
   | { t: 'stale'; runs: Placement[] }
@@ -114,7 +190,7 @@ export type CoordinatorFrame =
    */
   | { t: 'wake'; runs: Wake[] }
   /** Sent before the socket is closed for good, with a sentence for the agent's log. */
-  | { t: 'refused'; code: 'UPGRADE_REQUIRED' | 'REPLACED'; message: string }
+  | { t: 'refused'; code: 'UPGRADE_REQUIRED' | 'REPLACED' | 'REVOKED'; message: string }
 
 export interface CancelOrder {
   run: string

@@ -87,6 +87,7 @@ export class FakeCoordinator {
       inputText: 'null',
       bundle: { digest: bundle.digest, bytes: bundle.bytes },
       process: 'fresh',
+      slots: 1,
       reuseKey: bundle.digest,
       timeoutMs: 60_000,
       graceMs: 500,
@@ -234,6 +235,7 @@ export class FakeCoordinator {
       return [{ t: 'beat', n: frame.n, stale: frame.holds.filter((p) => this.#isStale(p)), cancel: [] }]
     if (frame.t === 'renew')
       return [{ t: 'tokens', runs: frame.runs.map(([run, epoch]) => ({ run, epoch, token: 'renewed' })) }]
+    if (frame.t === 'leave') return []
     return this.#keep(frame)
   }
 

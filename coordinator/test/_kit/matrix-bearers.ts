@@ -100,7 +100,7 @@ function mistyped(secret: string): string {
 
 async function aRevokedRunner({ c }: Tenant): Promise<string> {
   const agent = await anAgent(c, { name: 'revoked' })
-  await c.db`update runners set state = 'revoked' where id = ${agent.id}`
+  await c.db`update runner_intake set state = 'revoked' where runner_id = ${agent.id}`
   return agent.bearer()
 }
 

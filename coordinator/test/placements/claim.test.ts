@@ -62,6 +62,7 @@ test('an offer carries everything that executing the run takes', async () => {
     environment: 'staging',
     inputText: '{"n":1}',
     process: 'reuse',
+    slots: 1,
     replay: false,
     journal: { entries: 0, text: null },
     timeoutMs: 90_000,

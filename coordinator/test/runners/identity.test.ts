@@ -95,7 +95,7 @@ test('a token serves no longer than 70 s and the tolerance, whatever it says and
 
 test('a revoked runner is out, its socket door too', async () => {
   const revoked = await anAgent(c)
-  await c.db`update runners set state = 'revoked' where id = ${revoked.id}`
+  await c.db`update runner_intake set state = 'revoked' where runner_id = ${revoked.id}`
   await assert.rejects(poll(await revoked.bearer()), refusal('UNAUTHENTICATED'))
   await assert.rejects(revoked.dial(), /refuses the socket/)
 })

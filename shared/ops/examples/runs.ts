@@ -128,6 +128,7 @@ export const runs: ExamplesOf<'runs'> = {
         since: NINE + 2100,
         summary: WAITS,
         process: { place: 'parked', runner: { id: IDS.runner, name: 'build-1' } },
+        losses: [],
         causes: [
           {
             code: 'INPUT',

@@ -36,6 +36,20 @@ export const service: ExamplesOf<'service'> = {
     bytes: { types: ['text/css', 'text/javascript', 'image/png'], hasEtag: true },
     fields: { file: 'Name of the file, as the page has it.' },
   },
+  install: {
+    about:
+      'It installs for the whole machine as root, else for the user that runs it; `sh -s -- --help` names its flags. Nothing but this address is contacted.',
+    input: {},
+    output: '#!/bin/sh …',
+    bytes: { types: ['text/x-shellscript'], hasEtag: true },
+  },
+  download: {
+    about: '`SHA256SUMS` names all files that are there, with their checksums.',
+    input: { file: 'SHA256SUMS' },
+    output: '9f2c…  windlass-agent-0.1.0-linux-x64.tar.gz',
+    bytes: { types: ['text/plain', 'application/gzip', 'application/yaml'], hasEtag: true },
+    fields: { file: 'Name of the file, as `SHA256SUMS` has it.' },
+  },
   workflowSchema: {
     about: 'Name its address as `$schema` in `workflow.jsonc`, and an editor completes and checks while you type.',
     input: {},

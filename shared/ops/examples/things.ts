@@ -57,6 +57,8 @@ export const QUEUED: z.input<typeof Run> = {
   retryOf: null,
   pool: { id: IDS.pool, name: 'default' },
   runner: null,
+  isolation: null,
+  lost: null,
   waiting: null,
   blocked: null,
   error: null,

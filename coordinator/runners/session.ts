@@ -64,6 +64,8 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
       case 'heartbeat':
         tell({ t: 'beat', n: frame.n, ...(await renewLeases(deps, runner, frame.holds)) })
         return frame.holds.length > 0 ? tellWakes(deps, [runner.id]) : undefined
+      case 'leave':
+        return deps.log('agent.leaves', { runnerId: runner.id, reason: frame.reason })
       case 'renew':
         return tell({ t: 'tokens', runs: await renewTokens(deps, runner, frame.runs) })
     }

@@ -99,7 +99,7 @@ export const DrainPlan = z
         workflow: z.string(),
         status: RunStatus,
         since: At.nullable(),
-        then: z.enum(['finishes', 'moves', 'returns-to-queue']).meta({
+        outcome: z.enum(['finishes', 'moves', 'returns-to-queue']).meta({
           description:
             '`finishes`: it executes to its end here. `moves`: it only waits, and goes on elsewhere. `returns-to-queue`: it was offered and has not begun.',
         }),

@@ -180,7 +180,7 @@ export const runners: ExamplesOf<'runners'> = {
             workflow: 'approval',
             status: 'running',
             since: NINE,
-            then: 'finishes',
+            outcome: 'finishes',
             latestEndAt: NINE + 3_600_000,
           },
         ],

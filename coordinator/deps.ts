@@ -6,6 +6,7 @@ import { type Callers, createCallers } from './accounts/callers.ts'
 import type { Config } from './config.ts'
 import { type Database, type Db, openDatabase } from './db/client.ts'
 import { groupCommit, type GroupCommit } from './db/group-commit.ts'
+import { createDownloads, type Downloads } from './downloads/downloads.ts'
 import { createEnvironmentNames, type EnvironmentNames } from './environments/names.ts'
 import { openSecretKeys, type SecretKeys } from './environments/secret-keys.ts'
 import { createVariableSets, type VariableSets } from './environments/sets.ts'
@@ -16,12 +17,18 @@ import { openLimits } from './limits/open.ts'
 import { openFolderStore } from './objects/folder.ts'
 import type { ObjectStore } from './objects/store.ts'
 import { createDispatchers, type Dispatchers } from './placements/dispatcher.ts'
-import { type Accepted, commitAcceptances, commitClaims } from './placements/claim.ts'
+import { type Accepted, commitAcceptances, commitClaims, MOST_CLAIMED } from './placements/claim.ts'
 import type { Acceptance } from './placements/store.ts'
 import { createFactReader, type FactReader } from './metrics/facts.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
+import { createDemandReader, type DemandReader } from './runners/demand.ts'
+import { tellIntake } from './runners/intake.ts'
 import { createPolls, type Polls } from './runners/polls.ts'
-import { tellCancels } from './placements/leases.ts'
+import { createPoolSettings, type PoolSettingsCache } from './runners/pool-settings.ts'
+import { createStandings, type Standings } from './runners/standing.ts'
+import { type Beat, type Beaten, commitBeats, tellCancels } from './placements/leases.ts'
+import { commitDisconnections, type Disconnection } from './runners/disconnections.ts'
+import { createRunnerVerifier, type RunnerVerifier } from './runners/identity.ts'
 import { createSockets, type Sockets } from './runners/sockets.ts'
 import { tellWakes } from './placements/wakes.ts'
 import { createTimers, type Timers } from './timers/clock.ts'
@@ -59,10 +66,24 @@ export interface Deps {
   /** How often callers may come. */
   limits: Limits
   facts: FactReader
+  /** What waits in pools, and what room there is. */
+  demand: DemandReader
+  /** What is set for the machines of pools. */
+  poolSettings: PoolSettingsCache
+  /** Which runners were revoked. */
+  standings: Standings
+  /** The agent, for machines that are to become one. */
+  downloads: Downloads
   /** Queues runs; resolves with the time of creation. */
   triggers: GroupCommit<NewRun, Date>
   /** Reads runs. */
   runReads: GroupCommit<RunAddress, Run | undefined>
+  /** Who signs as an installed agent. */
+  runnerKeys: RunnerVerifier
+  /** Takes heartbeats. */
+  beats: GroupCommit<Beat, Beaten>
+  /** Notes that agents are gone. */
+  disconnections: GroupCommit<Disconnection, void>
   /** Makes offers into leases. */
   acceptances: GroupCommit<Acceptance, Accepted>
   /** Takes what agents report. */
@@ -77,6 +98,8 @@ export interface Deps {
 
 /** How long a caller waits for a database that has gone away, before he is told. */
 const PATIENCE_MS = 20_000
+/** An agent that has no answer by then comes again over another connection, perhaps to another coordinator. */
+const BEAT_PATIENCE_MS = 5000
 /** An input of so many characters counts like one more run: a statement carries some 8 MiB of inputs at most. */
 const INPUT_CHARS_PER_RUN = 32 * 1024
 /** Two for triggers, one each for claims, acceptances and entries; claims of several pools take turns. */
@@ -101,15 +124,16 @@ export async function buildDeps(
     log,
     claim: async (poolId, takers) => {
       const startedAt = performance.now()
-      const claimed = await commitClaims(hot.db, poolId, takers, config.offerMs)
-      metrics.committed('claims', claimed.length, performance.now() - startedAt)
-      return claimed
+      const answer = await commitClaims(hot.db, poolId, takers, config.offerMs)
+      metrics.committed('claims', answer.claimed.length, performance.now() - startedAt)
+      return answer
     },
     lookAgainMs: LOOK_AGAIN_MS,
-    max: 256,
+    max: MOST_CLAIMED,
   })
   const builder = createWorkflowBuilder()
   const polls = createPolls(db, log)
+  const downloads = createDownloads({ folder: join(config.home, 'downloads'), given: config.downloads, log })
   const { limits, close: closeLimits } = openLimits({
     url: database.url,
     identity: config.limitIdentityPerMin,
@@ -139,6 +163,10 @@ export async function buildDeps(
     metrics,
     limits,
     facts: createFactReader(db),
+    demand: createDemandReader(db),
+    poolSettings: createPoolSettings(db),
+    standings: createStandings(db),
+    downloads,
     triggers: groupCommit({
       name: 'trigger',
       log,
@@ -158,13 +186,31 @@ export async function buildDeps(
       lanes: 2,
       commit: (asked) => readRuns(db, asked),
     }),
+    runnerKeys: createRunnerVerifier(db),
+    beats: groupCommit({
+      name: 'beats',
+      log,
+      patienceMs: BEAT_PATIENCE_MS,
+      max: 2000,
+      lanes: 2,
+      weight: ({ holds }) => 1 + holds.length,
+      commit: (beats) => commitBeats({ db, versions }, beats),
+    }),
+    disconnections: groupCommit({
+      name: 'disconnections',
+      log,
+      patienceMs: 0,
+      max: 1000,
+      lanes: 1,
+      commit: (ended) => commitDisconnections(db, ended),
+    }),
     acceptances: groupCommit({
       name: 'accept',
       log,
       patienceMs: config.offerMs,
       max: 512,
       lanes: 1,
-      commit: (items) => commitAcceptances(hot.db, items, config.leaseMs),
+      commit: (items) => commitAcceptances(hot.db, items),
       onCommit: (items, ms) => metrics.committed('acceptances', items.length, ms),
     }),
     entries: groupCommit({
@@ -193,6 +239,8 @@ export async function buildDeps(
   }
   const close = async () => {
     polls.close()
+    sockets.close()
+    downloads.close()
     await bell.close().catch((error: unknown) => log.debug('bell.close', { error }))
     await builder.close()
     await closeLimits()
@@ -206,7 +254,11 @@ export async function buildDeps(
       rung(topic, id) {
         if (topic === 'run') tails.ring(id)
         else if (topic === 'pool') dispatchers.poke(id as Parameters<Dispatchers['poke']>[0])
-        else if (sockets.ids().includes(id)) void orders([id])
+        else {
+          deps.standings.forget(id)
+          deps.runnerKeys.forget(id)
+          if (sockets.ids().includes(id)) void orders([id])
+        }
       },
       rungAll() {
         tails.ringAll()
@@ -219,8 +271,8 @@ export async function buildDeps(
   async function orders(runnerIds: string[]): Promise<void> {
     if (runnerIds.length === 0) return
     // With their next heartbeat the agents hear of it in any case.
-    await Promise.all([tellCancels(deps, runnerIds), tellWakes(deps, runnerIds)]).catch((error: unknown) =>
-      log.warn('orders.failed', { error }),
+    await Promise.all([tellCancels(deps, runnerIds), tellWakes(deps, runnerIds), tellIntake(deps, runnerIds)]).catch(
+      (error: unknown) => log.warn('orders.failed', { error }),
     )
   }
 }

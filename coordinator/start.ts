@@ -8,7 +8,8 @@ import { buildDeps, type Deps } from './deps.ts'
 import { warnOfKeys } from './environments/check-keys.ts'
 import { startServer } from './http/server.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
-import { createRunnerVerifier } from './runners/identity.ts'
+import { watchDeadlines } from './runners/deadlines.ts'
+import { assertServed } from './runners/standing.ts'
 import { sweepPlacements } from './placements/sweep.ts'
 import { sweepRuns } from './runs/sweep.ts'
 
@@ -39,6 +40,7 @@ export async function startCoordinator(config: Config): Promise<Coordinator> {
     runJobs(deps, pgPool, stopping.signal),
     deps.timers.run(deps, stopping.signal),
     sweepRuns(deps, stopping.signal),
+    watchDeadlines(deps, stopping.signal),
   ]
   const server = await startServer({
     handlers,
@@ -48,8 +50,12 @@ export async function startCoordinator(config: Config): Promise<Coordinator> {
     port: config.port,
     verify: {
       caller: (bearer) => deps.callers.verify(bearer),
-      runner: createRunnerVerifier(deps.db),
-      program: (token) => deps.runTokens.verify(token),
+      runner: (bearer) => deps.runnerKeys.verify(bearer),
+      async program(token) {
+        const program = await deps.runTokens.verify(token)
+        await assertServed(deps, program)
+        return program
+      },
     },
   })
   log('coordinator.serving', { host: config.host, port: server.port })
@@ -61,7 +67,12 @@ export async function startCoordinator(config: Config): Promise<Coordinator> {
       await server.close()
       stopping.abort()
       await Promise.all(loops)
-      await Promise.all([deps.triggers.idle(), deps.acceptances.idle(), deps.entries.idle()])
+      await Promise.all([
+        deps.triggers.idle(),
+        deps.acceptances.idle(),
+        deps.entries.idle(),
+        deps.disconnections.idle(),
+      ])
       await pgPool.end()
       await close()
     },

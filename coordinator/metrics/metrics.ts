@@ -6,6 +6,9 @@ import type { Facts } from './store.ts'
 export const COMMITS = ['triggers', 'claims', 'acceptances', 'entries'] as const
 export type CommitName = (typeof COMMITS)[number]
 
+export const RUNNER_CLOSURES = ['quarantine', 'cordon'] as const
+export type RunnerClosure = (typeof RUNNER_CLOSURES)[number]
+
 /** What this process is at the moment of a scrape. */
 export interface Presence {
   agents: number
@@ -18,6 +21,10 @@ export interface Metrics {
   /** A run, or a row that belongs to one, breaks the invariant that every unfinished run has exactly one owner. */
   orphan(kind: OrphanKind, count: number): void
   repaired(count: number): void
+  /** We gave a runner no more work, for a while or until its agent is heard of again. */
+  runnerClosed(how: RunnerClosure): void
+  /** Runners that did not take what a poll had given them. */
+  unaccepted(count: number): void
   /** Everything as Prometheus' text. */
   text(facts: Facts, presence: Presence): Promise<string>
   readonly contentType: string
@@ -54,9 +61,21 @@ export function createMetrics(): Metrics {
     help: 'Those among windlass_orphans_total that were put right.',
     registers,
   })
+  const closures = new Counter({
+    name: 'windlass_runners_closed_total',
+    help: 'Runners that the coordinator itself gave no more work: quarantined, or cordoned for offers that were not accepted.',
+    labelNames: ['how'],
+    registers,
+  })
+  const unaccepted = new Counter({
+    name: 'windlass_offers_unaccepted_total',
+    help: 'How often a runner did not accept in time what it had polled for.',
+    registers,
+  })
   // A counter that has never counted would be missing, and nobody could tell that from one that is not watched.
   for (const commit of COMMITS) items.inc({ commit }, 0)
   for (const kind of ORPHAN_KINDS) orphans.inc({ kind }, 0)
+  for (const how of RUNNER_CLOSURES) closures.inc({ how }, 0)
   const showFacts = factGauges(registers)
   let watchesProcess = false
 
@@ -68,6 +87,8 @@ export function createMetrics(): Metrics {
     },
     orphan: (kind, count) => orphans.inc({ kind }, count),
     repaired: (count) => repaired.inc(count),
+    runnerClosed: (how) => closures.inc({ how }),
+    unaccepted: (count) => unaccepted.inc(count),
     text(facts, presence) {
       // From the first scrape on: the watch over the event loop is a timer, which an unwatched installation need not pay for.
       if (!watchesProcess) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 })
@@ -87,6 +108,8 @@ function factGauges(registers: Registry[]): (facts: Facts, presence: Presence) =
   const overdue = gauge('timers_overdue', 'Timers that are due and have not been fired.')
   const lag = gauge('timers_lag_seconds', 'How late the most overdue timer is.')
   const questions = gauge('inputs_open', 'Questions that wait for an answer.')
+  const runners = gauge('runners', 'Registered runners, by whether they are given work.', ['state'])
+  const quarantined = gauge('runners_quarantined', 'Runners without new work because preparing runs failed there.')
   const agents = gauge('agents_connected', 'Agents with a socket to this coordinator.')
   const polls = gauge('polls_waiting', 'Polls for work that wait at this coordinator.')
   return (facts, presence) => {
@@ -101,6 +124,8 @@ function factGauges(registers: Registry[]): (facts: Facts, presence: Presence) =
     overdue.set(facts.timersOverdue)
     lag.set(facts.timersLagSeconds)
     questions.set(facts.inputsOpen)
+    for (const { state, count } of facts.runners) runners.set({ state }, count)
+    quarantined.set(facts.runnersQuarantined)
     agents.set(presence.agents)
     polls.set(presence.polls)
   }

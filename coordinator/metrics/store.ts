@@ -1,4 +1,5 @@
 import { isFinal, RUN_STATUSES } from '@windlass/shared/model/run.ts'
+import { IntakeState } from '@windlass/shared/model/runner.ts'
 import type { Db } from '../db/client.ts'
 import type { Place } from '../runs/row.ts'
 
@@ -9,9 +10,14 @@ export interface Facts {
   timersOverdue: number
   timersLagSeconds: number
   inputsOpen: number
+  /** Of every state, also where there are none. */
+  runners: { state: IntakeState; count: number }[]
+  runnersQuarantined: number
 }
 
-type FactsRow = Omit<Facts, 'runs' | 'queues'> & { runs: Facts['runs'] | null; queues: Facts['queues'] | null }
+type FactsRow = Omit<Facts, 'runs' | 'queues' | 'runners'> & {
+  [Of in 'runs' | 'queues' | 'runners']: Facts[Of] | null
+}
 
 /** Finished runs, which are nearly all, are not looked at, but for the youngest: see migration 0004. */
 export async function readFacts(db: Db): Promise<Facts> {
@@ -40,7 +46,19 @@ export async function readFacts(db: Db): Promise<Facts> {
       from runner_pools p
       join orgs o on o.id = p.org_id
       left join queued q on q.pool_id = p.id
+      where p.deleted_at is null
     ),
+    intakes as (
+      select i.quarantined_until > now() as is_quarantined,
+             case
+               when i.state = 'draining' and not exists (select from placements p where p.runner_id = i.runner_id) then 'drained'
+               else i.state
+             end as state
+      from runner_intake i
+      join runners r on r.id = i.runner_id
+      where r.deregistered_at is null
+    ),
+    by_state as (select state, count(*)::int as count from intakes group by state),
     overdue as (
       select count(*)::int as count, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as lag
       from timers
@@ -50,9 +68,11 @@ export async function readFacts(db: Db): Promise<Facts> {
            (select json_agg(q) from queues q) as queues,
            overdue.count as timers_overdue,
            overdue.lag as timers_lag_seconds,
-           (select count(*)::int from inputs where status = 'open') as inputs_open
+           (select count(*)::int from inputs where status = 'open') as inputs_open,
+           (select json_agg(b) from by_state b) as runners,
+           (select count(*)::int from intakes where is_quarantined) as runners_quarantined
     from overdue`
-  return { ...row, runs: withEmpty(row.runs ?? []), queues: row.queues ?? [] }
+  return { ...row, runs: withEmpty(row.runs ?? []), queues: row.queues ?? [], runners: inEachState(row.runners ?? []) }
 }
 
 /** A status that no run has is zero, not absent. */
@@ -60,4 +80,9 @@ function withEmpty(runs: Facts['runs']): Facts['runs'] {
   const seen = new Set(runs.map((run) => run.status))
   const unseen = RUN_STATUSES.filter((status) => !isFinal(status) && !seen.has(status))
   return [...runs, ...unseen.map((status) => ({ status, place: null, count: 0 }))]
+}
+
+function inEachState(runners: Facts['runners']): Facts['runners'] {
+  const counts = new Map(runners.map(({ state, count }) => [state, count]))
+  return IntakeState.options.map((state) => ({ state, count: counts.get(state) ?? 0 }))
 }

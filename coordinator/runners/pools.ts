@@ -1,30 +1,99 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId, type OrgId } from '@windlass/shared/ids.ts'
+import { newId, type OrgId, type PoolId } from '@windlass/shared/ids.ts'
 import type { RunnerPool } from '@windlass/shared/model/pool.ts'
-import type { Acting } from '../actor.ts'
+import type { Acting, Caller } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Sql } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
+import { changed, checked, type SettingsChange } from './pool-settings.ts'
 import { presentPool } from './read.ts'
-import { findPool, insertPool } from './store.ts'
+import { findPool } from './store.ts'
+import * as store from './store-pools.ts'
 
 /** The pool of this name is there when this returns, made now or before. */
 export async function ensurePool(sql: Sql, orgId: OrgId, name: string): Promise<void> {
-  await insertPool(sql, { id: newId('pool'), orgId, name })
+  await store.insertPool(sql, { id: newId('pool'), orgId, name, settings: {} })
+}
+
+export async function getPool(deps: Pick<Deps, 'db'>, caller: Caller, pool: PoolId): Promise<RunnerPool> {
+  const row = await findPool(deps.db, caller.orgId, pool)
+  if (!row) throw new Fault('NOT_FOUND', { pool })
+  return presentPool(row)
 }
 
 export async function createPool(
-  deps: Pick<Deps, 'db' | 'targets'>,
+  deps: Pick<Deps, 'db' | 'targets' | 'poolSettings'>,
   caller: Acting,
-  name: string,
+  ask: { name: string; settings: SettingsChange },
 ): Promise<RunnerPool> {
-  const id = newId('pool')
-  await deps.db.begin(async (tx) => {
-    const isNew = await insertPool(tx, { id, orgId: caller.orgId, name })
-    if (!isNew) throw new Fault('CONFLICT', { path: 'name', name }, `This org has a pool \`${name}\` already.`)
-    await record(tx, caller, { action: 'pools.create', target: { type: 'runner_pool', id, name }, after: { name } })
+  const { name } = ask
+  const settings = changed({}, ask.settings)
+  checked(settings)
+  const id = await deps.db.begin(async (tx) => {
+    const made = await store.insertPool(tx, { id: newId('pool'), orgId: caller.orgId, name, settings })
+    if (!made) throw new Fault('CONFLICT', { path: 'name', name }, `This org has a pool \`${name}\` already.`)
+    const after = { name, ...(Object.keys(settings).length > 0 && { settings }) }
+    await record(tx, caller, { action: 'pools.create', target: { type: 'runner_pool', id: made, name }, after })
+    return made
   })
   // Workflows may have named it before it was there.
   deps.targets.forget(caller.orgId)
-  return presentPool((await findPool(deps.db, caller.orgId, id))!)
+  deps.poolSettings.forget(id)
+  return getPool(deps, caller, id)
 }
+
+/** Its agents hear of it with their next heartbeat. */
+export async function updatePool(
+  deps: Pick<Deps, 'db' | 'poolSettings'>,
+  caller: Acting,
+  ask: { pool: PoolId; settings: SettingsChange },
+): Promise<RunnerPool> {
+  await deps.db.begin(async (tx) => {
+    const pool = await store.lockPool(tx, caller.orgId, ask.pool)
+    if (!pool) throw new Fault('NOT_FOUND', { pool: ask.pool })
+    const after = changed(pool.settings, ask.settings)
+    if (isDeepStrictEqual(checked(after), checked(pool.settings))) return
+    await store.writeSettings(tx, pool.id, after)
+    const target = { type: 'runner_pool', id: pool.id, name: pool.name }
+    await record(tx, caller, { action: 'pools.update', target, before: pool.settings, after })
+  })
+  deps.poolSettings.forget(ask.pool)
+  return getPool(deps, caller, ask.pool)
+}
+
+/** Enough to say that there are many. */
+const MOST = { runs: 1000, workflows: 10 }
+
+/**
+ * Its registration tokens go with it. A run that is queued at this very moment, by a retry or by an older version that names the pool,
+ * is not seen here: it waits until a pool of this name is there again.
+ */
+export async function deletePool(deps: Pick<Deps, 'db' | 'targets'>, caller: Acting, id: PoolId): Promise<void> {
+  await deps.db.begin(async (tx) => {
+    const pool = await store.lockPool(tx, caller.orgId, id)
+    if (!pool) throw new Fault('NOT_FOUND', { pool: id })
+    const tokens = await store.deleteTokens(tx, id)
+    const use = await store.useOf(tx, caller.orgId, pool, MOST)
+    if (use.runners + use.unfinishedRuns + use.workflows.length > 0) throw inUse(pool.name, use)
+    await store.markDeleted(tx, id)
+    const target = { type: 'runner_pool', id, name: pool.name }
+    const before = { name: pool.name, settings: pool.settings, registrationTokens: tokens }
+    await record(tx, caller, { action: 'pools.delete', target, before })
+  })
+  deps.targets.forget(caller.orgId)
+}
+
+function inUse(pool: string, { runners, unfinishedRuns, workflows }: store.PoolUse): Fault {
+  const slugs = workflows.map((slug) => `\`${slug}\``).join(', ') + (workflows.length === MOST.workflows ? ' …' : '')
+  const atLeast = unfinishedRuns >= MOST.runs ? 'at least ' : ''
+  const reasons = [
+    runners > 0 && `${count(runners, 'runner')} (\`windlass runners deregister\`)`,
+    unfinishedRuns > 0 && `${atLeast}${count(unfinishedRuns, 'unfinished run')} (let them end or cancel them)`,
+    workflows.length > 0 && `current versions of workflows name it: ${slugs}`,
+  ].filter((reason) => reason !== false)
+  const detail = { pool, runners, unfinishedRuns, workflows }
+  return new Fault('POOL_IN_USE', detail, `The pool \`${pool}\` is in use: ${reasons.join('; ')}.`)
+}
+
+const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`

@@ -4,6 +4,7 @@ import { PoolSettings, type RunnerPool } from '@windlass/shared/model/pool.ts'
 import type { Runner } from '@windlass/shared/model/runner.ts'
 import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
+import { upgradeOf } from './outdated.ts'
 import * as store from './store.ts'
 
 export async function listPools(
@@ -14,21 +15,26 @@ export async function listPools(
   return (await store.listPools(deps.db, caller.orgId, page)).map(presentPool)
 }
 
-export async function listRunners(deps: Pick<Deps, 'db'>, filter: store.RunnerFilter): Promise<Runner[]> {
-  return (await store.listRunners(deps.db, filter)).map(presentRunner)
+/** `base`: by which the caller reaches us. */
+export async function listRunners(deps: Pick<Deps, 'db'>, filter: store.RunnerFilter, base: string): Promise<Runner[]> {
+  return (await store.listRunners(deps.db, filter)).map((row) => presentRunner(row, base))
 }
 
-export async function getRunner(deps: Pick<Deps, 'db'>, caller: Caller, id: RunnerId): Promise<Runner> {
-  const row = await store.findRunner(deps.db, caller.orgId, id)
-  if (!row) throw new Fault('NOT_FOUND', { runner: id })
-  return presentRunner(row)
+export async function getRunner(
+  deps: Pick<Deps, 'db'>,
+  caller: Caller,
+  ask: { runner: RunnerId; base: string },
+): Promise<Runner> {
+  const row = await store.findRunner(deps.db, caller.orgId, ask.runner)
+  if (!row) throw new Fault('NOT_FOUND', { runner: ask.runner })
+  return presentRunner(row, ask.base)
 }
 
 export function presentPool(row: store.PoolRow): RunnerPool {
   return { ...row, settings: PoolSettings.parse(row.settings), createdAt: row.createdAt.getTime() }
 }
 
-function presentRunner(row: store.RunnerRow): Runner {
+export function presentRunner(row: store.RunnerRow, base: string): Runner {
   const { id, org, name, labels, slots, version, protocol, platform, isolation, unready } = row
   const live = { offered: row.offered, executing: row.executing, parked: row.parked }
   return {
@@ -54,7 +60,7 @@ function presentRunner(row: store.RunnerRow): Runner {
     currentRuns: row.currentRuns,
     version,
     protocol,
-    upgrade: null,
+    upgrade: upgradeOf({ version, protocol }, base),
     platform,
     isolation,
     createdAt: row.createdAt.getTime(),

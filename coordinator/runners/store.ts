@@ -1,5 +1,5 @@
 import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
-import type { EffectiveIsolation, OnDeadline, Unready } from '@windlass/shared/model/runner.ts'
+import type { EffectiveIsolation, IntakeState, OnDeadline, Unready } from '@windlass/shared/model/runner.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 
 export interface PoolRow {
@@ -27,25 +27,17 @@ export function listPools(
 ): Promise<PoolRow[]> {
   return db<PoolRow[]>`
     ${pools(db)}
-    where p.org_id = ${orgId}
+    where p.org_id = ${orgId} and p.deleted_at is null
     ${page.after ? db`and p.id > ${page.after}` : db``}
     order by p.id
     limit ${page.limit}`
 }
 
 export async function findPool(sql: Sql, orgId: OrgId, pool: string): Promise<PoolRow | undefined> {
-  const [row] = await sql<PoolRow[]>`${pools(sql)} where p.org_id = ${orgId} and (p.id = ${pool} or p.name = ${pool})`
+  const [row] = await sql<PoolRow[]>`
+    ${pools(sql)}
+    where p.org_id = ${orgId} and (p.id = ${pool} or p.name = ${pool}) and p.deleted_at is null`
   return row
-}
-
-/** False: the org has a pool of this name. */
-export async function insertPool(sql: Sql, pool: { id: PoolId; orgId: OrgId; name: string }): Promise<boolean> {
-  const rows = await sql`
-    insert into runner_pools (id, org_id, name)
-    values (${pool.id}, ${pool.orgId}, ${pool.name})
-    on conflict (org_id, name) do nothing
-    returning id`
-  return rows.length > 0
 }
 
 export interface NewToken {
@@ -81,7 +73,7 @@ export async function lockToken(tx: Tx, hash: Buffer): Promise<TokenRow | undefi
     from registration_tokens t
     join runner_pools p on p.id = t.pool_id
     join orgs o on o.id = p.org_id
-    where t.hash = ${hash} and t.expires_at > now()
+    where t.hash = ${hash} and t.expires_at > now() and p.deleted_at is null
     for update of t`
   return row
 }
@@ -157,7 +149,7 @@ export interface RunnerRow {
 }
 
 /** 60 s: two polls and six heartbeats fit into it, so one lost sign of life does not make a runner look gone. */
-const online = (sql: Sql) =>
+export const online = (sql: Sql) =>
   sql`(greatest(r.last_poll_at, r.last_heartbeat_at) > now() - interval '60 seconds') is true`
 
 const runners = (sql: Sql) => sql`
@@ -181,17 +173,25 @@ const runners = (sql: Sql) => sql`
     where l.runner_id = r.id
   ) held`
 
-export async function findRunner(db: Db, orgId: OrgId, id: RunnerId): Promise<RunnerRow | undefined> {
-  const [row] = await db<
+export async function findRunner(sql: Sql, orgId: OrgId, id: RunnerId): Promise<RunnerRow | undefined> {
+  const [row] = await sql<
     RunnerRow[]
-  >`${runners(db)} where r.org_id = ${orgId} and r.id = ${id} and r.deregistered_at is null`
+  >`${runners(sql)} where r.org_id = ${orgId} and r.id = ${id} and r.deregistered_at is null`
   return row
+}
+
+/** A drain is over as soon as nothing is left on the runner. */
+function isSo(sql: Sql, intake: IntakeState) {
+  if (intake !== 'draining' && intake !== 'drained') return sql`and i.state = ${intake}`
+  const isLive = sql`exists (select from placements l where l.runner_id = r.id)`
+  return sql`and i.state = 'draining' and ${isLive} = ${intake === 'draining'}`
 }
 
 export interface RunnerFilter {
   orgId: OrgId
   pool: string | undefined
   status: 'online' | 'offline' | undefined
+  intake?: IntakeState | undefined
   after: string | undefined
   limit: number
 }
@@ -202,34 +202,12 @@ export function listRunners(db: Db, f: RunnerFilter): Promise<RunnerRow[]> {
     where r.org_id = ${f.orgId} and r.deregistered_at is null
     ${f.pool ? db`and (p.id = ${f.pool} or p.name = ${f.pool})` : db``}
     ${f.status ? db`and ${online(db)} = ${f.status === 'online'}` : db``}
+    ${f.intake ? isSo(db, f.intake) : db``}
     ${f.after ? db`and r.id > ${f.after}` : db``}
     order by r.id
     limit ${f.limit}`
 }
 
-export interface CredentialRow {
-  id: RunnerId
-  name: string
-  orgId: OrgId
-  poolId: PoolId
-  publicKey: Record<string, string>
-  state: string
-}
-
-export async function credential(db: Db, id: string): Promise<CredentialRow | undefined> {
-  const [row] = await db<CredentialRow[]>`
-    select r.id, r.name, r.org_id, r.pool_id, r.public_key, i.state
-    from runners r
-    join runner_intake i on i.runner_id = r.id
-    where r.id = ${id} and r.deregistered_at is null`
-  return row
-}
-
 export async function notePolls(db: Db, ids: string[]): Promise<void> {
   await db`update runners set last_poll_at = now() where id = any(${ids})`
-}
-
-/** What the agent says of itself whenever it connects. */
-export async function noteHello(db: Db, id: RunnerId, hello: { version: string; slots: number }): Promise<void> {
-  await db`update runners set last_heartbeat_at = now(), version = ${hello.version}, slots = ${hello.slots} where id = ${id}`
 }

@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { RunId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Run, RunStatus } from '@windlass/shared/model/run.ts'
 import type { Acting } from '../actor.ts'
 import { type Change, record } from '../audit/record.ts'
@@ -37,6 +37,21 @@ export async function cancelRun(deps: CancelDeps, caller: Acting, runId: RunId, 
   const because = `its parent ${runId} was cancelled${reason && `: ${reason}`}`
   if (moved) await cancelDescendants(deps, { orgId: caller.orgId, runId }, { by: caller.id, reason: because })
   return presentRun((await store.find(deps.db, caller.orgId, runId))!)
+}
+
+/** What the coordinator itself stops, with all that it has called. Whoever decides that keeps a record of his own. */
+export async function cancelForUs(
+  deps: CancelDeps,
+  { orgId, runIds }: { orgId: OrgId; runIds: readonly RunId[] },
+  reason: string,
+): Promise<void> {
+  for (let at = 0; at < runIds.length; at += AT_ONCE) {
+    const moved = await cancelThese(deps, runIds.slice(at, at + AT_ONCE), { by: 'coordinator', reason })
+    for (const { id } of moved) {
+      const because = `its parent ${id} was cancelled: ${reason}`
+      await cancelDescendants(deps, { orgId, runId: id }, { by: 'coordinator', reason: because })
+    }
+  }
 }
 
 /** Cancelled in one transaction at most. */

@@ -163,7 +163,7 @@ export async function findTarget(
     select v.id as version_id, p.id as pool_id, p.name as pool_name
     from workflows w
     join workflow_versions v on v.workflow_id = w.id and v.version = ${version ? db`${version}::bigint` : db`w.version`}
-    left join runner_pools p on p.org_id = w.org_id and p.name = v.descriptor ->> 'pool'
+    left join runner_pools p on p.org_id = w.org_id and p.name = v.descriptor ->> 'pool' and p.deleted_at is null
     where w.org_id = ${orgId} and (w.id = ${ref} or w.slug = ${ref}) and w.deleted_at is null`
   return row
 }

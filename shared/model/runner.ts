@@ -13,7 +13,9 @@ export const RunnerStatus = z
 export const IntakeState = z.enum(['open', 'cordoned', 'draining', 'drained', 'revoked'])
 export type IntakeState = z.output<typeof IntakeState>
 
-export const OnDeadline = z.enum(['cancel', 'leave'])
+export const OnDeadline = z
+  .enum(['cancel', 'leave'])
+  .meta({ description: 'Of what still executes at the deadline: `cancel` it, or `leave` it to its end.' })
 export type OnDeadline = z.output<typeof OnDeadline>
 
 /** Whether a runner is given work. Every change raises the epoch; no claim commits at or after an epoch that closed it. */

@@ -85,3 +85,9 @@ create table run_losses (
   primary key (run_id, epoch)
 );
 create index run_losses_unknown on run_losses (runner_id) where what = 'unknown';
+
+-- When the deadline of the present drain was acted upon.
+alter table runner_intake add column deadline_done_at timestamptz;
+
+-- A deleted pool stays for the name that its runs show, and comes back when one of its name is created.
+alter table runner_pools add column deleted_at timestamptz;

@@ -38,6 +38,10 @@ const CHANGES: Readonly<Record<string, (tenant: Tenant) => Promise<Args> | Args>
     const { environment } = await c.call(ops.environments.create, { org, name: 'short-lived' })
     return { org, environment: environment.id }
   },
+  'pools.delete': async ({ org }) => {
+    const { runnerPool } = await c.call(ops.pools.create, { org, name: 'short-lived' })
+    return { pool: runnerPool.id }
+  },
   'secrets.set': ({ org }) => ({ org, name: 'A_SECRET', value: SECRET }),
   'secrets.delete': ({ org }) => ({ org, name: 'A_SECRET' }),
 }

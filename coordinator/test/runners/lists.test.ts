@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
+import { PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { mintApiKey } from '../_kit/credentials.ts'
 import { anAgent, type TestAgent } from '../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, ORG, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -77,6 +78,43 @@ test('a runner that has not been heard of for a minute is offline', async () => 
   assert.equal((await c.call(ops.runners.get, { runner: here.id })).runner.status, 'offline')
   await c.db`update runners set last_poll_at = now() - interval '50 seconds' where id = ${here.id}`
   assert.equal((await c.call(ops.runners.get, { runner: here.id })).runner.status, 'online')
+})
+
+test('an agent that is older than the service is named, with the command that installs the right one', async () => {
+  const upgradeOf = async (id: string) => {
+    const { runners } = await c.call(ops.runners.list, { org: ORG })
+    return runners.find((runner) => runner.id === id)?.upgrade
+  }
+  const command = `curl -fsSL ${c.url}/install.sh | sh -s -- --upgrade`
+  const { version } = await c.call(ops.service.health, {})
+  for (const [older, protocol, expected] of [
+    ['0.0.9', PROTOCOL, /of version 0\.0\.9, this coordinator of/],
+    [version, PROTOCOL - 1, /speaks protocol 2, this coordinator 3/],
+    [version, PROTOCOL, null],
+    ['99.0.0', PROTOCOL, null],
+    ['nightly', PROTOCOL, null],
+  ] as const) {
+    await c.db`update runners set version = ${older}, protocol = ${protocol} where id = ${here.id}`
+    const upgrade = await upgradeOf(here.id)
+    assert.equal(upgrade?.command ?? null, expected && command, older)
+    if (expected) assert.match(upgrade?.message ?? '', expected)
+  }
+  await c.db`update runners set protocol = ${PROTOCOL - 1} where id = ${here.id}`
+  const behindProxy = await c.another({ BASE_URL: 'https://windlass.example.com' })
+  const { runner } = await behindProxy.call(ops.runners.get, { runner: here.id })
+  assert.match(runner.upgrade?.command ?? '', /^curl -fsSL https:\/\/windlass\.example\.com\/install\.sh /)
+  await behindProxy.stop()
+})
+
+test('runners are found by whether they are given work', async () => {
+  const names = async (intake: Query['intake']) => namesOf({ intake })
+  await c.call(ops.runners.cordon, { runner: there.id })
+  assert.deepEqual(await names('open'), ['here', 'connected'])
+  assert.deepEqual([await names('cordoned'), await names('draining'), await names('drained')], [['there'], [], []])
+  await c.call(ops.runners.drain, { runner: there.id })
+  assert.deepEqual([await names('cordoned'), await names('draining'), await names('drained')], [[], [], ['there']])
+  await c.call(ops.runners.resume, { runner: there.id })
+  assert.deepEqual(await names('revoked'), [])
 })
 
 test('runners come in pages', async () => {

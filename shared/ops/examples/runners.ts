@@ -186,7 +186,7 @@ export const runners: ExamplesOf<'runners'> = {
         ],
         othersTakeWork: 0,
         queuedRuns: 3,
-        warnings: ['No other runner of the pool takes work: 3 queued runs wait until one does.'],
+        warnings: ['No other runner of the pool takes work: what moves, goes back or is queued waits until one does.'],
       },
     },
   },

@@ -1,0 +1,129 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
+import { type PoolDemand, PoolSettings } from '@windlass/shared/model/pool.ts'
+import type { Db } from '../db/client.ts'
+import type { Deps } from '../deps.ts'
+import { type Needs, readNeeds } from '../runs/needs.ts'
+import { mostServed } from './most-served.ts'
+import * as store from './store-demand.ts'
+
+export interface Reading {
+  queued: store.QueuedRow[]
+  capacity: store.CapacityRow[]
+}
+
+/** Answers what waits in a pool and what room there is. */
+export type DemandReader = (poolId: PoolId) => Promise<Reading>
+
+/** What is read so fast is read anew for everybody who asks. */
+const FAST_MS = 20
+/** Counting a million queued runs takes some tenths of a second; it is done one part in twenty of the time at most. */
+const REST_FACTOR = 20
+
+export function createDemandReader(db: Db): DemandReader {
+  const kept = new Map<PoolId, Promise<Reading>>()
+  return (poolId) => {
+    const known = kept.get(poolId)
+    if (known) return known
+    const since = performance.now()
+    const reading = read(db, poolId)
+    const drop = () => kept.delete(poolId)
+    kept.set(poolId, reading)
+    const rest = () => {
+      const tookMs = performance.now() - since
+      if (tookMs < FAST_MS) drop()
+      else setTimeout(drop, tookMs * REST_FACTOR).unref()
+    }
+    reading.then(rest, drop)
+    return reading
+  }
+}
+
+async function read(db: Db, poolId: PoolId): Promise<Reading> {
+  const [queued, capacity] = await Promise.all([store.queued(db, poolId), store.capacity(db, poolId)])
+  return { queued, capacity }
+}
+
+/** Runs that need the same, and runners that carry all of the labels and have so many slots in all. */
+interface Line extends Needs {
+  runs: number
+}
+
+interface Taker {
+  labels: ReadonlySet<string>
+  slots: number
+  free: number
+}
+
+const LABEL_SETS_SHOWN = 50
+
+/** What autoscalers ask: how much waits, how much room there is, and how much of it fits. */
+export async function demandOf(deps: Pick<Deps, 'db' | 'demand'>, orgId: OrgId, pool: string): Promise<PoolDemand> {
+  const found = await store.poolOf(deps.db, orgId, pool)
+  if (!found) throw new Fault('NOT_FOUND', { pool })
+  const { queued, capacity } = await deps.demand(found.id)
+  const own = PoolSettings.parse(found.settings).labels
+  const lines = queued.map(({ needs, runs }): Line => ({ ...readNeeds(needs), runs }))
+  const takers = capacity.filter((row) => row.takesWork).map((row) => takerOf(row, own))
+  const wants = lines.map(slotsOf)
+  const rooms = together(takers)
+  const count = (is: (row: store.CapacityRow) => boolean) => capacity.filter(is).length
+  return {
+    pool: { id: found.id, name: found.name },
+    queuedRuns: sum(lines.map((line) => line.runs)),
+    queuedSlots: sum(wants),
+    oldestQueuedAt: queued.length > 0 ? Math.min(...queued.map((row) => row.oldestAt.getTime())) : null,
+    executingRuns: sum(capacity.map((row) => row.executing)),
+    usedSlots: sum(capacity.map((row) => row.used)),
+    slots: sum(takers.map((taker) => taker.slots)),
+    freeSlots: sum(takers.map((taker) => taker.free)),
+    runners: {
+      online: count((row) => row.online),
+      takingWork: takers.length,
+      draining: count((row) => row.isDraining),
+      offline: count((row) => !row.online),
+    },
+    missingSlots: sum(wants) - mostServed(wants, rooms.map(freeOf), (line, room) => fits(lines[line]!, rooms[room]!)),
+    byLabels: byLabels(lines, takers),
+  }
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+const slotsOf = ({ runs, slots }: Line) => runs * slots
+
+function takerOf({ labels, slots, used }: store.CapacityRow, ofPool: readonly string[]): Taker {
+  return { labels: new Set([...labels, ...ofPool]), slots, free: Math.max(0, slots - used) }
+}
+
+const carries = ({ labels }: Taker, asked: readonly string[]) => asked.every((label) => labels.has(label))
+
+/** Runners that are alike count as one. */
+interface Room extends Taker {
+  count: number
+}
+
+const freeOf = ({ free, count }: Room) => free * count
+
+function together(takers: readonly Taker[]): Room[] {
+  const alike = Map.groupBy(
+    takers.filter(({ free }) => free > 0),
+    ({ labels, slots, free }) => JSON.stringify([[...labels].sort(), slots, free]),
+  )
+  return [...alike.values()].map((group) => ({ ...group[0]!, count: group.length }))
+}
+
+/** Slots of the room that runs of the line could have. A run is on one runner, so a rest that is too small serves it nothing. */
+function fits({ slots, labels }: Line, room: Room): number {
+  return carries(room, labels) ? Math.floor(room.free / slots) * slots * room.count : 0
+}
+
+function byLabels(lines: readonly Line[], takers: readonly Taker[]): PoolDemand['byLabels'] {
+  const alike = [...Map.groupBy(lines, ({ labels }) => labels.join()).values()]
+  const all = alike.map((group) => ({
+    labels: group[0]!.labels,
+    queuedRuns: sum(group.map(({ runs }) => runs)),
+    queuedSlots: sum(group.map(slotsOf)),
+    freeSlots: sum(takers.filter((taker) => carries(taker, group[0]!.labels)).map(({ free }) => free)),
+  }))
+  return all.toSorted((a, b) => b.queuedSlots - a.queuedSlots).slice(0, LABEL_SETS_SHOWN)
+}

@@ -1,0 +1,190 @@
+/** Whether runners are given work: what the coordinator and the agents themselves change about it. People's verbs stand in steer.ts. */
+import type { RunnerId } from '@windlass/shared/ids.ts'
+import type { IntakeWord } from '@windlass/shared/wire/agent.ts'
+import type { RunnerIdentity } from '../actor.ts'
+import { type Author, record } from '../audit/record.ts'
+import type { Tx } from '../db/client.ts'
+import type { Deps } from '../deps.ts'
+import { loseRuns } from '../placements/lose.ts'
+import * as store from './store-intake.ts'
+
+export type IntakeDeps = Pick<Deps, 'db' | 'log' | 'metrics'> & SpreadDeps
+type TellDeps = Pick<Deps, 'db' | 'log' | 'sockets'>
+export type SpreadDeps = TellDeps & Pick<Deps, 'bell' | 'dispatchers' | 'runnerKeys' | 'standings'>
+
+/** A poll answer that went missing is chance, two in a row are an agent that cannot be reached by them. */
+const MOST_UNACCEPTED = 2
+/** So many failures within this time keep a runner from work for as long. */
+const MOST_FAILURES = 3
+const QUARANTINE_MS = 10 * 60_000
+
+/** The agent is being stopped: it gets nothing more until its next start, and what it was offered and has not taken goes back. */
+export async function closeByAgent(
+  deps: IntakeDeps & Parameters<typeof loseRuns>[0],
+  runner: Pick<RunnerIdentity, 'id'>,
+  leave: { reason: string; deadlineMs: number },
+): Promise<void> {
+  const by = { byKind: 'agent', byName: 'the agent itself', ...leave } as const
+  await change(deps, runner.id, 'runners.drain', (now) =>
+    // What a person has decided holds until a person undoes it.
+    isClosedByCaller(now) || now.state === 'draining' ? undefined : { state: 'draining', ...by },
+  )
+  await giveBackOffers(deps, runner.id, 'its agent is being stopped')
+}
+
+/** After a change that closed it: no claim gives anything out any more, so these are all that there are. */
+export async function giveBackOffers(
+  deps: Parameters<typeof loseRuns>[0],
+  runnerId: RunnerId,
+  reason: string,
+): Promise<number> {
+  const offered = await store.offersOf(deps.db, runnerId)
+  // By now others may have been offered the same run.
+  const epochs = new Map(offered.map(({ runId, epoch }) => [runId, epoch]))
+  return loseRuns(
+    deps,
+    offered.map(({ runId }) => runId),
+    { reason, isLost: ({ runId, epoch, accepted }) => !accepted && epochs.get(runId) === epoch },
+  )
+}
+
+/** Undoes what was to last until the agent is heard of again. True: it was closed, and is open. */
+export async function liftOnHello(
+  deps: IntakeDeps,
+  runner: Pick<RunnerIdentity, 'id'>,
+  isNewInstance: boolean,
+): Promise<boolean> {
+  if (!(await store.isLifted(deps.db, runner.id, isNewInstance))) return false
+  const reason = isNewInstance ? 'its agent was started again' : 'its agent is connected again'
+  return change(deps, runner.id, 'runners.resume', (now) => {
+    const isLifted = now.byKind === 'system' || (now.byKind === 'agent' && isNewInstance)
+    if (!isLifted || now.state === 'open' || now.state === 'revoked') return undefined
+    return { state: 'open', ...SYSTEM, reason }
+  })
+}
+
+const SYSTEM = { byKind: 'system', byName: 'coordinator' } as const
+
+/** No new work until the agent says hello once more. */
+export async function cordonBySystem(deps: IntakeDeps, runnerId: RunnerId, reason: string): Promise<void> {
+  const isNew = await change(deps, runnerId, 'runners.cordon', (now) =>
+    now.state === 'open' ? { state: 'cordoned', ...SYSTEM, reason } : undefined,
+  )
+  if (!isNew) return
+  deps.metrics.runnerClosed('cordon')
+  deps.log.warn('runner.cordoned', { runnerId, reason })
+}
+
+/** No new work for ten minutes. Nothing of what it has is touched, and its epoch stays: nobody has decided anything. */
+export async function quarantine(deps: IntakeDeps, runnerId: RunnerId, reason: string): Promise<void> {
+  const isNew = await deps.db.begin((tx) => quarantineIn(tx, runnerId, reason))
+  if (isNew) quarantined(deps, runnerId, reason)
+}
+
+/** Preparing a run failed there for a reason that lies with the host. */
+export async function noteFailure(deps: IntakeDeps, runnerId: RunnerId, what = ''): Promise<void> {
+  const reason = `preparing runs failed ${MOST_FAILURES} times within ten minutes${what && `, at last: ${what}`}`
+  const isNew = await deps.db.begin(async (tx) => {
+    if (!(await store.lockIntake(tx, runnerId))) return false
+    if ((await store.countFailure(tx, runnerId, QUARANTINE_MS)) < MOST_FAILURES) return false
+    return quarantineIn(tx, runnerId, reason)
+  })
+  if (isNew) quarantined(deps, runnerId, reason)
+}
+
+async function quarantineIn(tx: Tx, runnerId: RunnerId, reason: string): Promise<boolean> {
+  const now = await store.lockIntake(tx, runnerId)
+  if (!now || now.isQuarantined || now.state === 'revoked') return false
+  const [{ until }] = await store.writeQuarantine(tx, runnerId, { reason, ms: QUARANTINE_MS })
+  const target = { type: 'runner', id: runnerId, name: now.name }
+  await record(tx, ourselves(now), { action: 'runners.quarantine', target, after: { until: until.getTime(), reason } })
+  return true
+}
+
+function quarantined(deps: IntakeDeps, runnerId: RunnerId, reason: string): void {
+  deps.metrics.runnerClosed('quarantine')
+  deps.log.warn('runner.quarantined', { runnerId, reason })
+}
+
+/** These runners did not take in time what a poll had given them: once for each of them, however much that was. */
+export async function noteUnaccepted(deps: IntakeDeps, runnerIds: readonly RunnerId[]): Promise<void> {
+  if (runnerIds.length === 0) return
+  const once = [...new Set(runnerIds)]
+  deps.metrics.unaccepted(once.length)
+  const reason = `${MOST_UNACCEPTED} offers in a row were not accepted in time`
+  for (const id of await store.countUnaccepted(deps.db, once, MOST_UNACCEPTED)) await cordonBySystem(deps, id, reason)
+}
+
+/** They take what they are given. */
+export async function noteAccepted(deps: Pick<Deps, 'db'>, runnerIds: readonly RunnerId[]): Promise<void> {
+  if (runnerIds.length > 0) await store.forgetUnaccepted(deps.db, [...new Set(runnerIds)])
+}
+
+/** What the agents of these runners are told about their work. */
+async function intakeWords(deps: Pick<Deps, 'db'>, runnerIds: readonly string[]): Promise<Map<string, IntakeWord>> {
+  const rows = await store.words(deps.db, runnerIds)
+  return new Map(
+    rows.map(({ runnerId, deadlineAt, ...word }) => [runnerId, { ...word, deadlineAt: deadlineAt?.getTime() ?? null }]),
+  )
+}
+
+/** Said to the agent of a runner that was revoked, before it is cut off. */
+export const REVOKED_MESSAGE =
+  'This runner was revoked, which is for good: what it executes is stopped. Register the machine anew with a new token.'
+
+/** Tells those of these runners that are connected here whether they get work. */
+export async function tellIntake(deps: TellDeps, runnerIds: readonly string[]): Promise<void> {
+  const here = new Set(deps.sockets.ids())
+  const asked = runnerIds.filter((id) => here.has(id))
+  if (asked.length === 0) return
+  for (const [id, intake] of await intakeWords(deps, asked)) {
+    if (intake.state === 'revoked') deps.sockets.refuse(id, 'REVOKED', REVOKED_MESSAGE)
+    else deps.sockets.tell(id, { t: 'intake', intake })
+  }
+}
+
+/** After a change: here now, elsewhere by the bell, and with the next heartbeat in any case. */
+export async function spread(deps: SpreadDeps, runner: Pick<store.IntakeRow, 'runnerId' | 'poolId'>): Promise<void> {
+  deps.runnerKeys.forget(runner.runnerId)
+  deps.standings.forget(runner.runnerId)
+  deps.bell.ring('runner', runner.runnerId)
+  deps.bell.ring('pool', runner.poolId)
+  // A poll of an agent that knows nothing of intake may wait here.
+  deps.dispatchers.poke(runner.poolId)
+  await tellIntake(deps, [runner.runnerId]).catch((error: unknown) => deps.log.warn('intake.untold', { error }))
+}
+
+type Decide = (now: store.IntakeRow) => store.IntakeChange | undefined
+
+/** One change by the coordinator or the agent, with its entry in the audit log. False: there was nothing to change. */
+async function change(deps: IntakeDeps, runnerId: RunnerId, action: string, decide: Decide): Promise<boolean> {
+  const changed = await deps.db.begin(async (tx) => {
+    const now = await store.lockIntake(tx, runnerId)
+    const next = now && decide(now)
+    if (!now || !next) return undefined
+    await record(tx, ourselves(now, next), await write(tx, action, { now, next }))
+    return now
+  })
+  if (changed) await spread(deps, changed)
+  return changed !== undefined
+}
+
+/** Answers what the audit log says about it. */
+export async function write(tx: Tx, action: string, { now, next }: { now: store.IntakeRow; next: store.IntakeChange }) {
+  const { epoch, deadlineAt } = await store.writeIntake(tx, now.runnerId, next)
+  const { state, reason, onDeadline } = next
+  const target = { type: 'runner', id: now.runnerId, name: now.name }
+  const drain = deadlineAt && { deadlineAt: deadlineAt.getTime(), onDeadline: onDeadline ?? null }
+  const before = { state: now.state, epoch: now.epoch, ...(now.isQuarantined && { isQuarantined: true }) }
+  return { action, target, before, after: { state, epoch, reason, ...drain } }
+}
+
+/** The agent speaks for itself, and has no credential that the log could name. */
+function ourselves({ runnerId, orgId }: store.IntakeRow, change?: store.IntakeChange): Author {
+  const isAgent = change?.byKind === 'agent'
+  const by = isAgent ? ({ id: runnerId, via: 'runner' } as const) : ({ id: 'coordinator', via: 'system' } as const)
+  return { kind: 'system', name: change?.byName ?? SYSTEM.byName, orgId, requestId: null, ...by }
+}
+
+const isClosedByCaller = ({ state, byKind }: store.IntakeRow) =>
+  state === 'revoked' || (state !== 'open' && byKind === 'caller')

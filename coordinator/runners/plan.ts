@@ -1,0 +1,72 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { RunnerId } from '@windlass/shared/ids.ts'
+import type { DrainPlan } from '@windlass/shared/model/runner.ts'
+import { OLDEST_PROTOCOL, PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import type { Caller } from '../actor.ts'
+import type { Deps } from '../deps.ts'
+import * as store from './store-plan.ts'
+
+/** More than any machine has of slots. */
+const MOST_SHOWN = 2000
+
+type Live = DrainPlan['live'][number]
+
+/** What a drain would meet, or what it still waits for. Changes nothing. */
+export async function planDrain(deps: Pick<Deps, 'db'>, caller: Caller, runner: RunnerId): Promise<DrainPlan> {
+  const around = await store.around(deps.db, caller.orgId, runner)
+  if (!around) throw new Fault('NOT_FOUND', { runner })
+  const live = (await store.liveOn(deps.db, runner, MOST_SHOWN)).map(present)
+  const { epoch, othersTakeWork, queuedRuns } = around
+  return { runner, epoch, live, othersTakeWork, queuedRuns, warnings: warnings(around, live) }
+}
+
+function present(row: store.LiveRow): Live {
+  const outcome = outcomeOf(row)
+  return {
+    run: row.runId,
+    workflow: row.workflow,
+    status: row.status,
+    since: (row.acceptedAt ?? row.offeredAt).getTime(),
+    outcome,
+    latestEndAt: outcome === 'finishes' ? latestEnd(row) : null,
+  }
+}
+
+function outcomeOf({ acceptedAt, place }: store.LiveRow): Live['outcome'] {
+  if (acceptedAt === null) return 'returns-to-queue'
+  return place === 'parked' ? 'moves' : 'finishes'
+}
+
+/** One that has never waited began when it was accepted; of any other it is known only what it had computed before. */
+function latestEnd({ acceptedAt, now, activeMs, timeoutMs, graceMs, wallAt }: store.LiveRow): number {
+  const from = activeMs === 0 && acceptedAt ? acceptedAt : now
+  const ownTime = from.getTime() + Math.max(0, timeoutMs - activeMs)
+  return Math.round(Math.min(ownTime, wallAt?.getTime() ?? Infinity) + graceMs)
+}
+
+function warnings(around: store.Surroundings, live: readonly Live[]): string[] {
+  const has = (outcome: Live['outcome']) => live.filter((run) => run.outcome === outcome).length
+  const leaving = has('moves') + has('returns-to-queue')
+  const lastEnd = Math.max(0, ...live.map((run) => run.latestEndAt ?? 0))
+  const { othersTakeWork, alikeTakeWork, queuedRuns, deadlineAt, state } = around
+  const all = [
+    state === 'revoked' && 'The runner was revoked: what it has goes to others, and there is nothing to drain.',
+    !around.online &&
+      live.length > 0 &&
+      'The runner is not heard of: what it has goes to others when its lease runs out, drained or not.',
+    around.protocol < PROTOCOL &&
+      has('moves') > 0 &&
+      `Its agent speaks protocol ${OLDEST_PROTOCOL} and keeps what only waits until that ends: stop the agent to move it.`,
+    othersTakeWork === 0 &&
+      leaving + queuedRuns > 0 &&
+      'No other runner of the pool takes work: what moves, goes back or is queued waits until one does.',
+    othersTakeWork > 0 &&
+      alikeTakeWork === 0 &&
+      leaving + queuedRuns > 0 &&
+      'No other runner that takes work carries all labels of this one: runs that need them wait.',
+    deadlineAt !== null &&
+      lastEnd > deadlineAt.getTime() &&
+      'What executes may take longer than until the deadline of the drain.',
+  ]
+  return all.filter((warning) => warning !== false)
+}

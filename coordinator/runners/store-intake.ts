@@ -1,0 +1,225 @@
+import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { IntakeState, OnDeadline } from '@windlass/shared/model/runner.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+
+/** As it is stored: that a drain is over is computed from what the runner still has. */
+export type StoredState = Exclude<IntakeState, 'drained'>
+export type ByKind = 'caller' | 'agent' | 'system'
+
+export interface IntakeRow {
+  runnerId: RunnerId
+  orgId: OrgId
+  poolId: PoolId
+  name: string
+  state: StoredState
+  epoch: number
+  byKind: ByKind | null
+  reason: string
+  deadlineAt: Date | null
+  /** What was asked for, from its beginning on. */
+  deadlineMs: number | null
+  deadlineIsOver: boolean
+  onDeadline: OnDeadline | null
+  isQuarantined: boolean
+}
+
+/** The row under lock. Claims hold it in share mode until they commit: whoever has it sees all that they gave out. */
+export async function lockIntake(tx: Tx, runnerId: string): Promise<IntakeRow | undefined> {
+  const [row] = await tx<IntakeRow[]>`
+    select i.runner_id, r.org_id, r.pool_id, r.name, i.state, i.epoch, i.by_kind, i.reason, i.deadline_at, i.on_deadline,
+           round(extract(epoch from i.deadline_at - i.since) * 1000)::float8 as deadline_ms,
+           (i.deadline_at <= now()) is true as deadline_is_over,
+           (i.quarantined_until > now()) is true as is_quarantined
+    from runner_intake i
+    join runners r on r.id = i.runner_id
+    where i.runner_id = ${runnerId} and r.deregistered_at is null
+    for update of i`
+  return row
+}
+
+export interface IntakeChange {
+  state: StoredState
+  byKind: ByKind
+  byName: string
+  reason: string
+  deadlineMs?: number | undefined
+  onDeadline?: OnDeadline | undefined
+}
+
+export interface Changed {
+  epoch: number
+  deadlineAt: Date | null
+}
+
+/** Answers the new epoch. Who opens a runner forgives it what went wrong there. */
+export async function writeIntake(tx: Tx, runnerId: RunnerId, change: IntakeChange): Promise<Changed> {
+  const { state, byKind, byName, reason, deadlineMs = null, onDeadline = null } = change
+  const opens = state === 'open'
+  const [row] = await tx<[Changed]>`
+    update runner_intake
+    set
+      state             = ${state},
+      epoch             = epoch + 1,
+      since             = now(),
+      by_kind           = ${byKind},
+      by_name           = ${byName},
+      reason            = ${reason},
+      deadline_at       = now() + ${deadlineMs}::float8 * interval '1 millisecond',
+      on_deadline       = ${onDeadline},
+      deadline_done_at  = null,
+      unaccepted        = 0,
+      failures          = case when ${opens} then '{}' else failures end,
+      quarantined_at    = case when ${opens} then null else quarantined_at end,
+      quarantined_until = case when ${opens} then null else quarantined_until end,
+      quarantine_reason = case when ${opens} then null else quarantine_reason end
+    where runner_id = ${runnerId}
+    returning epoch, deadline_at`
+  return row
+}
+
+/** Closed only until the agent says hello: by the coordinator, or by an agent that has been started again since. */
+const isLiftable = (sql: Sql, isNewInstance: boolean) => sql`
+  (state = 'cordoned' and by_kind = 'system' or ${isNewInstance} and state in ('cordoned', 'draining') and by_kind = 'agent')`
+
+export async function isLifted(db: Db, runnerId: string, isNewInstance: boolean): Promise<boolean> {
+  const rows = await db`select from runner_intake where runner_id = ${runnerId} and ${isLiftable(db, isNewInstance)}`
+  return rows.length > 0
+}
+
+export interface WordRow {
+  runnerId: RunnerId
+  state: IntakeState
+  epoch: number
+  reason: string
+  deadlineAt: Date | null
+}
+
+export function words(db: Db, runnerIds: readonly string[]): Promise<WordRow[]> {
+  return db<WordRow[]>`
+    select i.runner_id, i.epoch, i.reason, i.deadline_at,
+           case
+             when i.state = 'draining' and not exists (select from placements p where p.runner_id = i.runner_id) then 'drained'
+             else i.state
+           end as state
+    from runner_intake i
+    where i.runner_id = any(${[...runnerIds]})`
+}
+
+/** Counts one more for each of these runners. Answers those that have now had too many in a row. */
+export async function countUnaccepted(db: Db, runnerIds: readonly string[], most: number): Promise<RunnerId[]> {
+  const rows = await db<{ runnerId: RunnerId }[]>`
+    with locked as materialized (
+      select runner_id
+      from runner_intake
+      where runner_id = any(${[...runnerIds]})
+      order by runner_id
+      for update
+    ),
+    counted as (
+      update runner_intake i
+      set unaccepted = unaccepted + 1
+      from locked
+      where i.runner_id = locked.runner_id
+      returning i.runner_id, i.unaccepted, i.state
+    )
+    select runner_id from counted where unaccepted >= ${most} and state = 'open'`
+  return rows.map((row) => row.runnerId)
+}
+
+/** Nearly always there is nothing to write, and then nothing is locked. */
+export function forgetUnaccepted(db: Db, runnerIds: readonly string[]): PromiseLike<unknown> {
+  return db`
+    with locked as materialized (
+      select runner_id
+      from runner_intake
+      where runner_id = any(${[...runnerIds]}) and unaccepted > 0
+      order by runner_id
+      for update
+    )
+    update runner_intake i set unaccepted = 0 from locked where i.runner_id = locked.runner_id`
+}
+
+/** Notes that preparing a run failed there. Answers how often it did within the time. */
+export async function countFailure(tx: Tx, runnerId: RunnerId, withinMs: number): Promise<number> {
+  const [row] = await tx<[{ count: number }]>`
+    update runner_intake
+    set failures = now() || array(
+      select at from unnest(failures) at where at > now() - ${withinMs} * interval '1 millisecond'
+    )
+    where runner_id = ${runnerId}
+    returning cardinality(failures) as count`
+  return row.count
+}
+
+export function writeQuarantine(tx: Tx, runnerId: RunnerId, { reason, ms }: { reason: string; ms: number }) {
+  return tx<[{ until: Date }]>`
+    update runner_intake
+    set
+      failures          = '{}',
+      quarantined_at    = now(),
+      quarantined_until = now() + ${ms} * interval '1 millisecond',
+      quarantine_reason = ${reason}
+    where runner_id = ${runnerId}
+    returning quarantined_until as until`
+}
+
+/** What it was offered and has not taken. */
+export function offersOf(db: Db, runnerId: string): Promise<{ runId: RunId; epoch: number }[]> {
+  return db<{ runId: RunId; epoch: number }[]>`
+    select run_id, epoch
+    from placements
+    where runner_id = ${runnerId} and accepted_at is null
+    order by run_id`
+}
+
+/** One that is not there has nothing to say either. */
+export async function isRevoked(db: Db, runnerId: string): Promise<boolean> {
+  const rows = await db`select from runner_intake where runner_id = ${runnerId} and state <> 'revoked'`
+  return rows.length === 0
+}
+
+export async function markDeregistered(tx: Tx, runnerId: RunnerId): Promise<void> {
+  await tx`update runners set deregistered_at = now() where id = ${runnerId}`
+}
+
+export interface DueDrain {
+  runnerId: RunnerId
+  orgId: OrgId
+  name: string
+  reason: string
+}
+
+/** Drains whose time is up, and that are to end what executes then. */
+export function dueDrains(db: Db): Promise<DueDrain[]> {
+  return db<DueDrain[]>`
+    select i.runner_id, r.org_id, r.name, i.reason
+    from runner_intake i
+    join runners r on r.id = i.runner_id
+    where i.deadline_at <= now() and i.state = 'draining' and i.on_deadline = 'cancel'
+      and exists (select from placements p where p.runner_id = i.runner_id)
+    order by i.runner_id
+    limit 100`
+}
+
+/** True for the one who comes first, of all coordinators. */
+export async function takeDeadline(tx: Tx, runnerId: RunnerId): Promise<boolean> {
+  const rows = await tx`
+    update runner_intake
+    set deadline_done_at = now()
+    where runner_id = ${runnerId} and deadline_at <= now() and state = 'draining' and on_deadline = 'cancel'
+      and deadline_done_at is null
+    returning runner_id`
+  return rows.length > 0
+}
+
+/** What executes there and nobody has asked to stop; what is offered may yet begin. */
+export async function executingOn(db: Db, runnerId: RunnerId): Promise<RunId[]> {
+  const rows = await db<{ id: RunId }[]>`
+    select r.id
+    from placements p
+    join runs r on r.id = p.run_id
+    where p.runner_id = ${runnerId} and p.accepted_at is not null and r.place is distinct from 'parked'
+      and r.status not in ('cancelling', 'cancelled', 'completed', 'failed')
+    order by r.id`
+  return rows.map((row) => row.id)
+}

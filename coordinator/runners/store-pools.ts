@@ -1,0 +1,94 @@
+import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+import { unfinishedRuns } from '../db/unfinished.ts'
+
+/**
+ * Undefined: the org has a pool of this name. One that was deleted comes back, under its old id: its finished runs still name it, and
+ * runs that were queued in the moment of the deletion are waiting there.
+ */
+export async function insertPool(
+  sql: Sql,
+  pool: { id: PoolId; orgId: OrgId; name: string; settings: object },
+): Promise<PoolId | undefined> {
+  const [row] = await sql<{ id: PoolId }[]>`
+    insert into runner_pools (id, org_id, name, settings)
+    values (${pool.id}, ${pool.orgId}, ${pool.name}, ${JSON.stringify(pool.settings)}::text::json)
+    on conflict (org_id, name) do update
+    set settings = excluded.settings, created_at = now(), deleted_at = null
+    where runner_pools.deleted_at is not null
+    returning id`
+  return row?.id
+}
+
+export interface LockedPool {
+  id: PoolId
+  name: string
+  settings: object
+}
+
+/** Not `for update`: a runner that registers refers to the row, and holds the token that a deletion waits for. */
+export async function lockPool(tx: Tx, orgId: OrgId, id: PoolId): Promise<LockedPool | undefined> {
+  const [row] = await tx<LockedPool[]>`
+    select id, name, settings
+    from runner_pools
+    where org_id = ${orgId} and id = ${id} and deleted_at is null
+    for no key update`
+  return row
+}
+
+export function writeSettings(tx: Tx, id: PoolId, settings: object): PromiseLike<unknown> {
+  return tx`update runner_pools set settings = ${JSON.stringify(settings)}::text::json where id = ${id}`
+}
+
+export async function readSettings(db: Db, id: PoolId): Promise<object | undefined> {
+  const [row] = await db<{ settings: object }[]>`select settings from runner_pools where id = ${id}`
+  return row?.settings
+}
+
+export interface PoolUse {
+  runners: number
+  unfinishedRuns: number
+  /** Slugs of workflows whose current version names it. */
+  workflows: string[]
+}
+
+/** Tokens go first: whoever is registering with one has either done so, and is counted, or finds it gone. */
+export async function deleteTokens(tx: Tx, id: PoolId): Promise<number> {
+  const rows = await tx`delete from registration_tokens where pool_id = ${id} returning id`
+  return rows.length
+}
+
+/** What stands against a deletion, counted up to `most` where there may be many. */
+export async function useOf(
+  tx: Tx,
+  orgId: OrgId,
+  pool: LockedPool,
+  most: { runs: number; workflows: number },
+): Promise<PoolUse> {
+  const [row] = await tx<[PoolUse]>`
+    select
+      (select count(*)::int from runners where pool_id = ${pool.id} and deregistered_at is null) as runners,
+      (
+        select count(*)::int
+        from (
+          select
+          from (${unfinishedRuns(tx)}) candidates
+          join runs r on r.id = candidates.id
+          where r.pool_id = ${pool.id} and r.finished_at is null
+          limit ${most.runs}
+        ) unfinished
+      ) as unfinished_runs,
+      array(
+        select w.slug
+        from workflows w
+        join workflow_versions v on v.workflow_id = w.id and v.version = w.version
+        where w.org_id = ${orgId} and w.deleted_at is null and v.descriptor ->> 'pool' = ${pool.name}
+        order by w.slug
+        limit ${most.workflows}
+      ) as workflows`
+  return row
+}
+
+export function markDeleted(tx: Tx, id: PoolId): PromiseLike<unknown> {
+  return tx`update runner_pools set deleted_at = now() where id = ${id}`
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { RunId } from '@windlass/shared/ids.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { OnDeadline } from '@windlass/shared/model/runner.ts'
+import { anAgent, end, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
+import { entriesOf } from '../_kit/audit.ts'
+import { aCoordinator, aRun, ORG, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { until } from '../_kit/until.ts'
+import { aParkedRun, call, open, question } from '../_kit/waiting.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+const agents: TestAgent[] = []
+
+before(async () => {
+  c = await aCoordinator({ SWEEP_MS: 50 })
+  await c.another()
+  await aWorkflow(c, { slug: 'elsewhere', descriptor: { pool: 'default' } })
+})
+after(async () => {
+  for (const agent of agents) agent.close()
+  await c.stop()
+})
+
+async function aCrew(pool: string) {
+  const { runnerPool } = await c.call(ops.pools.create, { org: ORG, name: pool })
+  await aWorkflow(c, { slug: pool, descriptor: { pool } })
+  const agent = await anAgent(c, { pool: runnerPool.id, slots: 8 })
+  agents.push(agent)
+  return { c, agent, link: await agent.connect() }
+}
+
+const drain = ({ id }: TestAgent, onDeadline: OnDeadline) =>
+  c.call(ops.runners.drain, { runner: id, deadlineMs: 1000, onDeadline, reason: 'new kernel' })
+
+const deadlinesOf = ({ id }: TestAgent) => entriesOf(c, { target: id, action: ['runners.drainDeadline'] })
+
+/** As if the time of the drain were up. */
+const pass = ({ id }: TestAgent) => c.db`update runner_intake set deadline_at = now() where runner_id = ${id}`
+
+test('at the deadline what executes is cancelled, with all that it has called, once for all coordinators', async () => {
+  const crew = await aCrew('cancelled')
+  const { agent, link } = crew
+  const ids: RunId[] = []
+  for (let i = 0; i < 3; i++) {
+    await aRun(c, { workflow: 'cancelled' })
+    ids.push((await takeNext(agent, link)).run)
+  }
+  await c.call(ops.runs.trigger, { org: ORG, workflow: 'cancelled' })
+  const parent = await takeNext(agent, link)
+  await link.report(parent, 2, open(1, call('elsewhere')))
+  await drain(agent, 'cancel')
+  await pass(agent)
+  await until('the agent to be asked to stop them', async () => {
+    const { cancel } = await link.heartbeat(1, ...ids.map((run) => placementOf({ run, epoch: 1 })), placementOf(parent))
+    return (
+      cancel.length === 4 &&
+      cancel.every((order) => /drain of the runner agent .* deadline: new kernel/.test(order.reason))
+    )
+  })
+  const { runs: children } = await c.call(ops.runs.children, { run: parent.run })
+  await until('its child to be cancelled', async () => (await runOf(c, children[0]!.id)).status === 'cancelled')
+  const [entry, ...more] = await deadlinesOf(agent)
+  assert.deepEqual(more, [])
+  assert.deepEqual([entry?.actor.kind, entry?.via], ['system', 'system'])
+  assert.deepEqual(entry?.after, { cancelled: [...ids, parent.run].sort() })
+})
+
+test('a deadline leaves what executes where it is to be left, and what has not begun or only waits', async () => {
+  const left = await aCrew('left')
+  await aRun(c, { workflow: 'left' })
+  const offer = await takeNext(left.agent, left.link)
+  await drain(left.agent, 'leave')
+  const waiting = await aCrew('waiting')
+  const parked = await aParkedRun(waiting, { workflow: 'waiting' }, question())
+  await aRun(c, { workflow: 'waiting' })
+  const [offered] = await waiting.agent.poll(1)
+  await drain(waiting.agent, 'cancel')
+  // Of somebody else, as a sign that the deadlines have been looked at since.
+  const third = await aCrew('third')
+  await aRun(c, { workflow: 'third' })
+  const sign = await takeNext(third.agent, third.link)
+  await drain(third.agent, 'cancel')
+  for (const { agent } of [left, waiting, third]) await pass(agent)
+  await until('the third to be cancelled', async () => (await runOf(c, sign.run)).status === 'cancelling')
+  assert.deepEqual(
+    [(await runOf(c, offer.run)).status, (await runOf(c, parked.run)).status, (await runOf(c, offered!.run)).status],
+    ['running', 'awaiting_input', 'pending'],
+  )
+  assert.deepEqual([await deadlinesOf(left.agent), await deadlinesOf(waiting.agent)], [[], []])
+  // What was offered and begins after all is ended then.
+  await waiting.link.accept(offered!)
+  await until('the late one to be cancelled', async () => (await runOf(c, offered!.run)).status === 'cancelling')
+})
+
+test('a deadline that passed while no coordinator was there is acted upon by the next one', async () => {
+  const asleep = await aCoordinator({ SWEEP_MS: 3_600_000 })
+  await aWorkflow(asleep, { slug: 'any' })
+  const agent = await anAgent(asleep)
+  agents.push(agent)
+  await aRun(asleep, { workflow: 'any' })
+  const offer = await takeNext(agent, await agent.connect())
+  await asleep.call(ops.runners.drain, { runner: agent.id, deadlineMs: 1000, onDeadline: 'cancel' })
+  await asleep.db`update runner_intake set deadline_at = now() where runner_id = ${agent.id}`
+  await asleep.another({ SWEEP_MS: 50 })
+  await until('it to be cancelled', async () => (await runOf(asleep, offer.run)).status === 'cancelling')
+  await asleep.stop()
+})
+
+test('a drain that was undone in time cancels nothing', async () => {
+  const { agent, link } = await aCrew('undone')
+  await aRun(c, { workflow: 'undone' })
+  const offer = await takeNext(agent, link)
+  await drain(agent, 'cancel')
+  await c.call(ops.runners.resume, { runner: agent.id })
+  const sign = await aCrew('sign')
+  await aRun(c, { workflow: 'sign' })
+  const other = await takeNext(sign.agent, sign.link)
+  await drain(sign.agent, 'cancel')
+  await pass(sign.agent)
+  await until('the sign', async () => (await runOf(c, other.run)).status === 'cancelling')
+  assert.equal((await runOf(c, offer.run)).status, 'running')
+  await link.report(offer, 2, end(returned(1)))
+})

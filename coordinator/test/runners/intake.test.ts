@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import {
+  closeByAgent,
+  cordonBySystem,
+  liftOnHello,
+  noteAccepted,
+  noteFailure,
+  noteUnaccepted,
+  quarantine,
+} from '../../runners/intake.ts'
+import { anAgent, type TestAgent } from '../_kit/agent.ts'
+import { entriesBy } from '../_kit/audit.ts'
+import { aCoordinator, aRun, ORG, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+let poolId: string
+const agents: TestAgent[] = []
+
+before(async () => {
+  c = await aCoordinator()
+  poolId = (await c.call(ops.pools.create, { org: ORG, name: 'own' })).runnerPool.id
+  await aWorkflow(c, { slug: 'own', descriptor: { pool: 'own' } })
+})
+after(async () => {
+  for (const agent of agents) agent.close()
+  await c.stop()
+})
+
+async function aRunner(): Promise<TestAgent> {
+  const agent = await anAgent(c, { pool: poolId })
+  agents.push(agent)
+  return agent
+}
+
+const runnerOf = async ({ id }: TestAgent) => (await c.call(ops.runners.get, { runner: id })).runner
+const stateOf = async (agent: TestAgent) => (await runnerOf(agent)).intake.state
+const leave = { reason: 'SIGTERM', deadlineMs: 60_000 }
+
+test('an agent that leaves gets nothing more, and what it has not taken goes back at once without an attempt', async () => {
+  const agent = await aRunner()
+  const link = await agent.connect()
+  const { id } = await aRun(c, { workflow: 'own' })
+  await agent.poll()
+  assert.equal((await runOf(c, id)).status, 'pending')
+  const [entry] = await entriesBy(c, () => closeByAgent(c.deps, agent, leave))
+  assert.deepEqual([entry?.action, entry?.via, entry?.actor.id], ['runners.drain', 'runner', agent.id])
+  const run = await runOf(c, id)
+  assert.deepEqual([run.status, run.attempt], ['queued', 1])
+  const { intake } = await runnerOf(agent)
+  assert.deepEqual([intake.state, intake.by?.kind, intake.reason], ['drained', 'agent', 'SIGTERM'])
+  assert.deepEqual(await agent.poll(1, 100), [])
+  assert.equal((await link.next('intake')).intake.epoch, 1)
+  await c.call(ops.runs.cancel, { run: id })
+})
+
+test('the drain of an agent ends with its next start, not with its next connection', async () => {
+  const agent = await aRunner()
+  await closeByAgent(c.deps, agent, leave)
+  assert.equal(await liftOnHello(c.deps, agent, false), false)
+  assert.equal(await stateOf(agent), 'drained')
+  const entries = await entriesBy(c, async () => assert.equal(await liftOnHello(c.deps, agent, true), true))
+  assert.deepEqual(
+    entries.map(({ action, actor }) => [action, actor.kind]),
+    [['runners.resume', 'system']],
+  )
+  assert.equal(await stateOf(agent), 'open')
+  assert.equal(await liftOnHello(c.deps, agent, true), false)
+})
+
+test('what a person has closed outlives the agent, however it comes and goes', async () => {
+  for (const verb of ['cordon', 'drain'] as const) {
+    const agent = await aRunner()
+    const { runner } = await c.call(ops.runners[verb], { runner: agent.id, reason: 'mine' })
+    await closeByAgent(c.deps, agent, leave)
+    for (const isNew of [true, false]) assert.equal(await liftOnHello(c.deps, agent, isNew), false)
+    assert.deepEqual((await runnerOf(agent)).intake, runner.intake)
+  }
+})
+
+test('a person who cordons a runner whose agent is leaving keeps it closed after its next start', async () => {
+  const agent = await aRunner()
+  await closeByAgent(c.deps, agent, leave)
+  await c.call(ops.runners.cordon, { runner: agent.id })
+  assert.equal(await liftOnHello(c.deps, agent, true), false)
+  const { intake } = await runnerOf(agent)
+  assert.deepEqual([intake.state, intake.by?.kind, intake.reason], ['drained', 'caller', 'SIGTERM'])
+})
+
+test('two polls in a row whose offers are not accepted cordon the runner, until its agent says hello', async () => {
+  const agent = await aRunner()
+  await noteUnaccepted(c.deps, [agent.id, agent.id])
+  assert.equal(await stateOf(agent), 'open', 'one poll answer is one, however many offers were in it')
+  await noteAccepted(c.deps, [agent.id])
+  await noteUnaccepted(c.deps, [agent.id])
+  assert.equal(await stateOf(agent), 'open', 'one that was accepted between them ends the row')
+  const [entry] = await entriesBy(c, () => noteUnaccepted(c.deps, [agent.id]))
+  assert.deepEqual([entry?.action, entry?.actor.kind, entry?.via], ['runners.cordon', 'system', 'system'])
+  const { intake } = await runnerOf(agent)
+  assert.deepEqual([intake.state, intake.by?.kind], ['cordoned', 'system'])
+  assert.match(intake.reason, /2 offers in a row were not accepted/)
+  assert.equal(await liftOnHello(c.deps, agent, false), true)
+  await noteUnaccepted(c.deps, [agent.id])
+  assert.equal(await stateOf(agent), 'open', 'the count begins anew')
+})
+
+test('three failures within ten minutes quarantine a runner, older ones do not count', async () => {
+  const agent = await aRunner()
+  await noteFailure(c.deps, agent.id)
+  await noteFailure(c.deps, agent.id)
+  await c.db`update runner_intake set failures = array[now() - interval '11 minutes', now()] where runner_id = ${agent.id}`
+  await noteFailure(c.deps, agent.id)
+  assert.equal((await runnerOf(agent)).quarantine, null)
+  const [entry] = await entriesBy(c, () => noteFailure(c.deps, agent.id, 'no space left on device'))
+  assert.deepEqual([entry?.action, entry?.actor.kind], ['runners.quarantine', 'system'])
+  const { quarantine: q, intake } = await runnerOf(agent)
+  assert.match(q?.reason ?? '', /3 times within ten minutes, at last: no space left/)
+  assert.deepEqual([q!.until - q!.since, intake.state, intake.epoch], [600_000, 'open', 0])
+  await aRun(c, { workflow: 'own' })
+  assert.deepEqual(await agent.poll(1, 100), [])
+  await c.db`update runner_intake set quarantined_until = now() where runner_id = ${agent.id}`
+  assert.equal((await agent.poll(1)).length, 1)
+})
+
+test('many failures at once quarantine once', async () => {
+  const agent = await aRunner()
+  const entries = await entriesBy(c, () =>
+    Promise.all([...Array.from({ length: 8 }, () => noteFailure(c.deps, agent.id)), quarantine(c.deps, agent.id, 'x')]),
+  )
+  assert.deepEqual(
+    entries.map(({ action }) => action),
+    ['runners.quarantine'],
+  )
+})
+
+test('of two coordinators that cordon at once one writes it', async () => {
+  const agent = await aRunner()
+  const entries = await entriesBy(c, () =>
+    Promise.all(Array.from({ length: 10 }, () => cordonBySystem(c.deps, agent.id, 'twice'))),
+  )
+  assert.equal(entries.length, 1)
+  assert.equal((await runnerOf(agent)).intake.epoch, 1)
+})
+
+test('the metrics count what was closed by us, and runners by their state', async () => {
+  const text = await (await fetch(`${c.url}/metrics`)).text()
+  const of = (name: string) => Number(new RegExp(`^${name.replaceAll(/[{}]/g, '\\$&')} (\\d+)`, 'm').exec(text)?.[1])
+  assert.ok(of('windlass_runners_closed_total{how="cordon"}') >= 2)
+  assert.ok(of('windlass_runners_closed_total{how="quarantine"}') >= 2)
+  assert.ok(of('windlass_offers_unaccepted_total') >= 4)
+  const [{ open }] = await c.db<
+    [{ open: number }]
+  >`select count(*)::int as open from runner_intake where state = 'open'`
+  assert.equal(of('windlass_runners{state="open"}'), open)
+  assert.equal(of('windlass_runners{state="revoked"}'), 0)
+})

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Arbitrary, array, assert as check, integer, property } from 'fast-check'
+import { mostServed } from '../../runners/most-served.ts'
+
+/** Every way to put every unit somewhere or nowhere. */
+function byTrying(wants: number[], rooms: number[], fits: number[][]): number {
+  const want = wants.findIndex((amount) => amount > 0)
+  if (want === -1) return 0
+  const less = wants.with(want, wants[want]! - 1)
+  const skipped = byTrying(wants.with(want, 0), rooms, fits)
+  return rooms.reduce((best, left, room) => {
+    if (left === 0 || fits[want]![room] === 0) return best
+    const taken = fits.map((row, at) => (at === want ? row.with(room, row[room]! - 1) : row))
+    return Math.max(best, 1 + byTrying(less, rooms.with(room, left - 1), taken))
+  }, skipped)
+}
+
+const small = integer({ min: 0, max: 3 })
+const three = <T>(of: Arbitrary<T>) => array(of, { minLength: 3, maxLength: 3 })
+
+test('as much is served as is by the best of all ways', () => {
+  check(
+    property(three(small), three(small), three(three(small)), (wants, rooms, fits) => {
+      const served = mostServed(wants, rooms, (want, room) => fits[want]![room]!)
+      assert.equal(served, byTrying(wants, rooms, fits))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('who fits anywhere makes place for who fits in one room only', () => {
+  assert.equal(
+    mostServed([4, 4], [4, 4], (want, room) => (want === 0 || room === 0 ? 4 : 0)),
+    8,
+  )
+  assert.equal(
+    mostServed([], [3], () => 1),
+    0,
+  )
+  assert.equal(
+    mostServed([3], [], () => 1),
+    0,
+  )
+})

@@ -61,6 +61,7 @@ export const RUN_ERRORS = {
   JOURNAL_UNREADABLE: 'The program said something about its journal that cannot be taken.',
   ENVIRONMENT_GONE: 'The environment of the run was deleted before the run was started.',
   BUNDLE_UNUSABLE: 'The agent could not unpack the workflow.',
+  WORKSPACE_FULL: 'The run has more in its workspace than its machine or pool allows.',
   SECRETS_TOO_LARGE: 'The secrets of the run are larger than what can be kept out of its log.',
   INTERNAL: 'The coordinator could not take what the agent reported.',
 } as const

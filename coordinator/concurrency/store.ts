@@ -45,8 +45,8 @@ export function count(tx: Tx, runs: readonly { id: RunId; group: string }[]): Pr
 /** Those that count already need only their place in the queue. */
 export function requeue(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   return tx`
-    insert into run_queue (run_id, pool_id, priority)
-    select r.id, r.pool_id, r.priority
+    insert into run_queue (run_id, pool_id, priority, needs)
+    select r.id, r.pool_id, r.priority, r.needs
     from runs r
     join concurrency_slots s on s.run_id = r.id
     where r.id = any(${[...runIds]})
@@ -57,8 +57,8 @@ export function requeue(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> 
 /** All others go to the end of the line, and keep their place when they stand in it already. */
 export function wait(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   return tx`
-    insert into concurrency_waiters (run_id, group_key, pool_id, slots, priority)
-    select r.id, r.concurrency_group, r.pool_id, (v.descriptor #>> '{concurrency,limit}')::int, r.priority
+    insert into concurrency_waiters (run_id, group_key, pool_id, slots, priority, needs)
+    select r.id, r.concurrency_group, r.pool_id, (v.descriptor #>> '{concurrency,limit}')::int, r.priority, r.needs
     from runs r
     join workflow_versions v on v.id = r.version_id
     where r.id = any(${[...runIds]}) and not exists (select from concurrency_slots s where s.run_id = r.id)
@@ -83,11 +83,11 @@ export function admit(tx: Tx, groups: readonly string[]): PromiseLike<{ poolId: 
       where most is not null
     ),
     next as (
-      select w.run_id, w.group_key, w.pool_id, w.priority, w.position,
+      select w.run_id, w.group_key, w.pool_id, w.priority, w.needs, w.position,
              bool_and(l.taken + w.place <= w.slots) over (partition by l.group_key order by w.place) as has_room
       from lines l
       cross join lateral (
-        select run_id, group_key, pool_id, slots, priority, position,
+        select run_id, group_key, pool_id, slots, priority, needs, position,
                row_number() over (order by priority desc, position) as place
         from concurrency_waiters
         where group_key = l.group_key
@@ -99,7 +99,7 @@ export function admit(tx: Tx, groups: readonly string[]): PromiseLike<{ poolId: 
       delete from concurrency_waiters w
       using next
       where w.run_id = next.run_id and next.has_room
-      returning w.run_id, w.group_key, w.pool_id, w.priority, w.position
+      returning w.run_id, w.group_key, w.pool_id, w.priority, w.needs, w.position
     ),
     counted as (
       insert into concurrency_slots (run_id, group_key)
@@ -107,8 +107,8 @@ export function admit(tx: Tx, groups: readonly string[]): PromiseLike<{ poolId: 
       on conflict (run_id) do nothing
     ),
     queued as (
-      insert into run_queue (run_id, pool_id, priority)
-      select run_id, pool_id, priority
+      insert into run_queue (run_id, pool_id, priority, needs)
+      select run_id, pool_id, priority, needs
       from left_line
       order by priority desc, position
       on conflict (run_id) do nothing

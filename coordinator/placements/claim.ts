@@ -1,13 +1,18 @@
-import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
+import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
 import { isSuspended } from '@windlass/shared/model/run.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { inlineJournals } from '../journal/read.ts'
+import { noteAccepted } from '../runners/intake.ts'
 import type { AnnounceDeps } from '../runs/announce.ts'
 import { endHomeless } from './homeless.ts'
+import { loseRuns } from './lose.ts'
+import { match } from './match.ts'
 import * as store from './store.ts'
+import * as claims from './store-claim.ts'
+import * as waiting from './store-lines.ts'
 
 type ClaimDeps = Pick<
   Deps,
@@ -25,6 +30,7 @@ export async function claimRuns(
   deps.polls.note(runner.id)
   const patience = AbortSignal.any([gone, AbortSignal.timeout(ask.waitMs)])
   const given = await deps.dispatchers.poll(runner.poolId, runner.id, ask.slots, patience)
+  if (gone.aborted) return giveBack(deps, given)
   for (const run of given) deps.tails.ring(run.runId)
   for (const run of given) deps.bell.ring('run', run.runId)
   const homeless = given.filter((run) => run.isHomeless)
@@ -39,9 +45,19 @@ export async function claimRuns(
   return Promise.all(claimed.map((run) => offer(deps, run, journals.get(run.runId) ?? null)))
 }
 
+/** Nobody is there any more to hear of these. Where this fails, their offers run out. */
+async function giveBack(deps: ClaimDeps, given: readonly claims.Claimed[]): Promise<[]> {
+  const epochs = new Map(given.map(({ runId, epoch }) => [runId, epoch]))
+  await loseRuns(deps, [...epochs.keys()], {
+    reason: 'the agent was gone before it was told of the offer',
+    isLost: ({ accepted, runId, epoch }) => !accepted && epochs.get(runId) === epoch,
+  }).catch((error: unknown) => deps.log.warn('offers.unreturned', { runs: [...epochs.keys()], error }))
+  return []
+}
+
 async function offer(
   deps: Pick<Deps, 'versions' | 'variableSets' | 'runTokens' | 'config'>,
-  run: store.Claimed,
+  run: claims.Claimed,
   journalText: string | null,
 ): Promise<Offer> {
   const [version, variables, token] = await Promise.all([
@@ -84,17 +100,65 @@ function reuseKey(orgId: OrgId, versionId: string, environment: string | null): 
 export type Accepted = 'ours' | 'resuming' | 'cancelling' | 'late'
 
 /** Makes offers into leases for all who accept at this moment. */
-export async function commitAcceptances(db: Db, acceptances: store.Acceptance[], leaseMs: number): Promise<Accepted[]> {
-  const taken = await store.accept(db, acceptances, leaseMs)
+export async function commitAcceptances(db: Db, acceptances: store.Acceptance[]): Promise<Accepted[]> {
+  const { statuses, unaccepted } = await store.accept(db, acceptances)
+  if (unaccepted.length > 0) await noteAccepted({ db }, unaccepted)
   return acceptances.map((one) => {
-    const status = taken.get(store.placementKey(one.runId, one.epoch))
+    const status = statuses.get(store.placementKey(one.runId, one.epoch))
     if (!status) return 'late'
     if (status === 'cancelling') return 'cancelling'
     return isSuspended(status) ? 'resuming' : 'ours'
   })
 }
 
-/** Gives the next runs of a pool out, one to each taker. */
-export function commitClaims(db: Db, poolId: PoolId, takers: RunnerId[], offerMs: number): Promise<store.Claimed[]> {
-  return store.claim(db, poolId, takers, offerMs)
+/** Runs given out in one statement. */
+export const MOST_CLAIMED = 256
+/** The first runs of a line that are looked at in one go, when there are few lines; of many lines fewer each. */
+const LOOKED_AT = 512
+const LEAST_EACH = 8
+/** A run that needs more than is ever free at once has a runner kept for it, once it has waited for so long. */
+const OLD_MS = 30_000
+/** Others may have been faster. */
+const TRIES = 3
+
+export interface ClaimAnswer {
+  claimed: claims.Claimed[]
+  /** It is worth looking again at once. */
+  isMore: boolean
+}
+
+/** Gives the next runs of a pool out, one to each share of a taker; where labels or slots are asked for, to those who have them. */
+export async function commitClaims(
+  db: Db,
+  poolId: PoolId,
+  takers: claims.Taker[],
+  offerMs: number,
+): Promise<ClaimAnswer> {
+  const most = Math.min(
+    MOST_CLAIMED,
+    takers.reduce((sum, { share }) => sum + share, 0),
+  )
+  const { claimed, isMixed, isMissed } = await claims.claimPlain(db, poolId, { takers, most }, offerMs)
+  if (!isMixed) return { claimed, isMore: isMissed || claimed.length === most }
+  for (let i = 0; i < TRIES; i++) {
+    const pairs = await planClaims(db, poolId, takers)
+    if (pairs.length === 0) break
+    const given = await claims.claimPairs(db, poolId, pairs, offerMs)
+    if (given.length > 0) return { claimed: given, isMore: true }
+  }
+  return { claimed: [], isMore: false }
+}
+
+/** Which runs fit which of these runners. Nothing is locked: the claim looks again. */
+async function planClaims(db: Db, poolId: PoolId, takers: readonly claims.Taker[]): Promise<claims.Pair[]> {
+  const free = new Map(takers.map(({ runnerId, slots }) => [runnerId, slots]))
+  const [needs, found] = await Promise.all([waiting.lines(db, poolId), waiting.bearers(db, poolId, [...free.keys()])])
+  const seekers = found.map((one) => ({ ...one, free: free.get(one.runnerId)! }))
+  const most = seekers.reduce((sum, one) => sum + one.free, 0)
+  const each = Math.max(LEAST_EACH, Math.min(most, Math.floor(LOOKED_AT / Math.max(1, needs.length))))
+  const heads = await waiting.heads(db, poolId, { needs, each, oldMs: OLD_MS })
+  const ask = { heads, seekers, each, most: MOST_CLAIMED }
+  const plan = match(ask)
+  if (!plan.isStarving) return plan.pairs
+  return match({ ...ask, workers: await waiting.workers(db, poolId) }).pairs
 }

@@ -1,16 +1,24 @@
 import type { PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import type { Claimed } from './store.ts'
+import type { ClaimAnswer } from './claim.ts'
+import type { Claimed, Taker } from './store-claim.ts'
 
 interface Poll {
   runnerId: RunnerId
   slots: number
+  /** A claim for it is under way. */
+  isAsking: boolean
+  /** Its time is over, and it only waits for that claim. */
+  isLeaving: boolean
   answer(claimed: Claimed[]): void
 }
 
+/** What a claim gives to a poll that has left comes back only when its offer has run out, and its runner would be blamed for it. */
+const LAST_CLAIM_MS = 2000
+
 export interface DispatcherOptions {
   log: Log
-  claim(poolId: PoolId, takers: RunnerId[]): Promise<Claimed[]>
+  claim(poolId: PoolId, takers: Taker[]): Promise<ClaimAnswer>
   /** A lost bell costs latency only: a pool with waiting polls is looked at this often all the same. */
   lookAgainMs: number
   /** Runs given out in one statement. */
@@ -55,11 +63,19 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
   function poll(poolId: PoolId, runnerId: RunnerId, slots: number, signal: AbortSignal): Promise<Claimed[]> {
     return new Promise((resolve) => {
       const pool = poolOf(poolId)
-      const leave = () => one.answer([])
+      let timer: NodeJS.Timeout | undefined
+      const leave = () => {
+        if (!one.isAsking) return one.answer([])
+        one.isLeaving = true
+        timer = setTimeout(() => one.answer([]), LAST_CLAIM_MS)
+      }
       const one: Poll = {
         runnerId,
         slots,
+        isAsking: false,
+        isLeaving: false,
         answer(claimed) {
+          clearTimeout(timer)
           pool.polls.delete(one)
           signal.removeEventListener('abort', leave)
           resolve(claimed)
@@ -103,16 +119,22 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
 
   async function claimOnce(pool: Pool): Promise<void> {
     const polls = fairShare([...pool.polls], options.max)
-    const takers = polls.flatMap(({ poll: one, share }) => Array<RunnerId>(share).fill(one.runnerId))
-    const claimed = await options.claim(pool.id, interleave(takers))
-    if (claimed.length === takers.length) pool.dirty = true
-    const byRunner = Map.groupBy(claimed, (run) => run.runnerId)
-    for (const { poll: one } of polls) {
-      const mine = byRunner.get(one.runnerId)
-      if (!mine) continue
-      byRunner.delete(one.runnerId)
-      // Whoever has left in the meantime does not hear of it: the offer runs out and the run is queued again.
-      one.answer(mine)
+    const takers = polls.map(({ poll: { runnerId, slots }, share }) => ({ runnerId, slots, share }))
+    for (const { poll: one } of polls) one.isAsking = true
+    try {
+      const { claimed, isMore } = await options.claim(pool.id, takers)
+      if (isMore) pool.dirty = true
+      const byRunner = Map.groupBy(claimed, (run) => run.runnerId)
+      for (const { poll: one } of polls) {
+        const mine = byRunner.get(one.runnerId)
+        // Whoever has gone in the meantime does not hear of it: the offer runs out and the run is queued again.
+        if (mine) one.answer(mine)
+      }
+    } finally {
+      for (const { poll: one } of polls) {
+        one.isAsking = false
+        if (one.isLeaving) one.answer([])
+      }
     }
   }
 
@@ -123,19 +145,9 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
   return { poll, poke, pokeAll, waiting }
 }
 
-/** One poll a runner, and never more than `max` runs in one statement. */
+/** One poll a runner, and about `max` runs in one statement. Where there are more polls than that, labels may pick any of them. */
 function fairShare(polls: Poll[], max: number): { poll: Poll; share: number }[] {
   const newest = [...new Map(polls.map((poll) => [poll.runnerId, poll])).values()]
   const each = Math.max(1, Math.floor(max / newest.length))
-  return newest.slice(0, max).map((poll) => ({ poll, share: Math.min(poll.slots, each) }))
-}
-
-/** A, B, A, B … so that few runs are spread over many runners. */
-function interleave(takers: RunnerId[]): RunnerId[] {
-  const queues = [...Map.groupBy(takers, (runner) => runner).values()]
-  const mixed: RunnerId[] = []
-  for (let round = 0; mixed.length < takers.length; round++) {
-    for (const queue of queues) if (round < queue.length) mixed.push(queue[round]!)
-  }
-  return mixed
+  return newest.map((poll) => ({ poll, share: Math.min(poll.slots, each) }))
 }

@@ -5,7 +5,7 @@ import { announce, type AnnounceDeps } from '../runs/announce.ts'
 import { finish, lockRuns } from '../runs/moves.ts'
 import { fail } from '../runs/outcome.ts'
 import { saveMoves } from '../runs/save-moves.ts'
-import type { Claimed } from './store.ts'
+import type { Claimed } from './store-claim.ts'
 
 /**
  * Ends runs whose environment was deleted while they were being queued. With the variables of the org alone they might reach for the

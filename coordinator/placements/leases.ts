@@ -1,9 +1,12 @@
-import type { CancelOrder, Placement } from '@windlass/shared/wire/agent.ts'
+import type { CancelOrder, IntakeWord, Placement } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import type { AnnounceDeps } from '../runs/announce.ts'
 import { loseRuns } from './lose.ts'
 import * as store from './store.ts'
+import * as leases from './store-leases.ts'
+
+export type { Beat } from './store-leases.ts'
 
 export interface Renewal {
   /** What the agent says it has and has not: it must kill it and forget it. */
@@ -11,27 +14,40 @@ export interface Renewal {
   cancel: CancelOrder[]
 }
 
-/** One heartbeat: renews the leases of everything that the agent executes. */
-export async function renewLeases(
-  deps: Pick<Deps, 'db' | 'config' | 'versions'>,
-  runner: RunnerIdentity,
-  holds: Placement[],
-): Promise<Renewal> {
-  const rows = await store.renew(deps.db, runner.id, holds, deps.config.leaseMs)
-  return { stale: staleAmong(holds, rows), cancel: await cancelOrders(deps, rows) }
+export interface Beaten extends Renewal {
+  intake: IntakeWord | undefined
+}
+
+/** Heartbeats of many agents: each renews the leases of everything that its agent executes. */
+export async function commitBeats(deps: Pick<Deps, 'db' | 'versions'>, beats: leases.Beat[]): Promise<Beaten[]> {
+  const byRunner = Map.groupBy(await leases.beat(deps.db, beats), (row) => row.runnerId)
+  return Promise.all(
+    beats.map(async ({ runnerId, holds }) => {
+      const rows = byRunner.get(runnerId) ?? []
+      const renewed = rows.filter((row) => row.runId !== null)
+      return { stale: staleAmong(holds, renewed), cancel: await cancelOrders(deps, renewed), intake: wordOf(rows[0]) }
+    }),
+  )
+}
+
+function wordOf(row: leases.BeatRow | undefined): IntakeWord | undefined {
+  if (!row) return undefined
+  const { intakeState: state, intakeEpoch: epoch, intakeReason: reason, deadlineAt } = row
+  return { state, epoch, reason, deadlineAt: deadlineAt?.getTime() ?? null }
 }
 
 /**
  * Brings agent and database to one mind when the agent connects. What the database gives to it and it does not know of is
- * lost: the agent was started again, or the answer to its poll never arrived.
+ * lost: the agent was started again, or the answer to its poll never arrived. The rest is renewed before the agent hears for how
+ * long it may be silent from now on.
  */
 export async function reconcile(
   deps: Pick<Deps, 'db' | 'config' | 'versions' | 'log'> & AnnounceDeps,
-  runner: RunnerIdentity,
-  holds: Placement[],
-): Promise<Renewal & { resume: { run: string; epoch: number; seq: number }[] }> {
+  { runnerId, holds, leaseMs }: leases.Beat,
+  what: 'network' | 'daemon' | 'host',
+): Promise<Beaten & { resume: { run: string; epoch: number; seq: number }[] }> {
   const mine = new Set(holds.map(([run, epoch]) => store.placementKey(run, epoch)))
-  const held = await store.heldBy(deps.db, runner.id)
+  const held = await store.heldBy(deps.db, runnerId)
   const isKnown = (row: store.Held) => mine.has(store.placementKey(row.runId, row.epoch))
   const known = held.filter(isKnown)
   const gone = new Set(held.filter((row) => !isKnown(row)).map((row) => store.placementKey(row.runId, row.epoch)))
@@ -40,14 +56,12 @@ export async function reconcile(
     held.filter((row) => !isKnown(row)).map((row) => row.runId),
     {
       reason: 'its agent was started again and does not know it any more',
+      what,
       isLost: (placement) => gone.has(store.placementKey(placement.runId, placement.epoch)),
     },
   )
-  return {
-    resume: known.map((row) => ({ run: row.runId, epoch: row.epoch, seq: row.seq })),
-    stale: staleAmong(holds, known),
-    cancel: await cancelOrders(deps, known),
-  }
+  const [beaten] = await commitBeats(deps, [{ runnerId, holds, leaseMs }])
+  return { ...beaten!, resume: known.map((row) => ({ run: row.runId, epoch: row.epoch, seq: row.seq })) }
 }
 
 /** New tokens for those of these runs that the runner really executes. */
@@ -78,13 +92,13 @@ export async function tellCancels(
     deps.sockets.tell(runnerId, { t: 'cancel', runs: await cancelOrders(deps, rows) })
 }
 
-function staleAmong(holds: readonly Placement[], known: { runId: string; epoch: number }[]): Placement[] {
+function staleAmong(holds: readonly Placement[], known: readonly { runId: string; epoch: number }[]): Placement[] {
   const alive = new Set(known.map((row) => store.placementKey(row.runId, row.epoch)))
   return holds.filter(([run, epoch]) => !alive.has(store.placementKey(run, epoch)))
 }
 
 /** The runs among these that are to be stopped, each with the grace of its descriptor. */
-function cancelOrders(deps: Pick<Deps, 'versions'>, rows: store.Renewed[]): Promise<CancelOrder[]> {
+function cancelOrders(deps: Pick<Deps, 'versions'>, rows: readonly store.Renewed[]): Promise<CancelOrder[]> {
   const asked = rows.filter((row) => row.status === 'cancelling' || row.timedOut)
   return Promise.all(
     asked.map(async (row) => ({

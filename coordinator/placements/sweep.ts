@@ -1,6 +1,8 @@
+import type { RunnerId } from '@windlass/shared/ids.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Deps } from '../deps.ts'
 import * as placements from './store.ts'
+import { noteUnaccepted } from '../runners/intake.ts'
 import { loseRuns } from './lose.ts'
 
 /**
@@ -23,12 +25,16 @@ export async function sweepPlacements(deps: Deps, signal: AbortSignal): Promise<
 
 async function sweepOnce(deps: Deps, leases: boolean): Promise<number> {
   const overdue = await placements.overdue(deps.db, deps.config.offerMs, leases)
-  return loseRuns(
+  const unaccepted: RunnerId[] = []
+  const lost = await loseRuns(
     deps,
     overdue.map((row) => row.runId),
     {
       reason: 'its agent was not heard of until the lease ran out',
       isLost: (placement) => (placement.accepted ? leases && placement.leaseOver : placement.offerLate),
+      onLost: (placement) => void (placement.accepted || unaccepted.push(placement.runnerId)),
     },
   )
+  await noteUnaccepted(deps, unaccepted)
+  return lost
 }

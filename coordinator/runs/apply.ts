@@ -1,9 +1,11 @@
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
+import { isolationText } from '@windlass/shared/model/isolation-text.ts'
 import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
 import { readWord, type Word } from '../journal/read-word.ts'
 import { takeOp } from '../journal/take.ts'
+import { type IntakeDeps as FailureDeps, noteFailure } from '../runners/intake.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
 import { appendPlain } from './append.ts'
 import { lockRuns } from './moves.ts'
@@ -27,7 +29,7 @@ export type Applied = { kind: 'ack'; seq: number } | { kind: 'resume'; seq: numb
  * already (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
  */
 export async function applyBatches(
-  deps: Pick<Deps, 'db' | 'config' | 'versions'> & PrepareDeps & AnnounceDeps,
+  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'log'> & PrepareDeps & AnnounceDeps & FailureDeps,
   batches: AgentBatch[],
 ): Promise<Applied[]> {
   const words = await readWords(deps, batches)
@@ -54,13 +56,25 @@ export async function applyBatches(
       const fresh = batch.entries.slice(run.seq + 1 - batch.first)
       for (const entry of fresh) await take(deps, run, entry, words)
       if (fresh.length > 0) touched.add(run)
+      run.isHeard ||= fresh.length > 0
       answers.push({ kind: 'ack', seq: run.seq })
     }
     await saveMoves(tx, [...touched])
     return { answers, touched }
   })
   announce(deps, touched)
+  await noteHostFailures(deps, touched)
   return answers
+}
+
+/** A host that cannot prepare what it is given gets no more for a while. What is written is written, whatever becomes of this. */
+async function noteHostFailures(deps: Pick<Deps, 'log'> & FailureDeps, runs: Iterable<Moving>): Promise<void> {
+  for (const { runnerId, hostFailure } of runs) {
+    if (runnerId === null || hostFailure === null) continue
+    await noteFailure(deps, runnerId, hostFailure).catch((error: unknown) =>
+      deps.log.warn('runner.failure.unnoted', { runnerId, error }),
+    )
+  }
 }
 
 /** What the programs say about their journals, read before anything is locked. */
@@ -123,7 +137,7 @@ async function take(deps: Pick<Deps, 'config' | 'versions'>, run: Moving, entry:
   const at = entry[1]
   switch (entry[0]) {
     case 'start':
-      return begin(run, at)
+      return begin(run, at, entry[2] ? isolationText(entry[2]) : null)
     case 'e':
       return takeEvent(run, at, entry[2], entry[3])
     case 'j': {

@@ -1,7 +1,8 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import { EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
-import { isSuspended, type RunError } from '@windlass/shared/model/run.ts'
+import { LOST_REASONS, whatIsLost } from '@windlass/shared/model/lost-reasons.ts'
+import { isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { Version } from '../workflows/targets.ts'
 import { jsonLine } from './json-line.ts'
@@ -42,15 +43,18 @@ export function settle(
       return fail(run, at, timedOutError(version))
     case 'killed': {
       const signal = ending.signal.slice(0, SIGNAL_CHARACTERS)
-      return lose(run, at, version, { reason: `its process was ended by ${signal}`, signal })
+      const why = ending.reason === undefined ? '' : `: ${ending.reason.slice(0, REASON_CHARACTERS)}`
+      return lose(run, at, version, { what: 'program', reason: `its process was ended by ${signal}${why}`, signal })
     }
     case 'cancelled':
       // Nobody asked for it here: the agent stopped the program for reasons of its own.
-      return lose(run, at, version, { reason: 'its agent stopped it' })
-    case 'lost':
-      return lose(run, at, version, { reason: ending.reason.slice(0, REASON_CHARACTERS) })
+      return lose(run, at, version, { what: 'program', reason: 'its agent stopped it' })
+    case 'lost': {
+      const reason = ending.reason.slice(0, REASON_CHARACTERS)
+      return lose(run, at, version, { what: whatIsLost(reason), reason })
+    }
     case 'unready':
-      return putOff(run, at, version, ending.reason.slice(0, REASON_CHARACTERS))
+      return putOff(run, at, version, ending)
     case 'evicted':
       return evict(run, at, version, ending.reason.slice(0, REASON_CHARACTERS))
     case 'blocked':
@@ -73,13 +77,22 @@ export function goOn(run: Moving, at: number): void {
   if (isSuspended(run.status)) resume(run, at)
 }
 
+type Unready = Extract<Ending, { how: 'unready' }>
+
 /** Long enough for a person to mend something meanwhile, and short enough for what mends itself. */
 const PUT_OFF_MS = 30_000
 
-/** Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. */
-function putOff(run: Moving, at: number, version: Version, reason: string): void {
-  if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, PUT_OFF_MS)
-  if (run.place !== 'replaying') return lose(run, at, version, { reason })
+/**
+ * Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. An agent that is
+ * being stopped says nothing about how it would go elsewhere: there it is not waited for.
+ */
+function putOff(run: Moving, at: number, version: Version, { reason: said, blame }: Unready): void {
+  const reason = said.slice(0, REASON_CHARACTERS)
+  const isStopping = reason === LOST_REASONS.shutdown
+  if (blame === 'host') run.hostFailure = reason
+  if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, isStopping ? 0 : PUT_OFF_MS)
+  if (run.place !== 'replaying') return lose(run, at, version, { what: 'program', reason })
+  if (isStopping) return rest(run)
   release(run)
   run.replayAfterMs = PUT_OFF_MS
 }
@@ -87,7 +100,7 @@ function putOff(run: Moving, at: number, version: Version, reason: string): void
 /** Given up by its agent while it waited. One that was still on its way there was lost, whatever the agent says. */
 function evict(run: Moving, at: number, version: Version, reason: string): void {
   if (run.place === 'parked' && isSuspended(run.status)) return rest(run)
-  lose(run, at, version, { reason: `its agent gave it up: ${reason}` })
+  lose(run, at, version, { what: 'program', reason: `its agent gave it up: ${reason}` })
 }
 
 function settleBlocked(run: Moving, { expected, received, at: where }: Mismatch, at: number): void {
@@ -168,9 +181,10 @@ export function fail(run: Moving, at: number, error: RunError): void {
 export function lose(run: Moving, at: number, version: Version, why: Why): void {
   if (run.status === 'cancelling') return finish(run, 'cancelled', at, why)
   if (run.timedOut) return fail(run, at, overtimeError(version))
+  run.loss = { what: why.what, reason: why.reason, attempt: run.attempt }
   if (!isSuspended(run.status)) return crash(run, at, version, why)
   // It only waited, and its journal is committed: losing it costs nothing.
-  if (run.place !== 'replaying') return rest(run)
+  if (run.place !== 'replaying' || why.what === 'operator') return rest(run)
   loseReplay(run, at, why)
 }
 
@@ -195,11 +209,13 @@ function loseReplay(run: Moving, at: number, why: Why): void {
 }
 
 /** `delayMs`: how long the next attempt waits. */
-type Why = { reason: string; delayMs?: number } & Record<string, unknown>
+type Again = { reason: string; delayMs?: number } & Record<string, unknown>
+type Why = Again & { what: Loss['what'] }
 
 /** A crash is nobody's answer: the program starts again from the top, as often as its descriptor allows. */
-export function crash(run: Moving, at: number, version: Version, why: Why): void {
-  if (run.status === 'cancelling') return finish(run, 'cancelled', at, why)
+function crash(run: Moving, at: number, version: Version, why: Why): void {
+  // Somebody took it away, knowing that it would begin anew: that says nothing about the program.
+  if (why.what === 'operator') return again(run, at, version, why)
   if (run.crashes < version.crashRetries) {
     run.crashes++
     return again(run, at, version, why)
@@ -212,7 +228,7 @@ export function crash(run: Moving, at: number, version: Version, why: Why): void
 }
 
 /** The next attempt, from the top. */
-export function again(run: Moving, at: number, version: Version, why: Why): void {
+export function again(run: Moving, at: number, version: Version, why: Again): void {
   const lost = run.attempt
   run.attempt++
   run.activeMs = 0
@@ -223,8 +239,9 @@ export function again(run: Moving, at: number, version: Version, why: Why): void
 }
 
 /** The process has begun. A run that is being cancelled keeps its status. */
-export function begin(run: Moving, at: number): void {
+export function begin(run: Moving, at: number, isolation: string | null = null): void {
   run.started = true
+  run.isolation = isolation ?? run.isolation
   if (run.status !== 'pending') return
   move(run, 'running', at, { attempt: run.attempt, runner: run.runnerId })
 }

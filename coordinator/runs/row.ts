@@ -1,5 +1,5 @@
 import type { OrgId, PoolId, RunId, RunnerId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
-import type { Blocked, Run, RunError, RunStatus, TriggerKind } from '@windlass/shared/model/run.ts'
+import type { Blocked, Loss, Run, RunError, RunStatus, TriggerKind } from '@windlass/shared/model/run.ts'
 import type { SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { NewEvent } from '../events/store.ts'
 import type { JournalChanges } from '../journal/row.ts'
@@ -50,10 +50,21 @@ export interface RunRow {
   suspendedAt: Date | null
   /** What is open in the journal of a suspended run. */
   waits: WaitingRow[] | null
+  isolation: string | null
+  /** The last one. */
+  lost: Loss | null
 }
 
 /** Where a run's process is: executing, being led back to where the last one stood, or waiting without a slot. */
 export type Place = 'hot' | 'replaying' | 'parked'
+
+/** How a run loses its process. */
+export interface NewLoss {
+  what: Loss['what']
+  reason: string
+  /** That is lost. */
+  attempt: number
+}
 
 /** A locked run on its way to its next state. All writers of statuses and events meet here, so the rules stand once. */
 export interface Moving {
@@ -71,6 +82,8 @@ export interface Moving {
   readonly rootRunId: RunId | null
   readonly depth: number
   readonly concurrencyGroup: string | null
+  /** What it needs of its runner, as the queue has it. */
+  readonly needs: string
   status: RunStatus
   attempt: number
   cursor: number
@@ -104,6 +117,14 @@ export interface Moving {
   released: boolean
   /** Set when it goes back into the queue, to be executed from the top after so long. */
   requeued: { delayMs: number } | null
+  /** Set when its process is lost, and the run goes on without it. */
+  loss: NewLoss | null
+  /** Why its host could not prepare it. */
+  hostFailure: string | null
+  /** Something was taken from its agent just now. */
+  isHeard: boolean
+  /** What keeps the program apart, as its agent has said it just now. */
+  isolation: string | null
   /** A replay that died is tried again after so long. */
   replayAfterMs: number | null
   /** Pools in whose queue other runs have come because of this one. */
@@ -137,8 +158,8 @@ export function presentRun(row: RunRow): Run {
     retryOf: row.retryOf,
     pool: { id: row.poolId, name: row.poolName },
     runner: row.runnerId && row.runnerName !== null ? { id: row.runnerId, name: row.runnerName } : null,
-    isolation: null,
-    lost: null,
+    isolation: row.isolation,
+    lost: row.lost,
     waiting: presentWaiting(row),
     blocked: row.blocked === null ? null : (JSON.parse(row.blocked) as Blocked),
     error: row.error === null ? null : (JSON.parse(row.error) as RunError),

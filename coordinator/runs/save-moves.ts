@@ -8,6 +8,7 @@ import { closeJournals, writeJournals } from '../journal/write.ts'
 import { dropTimers, setTimers } from '../timers/set.ts'
 import type { Moving } from './row.ts'
 import * as store from './store.ts'
+import { insertLosses, noteAcks } from './store-losses.ts'
 import { insertQueued } from './store-new.ts'
 
 /**
@@ -44,13 +45,17 @@ function saveRuns(tx: Tx, runs: Moving[]): PromiseLike<unknown>[] {
   const moved = runs.filter((run) => run.isMoved || run.started || run.timedOut)
   const advanced = runs.filter((run) => !moved.includes(run))
   const released = runs.filter((run) => run.released)
+  const lost = runs.filter((run) => run.loss !== null)
+  const heard = runs.filter((run) => run.isHeard && !run.released)
   const unsuccessful = moved.filter((run) => isFinal(run.status) && run.status !== 'completed')
   const written = runs.flatMap((run) => run.events)
   return [
     ...(moved.length > 0 ? [store.update(tx, moved)] : []),
     ...(advanced.length > 0 ? [store.advance(tx, advanced)] : []),
     ...(written.length > 0 ? [events.insert(tx, written)] : []),
+    ...(lost.length > 0 ? [insertLosses(tx, lost)] : []),
     ...(released.length > 0 ? [store.release(tx, released)] : []),
+    ...(heard.length > 0 ? [noteAcks(tx, heard)] : []),
     ...(unsuccessful.length > 0 ? [store.noteUnsuccessful(tx, unsuccessful)] : []),
   ]
 }

@@ -46,6 +46,19 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
         and r.journal_chars + b.chars < ${MOST_CHARS}::bigint
       returning b.i, r.id, r.cursor - b.events as cursor, r.attempt
     ),
+    -- Of what is added to the second of the same run, the first only; and no heartbeat is waited for.
+    acked as (
+      update placements p
+      set acked_at = now()
+      from (
+        select l.run_id
+        from moved m
+        join placements l on l.run_id = m.id
+        where l.acked_at is null or l.acked_at < now() - interval '1 second'
+        for update of l skip locked
+      ) heard
+      where p.run_id = heard.run_id
+    ),
     -- By place in the list, so that each of very many rows finds its run at once.
     found as (
       select array_agg(m.cursor order by b.i) as cursors, array_agg(m.attempt order by b.i) as attempts

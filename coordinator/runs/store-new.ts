@@ -29,6 +29,8 @@ export interface NewRun {
   wallTimeoutMs: number | null
   /** Whom it is counted with where its descriptor limits concurrency. */
   concurrencyGroup: string | null
+  /** What it needs of its runner, as the queue has it. */
+  needs: string
   /** JSON text. */
   input: string
 }
@@ -64,24 +66,24 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
         ${runs.map((r) => r.environment)}::text[], ${tags}::text[], ${runs.map((r) => r.priority)}::int[],
         ${runs.map((r) => r.retryOf)}::text[], ${runs.map((r) => r.parentRunId)}::text[], ${runs.map((r) => r.parentEntry)}::int[],
         ${runs.map((r) => r.rootRunId)}::text[], ${runs.map((r) => r.depth)}::int[], ${runs.map((r) => r.concurrencyGroup)}::text[],
-        ${runs.map((r) => r.input)}::text[]
+        ${runs.map((r) => r.needs)}::text[], ${runs.map((r) => r.input)}::text[]
       ) as t (id, org_id, workflow_id, version_id, pool_id, trigger_kind, trigger_id, trigger_actor, environment, tags,
-              priority, retry_of, parent_run_id, parent_entry, root_run_id, depth, concurrency_group, input)
+              priority, retry_of, parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input)
     ),
     created as (
       insert into runs (id, org_id, workflow_id, version_id, pool_id, status, cursor, trigger_kind, trigger_id, trigger_actor,
                         environment, tags, priority, retry_of, parent_run_id, parent_entry, root_run_id, depth,
-                        concurrency_group, input)
+                        concurrency_group, needs, input)
       select id, org_id, workflow_id, version_id, pool_id, 'queued', 1, trigger_kind, trigger_id, trigger_actor,
              environment, coalesce((select array_agg(value) from json_array_elements_text(tags::json)), '{}'), priority, retry_of,
-             parent_run_id, parent_entry, root_run_id, depth, concurrency_group, input
+             parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input
       from input
       on conflict (id) do nothing
-      returning id, org_id, pool_id, priority, tags, created_at, trigger_kind
+      returning id, org_id, pool_id, priority, needs, tags, created_at, trigger_kind
     ),
     queued as (
-      insert into run_queue (run_id, pool_id, priority)
-      select id, pool_id, priority
+      insert into run_queue (run_id, pool_id, priority, needs)
+      select id, pool_id, priority, needs
       from created
       where id <> all(${held}::text[])
       order by id

@@ -8,6 +8,19 @@ import { type Finding, strayTimers } from './store-orphans.ts'
 const of = (findings: readonly Finding[], kind: OrphanKind) => findings.filter((one) => one.kind === kind)
 const idsOf = (findings: readonly Finding[]) => [...new Set(findings.map((one) => one.runId))].sort()
 
+/**
+ * Without the queue rows that somebody is taking away at this moment: a claim locks such a row before its run, and when the run has
+ * been cancelled in between, the row goes with the claim.
+ */
+export async function leftAlone(tx: Tx, findings: readonly Finding[]): Promise<Finding[]> {
+  const queued = idsOf(of(findings, 'stray_queue_row'))
+  if (queued.length === 0) return [...findings]
+  const rows = await tx<{ runId: string }[]>`
+    select run_id from run_queue where run_id = any(${queued}) order by run_id for update skip locked`
+  const there = new Set(rows.map((row) => row.runId))
+  return findings.filter((one) => one.kind !== 'stray_queue_row' || there.has(one.runId))
+}
+
 /** Takes stray rows away, all under the locks of their runs. */
 export async function dropStrays(tx: Tx, findings: readonly Finding[]): Promise<void> {
   const some = (kind: OrphanKind) => idsOf(of(findings, kind))
@@ -52,8 +65,8 @@ export async function dropSurplus(tx: Tx, ids: readonly string[]): Promise<void>
 /** Continues runs although nothing was completed for them: a replay finds out where they stand. */
 export function enterForReplay(tx: Tx, ids: readonly string[]): PromiseLike<unknown> {
   return tx`
-    insert into run_queue (run_id, pool_id, priority, is_resume)
-    select id, pool_id, priority, true
+    insert into run_queue (run_id, pool_id, priority, is_resume, needs)
+    select id, pool_id, priority, true, needs
     from runs
     where id = any(${[...ids]})
     order by id

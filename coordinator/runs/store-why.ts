@@ -1,4 +1,5 @@
 import type { InputId, OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { Unready } from '@windlass/shared/model/runner.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { EntryKind } from '@windlass/shared/wire/journal.ts'
 import type { Tx } from '../db/client.ts'
@@ -11,6 +12,10 @@ export interface Situation {
   attempt: number
   poolId: string
   pool: string
+  /** What is set; the rest has its default. */
+  poolSettings: object
+  /** As the queue has it. */
+  needs: string
   place: Place | null
   runnerId: RunnerId | null
   runner: string | null
@@ -53,7 +58,7 @@ const LOG_SEARCHED = 5000
 
 export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situation | undefined> {
   const [row] = await tx<Situation[]>`
-    select r.id, r.status, r.attempt, r.pool_id, p.name as pool, r.place, n.id as runner_id, n.name as runner, r.blocked, r.error,
+    select r.id, r.status, r.attempt, r.pool_id, p.name as pool, p.settings as pool_settings, r.needs, r.place, n.id as runner_id, n.name as runner, r.blocked, r.error,
            r.queued_at, r.claimed_at, r.started_at, r.suspended_at, r.finished_at, r.cancel_requested_at, r.timed_out_at,
            r.concurrency_group, now() as now, q.run_id is not null as is_in_queue, q.entered_at as entered_queue_at,
            case when q.run_id is not null then (
@@ -138,7 +143,18 @@ export function waits(tx: Tx, id: RunId, attempt: number): Promise<Wait[]> {
 export interface PoolRunner {
   id: RunnerId
   name: string
-  state: string
+  state: 'open' | 'cordoned' | 'draining' | 'revoked'
+  byKind: 'caller' | 'agent' | 'system' | null
+  byName: string | null
+  since: Date
+  reason: string
+  quarantinedUntil: Date | null
+  quarantineReason: string | null
+  unready: Unready[]
+  protocol: number
+  capabilities: string[]
+  /** Its own. */
+  labels: string[]
   slots: number
   /** Slots that are taken; a parked process takes none. */
   busy: number
@@ -151,9 +167,10 @@ const RUNNERS_SHOWN = 500
 
 export function runnersOf(tx: Tx, poolId: string): Promise<PoolRunner[]> {
   return tx<PoolRunner[]>`
-    select n.id, n.name, i.state, n.slots, n.last_poll_at, n.last_heartbeat_at,
+    select n.id, n.name, i.state, i.by_kind, i.by_name, i.since, i.reason, i.quarantined_until, i.quarantine_reason,
+           n.unready, n.protocol, n.capabilities, n.labels, n.slots, n.last_poll_at, n.last_heartbeat_at,
            (
-             select count(*)::int
+             select coalesce(sum(l.slots), 0)::int
              from placements l
              join runs r on r.id = l.run_id
              where l.runner_id = n.id and r.place is distinct from 'parked'

@@ -2,6 +2,7 @@ import type { OrgId, RunId, VersionId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import type { Moving, RunRow } from './row.ts'
+import { lastLoss } from './store-losses.ts'
 
 /** As many of a run's open waits as readers of the run are shown. */
 const SHOWN = 100
@@ -25,6 +26,7 @@ export const readable = (sql: Sql) => sql`
          r.trigger_id, r.trigger_actor, r.environment, r.tags, r.priority, r.parent_run_id, r.root_run_id, r.retry_of,
          r.error, r.created_at, r.queued_at, r.claimed_at, r.started_at, r.finished_at, r.compute_ms, r.tokens_input,
          r.tokens_output, r.tokens_cached, r.tokens_reasoning, r.cost_micros, r.blocked, r.suspended_at,
+         r.isolation, (${lastLoss(sql)}) as lost,
          case when r.status in ('sleeping', 'awaiting_input', 'waiting_for_child') then (${openWaits(sql)}) end as waits
   from runs r
   join orgs o on o.id = r.org_id
@@ -122,6 +124,7 @@ export type LockedRow = Pick<
   | 'rootRunId'
   | 'depth'
   | 'concurrencyGroup'
+  | 'needs'
   | 'status'
   | 'attempt'
   | 'cursor'
@@ -138,7 +141,7 @@ export type LockedRow = Pick<
 
 const lockable = (sql: Sql) => sql`
   r.id, r.org_id, r.pool_id, r.version_id, r.runner_id, r.epoch, r.priority, r.started_at, r.environment, r.parent_run_id,
-  r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.status, r.attempt, r.cursor, r.seq, r.place, r.entries, r.journal_chars::float8 as journal_chars,
+  r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.needs, r.status, r.attempt, r.cursor, r.seq, r.place, r.entries, r.journal_chars::float8 as journal_chars,
   r.crashes, r.thrown, r.replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
 
 /** In the order of their ids, so that two who want the same runs do not wait for each other in a circle. */
@@ -203,6 +206,7 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       started_at   = case when m.started = 1 then coalesce(runs.started_at, now()) else runs.started_at end,
       queued_at    = case when m.requeued = 1 then now() else runs.queued_at end,
       suspended_at = case when m.suspended = 1 then now() else runs.suspended_at end,
+      isolation    = coalesce(m.isolation, runs.isolation),
       timed_out_at = case when m.timed_out = 1 then coalesce(runs.timed_out_at, now()) end,
       finished_at  = case when m.status in ('completed', 'failed', 'cancelled') then coalesce(runs.finished_at, now()) end
     from unnest(
@@ -214,9 +218,9 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       ${runs.map((r) => (r.error ? JSON.stringify(r.error) : null))}::text[], ${runs.map((r) => Math.round(r.computeMs))}::bigint[],
       ${runs.map((r) => Number(r.started))}::int[], ${runs.map((r) => Number(r.requeued !== null))}::int[],
       ${runs.map((r) => Number(r.suspended))}::int[], ${runs.map((r) => Number(r.timedOut))}::int[],
-      ${runs.map((r) => r.journalChars)}::bigint[]
+      ${runs.map((r) => r.journalChars)}::bigint[], ${runs.map((r) => r.isolation)}::text[]
     ) as m (id, status, attempt, cursor, seq, place, entries, crashes, thrown, replays, active_ms, blocked, output, error,
-            compute_ms, started, requeued, suspended, timed_out, journal_chars)
+            compute_ms, started, requeued, suspended, timed_out, journal_chars, isolation)
     where runs.id = m.id`
 }
 
@@ -239,8 +243,12 @@ export function noteUnsuccessful(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
 
 export function enterQueue(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
   return tx`
-    insert into run_queue (run_id, pool_id, priority)
-    select * from unnest(${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[])
+    insert into run_queue (run_id, pool_id, priority, needs)
+    select *
+    from unnest(
+      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[],
+      ${runs.map((r) => r.needs)}::text[]
+    )
     on conflict (run_id) do nothing`
 }
 
@@ -250,12 +258,12 @@ export function enterQueue(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
  */
 export function enterAsResume(tx: Tx, runs: Moving[]): PromiseLike<{ runId: RunId }[]> {
   return tx<{ runId: RunId }[]>`
-    insert into run_queue (run_id, pool_id, priority, is_resume)
-    select m.id, m.pool_id, m.priority, true
+    insert into run_queue (run_id, pool_id, priority, is_resume, needs)
+    select m.id, m.pool_id, m.priority, true, m.needs
     from unnest(
       ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[],
-      ${runs.map((r) => r.attempt)}::int[]
-    ) as m (id, pool_id, priority, attempt)
+      ${runs.map((r) => r.attempt)}::int[], ${runs.map((r) => r.needs)}::text[]
+    ) as m (id, pool_id, priority, attempt, needs)
     where exists (
       select 1
       from journal j

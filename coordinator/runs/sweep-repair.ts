@@ -19,7 +19,7 @@ export async function repair(deps: Deps, ids: string[]): Promise<Finding[]> {
   await warmVersions(deps, ids)
   const { findings, touched } = await deps.db.begin(async (tx) => {
     const runs = await lockRuns(tx, ids, ids)
-    const findings = await orphansAmong(tx, ids)
+    const findings = await store.leftAlone(tx, await orphansAmong(tx, ids))
     const touched = new Set<Moving>()
     for (const one of findings) {
       const run = runs.get(one.runId)
@@ -66,7 +66,7 @@ async function moveOn(deps: Deps, run: Moving, { kind }: Finding): Promise<boole
 }
 
 async function loseProcess(deps: Deps, run: Moving): Promise<void> {
-  const why = { reason: 'its process was on no runner' }
+  const why = { what: 'unknown', reason: 'its process was on no runner' } as const
   // Nothing of it has been executed.
   if (run.status === 'pending') return requeue(run, Date.now(), why)
   lose(run, Date.now(), await deps.versions.get(run.versionId), why)

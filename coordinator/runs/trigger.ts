@@ -8,6 +8,7 @@ import { needEnvironment } from '../environments/names.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import type { Target } from '../workflows/targets.ts'
+import { needsText } from './needs.ts'
 import { presentRun } from './row.ts'
 import { createdAt, insertQueued, type NewRun } from './store-new.ts'
 
@@ -140,6 +141,7 @@ function newRun(who: { orgId: OrgId; actor: string | null }, ask: TriggerAsk, ta
     delayMs: ask.delayMs ?? 0,
     queueTimeoutMs: descriptor.queueTimeoutMs,
     wallTimeoutMs: descriptor.wallTimeoutMs,
+    needs: needsText(descriptor),
     concurrencyGroup: groupOf(workflowId, descriptor.concurrency, ask.input),
     input,
   }
@@ -172,6 +174,8 @@ export function presentNew(caller: Caller, run: NewRun, target: Target, at: Date
     blocked: null,
     suspendedAt: null,
     waits: null,
+    isolation: null,
+    lost: null,
     createdAt: at,
     queuedAt: at,
     claimedAt: null,

@@ -1,35 +1,10 @@
+import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
+import { readNeeds } from './needs.ts'
 import type { PoolRunner, Situation } from './store-why.ts'
-import { causeOf, counted, lengthText, timeText } from './why-words.ts'
-
-/** A runner that is free asks again at least every half minute. */
-const SILENT_MS = 60_000
-
-type Verdict = Why['runners'][number] & { isBusy: boolean }
-
-/** Whether a runner would take the next run of its pool, and why not. */
-export function judgeRunner(runner: PoolRunner, now: Date): Verdict {
-  const { id, name, slots, busy, lastPollAt, lastHeartbeatAt } = runner
-  const no = (reason: string, isBusy = false): Verdict => ({ id, name, takes: false, reason, isBusy })
-  const ago = (time: Date) => `${lengthText(now.getTime() - time.getTime())} ago`
-  const heardAt = Math.max(lastPollAt?.getTime() ?? 0, lastHeartbeatAt?.getTime() ?? 0)
-  if (runner.state === 'revoked') return no('is revoked and gets nothing any more')
-  if (heardAt === 0) return no('has registered and was never heard of since')
-  if (now.getTime() - heardAt > SILENT_MS)
-    return no(`is offline: last heard of ${ago(new Date(heardAt))}, at ${timeText(new Date(heardAt))}`)
-  if (busy >= slots) return no(`has no free slot (${busy} of ${slots} taken)`, true)
-  if (lastPollAt === null) return no('is connected and has not asked for work yet')
-  if (now.getTime() - lastPollAt.getTime() > SILENT_MS)
-    return no(`is connected and last asked for work ${ago(lastPollAt)}, at ${timeText(lastPollAt)}`)
-  return {
-    id,
-    name,
-    takes: true,
-    reason: `would take it: asks for work, ${busy} of ${slots} slots taken`,
-    isBusy: false,
-  }
-}
+import { judgeRunner, type Verdict } from './why-runners.ts'
+import { type CauseFacts, causeOf, counted, timeText } from './why-words.ts'
 
 export interface QueueFacts {
   runners: PoolRunner[]
@@ -41,8 +16,9 @@ export interface QueueFacts {
 export function queueCauses(run: Situation, facts: QueueFacts): { causes: Cause[]; runners: Why['runners'] } {
   if (run.entersAt !== null) return { causes: [pauseCause(run, run.entersAt)], runners: [] }
   if (run.isWaiter) return { causes: [limitCause(run, facts.holders)], runners: [] }
-  const verdicts = facts.runners.map((runner) => judgeRunner(runner, run.now))
-  const runners = verdicts.map(({ isBusy: _, ...told }) => told)
+  const asked = { needs: readNeeds(run.needs), settings: PoolSettings.parse(run.poolSettings), now: run.now }
+  const verdicts = facts.runners.map((runner) => judgeRunner(runner, asked))
+  const runners = verdicts.map(({ id, name, takes, reason }) => ({ id, name, takes, reason }))
   return { causes: poolCauses(run, verdicts), runners }
 }
 
@@ -74,11 +50,6 @@ function limitCause(run: Situation, runIds: RunId[]): Cause {
 }
 
 function poolCauses(run: Situation, verdicts: Verdict[]): Cause[] {
-  const causes: Cause[] = []
-  const { pool } = run
-  const taker = verdicts.find((verdict) => verdict.takes)
-  const busy = verdicts.filter((verdict) => verdict.isBusy)
-  const others = verdicts.length - busy.length
   const about = { since: run.enteredQueueAt ?? run.queuedAt }
   if (!run.isInQueue)
     return [
@@ -89,52 +60,101 @@ function poolCauses(run: Situation, verdicts: Verdict[]): Cause[] {
         change: 'It ends by itself within a minute; if it does not, report it with the id of the run.',
       }),
     ]
-  if (verdicts.length === 0)
-    causes.push(
-      causeOf({
-        ...about,
-        code: 'NO_RUNNER',
-        message: `The pool \`${pool}\` has no runner.`,
-        change: `Whoever may add a machine: \`windlass pools token ${pool}\`, and there \`windlass agent start\` with that token.`,
-      }),
-    )
-  else if (!taker && busy.length > 0)
-    causes.push(
-      causeOf({
-        ...about,
-        code: 'RUNNERS_BUSY',
-        message: `No runner of the pool \`${pool}\` has a free slot; ${others === 0 ? 'all are busy' : `${busy.length} ${busy.length === 1 ? 'is' : 'are'} busy, the others take nothing`}.`,
-        change: `A run that ends or comes to wait frees a slot; so does one more runner, or more slots: \`windlass runners list --pool ${pool}\`.`,
-      }),
-    )
-  else if (!taker)
-    causes.push(
-      causeOf({
-        ...about,
-        code: 'NO_RUNNER',
-        message: `None of the ${counted(verdicts.length, 'runner')} of the pool \`${pool}\` takes runs now.`,
-        change: 'Whoever runs these machines: start their agents, or add a runner to the pool.',
-      }),
-    )
-  if (run.ahead > 0)
-    causes.push(
-      causeOf({
-        ...about,
-        code: 'RUNS_AHEAD',
-        message: `${counted(run.ahead, 'run')} of the pool \`${pool}\` ${run.ahead === 1 ? 'goes' : 'go'} before it.`,
-        change:
-          'They are taken first: continued runs, then the higher priority, then the older. A higher `priority` can be given when a run is started.',
-      }),
-    )
-  if (causes.length > 0) return causes
+  const taker = verdicts.find((verdict) => verdict.takes)
+  const causes = taker ? [] : [{ ...about, ...nobodyTakes(run, verdicts) }]
+  if (run.ahead > 0) causes.push({ ...about, ...aheadOf(run) })
+  if (causes.length > 0) return causes.map(causeOf)
   return [
     causeOf({
       ...about,
       code: 'STARTING',
-      message: `It is the next of the pool \`${pool}\`, and ${taker?.name} asks for work.`,
+      message: `It is the next of the pool \`${run.pool}\`, and ${taker?.name} asks for work.`,
       change: 'It ends by itself within moments.',
     }),
   ]
+}
+
+function aheadOf({ pool, ahead }: Situation): CauseFacts {
+  return {
+    code: 'RUNS_AHEAD',
+    message: `${counted(ahead, 'run')} of the pool \`${pool}\` ${ahead === 1 ? 'goes' : 'go'} before it.`,
+    change:
+      'They are taken first: continued runs, then the higher priority, then the older. A higher `priority` can be given when a run is started.',
+  }
+}
+
+/** What is in the way for most that could be done about it: first what no machine there can do, then who is at work. */
+function nobodyTakes(run: Situation, verdicts: Verdict[]): CauseFacts {
+  const { pool } = run
+  if (verdicts.length === 0)
+    return {
+      code: 'NO_RUNNER',
+      message: `The pool \`${pool}\` has no runner.`,
+      change: `Whoever may add a machine: \`windlass pools token ${pool}\`, and there \`windlass agent start\` with that token.`,
+    }
+  const fit = verdicts.filter((verdict) => verdict.kind !== 'unfit')
+  if (fit.length === 0) return nobodyCould(run, verdicts)
+  const busy = fit.filter((verdict) => verdict.kind === 'busy')
+  if (busy.length > 0) return allBusy(run, { busy: busy.length, all: verdicts.length })
+  const closed = fit.filter((verdict) => verdict.kind === 'closed')
+  if (closed.length > 0) return allClosed(run, closed)
+  return {
+    code: 'NO_RUNNER',
+    message: `None of the ${counted(verdicts.length, 'runner')} of the pool \`${pool}\` takes runs now.`,
+    change: 'Whoever runs these machines: start their agents, or add a runner to the pool.',
+  }
+}
+
+function nobodyCould(run: Situation, verdicts: Verdict[]): CauseFacts {
+  const { slots, labels } = readNeeds(run.needs)
+  const among = `the ${counted(verdicts.length, 'runner')} of the pool \`${run.pool}\``
+  const nowhere = labels.filter((label) => verdicts.every((verdict) => verdict.missing.includes(label)))
+  const named = (some: readonly string[]) => some.map((label) => `\`${label}\``).join(', ')
+  if (verdicts.every((verdict) => verdict.missing.length > 0))
+    return {
+      code: 'LABELS_MISSING',
+      message:
+        nowhere.length > 0
+          ? `Its workflow asks for ${named(nowhere)}, which none of ${among} carries.`
+          : `Its workflow asks for ${named(labels)}, and none of ${among} carries all of them.`,
+      change: `Whoever runs the machines: start an agent with these labels (\`WINDLASS_AGENT_LABELS\`), or give them to the pool: \`windlass pools update ${run.pool}\`. Other \`labels\` in workflow.jsonc count for runs of the version that has them.`,
+    }
+  const carrying = verdicts.filter((verdict) => verdict.missing.length === 0)
+  const most = Math.max(...carrying.map((verdict) => verdict.slots))
+  if (most < slots)
+    return {
+      code: 'SLOTS_MISSING',
+      message: `It needs ${counted(slots, 'slot')} of one runner, and ${labels.length > 0 ? 'none that carries its labels' : `none of ${among}`} has more than ${most}.`,
+      change:
+        'Whoever runs the machines: give one of them more slots (`WINDLASS_AGENT_SLOTS`). Fewer `slots` in workflow.jsonc count for runs of the version that has them.',
+    }
+  return {
+    code: 'RUNNERS_UNFIT',
+    message: `None of ${among} can execute runs as the pool wants it.`,
+    change: `Whoever runs the machines: what each of them lacks is told below. Or change what the pool asks for: \`windlass pools update ${run.pool}\`.`,
+  }
+}
+
+function allBusy({ pool, needs }: Situation, { busy, all }: { busy: number; all: number }): CauseFacts {
+  const { slots } = readNeeds(needs)
+  const room = slots === 1 ? 'has a free slot' : `has ${slots} free slots at once`
+  const others = busy === all ? 'all are busy' : `${busy} ${busy === 1 ? 'is' : 'are'} busy, the others take nothing`
+  const kept = slots === 1 ? '' : ' Once it has waited for half a minute, a runner is kept free for it.'
+  return {
+    code: 'RUNNERS_BUSY',
+    message: `No runner of the pool \`${pool}\` ${room}; ${others}.${kept}`,
+    change: `A run that ends or comes to wait frees a slot; so does one more runner, or more slots: \`windlass runners list --pool ${pool}\`.`,
+  }
+}
+
+function allClosed({ pool }: Situation, closed: Verdict[]): CauseFacts {
+  const [first] = closed
+  const rest = closed.length === 1 ? '' : `; ${counted(closed.length - 1, 'more')} likewise`
+  return {
+    code: 'RUNNERS_CLOSED',
+    message: `No runner of the pool \`${pool}\` is given work: ${first!.name} ${first!.reason}${rest}.`,
+    change: `Whoever closed them: \`windlass runners resume ${first!.id}\`. Or add a runner to the pool.`,
+  }
 }
 
 /** An agent had it, and nothing of it has begun. */

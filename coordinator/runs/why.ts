@@ -1,21 +1,25 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
-import { type Blocked, isSuspended, type RunError } from '@windlass/shared/model/run.ts'
+import { type Blocked, isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import type { Caller } from '../actor.ts'
 import type { Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { queueCauses, type QueueFacts } from './why-queue.ts'
+import { lossesOf } from './store-losses.ts'
 import * as store from './store-why.ts'
 import { waitCause, waitsSummary } from './why-waits.ts'
 import { causeOf, silence, timeText } from './why-words.ts'
 
 type Clocks = Parameters<typeof silence>[1]
 
+const LOSSES_SHOWN = 20
+
 /** What is found in the database about one run, at one moment. */
 export interface Facts extends QueueFacts {
   run: store.Situation
   waits: store.Wait[]
+  losses: Loss[]
 }
 
 /** Why a run is where it is: what it waits for, since when, and who could change that. */
@@ -29,12 +33,13 @@ export async function whyOf(deps: Pick<Deps, 'db' | 'config'>, caller: Caller, i
 async function look(tx: Tx, orgId: OrgId, id: RunId): Promise<Facts | undefined> {
   const run = await store.situation(tx, orgId, id)
   if (!run) return undefined
-  const [waits, runners, holders] = await Promise.all([
+  const [losses, waits, runners, holders] = await Promise.all([
+    lossesOf(tx, id, LOSSES_SHOWN),
     isSuspended(run.status) ? store.waits(tx, id, run.attempt) : [],
     run.status === 'queued' || run.isInQueue ? store.runnersOf(tx, run.poolId) : [],
     run.isWaiter && run.concurrencyGroup !== null ? store.holders(tx, run.concurrencyGroup) : [],
   ])
-  return { run, waits, runners, holders }
+  return { run, losses, waits, runners, holders }
 }
 
 /** The rules in one place; everything that they need has been looked up. */
@@ -47,7 +52,7 @@ export function explain(facts: Facts, clocks: Clocks): Why {
     since: sinceOf(run).getTime(),
     summary: summaryOf(facts, causes),
     process: processOf(run),
-    losses: [],
+    losses: facts.losses,
     causes,
     runners,
   }

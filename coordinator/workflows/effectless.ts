@@ -11,11 +11,6 @@ interface Effectless {
 /** Keys that are checked and kept, and that nothing follows from yet. Whoever builds one takes it out of here. */
 const EFFECTLESS: readonly Effectless[] = [
   {
-    key: 'labels',
-    because: 'any runner of the pool may execute the runs',
-    isUsed: ({ labels }) => labels.length > 0,
-  },
-  {
     key: 'retries.onLost',
     because: 'a waiting run whose process is lost is always led back to where it stood',
     isUsed: ({ retries }) => retries.onLost !== 'restart',

@@ -60,7 +60,7 @@ export function createVersions(db: Db): Versions {
 }
 
 /** What descriptors lack that were deployed by an earlier release. */
-const ADDED_LATER = { wallTimeoutMs: null, queueTimeoutMs: null }
+const ADDED_LATER = { wallTimeoutMs: null, queueTimeoutMs: null, slots: 1 }
 
 function toVersion(row: store.ExecutionRow): Version {
   const input = validatorOf(row.inputSchema)

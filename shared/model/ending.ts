@@ -8,7 +8,8 @@ export type Ending =
       error: { name: string; message: string; stack?: string; code?: string; detail?: Record<string, unknown> }
     }
   | { how: 'exited'; exitCode: number }
-  | { how: 'killed'; signal: string }
+  /** `reason`: where the agent knows why, as when there was too little memory. */
+  | { how: 'killed'; signal: string; reason?: string }
   | { how: 'timed-out'; timeoutMs: number }
   | { how: 'cancelled'; forced: boolean }
   | { how: 'lost'; reason: string }

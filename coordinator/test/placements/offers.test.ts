@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, placementOf, returned, start, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, logOf, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
@@ -66,6 +67,37 @@ test('a poll that is answered after its client has gone loses no run', async () 
   assert.equal(offer.run, held.id)
   const run = await runOf(c, held.id)
   assert.deepEqual([run.status, run.attempt, run.runner?.id], ['pending', 1, agent.id])
+})
+
+test('what is claimed for a client that has gone goes back at once, and its runner is not blamed', async () => {
+  const calm = await aCoordinator({ OFFER_MS: 60_000, LEASE_MS: 90_000 })
+  try {
+    await aWorkflow(calm, { slug: 'any' })
+    const gone = await anAgent(calm)
+    for (let round = 0; round < 3; round++) {
+      const leaving = new AbortController()
+      const poll = gone.poll(4, 20_000, leaving.signal)
+      await until('the poll to wait', () => calm.deps.dispatchers.waiting() === 1)
+      const { id } = await calm.db.begin(async (tx) => {
+        await tx`lock table placements in access exclusive mode`
+        const run = await aRun(calm, { workflow: 'any' })
+        await until('the claim to wait', async () => (await tx`select 1 from pg_locks where not granted`).length > 0)
+        leaving.abort()
+        await poll.catch(() => {})
+        return run
+      })
+      await until('the run to be back', async () => (await logOf(calm, id)).length === 3)
+      assert.match((await logOf(calm, id)).at(-1)?.data.reason as string, /was gone before it was told/)
+      const run = await runOf(calm, id)
+      assert.deepEqual([run.status, run.attempt, run.lost], ['queued', 1, null])
+      await calm.call(ops.runs.cancel, { run: id })
+    }
+    const [{ state, unaccepted }] = await calm.db<[{ state: string; unaccepted: number }]>`
+      select state, unaccepted from runner_intake where runner_id = ${gone.id}`
+    assert.deepEqual([state, unaccepted], ['open', 0])
+  } finally {
+    await calm.stop()
+  }
 })
 
 test('a heartbeat that comes before the commit of an accept does not call the offer stale', async () => {

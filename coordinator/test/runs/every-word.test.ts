@@ -50,7 +50,7 @@ const WORDS: [string, Word][] = [
     (run, version) => settle(run, ending, 0, { version, outputBytes: 1000 }),
   ]),
   ...OPS.map((op, i): [string, Word] => [`op ${i} ${op.op}`, (run) => takeOp(run, 0, { op })]),
-  ['lease lost', (run, version) => lose(run, 0, version, { reason: 'silence' })],
+  ['lease lost', (run, version) => lose(run, 0, version, { what: 'unknown', reason: 'silence' })],
 ]
 const CLOCKS: [string, Word][] = (['queue-timeout', 'wall-timeout'] as const).map((kind) => [
   kind,

@@ -114,7 +114,7 @@ async function answer(c: TestCoordinator, stopped: AbortSignal): Promise<void> {
 }
 
 test('a sweep at any moment of a busy time finds nothing, over two coordinators', { timeout: 120_000 }, async () => {
-  const c = await aCoordinator({ SWEEP_RUNS_MS: 3_600_000, SWEEP_MS: 100, OFFER_MS: 1000 })
+  const c = await aCoordinator({ SWEEP_RUNS_MS: 3_600_000, SWEEP_MS: 100, OFFER_MS: 5000 })
   const other = await c.another()
   await aWorkflow(c, { slug: 'leaf' })
   await aWorkflow(c, { slug: 'any' })

@@ -48,6 +48,26 @@ test('rows that do not suit the state of their run are taken away', async () => 
   assert.equal(await statusOf(executing.offer.run), 'completed')
 })
 
+test('a row that a claim is just taking away is no stray, and one that it leaves behind is', async () => {
+  const { id } = await aRun(c, { workflow: 'any' })
+  const held = Promise.withResolvers<void>()
+  const over = Promise.withResolvers<void>()
+  // A claim locks the row, then waits for the run.
+  const claim = c.db.begin(async (tx) => {
+    await tx`select from run_queue where run_id = ${id} for update`
+    held.resolve()
+    await over.promise
+  })
+  await held.promise
+  await c.call(ops.runs.cancel, { run: id })
+  assert.ok(await queueRow(id))
+  await finds()
+  over.resolve()
+  await claim
+  await finds('stray_queue_row')
+  assert.equal(await queueRow(id), undefined)
+})
+
 test('a run that waits for room where there is some is let in', async () => {
   const first = await aRun(c, { workflow: 'narrow' })
   const second = await aRun(c, { workflow: 'narrow' })

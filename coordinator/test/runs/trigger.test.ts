@@ -230,6 +230,7 @@ function aNewRun(): NewRun {
     queueTimeoutMs: null,
     wallTimeoutMs: null,
     concurrencyGroup: null,
+    needs: '',
     input: '1',
   }
 }

@@ -70,37 +70,6 @@ test('a queued run whose pool is empty says how to add a runner', async () => {
   assert.match(why.causes[0]!.change, new RegExp(`windlass pools token ${pool}`))
 })
 
-test('each runner of the pool is named with what keeps it from taking the run', async () => {
-  const { pool, workflow } = await aPool()
-  const names = ['polling', 'never', 'offline', 'revoked', 'quiet']
-  const ids = new Map<string, string>()
-  for (const name of names) ids.set(name, (await anAgentIn(pool, 4, name)).id)
-  const set = async (name: string, pollAgo: number | null, heardAgo: number | null, state = 'active') => {
-    await c.db`
-      update runners
-      set state = ${state}, last_poll_at = now() - ${pollAgo}::float8 * interval '1 second',
-          last_heartbeat_at = now() - ${heardAgo}::float8 * interval '1 second'
-      where id = ${ids.get(name)!}`
-  }
-  await set('polling', 5, 5)
-  await set('never', null, null)
-  await set('offline', 600, 300)
-  await set('revoked', 1, 1, 'revoked')
-  await set('quiet', 180, 2)
-  const run = await aRun(c, { workflow })
-  const why = await whyOf(run.id)
-  const told = new Map(why.runners.map((runner) => [runner.name, runner]))
-  assert.equal(told.size, names.length)
-  assert.deepEqual([told.get('polling')?.takes, told.get('polling')?.id], [true, ids.get('polling')])
-  assert.match(told.get('polling')!.reason, /^would take it: asks for work, 0 of 4 slots taken$/)
-  assert.match(told.get('never')!.reason, /never heard of/)
-  assert.match(told.get('offline')!.reason, /^is offline: last heard of 5 min ago, at \d{4}-.* UTC$/)
-  assert.match(told.get('revoked')!.reason, /^is revoked/)
-  assert.match(told.get('quiet')!.reason, /^is connected and last asked for work 3 min ago/)
-  assert.deepEqual(codesOf(why), ['STARTING'])
-  assert.match(why.summary, /polling asks for work/)
-})
-
 test('busy runners and the runs before it are told, with how many', async () => {
   const { pool, workflow } = await aPool()
   const crew = await aCrew(pool, 1)

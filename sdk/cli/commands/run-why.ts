@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { isSuspended } from '@windlass/shared/model/run.ts'
+import { isSuspended, type Loss } from '@windlass/shared/model/run.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import { rowArgs, rowCommand } from '../from-table.ts'
 import { does } from '../session.ts'
@@ -24,10 +24,37 @@ async function tell(why: Why): Promise<void> {
   if (why.summary !== why.causes[0]?.message) print(safe(why.summary, process.stdout))
   if (isSuspended(why.status) && why.causes[0]?.code !== 'BLOCKED') print(processText(why.process))
   for (const cause of why.causes) for (const line of linesOf(cause)) print(line)
+  await tellLosses(why.losses)
   if (why.runners.length === 0) return
   print('')
   const rows = why.runners.map((runner) => [runner.id, runner.name, runner.takes ? 'yes' : 'no', runner.reason])
   await printTable(['RUNNER', 'NAME', 'TAKES IT', 'WHY'], rows)
+}
+
+const LOST: Record<Loss['what'], string> = {
+  program: 'its process',
+  daemon: 'the agent',
+  host: 'the machine',
+  network: 'the connection',
+  unknown: 'not known yet',
+  operator: 'taken away',
+}
+
+/** How it changed hands, the last time first. */
+async function tellLosses(losses: readonly Loss[]): Promise<void> {
+  if (losses.length === 0) return
+  print('')
+  const at = (time: number | null) => (time === null ? '' : timeText(time))
+  const rows = losses.map((loss) => [
+    timeText(loss.at),
+    String(loss.attempt),
+    loss.runner?.name ?? '',
+    LOST[loss.what],
+    at(loss.lastAckAt),
+    at(loss.lastRenewalAt),
+    loss.reason,
+  ])
+  await printTable(['LOST', 'ATTEMPT', 'RUNNER', 'WHAT', 'LAST ENTRY', 'LAST RENEWAL', 'WHY'], rows)
 }
 
 const PLACES: Record<NonNullable<Why['process']>['place'], string> = {
@@ -46,6 +73,10 @@ function processText(process: Why['process']): string {
 const STYLES: Partial<Record<Cause['code'], Style>> = {
   BLOCKED: 'red',
   NO_RUNNER: 'red',
+  LABELS_MISSING: 'red',
+  SLOTS_MISSING: 'red',
+  RUNNERS_UNFIT: 'red',
+  RUNNERS_CLOSED: 'red',
   RUNNER_SILENT: 'red',
   INPUT: 'yellow',
   CONCURRENCY_LIMIT: 'yellow',

@@ -3,6 +3,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import type { RunEvent } from '@windlass/shared/model/event.ts'
 import type { PendingInput } from '@windlass/shared/model/input.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
+import type { Intake, Runner } from '@windlass/shared/model/runner.ts'
 import type { Why } from '@windlass/shared/model/why.ts'
 import type { Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
 import { ORG } from './fake-service.ts'
@@ -74,6 +75,39 @@ export function aWhy(facts: Partial<Why> = {}): Why {
     runners: [],
     ...facts,
   }
+}
+
+/** A machine that is up and has nothing to do. */
+export function aRunner(facts: Partial<Runner> = {}): Runner {
+  return {
+    id: newId('rnr'),
+    org: ORG,
+    pool: { id: newId('pool'), name: 'default' },
+    name: 'build-1',
+    status: 'online',
+    intake: anIntake(),
+    quarantine: null,
+    unready: [],
+    labels: [],
+    slots: 8,
+    activeRuns: 0,
+    live: { offered: 0, executing: 0, parked: 0 },
+    currentRuns: [],
+    version: '0.1.0',
+    protocol: 3,
+    upgrade: null,
+    platform: 'linux-x64',
+    isolation: { level: 'process', user: 'own', cgroup: true, network: 'host' },
+    createdAt: AT,
+    lastPollAt: AT,
+    lastHeartbeatAt: AT,
+    copyRefusedAt: null,
+    ...facts,
+  }
+}
+
+export function anIntake(facts: Partial<Intake> = {}): Intake {
+  return { state: 'open', epoch: 3, since: AT, by: null, reason: '', deadlineAt: null, onDeadline: null, ...facts }
 }
 
 export function aWorkflow(facts: Partial<Workflow> = {}): Workflow {

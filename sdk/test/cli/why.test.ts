@@ -46,6 +46,24 @@ test('runs why names the process of a waiting run, the place in the program and 
   assert.match(stdout, new RegExp(`runs: ${holder}`))
 })
 
+test('runs why says how a run changed hands', async (t) => {
+  const at = Date.UTC(2026, 10, 21, 14, 0, 0)
+  const loss = { at, attempt: 1, lastAckAt: at - 5000, lastRenewalAt: null }
+  const runner = { id: newId('rnr'), name: 'east-1' }
+  const why = aWhy({
+    losses: [
+      { ...loss, runner, what: 'network', reason: 'its agent was not heard of' },
+      { ...loss, runner: null, what: 'program', reason: 'it was killed' },
+    ],
+  })
+  const { url } = await startFake(t, { 'runs.why': () => ({ why }) })
+  const lines = (await runCli(['runs', 'why', why.run], { url })).stdout.trimEnd().split('\n')
+  const [first, second] = lines.slice(-2).map((line) => line.split('\t'))
+  assert.deepEqual(first!.slice(1, 4), ['1', 'east-1', 'the connection'])
+  assert.deepEqual([first![5], first![6]], ['', 'its agent was not heard of'])
+  assert.deepEqual(second!.slice(1, 4), ['1', '', 'its process'])
+})
+
 test('runs children lists, and runs restart prints the attempt that begins', async (t) => {
   const parent = aRun()
   const child = aRun({ parentRunId: parent.id, status: 'completed' })

@@ -1,0 +1,114 @@
+import type { RunnerId } from '@windlass/shared/ids.ts'
+import { readNeeds } from '../runs/needs.ts'
+import type { Pair } from './store-claim.ts'
+import type { Bearer, Head } from './store-lines.ts'
+
+/** A runner as its slots are given away. */
+interface Seeker {
+  runnerId: RunnerId
+  labels: ReadonlySet<string>
+  free: number
+  given: number
+}
+
+/** Runs with the same needs. */
+interface Line {
+  slots: number
+  labels: string[]
+  /** That carry its labels. */
+  seekers: Seeker[]
+  /** How many of its runs are known, and whether there may be more. */
+  left: number
+  isCut: boolean
+  /** One of them did not fit; as slots only become fewer, none does. */
+  isOver: boolean
+}
+
+export interface MatchAsk {
+  /** In the order in which the pool gives them out. */
+  heads: readonly Head[]
+  /** Runners that ask for work, with what they have free. */
+  seekers: readonly Omit<Bearer, 'slots'>[]
+  /** So many runs of each line were looked up. */
+  each: number
+  most: number
+  /** Where a runner is to be kept for a run that has waited for long: whoever could be that. */
+  workers?: readonly Bearer[]
+}
+
+export interface Match {
+  pairs: Pair[]
+  /** A run that has waited for long fits nowhere; a runner has to be kept for it. */
+  isStarving: boolean
+}
+
+/**
+ * Who gets what: the runs in their order, each to a runner with its labels and room for it. What fits nowhere is passed over; but a
+ * run that has waited for long keeps the runner on which most is free already, and what comes after it gets nothing there. So the
+ * room for it only grows.
+ */
+export function match({ heads, seekers: asking, each, most, workers }: MatchAsk): Match {
+  const seekers = asking.map(({ runnerId, labels, free }) => ({ runnerId, labels: new Set(labels), free, given: 0 }))
+  const lines = linesOf(heads, seekers, each)
+  const kept = new Set<RunnerId>()
+  const pairs: Pair[] = []
+  let isStarving = false
+  for (const head of heads) {
+    const line = lines.get(head.needs)!
+    const seeker = line.isOver ? undefined : roomiest(line)
+    if (seeker) {
+      pairs.push(give(head, line, seeker))
+      // What comes next in a line that was cut off may go before what is known of the others.
+      if (pairs.length === most || (line.left === 0 && line.isCut)) break
+    } else if (!line.isOver) {
+      line.isOver = true
+      if (!head.isOld || line.slots === 1) continue
+      isStarving = true
+      keepFor(line, { seekers, workers: workers ?? [], kept })
+    }
+  }
+  return { pairs, isStarving }
+}
+
+function give({ runId }: Head, line: Line, seeker: Seeker): Pair {
+  const { runnerId } = seeker
+  const { slots } = line
+  seeker.free -= slots
+  seeker.given += slots
+  line.left--
+  return { runId, runnerId, slots }
+}
+
+function linesOf(heads: readonly Head[], seekers: Seeker[], each: number): Map<string, Line> {
+  const lines = new Map<string, Line>()
+  for (const [text, runs] of Map.groupBy(heads, (head) => head.needs)) {
+    const { slots, labels } = readNeeds(text)
+    const fitting = seekers.filter((seeker) => labels.every((label) => seeker.labels.has(label)))
+    lines.set(text, { slots, labels, seekers: fitting, left: runs.length, isCut: runs.length >= each, isOver: false })
+  }
+  return lines
+}
+
+/** Few runs are spread over many runners; and what needs no label leaves those with many of them to others. */
+function roomiest({ seekers, slots }: Line): Seeker | undefined {
+  let best: Seeker | undefined
+  for (const one of seekers) if (one.free >= slots && (!best || isBetter(one, best))) best = one
+  return best
+}
+
+function isBetter(a: Seeker, b: Seeker): boolean {
+  return (a.given - b.given || a.labels.size - b.labels.size || b.free - a.free) < 0
+}
+
+type Keeping = { seekers: Seeker[]; workers: readonly Bearer[]; kept: Set<RunnerId> }
+
+function keepFor(line: Line, { seekers, workers, kept }: Keeping): void {
+  const able = workers.filter(
+    ({ runnerId, slots, labels }) =>
+      slots >= line.slots && !kept.has(runnerId) && line.labels.every((label) => labels.includes(label)),
+  )
+  const [best] = able.toSorted((a, b) => b.free - a.free || (a.runnerId < b.runnerId ? -1 : 1))
+  if (!best) return
+  kept.add(best.runnerId)
+  for (const one of seekers) if (one.runnerId === best.runnerId) one.free = 0
+}

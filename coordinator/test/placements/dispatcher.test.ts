@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
+import { createLog } from '@windlass/shared/log.ts'
+import type { ClaimAnswer } from '../../placements/claim.ts'
+import { createDispatchers } from '../../placements/dispatcher.ts'
+import type { Claimed, Taker } from '../../placements/store-claim.ts'
+
+const log = createLog({ part: 'test' }, 'error')
+const NOTHING: ClaimAnswer = { claimed: [], isMore: false }
+
+/** A dispatcher whose claims are answered by the test. */
+function byHand() {
+  const claims: { takers: Taker[]; answer(given: ClaimAnswer): void; fail(error: Error): void }[] = []
+  const claim = (_: string, takers: Taker[]) =>
+    new Promise<ClaimAnswer>((answer, fail) => void claims.push({ takers, answer, fail }))
+  return { claims, dispatchers: createDispatchers({ log, claim, lookAgainMs: 60_000, max: 256 }) }
+}
+
+const aRunFor = ({ runnerId }: Taker): Claimed => ({ runId: newId('run'), runnerId }) as Claimed
+
+test('a poll whose time is over while it is being claimed for gets what that brings', async () => {
+  const { claims, dispatchers } = byHand()
+  const over = new AbortController()
+  const poll = dispatchers.poll(newId('pool'), newId('rnr'), 1, over.signal)
+  over.abort()
+  const run = aRunFor(claims[0]!.takers[0]!)
+  claims[0]!.answer({ claimed: [run], isMore: false })
+  assert.deepEqual(await poll, [run])
+  assert.equal(dispatchers.waiting(), 0)
+})
+
+test('a poll whose time is over is answered after the claim that brings it nothing, or fails', async () => {
+  for (const how of ['empty', 'failed']) {
+    const { claims, dispatchers } = byHand()
+    const over = new AbortController()
+    const poll = dispatchers.poll(newId('pool'), newId('rnr'), 1, over.signal)
+    over.abort()
+    if (how === 'empty') claims[0]!.answer(NOTHING)
+    else claims[0]!.fail(new Error('the database is away'))
+    assert.deepEqual(await poll, [])
+    assert.equal(dispatchers.waiting(), 0)
+  }
+})
+
+test('of more polls than are served at once all may be chosen, and each has a share', () => {
+  const { claims, dispatchers } = byHand()
+  const pool = newId('pool')
+  const over = new AbortController()
+  for (let i = 0; i < 300; i++) void dispatchers.poll(pool, newId('rnr'), 4, over.signal)
+  claims[0]!.answer(NOTHING)
+  return new Promise<void>((resolve) =>
+    setImmediate(() => {
+      assert.equal(claims[1]!.takers.length, 300)
+      assert.ok(claims[1]!.takers.every(({ slots, share }) => slots === 4 && share === 1))
+      claims[1]!.answer(NOTHING)
+      over.abort()
+      resolve()
+    }),
+  )
+})

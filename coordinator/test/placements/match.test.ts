@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import * as fc from 'fast-check'
+import { newId, type PoolId, type RunId, type RunnerId } from '@windlass/shared/ids.ts'
+import { type Database, type Db } from '../../db/client.ts'
+import { commitClaims } from '../../placements/claim.ts'
+import { match } from '../../placements/match.ts'
+import { claimPlain, type Taker } from '../../placements/store-claim.ts'
+import { type Head, heads, lines } from '../../placements/store-lines.ts'
+import { needsText, readNeeds } from '../../runs/needs.ts'
+import { testDatabase } from '../_kit/database.ts'
+import { aPoolRow, aRunnerRow, type QueuedAsk, queuedRows, type RunnerAsk } from '../_kit/queue.ts'
+import { rowsRead } from '../_kit/rows-read.ts'
+
+let database: Database
+let db: Db
+
+before(async () => {
+  database = await testDatabase()
+  ;({ db } = database)
+})
+after(() => database.close())
+
+const LABELS = ['gpu', 'arm', 'zone:eu']
+const labels = fc.subarray(LABELS)
+const aRun = fc.record({ slots: fc.integer({ min: 1, max: 4 }), labels, priority: fc.integer({ min: -1, max: 1 }) })
+const aRunner = fc.record({
+  slots: fc.integer({ min: 1, max: 6 }),
+  labels,
+  state: fc.constantFrom('open', 'open', 'open', 'cordoned', 'draining', 'revoked'),
+}) satisfies fc.Arbitrary<RunnerAsk>
+
+test('what a run needs is one text, and comes back as it was', () => {
+  assert.equal(needsText({ slots: 1, labels: [] }), '')
+  assert.equal(needsText({ slots: 4, labels: ['zone:eu', 'gpu'] }), '4|gpu,zone:eu')
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 1024 }), labels, (slots, some) => {
+      assert.deepEqual(readNeeds(needsText({ slots, labels: some })), { slots, labels: some.toSorted() })
+    }),
+  )
+})
+
+type Asked = { id: RunId } & Required<QueuedAsk>
+type Asking = { id: RunnerId } & Required<Pick<RunnerAsk, 'slots' | 'labels' | 'state'>>
+
+const inOrder = (a: Asked, b: Asked) => b.priority - a.priority
+
+/** By trying each with each: everything given is allowed, and nothing was passed over for which there was room at its turn. */
+function check(runs: Asked[], runners: Asking[], poolLabels: string[], given: Map<string, string>): void {
+  const free = new Map(runners.map(({ id, slots, state }) => [id, state === 'open' ? slots : 0]))
+  const fits = (run: Asked, runner: Asking) =>
+    free.get(runner.id)! >= run.slots &&
+    run.labels.every((label) => runner.labels.includes(label) || poolLabels.includes(label))
+  for (const run of runs.toSorted(inOrder)) {
+    const to = runners.find((runner) => runner.id === given.get(run.id))
+    const able = runners.filter((runner) => fits(run, runner))
+    if (!to) assert.deepEqual(able, [], `${JSON.stringify(run)} was passed over`)
+    else assert.ok(able.includes(to), `${JSON.stringify(run)} was given to ${JSON.stringify(to)}`)
+    if (to) free.set(to.id, free.get(to.id)! - run.slots)
+  }
+}
+
+test('in random pools each run in its turn goes to a runner with its labels and room for it', async () => {
+  const scenario = fc.record({
+    runs: fc.array(aRun, { maxLength: 24 }),
+    runners: fc.array(aRunner, { minLength: 1, maxLength: 5 }),
+    poolLabels: fc.subarray(['arm']),
+  })
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ runs, runners, poolLabels }) => {
+      const pool = await aPoolRow(db, { labels: poolLabels })
+      const asking: Asking[] = []
+      for (const one of runners) asking.push({ ...one, id: await aRunnerRow(db, pool, one) })
+      const ids = await queuedRows(db, pool, runs)
+      // The queue keeps the order of the ids where one statement brings several.
+      const asked = runs.map((run, i) => ({ ...run, id: ids[i]! }))
+      const takers = asking.map(({ id, slots }): Taker => ({ runnerId: id, slots, share: slots }))
+      const { claimed } = await commitClaims(db, pool.poolId, takers, 15_000)
+      check(asked, asking, poolLabels, new Map(claimed.map((run) => [run.runId, run.runnerId])))
+      await agreesWith(pool.poolId, asked, claimed)
+    }),
+    { numRuns: 150 },
+  )
+})
+
+/** What is placed says what it occupies, and is in no queue any more. */
+async function agreesWith(poolId: PoolId, asked: Asked[], claimed: { runId: RunId }[]): Promise<void> {
+  const placed = await db<{ runId: RunId; slots: number }[]>`
+    select run_id, slots from placements where run_id = any(${asked.map((run) => run.id)}) order by run_id`
+  const expected = asked
+    .filter((run) => claimed.some((one) => one.runId === run.id))
+    .map(({ id, slots }) => ({ runId: id, slots }))
+    .toSorted((a, b) => (a.runId < b.runId ? -1 : 1))
+  assert.deepEqual(
+    placed.map((row) => ({ ...row })),
+    expected,
+  )
+  const [{ left }] = await db<[{ left: number }]>`select count(*)::int as left from run_queue where pool_id = ${poolId}`
+  assert.equal(left, asked.length - claimed.length)
+}
+
+test('of a long queue only its beginning is read, whatever is asked of it', async () => {
+  const pool = await aPoolRow(db)
+  const { poolId } = pool
+  const runnerId = await aRunnerRow(db, pool, { slots: 4, labels: ['gpu'] })
+  await db`
+    insert into run_queue (run_id, pool_id, priority, needs)
+    select 'run_' || i, ${poolId}, i % 3, case when i % 1000 = 0 then '2|gpu' when i % 1001 = 0 then '1|arm' else '' end
+    from generate_series(1, 5000) i`
+  const needs = ['', '1|arm', '2|gpu']
+  const readBy = async (look: (sql: Db) => Promise<readonly unknown[]>) => (await rowsRead(db, 'run_queue', look)).read
+  assert.ok((await readBy((sql) => lines(sql, poolId))) <= 4)
+  assert.ok((await readBy((sql) => heads(sql, poolId, { needs, each: 10, oldMs: 1 }))) <= 33)
+  await db`delete from run_queue where needs <> ''`
+  const ask = { takers: [{ runnerId, slots: 4, share: 4 }], most: 4 }
+  const claimed = await readBy(async (sql) => (await claimPlain(sql, poolId, ask, 15_000)).claimed)
+  assert.ok(claimed <= 20, `${claimed} rows of the queue were read`)
+  await db`delete from run_queue where pool_id = ${poolId}`
+})
+
+const aHead = (needs: string, position: number, isOld = false): Head => {
+  return { runId: newId('run'), needs, isResume: false, priority: 0, position, isOld }
+}
+
+test('what may follow in a line that was cut off is not overtaken', () => {
+  const runner = { runnerId: newId('rnr'), labels: ['gpu'], free: 9 }
+  const heads = [aHead('1|gpu', 1), aHead('1|gpu', 2), aHead('', 9)]
+  assert.equal(match({ heads, seekers: [runner], each: 2, most: 99 }).pairs.length, 2)
+  assert.equal(match({ heads, seekers: [runner], each: 3, most: 99 }).pairs.length, 3)
+  // What fits nowhere holds up nobody, cut off or not.
+  const elsewhere = { ...runner, labels: [] }
+  assert.deepEqual(
+    match({ heads, seekers: [elsewhere], each: 2, most: 99 }).pairs.map((pair) => pair.runId),
+    [heads[2]!.runId],
+  )
+})
+
+test('runs without labels leave the runners that carry some to others', () => {
+  const [plain, special] = [newId('rnr'), newId('rnr')]
+  const seekers = [
+    { runnerId: special, labels: ['gpu'], free: 1 },
+    { runnerId: plain, labels: [], free: 1 },
+  ]
+  const heads = [aHead('', 1), aHead('1|gpu', 2)]
+  assert.deepEqual(
+    match({ heads, seekers, each: 9, most: 9 }).pairs.map((pair) => pair.runnerId),
+    [plain, special],
+  )
+})
+
+test('a run that has waited for long keeps the runner with most room, and what goes before it keeps its right', () => {
+  const [small, large, other] = [newId('rnr'), newId('rnr'), newId('rnr')]
+  const workers = [
+    { runnerId: small, labels: [], slots: 2, free: 2 },
+    { runnerId: large, labels: [], slots: 4, free: 3 },
+    { runnerId: other, labels: [], slots: 4, free: 1 },
+  ]
+  const seekers = workers.map(({ runnerId, labels: own, free }) => ({ runnerId, labels: own, free }))
+  const [first, big, ...rest] = [aHead('', 1), aHead('4|', 2, true), aHead('', 3), aHead('', 4), aHead('', 5)]
+  const heads = [first, big, ...rest]
+  const ask = { heads, seekers, each: 9, most: 9 }
+  assert.equal(match(ask).isStarving, true)
+  const { pairs } = match({ ...ask, workers })
+  // Before the big one any runner may be taken; after it, all but the one that is kept.
+  assert.equal(pairs.length, 4)
+  assert.deepEqual(
+    pairs.slice(1).filter((pair) => pair.runnerId === large),
+    [],
+  )
+  const young = match({ ...ask, heads: heads.map((head) => ({ ...head, isOld: false })) })
+  assert.deepEqual([young.isStarving, young.pairs.length], [false, 4])
+  assert.ok(young.pairs.slice(1).some((pair) => pair.runnerId === large))
+})
+
+/** One runner with 4 slots whose runs end one at a time, while small ones come all the time. Answers after how many ends the big one began. */
+async function endsUntilBig(waitedSeconds: number): Promise<number | undefined> {
+  const pool = await aPoolRow(db)
+  const runnerId = await aRunnerRow(db, pool, { slots: 4 })
+  await queuedRows(db, pool, [{}, {}, {}, {}])
+  const poll = (slots: number) => commitClaims(db, pool.poolId, [{ runnerId, slots, share: slots }], 15_000)
+  const executing = (await poll(4)).claimed.map((run) => run.runId)
+  const [big] = await queuedRows(db, pool, [{ slots: 4 }])
+  await db`update run_queue set entered_at = now() - ${waitedSeconds} * interval '1 second' where run_id = ${big!}`
+  for (let ends = 1; ends <= 12; ends++) {
+    const ended = executing.shift()!
+    await db`delete from placements where run_id = ${ended}`
+    await queuedRows(db, pool, [{}])
+    const { claimed } = await poll(4 - executing.length)
+    if (claimed.some((run) => run.runId === big)) return ends
+    executing.push(...claimed.map((run) => run.runId))
+  }
+  return undefined
+}
+
+test('a run that needs a whole runner begins although small ones come without end', async () => {
+  assert.equal(await endsUntilBig(31), 4)
+  // So it would go otherwise.
+  assert.equal(await endsUntilBig(0), undefined)
+})
+
+test('agents that cannot do what their pool demands, and runners that are forgotten or in quarantine, get nothing', async () => {
+  const cases: [settings: object, runner: RunnerAsk, takes: boolean][] = [
+    [{ isolation: 'bubblewrap' }, {}, false],
+    [{ isolation: 'bubblewrap' }, { capabilities: ['bubblewrap'] }, true],
+    [{ network: 'none' }, { capabilities: ['cgroup'] }, false],
+    [{ limits: { memoryMb: 512 } }, { protocol: 2 }, false],
+    [{ limits: { memoryMb: 512 } }, {}, true],
+    [{ limits: { memoryMb: null } }, { protocol: 2 }, true],
+  ]
+  for (const [settings, runner, takes] of cases) {
+    for (const needs of [{}, { slots: 1, labels: ['gpu'] }]) {
+      const pool = await aPoolRow(db, { labels: ['gpu'], ...settings })
+      const runnerId = await aRunnerRow(db, pool, runner)
+      await queuedRows(db, pool, [needs])
+      const { claimed } = await commitClaims(db, pool.poolId, [{ runnerId, slots: 1, share: 1 }], 15_000)
+      assert.equal(claimed.length === 1, takes, JSON.stringify([settings, runner, needs]))
+    }
+  }
+  const pool = await aPoolRow(db)
+  const runnerId = await aRunnerRow(db, pool)
+  await queuedRows(db, pool, [{}])
+  const poll = async () =>
+    (await commitClaims(db, pool.poolId, [{ runnerId, slots: 1, share: 1 }], 15_000)).claimed.length
+  await db`update runner_intake set quarantined_until = now() + interval '1 minute' where runner_id = ${runnerId}`
+  assert.equal(await poll(), 0)
+  await db`update runner_intake set quarantined_until = now() - interval '1 second' where runner_id = ${runnerId}`
+  await db`update runners set deregistered_at = now() where id = ${runnerId}`
+  assert.equal(await poll(), 0)
+  await db`update runners set deregistered_at = null where id = ${runnerId}`
+  assert.equal(await poll(), 1)
+})

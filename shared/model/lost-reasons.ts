@@ -1,0 +1,24 @@
+import type { Loss } from './run.ts'
+
+/** Why an agent itself gives up what it executes, in the words of its report; agents of protocol 2 use the same. */
+export const LOST_REASONS = {
+  stale: 'another process has the run',
+  fenced: 'the agent lost its connection for longer than its lease allows',
+  revoked: 'the runner was revoked',
+  shutdown: 'the agent was stopped',
+  killed: 'the agent was killed',
+  unconfirmed: 'the coordinator did not confirm in time that the run is ours',
+} as const
+
+const WHAT: Partial<Record<string, Loss['what']>> = {
+  [LOST_REASONS.fenced]: 'network',
+  [LOST_REASONS.unconfirmed]: 'network',
+  [LOST_REASONS.revoked]: 'operator',
+  [LOST_REASONS.shutdown]: 'operator',
+  [LOST_REASONS.killed]: 'daemon',
+}
+
+/** What was lost where an agent says why it lost a run. All else that it can say is about that one process. */
+export function whatIsLost(reason: string): Loss['what'] {
+  return WHAT[reason] ?? 'program'
+}

@@ -54,7 +54,8 @@ export function flagFields(row: AnyOp): Field[] {
     .map(([name, schema]) => fieldOf(name, schema))
 }
 
-function fieldOf(name: string, schema: Schema): Field {
+/** A field by itself, such as one of an object that the command line spreads out. */
+export function fieldOf(name: string, schema: Schema): Field {
   const layers = layersOf(schema)
   const inner = layers.at(-1) ?? schema
   const plain = kindOf(inner)

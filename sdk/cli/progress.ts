@@ -6,6 +6,8 @@ const FRAME_MS = 100
 // A log without a sign of life for longer looks stuck.
 const REPEAT_MS = 30_000
 const HINT_MS = 10_000
+/** The spinner, the blank behind it, and the last column, which some terminals wrap at. */
+const MARK_COLUMNS = 3
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 
 /**
@@ -35,6 +37,13 @@ export class Progress {
     this.since = performance.now()
     this.timer = setTimeout(() => this.tick(), PATIENCE_MS)
     this.timer.unref()
+  }
+
+  /** Other words for a wait that goes on, such as figures that count down. A pipe gets none of them. */
+  update(text: string): void {
+    if (this.isQuiet || !this.isDrawn) return
+    if (this.text === undefined) this.wait(text)
+    else this.text = text
   }
 
   /** Puts a line of standard error above the spinner. */
@@ -78,8 +87,9 @@ export class Progress {
 
   private draw(): void {
     this.clear()
-    const words = safe(this.words(), process.stderr)
-    process.stderr.write(`${paint('cyan', FRAMES[this.frame % FRAMES.length] ?? '')} ${words}`)
+    // A line that wraps could not be rewritten: only its last row would be cleared.
+    const words = Array.from(safe(this.words(), process.stderr)).slice(0, (process.stderr.columns || 80) - MARK_COLUMNS)
+    process.stderr.write(`${paint('cyan', FRAMES[this.frame % FRAMES.length] ?? '')} ${words.join('')}`)
     this.shown = true
   }
 

@@ -74,7 +74,7 @@ function ask(one: Argument | Option, name: string, { say, asked }: { say: Comple
   const { argChoices } = one
   if (argChoices) for (const choice of argChoices) say(choice, '')
   else if (isLive(name)) asked(name, say)
-  else if (/^(folder|file|input|answer-file|answer|home)$/.test(name)) asked('file', say)
+  else if (/^(folder|file|input|answer-file|answer|home|config|ca-file|output)$/.test(name)) asked('file', say)
 }
 
 function* commandsOf(parent: Command, path = ''): Generator<[path: string, command: Command]> {

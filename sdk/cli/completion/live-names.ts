@@ -1,3 +1,4 @@
+import type { Runner } from '@windlass/shared/model/runner.ts'
 import { createClient } from '../../client/index.ts'
 import type { Client } from '../../client/index.ts'
 import { LOCAL, readProfiles } from '../profiles.ts'
@@ -33,16 +34,21 @@ const LOOKUPS = {
       name: p.name,
       about: `${p.runners} runners`,
     })),
-  runner: async ({ runners }, options) =>
-    (await runners.list({ limit: MOST }, options)).runners.map((r) => ({
-      name: r.id,
-      about: `${r.name}, ${r.status}`,
-    })),
+  runner: async ({ runners }, options) => machinesByName((await runners.list({ limit: MOST }, options)).runners),
   key: async ({ keys }, options) =>
     (await keys.list({ limit: MOST }, options)).apiKeys
       .filter((key) => key.revokedAt === null)
       .map((key) => ({ name: key.id, about: `${key.name}, ${key.role}` })),
 } satisfies Record<string, Lookup>
+
+/** By the name, which is what people type; by the id where several share it. */
+function machinesByName(machines: Runner[]): LiveName[] {
+  const named = Map.groupBy(machines, ({ name }) => name)
+  return machines.map(({ id, name, pool, status }) => {
+    const isOnly = named.get(name)?.length === 1
+    return { name: isOnly ? name : id, about: `${isOnly ? id : name}, ${pool.name}, ${status}` }
+  })
+}
 
 export type Live = keyof typeof LOOKUPS | 'profile'
 

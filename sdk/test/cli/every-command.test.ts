@@ -126,6 +126,9 @@ test('each refusal that the contract names has a way out of its own, and so has 
     RUN_NOT_BLOCKED: 1,
     INPUT_CLOSED: 1,
     IDEMPOTENCY_CONFLICT: 1,
+    RUNNER_BUSY: 1,
+    RUNNER_REVOKED: 1,
+    POOL_IN_USE: 1,
     ENVIRONMENT_IN_USE: 1,
     WORKFLOW_EXISTS: 1,
     STALE_PLACEMENT: 1,
@@ -168,6 +171,9 @@ const SAMPLES: Record<string, string> = {
   reason: 'typo',
 }
 
+/** What a command cannot do without, though no single flag of it is mandatory. */
+const NEEDED: Record<string, string[]> = { 'pools update': ['--slots', '2'] }
+
 test('with --json every command that asks the service prints one JSON document and nothing else', async (t) => {
   const { url, answers } = await startFake(t)
   for (const { id } of allOps) answers[id] = () => ({})
@@ -187,7 +193,7 @@ test('with --json every command that asks the service prints one JSON document a
     const flags = needed.flatMap(({ long, argChoices }) => [String(long), argChoices?.[0] ?? SAMPLES['name'] ?? ''])
     const follow = words[0] === 'run' ? ['--no-follow'] : []
     const service = ['--url', url, '--api-key', SESSION, '--org', ORG, '--json']
-    const args = [...service, ...words, ...positionals, ...flags, ...follow]
+    const args = [...service, ...words, ...positionals, ...flags, ...follow, ...(NEEDED[words.join(' ')] ?? [])]
     const { code, stdout, stderr } = await inThisProcess(t, args)
     assert.deepEqual([words.join(' '), code, stderr], [words.join(' '), 0, ''])
     assert.equal(typeof JSON.parse(stdout), 'object', words.join(' '))

@@ -1,0 +1,66 @@
+import { Command, CommanderError } from 'commander'
+import manifest from '../package.json' with { type: 'json' }
+import { EXIT } from './exit-codes.ts'
+import { told } from './failure.ts'
+import { note, paint } from './terminal.ts'
+
+/** `windlass` without any command yet: in a checkout it gets all of them, on the machine of an agent those of the agent. */
+export function createCommandLine(description: string): Command {
+  return (
+    new Command('windlass')
+      .description(description)
+      .version(manifest.version, '-V, --version')
+      .configureHelp({ showGlobalOptions: true })
+      // Errors are told by `report`, once and in one form.
+      .configureOutput({ writeErr: (text) => helpOnly(text), outputError: () => undefined })
+      .exitOverride()
+      .showSuggestionAfterError(true)
+  )
+}
+
+/** Runs one command line. The exit code is left in `process.exitCode`, so that pipes are written out. */
+export async function runCommandLine(program: Command, args: string[]): Promise<void> {
+  try {
+    await program.parseAsync(args, { from: 'user' })
+  } catch (error) {
+    process.exitCode = report(error, program, args)
+  }
+}
+
+/** `windlass runs list | head` closes the pipe early; that is no error of anybody. */
+export function endWithClosedPipes(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(0)
+  })
+}
+
+function helpOnly(text: string): void {
+  process.stderr.write(text)
+}
+
+function report(error: unknown, program: Command, args: string[]): number {
+  // `--help` and `--version` have printed what was asked for.
+  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
+  // A group without a command has printed its help.
+  if (error instanceof CommanderError && error.code === 'commander.help') return EXIT.usage
+  const command = typed(program, args)
+  const { message, next, exit, envelope } = told(error, command)
+  if (args.includes('--json')) note(JSON.stringify(envelope))
+  else {
+    // Ctrl-C is no error of anybody.
+    const label = exit === EXIT.interrupted ? '' : `${paint('red', 'error:')} `
+    note(label + message)
+    note(`Next: ${next ?? `windlass ${command} --help`.replace('  ', ' ')}`)
+  }
+  return exit
+}
+
+/** The command that was meant, as far as it exists: `runs get`. */
+function typed(program: Command, args: string[]): string {
+  const [first, second] = args.filter((arg) => !arg.startsWith('-'))
+  const group = program.commands.find((command) => command.name() === first)
+  if (!group) return ''
+  const command = group.commands.find((inner) => inner.name() === second)
+  return command ? `${group.name()} ${command.name()}` : group.name()
+}

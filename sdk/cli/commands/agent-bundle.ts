@@ -1,0 +1,55 @@
+import path from 'node:path'
+import type { Command } from 'commander'
+import { EXIT } from '../exit-codes.ts'
+import { Failure } from '../failure.ts'
+import { during } from '../progress.ts'
+import { does } from '../session.ts'
+import { bytesText, note, print } from '../terminal.ts'
+import { addPlaceFlags, agentAt, PLACE_HELP } from './agent-place.ts'
+import type { PlaceFlags } from './agent-place.ts'
+
+const HELP = `${PLACE_HELP}
+Keys, tokens, secrets and whatever runs have reported are left out; what looks like a credential is masked in the rest. Nobody but
+you can read the file. It is sent nowhere.
+  windlass agent support-bundle
+  windlass agent support-bundle -o /tmp/build-1.tgz`
+
+interface BundleFlags extends PlaceFlags {
+  output?: string
+}
+
+export function addAgentBundle(group: Command): void {
+  const command = group
+    .command('support-bundle')
+    .description('Gather what somebody needs who helps from afar, without secrets, into one file.')
+    .option('-o, --output <file>', 'where to; windlass-agent-<name>-<time>.tgz in this folder when left out')
+    .addHelpText('after', HELP)
+  addPlaceFlags(command)
+  does(command, async (session, _positional, options) => {
+    const flags = options as BundleFlags
+    const located = await agentAt(session, flags)
+    const { gather, writeBundle } = await import('@windlass/agent/support/bundle.ts')
+    const file = path.resolve(flags.output ?? defaultName(located.config.name))
+    const signal = new AbortController().signal
+    const pieces = await during(session.progress, 'looking at this machine', gather(located, signal))
+    await writeBundle(file, pieces).catch((error: unknown) => refuse(file, error))
+    const content = pieces.map(({ name, about, text }) => ({ name, about, bytes: Buffer.byteLength(text) }))
+    await session.answer({ file, content }, () => {
+      print(file)
+      for (const { name, about, bytes } of content) note(`  ${name.padEnd(16)} ${about} (${bytesText(bytes)})`)
+      note('Look into it before you hand it on: tar -xzOf <file> shows all of it.')
+    })
+  })
+}
+
+function defaultName(name: string): string {
+  const plain = name.replace(/[^\w.-]+/g, '-')
+  const time = new Date().toISOString().replace(/[-:]|\..*/g, '')
+  return `windlass-agent-${plain}-${time}.tgz`
+}
+
+function refuse(file: string, error: unknown): never {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const why = code === 'EEXIST' ? 'it is there already' : message
+  throw new Failure(`${file} cannot be written: ${why}.`, 'windlass agent support-bundle -o <another file>', EXIT.usage)
+}

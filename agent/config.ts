@@ -1,112 +1,13 @@
-import os from 'node:os'
 import path from 'node:path'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 import { decodeStrings } from '@windlass/shared/ops/place.ts'
+import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
+import type { HostIsolation } from './isolation/plan.ts'
+import { hostIsolation } from './isolation/settings.ts'
 import { programEnvironment } from './run/environment.ts'
-
-const MIB = 1024 * 1024
-const LONGEST_TIMER_MS = 2 ** 31 - 1
-
-/** All settings of an agent, by their names in the environment. A default that depends on the machine says in words what it is. */
-export const Settings = z.strictObject({
-  WINDLASS_URL: z
-    .url({ protocol: /^https?$/, error: 'must be the http(s) address of a coordinator' })
-    .meta({ description: 'Address of the coordinator.' }),
-  WINDLASS_HOME: z
-    .string()
-    .min(1)
-    .default('.windlass')
-    .meta({ description: 'Folder in which WINDLASS_AGENT_HOME lies by default.' }),
-  WINDLASS_LOG_LEVEL: z
-    .enum(['debug', 'info', 'warn', 'error'])
-    .default('info')
-    .meta({ description: 'The least that is logged.' }),
-  WINDLASS_AGENT_HOME: z.string().min(1).optional().meta({
-    description: 'Its state: key, spool, bundles, workspaces.',
-    otherwise: '`agent` in WINDLASS_HOME',
-  }),
-  WINDLASS_AGENT_NAME: z
-    .string()
-    .min(1)
-    .max(100)
-    .default(() => os.hostname().slice(0, 100) || 'agent')
-    .meta({ description: 'How the agent is listed.', otherwise: "the host's name" }),
-  WINDLASS_AGENT_TOKEN: z
-    .string()
-    .min(1)
-    .max(200)
-    .optional()
-    .meta({ description: 'Registration token, for the first start only.' }),
-  WINDLASS_AGENT_LABELS: z
-    .array(z.string().min(1).max(64))
-    .max(50)
-    .default([])
-    .meta({ description: 'Labels that workflows may ask for.' }),
-  WINDLASS_AGENT_SLOTS: z
-    .int()
-    .min(1)
-    .max(1024)
-    .default(() => Math.max(4, os.availableParallelism() * 2))
-    .meta({
-      description: 'Runs that execute at once; those that only wait need none.',
-      otherwise: '2 × cores, at least 4',
-    }),
-  WINDLASS_AGENT_SPARES: z
-    .int()
-    .min(0)
-    .max(64)
-    .optional()
-    .meta({ description: 'Booted processes kept in reserve.', otherwise: '`1`' }),
-  WINDLASS_AGENT_STOP_MS: z
-    .int()
-    .min(0)
-    .max(3_600_000)
-    .default(10_000)
-    .meta({ description: 'How long running programs may go on after SIGTERM.' }),
-  WINDLASS_AGENT_PARKED_MS: z.int().min(0).max(LONGEST_TIMER_MS).default(600_000).meta({
-    description: 'How long the process of a run that only waits is kept; then its next one replays. 0: not at all.',
-  }),
-  WINDLASS_AGENT_PARKED_MOST: z
-    .int()
-    .min(0)
-    .max(100_000)
-    .default(() => Math.max(8, Math.floor(os.totalmem() / 4 / (64 * MIB))))
-    .meta({
-      description: 'How many such processes are kept.',
-      otherwise: 'a quarter of the memory ÷ 64 MiB, at least 8',
-    }),
-  WINDLASS_AGENT_MEMORY_RESERVE: z
-    .number()
-    .min(0)
-    .max(1)
-    .default(0.1)
-    .meta({ description: 'With less than this share of the memory free, the oldest of them go.' }),
-  WINDLASS_AGENT_WAKE_MS: z.int().min(0).max(LONGEST_TIMER_MS).default(5_000).meta({
-    description: 'How long one whose wait is over may wait for a slot here before another runner may have the run.',
-  }),
-  WINDLASS_AGENT_BUNDLE_CACHE_BYTES: z
-    .int()
-    .min(MIB)
-    .default(2048 * MIB)
-    .meta({ description: 'Unpacked bundles kept.' }),
-  WINDLASS_AGENT_SPOOL_MEMORY_BYTES: z
-    .int()
-    .min(64 * 1024)
-    .default(8 * MIB)
-    .meta({ description: 'Unacknowledged events kept in memory; what is beyond is read back from disk.' }),
-  WINDLASS_AGENT_SPOOL_RUN_BYTES: z
-    .int()
-    .min(64 * 1024)
-    .default(64 * MIB)
-    .meta({ description: 'A run with so much unacknowledged is paused, never cut.' }),
-  WINDLASS_AGENT_SPOOL_BYTES: z
-    .int()
-    .min(MIB)
-    .default(1024 * MIB)
-    .meta({ description: 'With so much unacknowledged in all, every run is paused.' }),
-})
+import { Settings } from './settings.ts'
 
 export interface AgentConfig {
   /** Address of the coordinator. */
@@ -117,7 +18,7 @@ export interface AgentConfig {
   /** Needed for the first start only. */
   token: string | undefined
   labels: string[]
-  /** How many runs at once. */
+  /** How many runs at once, where the pool says nothing or this machine says it itself; see `inForce`. */
   slots: number
   /** Booted processes kept in reserve; left to the process host when not set. */
   spares: number | undefined
@@ -142,9 +43,36 @@ export interface AgentConfig {
     /** With so much unacknowledged in all, every run is paused. */
     totalBytes: number
   }
+  /** Undefined: 512 MiB, but a tenth of the disk at most. */
+  diskReserveBytes: number | undefined
+  hooks: { folder: string | undefined; deadlineMs: number }
+  /** Where it answers questions about its health; undefined: nowhere. */
+  health: { host: string; port: number } | undefined
+  /** How runs are kept apart, as far as this machine says. */
+  isolation: HostIsolation
+  logFile: string | undefined
+  caFile: string | undefined
   /** All that programs inherit. */
   environment: Record<string, string>
-  logLevel: z.output<typeof Settings>['WINDLASS_LOG_LEVEL']
+  /** Every setting with its value, and who said it. */
+  settings: ResolvedSetting[]
+  logLevel: Said['WINDLASS_LOG_LEVEL']
+}
+
+/** Who said a setting. What the pool says counts less than what its machine says itself, and more than what we have in mind. */
+export type Origin = 'flag' | 'environment' | 'file' | 'pool' | 'default'
+
+export interface ResolvedSetting {
+  name: string
+  value: unknown
+  origin: Origin
+}
+
+/** What may be said elsewhere than in the environment. */
+interface Besides {
+  /** By the names of the settings. */
+  flags?: Record<string, string>
+  file?: Record<string, string>
 }
 
 /** Read by the agent; other `WINDLASS_*` names in the same environment belong to other parts. */
@@ -152,19 +80,40 @@ const OURS = /^WINDLASS_(URL$|HOME$|LOG_LEVEL$|AGENT_)/
 
 const NEEDS_URL = 'WINDLASS_URL is missing: set it to the address of the coordinator, such as http://localhost:8787'
 
-/** Reads the environment once. A misspelt `WINDLASS_AGENT_*` must not be silently ignored, so it is refused. */
-export function readConfig(env: Record<string, string | undefined>): AgentConfig {
-  const ours: Record<string, string> = {}
-  for (const [name, value] of Object.entries(env))
-    if (OURS.test(name) && value !== undefined && value !== '') ours[name] = value
-  refuseUnknown(Object.keys(ours))
-  if (!ours.WINDLASS_URL) throw new AgentRefusal(EXIT.config, NEEDS_URL)
-  const parsed = Settings.safeParse(decodeStrings(Settings, ours))
+/** Reads what was said once. A misspelt `WINDLASS_AGENT_*` must not be silently ignored, so it is refused. */
+export function readConfig(
+  env: Record<string, string | undefined>,
+  { flags = {}, file = {} }: Besides = {},
+): AgentConfig {
+  const sources = { file: oursIn(file), environment: oursIn(env), flag: oursIn(flags) }
+  const said = { ...sources.file, ...sources.environment, ...sources.flag }
+  refuseUnknown(Object.keys(said))
+  if (!said.WINDLASS_URL) throw new AgentRefusal(EXIT.config, NEEDS_URL)
+  const parsed = Settings.safeParse(decodeStrings(Settings, said))
   if (!parsed.success) throw new AgentRefusal(EXIT.config, parsed.error.issues.map(sentence).join('\n'))
-  return toConfig(parsed.data, programEnvironment(env))
+  const settings = Object.entries(parsed.data).map(([name, value]) => ({
+    name,
+    value,
+    origin: originOf(name, sources),
+  }))
+  return { ...toConfig(parsed.data, programEnvironment(env)), settings }
 }
 
-function toConfig(s: z.output<typeof Settings>, environment: Record<string, string>): AgentConfig {
+/** What is empty counts as not said. */
+function oursIn(said: Record<string, string | undefined>): Record<string, string> {
+  const ours = Object.entries(said).filter(([name, value]) => OURS.test(name) && value !== undefined && value !== '')
+  return Object.fromEntries(ours) as Record<string, string>
+}
+
+function originOf(name: string, sources: Record<'file' | 'environment' | 'flag', Record<string, string>>): Origin {
+  if (name in sources.flag) return 'flag'
+  if (name in sources.environment) return 'environment'
+  return name in sources.file ? 'file' : 'default'
+}
+
+type Said = z.output<typeof Settings>
+
+function toConfig(s: Said, environment: Record<string, string>): Omit<AgentConfig, 'settings'> {
   return {
     url: s.WINDLASS_URL.replace(/\/+$/, ''),
     home: path.resolve(s.WINDLASS_AGENT_HOME ?? path.join(s.WINDLASS_HOME, 'agent')),
@@ -186,9 +135,24 @@ function toConfig(s: z.output<typeof Settings>, environment: Record<string, stri
       runBytes: s.WINDLASS_AGENT_SPOOL_RUN_BYTES,
       totalBytes: s.WINDLASS_AGENT_SPOOL_BYTES,
     },
+    diskReserveBytes: s.WINDLASS_AGENT_DISK_RESERVE_MB && s.WINDLASS_AGENT_DISK_RESERVE_MB * 1024 * 1024,
+    hooks: { folder: resolved(s.WINDLASS_AGENT_HOOKS), deadlineMs: s.WINDLASS_AGENT_HOOK_MS },
+    health: s.WINDLASS_AGENT_HEALTH === undefined ? undefined : addressOf(s.WINDLASS_AGENT_HEALTH),
+    isolation: hostIsolation(s),
+    logFile: resolved(s.WINDLASS_AGENT_LOG_FILE),
+    caFile: resolved(s.WINDLASS_AGENT_CA_FILE),
     environment,
     logLevel: s.WINDLASS_LOG_LEVEL,
   }
+}
+
+const resolved = (file: string | undefined) => (file === undefined ? undefined : path.resolve(file))
+
+function addressOf(text: string): { host: string; port: number } {
+  const at = text.lastIndexOf(':')
+  const port = Number(text.slice(at + 1))
+  if (port > 65_535) throw new AgentRefusal(EXIT.config, 'WINDLASS_AGENT_HEALTH: the port must be 65535 at most')
+  return { host: text.slice(0, at).replace(/^\[|\]$/g, ''), port }
 }
 
 function refuseUnknown(names: string[]): void {
@@ -215,4 +179,49 @@ export function environment(): Record<string, string | undefined> {
 /** Once the settings are read, nothing in this process or below it has any business with a registration token. */
 export function forgetToken(): void {
   delete process.env.WINDLASS_AGENT_TOKEN
+}
+
+/** What a pool may say for machines that say nothing themselves. */
+const OF_POOL = {
+  WINDLASS_AGENT_SLOTS: 'slots',
+  WINDLASS_AGENT_PARKED_MS: 'parkedMs',
+  WINDLASS_AGENT_STOP_MS: 'drainMs',
+} as const
+
+type PoolSaid = AgentSettings['pool']
+
+/** Every setting as it counts at present, and who said so. The registration token is nobody's business. */
+export function resolveSettings(config: Pick<AgentConfig, 'settings'>, pool?: PoolSaid): ResolvedSetting[] {
+  return config.settings.map((setting) => {
+    const ofPool = pool?.[OF_POOL[setting.name as keyof typeof OF_POOL]]
+    if (setting.origin === 'default' && typeof ofPool === 'number') return { ...setting, value: ofPool, origin: 'pool' }
+    return setting.name === 'WINDLASS_AGENT_TOKEN' && setting.value ? { ...setting, value: '…' } : setting
+  })
+}
+
+/** What pool and machine say together. */
+export interface InForce {
+  slots: number
+  parkedMs: number
+  stopMs: number
+}
+
+/** Asked anew each time, for the pool may change it. */
+export function watchInForce(config: Pick<AgentConfig, 'settings'>, pool: () => PoolSaid): () => InForce {
+  let of: { pool: PoolSaid; found: InForce } | undefined
+  return () => {
+    const said = pool()
+    if (!of || of.pool !== said) of = { pool: said, found: inForce(config, said) }
+    return of.found
+  }
+}
+
+function inForce(config: Pick<AgentConfig, 'settings'>, pool: PoolSaid): InForce {
+  const found = new Map(resolveSettings(config, pool).map(({ name, value }) => [name, value as number]))
+  const of = (name: keyof typeof OF_POOL) => found.get(name) ?? 0
+  return {
+    slots: of('WINDLASS_AGENT_SLOTS'),
+    parkedMs: of('WINDLASS_AGENT_PARKED_MS'),
+    stopMs: of('WINDLASS_AGENT_STOP_MS'),
+  }
 }

@@ -1,9 +1,18 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
 import type { Bell } from './bell.ts'
-import type { AgentConfig } from './config.ts'
+import type { Checks } from './checks/checks.ts'
+import type { AgentConfig, InForce } from './config.ts'
+import type { Facts } from './facts.ts'
+import type { Hooks } from './hooks/hooks.ts'
+import type { Intake } from './intake.ts'
+import type { ThisStart } from './instance.ts'
+import type { Keys } from './keys.ts'
+import type { Clock } from './link/clock.ts'
 import type { Link } from './link/link.ts'
 import type { Rest } from './link/rest.ts'
+import type { Self } from './link/self.ts'
+import type { Sleeps } from './link/sleeps.ts'
 import type { Beats } from './loops/heartbeat.ts'
 import type { Bundles } from './run/bundles.ts'
 import type { LeftLines } from './run/left-lines.ts'
@@ -13,6 +22,7 @@ import type { Processes } from './run/processes.ts'
 import type { Secrets } from './run/secrets.ts'
 import type { Slots } from './run/slots.ts'
 import type { Spool } from './run/spool.ts'
+import type { Activity } from './status/activity.ts'
 
 /** Everything long-lived of an agent, built once. */
 export interface Deps {
@@ -29,8 +39,24 @@ export interface Deps {
   parking: Parking
   leftLines: LeftLines
   beats: Beats
+  /** What the coordinator's clock shows. */
+  clock: Clock
+  sleeps: Sleeps
+  /** By which it signs. */
+  keys: Keys
+  start: ThisStart
+  self: Self
+  /** Whether it may ask for work, by the coordinator's word and its own. */
+  intake: Intake
+  /** What it says about itself. */
+  facts: Facts
+  checks: Checks
+  hooks: Hooks
+  activity: Activity
   /** Rings when a slot or the connection may have become free. */
   claimBell: Bell
   /** How the fleet is to behave, as the coordinator said last. */
   settings: { current: AgentSettings }
+  /** What machine and pool say together. */
+  inForce(): InForce
 }

@@ -1,9 +1,14 @@
 import { createLog } from '@windlass/shared/log.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { forgetToken, readConfig } from './config.ts'
+import type { AgentConfig } from './config.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
+import { openLogFile } from './log-file.ts'
+import { readSettingsFile } from './settings-file.ts'
 import { startAgent } from './start.ts'
 import type { Agent } from './start.ts'
+import { trustCaFile } from './trust.ts'
+import { VERSION } from './version.ts'
 
 /** What a command line may say instead of the environment. */
 export interface AgentFlags {
@@ -14,15 +19,19 @@ export interface AgentFlags {
   labels?: string | undefined
   /** Folder of the agent's state. */
   home?: string | undefined
+  /** File with settings. */
+  config?: string | undefined
+  caFile?: string | undefined
 }
 
 /** The agent as a process: settings, signals and exit code. Resolves with the code when the agent has ended. */
 export async function runAgent(flags: AgentFlags = {}, env: Record<string, string | undefined> = {}): Promise<number> {
   let log = createLog({ part: 'agent' })
   try {
-    const config = readConfig({ ...env, ...fromFlags(flags) })
+    const config = configOf(flags, env)
     forgetToken()
-    log = createLog({ part: 'agent', agent: config.name }, config.logLevel)
+    log = createLog({ part: 'agent', agent: config.name }, config.logLevel, outOf(config))
+    trustCaFile(config.caFile)
     const early = new AbortController()
     const signals = watchSignals(log, () => early.abort())
     try {
@@ -35,6 +44,7 @@ export async function runAgent(flags: AgentFlags = {}, env: Record<string, strin
         pool: agent.pool,
         slots: config.slots,
         url: config.url,
+        version: VERSION,
       })
       return await agent.done
     } finally {
@@ -47,6 +57,22 @@ export async function runAgent(flags: AgentFlags = {}, env: Record<string, strin
     }
     if (error.exitCode !== EXIT.stopped) log.error('agent.refused', { reason: error.message })
     return error.exitCode
+  }
+}
+
+/** Flags count more than the environment, and that more than the file. */
+export function configOf(flags: AgentFlags, env: Record<string, string | undefined>): AgentConfig {
+  const said = fromFlags(flags)
+  const { values } = readSettingsFile(said.WINDLASS_AGENT_CONFIG ?? env.WINDLASS_AGENT_CONFIG)
+  return readConfig(env, { flags: said, file: values })
+}
+
+function outOf({ logFile }: AgentConfig): { write(line: string): unknown } {
+  if (logFile === undefined) return process.stderr
+  try {
+    return openLogFile(logFile)
+  } catch (error) {
+    throw new AgentRefusal(EXIT.config, `WINDLASS_AGENT_LOG_FILE: ${(error as Error).message}`, { cause: error })
   }
 }
 
@@ -63,23 +89,28 @@ function fromFlags(flags: AgentFlags): Record<string, string> {
     WINDLASS_AGENT_SLOTS: flags.slots,
     WINDLASS_AGENT_LABELS: flags.labels,
     WINDLASS_AGENT_HOME: flags.home,
+    WINDLASS_AGENT_CONFIG: flags.config,
+    WINDLASS_AGENT_CA_FILE: flags.caFile,
   }
   const given = Object.entries(names).filter(([, value]) => value !== undefined)
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
 }
 
-/**
- * SIGTERM and SIGINT stop it with patience, the second one at once. The loss of the channel to the process that started
- * it counts as one: an agent must not outlive its supervisor unnoticed.
- */
+/** As long as whoever started it is there, nobody wonders why it goes on; afterwards it has to come to an end soon. */
+const ORPHAN_MS = 10_000
+
+/** The first SIGTERM or SIGINT stops it with patience, the second one asks its programs to stop, the third one kills them. */
 function watchSignals(log: Log, early: () => void) {
   let agent: Agent | undefined
-  const onSignal = (why: string) => {
-    log('agent.asked-to-stop', { why })
-    if (agent) agent.stop()
+  let count = 0
+  const stop = (why: string, order?: { withinMs: number }) => {
+    count += 1
+    log('agent.asked-to-stop', { why, times: count })
+    if (agent) agent.stop(order)
     else early()
   }
-  const onDisconnect = () => onSignal('the process that started it is gone')
+  const onSignal = (why: string) => stop(why)
+  const onDisconnect = () => stop('the process that started it is gone', { withinMs: ORPHAN_MS })
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
   if (process.channel) process.on('disconnect', onDisconnect)
   return {

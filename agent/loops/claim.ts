@@ -15,20 +15,41 @@ const LATER_MS = 5_000
 /** An answer without work should have been waited for; if it was not, something between us and the coordinator is odd. */
 const HASTY_MS = 50
 
-/** Asks for as much work as there are free slots, takes it, and asks again; one poll at a time. Runs that go on come first. */
+/** How soon it is looked again whether what is in the way of work is gone. */
+const UNREADY_MS = 2_000
+
+/**
+ * Asks for as much work as there are free slots, takes it, and asks again; one poll at a time, and none while the agent is to take
+ * no work or something on the host is in the way. Runs that go on come first.
+ */
 export async function claimLoop(deps: Deps, signal: AbortSignal): Promise<void> {
+  let closing = new AbortController()
+  const look = () => {
+    if (!mayAsk(deps)) closing.abort()
+    deps.claimBell.ring()
+  }
+  deps.intake.onChange(look)
+  deps.facts.onChange(look)
   let failures = 0
   while (!signal.aborted) {
-    const free = deps.slots.free()
-    if (free <= 0 || !deps.link.isReady) {
+    if (deps.slots.free() <= 0 || !deps.link.isReady || !deps.intake.isOpen()) {
       await deps.claimBell.wait(signal)
       continue
     }
+    await untilFired(signal, deps.checks.look('all'))
+    if (signal.aborted) return
+    if (!deps.facts.isReady()) {
+      await pause(UNREADY_MS, signal)
+      continue
+    }
+    closing = new AbortController()
+    const stop = AbortSignal.any([signal, closing.signal])
     try {
-      const isHasty = await pollOnce(deps, free, signal)
+      const isHasty = await pollOnce(deps, stop)
       failures = isHasty ? failures + 1 : 0
     } catch (error) {
       if (signal.aborted) return
+      if (closing.signal.aborted) continue
       deps.log.warn('claims.failed', { failures, reason: error instanceof Error ? error.message : String(error) })
       failures += 1
     }
@@ -36,15 +57,42 @@ export async function claimLoop(deps: Deps, signal: AbortSignal): Promise<void> 
   }
 }
 
-async function pollOnce(deps: Deps, free: number, signal: AbortSignal): Promise<boolean> {
+/** Waits to the end of something, but no longer than the agent is to work: a hook may take its time. */
+function untilFired(signal: AbortSignal, promise: Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => resolve()
+    signal.addEventListener('abort', stop, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}
+
+function mayAsk({ intake, facts }: Deps): boolean {
+  return intake.isOpen() && facts.isReady()
+}
+
+async function pollOnce(deps: Deps, signal: AbortSignal): Promise<boolean> {
+  // Asked anew: the checks have taken their time.
+  const free = deps.slots.free()
+  if (free <= 0 || !mayAsk(deps)) return false
   const askedAt = performance.now()
   const waitMs = Math.min(deps.settings.current.pollMs, LONGEST_POLL_MS)
+  deps.activity.polled()
   const offers = await untilFull(deps, signal, (stop) => deps.rest.claims(free, waitMs, stop))
-  // Runs that were woken meanwhile have taken slots that this poll had asked for.
-  const fitting = Math.min(deps.slots.free(), offers.length)
-  if (fitting > 0) take(deps, offers.slice(0, fitting))
-  for (const offer of offers.slice(fitting, free)) void takeLater(deps, offer, signal)
+  if (mayAsk(deps)) takeAll(deps, offers, signal)
+  // They go back by themselves, and burn no attempt.
+  else for (const offer of offers) leave(deps, offer)
   return offers.length === 0 && waitMs > HASTY_MS && performance.now() - askedAt < HASTY_MS
+}
+
+/** Runs that were woken meanwhile have taken slots that the poll had asked for. */
+function takeAll(deps: Deps, offers: readonly Offer[], signal: AbortSignal): void {
+  let free = deps.slots.free()
+  const fitting = offers.filter(({ slots }) => {
+    free -= slots
+    return free >= 0
+  })
+  if (fitting.length > 0) take(deps, fitting)
+  for (const offer of offers.filter((each) => !fitting.includes(each))) void takeLater(deps, offer, signal)
 }
 
 /** No slot is free and none becomes free for a while: a poll that goes on would only keep work from others. */
@@ -75,19 +123,25 @@ async function takeLater(deps: Deps, offer: Offer, signal: AbortSignal): Promise
   const taken = new AbortController()
   const giveUp = deps.slots.take(() => {
     taken.abort()
-    take(deps, [offer])
-  })
+    if (mayAsk(deps)) take(deps, [offer])
+    else leave(deps, offer)
+  }, offer.slots)
   const waitMs = Math.min(deps.config.parking.wakeMs, LATER_MS)
   await pause(waitMs, AbortSignal.any([signal, taken.signal]))
   if (taken.signal.aborted) return
   giveUp()
-  deps.log('offer.left', { run: offer.run, epoch: offer.epoch })
+  leave(deps, offer)
+}
+
+function leave(deps: Deps, { run, epoch }: Offer): void {
+  deps.log('offer.left', { run, epoch })
 }
 
 /** From the answer to the sending of `accept` there is one write into the spool, and nothing that waits. */
 function take(deps: Deps, offers: Offer[]): void {
   const fresh = offers.filter(({ run, epoch }) => !deps.spool.find(run, epoch))
   deps.spool.open(fresh.map(({ run, epoch }) => [run, epoch] as const))
+  deps.activity.claimed(fresh.length)
   const lives = fresh.map((offer) => new Live(offer, ACCEPT_MS))
   for (const live of lives) deps.lives.add(live)
   sendAccepts(deps, lives)

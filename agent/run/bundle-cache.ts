@@ -12,6 +12,9 @@ export interface BundleCache {
   drop(digest: string): void
   hold(digest: string): void
   release(digest: string): void
+  stats(): { count: number; bytes: number }
+  /** Removes all that nobody uses. */
+  empty(): void
 }
 
 interface Cached {
@@ -29,11 +32,13 @@ export async function openCache(folder: string, limitBytes: number, log: Log): P
     cached.set(digest, { bytes: await folderBytes(path.join(folder, digest)), usedAt: clock++ })
   }
 
-  const makeRoom = () => {
-    let total = [...cached.values()].reduce((sum, each) => sum + each.bytes, 0)
+  const bytesOfAll = () => [...cached.values()].reduce((sum, each) => sum + each.bytes, 0)
+
+  const makeRoom = (mostBytes = limitBytes) => {
+    let total = bytesOfAll()
     const idle = [...cached].filter(([digest]) => !users.has(digest)).sort(([, a], [, b]) => a.usedAt - b.usedAt)
     for (const [digest, { bytes }] of idle) {
-      if (total <= limitBytes) break
+      if (total <= mostBytes) break
       cached.delete(digest)
       total -= bytes
       void removeBundle(folder, digest, log)
@@ -60,6 +65,8 @@ export async function openCache(folder: string, limitBytes: number, log: Log): P
       if (left > 0) users.set(digest, left)
       else users.delete(digest)
     },
+    stats: () => ({ count: cached.size, bytes: bytesOfAll() }),
+    empty: () => makeRoom(0),
   }
 }
 

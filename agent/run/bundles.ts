@@ -8,6 +8,8 @@ import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { Rest } from '../link/rest.ts'
 import { folderBytes, openCache } from './bundle-cache.ts'
+import type { BundleCache } from './bundle-cache.ts'
+import { isHostTrouble } from './host-trouble.ts'
 import { BadBundle, unpack } from './unpack.ts'
 
 export interface BundleOptions {
@@ -29,6 +31,9 @@ export interface HeldBundle {
 /** Unpacked bundles by their digest: fetched once, shared by all runs, the longest unused removed first. */
 export interface Bundles {
   hold(bundle: Offer['bundle'], signal: AbortSignal): Promise<HeldBundle>
+  stats(): ReturnType<BundleCache['stats']>
+  /** Gives back the room of all that no run uses. */
+  empty(): void
 }
 
 /** The bundle will not become usable by asking again, here or anywhere. The message says why. */
@@ -68,6 +73,8 @@ export async function createBundles(options: BundleOptions): Promise<Bundles> {
   }
 
   return {
+    stats: () => cache.stats(),
+    empty: () => cache.empty(),
     async hold({ digest }, signal) {
       const folderOf = () => ({ folder: path.join(folder, digest), release: () => cache.release(digest) })
       // Held before the wait, so that it is not removed between its arrival and its use.
@@ -113,7 +120,9 @@ async function fetchWithRetries(options: BundleOptions, digest: string, deadline
       await rm(draft, { recursive: true, force: true })
       if (isDamage(error)) damaged += 1
       if (isFinal(error) || damaged >= DAMAGED_TRIES) throw unusable(digest, error)
-      if (deadline.aborted) throw new Error(`The bundle could not be fetched: ${reasonOf(error)}`, { cause: error })
+      // Another host may have what this one lacks, and the run need not wait for it.
+      if (deadline.aborted || isHostTrouble(error))
+        throw new Error(`The bundle could not be fetched: ${reasonOf(error)}`, { cause: error })
       options.log.warn('bundle.retry', { digest, error })
     }
     await pause(backoffMs(failures, { firstMs: 200, capMs: 5_000 }), deadline)

@@ -2,23 +2,28 @@ import { createHash } from 'node:crypto'
 import { RUN_ERRORS } from '@windlass/shared/errors.ts'
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
+import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Rest } from '../link/rest.ts'
+import type { Hooks } from '../hooks/hooks.ts'
 import { BundleUnusable } from './bundles.ts'
 import type { Bundles, HeldBundle } from './bundles.ts'
 import { journalOf } from './journal-text.ts'
 import type { LeftLines } from './left-lines.ts'
+import { isHostTrouble } from './host-trouble.ts'
 import type { Fate, Live } from './live.ts'
 import type { Parking } from './parking.ts'
 import type { Processes } from './processes.ts'
 import type { ProgramEvent } from './program-output.ts'
-import type { ProgramStart } from './program.ts'
+import type { ProgramStart, RunningProgram } from './program.ts'
 import { reportTo } from './report.ts'
 import { LEAST_BYTES } from './redact/forms.ts'
 import { SecretsNotNow, SecretsTooLarge } from './secrets.ts'
 import type { RunSecrets, Secrets } from './secrets.ts'
+import type { Activity } from '../status/activity.ts'
 import type { Slots } from './slots.ts'
 import type { Spool } from './spool.ts'
 
@@ -31,6 +36,8 @@ export interface ExecuteDeps {
   parking: Parking
   slots: Slots
   leftLines: LeftLines
+  hooks: Hooks
+  activity: Activity
   log: Log
 }
 
@@ -51,8 +58,11 @@ export async function execute(deps: ExecuteDeps, live: Live): Promise<void> {
     const [bundle, journal, secrets] = await Promise.all([fetched, recorded, read])
     if (live.fate || live.cancelled) return conclude(deps, live, endedBeforeStart(live), 0)
     if (bundle instanceof Error) return conclude(deps, live, withoutBundle(bundle), 0)
-    if (journal instanceof Error) return conclude(deps, live, { how: 'lost', reason: journal.message }, 0)
+    if (journal instanceof Error) return conclude(deps, live, unready(journal), 0)
     if (secrets instanceof Error) return conclude(deps, live, withoutSecrets(secrets), 0)
+    const veto = await deps.hooks.preRun(live)
+    if (live.fate || live.cancelled) return conclude(deps, live, endedBeforeStart(live), 0)
+    if (veto) return conclude(deps, live, { how: 'unready', reason: veto, blame: 'host' }, 0)
     await runProgram(deps, live, { bundle, journal, secrets })
   } finally {
     // Not waited for: a fetch that nobody wants any more may take its time.
@@ -67,13 +77,18 @@ async function runProgram(
 ): Promise<void> {
   const { run, epoch, outputBytes } = live.offer
   const began = performance.now()
-  void deps.spool.append(run, epoch, [['start', Date.now()]])
   const lines = live.offer.replay ? deps.leftLines.take(run, epoch) : undefined
   const report = reportTo(deps, live)
   const start = { ...startOf(live.offer, bundle.folder, journal, secrets), lines }
-  if (secrets && !live.offer.replay) void report(ofTooShort(secrets))
   const program = deps.processes.run(start, report)
   live.attach(program)
+  deps.activity.started(performance.now() - live.receivedAt)
+  await Promise.race([program.started, program.done])
+  // As long as there is no process, nothing of it has begun: another host may have what this one lacks.
+  if (program.hasStarted()) {
+    void deps.spool.append(run, epoch, [['start', Date.now(), ...inForce(program)]])
+    if (secrets && !live.offer.replay) void report(ofTooShort(secrets))
+  }
   deps.log.debug('run.began', { run, epoch, afterOfferMs: Math.round((began - live.receivedAt) * 100) / 100 })
   const ending = await program.done
   const computeMs = program.computeMs()
@@ -81,12 +96,28 @@ async function runProgram(
   if (left) deps.leftLines.put(run, epoch, left)
   if (OVER.includes(ending.how)) deps.secrets.forget(run)
   deps.parking.left(live)
-  conclude(deps, live, live.fate ? lostBy(live.fate) : withinLimits(ending, outputBytes), computeMs)
-  deps.log.debug('run.ended', { run, epoch, how: ending.how, fate: live.fate, computeMs })
+  const told = endingOf(live, withinLimits(ending, outputBytes))
+  conclude(deps, live, told, computeMs)
+  deps.log.debug('run.ended', { run, epoch, how: told.how, fate: live.fate, computeMs })
+  deps.hooks.postRun(live, told)
+}
+
+/** Older coordinators pass over it. */
+function inForce(program: RunningProgram): [EffectiveIsolation] | [] {
+  const isolation = program.isolation()
+  return isolation ? [isolation] : []
+}
+
+/** A program that came to its own end before it was cut off has ended, as long as the run is ours. */
+function endingOf({ fate, cancelled }: Live, ending: Ending): Ending {
+  if (!fate) return ending
+  if (fate !== 'shutdown' || ending.how === 'lost') return lostBy(fate)
+  return ending.how === 'cancelled' && !cancelled ? lostBy(fate) : ending
 }
 
 /** The last entry. A stale placement is forgotten by the spool, so that its last word goes nowhere. */
-function conclude({ spool }: ExecuteDeps, { offer }: Live, ending: Ending, computeMs: number): void {
+function conclude({ activity, spool }: ExecuteDeps, { offer }: Live, ending: Ending, computeMs: number): void {
+  activity.ended(ending.how)
   void spool.append(offer.run, offer.epoch, [['end', Date.now(), ending, computeMs]])
 }
 
@@ -137,6 +168,7 @@ function withinLimits(ending: Ending, limitBytes: number): Ending {
 }
 
 function endedBeforeStart({ fate, cancelled, offer }: Live): Ending {
+  if (fate === 'shutdown' && !cancelled) return { how: 'unready', reason: LOST_REASONS.shutdown }
   if (fate) return lostBy(fate)
   return cancelled?.why === 'timed-out'
     ? { how: 'timed-out', timeoutMs: offer.timeoutMs }
@@ -144,9 +176,12 @@ function endedBeforeStart({ fate, cancelled, offer }: Live): Ending {
 }
 
 function withoutBundle(error: Error): Ending {
-  return error instanceof BundleUnusable
-    ? threw('BUNDLE_UNUSABLE', error.message)
-    : { how: 'lost', reason: error.message }
+  return error instanceof BundleUnusable ? threw('BUNDLE_UNUSABLE', error.message) : unready(error)
+}
+
+/** Nothing of it has begun: it uses up no attempt, and a host on which that happens again and again is left alone for a while. */
+function unready(error: Error): Ending {
+  return { how: 'unready', reason: error.message, blame: isHostTrouble(error) ? 'host' : 'service' }
 }
 
 function threw(code: RunErrorCode, message: string = RUN_ERRORS[code], detail?: Record<string, unknown>): Ending {
@@ -155,19 +190,14 @@ function threw(code: RunErrorCode, message: string = RUN_ERRORS[code], detail?: 
 
 function withoutSecrets(error: Error): Ending {
   if (error instanceof SecretsTooLarge) return threw('SECRETS_TOO_LARGE', error.message)
-  return { how: error instanceof SecretsNotNow ? 'unready' : 'lost', reason: error.message }
+  if (error instanceof SecretsNotNow) return { how: 'unready', reason: error.message, blame: 'service' }
+  return { how: 'lost', reason: error.message }
 }
 
-const REASONS: Record<Fate, string> = {
-  stale: 'another process has the run',
-  fenced: 'the agent lost its connection for longer than its lease allows',
-  shutdown: 'the agent was stopped',
-}
-
-const UNCONFIRMED: Ending = { how: 'lost', reason: 'the coordinator did not confirm in time that the run is ours' }
+const UNCONFIRMED: Ending = { how: 'lost', reason: LOST_REASONS.unconfirmed }
 
 function lostBy(fate: Fate): Ending {
-  return { how: 'lost', reason: REASONS[fate] }
+  return { how: 'lost', reason: LOST_REASONS[fate] }
 }
 
 /** A failure is a value here: nobody may be waiting for it any more when it comes. */

@@ -2,8 +2,8 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { CancelOrder, Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import type { RunningProgram } from './program.ts'
 
-/** Why this agent itself ends a program: another has the run, the lease ran out, or the agent stops. */
-export type Fate = 'stale' | 'fenced' | 'shutdown'
+/** Why this agent itself ends a program: another has the run, the lease ran out, the runner was revoked, or the agent stops. */
+export type Fate = 'stale' | 'fenced' | 'revoked' | 'shutdown'
 
 /** What the coordinator said to our `accept`; `unknown` when it did not say anything in time. */
 export type Verdict = 'ours' | 'refused' | 'unknown'
@@ -69,9 +69,19 @@ export class Live {
     this.#program?.cancel(order)
   }
 
-  /** The first fate counts. */
-  end(fate: Fate): void {
+  /** It is to stop by itself within its grace, and goes to another agent. */
+  handOver(mostMs: number): void {
     if (this.fate) return
+    this.fate = 'shutdown'
+    this.#controller.abort()
+    const graceMs = Math.min(this.offer.graceMs, mostMs)
+    if (this.#program) this.#program.cancel({ why: 'cancelled', reason: SHUTDOWN, graceMs })
+    else this.answer('unknown')
+  }
+
+  /** The first fate counts; only what was to stop by itself may be hurried. */
+  end(fate: Fate): void {
+    if (this.fate && this.fate !== 'shutdown') return
     this.fate = fate
     this.answer('unknown')
     this.#controller.abort()
@@ -115,6 +125,8 @@ export class Live {
     this.#program?.kept(this.#committed)
   }
 }
+
+const SHUTDOWN = 'its agent is being stopped, and another one begins it anew'
 
 function killReason(fate: Fate): 'fenced' | 'shutdown' {
   return fate === 'shutdown' ? 'shutdown' : 'fenced'

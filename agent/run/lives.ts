@@ -9,7 +9,7 @@ export interface Lives {
   remove(live: Live): void
   find(run: string, epoch: number): Live | undefined
   all(): Live[]
-  /** How many occupy a slot: all but those that only wait. */
+  /** How many slots are occupied, by all but those that only wait. */
   computing(): number
   /** Resolves when there is none. */
   empty(): Promise<void>
@@ -34,7 +34,7 @@ export function createLives(onFreed: () => void): Lives {
     all: () => [...byKey.values()],
     computing() {
       let count = 0
-      for (const live of byKey.values()) if (!live.isParked) count += 1
+      for (const live of byKey.values()) if (!live.isParked) count += live.offer.slots
       return count
     },
     empty: () => (byKey.size === 0 ? Promise.resolve() : new Promise((resolve) => whenEmpty.push(resolve))),

@@ -3,7 +3,7 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Live } from './live.ts'
 import type { Slots } from './slots.ts'
 
-type EvictReason = 'age' | 'too many parked' | 'memory' | 'shutdown' | 'no slot'
+type EvictReason = 'age' | 'too many parked' | 'memory' | 'shutdown' | 'draining' | 'no slot'
 
 /** The programs that only wait: who goes on when what it waits for is there, and who has to go to make room. */
 export interface Parking {
@@ -16,14 +16,16 @@ export interface Parking {
   committed(live: Live, seq: number): void
   /** What it waits for is there: it goes on as soon as there is a slot. */
   wake(live: Live, completions: readonly Completion[]): void
-  /** From now on nothing may wait here: all that does is given up. */
-  stop(): void
+  /** Looks again whether anything may wait here: if not, all that does is given up, so that it goes on elsewhere. */
+  look(): void
 }
 
 interface ParkingOptions {
   slots: Slots
+  /** Why nothing may wait here, where that is so: the agent is being emptied. */
+  closed(): 'shutdown' | 'draining' | undefined
   /** How long a process may wait; 0: it is given up at once. */
-  ageMs: number
+  ageMs(): number
   most: number
   /** How long a wake may wait for a slot here, before another runner is to have it. */
   wakeMs: number
@@ -50,14 +52,14 @@ interface Spot {
 const LOOK_MS = 1_000
 /** Part of what is parked that goes at each look while memory is short: how much that frees shows at the next one. */
 const SHARE_AT_ONCE = 8
-const NO_CHOICE: readonly EvictReason[] = ['no slot', 'shutdown']
+const EMPTYING: readonly (EvictReason | undefined)[] = ['shutdown', 'draining']
+const NO_CHOICE: readonly EvictReason[] = ['no slot', 'shutdown', 'draining']
 
 export function createParking(options: ParkingOptions): Parking {
   const { slots, log } = options
   /** The one that has waited longest is the first. */
   const spots = new Map<Live, Spot>()
   let watch: NodeJS.Timeout | undefined
-  let isStopping = false
 
   function evict(spot: Spot, reason: EvictReason): void {
     if (spot.isLeaving) return
@@ -107,21 +109,23 @@ export function createParking(options: ParkingOptions): Parking {
       ageTimer: undefined,
     }
     spots.set(live, spot)
-    if (isStopping) evict(spot, 'shutdown')
-    else if (options.ageMs === 0) evict(spot, 'age')
-    else spot.ageTimer = setTimeout(() => evict(spot, 'age'), options.ageMs)
+    const ageMs = options.ageMs()
+    const closed = options.closed()
+    if (closed) evict(spot, closed)
+    else if (ageMs === 0) evict(spot, 'age')
+    else spot.ageTimer = setTimeout(() => evict(spot, 'age'), ageMs)
     const going = [...spots.values()].filter((each) => each.reason).length
     evictOldest(spots.size - going - options.most, 'too many parked')
   }
 
   function wake(spot: Spot, completions: readonly Completion[]): void {
-    if (spot.isLeaving || spot.reason === 'shutdown') return
+    if (spot.isLeaving || EMPTYING.includes(spot.reason)) return
     for (const completion of completions) spot.completions.set(completion.n, completion)
     if (spot.slotTimer) return
     spot.reason = undefined
     clearTimeout(spot.ageTimer)
     spot.slotTimer = setTimeout(() => evict(spot, 'no slot'), options.wakeMs)
-    spot.giveUpSlot = slots.take(() => spot.live.wake([...spot.completions.values()]))
+    spot.giveUpSlot = slots.take(() => spot.live.wake([...spot.completions.values()]), spot.live.offer.slots)
   }
 
   return {
@@ -152,9 +156,9 @@ export function createParking(options: ParkingOptions): Parking {
       if (spot) wake(spot, news)
       else if (!live.isParked) live.wake(news)
     },
-    stop() {
-      isStopping = true
-      for (const spot of spots.values()) evict(spot, 'shutdown')
+    look() {
+      const closed = options.closed()
+      if (closed) for (const spot of spots.values()) evict(spot, closed)
     },
   }
 }

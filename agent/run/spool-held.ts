@@ -1,4 +1,5 @@
 import type { Placement } from '@windlass/shared/wire/agent.ts'
+import type { Gap } from './spool-gap.ts'
 
 /** A placement whose entries are not all acknowledged yet. Entries are numbered from 1. */
 export interface Held {
@@ -12,6 +13,8 @@ export interface Held {
   sent: number
   acked: number
   isEnded: boolean
+  /** What was left out since the last entry. */
+  gap: Gap | undefined
   /** Characters that are not acknowledged, gathered ones included. */
   backlog: number
   /** How much of the backlog falls away with which entry, in steps of some size: one per entry would be too many. */
@@ -21,7 +24,8 @@ export interface Held {
 }
 
 export function newHeld(run: string, epoch: number): Held {
-  return { run, epoch, gathered: [], written: 0, sent: 0, acked: 0, isEnded: false, backlog: 0, marks: [], parts: [] }
+  const counts = { written: 0, sent: 0, acked: 0, backlog: 0 }
+  return { run, epoch, ...counts, gathered: [], isEnded: false, gap: undefined, marks: [], parts: [] }
 }
 
 export function keyOf(run: string, epoch: number): string {

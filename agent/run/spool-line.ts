@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import type { Gap } from './spool-gap.ts'
 
 /**
  * A line of the spool: `<crc32 of the rest, 8 hex> <kind> <run> <epoch> …`. JSON text holds no raw line break, so a line
@@ -9,6 +10,8 @@ export type SpoolLine =
   | { kind: 'open'; run: string; epoch: number; next: number; isEnded: boolean }
   /** Entries `first` to `last`; `json()` is the text of an `EntryBatch`, ready to be sent. */
   | { kind: 'batch'; run: string; epoch: number; first: number; last: number; isEnded: boolean; json(): string }
+  /** So much of its log was left out after the entries that stand before. A batch that follows tells of it. */
+  | { kind: 'gap'; run: string; epoch: number; events: number; bytes: number }
   /** Everything is acknowledged, or belongs to somebody else by now. */
   | { kind: 'forget'; run: string; epoch: number }
 
@@ -23,6 +26,10 @@ export function batchLine(
   json: string,
 ) {
   return line(`b ${run} ${epoch} ${range.first} ${range.last} ${Number(range.isEnded)} ${json}`)
+}
+
+export function gapLine(run: string, epoch: number, { events, bytes }: Gap): string {
+  return line(`g ${run} ${epoch} ${events} ${bytes}`)
 }
 
 export function forgetLine(run: string, epoch: number): string {
@@ -46,6 +53,7 @@ export function parseLine(bytes: Buffer): SpoolLine | undefined {
   const placement = { run, epoch: Number(epoch) }
   if (kind === 'o') return { kind: 'open', ...placement, next: a, isEnded: b === 1 }
   if (kind === 'f') return { kind: 'forget', ...placement }
+  if (kind === 'g') return { kind: 'gap', ...placement, events: a, bytes: b }
   if (kind !== 'b') return undefined
   return { kind: 'batch', ...placement, first: a, last: b, isEnded: c === 1, json: () => jsonOf(body) }
 }

@@ -36,11 +36,17 @@ function replay(line: SpoolLine, segment: number, known: Map<string, Held>): voi
   }
   const held = known.get(key) ?? newHeld(line.run, line.epoch)
   known.set(key, held)
+  if (line.kind === 'gap') {
+    held.gap = { events: line.events, bytes: line.bytes }
+    return
+  }
   held.isEnded ||= line.isEnded
   if (line.kind === 'open') {
     held.written = Math.max(held.written, line.next - 1)
     return
   }
+  // Whatever was left out before it, it tells of that itself.
+  held.gap = undefined
   if (held.parts.length === 0) held.acked = line.first - 1
   const chars = line.json().length
   held.backlog += chars

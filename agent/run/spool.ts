@@ -1,8 +1,9 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { Entry, Placement } from '@windlass/shared/wire/agent.ts'
+import { gapEntry, isLog, widened } from './spool-gap.ts'
 import { addWritten, keyOf, newHeld, placementOf, takeAcked } from './spool-held.ts'
 import type { Held } from './spool-held.ts'
-import { batchLine, forgetLine, openLine } from './spool-line.ts'
+import { batchLine, forgetLine, gapLine, openLine } from './spool-line.ts'
 import { recoverSpool } from './spool-recover.ts'
 import { openSegments } from './spool-segments.ts'
 import type { Chunk, Position } from './spool-segments.ts'
@@ -13,6 +14,10 @@ export interface SpoolOptions {
   /** A run with so many unacknowledged characters is paused; `totalBytes` is the same for all runs together. */
   runBytes: number
   totalBytes: number
+  /** How long a run is paused because the disk is full, or because of `totalBytes`, before its log is no longer kept; 30 s by default. */
+  cutAfterMs?: number
+  /** How far this machine's clock is behind the coordinator's, by which the log of a run is told. */
+  offsetMs?: () => number
   log: Log
 }
 
@@ -42,6 +47,9 @@ export interface Spool {
   read(from: Position): Promise<Chunk>
   oldest(): Position
   end(): Position
+  stats(): { placements: number; unacknowledged: number }
+  /** Why it cannot be written at present. */
+  trouble(): string | undefined
   /** Writes what is gathered now. */
   flush(): void
   close(): void
@@ -51,6 +59,9 @@ export interface Spool {
 const GATHER_MS = 2
 const GATHER_CHARS = 256 * 1024
 const RETRY_MS = 500
+const CUT_AFTER_MS = 30_000
+/** How much of what is left out may be unknown after kill -9. */
+const GAP_NOTE_MS = 1_000
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { log } = options
@@ -60,8 +71,11 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const segments = openSegments(options.folder, () => [...known.values()].map(headOf).join(''))
   await recoverSpool(segments, known, needs, log)
 
-  const throttle = createThrottle(options)
+  const total = [...known.values()].reduce((sum, { backlog }) => sum + backlog, 0)
+  const throttle = createThrottle({ cutAfterMs: CUT_AFTER_MS, ...options, total })
   const dirty = new Set<Held>()
+  /** More was left out of them than the files say. */
+  const widening = new Set<Held>()
   let gatheredChars = 0
   let forgotten = ''
   let listener: (written: Written[]) => void = () => undefined
@@ -73,25 +87,28 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     clearTimeout(timer)
     clearImmediate(immediate)
     timer = immediate = undefined
-    if (dirty.size === 0 && forgotten === '') return
+    if (dirty.size === 0 && widening.size === 0 && forgotten === '') return
+    const gaps = [...widening].map(gapOf)
     const written = [...dirty].map(gatheredOf)
     let at: Position
     try {
-      at = segments.append(forgotten + written.map((each) => each.line).join(''))
+      at = segments.append([forgotten, ...written.map((each) => each.line), ...gaps].join(''))
     } catch (error) {
       return waitForDisk(error)
     }
-    if (throttle.diskWorks()) log('spool.disk.works')
     flushedAt = performance.now()
     forgotten = ''
     gatheredChars = 0
     dirty.clear()
+    widening.clear()
     for (const { held, last, chars } of written) {
       held.gathered = []
       if (held.parts.at(-1)?.segment !== at.segment) needs.set(at.segment, (needs.get(at.segment) ?? 0) + 1)
       addWritten(held, last, chars, at.segment)
     }
     listener(written.map((each) => ({ ...each, at })))
+    // Last, for those who go on now have something to say.
+    if (throttle.diskWorks()) log('spool.disk.works')
   }
 
   /** Programs are held back and nothing is lost meanwhile: what is gathered stays in memory. */
@@ -105,6 +122,35 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     if (isUrgent || performance.now() - flushedAt >= GATHER_MS) immediate = setImmediate(flush)
     else timer ??= setTimeout(flush, GATHER_MS)
   }
+
+  const gather = (held: Held, entry: Entry) => {
+    const text = JSON.stringify(byClockOf(options.offsetMs?.() ?? 0, entry))
+    held.gathered.push(text)
+    throttle.add(held, text.length)
+    gatheredChars += text.length
+    dirty.add(held)
+  }
+
+  /** What was left out stands in front of what follows it. */
+  const closeGap = (held: Held) => {
+    const { gap } = held
+    if (!gap) return
+    held.gap = undefined
+    widening.delete(held)
+    log.warn('run.log.gap', { run: held.run, epoch: held.epoch, ...gap })
+    gather(held, gapEntry(gap))
+  }
+
+  const leaveOut = (held: Held, entry: Entry) => {
+    held.gap = widened(held.gap, entry)
+    widening.add(held)
+    if (!throttle.isDiskRefusing()) timer ??= setTimeout(flush, held.gap.events === 1 ? 0 : GAP_NOTE_MS)
+  }
+
+  throttle.onRelief((held) => {
+    closeGap(held)
+    flushSoon(false)
+  })
 
   const sweep = () => {
     const end = segments.end().segment
@@ -122,6 +168,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const forget = (held: Held) => {
     known.delete(keyOf(held.run, held.epoch))
     dirty.delete(held)
+    widening.delete(held)
     held.gathered = []
     forgotten += forgetLine(held.run, held.epoch)
     throttle.drop(held)
@@ -141,16 +188,17 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       if (!held || held.isEnded) return undefined
       let isUrgent = false
       for (const entry of entries) {
-        const text = JSON.stringify(entry)
-        held.gathered.push(text)
-        throttle.add(held, text.length)
-        gatheredChars += text.length
+        if (throttle.isCut(held) && isLog(entry)) {
+          leaveOut(held, entry)
+          continue
+        }
+        closeGap(held)
+        gather(held, entry)
         held.isEnded = entry[0] === 'end'
         isUrgent ||= entry[0] !== 'e'
-        dirty.add(held)
         if (gatheredChars >= GATHER_CHARS && !throttle.isDiskRefusing()) flush()
       }
-      flushSoon(isUrgent)
+      if (dirty.has(held)) flushSoon(isUrgent)
       return throttle.pauseFor(held)
     },
     ack(run, epoch, seq) {
@@ -172,10 +220,14 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     read: (from) => segments.read(from),
     oldest: () => segments.oldest(),
     end: () => segments.end(),
+    stats: () => ({ placements: known.size, unacknowledged: throttle.total() }),
+    trouble: () =>
+      throttle.isDiskRefusing() ? `the disk of ${options.folder} takes no more: make room on it.` : undefined,
     flush,
     close() {
       flush()
       clearTimeout(timer)
+      throttle.close()
       segments.close()
     },
   }
@@ -183,7 +235,11 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 
 function headOf(held: Held): string {
   const isEnded = held.isEnded && held.gathered.length === 0
-  return openLine(held.run, held.epoch, held.written + 1, isEnded)
+  return openLine(held.run, held.epoch, held.written + 1, isEnded) + gapOf(held)
+}
+
+function gapOf({ run, epoch, gap }: Held): string {
+  return gap ? gapLine(run, epoch, gap) : ''
 }
 
 /** What is gathered for a placement, as a line of the spool and as the text for the wire. */
@@ -195,4 +251,8 @@ function gatheredOf(held: Held) {
   const line = batchLine(held.run, held.epoch, { first, last, isEnded: held.isEnded }, json)
   const chars = held.gathered.reduce((sum, text) => sum + text.length, 0)
   return { held, first, last, json, line, chars }
+}
+
+function byClockOf(offsetMs: number, entry: Entry): Entry {
+  return offsetMs === 0 ? entry : (entry.with(1, Math.max(0, entry[1] + offsetMs)) as unknown as Entry)
 }

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { extract } from 'tar-stream'
 import type { Header } from 'tar-stream'
+import { isHostTrouble } from './host-trouble.ts'
 
 interface UnpackLimits {
   packedBytes: number
@@ -39,8 +40,9 @@ export async function unpack(packed: Readable, folder: string, limits: UnpackLim
   const entries = archive as unknown as AsyncIterable<Entry>
   const streaming = pipeline(packed, measured, createGunzip(), limited(limits.unpackedBytes, 'unpacked'), sink)
   const [flow, files] = await Promise.allSettled([streaming, writeEntries(entries, folder, limits)])
-  // The rule that was broken says more than the stream that was cut because of it.
-  if (files.status === 'rejected' && files.reason instanceof BadBundle) throw files.reason
+  // The rule that was broken, or the disk that is full, says more than the stream that was cut because of it.
+  if (files.status === 'rejected' && (files.reason instanceof BadBundle || isHostTrouble(files.reason)))
+    throw files.reason
   if (flow.status === 'rejected') throw flow.reason
   if (files.status === 'rejected') throw files.reason
   return hash.digest('hex')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readConfig } from '../config.ts'
+import { readConfig, resolveSettings, watchInForce } from '../config.ts'
 import { AgentRefusal } from '../exit-codes.ts'
 
 const URL_ONLY = { WINDLASS_URL: 'http://localhost:8787/' }
@@ -47,4 +47,45 @@ for (const [what, env, expected] of wrong) {
 
 test('settings of other parts in the same environment do not disturb', () => {
   assert.doesNotThrow(() => readConfig({ ...URL_ONLY, WINDLASS_PORT: '1', WINDLASS_API_KEY: 'x' }))
+})
+
+test('flags count more than the environment, that more than the file, and each setting says who said it', () => {
+  const config = readConfig(
+    { ...URL_ONLY, WINDLASS_AGENT_NAME: 'of-environment', WINDLASS_AGENT_SLOTS: '5', WINDLASS_AGENT_LABELS: '' },
+    {
+      flags: { WINDLASS_AGENT_NAME: 'of-flag' },
+      file: { WINDLASS_AGENT_SLOTS: '9', WINDLASS_AGENT_LABELS: 'of,file', OTHER: 'is nothing of ours' },
+    },
+  )
+  assert.deepEqual([config.name, config.slots, config.labels], ['of-flag', 5, ['of', 'file']])
+  const origins = Object.fromEntries(resolveSettings(config).map(({ name, origin }) => [name, origin]))
+  assert.equal(origins.WINDLASS_AGENT_NAME, 'flag')
+  assert.equal(origins.WINDLASS_AGENT_SLOTS, 'environment')
+  assert.equal(origins.WINDLASS_AGENT_LABELS, 'file')
+  assert.equal(origins.WINDLASS_AGENT_WAKE_MS, 'default')
+})
+
+const POOL = { isolation: 'process', network: 'host', limits: {}, slots: 7, parkedMs: 1, drainMs: 2 } as never
+
+test('what the pool says counts where the machine says nothing', () => {
+  const quiet = readConfig(URL_ONLY)
+  assert.deepEqual(watchInForce(quiet, () => POOL)(), { slots: 7, parkedMs: 1, stopMs: 2 })
+  const slots = resolveSettings(quiet, POOL).find(({ name }) => name === 'WINDLASS_AGENT_SLOTS')
+  assert.deepEqual([slots?.value, slots?.origin], [7, 'pool'])
+  const said = readConfig({ ...URL_ONLY, WINDLASS_AGENT_SLOTS: '3', WINDLASS_AGENT_STOP_MS: '4' })
+  assert.deepEqual(watchInForce(said, () => POOL)(), { slots: 3, parkedMs: 1, stopMs: 4 })
+  assert.deepEqual(watchInForce(said, () => undefined)(), { slots: 3, parkedMs: 600_000, stopMs: 4 })
+})
+
+test('the registration token is in no list of settings', () => {
+  const config = readConfig({ ...URL_ONLY, WINDLASS_AGENT_TOKEN: 'wlr_secret' })
+  assert.doesNotMatch(JSON.stringify(resolveSettings(config)), /wlr_secret/)
+})
+
+test('the address of the health door is taken apart', () => {
+  const at = (text: string) => readConfig({ ...URL_ONLY, WINDLASS_AGENT_HEALTH: text }).health
+  assert.deepEqual(at('127.0.0.1:9464'), { host: '127.0.0.1', port: 9464 })
+  assert.deepEqual(at('[::1]:9464'), { host: '::1', port: 9464 })
+  for (const wrong of ['9464', 'localhost:', 'localhost:99999', 'http://localhost:1'])
+    assert.throws(() => at(wrong), /WINDLASS_AGENT_HEALTH: /)
 })

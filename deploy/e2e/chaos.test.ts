@@ -88,6 +88,8 @@ async function secondAgent({ client, access, home }: Instance): Promise<Part> {
     WINDLASS_AGENT_HOME: join(home, 'second'),
     WINDLASS_AGENT_TOKEN: registrationToken.token,
     WINDLASS_AGENT_NAME: 'second',
+    WINDLASS_AGENT_STOP_MS: '10000',
+    WINDLASS_AGENT_CONFIG: 'none',
     WINDLASS_AGENT_SLOTS: SETTINGS.WINDLASS_AGENT_SLOTS,
   }
   const logFile = join(home, 'second.log')

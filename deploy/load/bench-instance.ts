@@ -91,6 +91,8 @@ export async function startBenchInstance(settings: Record<string, string> = {}):
           WINDLASS_AGENT_HOME: join(home, `agent-${stops.length}`),
           WINDLASS_AGENT_TOKEN: await registrationToken(),
           WINDLASS_AGENT_SLOTS: String(slots),
+          WINDLASS_AGENT_STOP_MS: '10000',
+          WINDLASS_AGENT_CONFIG: 'none',
           ...(spares === undefined ? {} : { WINDLASS_AGENT_SPARES: String(spares) }),
           ...(parkedMs === undefined ? {} : { WINDLASS_AGENT_PARKED_MS: String(parkedMs) }),
         },

@@ -36,6 +36,9 @@ export async function startLocalAgent(
   const token = existsSync(identity) ? undefined : await mintToken(client)
   const env = {
     WINDLASS_AGENT_NAME: 'local',
+    // Of an agent that is installed on this machine, and is another one.
+    WINDLASS_AGENT_CONFIG: 'none',
+    WINDLASS_AGENT_STOP_MS: String(settings.agentStopMs),
     ...partEnvironment(settings, isTheAgents),
     WINDLASS_URL: access.url,
   }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { FINAL_CODES as AGENT_FINAL_CODES } from '@windlass/agent/exit-codes.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Teller } from './tell.ts'
 
@@ -34,8 +35,8 @@ export interface Part {
 const BACKOFF = { firstMs: 200, capMs: 10_000 }
 /** After so long up, an end is news and not one more failure in a row. */
 const SETTLED_MS = 30_000
-/** Codes that starting again will not change: wrong settings, refused by the coordinator. */
-const FINAL_CODES = new Set([77, 78])
+/** Codes that starting again will not change: wrong settings, refused by the coordinator; the agent has more of them. */
+const FINAL_CODES = new Set([77, 78, ...AGENT_FINAL_CODES])
 
 export function startPart(options: PartOptions): Part {
   const stopping = new AbortController()

@@ -24,6 +24,8 @@ export const AgentSettings = z.object({
   fenceMs: z.int(),
   cancelGraceMs: z.int(),
   pollMs: z.int(),
+  /** It makes itself a new key when its present one is so old. */
+  renewKeyMs: z.number().optional(),
   /** What the pool says for all its machines. An agent of protocol 2 is told, and passes over it. */
   pool: PoolSettings.pick({
     isolation: true,

@@ -17,7 +17,10 @@ export function textsOf(entries: readonly Entry[]): string[] {
   return entries.flatMap((entry) => (entry[0] === 'e' ? [JSON.parse(entry[3]).text as string] : []))
 }
 
-export function aSpool(folder: string, more: { runBytes?: number; totalBytes?: number } = {}): Promise<Spool & Logged> {
+export function aSpool(
+  folder: string,
+  more: { runBytes?: number; totalBytes?: number; cutAfterMs?: number } = {},
+): Promise<Spool & Logged> {
   const logged = aLog()
   const options = {
     folder: path.join(folder, 'spool'),

@@ -81,6 +81,21 @@ export async function anAgentProcess(
 }
 
 function envOf(url: string, home: string, more: Record<string, string>) {
+  // Of an agent that is installed on this machine.
+  const usual = { WINDLASS_AGENT_CONFIG: 'none', ...isolationOfTests() }
   const own = { WINDLASS_URL: url, WINDLASS_AGENT_HOME: home, WINDLASS_AGENT_TOKEN: REGISTRATION_TOKEN }
-  return { ...own, WINDLASS_AGENT_SLOTS: '4', WINDLASS_AGENT_SPARES: '1', WINDLASS_AGENT_STOP_MS: '500', ...more }
+  return {
+    ...own,
+    WINDLASS_AGENT_SLOTS: '4',
+    WINDLASS_AGENT_SPARES: '1',
+    WINDLASS_AGENT_STOP_MS: '500',
+    ...usual,
+    ...more,
+  }
+}
+
+/** The same tests in bubblewrap, where whoever starts them says so. */
+function isolationOfTests(): Record<string, string> {
+  const { WINDLASS_AGENT_ISOLATION } = process.env
+  return WINDLASS_AGENT_ISOLATION === undefined ? {} : { WINDLASS_AGENT_ISOLATION }
 }

@@ -1,31 +1,20 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { importJWK, jwtVerify } from 'jose'
 import { WebSocketServer } from 'ws'
 import type { WebSocket } from 'ws'
 import { newId } from '@windlass/shared/ids.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import type {
-  AgentFrame,
-  AgentSettings,
-  CoordinatorFrame,
-  Entry,
-  Offer,
-  Placement,
-} from '@windlass/shared/wire/agent.ts'
+import type { AgentFrame, AgentSettings, CoordinatorFrame, Offer, Placement } from '@windlass/shared/wire/agent.ts'
 import type { Packed } from './bundle.ts'
+import { FakeRunners } from './fake-runners.ts'
 import { answer, readJson, refuse, unlessGivenUp } from './http.ts'
+import { endingOf } from './told.ts'
+import type { Told } from './told.ts'
 import { until } from './until.ts'
 
-/** What the fake knows of a placement. */
-export interface Told {
-  offer: Offer
-  state: 'offered' | 'accepted' | 'stale'
-  entries: Entry[]
-  /** Entries that came again although they had come before. */
-  doubles: number
-}
+export { endingOf, linesOf } from './told.ts'
+export type { Told } from './told.ts'
 
 export const REGISTRATION_TOKEN = 'wlr_good'
 const SETTINGS: AgentSettings = { heartbeatMs: 200, fenceMs: 5_000, cancelGraceMs: 1_000, pollMs: 2_000 }
@@ -53,8 +42,10 @@ export class FakeCoordinator {
   secrets: Record<string, string> | ((response: http.ServerResponse) => void) = {}
   /** The run and the token of each time that somebody did. */
   readonly secretReads: { run: string; token: string | undefined }[] = []
-  unauthenticated = 0
-  #keys = new Map<string, Awaited<ReturnType<typeof importJWK>>>()
+  /** Who may speak as an agent, and by which clock. */
+  readonly runners = new FakeRunners()
+  /** Said with each answer to a heartbeat. */
+  beatSays: Pick<Extract<CoordinatorFrame, { t: 'beat' }>, 'settings' | 'intake'> = {}
   #queue: Offer[] = []
   #polls = new Set<() => void>()
   #server = http.createServer((request, response) => void unlessGivenUp(request, this.#serve(request, response)))
@@ -115,6 +106,15 @@ export class FakeCoordinator {
     return this.#queue.length
   }
 
+  get unauthenticated(): number {
+    return this.runners.unauthenticated
+  }
+
+  /** Polls that wait for an answer. */
+  polling(): number {
+    return this.#polls.size
+  }
+
   /** Cuts every connection without a word. */
   cut(): void {
     for (const ws of this.sockets) ws.terminate()
@@ -145,15 +145,20 @@ export class FakeCoordinator {
   }
 
   async #upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    if (await this.#isRunner(request)) this.#wss.handleUpgrade(request, socket, head, (ws) => this.#greet(ws))
-    else socket.end('HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+    if (await this.runners.isRunner(request)) this.#wss.handleUpgrade(request, socket, head, (ws) => this.#greet(ws))
+    else
+      socket.end(
+        `HTTP/1.1 401 Unauthorized\r\ndate: ${this.runners.date()}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
+      )
   }
 
   async #serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? '/', this.url)
+    response.setHeader('date', this.runners.date())
     if (pathname === '/runner/v1/register') return this.#register(request, response)
     if (pathname.endsWith('/secrets')) return this.#secrets(pathname, request, response)
-    if (!(await this.#isRunner(request))) return refuse(response, 401, 'UNAUTHENTICATED')
+    if (!(await this.runners.isRunner(request))) return refuse(response, 401, 'UNAUTHENTICATED')
+    if (pathname === '/runner/v1/identity') return this.runners.renewKey(request, response)
     if (pathname === '/runner/v1/claims') return this.#claims(request, response)
     if (pathname.startsWith('/runner/v1/journals/')) {
       this.journalFetches += 1
@@ -179,7 +184,7 @@ export class FakeCoordinator {
     const body = await readJson(request)
     if (body.token !== REGISTRATION_TOKEN) return refuse(response, 401, 'UNAUTHENTICATED')
     const runner = newId('rnr')
-    this.#keys.set(runner, await importJWK(body.publicKey, 'EdDSA'))
+    this.runners.add(runner, body.publicKey)
     this.registrations += 1
     answer(response, 201, { runner, org: 'default', pool: 'default', settings: this.settings })
   }
@@ -201,21 +206,6 @@ export class FakeCoordinator {
     if (!response.destroyed) answer(response, 200, { offers: this.#queue.splice(0, slots) })
   }
 
-  async #isRunner(request: http.IncomingMessage): Promise<boolean> {
-    const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
-    try {
-      const { payload, protectedHeader } = await jwtVerify(token, (head) => this.#keys.get(head.kid ?? '')!, {
-        audience: 'windlass-agent',
-        maxTokenAge: '60s',
-      })
-      return payload.sub === protectedHeader.kid && payload.jti !== undefined
-    } catch {
-      // Whatever is wrong with a token, its bearer is nobody.
-      this.unauthenticated += 1
-      return false
-    }
-  }
-
   #greet(ws: WebSocket): void {
     this.sockets.add(ws)
     ws.on('close', () => this.sockets.delete(ws))
@@ -232,7 +222,16 @@ export class FakeCoordinator {
     if (frame.t === 'hello') return [this.#welcome(frame.holds)]
     if (frame.t === 'accept') return [this.#accept(frame.runs)]
     if (frame.t === 'heartbeat')
-      return [{ t: 'beat', n: frame.n, stale: frame.holds.filter((p) => this.#isStale(p)), cancel: [] }]
+      return [
+        {
+          t: 'beat',
+          n: frame.n,
+          ...this.beatSays,
+          stale: this.#staleIn(frame.holds),
+          cancel: [],
+          now: this.runners.now(),
+        },
+      ]
     if (frame.t === 'renew')
       return [{ t: 'tokens', runs: frame.runs.map(([run, epoch]) => ({ run, epoch, token: 'renewed' })) }]
     if (frame.t === 'leave') return []
@@ -244,7 +243,12 @@ export class FakeCoordinator {
       .map(([run, epoch]) => this.told.get(`${run}/${epoch}`))
       .filter((told) => told?.state === 'accepted')
     const resume = known.map((told) => ({ run: told!.offer.run, epoch: told!.offer.epoch, seq: told!.entries.length }))
-    return { t: 'welcome', settings: this.settings, resume, stale: holds.filter((p) => this.#isStale(p)), cancel: [] }
+    const orders = { resume, stale: this.#staleIn(holds), cancel: [] }
+    return { t: 'welcome', settings: this.settings, ...orders, now: this.runners.now() }
+  }
+
+  #staleIn(holds: Placement[]): Placement[] {
+    return holds.filter((placement) => this.#isStale(placement))
   }
 
   #accept(runs: Placement[]): CoordinatorFrame {
@@ -279,16 +283,4 @@ export class FakeCoordinator {
     if (acks.length > 0 && !this.mute.has('ack')) replies.push({ t: 'ack', acks })
     return replies
   }
-}
-
-export function endingOf(told: Told): Ending | undefined {
-  const last = told.entries.at(-1)
-  return last?.[0] === 'end' ? last[2] : undefined
-}
-
-/** Texts of the log lines that arrived. */
-export function linesOf(told: Told): string[] {
-  return told.entries.flatMap((entry) =>
-    entry[0] === 'e' && entry[2].startsWith('log.') ? [JSON.parse(entry[3]).text] : [],
-  )
 }

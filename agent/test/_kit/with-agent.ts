@@ -26,8 +26,7 @@ export function withAgent(
     try {
       await body({ fake, agent, folder, context })
     } finally {
-      agent.stop()
-      agent.stop()
+      for (let times = 0; times < 3; times++) agent.stop()
       await agent.done
       await fake.close()
       await remove()

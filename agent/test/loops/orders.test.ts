@@ -104,7 +104,7 @@ withAgent(
     const pid = await pidOf(told)
     fake.send({ t: 'refused', code: 'REPLACED', message: 'another agent uses this identity' })
     fake.cut()
-    assert.equal(await agent.done, 77)
+    assert.equal(await agent.done, 80)
     assert.ok(isGone(pid))
   },
 )

@@ -3,11 +3,12 @@ import { readdirSync, readlinkSync } from 'node:fs'
 
 const DESCRIPTORS = 'ls /proc/self/fd | tr "\\n" " "; echo; exec sleep 300'
 
-export async function run({ inSession, bare, stays }) {
+export async function run({ inSession, bare, away, stays }) {
   const child = spawn('sh', ['-c', DESCRIPTORS], {
     detached: inSession,
     stdio: ['ignore', 'inherit', 'inherit'],
     ...(bare ? { env: {} } : {}),
+    ...(away ? { cwd: '/' } : {}),
   })
   child.unref()
   // Its own shell has become `sleep` when its command line says so.

@@ -87,7 +87,7 @@ test('a program that cannot be executed says why', async (t) => {
   const open = await stage.play('waits-for-nothing.mjs')
   assert.ok(open.ending.how === 'threw' && open.ending.error.code === 'RUN_NEVER_SETTLED')
   const missing = await stage.play('no-run.mjs', { bundleDir: path.join(stage.home, 'nowhere') })
-  assert.ok(missing.ending.how === 'lost')
+  assert.ok(missing.ending.how === 'unready' && missing.ending.blame === 'host')
   assert.match(missing.ending.reason, /main\.mjs/)
 })
 
@@ -105,11 +105,11 @@ test('a program that writes into the line of the runtime fails, and alone', asyn
   assert.equal(fine.ending.how, 'returned')
 })
 
-test('a process that cannot be started is a lost run', async (t) => {
+test('a process that cannot be started puts the run off, and is the fault of the host', async (t) => {
   const stage = await aStage(t, { execPath: '/nonexistent/node' })
   const { ending } = await stage.play('tells-in-order.mjs')
-  assert.ok(ending.how === 'lost')
-  assert.match(ending.reason, /ENOENT/)
+  assert.ok(ending.how === 'unready' && ending.blame === 'host')
+  assert.match(ending.reason, /nonexistent/)
 })
 
 test('nothing of a run stays in the workspaces', async (t) => {

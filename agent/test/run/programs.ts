@@ -5,7 +5,10 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { TestContext } from 'node:test'
 import { build } from 'esbuild'
+import { z } from 'zod'
 import type { Ending } from '@windlass/shared/model/ending.ts'
+import type { HostIsolation } from '../../isolation/plan.ts'
+import { hostIsolation, ISOLATION_SETTINGS } from '../../isolation/settings.ts'
 import { programEnvironment } from '../../run/environment.ts'
 import { createProcesses, type Processes, type ProcessesOptions } from '../../run/processes.ts'
 import type { ProgramEvent } from '../../run/program-output.ts'
@@ -26,7 +29,9 @@ export interface Stage {
 /** Real processes in a folder of their own, all gone when the test is. */
 export async function aStage(t: TestContext, options: Partial<ProcessesOptions> = {}): Promise<Stage> {
   const home = await fs.mkdtemp(path.join(os.tmpdir(), 'windlass-run-'))
-  const processes = await createProcesses({ home, environment: programEnvironment(process.env), spares: 0, ...options })
+  const environment = programEnvironment(process.env)
+  const isolation = isolationOfTests()
+  const processes = await createProcesses({ home, environment, spares: 0, isolation, ...options })
   t.after(async () => {
     await processes.close()
     await fs.rm(home, { recursive: true, force: true })
@@ -44,6 +49,13 @@ export async function aStage(t: TestContext, options: Partial<ProcessesOptions> 
       return { ending: await program.done, events }
     },
   }
+}
+
+/** The same programs as elsewhere, under what these name: WINDLASS_AGENT_ISOLATION, WINDLASS_AGENT_RUN_UIDS. */
+export function isolationOfTests(): HostIsolation {
+  const names = ['WINDLASS_AGENT_ISOLATION', 'WINDLASS_AGENT_RUN_UIDS']
+  const given = names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))
+  return hostIsolation(z.object(ISOLATION_SETTINGS).parse(Object.fromEntries(given)))
 }
 
 export function aStart(bundleDir: string): ProgramStart {

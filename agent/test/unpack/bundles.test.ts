@@ -159,3 +159,16 @@ bundlesTest('a run that does not want it any more does not wait for it', async (
   unwanted.abort()
   await assert.rejects(holding, /no longer wanted/)
 })
+
+bundlesTest('what no run uses can be given back', async (setting) => {
+  const [used, idle] = [
+    serve(setting, await aBundle({ 'main.mjs': '1' })),
+    serve(setting, await aBundle({ 'main.mjs': '2' })),
+  ]
+  await setting.bundles.hold(used, never)
+  const held = await setting.bundles.hold(idle, never)
+  held.release()
+  setting.bundles.empty()
+  assert.deepEqual(await digestsIn(setting.folder), [used.digest])
+  assert.equal(setting.bundles.stats().count, 1)
+})

@@ -11,6 +11,8 @@ export interface AgentOptions {
   env?: Record<string, string>
   /** In place of the coordinator's own address: a proxy before it. */
   url?: string
+  /** Arguments of Node before the program. */
+  nodeArgs?: readonly string[]
 }
 
 /** An agent beside that of the instance: another machine, as far as the coordinator can tell. */
@@ -29,16 +31,18 @@ const STARTED_MS = 60_000
 const STOPPED_MS = 30_000
 
 export async function startAgent(instance: Instance, options: AgentOptions): Promise<TestAgent> {
-  const { name, pool, slots = 4, url = instance.access.url } = options
+  const { name, pool, slots = 4, url = instance.access.url, nodeArgs = [] } = options
   const token = await tokenFor(instance.client, pool)
   const env = {
     WINDLASS_URL: url,
     WINDLASS_AGENT_HOME: join(instance.home, name),
     WINDLASS_AGENT_NAME: name,
     WINDLASS_AGENT_SLOTS: String(slots),
+    WINDLASS_AGENT_STOP_MS: '10000',
+    WINDLASS_AGENT_CONFIG: 'none',
     ...options.env,
   }
-  let process = watchAgent({ env: { ...env, WINDLASS_AGENT_TOKEN: token } })
+  let process = watchAgent({ env: { ...env, WINDLASS_AGENT_TOKEN: token }, nodeArgs })
   const isUp = async () => {
     try {
       await process.says('agent.started', STARTED_MS)
@@ -62,7 +66,7 @@ export async function startAgent(instance: Instance, options: AgentOptions): Pro
     },
     async start() {
       if (isAlive()) return
-      process = watchAgent({ env })
+      process = watchAgent({ env, nodeArgs })
       await isUp()
     },
   }

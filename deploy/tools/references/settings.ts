@@ -1,4 +1,4 @@
-import { Settings as AgentSettings } from '@windlass/agent/config.ts'
+import { Settings as AgentSettings } from '@windlass/agent/settings.ts'
 import { Settings as CoordinatorSettings } from '@windlass/coordinator/config.ts'
 import { code, headed, table } from './markdown.ts'
 

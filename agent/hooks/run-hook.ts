@@ -1,0 +1,69 @@
+import type { Readable } from 'node:stream'
+import { createInterface } from 'node:readline'
+import type { Log } from '@windlass/shared/log.ts'
+import { pause } from '@windlass/shared/time.ts'
+import { signal as sendSignal } from '../run/end-processes.ts'
+import { launch } from '../run/process.ts'
+import type { Launched } from '../run/process.ts'
+
+export interface HookCall {
+  name: string
+  file: string
+  cwd: string
+  /** Becomes JSON on its stdin. */
+  facts: object
+  env: Record<string, string>
+  deadlineMs: number
+  /** Fires when nobody wants its answer any more: it is killed. */
+  signal?: AbortSignal | undefined
+  log: Log
+}
+
+const MOST_LINES = 100
+const LINE_CHARS = 1_000
+/** For the last lines of one that has ended, which children may keep open. */
+const LAST_LINES_MS = 500
+
+/** Answers nothing when it has ended well, else why not: its last line, where it has said something. */
+export async function runHook(call: HookCall): Promise<string | undefined> {
+  const { file, cwd, env, deadlineMs, log, name } = call
+  const child = launch({ file, args: [], cwd, env, morePipes: 0, stdin: 'pipe' })
+  // It need not read what it is given.
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(`${JSON.stringify(call.facts)}\n`)
+  const heard = listen(child, call)
+  const over = new AbortController()
+  const late = pause(deadlineMs, call.signal ? AbortSignal.any([call.signal, over.signal]) : over.signal)
+  const exit = await Promise.race([child.exited, late.then(() => undefined)])
+  over.abort()
+  if (exit === undefined && child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL')
+  await Promise.race([heard.all, pause(LAST_LINES_MS)])
+  child.stdout.destroy()
+  child.stderr.destroy()
+  const cut = call.signal?.aborted ? 'nobody waits for it any more' : `it took more than ${deadlineMs} ms`
+  const trouble = exit === undefined ? cut : troubleOf(exit, heard.last())
+  if (trouble !== undefined) log.warn('hook.failed', { hook: name, reason: trouble })
+  return trouble && `the hook ${name} of this host says no: ${trouble}`
+}
+
+function troubleOf(exit: Awaited<Launched['exited']>, last: string): string | undefined {
+  if ('failed' in exit) return exit.failed
+  if (exit.exitCode === 0) return undefined
+  return last || (exit.signal ? `it was ended by ${exit.signal}` : `exit code ${exit.exitCode}`)
+}
+
+/** What it says goes into the log of the agent. */
+function listen(child: Launched, { log, name, facts }: HookCall) {
+  const { run } = facts as { run?: string }
+  let last = ''
+  let count = 0
+  const each = async (stream: Readable) => {
+    for await (const line of createInterface({ input: stream })) {
+      const text = line.slice(0, LINE_CHARS)
+      if (text.trim() !== '') last = text.trim()
+      if (count++ < MOST_LINES) log('hook.said', { hook: name, ...(run && { run }), text })
+    }
+  }
+  const all = Promise.allSettled([each(child.stdout), each(child.stderr)])
+  return { all, last: () => last }
+}

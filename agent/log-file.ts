@@ -1,0 +1,42 @@
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
+import path from 'node:path'
+
+const PIECE_BYTES = 10 * 1024 * 1024
+/** The one that is written and those before it. */
+const PIECES = 3
+
+/** Where log lines go. What cannot be written there goes to stderr: a full disk must not end the agent, nor silence it. */
+export function openLogFile(file: string, pieceBytes = PIECE_BYTES): { write(line: string): void } {
+  mkdirSync(path.dirname(file), { recursive: true })
+  let fd = openSync(file, 'a', 0o600)
+  let bytes = fstatSync(fd).size
+
+  const rotate = () => {
+    for (let piece = PIECES - 1; piece > 1; piece--) renameIfThere(`${file}.${piece - 1}`, `${file}.${piece}`)
+    renameSync(file, `${file}.1`)
+    const next = openSync(file, 'a', 0o600)
+    closeSync(fd)
+    fd = next
+    bytes = 0
+  }
+
+  return {
+    write(line) {
+      try {
+        if (bytes >= pieceBytes) rotate()
+        bytes += writeSync(fd, line)
+      } catch {
+        // Whatever is wrong with that file, here the line can be read at least.
+        process.stderr.write(line)
+      }
+    },
+  }
+}
+
+function renameIfThere(from: string, to: string): void {
+  try {
+    renameSync(from, to)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}

@@ -1,0 +1,60 @@
+import { resolveSettings } from '../config.ts'
+import type { Deps } from '../deps.ts'
+import type { Identity } from '../identity.ts'
+import { VERSION } from '../version.ts'
+import type { AgentStatus } from './status.ts'
+
+export type Who = Pick<Identity, 'runner' | 'org' | 'pool'>
+
+export function statusNow(deps: Deps, who: Who): AgentStatus {
+  const { activity, config, facts, intake, slots, spool } = deps
+  const { labels, capabilities, isolation, unready } = facts.current()
+  const { startedAt, connection, lastPollAt, lastHeartbeatAt, lastAckAt } = activity
+  const { runner, org, pool } = who
+  return {
+    at: Date.now(),
+    state: intake.isLeaving ? 'stopping' : 'working',
+    pid: process.pid,
+    instance: deps.start.instance.id,
+    version: VERSION,
+    runner,
+    org,
+    pool,
+    name: config.name,
+    url: config.url,
+    startedAt,
+    connection,
+    lastPollAt,
+    lastHeartbeatAt,
+    lastAckAt,
+    intake: { ...intake.word, isLeaving: intake.isLeaving },
+    unready,
+    isolation,
+    labels,
+    capabilities,
+    slots: { total: slots.total(), free: slots.free() },
+    runs: runsOf(deps),
+    spool: { ...spool.stats(), trouble: spool.trouble() ?? null },
+    bundles: deps.bundles.stats(),
+    settings: resolveSettings(config, deps.settings.current.pool),
+  }
+}
+
+function runsOf({ lives }: Deps): AgentStatus['runs'] {
+  const began = Date.now() - performance.now()
+  return lives.all().map(({ offer, receivedAt, isParked }) => ({
+    run: offer.run,
+    attempt: offer.attempt,
+    workflow: offer.workflow.slug,
+    since: Math.round(began + receivedAt),
+    isParked,
+  }))
+}
+
+/** Changes whenever something has changed that a person would look for. */
+export function markOf({ activity, facts, intake, lives, settings }: Deps): string {
+  const runs = lives.all().map(({ offer, isParked }) => `${offer.run}/${offer.epoch}/${isParked}`)
+  const { state, epoch } = intake.word
+  const pool = JSON.stringify(settings.current.pool)
+  return [activity.connection.since, state, epoch, intake.isLeaving, facts.version, pool, ...runs].join()
+}

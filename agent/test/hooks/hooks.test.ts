@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { aFolder, anAgent } from '../_kit/an-agent.ts'
+import { aProgram } from '../_kit/bundle.ts'
+import { kindsOf } from '../_kit/durable.ts'
+import { endingOf, FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
+import { isGone, until } from '../_kit/until.ts'
+
+/** An agent with these hooks; `seen` is a folder for what they leave behind. */
+async function withHooks(context: TestContext, hooks: Record<string, string>, env: Record<string, string> = {}) {
+  const fake = await FakeCoordinator.start()
+  const { folder, remove } = await aFolder()
+  const seen = path.join(folder, 'seen')
+  const place = path.join(folder, 'hooks')
+  for (const each of [seen, place]) await mkdir(each, { mode: 0o755 })
+  for (const [name, body] of Object.entries(hooks)) {
+    await writeFile(path.join(place, name), `#!/bin/sh\nSEEN=${seen}\n${body}\n`)
+    await chmod(path.join(place, name), 0o755)
+  }
+  const agent = await anAgent(fake.url, path.join(folder, 'home'), { WINDLASS_AGENT_HOOKS: place, ...env })
+  context.after(async () => {
+    for (let times = 0; times < 3; times++) agent.stop()
+    await agent.done
+    await fake.close()
+    await remove()
+  })
+  const said = () => agent.lines.filter(({ name }) => name === 'hook.said').map(({ text }) => String(text))
+  return { fake, agent, place, seen: (name: string) => path.join(seen, name), said }
+}
+
+test('pre-claim keeps the agent from asking as long as it says no', async (context) => {
+  const { fake, agent, seen } = await withHooks(context, {
+    'pre-claim': `[ -e $SEEN/open ] && exit 0; echo looking; echo 'the backup is running' >&2; exit 3`,
+  })
+  const told = fake.offer(await aProgram(`return 1`))
+  const failed = await until('it says no', () =>
+    agent.lines.find(({ name, check }) => name === 'check.fails' && check === 'pre-claim'),
+  )
+  assert.match(String(failed.reason), /the backup is running/)
+  assert.equal(told.state, 'offered')
+  assert.equal(fake.polling(), 0)
+  await writeFile(seen('open'), '')
+  assert.deepEqual(await fake.ending(told, 20_000), { how: 'returned', outputText: '1' })
+})
+
+test('pre-run gets facts without secrets, and its no puts the run off', async (context) => {
+  const { fake, seen, said } = await withHooks(context, {
+    'pre-run': `cat > $SEEN/facts; env > $SEEN/env; echo asked; [ "$WINDLASS_WORKFLOW" = test ] && exit 0; echo 'not this one'; exit 1`,
+  })
+  fake.secrets = { KEY: 'sesame-opens' }
+  const more = { secrets: true, variables: { PLAIN: 'variable-value' }, inputText: '"the-input"' }
+  const told = fake.offer(await aProgram(`return 1`), more)
+  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' })
+  const facts = JSON.parse(await readFile(seen('facts'), 'utf8'))
+  assert.deepEqual(facts, {
+    hook: 'pre-run',
+    run: told.offer.run,
+    attempt: 1,
+    epoch: 1,
+    org: 'default',
+    environment: null,
+    replay: false,
+    workflow: { slug: 'test', version: 1 },
+  })
+  const env = await readFile(seen('env'), 'utf8')
+  assert.match(env, new RegExp(`WINDLASS_RUN_ID=${told.offer.run}`))
+  assert.doesNotMatch(env, /sesame|variable-value|the-input|run-token|wlr_/)
+  assert.deepEqual(said(), ['asked'])
+
+  const other = fake.offer(await aProgram(`return 1`), { workflow: { slug: 'other', version: 1 } })
+  const ending = await fake.ending(other)
+  assert.ok(ending.how === 'unready' && ending.blame === 'host')
+  assert.match(ending.reason, /pre-run.*not this one/)
+  assert.deepEqual(kindsOf(other), ['end'])
+})
+
+test('post-run is told the ending, also of a program that was killed', async (context) => {
+  const { fake, seen, agent } = await withHooks(context, {
+    'post-run': `cat > $SEEN/$WINDLASS_RUN_ID.part; mv $SEEN/$WINDLASS_RUN_ID.part $SEEN/$WINDLASS_RUN_ID; exit 5`,
+  })
+  const returns = fake.offer(await aProgram(`return 'a payload'`))
+  const killed = fake.offer(await aProgram(`console.log(1); process.kill(process.pid, 'SIGKILL')`))
+  const told = async (run: string) => {
+    await until('post-run was there', () => existsSync(seen(run)))
+    return JSON.parse(await readFile(seen(run), 'utf8')).ending
+  }
+  assert.deepEqual(await told(returns.offer.run), { how: 'returned' })
+  assert.deepEqual(await told(killed.offer.run), { how: 'killed', signal: 'SIGKILL' })
+  assert.deepEqual(
+    await fake.ending(returns),
+    { how: 'returned', outputText: '"a payload"' },
+    'its exit code changes nothing',
+  )
+  await until('the log says it', () =>
+    agent.lines.some(({ name, hook }) => name === 'hook.failed' && hook === 'post-run'),
+  )
+})
+
+test('a hook that does not come to an end is killed with its children', async (context) => {
+  const { fake, seen } = await withHooks(
+    context,
+    { 'pre-run': `sleep 1000 & echo $! > $SEEN/child; echo $$ > $SEEN/pid; wait` },
+    { WINDLASS_AGENT_HOOK_MS: '300' },
+  )
+  const told = fake.offer(await aProgram(`return 1`))
+  const ending = await fake.ending(told)
+  assert.ok(ending.how === 'unready')
+  assert.match(ending.reason, /more than 300 ms/)
+  for (const name of ['pid', 'child']) {
+    const pid = Number(await readFile(seen(name), 'utf8'))
+    await until(`${name} is gone`, () => isGone(pid))
+  }
+})
+
+test('a run that is cancelled does not wait for its pre-run', async (context) => {
+  const { fake, seen } = await withHooks(context, { 'pre-run': `echo $$ > $SEEN/pid; sleep 1000` })
+  const told = fake.offer(await aProgram(`return 1`))
+  await until('it is asked', () => existsSync(seen('pid')))
+  const { run, epoch } = told.offer
+  fake.send({ t: 'cancel', runs: [{ run, epoch, why: 'cancelled', reason: 'enough', graceMs: 100 }] })
+  assert.deepEqual(await fake.ending(told), { how: 'cancelled', forced: false })
+})
+
+test('hooks that others could change are not executed, and the agent takes no work', async (context) => {
+  const { fake, agent, place, seen } = await withHooks(context, { 'pre-run': `touch $SEEN/executed` })
+  await chmod(path.join(place, 'pre-run'), 0o777)
+  const told = fake.offer(await aProgram(`console.log(1); return 1`))
+  const failed = await until('it says so', () =>
+    agent.lines.find(({ name, check }) => name === 'check.fails' && check === 'hooks'),
+  )
+  assert.match(String(failed.reason), /pre-run can be written by others.*chmod go-w/)
+  assert.equal(existsSync(seen('executed')), false)
+  assert.deepEqual(linesOf(told), [])
+  await chmod(path.join(place, 'pre-run'), 0o644)
+  await until(
+    'it says what else is wrong',
+    () => agent.lines.some(({ reason }) => /chmod u\+x/.test(String(reason))),
+    15_000,
+  )
+  await rm(path.join(place, 'pre-run'))
+  await until(
+    'it is mended',
+    () => agent.lines.some(({ name, check }) => name === 'check.works' && check === 'hooks'),
+    15_000,
+  )
+  const next = fake.offer(await aProgram(`return 2`))
+  assert.deepEqual(await fake.ending(next, 15_000), { how: 'returned', outputText: '2' })
+  if (endingOf(told)) assert.equal(endingOf(told)?.how, 'unready')
+})
+
+test('a stop does not wait for a pre-claim that takes its time', async (context) => {
+  const { agent, seen } = await withHooks(context, { 'pre-claim': `echo $$ > $SEEN/pid; sleep 1000` })
+  await until('it is asked', () => existsSync(seen('pid')))
+  agent.stop()
+  await agent.done
+  const pid = Number(await readFile(seen('pid'), 'utf8'))
+  await until('it is gone', () => isGone(pid))
+  assert.ok(!agent.lines.some(({ reason }) => /more than 30000 ms/.test(String(reason))))
+})

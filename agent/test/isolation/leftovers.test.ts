@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import test from 'node:test'
+import type { TestContext } from 'node:test'
+import { createLog } from '@windlass/shared/log.ts'
+import { endCgroup, makeCgroup } from '../../isolation/cgroup.ts'
+import { mountIn, openCgroup } from '../../isolation/cgroup-place.ts'
+import { NO_LIMITS, PLAIN } from '../../isolation/plan.ts'
+import { lockUids } from '../../isolation/uid-lock.ts'
+import { asUser, pidsOfUids } from '../../isolation/uids.ts'
+import { endLeftovers } from '../../run/leftovers.ts'
+import { aStage, isAlive, until } from '../run/programs.ts'
+import { NEEDS_ROOT, ofUsers } from './places.ts'
+
+const silent = createLog({}, 'error', { write: () => {} })
+
+function aHome(t: TestContext): string {
+  const home = mkdtempSync(path.join(os.tmpdir(), 'windlass-left-'))
+  t.after(() => rmSync(home, { recursive: true, force: true }))
+  return home
+}
+
+/** A process that has nothing by which it could be told: no marker, no folder of ours, a session of its own. */
+async function aStray(t: TestContext, prefix: string[] = []): Promise<number> {
+  const command = [...prefix, 'sleep', '300']
+  const child = spawn(command[0] ?? '', command.slice(1), {
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin' },
+    detached: true,
+    stdio: 'ignore',
+  })
+  t.after(() => child.kill('SIGKILL'))
+  await once(child, 'spawn')
+  assert.ok(child.pid)
+  return child.pid
+}
+
+test('what an earlier agent has left in its cgroups is dead before anything is said of its runs', async (t) => {
+  const home = aHome(t)
+  const place = openCgroup(home, 'auto')
+  if ('reason' in place) return t.skip(place.reason)
+  const group = makeCgroup(place, 'left', NO_LIMITS)
+  t.after(() => endCgroup(place.folder))
+  const pid = await aStray(t, ['sh', '-c', `echo 0 > ${group.procsFile}; exec "$@"`, 'sh'])
+  while (!group.pids().includes(pid)) assert.ok(await isAlive(pid))
+  await endLeftovers(home, silent)
+  assert.equal(await isAlive(pid), false)
+  assert.equal(existsSync(place.folder), false)
+})
+
+test('a child without a trace of its run is dead when the run is, where there are cgroups', async (t) => {
+  const stage = await aStage(t)
+  const found = await stage.processes.isolation()
+  if ('refusal' in found || !found.cgroup) return t.skip('it needs cgroups that an agent may make')
+  const { ending } = await stage.play('starts-escapee.mjs', { inputText: '{"inSession":true,"bare":true,"away":true}' })
+  assert.ok(ending.how === 'returned', JSON.stringify(ending))
+  assert.equal(await isAlive(Number(ending.outputText)), false)
+  assert.equal(stage.processes.stats().survivors, 0)
+})
+
+test('what is left of the users of runs is dead too', { skip: NEEDS_ROOT }, async (t) => {
+  const isolation = ofUsers({ cgroup: 'off' })
+  const pid = await aStray(t, ['setpriv', ...asUser(isolation.uids.first + 7)])
+  await until('it has become that user', () => pidsOfUids(isolation.uids).includes(pid))
+  await endLeftovers(aHome(t), silent, isolation)
+  assert.equal(await isAlive(pid), false)
+})
+
+test('two agents cannot have the same users', { skip: NEEDS_ROOT }, async (t) => {
+  const { uids } = ofUsers()
+  const lock = await lockUids(uids)
+  t.after(() => lock.release())
+  await assert.rejects(endLeftovers(aHome(t), silent, { ...PLAIN, uids, cgroup: 'off' }))
+})
+
+test('the mount of cgroup v2 is found among others, however it is called', () => {
+  const mountinfo = [
+    '31 24 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory',
+    '32 24 0:28 /part\\040one /sys/fs/my\\040groups rw,nosuid shared:4 - cgroup2 cgroup2 rw',
+  ].join('\n')
+  assert.deepEqual(mountIn(mountinfo), { root: '/part one', point: '/sys/fs/my groups' })
+  assert.equal(mountIn('31 24 0:27 / /sys rw - sysfs sysfs rw'), undefined)
+})

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { TestContext } from 'node:test'
+import { z } from 'zod'
+import { limitFiles } from '../../isolation/cgroup.ts'
+import { NO_LIMITS, PLAIN, planIsolation } from '../../isolation/plan.ts'
+import { hostIsolation, ISOLATION_SETTINGS } from '../../isolation/settings.ts'
+import { pidsOfUids } from '../../isolation/uids.ts'
+import { aStage, until } from '../run/programs.ts'
+import { NEEDS_CGROUP, NEEDS_ROOT, ofUsers } from './places.ts'
+
+const limited = (limits: Partial<typeof NO_LIMITS>) => ({ ...PLAIN, limits: { ...NO_LIMITS, ...limits } })
+
+async function use(t: TestContext, limits: Partial<typeof NO_LIMITS>, input: object) {
+  const stage = await aStage(t, { isolation: limited(limits) })
+  return (await stage.play('uses-much.mjs', { inputText: JSON.stringify(input) })).ending
+}
+
+test('a run that fills its workspace is ended, and says so', async (t) => {
+  const ending = await use(t, { diskMb: 4 }, { what: 'disk', mb: 6 })
+  assert.ok(ending.how === 'threw' && ending.error.code === 'WORKSPACE_FULL', JSON.stringify(ending))
+  assert.match(ending.error.message, /4 MiB/)
+})
+
+test('a single file cannot grow beyond what a run may have', async (t) => {
+  const ending = await use(t, { diskMb: 4 }, { what: 'file', mb: 6 })
+  assert.ok(ending.how === 'threw' && /EFBIG|4 MiB/.test(ending.error.message), JSON.stringify(ending))
+})
+
+test('a run below its limits notices nothing of them', async (t) => {
+  const limits = { diskMb: 8, memoryMb: 512, openFiles: 256, processes: 64, cpus: 1 }
+  const ending = await use(t, limits, { what: 'file', mb: 2 })
+  assert.equal(ending.how, 'returned', JSON.stringify(ending))
+})
+
+test('open files are limited', async (t) => {
+  const ending = await use(t, { openFiles: 100 }, { what: 'open files' })
+  assert.ok(ending.how === 'returned', JSON.stringify(ending))
+  const { count, code } = JSON.parse(ending.outputText) as { count: number; code: string }
+  assert.ok(count < 100 && code === 'EMFILE', ending.outputText)
+})
+
+test('a process cannot take more memory than a run may have', async (t) => {
+  const ending = await use(t, { memoryMb: 64 }, { what: 'memory', mb: 1024 })
+  assert.notEqual(ending.how, 'returned', JSON.stringify(ending))
+})
+
+test('what needs too much memory in its cgroup is killed, and the run says why', { skip: NEEDS_CGROUP }, async (t) => {
+  const ending = await use(t, { memoryMb: 128 }, { what: 'memory', mb: 1024 })
+  assert.ok(ending.how === 'killed' && /memory/.test(ending.reason ?? ''), JSON.stringify(ending))
+})
+
+for (const cgroup of ['auto', 'off']) {
+  const name = `of a run that forks without end nothing is left, its user's processes being counted; cgroups ${cgroup}`
+  test(name, { skip: NEEDS_ROOT }, async (t) => {
+    const isolation = ofUsers({ limits: { ...NO_LIMITS, processes: 24 }, cgroup })
+    const stage = await aStage(t, { isolation })
+    const said = Promise.withResolvers<void>()
+    const start = await stage.start('uses-much.mjs', { inputText: '{"what":"processes"}' })
+    const program = stage.processes.run(start, () => said.resolve())
+    await said.promise
+    const living = () => pidsOfUids(isolation.uids).length
+    await until('there are many', () => living() > 20)
+    assert.ok(living() <= 24 + 16, `${living()} processes`)
+    program.kill('fenced')
+    await program.done
+    assert.equal(living(), 0)
+    assert.equal(stage.processes.stats().survivors, 0)
+  })
+}
+
+test('limits become what the kernel reads, as far as it has the controllers', () => {
+  const limits = { memoryMb: 256, cpus: 0.5, processes: 64, openFiles: 100, diskMb: 10 }
+  assert.deepEqual(limitFiles(['memory', 'cpu', 'pids'], limits), [
+    ['memory.max', '268435456'],
+    ['memory.swap.max', '0'],
+    ['memory.oom.group', '1'],
+    ['cpu.max', '50000 100000'],
+    ['pids.max', '80'],
+  ])
+  assert.deepEqual(limitFiles(['cpu'], limits), [['cpu.max', '50000 100000']])
+  assert.deepEqual(limitFiles(['memory', 'cpu', 'pids'], NO_LIMITS), [])
+})
+
+test('of limits the lower one counts, and of isolations the stricter one', () => {
+  const host = limited({ memoryMb: 512, processes: 100 })
+  const limits = { ...NO_LIMITS, memoryMb: 1024, processes: 50, cpus: 2 }
+  const plan = planIsolation(host, { isolation: 'bubblewrap', network: 'none', limits })
+  assert.deepEqual([plan.level, plan.network], ['bubblewrap', 'none'])
+  assert.deepEqual(plan.limits, { ...NO_LIMITS, memoryMb: 512, processes: 50, cpus: 2 })
+  const weaker = planIsolation({ ...host, level: 'bubblewrap' }, { isolation: 'process', network: 'host', limits })
+  assert.equal(weaker.level, 'bubblewrap')
+})
+
+test('a range of users is taken as it is written, or refused by its name', () => {
+  const read = (range: string) =>
+    hostIsolation(z.object(ISOLATION_SETTINGS).parse({ WINDLASS_AGENT_RUN_UIDS: range })).uids
+  assert.deepEqual(read('700000-700999'), { first: 700000, last: 700999 })
+  for (const wrong of ['0-10', '700', '9-3', '60000-70000', 'all', '700000-'])
+    assert.throws(() => read(wrong), /WINDLASS_AGENT_RUN_UIDS/)
+})

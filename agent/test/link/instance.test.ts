@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { after, test } from 'node:test'
+import type { Instance } from '@windlass/shared/wire/agent.ts'
+import { openInstance } from '../../instance.ts'
+import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
+import { FakeCoordinator } from '../_kit/fake-coordinator.ts'
+import { until } from '../_kit/until.ts'
+
+after(endAgentProcesses)
+
+test('each start that was welcomed has a name of its own and knows the two before it, on the same host and boot', async () => {
+  const { folder, remove } = await aFolder()
+  try {
+    const seen: Instance[] = []
+    for (let i = 0; i < 4; i++) {
+      const start = await openInstance(folder)
+      await start.welcomed()
+      seen.push(start.instance)
+    }
+    assert.equal(new Set(seen.map(({ id }) => id)).size, 4)
+    assert.deepEqual(
+      seen.map(({ previous }) => previous),
+      [[], [seen[0]!.id], [seen[1]!.id, seen[0]!.id], [seen[2]!.id, seen[1]!.id]],
+    )
+    assert.equal(new Set(seen.map(({ host }) => host)).size, 1)
+    assert.equal(new Set(seen.map(({ boot }) => boot)).size, 1)
+  } finally {
+    await remove()
+  }
+})
+
+test('starts that nobody has welcomed go on under one name, so that the last known one is never forgotten', async () => {
+  const { folder, remove } = await aFolder()
+  try {
+    const first = await openInstance(folder)
+    await first.welcomed()
+    const unheard = await openInstance(folder)
+    for (let i = 0; i < 5; i++) assert.deepEqual((await openInstance(folder)).instance, unheard.instance)
+    assert.deepEqual(unheard.instance.previous, [first.instance.id])
+  } finally {
+    await remove()
+  }
+})
+
+test('a copy of the folder is on another host, as far as one can tell, and a damaged file is said to be', async () => {
+  const [original, copy] = [await aFolder(), await aFolder()]
+  try {
+    const start = await openInstance(original.folder)
+    cpSync(original.folder, copy.folder, { recursive: true })
+    assert.notEqual((await openInstance(copy.folder)).instance.host, start.instance.host)
+    writeFileSync(path.join(copy.folder, 'instance.json'), '{"id":')
+    await assert.rejects(openInstance(copy.folder), {
+      name: 'AgentRefusal',
+      exitCode: 78,
+      message: /instance\.json is damaged/,
+    })
+  } finally {
+    await Promise.all([original.remove(), copy.remove()])
+  }
+})
+
+test('an agent that is killed and started again says which start was before it', async () => {
+  const fake = await FakeCoordinator.start()
+  const { folder, remove } = await aFolder()
+  const heard = (count: number) => until(`${count} hellos`, () => fake.heard('hello').length >= count)
+  try {
+    const first = await anAgentProcess(fake.url, folder)
+    await heard(1)
+    const isWelcomed = () => JSON.parse(readFileSync(path.join(folder, 'instance.json'), 'utf8')).isWelcomed === true
+    await until('the welcome to be written down', isWelcomed)
+    fake.cut()
+    await heard(2)
+    await first.kill('SIGKILL')
+    const second = await anAgentProcess(fake.url, folder)
+    await heard(3)
+    const [one, again, other] = fake.heard('hello').map(({ instance }) => instance!)
+    assert.deepEqual(again, one, 'a connection more is no start more')
+    assert.deepEqual(other!.previous, [one!.id])
+    assert.deepEqual([other!.host, other!.boot], [one!.host, one!.boot])
+    await second.kill('SIGKILL')
+  } finally {
+    await endAgentProcesses()
+    await fake.close()
+    await remove()
+  }
+})

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
+import { aProgram } from '../_kit/bundle.ts'
+import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
+import type { Told } from '../_kit/fake-coordinator.ts'
+import { isGone, until } from '../_kit/until.ts'
+import { withAgent } from '../_kit/with-agent.ts'
+
+after(endAgentProcesses)
+
+const STAYS = `console.log(String(process.pid)); await new Promise(() => setInterval(() => {}, 1000))`
+
+async function pidOf(told: Told): Promise<number> {
+  return Number(await until('the first line', () => linesOf(told)[0]))
+}
+
+test('an agent that was stopped for longer than its fence ends its runs when it wakes, before it says anything of them', async () => {
+  const fake = await FakeCoordinator.start({ heartbeatMs: 100, fenceMs: 1000 })
+  const { folder, remove } = await aFolder()
+  try {
+    const agent = await anAgentProcess(fake.url, folder)
+    const told = fake.offer(await aProgram(STAYS))
+    const pid = await pidOf(told)
+    await until('a heartbeat', () => fake.heard('heartbeat').some(({ holds }) => holds.length > 0))
+    agent.child.kill('SIGSTOP')
+    const from = performance.now()
+    await until('the fence to be over', () => performance.now() - from > 1300)
+    agent.child.kill('SIGCONT')
+    await until('the program is gone', () => isGone(pid))
+    const ending = await fake.ending(told)
+    assert.ok(ending.how === 'lost')
+    assert.match(ending.reason, /lease/)
+    assert.match(agent.output(), /runs\.fenced/)
+    await agent.kill('SIGKILL')
+  } finally {
+    await endAgentProcesses()
+    await fake.close()
+    await remove()
+  }
+})
+
+withAgent(
+  'a longer fence counts only once a heartbeat that promised it was answered',
+  async ({ fake }) => {
+    const told = fake.offer(await aProgram(STAYS))
+    const pid = await pidOf(told)
+    fake.mute.add('heartbeat')
+    await until('an unanswered heartbeat', () => fake.heard('heartbeat').length > 0)
+    const { n } = fake.heard('heartbeat').at(-1)!
+    // It answers one that had promised the shorter one, and is the last word: the lease is no longer for that.
+    fake.send({ t: 'beat', n, settings: { ...fake.settings, fenceMs: 60_000 }, stale: [], cancel: [] })
+    await until('it is heard of', () => fake.heard('heartbeat').at(-1)?.fenceMs === 60_000)
+    await until('the program is gone', () => isGone(pid))
+    assert.equal((await fake.ending(told)).how, 'lost')
+  },
+  { settings: { heartbeatMs: 100, fenceMs: 1000 } },
+)
+
+withAgent(
+  'a shorter fence counts at once',
+  async ({ fake }) => {
+    const told = fake.offer(await aProgram(STAYS))
+    const pid = await pidOf(told)
+    fake.beatSays = { settings: { ...fake.settings, fenceMs: 400 } }
+    await until('it is heard of', () => fake.heard('heartbeat').at(-1)?.fenceMs === 400)
+    fake.mute.add('heartbeat')
+    await until('the program is gone', () => isGone(pid))
+    assert.equal((await fake.ending(told)).how, 'lost')
+  },
+  { settings: { heartbeatMs: 100, fenceMs: 60_000 } },
+)

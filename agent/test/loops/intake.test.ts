@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import type { IntakeWord } from '@windlass/shared/wire/agent.ts'
+import { aProgram } from '../_kit/bundle.ts'
+import { aParked, entryOf, isParked, wake, WAITS } from '../_kit/durable.ts'
+import { endingOf, linesOf } from '../_kit/fake-coordinator.ts'
+import type { FakeCoordinator } from '../_kit/fake-coordinator.ts'
+import { aHandMade } from '../_kit/hand-made.ts'
+import { until } from '../_kit/until.ts'
+import { withAgent } from '../_kit/with-agent.ts'
+
+function say(fake: FakeCoordinator, state: IntakeWord['state'], epoch: number): void {
+  fake.send({ t: 'intake', intake: { state, epoch, reason: 'a test', deadlineAt: null } })
+}
+
+/** What would be offered before that could still be given out by the poll that is open. */
+async function cordon(fake: FakeCoordinator, epoch = 1): Promise<void> {
+  await until('it polls', () => fake.polling() === 1)
+  say(fake, 'cordoned', epoch)
+  await until('the poll is gone', () => fake.polling() === 0)
+}
+
+/** Long enough for several polls, had there been any. */
+async function someBeats(fake: FakeCoordinator): Promise<void> {
+  const before = fake.heard('heartbeat').length
+  await until('some heartbeats', () => fake.heard('heartbeat').length >= before + 3)
+}
+
+withAgent(
+  'a cordoned agent asks for nothing, keeps what it has, and asks at once when it is open again',
+  async ({ fake }) => {
+    const parked = await aParked(fake)
+    const running = fake.offer(
+      await aProgram(
+        `setInterval(() => {}, 1e9); console.log(1); await new Promise((r) => setTimeout(r, 600)); return 'done'`,
+      ),
+    )
+    await until('it runs', () => linesOf(running).length > 0)
+    await cordon(fake)
+    const late = fake.offer(await aProgram(`return 2`))
+    await someBeats(fake)
+    assert.equal(late.state, 'offered')
+    assert.ok(isParked(parked), 'its process is kept')
+    assert.deepEqual(await fake.ending(running), { how: 'returned', outputText: '"done"' })
+    say(fake, 'open', 2)
+    assert.deepEqual(await fake.ending(late), { how: 'returned', outputText: '2' })
+    wake(fake, parked, 1)
+    await fake.ending(parked)
+  },
+)
+
+withAgent(
+  'the poll that is open when an agent is cordoned is given up at once',
+  async ({ fake }) => {
+    await cordon(fake)
+    say(fake, 'open', 2)
+    await until('it polls again', () => fake.polling() === 1)
+  },
+  { settings: { pollMs: 20_000 } },
+)
+
+withAgent(
+  'a draining agent gives up what is parked, also what parks later, and lets the rest finish',
+  async ({ fake }) => {
+    const parked = await aParked(fake)
+    const later = fake.offer(await aHandMade(`say('computes'); await new Promise((r) => setTimeout(r, 500)); ${WAITS}`))
+    await until('it computes', () => linesOf(later).includes('computes'))
+    say(fake, 'draining', 1)
+    assert.deepEqual(await fake.ending(parked), { how: 'evicted', reason: 'draining' })
+    assert.equal(endingOf(later), undefined)
+    assert.deepEqual(await fake.ending(later), { how: 'evicted', reason: 'draining' })
+    assert.ok(entryOf(later, 'park'))
+  },
+)
+
+withAgent('an older word changes nothing', async ({ fake }) => {
+  await cordon(fake, 5)
+  say(fake, 'open', 4)
+  const told = fake.offer(await aProgram(`return 1`))
+  await someBeats(fake)
+  assert.equal(told.state, 'offered')
+})

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
+import type { AgentProcess } from '../_kit/an-agent.ts'
+import { aProgram } from '../_kit/bundle.ts'
+import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
+import type { Told } from '../_kit/fake-coordinator.ts'
+import { isGone, until } from '../_kit/until.ts'
+
+interface Setting {
+  fake: FakeCoordinator
+  agent: AgentProcess
+  /** A program that has said its first line, which is its pid. */
+  begun: (source: string) => Promise<{ told: Told; pid: number }>
+}
+
+function withAgentProcess(name: string, body: (setting: Setting) => Promise<void>): void {
+  test(name, async () => {
+    const fake = await FakeCoordinator.start()
+    const { folder, remove } = await aFolder()
+    const agent = await anAgentProcess(fake.url, folder, { WINDLASS_AGENT_STOP_MS: '600000' })
+    const begun = async (source: string) => {
+      const told = fake.offer(await aProgram(`console.log(process.pid); ${source}`), { graceMs: 60_000 })
+      await until('its first line', () => linesOf(told).length > 0)
+      return { told, pid: Number(linesOf(told)[0]) }
+    }
+    try {
+      await body({ fake, agent, begun })
+    } finally {
+      await endAgentProcesses()
+      await fake.close()
+      await remove()
+    }
+  })
+}
+
+const FOREVER = `await new Promise((resolve) => setInterval(resolve, 1e9))`
+const CLOSES = `setInterval(() => {}, 1e9); await new Promise((resolve) => given.signal.addEventListener('abort', resolve)); console.log('closed'); throw given.signal.reason`
+const STOPPED = { how: 'lost', reason: 'the agent was stopped' }
+
+withAgentProcess(
+  'the first signal lets programs finish, and says what is waited for',
+  async ({ fake, agent, begun }) => {
+    const waits = `await new Promise((r) => setTimeout(r, 1_000)); return 'done'`
+    const { told } = await begun(waits)
+    const exited = once(agent.child, 'exit')
+    agent.child.kill('SIGTERM')
+    const [leave] = await until('it says that it leaves', () => fake.heard('leave').length > 0 && fake.heard('leave'))
+    assert.ok(leave && leave.deadlineMs > 500_000)
+    await until('the log says it', () => /agent\.waiting.*third one kills/.test(agent.output()))
+    assert.match(agent.output(), new RegExp(`agent.waiting.*${told.offer.run}`))
+    assert.ok(fake.heard('heartbeat').length > 0)
+    const beats = fake.heard('heartbeat').length
+    assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '"done"' })
+    assert.ok(fake.heard('heartbeat').length > beats, 'it renews its leases while it waits')
+    assert.deepEqual((await exited)[0], 0)
+  },
+)
+
+withAgentProcess('after the first signal nothing more is taken', async ({ fake, agent, begun }) => {
+  await begun(FOREVER)
+  agent.child.kill('SIGTERM')
+  await until('it leaves', () => fake.heard('leave').length > 0)
+  fake.offer(await aProgram(`return 1`))
+  const beats = fake.heard('heartbeat').length
+  await until('three heartbeats', () => fake.heard('heartbeat').length >= beats + 3)
+  assert.equal(fake.waiting(), 1)
+})
+
+withAgentProcess('a connection that is cut while it leaves hears of it again', async ({ fake, agent, begun }) => {
+  await begun(FOREVER)
+  agent.child.kill('SIGTERM')
+  await until('it leaves', () => fake.heard('leave').length === 1)
+  fake.cut()
+  await until('it says so again', () => fake.heard('leave').length === 2)
+})
+
+withAgentProcess(
+  'the second signal asks programs to stop, which then belong to others',
+  async ({ fake, agent, begun }) => {
+    const tidy = await begun(CLOSES)
+    agent.child.kill('SIGTERM')
+    await until('it leaves', () => fake.heard('leave').length > 0)
+    assert.equal(await agent.kill('SIGTERM'), 0)
+    assert.deepEqual(await fake.ending(tidy.told), STOPPED)
+    assert.ok(linesOf(tidy.told).includes('closed'), 'it had its grace')
+  },
+)
+
+withAgentProcess('the third signal kills what does not heed the second', async ({ fake, agent, begun }) => {
+  const { told, pid } = await begun(FOREVER)
+  for (const times of [1, 2]) {
+    agent.child.kill('SIGINT')
+    await until(`signal ${times}`, () => agent.output().includes(`"times":${times}`))
+  }
+  assert.equal(isGone(pid), false)
+  assert.equal(await agent.kill('SIGINT'), 0)
+  assert.ok(isGone(pid))
+  assert.deepEqual(await fake.ending(told), STOPPED)
+})

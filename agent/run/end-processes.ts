@@ -15,11 +15,6 @@ export async function endGroup(pgid: number): Promise<boolean> {
   }
 }
 
-/** Tells the children of a program, not the program: that one has its `context.signal`. */
-export function askChildren(pgid: number): void {
-  for (const pid of groupMembers(pgid)) if (pid !== pgid) signal(pid, 'SIGTERM')
-}
-
 export interface Sought {
   marker: string
   /** Whoever works in this folder belongs to the run too, even with an environment of its own. */

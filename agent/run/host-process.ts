@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
+import type { Enclosure } from '../isolation/enclosure.ts'
 import { MARKER } from './environment.ts'
 import { launch, type Exit } from './process.ts'
 import { createFrameReader, encodeMessage, type Frame } from './program-frames.ts'
@@ -17,8 +18,12 @@ export interface HostListener {
 
 /** A process that has the runtime loaded and can execute a program. */
 export interface HostProcess {
+  /** Of the process that was started, and of its group. The program's own is another one where it is in bubblewrap. */
   readonly pid: number | undefined
   readonly marker: string
+  readonly enclosure: Enclosure
+  /** Of the run that it has, or of all that it will ever have. */
+  workspace: string | undefined
   /** Settles when the process itself is gone. */
   readonly exit: Promise<Exit>
   /** Everything it wrote as frames has been read; everything that it and its children wrote at all. */
@@ -37,6 +42,7 @@ export interface HostProcess {
    * before, this would end it.
    */
   wake(): void
+  kill(): void
   pause(): void
   resume(): void
   /** Lets go of the pipes, read or not. */
@@ -44,17 +50,18 @@ export interface HostProcess {
 }
 
 export interface HostOptions {
-  execPath: string
-  hostFile: string
+  /** Says which command it is. */
+  enclosure: Enclosure
+  marker: string
   cwd: string
   environment: Record<string, string>
   mostFrameBytes: number
 }
 
-export function startHost(options: HostOptions, marker: string, mode: 'spare' | 'now'): HostProcess {
+export function startHost(options: HostOptions): HostProcess {
+  const { enclosure, marker } = options
   const child = launch({
-    file: options.execPath,
-    args: [options.hostFile, mode],
+    ...enclosure.command,
     cwd: options.cwd,
     env: { ...options.environment, [MARKER]: marker },
     morePipes: 2,
@@ -96,12 +103,14 @@ export function startHost(options: HostOptions, marker: string, mode: 'spare' | 
   for (const stream of [...sources, messages]) stream.on('error', () => {})
   const exit = child.exited.then((how) => {
     exited = true
-    return how
+    return enclosure.exitOf(how)
   })
 
   return {
     pid: child.pid,
     marker,
+    enclosure,
+    workspace: undefined,
     exit,
     framesRead: closed(frames),
     allRead: allClosed(sources),
@@ -117,7 +126,10 @@ export function startHost(options: HostOptions, marker: string, mode: 'spare' | 
     },
     wake: () => {
       if (child.pid === undefined || exited || isWatching) return
-      isWatching = signal(child.pid, 'SIGUSR2')
+      isWatching = signal(enclosure.programPid(child.pid), 'SIGUSR2')
+    },
+    kill: () => {
+      if (child.pid !== undefined) enclosure.kill(child.pid)
     },
     pause: () => sources.forEach((stream) => stream.pause()),
     resume: () => sources.forEach((stream) => stream.resume()),

@@ -1,6 +1,12 @@
 import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
+import { endCgroup } from '../isolation/cgroup.ts'
+import { formerCgroup } from '../isolation/cgroup-place.ts'
+import { PLAIN } from '../isolation/plan.ts'
+import type { HostIsolation, UidRange } from '../isolation/plan.ts'
+import { lockUids } from '../isolation/uid-lock.ts'
+import { endUids } from '../isolation/uids.ts'
 import { readOrNothing } from '../process-id.ts'
 import { signal } from './end-processes.ts'
 import { MARKER } from './environment.ts'
@@ -12,13 +18,32 @@ const PROOF_MS = 5_000
  * Kills what an earlier agent of this state folder has left running, and proves it gone: only then may its runs be
  * reported as lost. Nearly always its reaper was there first. Where there is no /proc, the reaper is all there is.
  */
-export async function endLeftovers(home: string, log: Log): Promise<void> {
+export async function endLeftovers(home: string, log: Log, isolation: HostIsolation = PLAIN): Promise<void> {
+  await endMarked(home, log)
+  const cgroup = formerCgroup(home, isolation.cgroup)
+  if (cgroup !== undefined && !(await endCgroup(cgroup))) throw unkillable(`those in the cgroup ${cgroup}`)
+  if (isolation.uids) await endUsers(isolation.uids)
+}
+
+async function endUsers(uids: UidRange): Promise<void> {
+  const lock = await lockUids(uids)
+  try {
+    if (!(await endUids(uids))) throw unkillable(`those of the users ${uids.first}-${uids.last}`)
+  } finally {
+    await lock.release()
+  }
+}
+
+function unkillable(which: string): Error {
+  return new Error(`Programs of an earlier agent cannot be killed: ${which}`)
+}
+
+async function endMarked(home: string, log: Log): Promise<void> {
   const deadline = performance.now() + PROOF_MS
   for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 200)) {
     const pids = allPids().filter((pid) => pid !== process.pid && isOurs(pid, home))
     if (pids.length === 0) return
-    if (performance.now() > deadline)
-      throw new Error(`Programs of an earlier agent cannot be killed: ${pids.join(', ')}`)
+    if (performance.now() > deadline) throw unkillable(pids.join(', '))
     log.warn('leftovers.killed', { pids })
     for (const pid of pids) signal(pid, 'SIGKILL')
     await pause(waitMs)

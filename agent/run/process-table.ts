@@ -16,11 +16,34 @@ export function groupMembers(pgid: number): number[] {
   })
 }
 
-function readState(pid: number): { state: string; pgid: number } | null {
+function readState(pid: number): { state: string; parent: number; pgid: number } | null {
   const text = read(`/proc/${pid}/stat`)
   // The name stands in brackets and may hold anything, brackets too: what counts begins behind the last one.
-  const [state, , pgid] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return state && pgid ? { state, pgid: Number(pgid) } : null
+  const [state, parent, pgid] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return state && pgid ? { state, parent: Number(parent), pgid: Number(pgid) } : null
+}
+
+/** 0 when it is gone or cannot be seen. */
+export function parentOf(pid: number): number {
+  return readState(pid)?.parent ?? 0
+}
+
+/** The users it acts as: real, effective, saved and of files. None when it is gone or only waits for its parent to look. */
+export function uidsOf(pid: number): number[] {
+  const status = read(`/proc/${pid}/status`)
+  if (/^State:\t[ZX]/m.test(status)) return []
+  const line = /^Uid:\t(.+)$/m.exec(status)?.[1] ?? ''
+  return line === '' ? [] : line.split('\t').map(Number)
+}
+
+/** Its number in the innermost namespace that it is in. */
+export function numberInside(pid: number): number {
+  const numbers = /^NSpid:\t(.+)$/m.exec(read(`/proc/${pid}/status`))?.[1]?.split('\t') ?? []
+  return Number(numbers.at(-1) ?? pid)
+}
+
+export function childrenOf(pid: number): number[] {
+  return allPids().filter((each) => parentOf(each) === pid)
 }
 
 /** The marker that a process was started with, itself or through an ancestor. */

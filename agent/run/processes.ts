@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
-import { endGroup, signal, sweepForgotten } from './end-processes.ts'
+import type { PoolSettings } from '@windlass/shared/model/pool.ts'
+import type { Capability } from '@windlass/shared/wire/agent.ts'
+import { createIsolation, type Isolation } from '../isolation/isolation.ts'
+import { PLAIN, type HostIsolation } from '../isolation/plan.ts'
+import type { InForce, Refusal } from '../isolation/probe.ts'
+import { watchSizes } from '../isolation/workspace-size.ts'
 import { startHost, type HostProcess } from './host-process.ts'
 import type { OnEvents } from './program-output.ts'
 import { startReaper } from './reaper.ts'
@@ -11,6 +16,7 @@ import type { ProgramStart, RunningProgram, RunPlace } from './program.ts'
 import { runProgram } from './run-program.ts'
 import { prepareRuntime } from './runtime-files.ts'
 import { keepSpares } from './spares.ts'
+import { createSweeper } from './sweeper.ts'
 import { emptyWorkspaces, keepWorkspaces } from './workspace.ts'
 
 export interface ProcessesOptions {
@@ -30,6 +36,10 @@ export interface ProcessesOptions {
   cores?: number
   /** Node that executes programs, this one by default. */
   execPath?: string
+  /** How runs are kept apart, as far as the host says. */
+  isolation?: HostIsolation
+  /** What the pool says, at any moment. */
+  pool?: () => Pick<PoolSettings, 'isolation' | 'network' | 'limits'> | undefined
   /** Things that somebody should know about. */
   log?: (name: string, facts?: Record<string, unknown>) => void
 }
@@ -46,14 +56,18 @@ export interface ProcessesStats {
 export interface Processes {
   run(start: ProgramStart, onEvents: OnEvents): RunningProgram
   stats(): ProcessesStats
+  /** What is in force for the next process, or why none is started. */
+  isolation(): Promise<InForce | Refusal>
+  /** What this host could give, wanted or not. */
+  capabilities(): Promise<Capability[]>
   /** Kills what runs, and resolves when nothing is left. */
   close(): Promise<void>
 }
 
-const FORGOTTEN_MS = 10_000
+const MIB = 1024 * 1024
 const REPLAY_MS = 60_000
 // The largest output an agent may be told to accept, as JSON, with room for the frames around it.
-const MOST_FRAME_BYTES = 16 * 1024 * 1024
+const MOST_FRAME_BYTES = 16 * MIB
 
 /** Everything that executes programs on this host. Programs of former lives of the agent are gone: their workspaces go too. */
 export async function createProcesses(options: ProcessesOptions): Promise<Processes> {
@@ -61,20 +75,37 @@ export async function createProcesses(options: ProcessesOptions): Promise<Proces
   const workspaces = path.join(home, 'workspaces')
   const [files] = await Promise.all([prepareRuntime(path.join(home, 'runtime')), emptyWorkspaces(workspaces)])
   const real = { ...files, cwd: path.dirname(files.hostFile), workspaces: await fs.realpath(workspaces) }
-  return assemble(options, real)
+  const { log = () => {}, isolation: host = PLAIN, pool = () => undefined, execPath = process.execPath } = options
+  const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log }
+  const isolation = await createIsolation(own)
+  try {
+    return assemble(options, real, isolation, await isolation.ready())
+  } catch (error) {
+    await isolation.close()
+    throw error
+  }
 }
 
-function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: string; workspaces: string }): Processes {
+interface Files {
+  hostFile: string
+  cwd: string
+  workspaces: string
+}
+
+function assemble(
+  options: ProcessesOptions,
+  files: Files,
+  ...[isolation, first]: [Isolation, InForce | Refusal]
+): Processes {
   const log = options.log ?? (() => {})
+  let latest = first
   const cores = options.cores ?? availableParallelism()
   const markerPrefix = randomBytes(9).toString('hex')
   const hosts = new Map<string, HostProcess>()
   const running = new Set<RunningProgram>()
   const endings = new Set<Promise<unknown>>()
   let started = 0
-  let survivors = 0
   let isClosed = false
-  let forgotten: NodeJS.Timeout | undefined
 
   const environment = options.environment
   const workspaces = keepWorkspaces(files.workspaces)
@@ -82,13 +113,19 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
     cwd: files.cwd,
     path: environment.PATH ?? '/usr/bin:/bin',
     markerPrefix,
+    cgroups: isolation.cgroups,
+    uids: options.isolation?.uids ?? null,
     onRestart: () => log('reaper.restarted'),
   })
+  const isKnown = (marker: string) => hosts.has(marker)
+  const sweeper = createSweeper({ markerPrefix, isKnown, onEnd: forgetGroup, log })
+  const sizes = watchSizes()
   const spares = keepSpares({
     target: options.spares ?? 1,
-    start: () => start('spare'),
+    start: () => start('spare', inForce()),
     discard,
-    mayStart: () => computing() < cores,
+    // One in bubblewrap sees nothing but its own bundle: it cannot be started before that is known.
+    mayStart: () => computing() < cores && !('refusal' in latest) && latest.plan.level === 'process',
     onDeath: () => log('spare.died'),
   })
   const idle = keepIdle({ most: options.idleProcesses ?? 8, idleMs: options.idleMs ?? 60_000, discard })
@@ -97,11 +134,26 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
     return [...running].filter((program) => !program.isParked()).length
   }
 
-  function start(mode: 'spare' | 'now'): HostProcess {
+  function inForce(): InForce {
+    if ('refusal' in latest) throw new Error(latest.refusal)
+    return latest
+  }
+
+  async function ready(): Promise<void> {
+    latest = await isolation.ready()
+    inForce()
+  }
+
+  function start(mode: 'spare' | 'now', by: InForce, bundleDir?: string): HostProcess {
     started += 1
-    const execPath = options.execPath ?? process.execPath
-    const own = { execPath, hostFile: files.hostFile, cwd: files.cwd, environment, mostFrameBytes: MOST_FRAME_BYTES }
-    const host = startHost(own, `${markerPrefix}.${started}`, mode)
+    const marker = `${markerPrefix}.${started}`
+    const command = { file: options.execPath ?? process.execPath, args: [files.hostFile, mode] }
+    let workspace: string | undefined
+    const isFixed = by.plan.level === 'bubblewrap'
+    const take = (uid: number | undefined) => (workspace = isFixed ? workspaces.take(uid) : undefined)
+    const enclosure = isolation.enclose({ inForce: by, name: marker, command, bundleDir, workspace: take })
+    const host = startHost({ enclosure, marker, cwd: files.cwd, environment, mostFrameBytes: MOST_FRAME_BYTES })
+    host.workspace = workspace
     hosts.set(host.marker, host)
     if (host.pid !== undefined) reaper.add(host.pid)
     return host
@@ -109,23 +161,26 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
 
   function gone(host: HostProcess, isClean: boolean): void {
     hosts.delete(host.marker)
-    if (host.pid !== undefined && isClean) reaper.del(host.pid)
-    if (!isClean) {
-      survivors += 1
-      log('program.survived', { pid: host.pid })
-    }
-    sweepLater()
+    // What lives in it still could lead us astray while we remove it.
+    if (host.workspace !== undefined && (isClean || !host.enclosure.isSealed)) void giveBack(host.workspace)
+    if (isClean) forgetGroup(host)
+    else sweeper.survived(host)
+    sweeper.later()
+  }
+
+  function forgetGroup({ pid }: HostProcess): void {
+    if (pid !== undefined) reaper.del(pid)
   }
 
   /** A process without a run: nothing of value is in it. */
   function discard(host: HostProcess): void {
-    if (host.pid !== undefined) signal(-host.pid, 'SIGKILL')
+    host.kill()
     remember(bury(host))
   }
 
   async function bury(host: HostProcess): Promise<void> {
     await host.exit
-    const isClean = host.pid === undefined || (await endGroup(host.pid))
+    const isClean = await host.enclosure.end(host.pid)
     host.release()
     gone(host, isClean)
   }
@@ -145,21 +200,6 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
     void ending.finally(() => endings.delete(ending))
   }
 
-  /** A program can lie about having started others. Such descendants are found here, somewhat later. */
-  function sweepLater(): void {
-    if (forgotten || isClosed) return
-    forgotten = setTimeout(() => {
-      forgotten = undefined
-      sweepNow()
-    }, FORGOTTEN_MS)
-    forgotten.unref()
-  }
-
-  function sweepNow(): void {
-    const killed = sweepForgotten(`${markerPrefix}.`, (marker) => hosts.has(marker))
-    if (killed > 0) log('program.strays', { killed })
-  }
-
   async function forget(program: RunningProgram): Promise<void> {
     await program.done
     running.delete(program)
@@ -167,12 +207,16 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
   }
 
   const place: RunPlace = {
+    watchSize: ({ workspace, enclosure }, onFull) => {
+      const limitMb = enclosure.limits.diskMb
+      if (limitMb === null) return () => {}
+      return sizes.watch({ workspace, limitBytes: limitMb * MIB, onFull: () => onFull(limitMb) })
+    },
+    ready,
     replayMs: options.replayMs ?? REPLAY_MS,
-    workspaces: { take: workspaces.take, giveBack },
-    take: (wanted) =>
-      (wanted.process === 'reuse' ? idle.take(wanted.reuseKey) : undefined) ?? usable(spares.take()) ?? start('now'),
+    take: (wanted) => withWorkspace(existing(wanted) ?? start('now', inForce(), wanted.bundleDir)),
     keep: (served, host) => {
-      if (isClosed || host.runs >= (options.runsPerProcess ?? 500)) return false
+      if (isClosed || host.runs >= (options.runsPerProcess ?? 500) || !isTidied(host)) return false
       idle.put(served.reuseKey, host)
       return true
     },
@@ -180,8 +224,38 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
     gone,
   }
 
+  /** One that was started as processes are to be started now. */
+  function existing({ process: kind, reuseKey, bundleDir }: ProgramStart): HostProcess | undefined {
+    const served = kind === 'reuse' ? usable(idle.take(reuseKey)) : undefined
+    if (served || inForce().plan.level !== 'process') return served
+    const spare = usable(spares.take())
+    if (spare) isolation.letIn(bundleDir)
+    return spare
+  }
+
+  function withWorkspace(host: HostProcess): HostProcess & { workspace: string } {
+    const workspace = host.workspace ?? workspaces.take(host.enclosure.uid)
+    return Object.assign(host, { workspace })
+  }
+
+  /**
+   * Whether nothing of the run is left for the next one. What a process that is kept out of our files has in its workspace is
+   * removed only when it has ended: it could lead us astray meanwhile.
+   */
+  function isTidied(host: HostProcess): boolean {
+    const { workspace, enclosure } = host
+    if (workspace === undefined) return true
+    if (enclosure.isSealed && !workspaces.isUntouched(workspace)) return false
+    if (enclosure.effective.level === 'bubblewrap') return true
+    host.workspace = undefined
+    void giveBack(workspace)
+    return true
+  }
+
+  const isStale = (host: HostProcess) => 'refusal' in latest || host.enclosure.key !== latest.key
+
   function usable(host: HostProcess | undefined): HostProcess | undefined {
-    if (!host?.isTainted()) return host
+    if (!host || (!host.isTainted() && !isStale(host))) return host
     discard(host)
     return undefined
   }
@@ -200,18 +274,25 @@ function assemble(options: ProcessesOptions, files: { hostFile: string; cwd: str
       running: running.size,
       spares: spares.count(),
       idle: idle.count(),
-      survivors,
+      survivors: sweeper.survivors(),
       reaperPid: reaper.pid(),
     }),
+    isolation: async () => {
+      latest = await isolation.ready()
+      for (const stale of spares.drop(isStale)) discard(stale)
+      return latest
+    },
+    capabilities: isolation.capabilities,
     close: async () => {
       isClosed = true
+      sizes.close()
       for (const program of running) program.kill('shutdown')
       await Promise.all([...running].map((program) => program.done))
       for (const host of [...spares.close(), ...idle.close()]) discard(host)
       await Promise.all(endings)
-      clearTimeout(forgotten)
-      sweepNow()
+      sweeper.close()
       await reaper.close()
+      await isolation.close()
     },
   }
 }

@@ -1,9 +1,9 @@
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import type { HostProcess } from './host-process.ts'
 import type { LineSplitters } from './program-output.ts'
 import type { Redactor } from './redact/redactor.ts'
-import type { Workspaces } from './workspace.ts'
 
 export interface ProgramStart {
   runId: string
@@ -56,6 +56,11 @@ export interface RunningProgram {
   /** What it has computed and not told in a `park`, in milliseconds. */
   computeMs(): number
   isParked(): boolean
+  /** Resolves when there is a process for it, or none could be started. */
+  started: Promise<void>
+  hasStarted(): boolean
+  /** What was in force for its process; null as long as there was none. */
+  isolation(): EffectiveIsolation | null
   /** Of a program whose run goes on in another process: the lines that it had begun. */
   leftLines(): LineSplitters | undefined
   /** Resolves when everything has been read and no process of the run is left. Never rejects. */
@@ -70,11 +75,15 @@ export interface StopOrder {
 
 /** What a run needs of the place where it is executed. */
 export interface RunPlace {
-  workspaces: Workspaces
+  /** Calls back when there is more in its workspace than it may have. Answers how to look no more. */
+  watchSize(host: HostProcess & { workspace: string }, onFull: (limitMb: number) => void): () => void
+  /** Resolves when a process may be started; rejects where this host cannot keep it apart as it is wanted. */
+  ready(): Promise<void>
   /** How long a replay may take, where twice the time that the program has left is not longer. */
   replayMs: number
-  take(start: ProgramStart): HostProcess
-  /** Gives a process back for other runs; false when it has served long enough. */
+  /** A process with a workspace for the run. */
+  take(start: ProgramStart): HostProcess & { workspace: string }
+  /** Gives a process back for other runs; false when it has served long enough, or is not as it was. */
   keep(start: ProgramStart, host: HostProcess): boolean
   /** The program computes nothing any more, for a while. */
   parked(): void

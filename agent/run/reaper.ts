@@ -1,21 +1,38 @@
+import path from 'node:path'
+import type { UidRange } from '../isolation/plan.ts'
 import { launch, type Launched } from './process.ts'
 import { MARKER } from './environment.ts'
 import { signal } from './end-processes.ts'
 
 /**
- * Outlives the agent by a moment: when the agent's end of its pipe closes, by whatever cause, everything on its list is killed.
- * Then whatever bears the agent's marker, as far as /proc can be read. A shell, because it is everywhere and weighs nothing.
+ * Outlives the agent by a moment: when the agent's end of its pipe closes, by whatever cause, everything on its list is killed,
+ * and what is in the agent's cgroups. Then whatever bears the agent's marker or is a user of its runs, as far as /proc can be
+ * read. A shell, because it is everywhere and weighs nothing.
  */
 const SCRIPT = `
 list=' '
 while read -r word pid; do
+  # With 1 or nothing in its place, a kill would mean every process there is.
+  case $pid in '' | *[!0-9]*) continue ;; esac
+  [ "$pid" -gt 1 ] || continue
   case $word in
     add) list="$list$pid " ;;
     del) case $list in *" $pid "*) list="\${list%%" $pid "*} \${list#*" $pid "}" ;; esac ;;
   esac
 done
-for pid in $list; do kill -9 -- "-$pid" 2>/dev/null; done
+for pid in $list; do kill -s KILL -- "-$pid" 2>/dev/null; done
+[ -z "$2" ] || for file in "$2".*/cgroup.kill; do echo 1 > "$file"; done 2>/dev/null
 [ -d /proc/self ] || exit 0
+[ -z "$3" ] || for file in /proc/[0-9]*/status; do
+  while read -r word real rest; do
+    [ "$word" = Uid: ] || continue
+    if [ "$real" -ge "$3" ] && [ "$real" -le "$4" ]; then
+      pid=\${file#/proc/}
+      kill -9 "\${pid%/status}"
+    fi
+    break
+  done < "$file"
+done 2>/dev/null
 for round in 1 2 3; do
   for file in $(grep -lsa "$1" /proc/[0-9]*/environ); do
     pid=\${file#/proc/}
@@ -23,6 +40,7 @@ for round in 1 2 3; do
     [ "$pid" = $$ ] || kill -9 "$pid" 2>/dev/null
   done
 done
+[ -z "$2" ] || rmdir "$2".* "\${2%/*}" 2>/dev/null
 `
 
 const RESTART_MS = 200
@@ -38,6 +56,9 @@ export function startReaper(options: {
   cwd: string
   path: string
   markerPrefix: string
+  /** Folder of the agent's cgroups. */
+  cgroups: string | undefined
+  uids: UidRange | null
   onRestart: () => void
 }): Reaper {
   const groups = new Set<number>()
@@ -45,7 +66,10 @@ export function startReaper(options: {
   let child = start()
 
   function start(): Launched {
-    const args = ['-c', SCRIPT, 'reaper', `${MARKER}=${options.markerPrefix}`]
+    const { uids, cgroups, markerPrefix } = options
+    const ownCgroups = cgroups === undefined ? '' : path.join(cgroups, markerPrefix)
+    const range = uids ? [String(uids.first), String(uids.last)] : []
+    const args = ['-c', SCRIPT, 'reaper', `${MARKER}=${markerPrefix}`, ownCgroups, ...range]
     const started = launch({
       file: '/bin/sh',
       args,

@@ -3,7 +3,8 @@ import path from 'node:path'
 import type { CancelMessage, ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import { createComputeClock } from './compute-clock.ts'
-import { askChildren, endGroup, findStrays, signal, sweep } from './end-processes.ts'
+import { sweep } from './end-processes.ts'
+import { endedBySystem, neverBegan, workspaceFull } from './host-endings.ts'
 import type { HostProcess } from './host-process.ts'
 import type { Exit } from './process.ts'
 import { endedByBrokenLine, type Frame } from './program-frames.ts'
@@ -11,10 +12,10 @@ import type { ProgramStart, RunningProgram, RunPlace } from './program.ts'
 import { createProgramOutput, type OnEvents, type ProgramEvent } from './program-output.ts'
 import { leftoversIn, mismatchIn, parkIn, thrownIn } from './program-reports.ts'
 import { createStanding } from './standing.ts'
+import { startMessage } from './start-message.ts'
 import { createTimers } from './timers.ts'
-import { within } from './within.ts'
+import { isWithin, within } from './within.ts'
 
-const OUTPUT_BYTES = 1024 * 1024
 // A waiting process may die in the moment it is chosen. As long as nothing of the program has begun, another one takes over.
 const TRIES = 3
 const EXIT_MS = 2_000
@@ -27,6 +28,7 @@ const REPLAY_TIMEOUTS = 2
 const TIMEOUT_GRACE_MS = 5_000
 const LOST_IN_REPLAY = 'the replay of what the run had done before did not come to an end in time'
 
+type Workplace = HostProcess & { workspace: string }
 type Stop = { why: 'cancelled' | 'timed-out' } | { why: 'lost' | 'evicted'; reason: string }
 
 export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEvents): RunningProgram {
@@ -45,8 +47,11 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   let stop: Stop | undefined
   let outcome: Ending | undefined
   let hasBegun = false
+  let hasStarted = false
+  const started = Promise.withResolvers<void>()
   let usedChildren = false
   let isForced = false
+  const isAsked = () => stop?.why === 'cancelled' || stop?.why === 'timed-out'
   /** Said before the program has begun: another process may have to take over. */
   const early: ProgramMessage[] = []
 
@@ -68,18 +73,14 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     over.resolve()
   }
 
-  function killGroup(): void {
-    if (host?.pid !== undefined) signal(-host.pid, 'SIGKILL')
-  }
-
   function ask(message: Omit<CancelMessage, 't'>): void {
     if (stop || outcome) return
     stop = { why: message.why }
     clearTimers()
-    timers.later(message.graceMs / 2, () => host?.pid !== undefined && askChildren(host.pid))
+    timers.later(message.graceMs / 2, () => host?.pid !== undefined && host.enclosure.askOthers(host.pid))
     timers.later(message.graceMs, () => {
       isForced = true
-      killGroup()
+      host?.kill()
     })
     tell({ t: 'cancel', ...message })
   }
@@ -88,7 +89,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     stop = { why, reason }
     isForced = true
     clearTimers()
-    killGroup()
+    host?.kill()
     over.resolve()
   }
 
@@ -113,7 +114,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
       case 'blocked':
         end({ how: 'blocked', mismatch: mismatchIn(frame) })
         isForced = true
-        killGroup()
+        host?.kill()
         return []
       default:
         return standing.take(frame, at)
@@ -136,8 +137,6 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     return events
   }
 
-  const isAsked = () => stop?.why === 'cancelled' || stop?.why === 'timed-out'
-
   const output = createProgramOutput({
     onEvents,
     onFrame,
@@ -151,63 +150,66 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
 
   async function live(): Promise<Ending> {
     const bundleFile = path.join(start.bundleDir, 'main.mjs')
-    if (!existsSync(bundleFile)) {
-      clearTimers()
-      return { how: 'lost', reason: `the bundle is incomplete: there is no ${path.basename(bundleFile)} in it` }
-    }
-    const workspace = place.workspaces.take()
     try {
+      if (!existsSync(bundleFile))
+        return notStarted(`the bundle is incomplete: there is no ${path.basename(bundleFile)} in it`)
+      await place.ready()
       for (let triesLeft = TRIES - 1; ; triesLeft--) {
-        const exit = await execute(bundleFile, workspace)
-        const neverBegan = !hasBegun && !outcome && !stop && !('failed' in exit)
-        if (!neverBegan || triesLeft === 0) return verdict(exit)
+        // It was cut off before there was a process.
+        if (stop) return verdict({ failed: 'nobody wants it any more' })
+        const exit = await execute(bundleFile)
+        if (hasBegun || outcome || stop || 'failed' in exit) return verdict(exit)
+        if (triesLeft === 0) return neverBegan(exit)
       }
     } finally {
       clearTimers()
-      void place.workspaces.giveBack(workspace)
     }
   }
 
   /** In one process, to its end or until it is free for others. */
-  async function execute(bundleFile: string, workspace: string): Promise<Exit> {
+  async function execute(bundleFile: string): Promise<Exit> {
     over = Promise.withResolvers<void>()
     const own = place.take(start)
+    hasStarted ||= own.pid !== undefined
+    started.resolve()
     host = own
-    begin(own, bundleFile, workspace)
+    begin(own, bundleFile)
+    const unwatch = place.watchSize(own, (limitMb) => fail(workspaceFull(limitMb)))
     const exit = own.exit.then((how) => {
       // The last frames may still be on their way.
       over.resolve()
       return how
     })
     await over.promise
-    const stays = start.process === 'reuse' && !stop && outcome !== undefined && (await canStay(own, workspace))
+    unwatch()
+    const stays = start.process === 'reuse' && !stop && outcome !== undefined && (await canStay(own))
     if (stays && place.keep(start, own)) return { exitCode: 0, signal: null }
-    return putToEnd(own, exit, workspace)
+    return putToEnd(own, exit)
   }
 
-  function begin(own: HostProcess, bundleFile: string, workspace: string): void {
+  /** The agent ends it, and says so among what the program has told. */
+  function fail(how: Ending): void {
+    output.add(ended(how, Date.now()))
+    host?.kill()
+  }
+
+  function begin(own: Workplace, bundleFile: string): void {
     own.runs += 1
     own.listen({
       frames: (frames) => output.frames(frames),
       raw: (stream, chunk) => output.raw(stream, chunk),
-      broken: (error) => {
-        output.add(ended(endedByBrokenLine(error), Date.now()))
-        killGroup()
-      },
+      broken: (error) => fail(endedByBrokenLine(error)),
     })
-    const { runId, attempt, epoch, org, workflow, environment, inputText, variables, token } = start
-    const { journal, entries, replay, outputBytes = OUTPUT_BYTES } = start
-    const stays = start.process === 'reuse'
-    const facts = { runId, attempt, epoch, org, workflow, environment, inputText, variables, token }
-    own.send({ t: 'start', ...facts, journal, entries, replay, bundleFile, workspace, stays, outputBytes })
+    own.send(startMessage(start, { bundleFile, workspace: own.workspace }))
     for (const message of early) own.send(message)
   }
 
   /** Whether the process is as clean as it was, so that another run can follow. All of its output has been taken then. */
-  async function canStay(own: HostProcess, workspace: string): Promise<boolean> {
+  async function canStay(own: Workplace): Promise<boolean> {
     const leftovers = await within(IDLE_MS, Promise.race([idle.promise, own.exit.then(() => ['its exit'])]))
     if (leftovers === undefined || leftovers.length > 0) return false
-    if (usedChildren && findStrays({ marker: own.marker, workspace }, own.pid).length > 0) return false
+    const { marker, workspace, enclosure, pid = 0 } = own
+    if (enclosure.hasCompany(pid, { marker, workspace, isLikely: usedChildren })) return false
     // What went past the frames lies in its pipes already: the next turn of the loop reads it.
     await new Promise(setImmediate)
     await new Promise(setImmediate)
@@ -218,19 +220,18 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   }
 
   /** Waits for the process, ends what is left of it, and reads all it had to say. */
-  async function putToEnd(own: HostProcess, exit: Promise<Exit>, workspace: string): Promise<Exit> {
+  async function putToEnd(own: Workplace, exit: Promise<Exit>): Promise<Exit> {
     if (outcome && start.process === 'fresh') await within(EXIT_MS, exit)
     if (!own.hasExited()) {
       isForced ||= !outcome
-      killGroup()
+      own.kill()
     }
     const how = await exit
-    let isClean = own.pid === undefined || (await endGroup(own.pid))
+    let isClean = await own.enclosure.end(own.pid)
     await drained(own.framesRead)
     // A program that said how it ended also said whether it started others. Of any other we know nothing.
-    if (own.pid !== undefined && (usedChildren || !outcome || isForced)) {
-      isClean = (await sweep({ marker: own.marker, workspace })) && isClean
-    }
+    const isOpen = own.pid !== undefined && !own.enclosure.isSealed
+    if (isOpen && (usedChildren || !outcome || isForced)) isClean = (await sweep(own)) && isClean
     await drained(own.allRead)
     own.listen(null)
     own.release()
@@ -243,14 +244,8 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   /** Waits until pipes are read to their end; as long as nobody takes the events, that is not the program's fault. */
   async function drained(read: Promise<void>): Promise<void> {
     const deadline = performance.now() + BLOCKED_MS
-    const isRead = () =>
-      within(
-        PIPES_MS,
-        read.then(() => true),
-      )
-    while (!(await isRead())) {
-      if (stop?.why === 'lost' || !output.isBlocked() || performance.now() > deadline) return
-    }
+    const isSlow = () => stop?.why !== 'lost' && output.isBlocked() && performance.now() < deadline
+    while (!(await isWithin(PIPES_MS, read)) && isSlow());
   }
 
   function verdict(exit: Exit): Ending {
@@ -259,8 +254,13 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     if (stop?.why === 'timed-out') return { how: 'timed-out', timeoutMs: start.timeoutMs }
     if (stop?.why === 'cancelled') return { how: 'cancelled', forced: isForced }
     if (outcome) return outcome
-    if ('failed' in exit) return { how: 'lost', reason: `the program's process could not be started: ${exit.failed}` }
-    return exit.signal ? { how: 'killed', signal: exit.signal } : { how: 'exited', exitCode: exit.exitCode ?? 0 }
+    if ('failed' in exit) return notStarted(`the program's process could not be started: ${exit.failed}`)
+    return endedBySystem(exit, host?.enclosure)
+  }
+
+  /** Nothing of it has begun as long as there was no process at all. */
+  function notStarted(reason: string): Ending {
+    return hasStarted ? { how: 'lost', reason } : { how: 'unready', reason, blame: 'host' }
   }
 
   /** Whether a replay will print again what is left of a line. */
@@ -272,7 +272,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   return {
     cancel: ({ why, reason, graceMs = start.graceMs }) => ask({ why, reason, graceMs }),
     // What it has said already stays true; only its tidy end is cut short.
-    kill: (reason) => (outcome ? killGroup() : abandon('lost', reason)),
+    kill: (reason) => (outcome ? host?.kill() : abandon('lost', reason)),
     evict: (reason) => {
       if (!stop && !outcome) abandon('evicted', reason)
     },
@@ -291,10 +291,10 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     },
     computeMs: () => standing.computeMs(),
     isParked: () => standing.isParked,
+    started: started.promise,
+    hasStarted: () => hasStarted,
+    isolation: () => host?.enclosure.effective ?? null,
     leftLines: () => (isRepeated() ? output.leftLines() : undefined),
-    done: live().catch((error: unknown): Ending => ({
-      how: 'lost',
-      reason: `the program could not be executed: ${String(error)}`,
-    })),
+    done: live().catch((error: unknown) => notStarted(`the program could not be executed: ${String(error)}`)),
   }
 }

@@ -13,14 +13,24 @@ export interface RuntimeFiles {
   sdkFile: string
 }
 
+/** Where an agent that was installed finds them: it has neither their sources nor a bundler. */
+const PREBUILT = path.join(import.meta.dirname, 'runtime')
+
 /**
  * The program's side as plain JavaScript: stripping types at each start would cost 40 ms. Built when an agent of this version
  * starts for the first time, and kept in a folder named after its sources.
  */
 export async function prepareRuntime(folder: string): Promise<RuntimeFiles> {
+  // What else the agent has ready for programs lies there in any case.
+  await fs.mkdir(folder, { recursive: true })
+  if (existsSync(path.join(PREBUILT, 'host.cjs'))) return filesIn(PREBUILT)
   const sdkEntry = fileURLToPath(import.meta.resolve('windlass'))
   const home = path.join(folder, await digestOf(path.dirname(sdkEntry)))
   if (!existsSync(home)) await buildInto(home, sdkEntry)
+  return filesIn(home)
+}
+
+function filesIn(home: string): RuntimeFiles {
   return { hostFile: path.join(home, 'host.cjs'), sdkFile: path.join(home, 'windlass.mjs') }
 }
 

@@ -14,6 +14,8 @@ export interface Spares {
   take(): HostProcess | undefined
   /** Something has changed: a run ended, a spare was taken. */
   refillSoon(): void
+  /** Takes out those that are of no use any more. */
+  drop(isStale: (host: HostProcess) => boolean): HostProcess[]
   count(): { booting: number; ready: number }
   close(): HostProcess[]
 }
@@ -68,6 +70,12 @@ export function keepSpares(options: SparesOptions): Spares {
       return best
     },
     refillSoon: () => refillSoon(),
+    drop: (isStale) => {
+      const stale = hosts.filter(isStale)
+      hosts = hosts.filter((host) => !stale.includes(host))
+      refillSoon()
+      return stale
+    },
     count: () => {
       const ready = hosts.filter((host) => host.isReady()).length
       return { ready, booting: hosts.length - ready }

@@ -8,3 +8,10 @@ export async function within<T>(ms: number, value: Promise<T>): Promise<T | unde
     clearTimeout(timer)
   }
 }
+
+export function isWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  return within(
+    ms,
+    promise.then(() => true),
+  ).then((is) => is === true)
+}

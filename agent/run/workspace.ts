@@ -1,12 +1,15 @@
-import { lstatSync, mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, lchownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 
 /** One folder per run, readable for nobody else, with `tmp` in it for temporary files. */
 export interface Workspaces {
-  take: () => string
+  /** `uid`: the user to whom it is to belong, where that is not ours. */
+  take: (uid?: number) => string
   /** Nothing of the run is there when somebody else gets the folder. Rejects when the folder cannot be removed. */
   giveBack: (folder: string) => Promise<void>
+  /** A run has left it as it found it. */
+  isUntouched: (folder: string) => boolean
 }
 
 const MODE = 0o700
@@ -21,12 +24,31 @@ export function keepWorkspaces(root: string): Workspaces {
   const kept: string[] = []
   let made = 0
   return {
-    take: () => kept.pop() ?? make(path.join(root, String((made += 1)))),
+    take: (uid) => {
+      const folder = kept.pop() ?? make(path.join(root, String((made += 1))))
+      if (uid !== undefined) give(folder, uid)
+      return folder
+    },
     giveBack: async (folder) => {
+      takeBack(folder)
       if (kept.length < MOST_KEPT && isUntouched(folder)) kept.push(folder)
       else await fs.rm(folder, { recursive: true, force: true, maxRetries: 3 })
     },
+    isUntouched,
   }
+}
+
+/** From inside out: whoever had it before cannot touch what lies in a folder that is not theirs any more. */
+function give(folder: string, uid: number): void {
+  lchownSync(path.join(folder, TMP), uid, uid)
+  lchownSync(folder, uid, uid)
+}
+
+/** From outside in. Only root has users to take it from. */
+function takeBack(folder: string): void {
+  const uid = process.getuid?.()
+  if (uid !== 0) return
+  for (const each of [folder, path.join(folder, TMP)]) if (existsSync(each)) lchownSync(each, uid, uid)
 }
 
 /** What an agent that was killed has left behind goes. */

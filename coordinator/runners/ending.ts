@@ -11,7 +11,7 @@ const FITS: { [How in Ending['how']]: (ending: Fields) => boolean } = {
   returned: ({ outputText }) => isText(outputText),
   threw: ({ error }) => typeof error === 'object' && error !== null,
   exited: ({ exitCode }) => isInt(exitCode),
-  killed: ({ signal }) => isText(signal),
+  killed: ({ signal, reason }) => isText(signal) && (reason === undefined || isText(reason)),
   'timed-out': ({ timeoutMs }) => isInt(timeoutMs, 0),
   cancelled: ({ forced }) => typeof forced === 'boolean',
   lost: ({ reason }) => isText(reason),

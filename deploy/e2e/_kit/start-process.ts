@@ -24,6 +24,10 @@ export interface WatchOptions {
   cwd?: string
   /** Another user, as `setpriv` takes it. */
   user?: { uid: number; gid: number }
+  /** A command that executes it, such as `ip netns exec …`; it must become the process, not start one. */
+  prefix?: readonly string[]
+  /** Arguments of Node before the program. */
+  nodeArgs?: readonly string[]
 }
 
 const START = join(PROJECT, 'deploy/start/main.ts')
@@ -43,11 +47,17 @@ export function watchCli(args: readonly string[], options: WatchOptions = {}): W
 }
 
 export function watchAgent(options: WatchOptions): Watched {
-  return watch(['--disable-warning=ExperimentalWarning', AGENT], options)
+  return watch(['--disable-warning=ExperimentalWarning', ...(options.nodeArgs ?? []), AGENT], options)
 }
 
-function watch(args: readonly string[], { env, cwd = PROJECT, user }: WatchOptions): Watched {
-  const child = spawn(process.execPath, args, {
+/** Another program for Node than one of ours of today. */
+export function watchScript(file: string, options: WatchOptions): Watched {
+  return watch([file], options)
+}
+
+function watch(args: readonly string[], { env, cwd = PROJECT, user, prefix = [] }: WatchOptions): Watched {
+  const [file, ...rest] = [...prefix, process.execPath, ...args] as [string, ...string[]]
+  const child = spawn(file, rest, {
     cwd,
     env: { ...inherited(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -84,8 +94,11 @@ function watch(args: readonly string[], { env, cwd = PROJECT, user }: WatchOptio
   }
 }
 
-/** What a shell would pass on, and the mark by which the test runner finds what was left behind. No setting of ours. */
+/**
+ * What a shell would pass on, and the mark by which the test runner finds what was left behind. No setting of ours but the one by
+ * which all of it can be run in bubblewrap.
+ */
 export function inherited(): Record<string, string> {
-  const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'WINDLASS_TEST_RUN']
+  const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'WINDLASS_TEST_RUN', 'WINDLASS_AGENT_ISOLATION']
   return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
 }

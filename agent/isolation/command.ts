@@ -1,0 +1,64 @@
+import type { RunLimits } from '@windlass/shared/model/pool.ts'
+import { RUNTIME_TASKS } from './cgroup.ts'
+import type { Controller } from './cgroup-place.ts'
+import { asUser } from './uids.ts'
+
+export interface Command {
+  file: string
+  args: string[]
+}
+
+export interface Fences {
+  /** `cgroup.procs` of the group that it is to be in. */
+  procsFile: string | undefined
+  limits: RunLimits
+  /** What the cgroup limits. */
+  counted: readonly Controller[]
+  uid: number | undefined
+  setpriv: string | undefined
+  bubblewrap: { file: string; args: string[] } | undefined
+}
+
+/**
+ * Enters the cgroup, lowers the limits, and becomes what it was asked to. A shell, because no process of Node can do that to itself, and it
+ * is gone by then. A limit that is lower already stays. A dump of memory would hold secrets, and fill the disk.
+ */
+const PRELUDE = `
+[ -z "$1" ] || echo 0 > "$1" || exit 125
+ulimit -c 0
+[ -z "$2" ] || ulimit -n "$2" 2>/dev/null || :
+[ -z "$3" ] || ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null || :
+[ -z "$4" ] || ulimit -f "$4" 2>/dev/null || :
+[ -z "$5" ] || ulimit -d "$5" 2>/dev/null || :
+shift 5
+unset PWD OLDPWD SHLVL
+exec "$@"
+`
+
+/** POSIX counts the size of files in these. */
+const BLOCKS_PER_MIB = 2048
+const KIB_PER_MIB = 1024
+/** Memory that a process of Node asks for without ever touching it: stacks of threads, mostly. */
+const UNTOUCHED_MIB = 256
+
+export function fenced({ file, args }: Command, fences: Fences): Command {
+  const { uid, setpriv, bubblewrap } = fences
+  const chain = [
+    ...(uid !== undefined && setpriv ? [setpriv, ...asUser(uid)] : []),
+    ...(bubblewrap ? [bubblewrap.file, ...bubblewrap.args] : []),
+  ]
+  return { file: '/bin/sh', args: ['-c', PRELUDE, 'windlass', ...numbers(fences), ...chain, file, ...args] }
+}
+
+/** The number of processes is counted by user: only where a run has one of its own it is a limit for the run. */
+function numbers({ procsFile, limits, counted, uid }: Fences): string[] {
+  const { openFiles, processes, diskMb, memoryMb } = limits
+  const isAlone = uid !== undefined && !counted.includes('pids')
+  const figures = [
+    openFiles,
+    isAlone && processes !== null ? processes + RUNTIME_TASKS : null,
+    diskMb === null ? null : diskMb * BLOCKS_PER_MIB,
+    counted.includes('memory') || memoryMb === null ? null : (memoryMb + UNTOUCHED_MIB) * KIB_PER_MIB,
+  ]
+  return [procsFile ?? '', ...figures.map((figure) => String(figure ?? ''))]
+}

@@ -1,0 +1,123 @@
+import os from 'node:os'
+import type { RunLimits } from '@windlass/shared/model/pool.ts'
+import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
+import { endGroup, findStrays, signal } from '../run/end-processes.ts'
+import { childrenOf, groupMembers, numberInside } from '../run/process-table.ts'
+import type { Cgroup } from './cgroup.ts'
+import type { Exit } from '../run/process.ts'
+import type { Command } from './command.ts'
+import type { InForce } from './probe.ts'
+import { endUids, pidsOfUids } from './uids.ts'
+
+/** What keeps one process and all that descends from it apart from the rest, and how it is ended as a whole. */
+export interface Enclosure {
+  readonly effective: EffectiveIsolation
+  /** Processes with equal keys may stand in for one another. */
+  readonly key: string
+  readonly limits: RunLimits
+  /** The user that it executes as, where it is not the agent's. */
+  readonly uid: number | undefined
+  /** Of its cgroup. */
+  readonly folder: string | undefined
+  /** Nothing in it can change what lies outside, nor leave it: it needs no further search when it has ended. */
+  readonly isSealed: boolean
+  command: Command
+  /** The program's own process: the one that was started, or one inside of it. */
+  programPid(pid: number): number
+  /** Whether something lives besides the program. `isLikely`: the program says that it has started others. */
+  hasCompany(pid: number, sought: { marker: string; workspace: string; isLikely: boolean }): boolean
+  /** How the program ended, by the end of the process that was started. */
+  exitOf(exit: Exit): Exit
+  /** Asks all but the program to end. */
+  askOthers(pid: number): void
+  kill(pid: number): void
+  /** Kills it and proves that nothing is left. False when something survived. */
+  end(pid: number | undefined): Promise<boolean>
+  /** Whether it was the kernel that ended it, for want of memory. Known after `end`. */
+  isOutOfMemory(): boolean
+}
+
+export interface EnclosureParts {
+  inForce: Pick<InForce, 'key' | 'effective' | 'plan'>
+  uid: number | undefined
+  cgroup: Cgroup | undefined
+  command: Command
+  /** What it had is free for others, unless something of it survived. */
+  onEnd: (isClean: boolean) => void
+}
+
+export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: EnclosureParts): Enclosure {
+  const { key, effective, plan } = inForce
+  const isInside = effective.level === 'bubblewrap'
+  const own = isInside ? OF_BUBBLEWRAP : 1
+  let isOutOfMemory = false
+  let program: number | undefined
+
+  const programPid = (pid: number) => (program ??= isInside ? programBelow(pid) : pid) ?? pid
+  /** What belongs to us and not to the program, and the program itself. */
+  const ours = (pid: number) => [pid, ...(isInside ? childrenOf(pid) : []), programPid(pid)]
+
+  function countAll(pid: number): number {
+    if (uid !== undefined) return pidsOfUids({ first: uid, last: uid }).length
+    return 1 + below(pid)
+  }
+
+  return {
+    key,
+    effective,
+    limits: plan.limits,
+    uid,
+    folder: cgroup?.folder,
+    isSealed: isInside || uid !== undefined,
+    command,
+    programPid,
+    hasCompany(pid, { marker, workspace, isLikely }) {
+      if (cgroup) return cgroup.pids().length > own
+      if (!isLikely) return false
+      if (isInside || uid !== undefined) return countAll(pid) > own
+      return findStrays({ marker, workspace }, pid).length > 0
+    },
+    exitOf: (exit) => (isInside ? ofProgram(exit) : exit),
+    askOthers(pid) {
+      const known = ours(pid)
+      for (const other of groupMembers(pid)) if (!known.includes(other)) signal(other, 'SIGTERM')
+    },
+    kill(pid) {
+      cgroup?.kill()
+      signal(-pid, 'SIGKILL')
+    },
+    async end(pid) {
+      isOutOfMemory = cgroup?.isOutOfMemory() ?? false
+      const isGroupGone = pid === undefined || (await endGroup(pid))
+      const isCgroupGone = cgroup ? await cgroup.end() : true
+      const isUserGone = uid === undefined || cgroup !== undefined || (await endUids({ first: uid, last: uid }))
+      const isClean = isGroupGone && isCgroupGone && isUserGone
+      onEnd(isClean)
+      return isClean
+    },
+    isOutOfMemory: () => isOutOfMemory,
+  }
+}
+
+/** Its watcher outside, its first process inside, and the program. */
+const OF_BUBBLEWRAP = 3
+/** Inside, the first process is 1 and starts one other before anything else can. */
+const PROGRAM_INSIDE = 2
+
+/** Bubblewrap says of what was ended by a signal what a shell would say. */
+function ofProgram(exit: Exit): Exit {
+  if ('failed' in exit || exit.exitCode === null) return exit
+  const number = exit.exitCode - 128
+  const name = Object.entries(os.constants.signals).find(([, each]) => each === number)?.[0]
+  return name === undefined ? exit : { exitCode: null, signal: name }
+}
+
+function programBelow(pid: number): number | undefined {
+  return childrenOf(pid)
+    .flatMap(childrenOf)
+    .find((each) => numberInside(each) === PROGRAM_INSIDE)
+}
+
+function below(pid: number): number {
+  return childrenOf(pid).reduce((sum, child) => sum + 1 + below(child), 0)
+}

@@ -1,0 +1,159 @@
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { RunLimits } from '@windlass/shared/model/pool.ts'
+import type { Capability } from '@windlass/shared/wire/agent.ts'
+import type { Command } from './command.ts'
+import { fenced } from './command.ts'
+import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
+import { endCgroup, makeCgroup } from './cgroup.ts'
+import type { Cgroup } from './cgroup.ts'
+import { openCgroup } from './cgroup-place.ts'
+import type { CgroupPlace } from './cgroup-place.ts'
+import { makeEnclosure } from './enclosure.ts'
+import type { Enclosure } from './enclosure.ts'
+import { openStateFolder, openToPass, openToRead } from './open-folders.ts'
+import { NO_LIMITS, planIsolation, planKey } from './plan.ts'
+import type { HostIsolation } from './plan.ts'
+import { probeIsolation } from './probe.ts'
+import type { InForce, Refusal } from './probe.ts'
+import { lockUids } from './uid-lock.ts'
+import { keepUids } from './uids.ts'
+
+/** How the runs of this agent are kept apart. */
+export interface Isolation {
+  /** What is in force at present, as host and pool want it, or why nothing may be started. */
+  ready: () => Promise<InForce | Refusal>
+  /** Room for one process. Its workspace has to be known where it is all that it sees. */
+  enclose(wanted: Enclosed): Enclosure
+  /** What this host could give, wanted or not. */
+  capabilities: () => Promise<Capability[]>
+  /** Folder of the groups that it makes. */
+  cgroups: string | undefined
+  /** Lets users of runs read a bundle. */
+  letIn(bundleDir: string): void
+  close(): Promise<void>
+}
+
+export interface Enclosed {
+  inForce: InForce
+  /** Of its cgroup. */
+  name: string
+  command: Command
+  bundleDir: string | undefined
+  /** Answers the workspace of a user. */
+  workspace: (uid: number | undefined) => string | undefined
+}
+
+interface IsolationOptions {
+  home: string
+  host: HostIsolation
+  /** What the pool says at the moment. */
+  pool: () => Parameters<typeof planIsolation>[1]
+  execPath: string
+  /** The runtime's own. */
+  runtime: string
+  log: (name: string, facts?: Record<string, unknown>) => void
+}
+
+/** A host may be mended at any time. */
+const REFUSAL_MS = 10_000
+
+export async function createIsolation(options: IsolationOptions): Promise<Isolation> {
+  const { home, host, execPath, log } = options
+  const lock = host.uids ? await lockUids(host.uids) : undefined
+  const uids = host.uids ? keepUids(host.uids) : undefined
+  if (uids) openStateFolder(home, ['runtime', 'workspaces'])
+  if (uids && options.runtime.startsWith(`${home}/`)) openToRead(options.runtime)
+  const files = writeNames(path.join(home, 'runtime'))
+  const cgroup = openCgroup(home, host.cgroup)
+  let known: { key: string; until: number; found: Promise<InForce | Refusal> } | undefined
+
+  async function probe(plan: HostIsolation): Promise<InForce | Refusal> {
+    const found = await probeIsolation({ plan, home, execPath, cgroup })
+    if ('refusal' in found) {
+      if (known) known.until = performance.now() + REFUSAL_MS
+      log('isolation.refused', { reason: found.refusal })
+    } else for (const warning of found.warnings) log('isolation.weak', { warning })
+    return found
+  }
+
+  function ready(): Promise<InForce | Refusal> {
+    const plan = planIsolation(host, options.pool())
+    const key = planKey(plan)
+    if (known?.key !== key || performance.now() > known.until) {
+      const found = Promise.withResolvers<InForce | Refusal>()
+      known = { key, until: Infinity, found: found.promise }
+      probe(plan).then(found.resolve, (error: unknown) => found.resolve({ refusal: String(error) }))
+    }
+    return known.found
+  }
+
+  function takeUid(): number | undefined {
+    if (!uids) return undefined
+    const uid = uids.take()
+    if (uid === undefined)
+      throw new Error('all user ids of WINDLASS_AGENT_RUN_UIDS are in use: give the agent more of them')
+    return uid
+  }
+
+  /** The reaper of an earlier agent may have tidied up only now, or a person has. */
+  function groupIn(place: CgroupPlace, name: string, limits: RunLimits): Cgroup {
+    if (!existsSync(place.folder)) openCgroup(home, host.cgroup)
+    return makeCgroup(place, name, limits)
+  }
+
+  function letIn(bundleDir: string): void {
+    if (!uids) return
+    if (bundleDir.startsWith(`${home}/`)) openToPass(path.dirname(bundleDir))
+    openToRead(bundleDir)
+  }
+
+  function enclose({ inForce, name, command, bundleDir, workspace }: Enclosed): Enclosure {
+    const { plan, setpriv, bubblewrap } = inForce
+    if (bundleDir !== undefined) letIn(bundleDir)
+    const uid = takeUid()
+    const group = inForce.cgroup && groupIn(inForce.cgroup, name, plan.limits)
+    const own = workspace(uid)
+    const readOnly = [execPath, options.runtime, ...(bundleDir === undefined ? [] : [bundleDir])]
+    const view = own === undefined ? undefined : { readOnly, workspace: own, network: plan.network, ...files }
+    const inner = bubblewrap && view && { file: bubblewrap.file, args: bubblewrapArgs(view, bubblewrap.can) }
+    const counted = group ? (inForce.cgroup?.controllers ?? []) : []
+    const fences = { procsFile: group?.procsFile, limits: plan.limits, counted, uid, setpriv, bubblewrap: inner }
+    const onEnd = (isClean: boolean) => void (isClean && uid !== undefined && uids?.give(uid))
+    return makeEnclosure({ inForce, uid, cgroup: group, command: fenced(command, fences), onEnd })
+  }
+
+  return {
+    ready,
+    enclose,
+    cgroups: 'folder' in cgroup ? cgroup.folder : undefined,
+    letIn,
+    async capabilities() {
+      const inside = await probeIsolation({
+        plan: { ...host, level: 'bubblewrap', limits: NO_LIMITS },
+        home,
+        execPath,
+        cgroup,
+      })
+      return [
+        ...('refusal' in inside ? [] : (['bubblewrap'] as const)),
+        ...('controllers' in cgroup && cgroup.controllers.length === 3 ? (['cgroup'] as const) : []),
+        ...(uids ? (['own-user'] as const) : []),
+      ]
+    },
+    async close() {
+      if ('folder' in cgroup) await endCgroup(cgroup.folder)
+      await lock?.release()
+    },
+  }
+}
+
+/** What programs in bubblewrap find as /etc/passwd and /etc/group. */
+function writeNames(folder: string): { passwd: string; group: string } {
+  mkdirSync(folder, { recursive: true })
+  const files = { passwd: path.join(folder, 'passwd'), group: path.join(folder, 'group') }
+  writeFileSync(files.passwd, PASSWD)
+  writeFileSync(files.group, GROUP)
+  for (const file of Object.values(files)) chmodSync(file, 0o644)
+  return files
+}

@@ -1,0 +1,77 @@
+import { pause } from '@windlass/shared/time.ts'
+import { signal } from '../run/end-processes.ts'
+import { allPids, uidsOf } from '../run/process-table.ts'
+import { launch } from '../run/process.ts'
+import type { UidRange } from './plan.ts'
+import { toolPath } from './tools.ts'
+
+/** Users for processes: each has one as long as anything of it lives. */
+export interface Uids {
+  /** Undefined when all are in use. */
+  take(): number | undefined
+  /** Only when nothing of that user lives any more. */
+  give(uid: number): void
+}
+
+export function keepUids({ first, last }: UidRange): Uids {
+  const used = new Set<number>()
+  const count = last - first + 1
+  let next = 0
+  return {
+    take() {
+      if (used.size >= count) return undefined
+      // In turns, so that the files of one that has ended are long gone when its number comes again.
+      while (used.has(first + (next % count))) next += 1
+      const uid = first + (next % count)
+      next += 1
+      used.add(uid)
+      return uid
+    },
+    give: (uid) => void used.delete(uid),
+  }
+}
+
+export function pidsOfUids({ first, last }: UidRange): number[] {
+  return allPids().filter((pid) => uidsOf(pid).some((uid) => uid >= first && uid <= last))
+}
+
+const PROOF_MS = 5_000
+
+/** Kills all that runs as one of these users and proves it gone. False when something is there to the end. */
+export async function endUids(range: UidRange): Promise<boolean> {
+  const deadline = performance.now() + PROOF_MS
+  for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 100)) {
+    const pids = pidsOfUids(range)
+    if (pids.length === 0) return true
+    if (performance.now() > deadline) return false
+    for (const pid of pids) signal(pid, 'SIGKILL')
+    // One by one they may be made faster than they are killed; a user's kill of all that is its own is one act of the kernel.
+    if (waitMs > 2) await Promise.all(usersOf(pids, range).map(killAllOf))
+    await pause(waitMs)
+  }
+}
+
+function usersOf(pids: number[], { first, last }: UidRange): number[] {
+  return [...new Set(pids.flatMap(uidsOf))].filter((uid) => uid >= first && uid <= last)
+}
+
+async function killAllOf(uid: number): Promise<void> {
+  const args = [...asUser(uid), '/bin/sh', '-c', 'kill -9 -1']
+  const child = launch({
+    file: toolPath('setpriv') ?? 'setpriv',
+    args,
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin' },
+    morePipes: 0,
+    stdin: 'ignore',
+  })
+  child.stdout.resume()
+  child.stderr.resume()
+  await child.exited
+}
+
+/** Arguments of `setpriv`: this user and nothing else, for good. */
+export function asUser(uid: number): string[] {
+  const ids = [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
+  return [...ids, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--']
+}

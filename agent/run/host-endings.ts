@@ -1,0 +1,31 @@
+import type { RunErrorCode } from '@windlass/shared/errors.ts'
+import type { Ending } from '@windlass/shared/model/ending.ts'
+import type { Enclosure } from '../isolation/enclosure.ts'
+import type { Exit } from './process.ts'
+
+type Ended = Exclude<Exit, { failed: string }>
+
+/** The program said nothing of an end, and its process is gone. */
+export function endedBySystem({ signal, exitCode }: Ended, enclosure: Enclosure | undefined): Ending {
+  if (signal === null) return { how: 'exited', exitCode: exitCode ?? 0 }
+  const diskMb = enclosure?.limits.diskMb ?? null
+  if (signal === 'SIGXFSZ' && diskMb !== null) return workspaceFull(diskMb)
+  return enclosure?.isOutOfMemory() ? { how: 'killed', signal, reason: OUT_OF_MEMORY } : { how: 'killed', signal }
+}
+
+const OUT_OF_MEMORY =
+  'it needed more memory than a run may have here. Use less, or raise the memory limit of the pool or of its machine'
+
+/** Nothing of the program was executed: it is the host that does not work. */
+export function neverBegan(exit: Ended): Ending {
+  const how = exit.signal ?? `exit code ${exit.exitCode}`
+  const reason = `the program's process ended before the program could begin (${how}); what it printed is in the log of the run`
+  return { how: 'unready', reason, blame: 'host' }
+}
+
+/** It ends for good: once more would fill the folder once more. */
+export function workspaceFull(limitMb: number): Ending {
+  const code: RunErrorCode = 'WORKSPACE_FULL'
+  const message = `The run has more than ${limitMb} MiB in its workspace. Write less, or raise the disk limit of the pool or of its machine.`
+  return { how: 'threw', error: { name: 'Error', code, message, detail: { limitMb } } }
+}

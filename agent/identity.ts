@@ -1,4 +1,4 @@
-import { chmod, mkdir, open, rename } from 'node:fs/promises'
+import { chmod, mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { exportJWK, generateKeyPair } from 'jose'
 import type { JWK } from 'jose'
@@ -9,6 +9,7 @@ import { backoffMs, pause } from '@windlass/shared/time.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
 import { readOrNothing } from './process-id.ts'
 import { VERSION } from './version.ts'
+import { writePrivately } from './write-privately.ts'
 import type { AgentConfig } from './config.ts'
 
 /** Who this agent is. The private key was made here and never leaves the state folder. */
@@ -17,6 +18,10 @@ export interface Identity {
   org: string
   pool: string
   privateKey: JWK
+  /** Made to follow it; the coordinator may know it already. */
+  nextKey?: JWK
+  /** Since when it signs with its key, by the clock of this machine; agents of before did not write it down. */
+  keyAt?: number
 }
 
 /** Registers with the token on the first start; later ones find the identity in the state folder. */
@@ -26,7 +31,9 @@ export async function obtainIdentity(config: AgentConfig, log: Log, signal: Abor
   if (config.token === undefined) throw new AgentRefusal(EXIT.config, NEEDS_TOKEN)
   const { privateKey, publicKey } = await makeKeys()
   const answer = await register(config, config.token, publicKey, log, signal)
-  const identity = { runner: answer.runner, org: answer.org, pool: answer.pool, privateKey }
+  const { runner, org, pool } = answer
+  const identity = { runner, org, pool, privateKey, keyAt: Date.now() }
+  // A registration token serves once, so the answer to it must survive a power cut.
   await writePrivately(identityFile(config.home), JSON.stringify(identity))
   log('agent.registered', { runner: identity.runner, org: identity.org, pool: identity.pool })
   return identity
@@ -47,7 +54,8 @@ export function knownIdentity(home: string): Identity | undefined {
 const NEEDS_TOKEN =
   'This agent is not registered yet: set WINDLASS_AGENT_TOKEN to a registration token (`windlass pools token <pool>` makes one).'
 
-async function makeKeys() {
+/** A key pair of an agent. */
+export async function makeKeys() {
   const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true })
   const { x } = await exportJWK(pair.publicKey)
   if (x === undefined) throw new Error('The new key pair has no public half')
@@ -97,17 +105,4 @@ function parseIdentity(file: string, text: string): Identity {
 export async function makeStateFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await chmod(folder, 0o700)
-}
-
-/** Synced before the rename: a registration token serves once, so the answer to it must survive a power cut. */
-async function writePrivately(file: string, text: string): Promise<void> {
-  const draft = `${file}.new`
-  const handle = await open(draft, 'w', 0o600)
-  try {
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(draft, file)
 }

@@ -29,6 +29,8 @@ export interface RunnerIdentity {
   name: string
   orgId: OrgId
   poolId: PoolId
+  /** Which of its keys: the `x` of the public half. */
+  signedWith: string
 }
 
 /** A program in execution, proved by its per-run token. */

@@ -50,6 +50,11 @@ export const Settings = z.strictObject({
     .min(0)
     .default(300 * SECOND)
     .meta({ description: 'So long after its start a coordinator takes no run away.' }),
+  WINDLASS_KEY_LIFE_MS: z
+    .int()
+    .min(200)
+    .default(24 * 3600 * SECOND)
+    .meta({ description: 'An agent makes itself a new key when three quarters of this are over.' }),
   WINDLASS_OFFER_MS: z
     .int()
     .min(100)
@@ -118,6 +123,9 @@ export const Settings = z.strictObject({
     .min(1)
     .optional()
     .meta({ description: 'The same as a file, a key a line; read again when it changes. `npm start` makes one.' }),
+  WINDLASS_DOWNLOADS: z.string().min(1).optional().meta({
+    description: 'Folder with archives of the agent for further platforms, handed out by /downloads and /install.sh.',
+  }),
   WINDLASS_STRICT: z
     .boolean()
     .default(false)
@@ -135,6 +143,7 @@ export type Config = {
   fenceMs: number
   leaseMs: number
   amnestyMs: number
+  keyLifeMs: number
   offerMs: number
   sweepMs: number
   sweepRunsMs: number
@@ -147,6 +156,7 @@ export type Config = {
   mcpOrigins: string[]
   secretKey: string | undefined
   secretKeyFile: string | undefined
+  downloads: string | undefined
   strict: boolean
 }
 
@@ -186,6 +196,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     fenceMs: s.WINDLASS_FENCE_MS,
     leaseMs: s.WINDLASS_LEASE_MS,
     amnestyMs: s.WINDLASS_AMNESTY_MS,
+    keyLifeMs: s.WINDLASS_KEY_LIFE_MS,
     offerMs: s.WINDLASS_OFFER_MS,
     sweepMs: s.WINDLASS_SWEEP_MS,
     sweepRunsMs: s.WINDLASS_SWEEP_RUNS_MS,
@@ -198,6 +209,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     mcpOrigins: s.WINDLASS_MCP_ORIGINS,
     secretKey: s.WINDLASS_SECRET_KEY,
     secretKeyFile: s.WINDLASS_SECRET_KEY_FILE,
+    downloads: s.WINDLASS_DOWNLOADS,
     strict: s.WINDLASS_STRICT,
   }
 }

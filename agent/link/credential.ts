@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { importJWK, SignJWT } from 'jose'
 import { AGENT_AUDIENCE } from '@windlass/shared/wire/agent.ts'
 import type { Identity } from '../identity.ts'
+import type { Keys } from '../keys.ts'
+import type { Clock } from './clock.ts'
 
 /** Gives the bearer token of the moment. */
 export type Credential = () => Promise<string>
@@ -10,25 +12,47 @@ const LIVES_S = 60
 /** Renewed with a quarter of its life left, so that a request on its way does not expire. */
 const REUSED_MS = 45_000
 
+interface Made {
+  token: Promise<string>
+  at: number
+  /** By the clock of this machine, which runs on while it sleeps. */
+  wallAt: number
+  offsetMs: number
+  key: unknown
+}
+
 /** Short tokens that the agent signs itself: nothing that a coordinator keeps could be stolen and used. */
-export async function createCredential(identity: Pick<Identity, 'runner' | 'privateKey'>): Promise<Credential> {
-  const key = await importJWK(identity.privateKey, 'EdDSA')
-  let token: Promise<string> | undefined
-  let madeAt = 0
-  const sign = () =>
-    new SignJWT()
-      .setProtectedHeader({ alg: 'EdDSA', kid: identity.runner })
-      .setSubject(identity.runner)
+export function createCredential(runner: string, keys: Pick<Keys, 'current'>, clock: Clock): Credential {
+  let made: Made | undefined
+
+  const sign = () => {
+    const issuedAt = Math.floor(clock.now() / 1000)
+    return new SignJWT()
+      .setProtectedHeader({ alg: 'EdDSA', kid: runner })
+      .setSubject(runner)
       .setAudience(AGENT_AUDIENCE)
-      .setIssuedAt()
-      .setExpirationTime(`${LIVES_S}s`)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + LIVES_S)
       .setJti(randomUUID())
-      .sign(key)
-  return () => {
-    const now = performance.now()
-    if (token && now - madeAt < REUSED_MS) return token
-    madeAt = now
-    token = sign()
-    return token
+      .sign(keys.current())
   }
+
+  const isFresh = ({ at, wallAt, offsetMs, key }: Made) => {
+    const wallMs = Date.now() - wallAt
+    if (performance.now() - at >= REUSED_MS || wallMs < 0 || wallMs >= REUSED_MS) return false
+    return offsetMs === clock.offsetMs && key === keys.current()
+  }
+
+  return () => {
+    if (made && isFresh(made)) return made.token
+    const at = performance.now()
+    made = { token: sign(), at, wallAt: Date.now(), offsetMs: clock.offsetMs, key: keys.current() }
+    return made.token
+  }
+}
+
+/** With the key as it is at present, for who asks once and goes. */
+export async function credentialOf({ runner, privateKey }: Identity, clock: Clock): Promise<Credential> {
+  const key = await importJWK(privateKey, 'EdDSA')
+  return createCredential(runner, { current: () => key }, clock)
 }

@@ -1,6 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { AgentFrame, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
+import type { Clock } from './clock.ts'
 import type { Credential } from './credential.ts'
 import { openSocket } from './socket.ts'
 import type { Refused, Socket, SocketEnd } from './socket.ts'
@@ -8,6 +9,7 @@ import type { Refused, Socket, SocketEnd } from './socket.ts'
 export interface LinkOptions {
   url: string
   credential: Credential
+  clock: Clock
   log: Log
   /** The first frame of each connection, made when it opens. */
   hello(): AgentFrame
@@ -83,9 +85,11 @@ export function createLink(options: LinkOptions): Link {
         if (end.why === 'refused') return end.frame
         if (signal.aborted) break
         if (end.wasReady) failures = 0
-        const least = end.why === 'unauthenticated' ? UNAUTHENTICATED_MS : 0
+        const wasWrongTime = end.why === 'unauthenticated' && options.clock.learnDate(end.date)
+        const least = end.why === 'unauthenticated' && !wasWrongTime ? UNAUTHENTICATED_MS : 0
         const waitMs = least + backoffMs(failures, BACKOFF)
-        tell(log, end, waitMs)
+        if (wasWrongTime) log.warn('clock.corrected', { offsetMs: options.clock.offsetMs, nextTryMs: waitMs })
+        else tell(log, end, waitMs)
         await pause(waitMs, signal)
       }
       return undefined

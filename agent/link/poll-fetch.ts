@@ -1,12 +1,16 @@
 import http from 'node:http'
 import https from 'node:https'
+import { proxyOptions } from '../outbound.ts'
 
 /**
  * `fetch` as far as a poll needs it, over node:http with a kept-alive connection. The global one takes a millisecond more of
  * CPU for each call, and between the answer to a poll and the program's first line every millisecond is waited for.
  */
 export function createPollFetch(): typeof fetch {
-  const agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
+  const agents = {
+    'http:': new http.Agent({ keepAlive: true, ...proxyOptions('http:') }),
+    'https:': new https.Agent({ keepAlive: true, ...proxyOptions('https:') }),
+  }
   return (input, init = {}) => {
     const url = new URL(input instanceof Request ? input.url : input)
     const { request } = url.protocol === 'https:' ? https : http

@@ -1,6 +1,8 @@
 import { callOp, openOp } from '@windlass/shared/ops/call.ts'
 import { runnerSurface } from '@windlass/shared/ops/runner-surface.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
+import { withClock } from './clock.ts'
+import type { Clock } from './clock.ts'
 import type { Credential } from './credential.ts'
 import { createPollFetch } from './poll-fetch.ts'
 
@@ -12,6 +14,8 @@ export interface Rest {
   journal(run: string, epoch: number, signal: AbortSignal): Promise<string>
   /** By name, as they are now. `token` is that of the run. */
   secrets(run: string, token: string, signal: AbortSignal): Promise<Record<string, string>>
+  /** Resolves when the coordinator has taken it in place of the key that signs at present. */
+  renewKey(publicKey: { kty: 'OKP'; crv: 'Ed25519'; x: string }, signal: AbortSignal): Promise<void>
 }
 
 /** A poll is answered after `waitMs` at the latest; a silence beyond that is a lost connection. */
@@ -19,9 +23,11 @@ const POLL_SLACK_MS = 10_000
 const BUNDLE_HEADERS_MS = 20_000
 const JOURNAL_MS = 20_000
 const SECRETS_MS = 10_000
+const RENEW_KEY_MS = 20_000
 
-export function createRest(url: string, credential: Credential): Rest {
-  const pollFetch = createPollFetch()
+export function createRest(url: string, credential: Credential, clock: Clock): Rest {
+  const pollFetch = withClock(clock, createPollFetch())
+  const base = { url, fetch: withClock(clock) }
   const headers = async () => ({ authorization: `Bearer ${await credential()}` })
   return {
     async claims(slots, waitMs, signal) {
@@ -31,20 +37,24 @@ export function createRest(url: string, credential: Credential): Rest {
     },
     async bundle(digest, signal) {
       const options = { signal, deadlineMs: BUNDLE_HEADERS_MS, headers: await headers() }
-      const response = await openOp({ url }, runnerSurface.bundle, { digest }, options)
+      const response = await openOp(base, runnerSurface.bundle, { digest }, options)
       if (!response.body) throw new Error(`The answer with bundle ${digest} has no body`)
       return response.body
     },
     async journal(run, epoch, signal) {
       const deadline = AbortSignal.timeout(JOURNAL_MS)
       const options = { signal: AbortSignal.any([signal, deadline]), headers: await headers() }
-      const response = await openOp({ url }, runnerSurface.journal, { run, epoch }, options)
+      const response = await openOp(base, runnerSurface.journal, { run, epoch }, options)
       return await response.text()
     },
     async secrets(run, token, signal) {
       const options = { signal, deadlineMs: SECRETS_MS, headers: { authorization: `Bearer ${token}` } }
-      const { secrets } = await callOp({ url }, runnerSurface.secrets, { run }, options)
+      const { secrets } = await callOp(base, runnerSurface.secrets, { run }, options)
       return secrets
+    },
+    async renewKey(publicKey, signal) {
+      const options = { signal, deadlineMs: RENEW_KEY_MS, headers: await headers() }
+      await callOp(base, runnerSurface.renew, { publicKey }, options)
     },
   }
 }

@@ -2,6 +2,7 @@ import { WebSocket } from 'ws'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { runnerSurface } from '@windlass/shared/ops/runner-surface.ts'
 import { requestOf } from '@windlass/shared/ops/call.ts'
+import { proxyAgent } from '../outbound.ts'
 import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 
 export type Refused = Extract<CoordinatorFrame, { t: 'refused' }>
@@ -9,7 +10,8 @@ export type Refused = Extract<CoordinatorFrame, { t: 'refused' }>
 /** Why a connection is over. */
 export type SocketEnd =
   | { why: 'closed'; detail: string; wasOpen: boolean }
-  | { why: 'unauthenticated'; detail: string; wasOpen: boolean }
+  /** `date` is what the coordinator's clock showed. */
+  | { why: 'unauthenticated'; detail: string; date: string | undefined; wasOpen: boolean }
   | { why: 'refused'; frame: Refused; wasOpen: boolean }
 
 export interface Socket {
@@ -40,10 +42,11 @@ export function openSocket(options: SocketOptions): Socket {
   const ws = new WebSocket(url.replace(/^http/, 'ws'), {
     headers: { ...headers, authorization: `Bearer ${options.token}` },
     handshakeTimeout: CONNECT_MS,
+    agent: proxyAgent(url),
     perMessageDeflate: false,
     maxPayload: FRAME_BYTES,
   })
-  const course: Course = { refused: undefined, status: 0, trouble: '', wasOpen: false }
+  const course: Course = { refused: undefined, status: 0, date: undefined, trouble: '', wasOpen: false }
   const stopWatching = watchLiveness(ws)
   const socket: Socket = {
     send: (text) => send(ws, text),
@@ -67,6 +70,7 @@ export function openSocket(options: SocketOptions): Socket {
 interface Course {
   refused: Refused | undefined
   status: number
+  date: string | undefined
   trouble: string
   wasOpen: boolean
 }
@@ -74,6 +78,7 @@ interface Course {
 function untilEnded(ws: WebSocket, course: Course): Promise<SocketEnd> {
   ws.on('unexpected-response', (request: ClientRequest, response: IncomingMessage) => {
     course.status = response.statusCode ?? 0
+    course.date = response.headers.date
     course.trouble = `the coordinator answered ${course.status}`
     response.resume()
     request.destroy()
@@ -86,7 +91,8 @@ function untilEnded(ws: WebSocket, course: Course): Promise<SocketEnd> {
       const detail = course.trouble || `${code} ${reason.toString()}`.trim()
       const { refused, status, wasOpen } = course
       if (refused) resolve({ why: 'refused', frame: refused, wasOpen })
-      else resolve({ why: status === 401 || status === 403 ? 'unauthenticated' : 'closed', detail, wasOpen })
+      else if (status === 401 || status === 403) resolve({ why: 'unauthenticated', detail, date: course.date, wasOpen })
+      else resolve({ why: 'closed', detail, wasOpen })
     })
   })
 }

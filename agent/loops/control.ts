@@ -1,8 +1,13 @@
+import { pause } from '@windlass/shared/time.ts'
 import type { CancelOrder, CoordinatorFrame, Placement, Wake } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
 import type { Upload } from '../link/upload.ts'
 import type { Held } from '../run/spool-held.ts'
 import { sendAccepts } from './claim.ts'
+import { fence } from './fence.ts'
+
+/** The coordinator closes the connection by itself then. */
+const LAST_WORDS_MS = 5000
 
 type Frame<T extends CoordinatorFrame['t']> = Extract<CoordinatorFrame, { t: T }>
 type Seq = { run: string; epoch: number; seq: number }
@@ -22,9 +27,9 @@ function take(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
     case 'ack':
       return frame.acks.forEach((each) => acknowledge(deps, each))
     case 'beat':
-      deps.beats.answered(frame.n)
-      dropStale(deps, frame.stale)
-      return cancel(deps, frame.cancel)
+      return beat(deps, frame)
+    case 'intake':
+      return deps.intake.heard(frame.intake)
     case 'cancel':
       return cancel(deps, frame.runs)
     case 'stale':
@@ -37,15 +42,32 @@ function take(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
     case 'wake':
       return wake(deps, frame.runs)
     case 'refused':
-      return deps.log.error('link.refused', { code: frame.code, reason: frame.message })
+      return refused(deps, frame)
     default:
       // A newer coordinator may know more words than we do.
       return deps.log.debug('link.unknown-frame', { t: (frame as { t: unknown }).t })
   }
 }
 
+/** What comes with protocol 3: how to behave, whether to ask for work, and what time it is. */
+function heed(deps: Deps, { settings, intake, now }: Partial<Frame<'welcome' | 'beat'>>): void {
+  if (settings) deps.settings.current = settings
+  if (intake) deps.intake.heard(intake)
+  if (now !== undefined) deps.clock.learn(now)
+}
+
+function beat(deps: Deps, frame: Frame<'beat'>): void {
+  // It may have lain here while this machine slept.
+  fence(deps)
+  deps.beats.answered(frame.n)
+  heed(deps, frame)
+  dropStale(deps, frame.stale)
+  cancel(deps, frame.cancel)
+}
+
 function welcome(deps: Deps, upload: Upload, frame: Frame<'welcome'>): void {
-  deps.settings.current = frame.settings
+  heed(deps, frame)
+  deps.start.welcomed().catch((error: unknown) => deps.log.error('instance.unwritten', { error }))
   dropStale(deps, frame.stale)
   for (const held of deps.spool.held()) held.sent = held.acked
   resumeFrom(deps, frame.resume)
@@ -111,4 +133,21 @@ function wake(deps: Deps, wakes: readonly Wake[]): void {
 export function giveUpGap(deps: Deps, { run, epoch, sent, acked }: Held): void {
   deps.log.error('spool.gap', { run, epoch, coordinatorHas: sent, acknowledged: acked })
   dropStale(deps, [[run, epoch]])
+}
+
+/** The end of this connection, and there will be no other. What runs here is nobody's any more. */
+function refused(deps: Deps, { code, message }: Frame<'refused'>): void {
+  deps.log.error('link.refused', { code, reason: message })
+  deps.intake.leave()
+  for (const live of deps.lives.all()) live.end(code === 'REVOKED' ? 'revoked' : 'fenced')
+  if (code === 'REVOKED') void sayLastWords(deps)
+}
+
+/** The coordinator takes the ends of runs for some seconds yet; then they need not wait for their leases to run out. */
+async function sayLastWords({ lives, spool, link }: Deps): Promise<void> {
+  const end = performance.now() + LAST_WORDS_MS
+  await Promise.race([lives.empty(), pause(LAST_WORDS_MS)])
+  spool.flush()
+  while (link.isReady && spool.held().length > 0 && performance.now() < end) await pause(10)
+  link.drop('refused for good')
 }

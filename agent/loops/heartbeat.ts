@@ -1,14 +1,17 @@
 import { pause } from '@windlass/shared/time.ts'
 import type { Bell } from '../bell.ts'
 import type { Deps } from '../deps.ts'
+import { fence } from './fence.ts'
 
 /** Which heartbeats were answered. All times are of the monotonic clock: wall clocks jump. */
 export interface Beats {
-  /** Numbers a heartbeat that is being sent now. */
-  next(): number
+  /** Numbers a heartbeat that is being sent now, and promises to stop all runs after so long a silence. */
+  next(fenceMs: number): number
   answered(n: number): void
   /** When the last heartbeat that was answered had been sent: every lease that it named holds from there. */
   heldFrom(): number
+  /** What that one had promised: the coordinator holds the leases for longer. Undefined before the first one. */
+  heldMs(): number | undefined
   /** Asks for a heartbeat before its time. */
   readonly bell: Bell
 }
@@ -17,21 +20,23 @@ export interface Beats {
 const REMEMBERED = 20
 
 export function createBeats(bell: Bell): Beats {
-  const sent = new Map<number, number>()
+  const sent = new Map<number, { at: number; fenceMs: number }>()
   let count = 0
-  let heldFrom = -Infinity
+  let last = { at: -Infinity, fenceMs: Infinity }
   return {
-    next() {
+    next(fenceMs) {
       count += 1
-      sent.set(count, performance.now())
+      sent.set(count, { at: performance.now(), fenceMs })
       sent.delete(count - REMEMBERED)
       return count
     },
     answered(n) {
-      heldFrom = Math.max(heldFrom, sent.get(n) ?? -Infinity)
+      const found = sent.get(n)
+      if (found && found.at > last.at) last = found
       sent.delete(n)
     },
-    heldFrom: () => heldFrom,
+    heldFrom: () => last.at,
+    heldMs: () => (last.at === -Infinity ? undefined : last.fenceMs),
     bell,
   }
 }
@@ -39,7 +44,9 @@ export function createBeats(bell: Bell): Beats {
 /** One heartbeat for all that is held, at intervals that differ so that a fleet does not beat as one. */
 export async function heartbeatLoop(deps: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    if (deps.link.isReady) deps.link.send({ t: 'heartbeat', n: deps.beats.next(), holds: deps.spool.holds() })
+    // After a long sleep the leases are over, and nothing may be said that would renew them.
+    fence(deps)
+    if (deps.link.isReady) deps.link.send(deps.self.heartbeat(deps.beats.next(deps.settings.current.fenceMs)))
     const due = new AbortController()
     const stop = AbortSignal.any([signal, due.signal])
     await Promise.race([

@@ -4,9 +4,9 @@ import type { z } from 'zod'
 import type { Acting, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import type { SseSink } from '../events/stream.ts'
-import type { AgentSocket } from '../runners/agent-socket.ts'
+import type { AgentSocket, ClosedBy } from '../runners/agent-socket.ts'
 
-export type { AgentSocket, SseSink }
+export type { AgentSocket, ClosedBy, SseSink }
 
 /** What a handler is given. The identity of the wrong door throws: the row and its handler disagree. */
 export interface Call<I> {
@@ -65,6 +65,18 @@ export class BytesAnswer {
   }
 }
 
+/** The answer of a row with `wire: 'bytes'` whose bytes lie on disk, and are too many to be held in memory for each reader. */
+export class FileAnswer {
+  readonly path: string
+  readonly contentType: string
+  readonly etag: string
+  constructor(path: string, contentType: string, etag: string) {
+    this.path = path
+    this.contentType = contentType
+    this.etag = etag
+  }
+}
+
 /** The answer of a row with `wire: 'socket'`: called once the upgrade is done. */
 export class SocketAnswer {
   readonly accept: (socket: AgentSocket) => void
@@ -77,7 +89,7 @@ type AnswerOf<R> =
   R extends Op<z.ZodObject, z.ZodType>
     ? R['wire'] extends undefined
       ? OutputOf<R> | JsonText | StatusAnswer<OutputOf<R>>
-      : OutputOf<R> | JsonText | StatusAnswer<OutputOf<R>> | SseAnswer | BytesAnswer | SocketAnswer
+      : OutputOf<R> | JsonText | StatusAnswer<OutputOf<R>> | SseAnswer | BytesAnswer | FileAnswer | SocketAnswer
     : never
 
 export type Handler<R> = (call: Call<InputOf<R>>) => Promise<AnswerOf<R>> | AnswerOf<R>

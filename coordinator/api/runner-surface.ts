@@ -1,23 +1,23 @@
-import { Fault } from '@windlass/shared/errors.ts'
 import { secretsOfRun } from '../environments/secrets.ts'
 import { claimRuns } from '../placements/claim.ts'
+import { poolSettingsOf } from '../runners/pool-settings.ts'
 import { registerRunner } from '../runners/register.ts'
+import { renewKey } from '../runners/renew-key.ts'
 import { journalFor } from '../journal/read.ts'
 import { serveAgent } from '../runners/session.ts'
 import { agentSettings } from '../runners/settings.ts'
 import { selfOf } from '../runs/read.ts'
 import { bundleBytes } from '../workflows/read.ts'
+import { baseUrl } from './base-url.ts'
 import { BytesAnswer, type HandlersFor, SocketAnswer } from './call.ts'
 
 export const runnerSurface: HandlersFor<'runnerSurface'> = {
-  register: async ({ input, deps, requestId }) => ({
-    ...(await registerRunner(deps, input, requestId)),
-    settings: agentSettings(deps.config),
-  }),
-
-  renew: () => {
-    throw new Fault('UNAVAILABLE')
+  register: async ({ input, deps, requestId }) => {
+    const { poolId, ...joined } = await registerRunner(deps, input, requestId)
+    return { ...joined, settings: agentSettings(deps, await poolSettingsOf(deps, poolId)) }
   },
+
+  renew: ({ input, runner, deps }) => renewKey(deps, runner, input.publicKey),
 
   claims: async ({ input, runner, deps, gone }) => ({ offers: await claimRuns(deps, runner, input, gone) }),
 
@@ -27,7 +27,11 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
   journal: async ({ input, runner, deps }) =>
     new BytesAnswer(Buffer.from(await journalFor(deps, runner, input)), 'application/json'),
 
-  socket: ({ runner, deps }) => new SocketAnswer((socket) => serveAgent(deps, runner, socket)),
+  socket: (call) => {
+    const { deps, runner } = call
+    const base = baseUrl(deps.config, call.header('host'))
+    return new SocketAnswer((socket) => serveAgent(deps, runner, socket, base))
+  },
 
   self: async ({ input, program, deps }) => ({ run: await selfOf(deps, program, input.run) }),
 

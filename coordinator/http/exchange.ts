@@ -52,6 +52,6 @@ export interface HttpSocket {
   close(code: number, reason: string): void
   destroy(): void
   on(event: 'message', listener: (message: string, isBinary: boolean) => void): unknown
-  on(event: 'close', listener: () => void): unknown
+  on(event: 'close', listener: (code: number, reason: string) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
 }

@@ -26,10 +26,11 @@ const STALL_MS = 30_000
 /** So long after its credential was revoked or has expired a reader may still get what is written to its stream. */
 const RECHECK_MS = 5000
 
+/** Seconds without a sign of life of a socket. Pings go out by themselves before that; agents send theirs every 10 s. */
+const IDLE_S = 40
+
 const SOCKET_OPTIONS = {
   message_type: 'String',
-  /** Seconds without a sign of life. Pings go out by themselves before that. */
-  idle_timeout: 60,
   send_pings_automatically: true,
   max_payload_length: 16 * MIB,
   // Over this a frame is dropped: a hole that the reader cannot see. So the socket is closed instead.
@@ -49,6 +50,8 @@ export interface ServerOptions {
   stallMs?: number
   /** How often the credential of a stream's reader is looked at again; 5 s by default. */
   recheckMs?: number
+  /** After how long a silence a socket is given up, 8 s at least; 40 s by default. */
+  idleS?: number
   /** What MCP shows: the operations, unless a test has something else to show. */
   surface?: Surface
 }
@@ -70,7 +73,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     // Each row has a limit of its own, and an envelope to say so; the server's own answer to a large body is empty.
     max_body_length: Number.MAX_SAFE_INTEGER,
   })
-  for (const path of planPaths(options.handlers)) addPath(server, path, pipeline)
+  for (const path of planPaths(options.handlers)) addPath(server, path, { pipeline, idleS: options.idleS ?? IDLE_S })
   mountMcp(server, options, pipeline)
   server.set_not_found_handler((request, response) => void dispatch(pipeline, undefined, { request, response }))
   server.set_error_handler((_request, response, error) => {
@@ -81,19 +84,25 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   return { port: server.port, close: () => close(server, open, unread) }
 }
 
-function addPath(server: Server, path: PathPlan, pipeline: Pipeline): void {
+interface Serving {
+  pipeline: Pipeline
+  idleS: number
+}
+
+function addPath(server: Server, path: PathPlan, serving: Serving): void {
+  const { pipeline } = serving
   const pattern = path.path.replace(/\{(\w+)\}/g, (_, name: string) => `:${routerKey(name)}`)
   server.any(pattern, (request: unknown, response: unknown) => {
     void dispatch(pipeline, path, { request, response } as Arrival)
   })
-  if (path.methods['GET']?.row.wire === 'socket') addSocket(server, pattern, path, pipeline)
+  if (path.methods['GET']?.row.wire === 'socket') addSocket(server, pattern, path, serving)
 }
 
-function addSocket(server: Server, pattern: string, path: PathPlan, pipeline: Pipeline): void {
+function addSocket(server: Server, pattern: string, path: PathPlan, { pipeline, idleS }: Serving): void {
   server.upgrade(pattern, (request: unknown, response: unknown) => {
     void dispatch(pipeline, path, { request, response, isUpgrade: true } as Arrival)
   })
-  server.ws(pattern, SOCKET_OPTIONS, (socket) => {
+  server.ws(pattern, { ...SOCKET_OPTIONS, idle_timeout: idleS }, (socket) => {
     openSocket(socket, socket.context as unknown as Upgrade, pipeline.open, pipeline.log)
   })
 }

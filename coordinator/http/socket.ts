@@ -1,5 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
-import type { AgentSocket, SocketAnswer } from '../api/call.ts'
+import type { AgentSocket, ClosedBy, SocketAnswer } from '../api/call.ts'
 import type { HttpSocket } from './exchange.ts'
 import type { Open, OpenWork } from './open-work.ts'
 
@@ -26,8 +26,9 @@ export function openSocket(socket: HttpSocket, { answer, requestId }: Upgrade, o
 class ServerSocket implements AgentSocket, Open {
   readonly #socket: HttpSocket
   readonly #onMessage: ((text: string) => void)[] = []
-  readonly #onClose: (() => void)[] = []
-  #isClosed = false
+  readonly #onClose: ((by: ClosedBy) => void)[] = []
+  #closedBy: ClosedBy | undefined
+  #isOurEnd = false
 
   constructor(socket: HttpSocket, open: OpenWork) {
     this.#socket = socket
@@ -36,21 +37,25 @@ class ServerSocket implements AgentSocket, Open {
       if (isBinary) this.close(UNSUPPORTED_DATA, 'frames are text')
       else for (const listener of this.#onMessage) listener(message)
     })
-    socket.on('close', () => {
-      this.#isClosed = true
+    socket.on('close', (_code, reason) => {
+      this.#closedBy = this.#isOurEnd ? 'coordinator' : endOf(reason)
       open.delete(this)
-      for (const listener of this.#onClose) listener()
+      for (const listener of this.#onClose) listener(this.#closedBy)
     })
   }
 
   send(text: string): void {
-    if (this.#isClosed) return
+    if (this.#closedBy) return
     // A dropped frame would be a hole that the other end cannot see. It comes back and resumes.
-    if (this.#socket.send(text) === 2) this.#socket.destroy()
+    if (this.#socket.send(text) !== 2) return
+    this.#isOurEnd = true
+    this.#socket.destroy()
   }
 
   close(code: number, reason: string): void {
-    if (!this.#isClosed) this.#socket.close(code, reason)
+    if (this.#closedBy) return
+    this.#isOurEnd = true
+    this.#socket.close(code, reason)
   }
 
   onMessage(listener: (text: string) => void): void {
@@ -58,12 +63,17 @@ class ServerSocket implements AgentSocket, Open {
   }
 
   /** Called at once when the socket is closed already. */
-  onClose(listener: () => void): void {
-    if (this.#isClosed) listener()
+  onClose(listener: (by: ClosedBy) => void): void {
+    if (this.#closedBy) listener(this.#closedBy)
     else this.#onClose.push(listener)
   }
 
   end(): void {
     this.close(GOING_AWAY, 'the coordinator stops')
   }
+}
+
+/** The library's words for a socket from which nothing has come within the idle timeout. */
+function endOf(reason: string): ClosedBy {
+  return reason.includes('timed out') ? 'silence' : 'agent'
 }

@@ -1,7 +1,13 @@
+/**
+ * Who ended a connection. `agent`: the other side closed it, as a process that dies does with its sockets. `silence`: it answered
+ * nothing any more, pings included. `coordinator`: we did.
+ */
+export type ClosedBy = 'agent' | 'silence' | 'coordinator'
+
 /** The server's end of an agent's WebSocket. */
 export interface AgentSocket {
   send(text: string): void
   close(code: number, reason: string): void
   onMessage(listener: (text: string) => void): void
-  onClose(listener: () => void): void
+  onClose(listener: (by: ClosedBy) => void): void
 }

@@ -1,5 +1,6 @@
-import { type AgentFrame, JOURNAL_CHARS, PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import { type AgentFrame, JOURNAL_CHARS, OLDEST_PROTOCOL, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { isEnding } from './ending.ts'
+import { isFacts, isInstance, isIsolation } from './frame-facts.ts'
 import { isInt, isText, listOf } from './frame-parts.ts'
 
 /** Epochs and slots are `int` in the database. */
@@ -20,7 +21,11 @@ const FITS = new Map<unknown, (frame: Record<string, unknown>) => boolean>([
   ['hello', isHello],
   ['accept', (frame) => isPlacements(frame.runs)],
   ['entries', (frame) => isBatches(frame.batches)],
-  ['heartbeat', (frame) => isInt(frame.n, 0) && isPlacements(frame.holds)],
+  ['heartbeat', isHeartbeat],
+  [
+    'leave',
+    (frame) => isText(frame.reason, 1000) && !frame.reason.includes('\0') && isInt(frame.deadlineMs, 0, MOST_INT),
+  ],
   ['renew', (frame) => isPlacements(frame.runs)],
 ])
 
@@ -36,9 +41,21 @@ export function readFrame(text: string): AgentFrame | undefined {
 
 /** Of another protocol only its number is known; the agent is told which one is spoken here. */
 function isHello(frame: Record<string, unknown>): boolean {
-  if (frame.protocol !== PROTOCOL) return isInt(frame.protocol, 0)
+  if (!isInt(frame.protocol, 0)) return false
+  if (frame.protocol < OLDEST_PROTOCOL || frame.protocol > PROTOCOL) return true
   if (!isText(frame.version, 64) || frame.version.includes('\0')) return false
-  return isInt(frame.slots, 1, MOST_INT) && isPlacements(frame.holds)
+  return (
+    isInt(frame.slots, 1, MOST_INT) && isPlacements(frame.holds) && isInstance(frame.instance) && saysOfItself(frame)
+  )
+}
+
+function isHeartbeat(frame: Record<string, unknown>): boolean {
+  if (!isInt(frame.n, 0) || !isPlacements(frame.holds)) return false
+  return (frame.slots === undefined || isInt(frame.slots, 1, MOST_INT)) && saysOfItself(frame)
+}
+
+function saysOfItself({ facts, fenceMs }: Record<string, unknown>): boolean {
+  return isFacts(facts) && (fenceMs === undefined || isInt(fenceMs, 1, MOST_INT))
 }
 
 const isBatches = listOf((value) => {
@@ -53,7 +70,7 @@ function isEntry(entry: unknown): boolean {
   if (entry[0] === 'j') return isText(entry[2], JOURNAL_CHARS)
   if (entry[0] === 'park') return isSuspendKind(entry[2]) && isComputeMs(entry[3])
   if (entry[0] === 'end') return isEnding(entry[2]) && isComputeMs(entry[3])
-  return entry[0] === 'start' || entry[0] === 'resume'
+  return (entry[0] === 'start' && isIsolation(entry[2])) || entry[0] === 'resume'
 }
 
 const isComputeMs = (value: unknown) => typeof value === 'number' && isInt(Math.round(value), 0)

@@ -1,63 +1,120 @@
-import { importJWK, jwtVerify, decodeProtectedHeader, errors, type CryptoKey } from 'jose'
+import { importJWK, jwtVerify, decodeProtectedHeader, errors, type CryptoKey, type JWTPayload } from 'jose'
 import { Fault } from '@windlass/shared/errors.ts'
 import { AGENT_AUDIENCE } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
-import * as store from './store.ts'
+import * as store from './store-session.ts'
 
 /** Agents sign anew every 45 s. Whatever a token says of itself, it serves no longer than this. */
 const LONGEST_LIFE_S = 70
-/** The clock of an agent's host may be off by this much. */
+/** Agents sign by our clock, which they learn from our answers; what is left is what the answers take. */
 const TOLERANCE_S = 30
-/** 5 s: a revoked runner is out of every coordinator after this long. */
-const KEY_FRESH_MS = 5000
+/** Less than the 5 s after which a revoked runner is out of every coordinator, also of one that misses the bell. */
+const KEY_FRESH_MS = 3000
 const KEPT = 5000
 
-interface Known {
-  at: number
-  identity: RunnerIdentity
+/** Tells which installed agent signed a token. Its public key was given at registration; nothing else is stored here. */
+export interface RunnerVerifier {
+  verify(bearer: string): Promise<RunnerIdentity>
+  /** Something about this runner has changed: it is looked at again. */
+  forget(id: string): void
+  forgetAll(): void
+}
+
+interface Key {
+  x: string
   key: CryptoKey | Uint8Array
 }
 
-/** Tells which installed agent signed a token. Its public key was given at registration; nothing else is stored here. */
-export function createRunnerVerifier(db: Db): (bearer: string) => Promise<RunnerIdentity> {
-  const runners = new Map<string, Known>()
-  const tokens = new Map<string, { id: string; expiresAt: number }>()
+interface Known {
+  at: number
+  runner: Omit<RunnerIdentity, 'signedWith'>
+  present: Key
+  former: Key | undefined
+}
 
-  return async (bearer) => {
-    const seen = tokens.get(bearer)
-    if (seen && seen.expiresAt > Date.now()) return (await known(seen.id)).identity
-    const { kid } = headerOf(bearer)
-    const { identity, key } = await known(kid)
-    const expiresAt = await expiryOf(bearer, key, identity.id)
-    if (tokens.size >= KEPT) tokens.clear()
-    tokens.set(bearer, { id: identity.id, expiresAt })
-    return identity
-  }
+interface Seen {
+  id: string
+  signedWith: string
+  expiresAt: number
+}
+
+export function createRunnerVerifier(db: Db): RunnerVerifier {
+  const runners = new Map<string, Known>()
+  const tokens = new Map<string, Seen>()
 
   async function known(id: string): Promise<Known> {
     const kept = runners.get(id)
     if (kept && performance.now() - kept.at < KEY_FRESH_MS) return kept
-    const row = await store.credential(db, id)
-    if (!row || row.state === 'revoked')
-      throw new Fault(
-        'UNAUTHENTICATED',
-        {},
-        'This runner is not registered here, or was revoked. Register it again with a new token.',
-      )
-    const key = await importJWK(row.publicKey, 'EdDSA')
-    const identity: RunnerIdentity = {
-      kind: 'runner',
-      id: row.id,
-      name: row.name,
-      orgId: row.orgId,
-      poolId: row.poolId,
-    }
-    const fresh = { at: performance.now(), identity, key }
+    const fresh = await read(db, id)
     if (runners.size >= KEPT) runners.clear()
     runners.set(id, fresh)
     return fresh
   }
+
+  /** With what is kept of the runner or, where that does not fit, as it is now: it may have made itself a new key elsewhere. */
+  async function signedBy(bearer: string, kid: string) {
+    const isKept = runners.has(kid)
+    const one = await known(kid)
+    try {
+      return { one, ...(await signed(bearer, one)) }
+    } catch (error) {
+      if (!isKept || !isForged(error)) throw refusal(error)
+    }
+    runners.delete(kid)
+    const fresh = await known(kid)
+    try {
+      return { one: fresh, ...(await signed(bearer, fresh)) }
+    } catch (error) {
+      throw refusal(error)
+    }
+  }
+
+  async function check(bearer: string): Promise<RunnerIdentity> {
+    const { kid } = headerOf(bearer)
+    const { one, payload, by } = await signedBy(bearer, kid)
+    if (by === one.present && one.former) {
+      await store.dropFormerKey(db, one.runner.id, by.x)
+      runners.delete(kid)
+    }
+    // It is not checked again until then. `iat` is there: an age is asked for.
+    const expiresAt = Math.min(payload.exp ?? 0, payload.iat! + LONGEST_LIFE_S) * 1000
+    if (tokens.size >= KEPT) tokens.clear()
+    tokens.set(bearer, { id: kid, signedWith: by.x, expiresAt })
+    return { ...one.runner, signedWith: by.x }
+  }
+
+  return {
+    async verify(bearer) {
+      const seen = tokens.get(bearer)
+      if (!seen || seen.expiresAt <= Date.now()) return check(bearer)
+      const { runner, present, former } = await known(seen.id)
+      const isKey = seen.signedWith === present.x || seen.signedWith === former?.x
+      return isKey ? { ...runner, signedWith: seen.signedWith } : check(bearer)
+    },
+    forget: (id) => void runners.delete(id),
+    forgetAll: () => runners.clear(),
+  }
+}
+
+async function read(db: Db, id: string): Promise<Known> {
+  const row = await store.credential(db, id)
+  if (!row || row.state === 'revoked')
+    throw new Fault(
+      'UNAUTHENTICATED',
+      {},
+      'This runner is not registered here, or was revoked. Register it again with a new token.',
+    )
+  return {
+    at: performance.now(),
+    runner: { kind: 'runner', id: row.id, name: row.name, orgId: row.orgId, poolId: row.poolId },
+    present: await keyOf(row.publicKey),
+    former: row.formerKey ? await keyOf(row.formerKey) : undefined,
+  }
+}
+
+async function keyOf(jwk: Record<string, string>): Promise<Key> {
+  return { x: jwk['x']!, key: await importJWK(jwk, 'EdDSA') }
 }
 
 function headerOf(bearer: string): { kid: string } {
@@ -70,22 +127,37 @@ function headerOf(bearer: string): { kid: string } {
   throw new Fault('UNAUTHENTICATED', {}, 'Agents send a JWT that they signed themselves, with the runner id as `kid`.')
 }
 
-async function expiryOf(bearer: string, key: Known['key'], id: string): Promise<number> {
+/** The key before the present one serves as long as it is known: an agent may have died before it had the new one for good. */
+async function signed(bearer: string, { runner, present, former }: Known): Promise<{ payload: JWTPayload; by: Key }> {
   try {
-    const { payload } = await jwtVerify(bearer, key, {
-      audience: AGENT_AUDIENCE,
-      subject: id,
-      algorithms: ['EdDSA'],
-      maxTokenAge: LONGEST_LIFE_S,
-      clockTolerance: TOLERANCE_S,
-    })
-    // It is not checked again until then. `iat` is there: an age is asked for.
-    return Math.min(payload.exp ?? 0, payload.iat! + LONGEST_LIFE_S) * 1000
+    return { payload: await payloadOf(bearer, present, runner.id), by: present }
   } catch (error) {
-    if (error instanceof errors.JWTExpired)
-      throw new Fault('UNAUTHENTICATED', {}, "The agent's token has expired. Is the clock of its host right?")
-    if (error instanceof errors.JOSEError)
-      throw new Fault('UNAUTHENTICATED', {}, "The agent's token does not verify against its registered key.")
-    throw error
+    if (!former || !isForged(error)) throw error
+    return { payload: await payloadOf(bearer, former, runner.id), by: former }
   }
+}
+
+function isForged(error: unknown): boolean {
+  return error instanceof errors.JWSSignatureVerificationFailed
+}
+
+async function payloadOf(bearer: string, { key }: Key, id: string): Promise<JWTPayload> {
+  const { payload } = await jwtVerify(bearer, key, {
+    audience: AGENT_AUDIENCE,
+    subject: id,
+    algorithms: ['EdDSA'],
+    maxTokenAge: LONGEST_LIFE_S,
+    clockTolerance: TOLERANCE_S,
+  })
+  return payload
+}
+
+function refusal(error: unknown): unknown {
+  if (error instanceof errors.JWTExpired)
+    return new Fault('UNAUTHENTICATED', {}, "The agent's token has expired. Is the clock of its host right?")
+  if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'iat')
+    return new Fault('UNAUTHENTICATED', {}, "The agent's token is not of now. Is the clock of its host right?")
+  if (error instanceof errors.JOSEError)
+    return new Fault('UNAUTHENTICATED', {}, "The agent's token does not verify against its registered key.")
+  return error
 }

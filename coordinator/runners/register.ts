@@ -43,7 +43,7 @@ export async function registerRunner(
   deps: Pick<Deps, 'db' | 'log'>,
   ask: Registration,
   requestId: string,
-): Promise<{ runner: RunnerId; org: string; pool: string }> {
+): Promise<{ runner: RunnerId; org: string; pool: string; poolId: PoolId }> {
   const { token, ...about } = ask
   await assertKey(about.publicKey)
   const hash = hashOf(token)
@@ -61,7 +61,7 @@ export async function registerRunner(
     await store.insertRunner(tx, { ...about, id: runner, orgId: found.orgId, poolId: found.poolId })
     await record(tx, bearerOf(found, requestId), registered(runner, about, found))
     deps.log('runner.registered', { runner, pool: found.pool, runnerName: about.name })
-    return { runner, org: found.org, pool: found.pool }
+    return { runner, org: found.org, pool: found.pool, poolId: found.poolId }
   })
 }
 
@@ -79,7 +79,7 @@ function registered(
 }
 
 /** A key that cannot be read would fail every later request of this runner, long after anybody could tell why. */
-async function assertKey(publicKey: Record<string, string>): Promise<void> {
+export async function assertKey(publicKey: Record<string, string>): Promise<void> {
   try {
     await importJWK(publicKey, 'EdDSA')
   } catch {

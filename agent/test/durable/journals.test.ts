@@ -40,7 +40,7 @@ withAgent('without its journal nothing begins', async ({ fake }) => {
       .end('{"error":{"code":"NOT_FOUND","message":"gone"}}')
   const told = fake.offer(await aHandMade(TELLS), { replay: true, journal: { entries: 1, text: null } })
   const ending = await fake.ending(told)
-  assert.ok(ending.how === 'lost')
+  assert.ok(ending.how === 'unready')
   assert.match(ending.reason, /gone/)
   assert.deepEqual(kindsOf(told), ['end'])
   assert.equal(fake.journalFetches, 1, 'what is gone is not asked for again')

@@ -1,4 +1,5 @@
 /** An agent that speaks the protocol and does only what a test tells it to. */
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose'
 import type { RunnerId } from '@windlass/shared/ids.ts'
@@ -10,6 +11,7 @@ import {
   type AgentFrame,
   type CoordinatorFrame,
   type Entry,
+  type Instance,
   type Offer,
   type Placement,
   PROTOCOL,
@@ -27,7 +29,9 @@ export interface TestAgent {
   /** Asks for work: all that is there, or nothing after `waitMs`. */
   poll(slots?: number, waitMs?: number, signal?: AbortSignal): Promise<Offer[]>
   /** A socket that has said hello and been welcomed. */
-  connect(holds?: Placement[]): Promise<Link>
+  connect(holds?: Placement[], more?: Partial<Hello>): Promise<Link>
+  /** The same agent with another key, which is not registered yet. */
+  withKey(privateKey: CryptoKey): TestAgent
   /** A socket that has said nothing yet. */
   dial(): Promise<Link>
   /** The same agent, seen through another coordinator. */
@@ -103,17 +107,30 @@ function agentOf(url: string, id: RunnerId, privateKey: CryptoKey): TestAgent {
       const row = ops.runnerSurface.claims
       return (await callOp({ url, apiKey: await bearer() }, row, { slots, waitMs }, { signal })).offers
     },
-    async connect(holds = []) {
+    async connect(holds = [], more = {}) {
       const link = await dial()
-      link.send({ t: 'hello', protocol: PROTOCOL, version: VERSION, slots: 4, holds })
+      link.send(aHello({ holds, ...more }))
       await link.next('welcome')
       return link
     },
+    withKey: (other) => agentOf(url, id, other),
     at: (c) => agentOf(c.url, id, privateKey),
     close() {
       for (const link of links) link.close()
     },
   }
+}
+
+type Hello = Extract<AgentFrame, { t: 'hello' }>
+
+/** As an agent of today says it, without anything about itself. */
+export function aHello(more: Partial<Hello> = {}): Hello {
+  return { t: 'hello', protocol: PROTOCOL, version: VERSION, slots: 4, holds: [], ...more }
+}
+
+/** A start of an agent, on a host of its own unless one is given. */
+export function anInstance({ previous = [], ...more }: Partial<Instance> = {}): Instance {
+  return { id: randomUUID(), previous, host: randomUUID(), boot: 'this boot', ...more }
 }
 
 export const placementOf = (offer: Pick<Offer, 'run' | 'epoch'>): Placement => [offer.run, offer.epoch]

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, test } from 'node:test'
 import { within } from '@windlass/shared/time.ts'
-import { type AgentSocket, SocketAnswer } from '../../api/call.ts'
+import { type AgentSocket, type ClosedBy, SocketAnswer } from '../../api/call.ts'
 import { rawRequest } from './raw-request.ts'
-import { type StubServer, envelope, startStub } from './stub-server.ts'
+import { type StubOptions, type StubServer, envelope, startStub } from './stub-server.ts'
 
 const PATH = '/runner/v1/socket'
 const MIB = 1024 * 1024
@@ -24,8 +24,8 @@ afterEach(async () => {
   server = undefined
 })
 
-async function accepting(accept: (socket: AgentSocket) => void): Promise<StubServer> {
-  return (server = await startStub({ handlers: { 'runnerSurface.socket': () => new SocketAnswer(accept) } }))
+async function accepting(accept: (socket: AgentSocket) => void, more: StubOptions = {}): Promise<StubServer> {
+  return (server = await startStub({ ...more, handlers: { 'runnerSurface.socket': () => new SocketAnswer(accept) } }))
 }
 
 // Node's own client takes headers, which the type of the browsers' does not know.
@@ -76,20 +76,23 @@ test('a plain GET is told to upgrade', async () => {
 })
 
 test('the end of either side reaches the other, with code and reason', async () => {
-  const closed = Promise.withResolvers<void>()
+  const closed = Promise.withResolvers<ClosedBy>()
+  const ours = Promise.withResolvers<ClosedBy>()
   const running = await accepting((agent) => {
     agent.onClose(closed.resolve)
+    agent.onClose((by) => by === 'coordinator' && ours.resolve(by))
     agent.onMessage((text) => agent.close(4001, text))
   })
   const leaving = dial(running)
   await once(leaving, 'open')
   leaving.close()
-  await within(5000, closed.promise, 'the server was not told')
+  assert.equal(await within(5000, closed.promise, 'the server was not told'), 'agent')
   const dismissed = dial(running)
   await once(dismissed, 'open')
   dismissed.send('enough')
   const { code, reason } = await closing(dismissed)
   assert.deepEqual([code, reason], [4001, 'enough'])
+  await within(5000, ours.promise, 'the server does not know its own end')
 })
 
 test('binary frames, frames over 16 MiB and listeners that throw close the socket', async () => {
@@ -121,11 +124,11 @@ test('an agent that does not read is cut off before a frame is lost in silence',
   reader.write(`${[...UPGRADE, 'Authorization: Bearer runner'].join('\r\n')}\r\n\r\n`)
   reader.pause()
   const agent = await within(5000, accepted.promise, 'no upgrade')
-  const closed = Promise.withResolvers<void>()
+  const closed = Promise.withResolvers<ClosedBy>()
   agent.onClose(closed.resolve)
   // 64 MiB wait for it at most.
   for (let sent = 0; sent < 100; sent++) agent.send('x'.repeat(MIB))
-  await within(5000, closed.promise, 'the socket stays open')
+  assert.equal(await within(5000, closed.promise, 'the socket stays open'), 'coordinator')
   reader.destroy()
 })
 
@@ -136,4 +139,29 @@ test('a stop closes sockets with 1001', async () => {
   const closed = closing(socket)
   await within(4000, running.close(), 'the server did not stop')
   assert.equal((await closed).code, 1001)
+})
+
+test('a process that dies is told from a machine that is silent', async () => {
+  const ends: Promise<ClosedBy>[] = []
+  const accepted: PromiseWithResolvers<void>[] = [Promise.withResolvers(), Promise.withResolvers()]
+  const accept = (agent: AgentSocket) => {
+    ends.push(new Promise((resolve) => agent.onClose(resolve)))
+    accepted[ends.length - 1]!.resolve()
+  }
+  const { port } = await accepting(accept, { idleS: 8 })
+  const open = async (n: number) => {
+    const reader = connect(port, '127.0.0.1')
+    reader.on('error', () => {})
+    reader.write(`${[...UPGRADE, 'Authorization: Bearer runner'].join('\r\n')}\r\n\r\n`)
+    await within(5000, accepted[n]!.promise, 'no upgrade')
+    return reader
+  }
+  const dying = await open(0)
+  dying.resetAndDestroy()
+  assert.equal(await within(5000, ends[0]!, 'the end of the process was not noticed'), 'agent')
+  // It reads, so that TCP works, and answers no ping.
+  const silent = await open(1)
+  silent.resume()
+  assert.equal(await within(25_000, ends[1]!, 'the silence was not noticed'), 'silence')
+  silent.destroy()
 })

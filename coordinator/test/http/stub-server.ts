@@ -34,6 +34,7 @@ export interface StubOptions {
   handlers?: Record<string, StubHandler>
   stallMs?: number
   recheckMs?: number
+  idleS?: number
   /** In place of the stub's own. */
   caller?: Verifiers['caller']
   strict?: boolean
@@ -44,6 +45,7 @@ export async function startStub({
   handlers = {},
   stallMs,
   recheckMs,
+  idleS,
   caller = aCaller,
   strict = true,
   port = 0,
@@ -63,6 +65,7 @@ export async function startStub({
     verify: { ...verify, caller },
     stallMs,
     recheckMs,
+    idleS,
   })
   return { ...server, url: `http://127.0.0.1:${server.port}`, logged }
 }
@@ -89,7 +92,7 @@ const verify: Verifiers = {
   program: (bearer) => Promise.resolve().then(() => (bearer === 'program' ? program : refuse())),
 }
 
-const runner: RunnerIdentity = { kind: 'runner', id: RUNNER, name: 'one', orgId: ORG_ID, poolId: POOL }
+const runner: RunnerIdentity = { kind: 'runner', id: RUNNER, name: 'one', orgId: ORG_ID, poolId: POOL, signedWith: 'x' }
 const program: ProgramIdentity = { kind: 'program', runId: RUN, orgId: ORG_ID, runnerId: RUNNER, epoch: 1 }
 
 export async function aCaller(bearer: string): Promise<Caller> {

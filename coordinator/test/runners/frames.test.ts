@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
-import { PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import { OLDEST_PROTOCOL, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { readFrame } from '../../runners/frames.ts'
 import { aRunningAgent, anAgent, end, type Held, line, placementOf, returned, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
@@ -12,8 +12,25 @@ const HELLO = { t: 'hello', protocol: PROTOCOL, version: '1', slots: 1, holds: [
 const batch = (...entries: unknown[]) => ({ t: 'entries', batches: [{ run, epoch: 1, first: 1, entries }] })
 const ending = (ending: unknown, computeMs: unknown = 1) => batch(['end', 1, ending, computeMs])
 
+const INSTANCE = { id: 'a', previous: ['b', 'c'], host: 'd', boot: '' }
+const FACTS = {
+  labels: ['gpu', 'zone:eu-1'],
+  platform: 'linux-x64',
+  capabilities: ['cgroup', 'of tomorrow'],
+  isolation: { level: 'process', user: 'agent', cgroup: false, network: 'host' },
+  unready: [{ check: 'disk', message: 'full' }],
+}
+const BEAT = { t: 'heartbeat', n: 1, holds: [] }
+
 const GOOD = [
   HELLO,
+  { ...HELLO, protocol: OLDEST_PROTOCOL },
+  { ...HELLO, instance: INSTANCE, facts: FACTS, fenceMs: 50_000 },
+  { ...HELLO, facts: { ...FACTS, isolation: null, labels: [], unready: [] } },
+  { t: 'hello', protocol: OLDEST_PROTOCOL - 1 },
+  { ...BEAT, facts: FACTS, slots: 3, fenceMs: 1 },
+  { t: 'leave', reason: '', deadlineMs: 0 },
+  batch(['start', 1, FACTS.isolation]),
   { ...HELLO, holds: [] },
   { t: 'hello', protocol: PROTOCOL + 5 },
   { t: 'accept', runs: [[run, 0]] },
@@ -23,6 +40,7 @@ const GOOD = [
   ending({ how: 'threw', error: {} }),
   ending({ how: 'exited', exitCode: -1 }),
   ending({ how: 'killed', signal: 'SIGKILL' }),
+  ending({ how: 'killed', signal: 'SIGKILL', reason: 'too little memory' }),
   ending({ how: 'timed-out', timeoutMs: 5 }, 1.5),
   ending({ how: 'cancelled', forced: false }),
   ending({ how: 'lost', reason: '' }),
@@ -36,6 +54,23 @@ const BAD = [
   { t: '__proto__' },
   { t: 'toString', runs: [] },
   { ...HELLO, protocol: '1' },
+  { ...HELLO, protocol: OLDEST_PROTOCOL, slots: 0 },
+  { ...HELLO, instance: null },
+  { ...HELLO, instance: { ...INSTANCE, previous: ['a', 'b', 'c'] } },
+  { ...HELLO, instance: { ...INSTANCE, host: 'a\0' } },
+  { ...HELLO, instance: { ...INSTANCE, id: 'x'.repeat(65) } },
+  { ...HELLO, facts: { ...FACTS, labels: ['a\0'] } },
+  { ...HELLO, facts: { ...FACTS, isolation: { level: 'none' } } },
+  { ...HELLO, facts: { ...FACTS, unready: [{ check: 'disk' }] } },
+  { ...HELLO, facts: [] },
+  { ...HELLO, fenceMs: 0 },
+  { ...HELLO, fenceMs: 2 ** 31 },
+  { ...BEAT, slots: 0 },
+  { ...BEAT, fenceMs: 1.5 },
+  { ...BEAT, facts: {} },
+  { t: 'leave', reason: 'x'.repeat(1001), deadlineMs: 0 },
+  { t: 'leave', reason: '', deadlineMs: -1 },
+  batch(['start', 1, {}]),
   { ...HELLO, slots: 0 },
   { ...HELLO, slots: undefined },
   { ...HELLO, version: 1 },
@@ -73,6 +108,7 @@ const BAD = [
   ending({ how: 'threw', error: 'x' }),
   ending({ how: 'exited', exitCode: null }),
   ending({ how: 'killed' }),
+  ending({ how: 'killed', signal: 'SIGKILL', reason: 5 }),
   ending({ how: 'timed-out', timeoutMs: -1 }),
   ending({ how: 'cancelled' }),
   ending({ how: 'lost', reason: {} }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import { OLDEST_PROTOCOL, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { aRunningAgent, anAgent, end, line, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, logOf, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
@@ -60,6 +60,15 @@ test('the welcome hands out how the fleet is to behave', async () => {
     fenceMs,
     cancelGraceMs: 10_000,
     pollMs: 25_000,
+    renewKeyMs: 18 * 3600 * 1000,
+    pool: {
+      isolation: 'process',
+      network: 'host',
+      slots: null,
+      limits: { memoryMb: null, cpus: null, processes: null, openFiles: null, diskMb: null },
+      parkedMs: null,
+      drainMs: null,
+    },
   })
 })
 
@@ -126,15 +135,24 @@ test('a second socket of the same agent takes over from the first, and loses non
   assert.equal((await runOf(c, offer.run)).status, 'cancelled')
 })
 
-test('an agent of another protocol is told to upgrade, and its socket is closed', async () => {
-  const agent = await anAgent(c)
-  agents.push(agent)
-  const link = await agent.dial()
-  link.sendText(JSON.stringify({ t: 'hello', protocol: PROTOCOL + 1, its: 'own fields' }))
-  const refused = await link.next('refused')
-  assert.equal(refused.code, 'UPGRADE_REQUIRED')
-  assert.match(refused.message, new RegExp(`protocol ${PROTOCOL}.*${PROTOCOL + 1}`))
-  assert.equal((await link.closed()).code, 1008)
+test('an agent whose protocol is not spoken is told what to upgrade and by which command, and its socket is closed', async () => {
+  for (const [protocol, what] of [
+    [OLDEST_PROTOCOL - 1, 'Upgrade the agent'],
+    [PROTOCOL + 1, 'Upgrade the coordinator'],
+  ] as const) {
+    const agent = await anAgent(c)
+    agents.push(agent)
+    const link = await agent.dial()
+    link.sendText(JSON.stringify({ t: 'hello', protocol, its: 'own fields' }))
+    const refused = await link.next('refused')
+    assert.equal(refused.code, 'UPGRADE_REQUIRED')
+    assert.match(
+      refused.message,
+      new RegExp(`protocol ${PROTOCOL} and ${OLDEST_PROTOCOL}, the agent ${protocol}. ${what}`),
+    )
+    assert.ok(refused.message.endsWith(`curl -fsSL ${c.url}/install.sh | sh -s -- --upgrade`))
+    assert.equal((await link.closed()).code, 1008)
+  }
 })
 
 test('fresh tokens are given for what the agent executes, and for nothing else', async () => {
@@ -172,6 +190,7 @@ test('every socket of many agents lives on after its upgrade', async () => {
     first.close()
     await first.closed()
     const link = await agent.connect()
-    assert.deepEqual(await link.heartbeat(i), { t: 'beat', n: i, stale: [], cancel: [] })
+    const { n, stale, cancel } = await link.heartbeat(i)
+    assert.deepEqual([n, stale, cancel], [i, [], []])
   }
 })

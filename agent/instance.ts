@@ -1,0 +1,68 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import { z } from 'zod'
+import type { Instance } from '@windlass/shared/wire/agent.ts'
+import { AgentRefusal, EXIT } from './exit-codes.ts'
+import { bootId, readOrNothing } from './process-id.ts'
+import { writePrivately } from './write-privately.ts'
+
+/**
+ * Which start of the agent this is. The coordinator takes a start that knows the one before it, so that a copy of the state folder does
+ * not pass for its original.
+ */
+export interface ThisStart {
+  readonly instance: Instance
+  /** The coordinator has taken it. */
+  welcomed(): Promise<void>
+}
+
+/** `isWelcomed` is false as long as the coordinator may know the one before it still; then the next start goes on under the same name. */
+const Kept = z.object({ id: z.string(), isWelcomed: z.boolean(), previous: z.array(z.string()) })
+type Kept = z.output<typeof Kept>
+
+/** A database that was set back knows an earlier start than the last. */
+const MOST_PREVIOUS = 2
+
+export async function openInstance(home: string): Promise<ThisStart> {
+  const file = path.join(home, 'instance.json')
+  const before = read(file)
+  let kept = before && !before.isWelcomed ? before : next(before)
+  if (kept !== before) await writePrivately(file, JSON.stringify(kept))
+  const { id, previous } = kept
+  return {
+    instance: { id, previous, host: await hostOf(home), boot: digest(bootId()) },
+    async welcomed() {
+      if (kept.isWelcomed) return
+      kept = { ...kept, isWelcomed: true }
+      await writePrivately(file, JSON.stringify(kept))
+    },
+  }
+}
+
+function next(before: Kept | undefined): Kept {
+  const previous = before ? [before.id, ...before.previous].slice(0, MOST_PREVIOUS) : []
+  return { id: randomUUID(), isWelcomed: false, previous }
+}
+
+function read(file: string): Kept | undefined {
+  const text = readOrNothing(file)
+  if (text === undefined) return undefined
+  try {
+    return Kept.parse(JSON.parse(text))
+  } catch (error) {
+    const advice = 'Restore it, or empty the folder and register again with WINDLASS_AGENT_TOKEN.'
+    throw new AgentRefusal(EXIT.config, `${file} is damaged. ${advice}`, { cause: error })
+  }
+}
+
+/** The machine and the folder: a copy has another inode, and mostly another machine. Containers often have no id of a machine. */
+async function hostOf(home: string): Promise<string> {
+  const machine = readOrNothing('/etc/machine-id') ?? readOrNothing('/var/lib/dbus/machine-id') ?? ''
+  const { dev, ino } = await stat(home, { bigint: true })
+  return digest(`${machine.trim()}/${dev}/${ino}`)
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}

@@ -1,0 +1,50 @@
+import { PROTOCOL, type AgentFrame, type AgentSettings, type Instance } from '@windlass/shared/wire/agent.ts'
+import type { Facts } from '../facts.ts'
+import type { Slots } from '../run/slots.ts'
+import type { Spool } from '../run/spool.ts'
+import { VERSION } from '../version.ts'
+
+type Frame<T extends AgentFrame['t']> = Extract<AgentFrame, { t: T }>
+
+/** What this agent says about itself: all of it when it connects, and then what has changed. */
+export interface Self {
+  hello(): Frame<'hello'>
+  heartbeat(n: number): Frame<'heartbeat'>
+}
+
+export interface SelfParts {
+  instance: Instance
+  facts: Facts
+  slots: Pick<Slots, 'total'>
+  spool: Pick<Spool, 'holds'>
+  /** Undefined until the coordinator has said how to behave: nothing was promised to it yet. */
+  settings: () => AgentSettings | undefined
+}
+
+export function createSelf({ instance, facts, slots, spool, settings }: SelfParts): Self {
+  let told = { facts: 0, slots: 0 }
+  const now = () => ({ facts: facts.version, slots: slots.total() })
+  const fence = () => {
+    const fenceMs = settings()?.fenceMs
+    return fenceMs === undefined ? {} : { fenceMs }
+  }
+  return {
+    hello() {
+      told = now()
+      const about = { protocol: PROTOCOL, version: VERSION, slots: told.slots, instance, facts: facts.current() }
+      return { t: 'hello', ...about, holds: spool.holds(), ...fence() }
+    },
+    heartbeat(n) {
+      const before = told
+      told = now()
+      return {
+        t: 'heartbeat',
+        n,
+        holds: spool.holds(),
+        ...(told.slots !== before.slots && { slots: told.slots }),
+        ...(told.facts !== before.facts && { facts: facts.current() }),
+        ...fence(),
+      }
+    },
+  }
+}

@@ -1,0 +1,168 @@
+import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
+import type { AgentFacts, Instance } from '@windlass/shared/wire/agent.ts'
+import type { Db, Tx } from '../db/client.ts'
+
+type Jwk = Record<string, string>
+
+export interface CredentialRow {
+  id: RunnerId
+  name: string
+  orgId: OrgId
+  poolId: PoolId
+  publicKey: Jwk
+  /** The key before, until the present one has been used. */
+  formerKey: Jwk | null
+  state: string
+}
+
+export async function credential(db: Db, id: string): Promise<CredentialRow | undefined> {
+  const [row] = await db<CredentialRow[]>`
+    select r.id, r.name, r.org_id, r.pool_id, r.public_key, r.former_key, i.state
+    from runners r
+    join runner_intake i on i.runner_id = r.id
+    where r.id = ${id} and r.deregistered_at is null`
+  return row
+}
+
+/**
+ * Puts a new key in place of the one that the request was signed with, which goes on to serve. The same key a second time, after an
+ * answer that was lost, changes nothing.
+ */
+export async function replaceKey(
+  db: Db,
+  id: RunnerId,
+  { signedWith, next }: { signedWith: string; next: Jwk },
+): Promise<void> {
+  await db`
+    update runners
+    set
+      former_key     = case when former_key->>'x' = ${signedWith} then former_key else public_key end,
+      public_key     = ${db.json(next)},
+      key_changed_at = now()
+    where id = ${id} and public_key->>'x' <> ${next.x!}`
+}
+
+/** The present key has been used, so the agent has it for good. */
+export async function dropFormerKey(db: Db, id: RunnerId, presentX: string): Promise<void> {
+  await db`update runners set former_key = null where id = ${id} and public_key->>'x' = ${presentX}`
+}
+
+export interface Hello {
+  protocol: number
+  version: string
+  slots: number
+  instance?: Instance | undefined
+  facts?: AgentFacts | undefined
+}
+
+export interface Entered {
+  isIn: boolean
+  /** The start that was welcomed before; null: none yet. */
+  instance: string | null
+  instanceHost: string | null
+  instanceBoot: string | null
+}
+
+/**
+ * Takes a start of an agent for the one that speaks for its runner from now on, with what it says about itself; one statement, so that
+ * of two that come at once the second sees the first. A start that does not know the one before it is a copy. So is one on another
+ * machine, unless the one before has been silent for longer than its lease: then its folder was moved.
+ */
+export async function enter(db: Db, id: RunnerId, hello: Hello, leaseMs: number): Promise<Entered | undefined> {
+  const { protocol, version, slots, instance, facts } = hello
+  const known = instance ? [instance.id, ...instance.previous] : []
+  const [row] = await db<Entered[]>`
+    with before as (
+      select id, instance, instance_host, instance_boot,
+             (greatest(last_heartbeat_at, last_poll_at) > now() - ${leaseMs} * interval '1 millisecond') is true as is_alive
+      from runners
+      where id = ${id} and deregistered_at is null
+      for no key update
+    ),
+    entered as (
+      update runners r
+      set
+        last_heartbeat_at = now(),
+        disconnected_at   = null,
+        disconnected_by   = null,
+        protocol          = ${protocol},
+        version           = ${version},
+        slots             = ${slots},
+        ${facts ? factColumns(db, facts) : db``}
+        instance          = coalesce(${instance?.id ?? null}, r.instance),
+        instance_host     = coalesce(${instance?.host ?? null}, r.instance_host),
+        instance_boot     = coalesce(${instance?.boot ?? null}, r.instance_boot)
+      from before b
+      where r.id = b.id
+        and (${instance === undefined} or b.instance is null
+             or b.instance = any(${known}) and (b.instance_host = ${instance?.host ?? ''} or not b.is_alive))
+      returning r.id
+    )
+    select exists (select from entered) as is_in, instance, instance_host, instance_boot
+    from before`
+  return row
+}
+
+const factColumns = (db: Db, { labels, platform, capabilities, isolation, unready }: AgentFacts) => db`
+  labels       = ${labels},
+  platform     = ${platform},
+  capabilities = ${capabilities},
+  isolation    = ${isolation ? db.json(isolation) : null},
+  unready      = ${db.json(unready.map((each) => ({ ...each })))},`
+
+/** What has changed about an agent since its hello. */
+export async function noteFacts(
+  db: Db,
+  id: RunnerId,
+  { slots, facts }: Pick<Partial<Hello>, 'slots' | 'facts'>,
+): Promise<void> {
+  await db`
+    update runners
+    set ${facts ? factColumns(db, facts) : db``} slots = coalesce(${slots ?? null}, slots)
+    where id = ${id}`
+}
+
+/** Answers when one was refused the last time before, if that is less than a minute ago. */
+export async function noteCopy(tx: Tx, id: RunnerId): Promise<{ isNews: boolean }> {
+  const [row] = await tx<[{ isNews: boolean }?]>`
+    with before as (
+      select id, (copy_refused_at > now() - interval '1 minute') is not true as is_news
+      from runners
+      where id = ${id}
+      for no key update
+    )
+    update runners r
+    set copy_refused_at = now()
+    from before
+    where r.id = before.id
+    returning before.is_news`
+  return row ?? { isNews: false }
+}
+
+export interface Disconnection {
+  runnerId: RunnerId
+  by: 'agent' | 'silence' | 'coordinator'
+  /** Since it was last heard of on this connection. One that is connected elsewhere by now was heard of later. */
+  silentMs: number
+}
+
+export async function noteDisconnections(db: Db, ended: readonly Disconnection[]): Promise<void> {
+  await db`
+    with ended as (
+      select *
+      from unnest(${ended.map((one) => one.runnerId)}::text[], ${ended.map((one) => one.by)}::text[],
+                  ${ended.map((one) => one.silentMs)}::float8[]) as e (runner_id, by, silent_ms)
+    ),
+    locked as materialized (
+      select id
+      from runners
+      where id in (select runner_id from ended)
+      order by id
+      for no key update
+    )
+    update runners r
+    set disconnected_at = now(), disconnected_by = ended.by
+    from locked
+    join ended on ended.runner_id = locked.id
+    where r.id = locked.id and r.last_heartbeat_at <= now() - ended.silent_ms * interval '1 millisecond'`
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Instance } from '@windlass/shared/wire/agent.ts'
+import {
+  aHello,
+  anAgent,
+  anInstance,
+  end,
+  type Link,
+  placementOf,
+  returned,
+  takeNext,
+  type TestAgent,
+} from '../_kit/agent.ts'
+import { entriesOf } from '../_kit/audit.ts'
+import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+const agents: TestAgent[] = []
+
+before(async () => {
+  c = await aCoordinator()
+  await aWorkflow(c, { slug: 'any' })
+})
+after(async () => {
+  for (const agent of agents) agent.close()
+  await c.stop()
+})
+
+/** An agent that is connected as this start. */
+async function started(
+  instance: Instance = anInstance(),
+): Promise<{ agent: TestAgent; link: Link; instance: Instance }> {
+  const agent = await anAgent(c)
+  agents.push(agent)
+  return { agent, link: await agent.connect([], { instance }), instance }
+}
+
+/** Silent for an hour, as far as the database knows. */
+async function silence({ id }: TestAgent): Promise<void> {
+  await c.db`
+    update runners
+    set last_heartbeat_at = now() - interval '1 hour', last_poll_at = now() - interval '1 hour'
+    where id = ${id}`
+}
+
+async function isRefused(agent: TestAgent, instance: Instance): Promise<void> {
+  const link = await agent.dial()
+  link.send(aHello({ instance }))
+  const { code, message } = await link.next('refused')
+  assert.equal(code, 'REPLACED')
+  assert.match(message, /copy or a backup.*registration token of its own/)
+  assert.equal((await link.closed()).code, 1008)
+}
+
+const copies = async ({ id }: TestAgent) => entriesOf(c, { target: id, action: ['runners.copyRefused'] })
+
+test('an agent that was started again on its host is welcomed at once, and its older connection is closed', async () => {
+  const { agent, link, instance } = await started()
+  const next = anInstance({ previous: [instance.id], host: instance.host })
+  await agent.connect([], { instance: next })
+  assert.equal((await link.closed()).code, 4001)
+  // Nothing came of the welcome at the agent, and of the one before neither: it knows both.
+  await agent.connect([], { instance: anInstance({ previous: [next.id, instance.id], host: instance.host }) })
+  assert.deepEqual(await copies(agent), [])
+})
+
+test('a copy of the state folder on another host is refused and reported, and the original notices nothing', async () => {
+  const { agent, link, instance } = await started()
+  await aRun(c, { workflow: 'any' })
+  const offer = await takeNext(agent, link)
+  await isRefused(agent, anInstance({ previous: [instance.id] }))
+  await isRefused(agent, { ...instance, host: 'another host' })
+  const { runner } = await c.call(ops.runners.get, { runner: agent.id })
+  assert.ok(runner.copyRefusedAt)
+  const [entry, ...more] = await copies(agent)
+  assert.deepEqual([entry?.actor.kind, more.length], ['system', 0], 'once a minute is enough')
+  assert.deepEqual((await link.heartbeat(1, placementOf(offer))).stale, [])
+  assert.deepEqual(await link.report(offer, 2, end(returned(1))), { kind: 'ack', seq: 2 })
+  assert.equal((await runOf(c, offer.run)).status, 'completed')
+})
+
+test('a start that knows nothing of the one before is refused, on the same host too', async () => {
+  const { agent, instance } = await started()
+  await silence(agent)
+  await isRefused(agent, anInstance({ host: instance.host }))
+  await isRefused(agent, anInstance({ previous: ['somebody'], host: instance.host }))
+})
+
+test('a folder that was moved is welcomed once the host before has been silent for longer than its lease', async () => {
+  const { agent, link, instance } = await started()
+  const moved = anInstance({ previous: [instance.id] })
+  await isRefused(agent, moved)
+  link.close()
+  await silence(agent)
+  await agent.connect([], { instance: moved })
+  // What was left behind has been overtaken.
+  await isRefused(agent, anInstance({ previous: [instance.id], host: instance.host }))
+})
+
+test('of many copies that come at once one gets in', async () => {
+  const { agent, instance, link } = await started()
+  link.close()
+  await silence(agent)
+  const outcomes = await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      const one = await agent.dial()
+      one.send(aHello({ instance: anInstance({ previous: [instance.id] }) }))
+      return Promise.race([one.next('welcome').then(() => 'in'), one.next('refused').then(() => 'out')])
+    }),
+  )
+  assert.equal(outcomes.filter((outcome) => outcome === 'in').length, 1)
+})
+
+test('an agent of the protocol before has no name for its starts, and gets in', async () => {
+  const { agent, instance } = await started()
+  await agent.connect([], { protocol: 2 })
+  // After the upgrade it goes on where it was.
+  await agent.connect([], { instance: anInstance({ previous: [instance.id], host: instance.host }) })
+})

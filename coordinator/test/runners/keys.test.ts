@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { anAgent, keyPair, type TestAgent } from '../_kit/agent.ts'
+import { aCoordinator, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+
+let c: TestCoordinator
+let other: TestCoordinator
+let agent: TestAgent
+
+before(async () => {
+  c = await aCoordinator({ KEY_LIFE_MS: 40_000 })
+  other = await c.another()
+})
+after(() => c.stop())
+
+const poll = (by: string, at = c) => at.call(ops.runnerSurface.claims, { slots: 1, waitMs: 0 }, { apiKey: by })
+const renew = (by: string, x: string, at = c) =>
+  at.call(ops.runnerSurface.renew, { publicKey: { kty: 'OKP', crv: 'Ed25519', x } }, { apiKey: by })
+const serves = async (one: TestAgent, at = c) => assert.deepEqual(await poll(await one.bearer(), at), { offers: [] })
+const isOut = async (one: TestAgent, at = c) =>
+  assert.rejects(poll(await one.bearer({ expiresIn: '59 s' }), at), refusal('UNAUTHENTICATED'))
+
+test('a key is replaced, and told when to be replaced next; the one before serves until the new one was used', async () => {
+  agent = await anAgent(c)
+  const { privateKey, x } = await keyPair()
+  const next = agent.withKey(privateKey)
+  await isOut(next)
+  assert.deepEqual(await renew(await agent.bearer(), x), { runner: agent.id, renewAfterMs: 30_000 })
+  // Its answer may have been lost.
+  for (const at of [c, other]) await serves(agent, at)
+  assert.equal((await renew(await agent.bearer({ expiresIn: '58 s' }), x)).runner, agent.id)
+  await serves(next)
+  await isOut(agent)
+})
+
+test('a key that was dropped is out at every coordinator, also where it was seen a moment ago', async () => {
+  const one = await anAgent(c)
+  const { privateKey, x } = await keyPair()
+  const bearer = await one.bearer()
+  await poll(bearer, other)
+  await renew(bearer, x)
+  await serves(one.withKey(privateKey), other)
+  await assert.rejects(poll(bearer, other), refusal('UNAUTHENTICATED'))
+})
+
+test('whoever has only the key before the last cannot put one in the place of the last', async () => {
+  const one = await anAgent(c)
+  const [second, third, thief] = await Promise.all([keyPair(), keyPair(), keyPair()])
+  await renew(await one.bearer(), second.x)
+  const two = one.withKey(second.privateKey)
+  await renew(await two.bearer(), third.x)
+  await assert.rejects(renew(await one.bearer({ expiresIn: '57 s' }), thief.x), refusal('UNAUTHENTICATED'))
+  await serves(two)
+  await serves(one.withKey(third.privateKey))
+  await isOut(two)
+})
+
+test('a new key that was lost with its answer does not lock its agent out: it makes another one', async () => {
+  const one = await anAgent(c)
+  const [lost, found] = await Promise.all([keyPair(), keyPair()])
+  await renew(await one.bearer(), lost.x)
+  await renew(await one.bearer({ expiresIn: '57 s' }), found.x)
+  await serves(one)
+  await serves(one.withKey(found.privateKey))
+  await isOut(one.withKey(lost.privateKey))
+})
+
+test('what is no key is refused by name, and changes nothing', async () => {
+  const one = await anAgent(c)
+  await assert.rejects(renew(await one.bearer(), 'x'.repeat(42)), refusal('VALIDATION_FAILED', 'publicKey.x'))
+  await serves(one)
+})

@@ -2,14 +2,17 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { SCOPES } from '@windlass/shared/scopes.ts'
 import { within } from '@windlass/shared/time.ts'
 import manifest from '../package.json' with { type: 'json' }
+import { installScript } from '../downloads/install-script.ts'
+import { SUMS } from '../downloads/sums.ts'
 import { assertMayScrape } from '../metrics/access.ts'
 import { baseUrl, MCP_PATH } from './base-url.ts'
-import { BytesAnswer, type HandlersFor, JsonText } from './call.ts'
+import { BytesAnswer, FileAnswer, type HandlersFor, JsonText } from './call.ts'
 import { docsFile, docsPage } from './docs.ts'
 import { workflowFileSchema } from './workflow-schema.ts'
 
 /** A probe that waits longer has been given up by whoever sent it. */
 const READY_MS = 2000
+const TEXT = 'text/plain; charset=utf-8'
 
 let openApi: Promise<JsonText> | undefined
 let workflowSchema: JsonText | undefined
@@ -51,12 +54,19 @@ export const service: HandlersFor<'service'> = {
 
   docsFile: ({ input }) => docsFile(input.file),
 
-  install: () => {
-    throw new Fault('UNAVAILABLE')
+  install: async (call) => {
+    const text = await installScript(baseUrl(call.deps.config, call.header('host')), manifest.version)
+    // Whoever reads the script asks for an archive next.
+    call.deps.downloads.prepare()
+    return new BytesAnswer(Buffer.from(text), 'text/x-shellscript; charset=utf-8')
   },
 
-  download: () => {
-    throw new Fault('NOT_FOUND')
+  download: async ({ input: { file }, deps }) => {
+    if (file === SUMS) return new BytesAnswer(Buffer.from(await deps.downloads.sums()), TEXT)
+    const found = await deps.downloads.find(file)
+    if (!found) throw new Fault('NOT_FOUND', { file })
+    const contentType = /\.t?gz$/.test(file) ? 'application/gzip' : TEXT
+    return new FileAnswer(found.path, contentType, `"${found.sha256}"`)
   },
 
   workflowSchema: () => (workflowSchema ??= new JsonText(JSON.stringify(workflowFileSchema()))),

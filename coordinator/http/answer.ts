@@ -96,7 +96,7 @@ export function end({ response, open, isLast }: Outlet, body?: string): void {
 }
 
 /** `If-None-Match` compares weakly: a proxy that compressed our answer has marked the tag with `W/`. */
-function matches(header: string | undefined, etag: string): boolean {
+export function matches(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false
   if (header.trim() === '*') return true
   return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)

@@ -2,10 +2,11 @@ import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Caller } from '../actor.ts'
-import { BytesAnswer, SocketAnswer, SseAnswer, StatusAnswer } from '../api/call.ts'
+import { BytesAnswer, FileAnswer, SocketAnswer, SseAnswer, StatusAnswer } from '../api/call.ts'
 import type { Deps } from '../deps.ts'
 import { type Verifiers, admit, identify, isCaller } from './access.ts'
 import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
+import { sendFile } from './answer-file.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import { faultFor } from './failures.ts'
 import { assertFraming } from './framing.ts'
@@ -113,6 +114,7 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
     return sendJson(exchange, answer.status, text, row.door === 'program')
   }
   if (value instanceof BytesAnswer) return sendBytes(exchange, value)
+  if (value instanceof FileAnswer) return sendFile(exchange, value, exchange.pipeline.stallMs)
   if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline, () => mayStay(exchange, plan))
   if (value instanceof SocketAnswer) return upgrade(exchange, value)
   throw new Error(`${row.id} returned nothing that suits its wire \`${row.wire}\``)

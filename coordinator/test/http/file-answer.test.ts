@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, afterEach, before, test } from 'node:test'
+import { within } from '@windlass/shared/time.ts'
+import { FileAnswer } from '../../api/call.ts'
+import { until } from '../_kit/until.ts'
+import { type StubServer, startStub } from './stub-server.ts'
+
+const PATH = '/downloads/large'
+// More than a socket takes at once.
+const BYTES = randomBytes(24 * 1024 * 1024)
+let folder: string
+let file: string
+let server: StubServer | undefined
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'windlass-file-answer-'))
+  file = join(folder, 'large')
+  await writeFile(file, BYTES)
+})
+
+after(() => rm(folder, { recursive: true }))
+
+afterEach(async () => {
+  await server?.close()
+  server = undefined
+})
+
+async function serving(path = file, stallMs?: number): Promise<StubServer> {
+  const download = () => new FileAnswer(path, 'application/gzip', '"of-the-file"')
+  return (server = await startStub({ handlers: { 'service.download': download }, stallMs }))
+}
+
+/** How often this process has the file open. */
+async function timesOpen(): Promise<number> {
+  const descriptors = await readdir('/proc/self/fd')
+  const files = descriptors.map((descriptor) => readlink(join('/proc/self/fd', descriptor)).catch(() => ''))
+  return (await Promise.all(files)).filter((each) => each === file).length
+}
+
+test('a file goes out whole, with its length, and is closed', async () => {
+  const { url } = await serving()
+  const response = await fetch(url + PATH)
+  assert.equal(response.headers.get('content-length'), String(BYTES.length))
+  assert.equal(response.headers.get('etag'), '"of-the-file"')
+  assert.ok(Buffer.from(await response.arrayBuffer()).equals(BYTES))
+  await until('it is closed', async () => (await timesOpen()) === 0)
+})
+
+test('HEAD tells the length and sends nothing', async () => {
+  const { url } = await serving()
+  const response = await fetch(url + PATH, { method: 'HEAD' })
+  assert.equal(response.headers.get('content-length'), String(BYTES.length))
+  assert.equal((await response.arrayBuffer()).byteLength, 0)
+})
+
+test('who has the file already is told so', async () => {
+  const { url } = await serving()
+  const response = await fetch(url + PATH, { headers: { 'if-none-match': '"of-the-file"' } })
+  assert.equal(response.status, 304)
+})
+
+test('a reader that takes nothing is cut, and one that goes away leaves nothing open', async () => {
+  const { port } = await serving(file, 200)
+  const stalled = connect(port, '127.0.0.1')
+  stalled.on('error', () => {})
+  stalled.write(`GET ${PATH} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  await until('it is being sent', async () => (await timesOpen()) > 0)
+  await until('it was given up', async () => (await timesOpen()) === 0)
+  const closed = once(stalled, 'close')
+  stalled.resume()
+  await within(5000, closed, 'the connection stays open')
+
+  const leaving = connect(port, '127.0.0.1')
+  leaving.write(`GET ${PATH} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  await once(leaving, 'data')
+  leaving.destroy()
+  await until('it is closed', async () => (await timesOpen()) === 0)
+})
+
+test('a file that has gone is an error that is answered', async () => {
+  const { url, logged } = await serving(join(folder, 'gone'))
+  const response = await fetch(url + PATH)
+  assert.equal(response.status, 500)
+  assert.ok(logged.some(({ level }) => level === 'error'))
+})

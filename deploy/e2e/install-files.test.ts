@@ -1,0 +1,182 @@
+// What is handed out to be used elsewhere, held against the tools that will read it there. Each is skipped where its tool is missing.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { promisify } from 'node:util'
+import { EXIT, FINAL_CODES } from '@windlass/agent/exit-codes.ts'
+import { Settings as AgentSettings } from '@windlass/agent/settings.ts'
+import { Settings as CoordinatorSettings } from '@windlass/coordinator/config.ts'
+import { parse, parseAllDocuments } from 'yaml'
+import { PROJECT } from '../tools/source-files.ts'
+
+const run = promisify(execFile)
+const DEADLINE_MS = 30_000
+const SCRIPTS = ['install/install.sh', 'install/uninstall.sh', 'install/windlass'].map(inDeploy)
+const UNITS = { system: 'windlass-agent.service', user: 'windlass-agent.user.service' } as const
+/** Of 10; what systemd counts against a service. It is measured without the reasons that stand in the unit. */
+const MOST_EXPOSED = 5.1
+
+const folder = mkdtempSync(join(tmpdir(), 'windlass-install-files-'))
+after(() => rmSync(folder, { recursive: true }))
+
+function inDeploy(path: string): string {
+  return join(PROJECT, 'deploy', path)
+}
+
+function textOf(path: string): string {
+  return readFileSync(inDeploy(path), 'utf8')
+}
+
+function without(tool: string): string | false {
+  const folders = (process.env['PATH'] ?? '').split(':')
+  return folders.some((each) => existsSync(join(each, tool))) ? false : `${tool} is not installed`
+}
+
+test('shellcheck finds nothing in the scripts', { skip: without('shellcheck') }, async () => {
+  await run('shellcheck', ['--shell=sh', ...SCRIPTS], { timeout: DEADLINE_MS })
+})
+
+for (const [shell, ...args] of [['dash'], ['busybox', 'sh']] as const) {
+  test(`${shell} can read the scripts`, { skip: without(shell) }, async () => {
+    for (const script of SCRIPTS) await run(shell, [...args, '-n', script], { timeout: DEADLINE_MS })
+  })
+}
+
+test('the script does nothing before its last line has come', () => {
+  const lines = textOf('install/install.sh').trimEnd().split('\n')
+  assert.equal(lines.pop(), 'main "$@"')
+  const top = lines.filter((line) => /^[^\s#}]/.test(line) && !/^\w+\(\) [{(]|^USAGE$|^SUMMARY$|^[A-Z_]+=/.test(line))
+  // Texts of more than one line begin anywhere; a command would be one of these.
+  assert.deepEqual(
+    top.filter((line) => /^(curl|wget|rm|mkdir|tar|mv|ln|sed|systemctl|fetch|install)\b/.test(line)),
+    [],
+  )
+})
+
+/** A unit as the script writes it, with a program that is there. */
+function written(kind: keyof typeof UNITS): string {
+  const path = join(folder, kind, 'windlass-agent.service')
+  mkdirSync(join(folder, kind), { recursive: true })
+  const text = textOf(`systemd/${UNITS[kind]}`)
+    .replaceAll('@DIR@/current/bin/windlass', '/bin/true')
+    .replaceAll('@CONFIG@', '/etc/windlass-agent/agent.env')
+    .replaceAll('@STATE@', '/var/lib')
+  assert.doesNotMatch(text, /@[A-Z]+@/)
+  writeFileSync(path, text)
+  return path
+}
+
+const withoutSystemd = without('systemd-analyze')
+
+test('systemd can read the units', { skip: withoutSystemd }, async () => {
+  const env = { ...process.env, XDG_RUNTIME_DIR: folder, HOME: folder }
+  for (const kind of ['system', 'user'] as const) {
+    const args = ['verify', ...(kind === 'user' ? ['--user'] : []), written(kind)]
+    const { stderr } = await run('systemd-analyze', args, { env, timeout: DEADLINE_MS })
+    assert.doesNotMatch(stderr, /windlass-agent\.service/)
+  }
+})
+
+test('the unit of the system is as closed as an agent can be', { skip: withoutSystemd }, async () => {
+  const threshold = String(MOST_EXPOSED * 10)
+  const args = ['security', '--offline=yes', '--no-pager', `--threshold=${threshold}`, written('system')]
+  await run('systemd-analyze', args, { timeout: DEADLINE_MS })
+})
+
+test('the units leave to bubblewrap what it needs', () => {
+  const hostile =
+    /^(ProtectHostname|ProtectKernelTunables|ProtectKernelLogs|ProtectProc|ProcSubset|RestrictNamespaces|PrivateUsers)=/m
+  for (const unit of Object.values(UNITS)) assert.doesNotMatch(textOf(`systemd/${unit}`), hostile)
+})
+
+test('the units start nothing anew that has ended for good, and drain before a restart', () => {
+  for (const unit of Object.values(UNITS)) {
+    const setting = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(textOf(`systemd/${unit}`))?.[1]
+    assert.deepEqual(setting('RestartPreventExitStatus')?.split(' ').map(Number), FINAL_CODES)
+    assert.ok(!FINAL_CODES.includes(EXIT.internal))
+    assert.equal(setting('KillSignal'), 'SIGTERM')
+    assert.equal(setting('KillMode'), 'process')
+    assert.equal(setting('TimeoutStopSec'), '16min')
+  }
+})
+
+interface Manifest {
+  kind: string
+  metadata: { name: string; namespace: string }
+  spec: Record<string, unknown>
+}
+
+interface Pod {
+  terminationGracePeriodSeconds: number
+  securityContext: Record<string, unknown>
+  containers: {
+    env: { name: string; value?: string; valueFrom?: { secretKeyRef?: { optional?: boolean } } }[]
+    securityContext: { allowPrivilegeEscalation: boolean; capabilities: { drop: string[] } }
+    livenessProbe: { httpGet: { path: string; port: string } }
+    readinessProbe: { httpGet: { path: string; port: string } }
+    ports: { name: string; containerPort: number }[]
+    volumeMounts: { name: string; mountPath: string }[]
+  }[]
+}
+
+function kubernetes(): Manifest[] {
+  return parseAllDocuments(textOf('kubernetes/agent.yaml')).map((document) => {
+    assert.deepEqual(document.errors, [])
+    return document.toJS() as Manifest
+  })
+}
+
+test('on Kubernetes an agent keeps its identity, drains before it ends, and is nobody special', () => {
+  const all = kubernetes()
+  assert.deepEqual(
+    all.map(({ kind }) => kind),
+    ['StatefulSet', 'Service', 'PodDisruptionBudget', 'NetworkPolicy'],
+  )
+  assert.equal(new Set(all.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).size, 1)
+  const set = all[0]?.spec as { template: { spec: Pod }; volumeClaimTemplates: { metadata: { name: string } }[] }
+  const pod = set.template.spec
+  const [agent] = pod.containers
+  assert.ok(agent)
+  const env = new Map(agent.env.map((each) => [each.name, each]))
+  for (const name of env.keys()) assert.ok(Object.hasOwn(AgentSettings.shape, name), name)
+  const stopMs = Number(env.get('WINDLASS_AGENT_STOP_MS')?.value)
+  // Programs have up to five minutes of grace after it.
+  assert.ok(pod.terminationGracePeriodSeconds * 1000 >= stopMs + 300_000)
+  assert.equal(env.get('WINDLASS_AGENT_TOKEN')?.valueFrom?.secretKeyRef?.optional, true)
+  assert.equal(pod.securityContext['runAsNonRoot'], true)
+  assert.deepEqual(agent.securityContext.capabilities.drop, ['ALL'])
+  assert.equal(agent.securityContext.allowPrivilegeEscalation, false)
+  assert.equal(agent.livenessProbe.httpGet.path, '/livez')
+  assert.equal(agent.readinessProbe.httpGet.path, '/readyz')
+  const port = agent.ports.find(({ name }) => name === agent.readinessProbe.httpGet.port)?.containerPort
+  assert.equal(env.get('WINDLASS_AGENT_HEALTH')?.value, `0.0.0.0:${port}`)
+  const claims = set.volumeClaimTemplates.map(({ metadata }) => metadata.name)
+  const state = agent.volumeMounts.find(({ mountPath }) => mountPath === '/var/lib/windlass-agent')
+  assert.ok(state && claims.includes(state.name))
+})
+
+test('the container of an agent has an init, is not root, says how it is, and names settings that exist', () => {
+  const text = textOf('docker/agent.Dockerfile')
+  const last = text.slice(text.lastIndexOf('\nFROM '))
+  assert.match(last, /^ENTRYPOINT \["\/usr\/bin\/tini", "--"/m)
+  assert.match(last, /^USER 10001:10001$/m)
+  assert.match(last, /^HEALTHCHECK [^]*\/readyz/m)
+  assert.match(text, /sha256sum --check/)
+  for (const [name] of text.matchAll(/WINDLASS_AGENT_[A-Z]+/g))
+    assert.ok(Object.hasOwn(AgentSettings.shape, name), name)
+  // It is served as it is: what it copies must come from the coordinator.
+  assert.doesNotMatch(text, /^(COPY|ADD) (?!--from)/m)
+})
+
+test('compose knows the settings, and gives an agent the time to drain', () => {
+  const { services } = parse(textOf('docker/compose.yaml')) as {
+    services: Record<string, { environment: Record<string, unknown>; stop_grace_period?: string }>
+  }
+  const known = { ...CoordinatorSettings.shape, ...AgentSettings.shape }
+  for (const part of ['coordinator', 'agent'] as const)
+    for (const name of Object.keys(services[part]?.environment ?? {})) assert.ok(Object.hasOwn(known, name), name)
+  assert.equal(services['agent']?.stop_grace_period, '16m')
+})

@@ -3,6 +3,7 @@ import { benchAccess } from './bench-access.ts'
 import { benchApi } from './bench-api.ts'
 import { benchAsleep } from './bench-asleep.ts'
 import { benchCoordinator, benchEvents, benchStream } from './bench-coordinator.ts'
+import { benchFleet } from './bench-fleet.ts'
 import { benchChatty, benchIdle, COUNTING } from './bench-idle.ts'
 import { benchKeyTiming } from './bench-key-timing.ts'
 import { benchFanOut, benchSteps } from './bench-steps.ts'
@@ -23,6 +24,7 @@ const GROUPS = [
   'wake',
   'steps',
   'asleep',
+  'fleet',
   'fan-out',
   'access',
   'api',
@@ -101,6 +103,15 @@ if (wants('asleep')) {
   try {
     await deployPrograms(instance.client)
     await benchAsleep(instance, report)
+  } finally {
+    await instance.stop()
+  }
+}
+for (const pools of wants('fleet') ? [1, 10] : []) {
+  const instance = await startBenchInstance(COUNTING)
+  try {
+    await instance.db`create extension pg_stat_statements`
+    await benchFleet(instance, pools, report, repeats)
   } finally {
     await instance.stop()
   }

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { WebSocket } from 'ws'
 import { callOp } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { pause } from '@windlass/shared/time.ts'
 import {
   type AgentFrame,
   type CoordinatorFrame,
@@ -14,6 +16,9 @@ import {
 
 /** An agent that speaks the protocol and executes nothing: what is left is the coordinator's own cost. */
 export interface SimulatedAgent {
+  runner: string
+  /** A token as agents sign them. */
+  bearer(): Promise<string>
   /** Offers taken so far. */
   taken(): number
   send(frame: AgentFrame): void
@@ -26,12 +31,20 @@ export interface SimulatedAgentOptions {
   url: string
   token: string
   slots: number
+  /** Where it asks for work, when that is not `url`: its polls may fail there, and are repeated. */
+  pollUrl?: string
   /** Called with every run that has been accepted. By default it starts and returns at once. */
   onRun?: (offer: Offer, agent: SimulatedAgent) => void
   onFrame?: (frame: CoordinatorFrame) => void
+  /** Called with each offer as it comes, and with each frame that goes. */
+  onOffer?: (offer: Offer) => void
+  onSent?: () => void
+  /** Called when the coordinator closes the socket, which is an error otherwise. */
+  onClosed?: () => void
 }
 
 const VERSION = 'simulated'
+const HASTY_MS = 20
 
 export async function startSimulatedAgent(options: SimulatedAgentOptions): Promise<SimulatedAgent> {
   const { privateKey, publicKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true })
@@ -53,7 +66,9 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
       .setExpirationTime('60 s')
       .sign(privateKey)
 
-  const socket = await connect(`${options.url.replace('http', 'ws')}/runner/v1/socket`, await bearer(), options.slots)
+  const address = `${options.url.replace('http', 'ws')}/runner/v1/socket`
+  const { socket, welcome } = await connect(address, await bearer(), options.slots)
+  let { heartbeatMs, fenceMs } = welcome.settings
   let kept = { token: await bearer(), at: performance.now() }
   const stopping = new AbortController()
   const offered = new Map<string, Offer>()
@@ -62,8 +77,13 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
   let taken = 0
   let wakePoll = () => {}
   const agent: SimulatedAgent = {
+    runner: registered.runner,
+    bearer,
     taken: () => taken,
-    send: (frame) => socket.send(JSON.stringify(frame)),
+    send(frame) {
+      options.onSent?.()
+      socket.send(JSON.stringify(frame))
+    },
     release: forget,
     close() {
       stopping.abort()
@@ -73,7 +93,10 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
   }
 
   socket.on('close', () => {
-    if (!stopping.signal.aborted) throw new Error('the coordinator closed the socket of a simulated agent')
+    if (stopping.signal.aborted) return
+    if (!options.onClosed) throw new Error('the coordinator closed the socket of a simulated agent')
+    stopping.abort()
+    options.onClosed()
   })
   socket.on('message', (data: Buffer) => {
     const frame = JSON.parse(data.toString()) as CoordinatorFrame
@@ -82,6 +105,7 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
       for (const [run] of frame.no) forget(run)
     }
     if (frame.t === 'ack') for (const ack of frame.acks) if (ack.seq >= 2 && !options.onRun) forget(ack.run)
+    if (frame.t === 'beat' && frame.settings) ({ heartbeatMs, fenceMs } = frame.settings)
     options.onFrame?.(frame)
   })
 
@@ -110,11 +134,13 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
     wakePoll()
   }
 
-  const heart = setInterval(
-    () => agent.send({ t: 'heartbeat', n: 1, holds: [...holds.values()] }),
-    registered.settings.heartbeatMs,
-  )
-  stopping.signal.addEventListener('abort', () => clearInterval(heart))
+  /** As often as the coordinator wants it; not all agents at the same moment. */
+  void (async () => {
+    for (let n = 1; !stopping.signal.aborted; n++) {
+      await pause(heartbeatMs * (0.8 + 0.4 * Math.random()), stopping.signal)
+      if (!stopping.signal.aborted) agent.send({ t: 'heartbeat', n, holds: [...holds.values()], fenceMs })
+    }
+  })()
 
   void (async () => {
     while (!stopping.signal.aborted) {
@@ -122,17 +148,23 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
         await new Promise<void>((resolve) => (wakePoll = resolve))
         continue
       }
+      const askedAt = performance.now()
       const { offers } = await callOp(
-        { url: options.url, apiKey: await cachedBearer() },
+        { url: options.pollUrl ?? options.url, apiKey: await cachedBearer() },
         ops.runnerSurface.claims,
         { slots: free },
         { signal: stopping.signal },
       ).catch((error: unknown) => {
-        if (stopping.signal.aborted) return { offers: [] }
+        if (stopping.signal.aborted || options.pollUrl !== undefined) return { offers: [] }
         throw error
       })
-      if (offers.length === 0) continue
+      if (offers.length === 0) {
+        // Whoever gets no work is answered late, or not to ask again at once.
+        if (performance.now() - askedAt < HASTY_MS) await pause(HASTY_MS, stopping.signal)
+        continue
+      }
       for (const offer of offers) {
+        options.onOffer?.(offer)
         offered.set(offer.run, offer)
         holds.set(offer.run, [offer.run, offer.epoch])
       }
@@ -148,25 +180,32 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
   return agent
 }
 
+function helloOf(slots: number): AgentFrame {
+  const id = randomUUID()
+  const instance = { id, previous: [], host: id, boot: id }
+  const facts = { labels: [], platform: process.platform, capabilities: [], isolation: null, unready: [] }
+  return { t: 'hello', protocol: PROTOCOL, version: VERSION, slots, holds: [], instance, facts }
+}
+
 const CONNECT_TRIES = 5
 const WELCOME_MS = 5000
 
+type Welcome = Extract<CoordinatorFrame, { t: 'welcome' }>
+
 /** A socket that has been welcomed. Like a real agent it tries again when it is cut off before. */
-async function connect(url: string, token: string, slots: number): Promise<WebSocket> {
+async function connect(url: string, token: string, slots: number): Promise<{ socket: WebSocket; welcome: Welcome }> {
   for (let tries = 1; ; tries++) {
     const socket = new WebSocket(url, { headers: { authorization: `Bearer ${token}` } })
     socket.on('error', () => {
       // Followed by `close`, which is what is waited for.
     })
-    socket.once('open', () =>
-      socket.send(JSON.stringify({ t: 'hello', protocol: PROTOCOL, version: VERSION, slots, holds: [] })),
-    )
+    socket.once('open', () => socket.send(JSON.stringify(helloOf(slots))))
     const signal = AbortSignal.timeout(WELCOME_MS)
-    const isWelcome = await Promise.race([
-      once(socket, 'message', { signal }).then(() => true),
-      once(socket, 'close', { signal }).then(() => false),
+    const welcome = await Promise.race([
+      once(socket, 'message', { signal }).then(([data]) => JSON.parse(String(data)) as Welcome),
+      once(socket, 'close', { signal }).then(() => undefined),
     ])
-    if (isWelcome) return socket
+    if (welcome) return { socket, welcome }
     if (tries === CONNECT_TRIES) throw new Error(`a simulated agent was cut off ${tries} times before it was welcomed`)
   }
 }

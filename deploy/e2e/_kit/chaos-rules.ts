@@ -2,29 +2,38 @@ import type { RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Entry } from '../programs/chaos/index.ts'
 
-/** Everything that is known about a run when all is over. */
-export interface Story {
+/** What Windlass says about a run when all is over. */
+export interface Logged {
   run: Run
   events: readonly RunEvent[]
-  /** What the program itself wrote down about its attempts. */
-  diary: readonly Entry[]
   /** Lines that the program was asked to log. */
   lines: number
+}
+
+/** Everything that is known about it. */
+export interface Story extends Logged {
+  /** What the program itself wrote down about its attempts. */
+  diary: readonly Entry[]
 }
 
 const FINAL = ['run.completed', 'run.failed', 'run.cancelled']
 
 /** What is wrong with the story; nothing when it is as it must be. */
 export function brokenRules(story: Story): string[] {
-  return [...cursors(story), ...ending(story), ...logs(story), ...attempts(story), ...diary(story)]
+  return [...brokenLog(story), ...diary(story)]
 }
 
-function cursors({ events }: Story): string[] {
+/** The same for a program that keeps no such diary. */
+export function brokenLog(story: Logged): string[] {
+  return [...cursors(story), ...ending(story), ...logs(story), ...attempts(story)]
+}
+
+function cursors({ events }: Logged): string[] {
   const found = events.findIndex((event, index) => event.cursor !== index + 1)
   return found === -1 ? [] : [`cursor ${events[found]!.cursor} stands at place ${found + 1}`]
 }
 
-function ending({ run, events }: Story): string[] {
+function ending({ run, events }: Logged): string[] {
   const finals = events.filter((event) => FINAL.includes(event.type))
   const outputs = events.filter((event) => event.channel === 'output')
   const last = events.at(-1)?.type
@@ -37,7 +46,7 @@ function ending({ run, events }: Story): string[] {
 }
 
 /** Log lines by the attempt that wrote them: each attempt is one stretch of the log, from its `running` on. */
-function logs({ run, events, lines }: Story): string[] {
+function logs({ run, events, lines }: Logged): string[] {
   const byAttempt = new Map<number, string[]>()
   let attempt = 0
   for (const event of events) {
@@ -53,7 +62,7 @@ function logs({ run, events, lines }: Story): string[] {
   return complete === lines ? wrong : [...wrong, `attempt ${run.attempt} has ${complete} of ${lines} lines`]
 }
 
-function attempts({ run, events }: Story): string[] {
+function attempts({ run, events }: Logged): string[] {
   const running = events.filter((event) => event.type === 'run.running').map((event) => Number(event.data['attempt']))
   const restarts = events.filter((event) => event.type === 'run.restarted').length
   return [

@@ -1,0 +1,163 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { statementsSeen } from './bench-idle.ts'
+import { type BenchInstance, until } from './bench-instance.ts'
+import type { Order, Word } from './fleet-agents.ts'
+import { cpuMs, familyOf, median, now, percentile, residentMiB, wait } from './measure.ts'
+import { atMost, type Report } from './report.ts'
+
+/** `WINDLASS_BENCH_AGENTS`: connected, welcomed and polling, with nothing to do. */
+const AGENTS = Number(process.env['WINDLASS_BENCH_AGENTS'] ?? 1000)
+const STARTED_MS = 120_000
+/** Late compilation and collection, and the first polls of all at once. */
+const SETTLE_MS = 30_000
+/** Two polls of each agent. */
+const WATCH_MS = 50_000
+const CLAIMS = 200
+const CLAIMED_MS = 20_000
+const SLOW_MS = 100
+
+/** What a fleet costs that has nothing to do, and how soon one of it has a run. `pools`: over how many it is spread. */
+export async function benchFleet(
+  instance: BenchInstance,
+  pools: number,
+  report: Report,
+  repeats: number,
+): Promise<void> {
+  const workflows = await deployPinned(instance, pools)
+  const fleet = await startFleet(instance, workflows)
+  const named = (what: string) => `${what}, ${AGENTS} agents in ${pools === 1 ? 'one pool' : `${pools} pools`}`
+  try {
+    report({ name: named('registered and connected'), value: fleet.startedMs / 1000, unit: 's' })
+    await wait(SETTLE_MS)
+    if (pools === 1) await benchIdleFleet(instance, fleet, { named, report })
+    const repeated = { p50: [] as number[], p99: [] as number[] }
+    for (let n = 0; n < repeats; n++) {
+      const times = await claimTimes(instance, fleet, workflows)
+      repeated.p50.push(percentile(times, 0.5))
+      repeated.p99.push(percentile(times, 0.99))
+    }
+    const [p50, p99] = [median(repeated.p50), median(repeated.p99)]
+    report({ name: named('trigger → offer p50'), value: p50, unit: 'ms', repeats: repeated.p50 })
+    const goal = atMost(p99, SLOW_MS, 'ms')
+    report({ name: named('trigger → offer p99'), value: p99, unit: 'ms', repeats: repeated.p99, goal })
+  } finally {
+    await fleet.stop()
+  }
+}
+
+interface Fleet {
+  startedMs: number
+  /** When each run was offered to an agent. */
+  offers: Map<string, number>
+  /** Sent and received so far. */
+  frames(): Promise<number>
+  stop(): Promise<void>
+}
+
+async function startFleet(instance: BenchInstance, workflows: readonly Pinned[]): Promise<Fleet> {
+  const offers = new Map<string, number>()
+  const child = fork(join(import.meta.dirname, 'fleet-agents.ts'), {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  })
+  let isReady = false
+  let counted: ((frames: number) => void) | undefined
+  child.on('message', (word: Word) => {
+    if (word.what === 'ready') isReady = true
+    else if (word.what === 'offer') offers.set(word.run, word.at)
+    else counted?.(word.sent + word.received)
+  })
+  const since = performance.now()
+  const tokens = await Promise.all(workflows.map(({ pool }) => reusableToken(instance, pool)))
+  child.send({ url: instance.url, tokens, agents: AGENTS } satisfies Order)
+  await until(() => isReady || hasEnded(child), STARTED_MS)
+  if (!isReady) throw new Error('the process of the simulated agents ended')
+  return {
+    startedMs: performance.now() - since,
+    offers,
+    frames: () =>
+      new Promise((resolve) => {
+        counted = resolve
+        child.send('frames')
+      }),
+    async stop() {
+      child.kill('SIGKILL')
+      await until(() => hasEnded(child), CLAIMED_MS)
+    },
+  }
+}
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null
+
+interface Idle {
+  named: (what: string) => string
+  report: Report
+}
+
+async function benchIdleFleet(instance: BenchInstance, fleet: Fleet, { named, report }: Idle): Promise<void> {
+  const { coordinatorPid, postgresPid } = instance
+  const cpu = { coordinator: cpuOf([coordinatorPid]), postgres: cpuOf(familyOf(postgresPid)) }
+  const framesBefore = await fleet.frames()
+  await instance.db`select pg_stat_statements_reset()`
+  const since = performance.now()
+  await wait(WATCH_MS)
+  const seconds = (performance.now() - since) / 1000
+  const statements = (await statementsSeen(instance)) / seconds
+  const frames = ((await fleet.frames()) - framesBefore) / seconds
+  const percent = (pids: number[], before: Map<number, number>) => spent(cpuOf(pids), before) / seconds / 10
+  report({ name: named('memory, coordinator, idle'), value: residentMiB(coordinatorPid), unit: 'MiB' })
+  const [own, database] = [percent([coordinatorPid], cpu.coordinator), percent(familyOf(postgresPid), cpu.postgres)]
+  report({ name: named('CPU, coordinator, idle'), value: own, unit: '% of a core' })
+  report({ name: named('CPU, PostgreSQL, idle'), value: database, unit: '% of a core' })
+  report({ name: named('database statements, idle'), value: statements, unit: '/s' })
+  report({ name: named('frames over the sockets, idle'), value: frames, unit: '/s' })
+}
+
+/** By process: PostgreSQL starts and ends some of its own as it likes. */
+function cpuOf(pids: readonly number[]): Map<number, number> {
+  return new Map(pids.flatMap((pid) => (existsSync(`/proc/${pid}/stat`) ? [[pid, cpuMs(pid)] as const] : [])))
+}
+
+function spent(now: Map<number, number>, before: Map<number, number>): number {
+  return [...now].reduce((sum, [pid, ms]) => sum + ms - (before.get(pid) ?? 0), 0)
+}
+
+/** One run at a time, while every agent polls. */
+async function claimTimes(instance: BenchInstance, fleet: Fleet, workflows: readonly Pinned[]): Promise<number[]> {
+  const times: number[] = []
+  for (let n = 0; n < CLAIMS; n++) {
+    const { slug } = workflows[n % workflows.length]!
+    const since = now()
+    const { run } = await instance.client.runs.trigger({ workflow: slug })
+    await until(() => fleet.offers.has(run.id), CLAIMED_MS)
+    times.push(fleet.offers.get(run.id)! - since)
+  }
+  return times
+}
+
+interface Pinned {
+  slug: string
+  pool: string
+}
+
+/** A workflow for each pool. */
+async function deployPinned({ client }: BenchInstance, pools: number): Promise<Pinned[]> {
+  const names = Array.from({ length: pools }, (_, n) => `fleet-${n}`)
+  for (const name of names) {
+    await client.pools.create({ name })
+    const files = [
+      { path: 'workflow.jsonc', content: JSON.stringify({ slug: name, pool: name }) },
+      { path: 'index.ts', content: 'export const run = () => Promise.resolve(null)\n' },
+    ]
+    await client.workflows.create({ files })
+  }
+  return names.map((name) => ({ slug: name, pool: name }))
+}
+
+async function reusableToken({ client }: BenchInstance, name: string): Promise<string> {
+  const { runnerPools } = await client.pools.list({})
+  const pool = runnerPools.find((each) => each.name === name)!.id
+  const { registrationToken } = await client.pools.createToken({ pool, reusable: true, uses: 1000 })
+  return registrationToken.token
+}

@@ -37,8 +37,13 @@ import { createProcesses } from './run/processes.ts'
 import { createSecrets } from './run/secrets.ts'
 import { createSlots } from './run/slots.ts'
 import { openSpool } from './run/spool.ts'
+import type { Held } from './run/spool-held.ts'
 import type { Spool } from './run/spool.ts'
 import { createActivity } from './status/activity.ts'
+import { findPrograms, openRecords } from './takeover/records.ts'
+import type { Kept } from './takeover/records.ts'
+import { markOfHeld, takeBack } from './takeover/take-back.ts'
+import { createTakeover } from './takeover/takeover.ts'
 import { createLeaving } from './stop.ts'
 import type { Leaving } from './stop.ts'
 
@@ -63,16 +68,28 @@ export async function build(config: AgentConfig, identity: Identity, log: Log, m
   const credential = createCredential(identity.runner, keys, clock)
   const start = await openInstance(config.home)
   const { runBytes, totalBytes, memoryBytes } = config.spool
-  await endLeftovers(config.home, log, config.isolation)
+  const livesFolder = path.join(config.home, 'lives')
+  const before = findPrograms(livesFolder)
+  const records = openRecords(livesFolder)
   const offsetMs = () => clock.offsetMs
   const spool = await openSpool({ folder: path.join(config.home, 'spool'), runBytes, totalBytes, offsetMs, log })
   made.push({ undo: () => spool.close() })
-  reportLost(spool, log)
-  const settings = { current: SETTINGS }
+  const found = before.programs.flatMap((kept) => {
+    const mark = markOfHeld(spool.find(kept.offer.run, kept.offer.epoch))
+    return mark ? [{ kept, mark }] : []
+  })
+  const programs = found.map(({ kept }) => kept)
+  await endLeftovers(config.home, log, config.isolation, programs)
+  reportLost(spool, log, programs)
+  // Until the coordinator says another one, that which it said last holds.
+  const { fenceMs } = found.length > 0 ? before.lease : SETTINGS
+  const unsaid = { ...SETTINGS, fenceMs }
+  const settings = { current: unsaid }
   const { home, environment, spares, isolation } = config
   const pool = () => settings.current.pool
   const warn = (name: string, about?: Record<string, unknown>) => log.warn(name, about)
-  const processes = await createProcesses({ home, environment, spares, isolation, pool, log: warn })
+  const kinds = { isolation, pool, records, found: programs }
+  const processes = await createProcesses({ home, environment, spares, ...kinds, log: warn })
   made.push({ undo: () => processes.close() })
   const rest = createRest(config.url, credential, clock)
   const bundles = await createBundles({
@@ -82,7 +99,7 @@ export async function build(config: AgentConfig, identity: Identity, log: Log, m
     log,
   })
 
-  const said = () => (settings.current === SETTINGS ? undefined : settings.current)
+  const said = () => (settings.current === unsaid ? undefined : settings.current)
   const inForce = watchInForce(config, () => settings.current.pool)
   const intake = createIntake()
   const activity = createActivity()
@@ -144,9 +161,14 @@ export async function build(config: AgentConfig, identity: Identity, log: Log, m
   facts.onChange(() => beats.bell.ring())
   const secrets = createSecrets(rest)
   const parts = { config, log, rest, link, spool, bundles, secrets, processes, lives, slots, parking, beats }
-  const own = { intake, facts, checks, hooks, activity, inForce }
+  const takeover = createTakeover({ records, processes, spool, log })
+  const own = { intake, facts, checks, hooks, activity, inForce, records, takeover }
   const identified = { clock, keys, start, self, sleeps: createSleeps() }
   const deps: Deps = { ...parts, ...own, ...identified, leftLines: keepLeftLines(), claimBell, settings }
+  const taking = found.map(({ kept, mark }) => takeBack(deps, kept, mark, before.lease))
+  for (const each of taking) each.catch((error: unknown) => log.error('run.take-back.failed', { error }))
+  // They are on the list of our own now.
+  before.endReaper()
   return { deps, upload, leaving, connected }
 }
 
@@ -157,8 +179,9 @@ function closedBy({ isLeaving, word }: Intake): 'shutdown' | 'draining' | undefi
 }
 
 /** What an earlier process had taken and did not bring to an end died with it. */
-function reportLost(spool: Spool, log: Log): void {
-  const lost = spool.held().filter((held) => !held.isEnded)
+function reportLost(spool: Spool, log: Log, found: readonly Kept[]): void {
+  const goesOn = ({ run, epoch }: Held) => found.some(({ offer }) => offer.run === run && offer.epoch === epoch)
+  const lost = spool.held().filter((held) => !held.isEnded && !goesOn(held))
   for (const { run, epoch } of lost) {
     void spool.append(run, epoch, [['end', Date.now(), { how: 'lost', reason: LOST_REASONS.killed }, 0]])
   }

@@ -22,6 +22,8 @@ import type { Processes } from './run/processes.ts'
 import type { Secrets } from './run/secrets.ts'
 import type { Slots } from './run/slots.ts'
 import type { Spool } from './run/spool.ts'
+import type { Records } from './takeover/records.ts'
+import type { Takeover } from './takeover/takeover.ts'
 import type { Activity } from './status/activity.ts'
 
 /** Everything long-lived of an agent, built once. */
@@ -53,6 +55,9 @@ export interface Deps {
   checks: Checks
   hooks: Hooks
   activity: Activity
+  /** What is kept of programs for the next agent, and who keeps it. */
+  records: Records
+  takeover: Takeover
   /** Rings when a slot or the connection may have become free. */
   claimBell: Bell
   /** How the fleet is to behave, as the coordinator said last. */

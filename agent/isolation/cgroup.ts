@@ -34,6 +34,11 @@ export function makeCgroup(place: CgroupPlace, name: string, limits: RunLimits):
     rmdirSync(folder)
     throw error
   }
+  return cgroupAt(folder)
+}
+
+/** One that is there already. */
+export function cgroupAt(folder: string): Cgroup {
   return {
     folder,
     procsFile: path.join(folder, 'cgroup.procs'),
@@ -62,6 +67,13 @@ const OPTIONAL = ['memory.swap.max']
 
 function write(file: string, text: string): void {
   if (!OPTIONAL.includes(path.basename(file)) || existsSync(file)) writeFileSync(file, text)
+}
+
+/** Kills all that lies below it but these. */
+export async function endCgroupsBelow(folder: string, except: readonly string[]): Promise<boolean> {
+  const others = subfolders(folder).map((name) => path.join(folder, name))
+  const ended = await Promise.all(others.filter((each) => !except.includes(each)).map(endCgroup))
+  return ended.every(Boolean)
 }
 
 /** Kills all that is in it and proves it empty; what lies below it too. True at once when there is no such group. */

@@ -8,6 +8,7 @@ import type { Exit } from '../run/process.ts'
 import type { Command } from './command.ts'
 import type { InForce } from './probe.ts'
 import { endUids, pidsOfUids } from './uids.ts'
+import { removeTraces } from './user-traces.ts'
 
 /** What keeps one process and all that descends from it apart from the rest, and how it is ended as a whole. */
 export interface Enclosure {
@@ -38,11 +39,11 @@ export interface Enclosure {
 }
 
 export interface EnclosureParts {
-  inForce: Pick<InForce, 'key' | 'effective' | 'plan'>
+  inForce: Pick<InForce, 'key' | 'effective'> & { plan: { limits: RunLimits } }
   uid: number | undefined
   cgroup: Cgroup | undefined
   command: Command
-  /** What it had is free for others, unless something of it survived. */
+  /** What it had is free for others, unless something of it is still there. */
   onEnd: (isClean: boolean) => void
 }
 
@@ -92,7 +93,9 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
       const isCgroupGone = cgroup ? await cgroup.end() : true
       const isUserGone = uid === undefined || cgroup !== undefined || (await endUids({ first: uid, last: uid }))
       const isClean = isGroupGone && isCgroupGone && isUserGone
-      onEnd(isClean)
+      // In bubblewrap there was no such place.
+      const isForgotten = !isClean || uid === undefined || isInside || (await removeTraces((each) => each === uid))
+      onEnd(isClean && isForgotten)
       return isClean
     },
     isOutOfMemory: () => isOutOfMemory,

@@ -2,10 +2,12 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { Capability } from '@windlass/shared/wire/agent.ts'
+import { uidsOf } from '../run/process-table.ts'
 import type { Command } from './command.ts'
 import { fenced } from './command.ts'
 import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
-import { endCgroup, makeCgroup } from './cgroup.ts'
+import type { Kept } from '../takeover/records.ts'
+import { cgroupAt, endCgroup, makeCgroup } from './cgroup.ts'
 import type { Cgroup } from './cgroup.ts'
 import { openCgroup } from './cgroup-place.ts'
 import type { CgroupPlace } from './cgroup-place.ts'
@@ -13,11 +15,12 @@ import { makeEnclosure } from './enclosure.ts'
 import type { Enclosure } from './enclosure.ts'
 import { openStateFolder, openToPass, openToRead } from './open-folders.ts'
 import { NO_LIMITS, planIsolation, planKey } from './plan.ts'
-import type { HostIsolation } from './plan.ts'
+import type { HostIsolation, UidRange } from './plan.ts'
 import { probeIsolation } from './probe.ts'
 import type { InForce, Refusal } from './probe.ts'
 import { lockUids } from './uid-lock.ts'
-import { keepUids } from './uids.ts'
+import { keepUids, pidsOfUids } from './uids.ts'
+import { removeTraces } from './user-traces.ts'
 
 /** How the runs of this agent are kept apart. */
 export interface Isolation {
@@ -25,6 +28,8 @@ export interface Isolation {
   ready: () => Promise<InForce | Refusal>
   /** Room for one process. Its workspace has to be known where it is all that it sees. */
   enclose(wanted: Enclosed): Enclosure
+  /** The room of a process that the agent before this one had started. */
+  adopt(room: Room): Enclosure
   /** What this host could give, wanted or not. */
   capabilities: () => Promise<Capability[]>
   /** Folder of the groups that it makes. */
@@ -44,6 +49,8 @@ export interface Enclosed {
   workspace: (uid: number | undefined) => string | undefined
 }
 
+type Room = Pick<Kept, 'uid' | 'cgroup' | 'key' | 'effective' | 'limits'>
+
 interface IsolationOptions {
   home: string
   host: HostIsolation
@@ -62,7 +69,8 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
   const { home, host, execPath, log } = options
   const lock = host.uids ? await lockUids(host.uids) : undefined
   const uids = host.uids ? keepUids(host.uids) : undefined
-  if (uids) openStateFolder(home, ['runtime', 'workspaces'])
+  if (host.uids) await forgetFormer(host.uids, log)
+  if (uids) openStateFolder(home, ['runtime', 'workspaces', 'lives'])
   if (uids && options.runtime.startsWith(`${home}/`)) openToRead(options.runtime)
   const files = writeNames(path.join(home, 'runtime'))
   const cgroup = openCgroup(home, host.cgroup)
@@ -108,11 +116,27 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
     openToRead(bundleDir)
   }
 
-  function enclose({ inForce, name, command, bundleDir, workspace }: Enclosed): Enclosure {
-    const { plan, setpriv, bubblewrap } = inForce
-    if (bundleDir !== undefined) letIn(bundleDir)
+  function enclose(wanted: Enclosed): Enclosure {
+    if (wanted.bundleDir !== undefined) letIn(wanted.bundleDir)
     const uid = takeUid()
-    const group = inForce.cgroup && groupIn(inForce.cgroup, name, plan.limits)
+    let group: Cgroup | undefined
+    try {
+      group = wanted.inForce.cgroup && groupIn(wanted.inForce.cgroup, wanted.name, wanted.inForce.plan.limits)
+      return encloseIn(wanted, { uid, group })
+    } catch (error) {
+      // Nothing was started: without this each failure would cost a user, until there is none.
+      void group?.end()
+      if (uid !== undefined) uids?.give(uid)
+      throw error
+    }
+  }
+
+  function encloseIn(
+    wanted: Enclosed,
+    { uid, group }: { uid: number | undefined; group: Cgroup | undefined },
+  ): Enclosure {
+    const { inForce, command, bundleDir, workspace } = wanted
+    const { plan, setpriv, bubblewrap } = inForce
     const own = workspace(uid)
     const readOnly = [execPath, options.runtime, ...(bundleDir === undefined ? [] : [bundleDir])]
     const view = own === undefined ? undefined : { readOnly, workspace: own, network: plan.network, ...files }
@@ -123,9 +147,23 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
     return makeEnclosure({ inForce, uid, cgroup: group, command: fenced(command, fences), onEnd })
   }
 
+  function adopt({ uid, cgroup: folder, key, effective, limits }: Room): Enclosure {
+    if (uid !== undefined) uids?.reserve(uid)
+    const group = folder === undefined ? undefined : cgroupAt(folder)
+    const onEnd = (isClean: boolean) => void (isClean && uid !== undefined && uids?.give(uid))
+    return makeEnclosure({
+      inForce: { key, effective, plan: { limits } },
+      uid,
+      cgroup: group,
+      command: NO_COMMAND,
+      onEnd,
+    })
+  }
+
   return {
     ready,
     enclose,
+    adopt,
     cgroups: 'folder' in cgroup ? cgroup.folder : undefined,
     letIn,
     async capabilities() {
@@ -147,6 +185,16 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
     },
   }
 }
+
+/** An agent that was killed has not tidied up after its users. Those that live on are those of programs that are taken back. */
+async function forgetFormer(range: UidRange, log: IsolationOptions['log']): Promise<void> {
+  const living = new Set(pidsOfUids(range).flatMap(uidsOf))
+  const isGone = (uid: number) => uid >= range.first && uid <= range.last && !living.has(uid)
+  if (!(await removeTraces(isGone))) log('isolation.traces', { first: range.first, last: range.last })
+}
+
+/** It runs already. */
+const NO_COMMAND: Command = { file: '', args: [] }
 
 /** What programs in bubblewrap find as /etc/passwd and /etc/group. */
 function writeNames(folder: string): { passwd: string; group: string } {

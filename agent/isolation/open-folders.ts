@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, readdirSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 
 /** May be passed through, and not listed. */
@@ -13,7 +13,8 @@ const OTHERS = 0o077
 export function openStateFolder(home: string, passable: readonly string[]): void {
   process.umask(OTHERS)
   for (const name of readdirSync(home)) if (!passable.includes(name)) close(path.join(home, name))
-  for (const name of passable) chmodSync(path.join(home, name), PASSABLE)
+  for (const name of passable.filter((each) => existsSync(path.join(home, each))))
+    chmodSync(path.join(home, name), PASSABLE)
   chmodSync(home, PASSABLE)
 }
 

@@ -9,6 +9,8 @@ import { toolPath } from './tools.ts'
 export interface Uids {
   /** Undefined when all are in use. */
   take(): number | undefined
+  /** It is in use by a process that was not started here. */
+  reserve(uid: number): void
   /** Only when nothing of that user lives any more. */
   give(uid: number): void
 }
@@ -27,12 +29,21 @@ export function keepUids({ first, last }: UidRange): Uids {
       used.add(uid)
       return uid
     },
+    reserve: (uid) => void used.add(uid),
     give: (uid) => void used.delete(uid),
   }
 }
 
 export function pidsOfUids({ first, last }: UidRange): number[] {
   return allPids().filter((pid) => uidsOf(pid).some((uid) => uid >= first && uid <= last))
+}
+
+/** The range without some of its users. */
+export function without({ first, last }: UidRange, uids: readonly number[]): UidRange[] {
+  const inside = uids.filter((uid) => uid >= first && uid <= last).toSorted((a, b) => a - b)
+  const edges = [first - 1, ...inside, last + 1]
+  const gaps = edges.slice(1).map((edge, index) => ({ first: edges[index]! + 1, last: edge - 1 }))
+  return gaps.filter((gap) => gap.first <= gap.last)
 }
 
 const PROOF_MS = 5_000

@@ -3,6 +3,7 @@ import type { CancelOrder, CoordinatorFrame, Placement, Wake } from '@windlass/s
 import type { Deps } from '../deps.ts'
 import type { Upload } from '../link/upload.ts'
 import type { Held } from '../run/spool-held.ts'
+import { sinceBootMs, type Lease } from '../takeover/records.ts'
 import { sendAccepts } from './claim.ts'
 import { fence } from './fence.ts'
 
@@ -60,6 +61,7 @@ function beat(deps: Deps, frame: Frame<'beat'>): void {
   // It may have lain here while this machine slept.
   fence(deps)
   deps.beats.answered(frame.n)
+  deps.takeover.leaseFrom(leaseOf(deps))
   heed(deps, frame)
   dropStale(deps, frame.stale)
   cancel(deps, frame.cancel)
@@ -133,6 +135,10 @@ function wake(deps: Deps, wakes: readonly Wake[]): void {
 export function giveUpGap(deps: Deps, { run, epoch, sent, acked }: Held): void {
   deps.log.error('spool.gap', { run, epoch, coordinatorHas: sent, acknowledged: acked })
   dropStale(deps, [[run, epoch]])
+}
+
+function leaseOf({ beats, settings }: Deps): Lease {
+  return { fromMs: sinceBootMs() - (performance.now() - beats.heldFrom()), fenceMs: settings.current.fenceMs }
 }
 
 /** The end of this connection, and there will be no other. What runs here is nobody's any more. */

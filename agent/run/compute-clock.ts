@@ -6,19 +6,24 @@ export interface ComputeClock {
   go(): void
   /** Milliseconds since it last began to count, 0 while it stands still. */
   counted(): number
+  /** What was left of the timeout when it last began to count, or came to stand still. */
+  leftMs(): number
   /** The timeout is of no interest any more. */
   disarm(): void
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-export function createComputeClock(timeoutMs: number, onTimeout: () => void): ComputeClock {
+/** `counted`: what it had counted before, where it only goes on. The timeout is what is left without that. */
+export function createComputeClock(timeoutMs: number, onTimeout: () => void, countedBefore = 0): ComputeClock {
   let leftMs = timeoutMs
   let countsFrom: number | undefined
   let isDisarmed = false
   let timer: NodeJS.Timeout | undefined
 
-  const counted = () => (countsFrom === undefined ? 0 : Math.round(performance.now() - countsFrom))
+  let before = countedBefore
+
+  const counted = () => (countsFrom === undefined ? 0 : Math.round(before + performance.now() - countsFrom))
 
   return {
     pause() {
@@ -26,6 +31,7 @@ export function createComputeClock(timeoutMs: number, onTimeout: () => void): Co
       if (countsFrom !== undefined) leftMs -= performance.now() - countsFrom
       clearTimeout(timer)
       countsFrom = undefined
+      before = 0
       return ms
     },
     go() {
@@ -34,6 +40,7 @@ export function createComputeClock(timeoutMs: number, onTimeout: () => void): Co
       if (!isDisarmed) timer = setTimeout(onTimeout, Math.min(Math.max(leftMs, 0), LONGEST_TIMER_MS))
     },
     counted,
+    leftMs: () => leftMs,
     disarm() {
       isDisarmed = true
       clearTimeout(timer)

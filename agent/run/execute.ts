@@ -9,6 +9,7 @@ import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Rest } from '../link/rest.ts'
 import type { Hooks } from '../hooks/hooks.ts'
+import type { Takeover } from '../takeover/takeover.ts'
 import { BundleUnusable } from './bundles.ts'
 import type { Bundles, HeldBundle } from './bundles.ts'
 import { journalOf } from './journal-text.ts'
@@ -37,6 +38,7 @@ export interface ExecuteDeps {
   slots: Slots
   leftLines: LeftLines
   hooks: Hooks
+  takeover: Takeover
   activity: Activity
   log: Log
 }
@@ -75,7 +77,7 @@ async function runProgram(
   live: Live,
   { bundle, journal, secrets }: { bundle: HeldBundle; journal: JournalRecord[]; secrets: RunSecrets | undefined },
 ): Promise<void> {
-  const { run, epoch, outputBytes } = live.offer
+  const { run, epoch } = live.offer
   const began = performance.now()
   const lines = live.offer.replay ? deps.leftLines.take(run, epoch) : undefined
   const report = reportTo(deps, live)
@@ -90,6 +92,13 @@ async function runProgram(
     if (secrets && !live.offer.replay) void report(ofTooShort(secrets))
   }
   deps.log.debug('run.began', { run, epoch, afterOfferMs: Math.round((began - live.receivedAt) * 100) / 100 })
+  await follow(deps, live, program)
+}
+
+/** To its end, and what is said of that. */
+export async function follow(deps: ExecuteDeps, live: Live, program: RunningProgram): Promise<void> {
+  const { run, epoch, outputBytes } = live.offer
+  deps.takeover.watch(live, program)
   const ending = await program.done
   const computeMs = program.computeMs()
   const left = program.leftLines()
@@ -121,7 +130,7 @@ function conclude({ activity, spool }: ExecuteDeps, { offer }: Live, ending: End
   void spool.append(offer.run, offer.epoch, [['end', Date.now(), ending, computeMs]])
 }
 
-function startOf(
+export function startOf(
   offer: Offer,
   bundleDir: string,
   journal: JournalRecord[],
@@ -192,6 +201,11 @@ function withoutSecrets(error: Error): Ending {
   if (error instanceof SecretsTooLarge) return threw('SECRETS_TOO_LARGE', error.message)
   if (error instanceof SecretsNotNow) return { how: 'unready', reason: error.message, blame: 'service' }
   return { how: 'lost', reason: error.message }
+}
+
+/** Nothing of it is left, and it has not come to an end by itself. */
+export function lost(deps: ExecuteDeps, live: Live, reason: string): void {
+  conclude(deps, live, live.fate ? lostBy(live.fate) : { how: 'lost', reason }, 0)
 }
 
 const UNCONFIRMED: Ending = { how: 'lost', reason: LOST_REASONS.unconfirmed }

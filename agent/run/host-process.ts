@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Enclosure } from '../isolation/enclosure.ts'
 import { MARKER } from './environment.ts'
@@ -69,7 +69,25 @@ export function startHost(options: HostOptions): HostProcess {
   })
   const [frames, messages] = child.more
   if (!frames || !messages) throw new Error('a process was started without its pipes')
-  const sources = [frames, child.stdout, child.stderr]
+  // Nothing comes this way, but an end that nobody reads is never seen.
+  messages.resume()
+  const { pid, stdout, stderr } = child
+  const exit = child.exited.then((how) => enclosure.exitOf(how))
+  return hostOver({ ...options, pid, exit, frames, messages, raw: { stdout, stderr } })
+}
+
+export interface HostLines extends Pick<HostOptions, 'enclosure' | 'marker' | 'mostFrameBytes'> {
+  pid: number | undefined
+  exit: Promise<Exit>
+  frames: Readable
+  messages: Writable
+  /** Not there any more with a process that was taken back. */
+  raw: { [S in RawStream]?: Readable }
+}
+
+/** A process that is there, by what leads to it. */
+export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...options }: HostLines): HostProcess {
+  const sources = [frames, ...Object.values(raw)]
   const read = createFrameReader(options.mostFrameBytes)
   let listener: HostListener | null = null
   let ready = false
@@ -95,19 +113,17 @@ export function startHost(options: HostOptions): HostProcess {
   }
 
   frames.on('data', onFrames)
-  child.stdout.on('data', onRaw('stdout'))
-  child.stderr.on('data', onRaw('stderr'))
-  // Nothing comes this way, but an end that nobody reads is never seen.
-  messages.resume()
+  raw.stdout?.on('data', onRaw('stdout'))
+  raw.stderr?.on('data', onRaw('stderr'))
   // A process that died breaks its pipes; its exit says all there is to say.
   for (const stream of [...sources, messages]) stream.on('error', () => {})
-  const exit = child.exited.then((how) => {
+  const exit = options.exit.then((how) => {
     exited = true
-    return enclosure.exitOf(how)
+    return how
   })
 
   return {
-    pid: child.pid,
+    pid,
     marker,
     enclosure,
     workspace: undefined,
@@ -125,11 +141,11 @@ export function startHost(options: HostOptions): HostProcess {
       if (messages.writable) messages.write(encodeMessage(message))
     },
     wake: () => {
-      if (child.pid === undefined || exited || isWatching) return
-      isWatching = signal(enclosure.programPid(child.pid), 'SIGUSR2')
+      if (pid === undefined || exited || isWatching) return
+      isWatching = signal(enclosure.programPid(pid), 'SIGUSR2')
     },
     kill: () => {
-      if (child.pid !== undefined) enclosure.kill(child.pid)
+      if (pid !== undefined) enclosure.kill(pid)
     },
     pause: () => sources.forEach((stream) => stream.pause()),
     resume: () => sources.forEach((stream) => stream.resume()),

@@ -1,12 +1,13 @@
 import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { endCgroup } from '../isolation/cgroup.ts'
+import { endCgroup, endCgroupsBelow } from '../isolation/cgroup.ts'
 import { formerCgroup } from '../isolation/cgroup-place.ts'
 import { PLAIN } from '../isolation/plan.ts'
 import type { HostIsolation, UidRange } from '../isolation/plan.ts'
 import { lockUids } from '../isolation/uid-lock.ts'
-import { endUids } from '../isolation/uids.ts'
+import type { Kept } from '../takeover/records.ts'
+import { endUids, without } from '../isolation/uids.ts'
 import { readOrNothing } from '../process-id.ts'
 import { signal } from './end-processes.ts'
 import { MARKER } from './environment.ts'
@@ -18,17 +19,33 @@ const PROOF_MS = 5_000
  * Kills what an earlier agent of this state folder has left running, and proves it gone: only then may its runs be
  * reported as lost. Nearly always its reaper was there first. Where there is no /proc, the reaper is all there is.
  */
-export async function endLeftovers(home: string, log: Log, isolation: HostIsolation = PLAIN): Promise<void> {
-  await endMarked(home, log)
+export async function endLeftovers(
+  home: string,
+  log: Log,
+  isolation: HostIsolation = PLAIN,
+  spared: readonly Kept[] = [],
+): Promise<void> {
+  await endMarked(
+    home,
+    log,
+    spared.map(({ process: mark }) => mark.pid),
+  )
   const cgroup = formerCgroup(home, isolation.cgroup)
-  if (cgroup !== undefined && !(await endCgroup(cgroup))) throw unkillable(`those in the cgroup ${cgroup}`)
-  if (isolation.uids) await endUsers(isolation.uids)
+  if (cgroup !== undefined && !(await endGroups(cgroup, spared))) throw unkillable(`those in the cgroup ${cgroup}`)
+  if (isolation.uids) await endUsers(isolation.uids, spared)
 }
 
-async function endUsers(uids: UidRange): Promise<void> {
+async function endGroups(cgroup: string, spared: readonly Kept[]): Promise<boolean> {
+  const kept = spared.flatMap(({ cgroup: own }) => own ?? [])
+  return kept.length === 0 ? endCgroup(cgroup) : endCgroupsBelow(cgroup, kept)
+}
+
+async function endUsers(uids: UidRange, spared: readonly Kept[]): Promise<void> {
   const lock = await lockUids(uids)
   try {
-    if (!(await endUids(uids))) throw unkillable(`those of the users ${uids.first}-${uids.last}`)
+    const kept = spared.flatMap(({ uid }) => uid ?? [])
+    const ended = await Promise.all(without(uids, kept).map(endUids))
+    if (!ended.every(Boolean)) throw unkillable(`those of the users ${uids.first}-${uids.last}`)
   } finally {
     await lock.release()
   }
@@ -38,10 +55,10 @@ function unkillable(which: string): Error {
   return new Error(`Programs of an earlier agent cannot be killed: ${which}`)
 }
 
-async function endMarked(home: string, log: Log): Promise<void> {
+async function endMarked(home: string, log: Log, spared: readonly number[]): Promise<void> {
   const deadline = performance.now() + PROOF_MS
   for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 200)) {
-    const pids = allPids().filter((pid) => pid !== process.pid && isOurs(pid, home))
+    const pids = allPids().filter((pid) => pid !== process.pid && !spared.includes(pid) && isOurs(pid, home))
     if (pids.length === 0) return
     if (performance.now() > deadline) throw unkillable(pids.join(', '))
     log.warn('leftovers.killed', { pids })

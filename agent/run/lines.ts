@@ -2,6 +2,7 @@ import { StringDecoder } from 'node:string_decoder'
 import type { Redactor } from './redact/redactor.ts'
 
 const EMPTY = Buffer.alloc(0)
+const LINE_BREAK = 10
 // An event's data is at most 64 KiB; `{"text":""}` takes its part.
 const LINE_BYTES = 64 * 1024 - 16
 
@@ -10,6 +11,8 @@ export interface LineSplitter {
   push(chunk: Buffer): string[]
   /** What is left at the end, without a line break. */
   flush(): string[]
+  /** Nothing is held back: what comes next is the beginning of a line. */
+  isEmpty(): boolean
   /** What comes from now on is of a process with these secrets. */
   hideWith(redactor: Redactor | undefined): void
 }
@@ -24,6 +27,8 @@ export function createLineSplitter(redactor?: Redactor): LineSplitter {
   /** What an earlier process may have begun of a secret. */
   let carried: Buffer = EMPTY
   let open = ''
+  /** The last byte was no line break: some of a character may be in the decoder. */
+  let isInside = false
 
   function withoutSecrets(chunk: Buffer, isLast = false): Buffer {
     const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk])
@@ -42,7 +47,9 @@ export function createLineSplitter(redactor?: Redactor): LineSplitter {
 
   return {
     push: (chunk) => {
-      const lines = complete(decoder.write(withoutSecrets(chunk)))
+      const bytes = withoutSecrets(chunk)
+      if (bytes.length > 0) isInside = bytes.at(-1) !== LINE_BREAK
+      const lines = complete(decoder.write(bytes))
       // A program that never breaks its line must not make us hold all of it.
       if (open.length <= LINE_BYTES) return lines
       const pieces = fitting(open)
@@ -53,8 +60,10 @@ export function createLineSplitter(redactor?: Redactor): LineSplitter {
       const lines = complete(decoder.write(withoutSecrets(EMPTY, true)) + decoder.end())
       const last = open
       open = ''
+      isInside = false
       return last === '' ? lines : [...lines, ...fitting(last)]
     },
+    isEmpty: () => open === '' && !isInside && carried.length === 0 && !hiding?.heldBytes,
     hideWith: (next) => {
       carried = withoutSecrets(EMPTY, true)
       hiding = next?.stream()

@@ -55,6 +55,7 @@ export class Live {
     if (this.fate) program.kill(killReason(this.fate))
     else if (this.cancelled) program.cancel(this.cancelled)
     else this.#wakeEarly(program)
+    if (this.#committed > 0) program.kept(this.#committed)
   }
 
   #wakeEarly(program: RunningProgram): void {
@@ -113,6 +114,12 @@ export class Live {
   reported(entries: readonly Entry[], last: number): void {
     const first = last - entries.length + 1
     for (const [index, [kind]] of entries.entries()) if (kind === 'j') this.#uncommitted.push(first + index)
+  }
+
+  /** So much of the journal of a program that was taken back was committed before. */
+  restore(committed: number): void {
+    this.#committed = committed
+    this.#program?.kept(committed)
   }
 
   /** All entries up to `seq` are committed. */

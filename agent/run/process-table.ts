@@ -12,8 +12,14 @@ export function allPids(): number[] {
 export function groupMembers(pgid: number): number[] {
   return allPids().filter((pid) => {
     const stat = readState(pid)
-    return stat !== null && stat.pgid === pgid && stat.state !== 'Z' && stat.state !== 'X'
+    return stat !== null && stat.pgid === pgid && !isOver(stat.state)
   })
+}
+
+const isOver = (state: string) => state === 'Z' || state === 'X'
+
+export function isZombie(pid: number): boolean {
+  return isOver(readState(pid)?.state ?? '')
 }
 
 function readState(pid: number): { state: string; parent: number; pgid: number } | null {

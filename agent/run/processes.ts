@@ -2,16 +2,15 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
-import type { PoolSettings } from '@windlass/shared/model/pool.ts'
-import type { Capability } from '@windlass/shared/wire/agent.ts'
 import { createIsolation, type Isolation } from '../isolation/isolation.ts'
-import { PLAIN, type HostIsolation } from '../isolation/plan.ts'
+import { PLAIN } from '../isolation/plan.ts'
 import type { InForce, Refusal } from '../isolation/probe.ts'
 import { watchSizes } from '../isolation/workspace-size.ts'
-import { startHost, type HostProcess } from './host-process.ts'
-import type { OnEvents } from './program-output.ts'
+import { goneFrom } from '../takeover/gone-from.ts'
+import { hostOver, startHost, type HostProcess } from './host-process.ts'
 import { startReaper } from './reaper.ts'
 import { keepIdle } from './reuse.ts'
+import type { Processes, ProcessesOptions, ProcessesStats } from './processes-types.ts'
 import type { ProgramStart, RunningProgram, RunPlace } from './program.ts'
 import { runProgram } from './run-program.ts'
 import { prepareRuntime } from './runtime-files.ts'
@@ -19,53 +18,12 @@ import { keepSpares } from './spares.ts'
 import { createSweeper } from './sweeper.ts'
 import { emptyWorkspaces, keepWorkspaces } from './workspace.ts'
 
-export interface ProcessesOptions {
-  /** The agent's own folder: the runtime and the runs' workspaces are kept below. */
-  home: string
-  /** All that programs inherit; see `programEnvironment`. */
-  environment: Record<string, string>
-  /** Booted processes kept ready. */
-  spares?: number
-  /** Processes that may wait for another run of their program. */
-  idleProcesses?: number
-  idleMs?: number
-  /** Runs after which a process is retired. */
-  runsPerProcess?: number
-  /** How long a replay may take, where the program's own timeout is not longer. */
-  replayMs?: number
-  cores?: number
-  /** Node that executes programs, this one by default. */
-  execPath?: string
-  /** How runs are kept apart, as far as the host says. */
-  isolation?: HostIsolation
-  /** What the pool says, at any moment. */
-  pool?: () => Pick<PoolSettings, 'isolation' | 'network' | 'limits'> | undefined
-  /** Things that somebody should know about. */
-  log?: (name: string, facts?: Record<string, unknown>) => void
-}
-
-export interface ProcessesStats {
-  running: number
-  spares: { booting: number; ready: number }
-  idle: number
-  /** Processes that survived SIGKILL: the host has a problem that an agent cannot solve. */
-  survivors: number
-  reaperPid: number | undefined
-}
-
-export interface Processes {
-  run(start: ProgramStart, onEvents: OnEvents): RunningProgram
-  stats(): ProcessesStats
-  /** What is in force for the next process, or why none is started. */
-  isolation(): Promise<InForce | Refusal>
-  /** What this host could give, wanted or not. */
-  capabilities(): Promise<Capability[]>
-  /** Kills what runs, and resolves when nothing is left. */
-  close(): Promise<void>
-}
+export type { Processes, ProcessesOptions, ProcessesStats }
 
 const MIB = 1024 * 1024
 const REPLAY_MS = 60_000
+/** Longer than a lease is by default; the reaper ends what is left when that is over. */
+const REJOIN_MS = 120_000
 // The largest output an agent may be told to accept, as JSON, with room for the frames around it.
 const MOST_FRAME_BYTES = 16 * MIB
 
@@ -73,7 +31,13 @@ const MOST_FRAME_BYTES = 16 * MIB
 export async function createProcesses(options: ProcessesOptions): Promise<Processes> {
   const home = path.resolve(options.home)
   const workspaces = path.join(home, 'workspaces')
-  const [files] = await Promise.all([prepareRuntime(path.join(home, 'runtime')), emptyWorkspaces(workspaces)])
+  const [files] = await Promise.all([
+    prepareRuntime(path.join(home, 'runtime')),
+    emptyWorkspaces(
+      workspaces,
+      options.found?.map(({ workspace }) => path.basename(workspace)),
+    ),
+  ])
   const real = { ...files, cwd: path.dirname(files.hostFile), workspaces: await fs.realpath(workspaces) }
   const { log = () => {}, isolation: host = PLAIN, pool = () => undefined, execPath = process.execPath } = options
   const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log }
@@ -116,6 +80,7 @@ function assemble(
     cgroups: isolation.cgroups,
     uids: options.isolation?.uids ?? null,
     onRestart: () => log('reaper.restarted'),
+    onStart: (pid) => options.records?.reaperIs(pid),
   })
   const isKnown = (marker: string) => hosts.has(marker)
   const sweeper = createSweeper({ markerPrefix, isKnown, onEnd: forgetGroup, log })
@@ -221,6 +186,10 @@ function assemble(
       return true
     },
     parked: () => spares.refillSoon(),
+    rejoin: ({ marker, enclosure }) => {
+      if (!options.records || enclosure.effective.level !== 'process') return undefined
+      return { folder: options.records.rendezvous(marker), waitMs: REJOIN_MS }
+    },
     gone,
   }
 
@@ -263,9 +232,21 @@ function assemble(
   spares.refillSoon()
 
   return {
-    run: (wanted, onEvents) => {
+    adopt(kept, lines) {
+      const { marker, workspace, process: mark } = kept
+      const enclosure = isolation.adopt(kept)
+      const exit = goneFrom(mark)
+      const base = { marker, enclosure, mostFrameBytes: MOST_FRAME_BYTES }
+      const host = Object.assign(hostOver({ ...base, ...lines, pid: mark.pid, exit, raw: {} }), { workspace })
+      hosts.set(marker, host)
+      reaper.add(mark.pid)
+      return host
+    },
+    keep: (pid, isKept) => reaper.keep(pid, isKept),
+    leaseUntil: (untilMs) => reaper.leaseUntil(untilMs),
+    run: (wanted, onEvents, taken) => {
       if (isClosed) throw new Error('no program can be started: the agent is closing')
-      const program = runProgram(place, wanted, onEvents)
+      const program = runProgram(place, wanted, onEvents, taken)
       running.add(program)
       void forget(program)
       return program

@@ -17,6 +17,7 @@ const CODE = {
   park: 'k',
   live: 'L',
   blocked: 'B',
+  rejoin: 'J',
 } satisfies FrameCodes
 
 const NAMES = new Map(Object.entries(CODE).map(([name, code]) => [code.charCodeAt(0), name as FrameName]))
@@ -56,6 +57,10 @@ export function createFrameReader(mostBytes: number): (chunk: Buffer) => Frame[]
     held = rest.length
     return frames
   }
+}
+
+export function bytesOf(frames: readonly Frame[]): number {
+  return frames.reduce((sum, { payload }) => sum + HEADER_BYTES + payload.length, 0)
 }
 
 function payloadBytes(buffer: Buffer, mostBytes: number): number {

@@ -9,6 +9,7 @@ import { parsePayload } from './program-reports.ts'
 import { hideInFrame } from './redact/frames.ts'
 import type { Redactor } from './redact/redactor.ts'
 import type { RedactionStream } from './redact/stream.ts'
+import { untilRead } from './within.ts'
 
 /** What a program has said or done, in its order. `at` is in milliseconds since the epoch. */
 export type ProgramEvent =
@@ -31,7 +32,10 @@ export interface ProgramOutput {
   flush(): void
   /** What the next process of the run would have to go on with. */
   leftLines(): LineSplitters | undefined
-  isBlocked(): boolean
+  /** Waits until pipes are read to their end; as long as nobody takes the events, that is not the program's fault. */
+  drained(read: Promise<void>, isWanted: () => boolean): Promise<void>
+  /** How many frames of the run have been read; null while something of what they brought is held back. */
+  framesTold(): { frames: number | null; journal: number }
   /** Resolves when whoever takes the events has taken what was given so far. */
   taken(): Promise<void>
 }
@@ -48,10 +52,14 @@ interface OutputOptions {
   redactor: Redactor | undefined
   pause: () => void
   resume: () => void
+  /** Of a program that was taken back: what was read of it before, and how many events of what it tells again are known. */
+  known?: { frames: number; journal: number; events: number; onJournal(count: number): void } | undefined
   /** The events cannot be kept any more. */
   failed: (error: unknown) => void
 }
 
+const PIPES_MS = 2_000
+const BLOCKED_MS = 60_000
 // The largest event, with room for what a frame says besides its data.
 const EVENT_BYTES = 64 * 1024 + 512
 
@@ -76,6 +84,9 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
   let message: RedactionStream | undefined
   const pending = new Set<Promise<void>>()
   let isRawReplaying = options.isReplaying()
+  let frameCount = options.known?.frames ?? 0
+  let journalCount = options.known?.journal ?? 0
+  let knownEvents = options.known?.events ?? 0
 
   /** The program's clock can be anything. */
   const plausible = (at: number) => {
@@ -83,7 +94,8 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
     return at >= startedAt && at <= now ? Math.trunc(at) : now
   }
 
-  function give(batch: ProgramEvent[]): void {
+  function give(events: ProgramEvent[]): void {
+    const batch = knownEvents === 0 ? events : beyondKnown(events)
     if (batch.length === 0) return
     try {
       const taking = options.onEvents(batch)
@@ -91,6 +103,15 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
     } catch (error) {
       options.failed(error)
     }
+  }
+
+  /** What a program that was taken back tells again. */
+  function beyondKnown(events: ProgramEvent[]): ProgramEvent[] {
+    const again = events.slice(0, knownEvents)
+    knownEvents -= again.length
+    const journal = again.filter(({ channel }) => channel === 'journal')
+    if (journal.length > 0) options.known?.onJournal(journal.length)
+    return events.slice(again.length)
   }
 
   async function wait(taking: Promise<void>): Promise<void> {
@@ -105,8 +126,15 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
     if (pending.size === 0) options.resume()
   }
 
+  function count({ name }: Frame): void {
+    if (name === 'begun') frameCount = journalCount = 0
+    frameCount += 1
+    if (name === 'journal') journalCount += 1
+  }
+
   function eventsOfFrame(raw: Frame): ProgramEvent[] {
     const frame = redactor ? hideInFrame(redactor, raw) : raw
+    count(frame)
     const at = plausible(frame.at)
     const told = options.onFrame(frame, at)
     const printed = frame.name === 'log' ? logged(frame, raw, at) : eventsOf(frame, at, splitters)
@@ -167,7 +195,13 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
       give([...logEvents(stdout, at, 'stdout'), ...logEvents(stderr, at, 'stderr')])
     },
     leftLines: () => (options.isReplaying() ? options.lines : splitters),
-    isBlocked: () => pending.size > 0,
+    drained: (read, isWanted) =>
+      untilRead(read, { eachMs: PIPES_MS, mostMs: BLOCKED_MS, isSlow: () => isWanted() && pending.size > 0 }),
+    framesTold: () => {
+      const lines = Object.values(splitters)
+      const isAll = !isRawReplaying && !message && lines.every((each) => each.isEmpty())
+      return { frames: isAll ? frameCount : null, journal: journalCount }
+    },
     taken: async () => {
       while (pending.size > 0) await Promise.allSettled(pending)
     },

@@ -1,8 +1,11 @@
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
+import type { StartMessage } from '@windlass/shared/wire/program.ts'
 import type { HostProcess } from './host-process.ts'
 import type { LineSplitters } from './program-output.ts'
+import type { FrameMark } from './spool-held.ts'
 import type { Redactor } from './redact/redactor.ts'
 
 export interface ProgramStart {
@@ -61,10 +64,44 @@ export interface RunningProgram {
   hasStarted(): boolean
   /** What was in force for its process; null as long as there was none. */
   isolation(): EffectiveIsolation | null
+  /** What somebody needs who is to take its process back one day; undefined when that cannot be done. */
+  whereabouts(): Whereabouts | undefined
+  /** From now on it is noted how far the program was heard. */
+  follow(note: NoteMark): void
   /** Of a program whose run goes on in another process: the lines that it had begun. */
   leftLines(): LineSplitters | undefined
   /** Resolves when everything has been read and no process of the run is left. Never rejects. */
   done: Promise<Ending>
+}
+
+export interface Whereabouts {
+  pid: number
+  marker: string
+  workspace: string
+  uid: number | undefined
+  /** Folder of its cgroup. */
+  cgroup: string | undefined
+  key: string
+  effective: EffectiveIsolation
+  limits: RunLimits
+  /** What it has computed since it last began to; null while it does not. What was left then of its time. */
+  countedMs: number | null
+  leftMs: number
+}
+
+/** Told after what it speaks of was given out. */
+export type NoteMark = (mark: Omit<FrameMark, 'seq'>) => void
+
+/** A process of an earlier agent, and what was heard of it there. */
+export interface TakenBack {
+  host: HostProcess & { workspace: string }
+  mark: Omit<FrameMark, 'seq'> & { frames: number }
+  /** Of what it tells again so many events are known, and those about its journal are committed: it is told how many these are. */
+  known: { events: number; onJournal: (count: number) => void }
+  /** How many wakes it has read. */
+  heard: number
+  /** What it had computed since it last began to. */
+  countedMs: number
 }
 
 export interface StopOrder {
@@ -81,6 +118,8 @@ export interface RunPlace {
   ready(): Promise<void>
   /** How long a replay may take, where twice the time that the program has left is not longer. */
   replayMs: number
+  /** Where the process finds another agent when this one is gone; undefined where none could come for it. */
+  rejoin(host: HostProcess): StartMessage['rejoin']
   /** A process with a workspace for the run. */
   take(start: ProgramStart): HostProcess & { workspace: string }
   /** Gives a process back for other runs; false when it has served long enough, or is not as it was. */

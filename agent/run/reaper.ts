@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { UidRange } from '../isolation/plan.ts'
 import { launch, type Launched } from './process.ts'
+import { sinceBootMs } from '../takeover/records.ts'
 import { MARKER } from './environment.ts'
 import { signal } from './end-processes.ts'
 
@@ -10,15 +11,28 @@ import { signal } from './end-processes.ts'
  * read. A shell, because it is everywhere and weighs nothing.
  */
 const SCRIPT = `
-list=' '
+list=' ' kept=' ' until=0
 while read -r word pid; do
   # With 1 or nothing in its place, a kill would mean every process there is.
   case $pid in '' | *[!0-9]*) continue ;; esac
-  [ "$pid" -gt 1 ] || continue
+  [ "$word" = lease ] || [ "$pid" -gt 1 ] || continue
   case $word in
     add) list="$list$pid " ;;
+    keep) kept="$kept$pid " ;;
     del) case $list in *" $pid "*) list="\${list%%" $pid "*} \${list#*" $pid "}" ;; esac ;;
+    drop) case $kept in *" $pid "*) kept="\${kept%%" $pid "*} \${kept#*" $pid "}" ;; esac ;;
+    lease) read -r up rest < /proc/uptime && until=$((\${up%.*} + pid)) ;;
+    stop) exit 0 ;;
   esac
+done
+for pid in $list; do
+  case $kept in *" $pid "*) ;; *) kill -s KILL -- "-$pid" 2>/dev/null ;; esac
+done
+while [ "$kept" != ' ' ] && read -r up rest < /proc/uptime && [ "\${up%.*}" -lt "$until" ]; do
+  left=
+  for pid in $kept; do kill -s 0 -- "-$pid" 2>/dev/null && left=1; done
+  [ -n "$left" ] || break
+  sleep 1
 done
 for pid in $list; do kill -s KILL -- "-$pid" 2>/dev/null; done
 [ -z "$2" ] || for file in "$2".*/cgroup.kill; do echo 1 > "$file"; done 2>/dev/null
@@ -48,6 +62,9 @@ const RESTART_MS = 200
 export interface Reaper {
   add(pgid: number): void
   del(pgid: number): void
+  /** One that is kept lives on until the lease is over: the next agent may come for it, and ends this reaper then. */
+  keep(pgid: number, isKept: boolean): void
+  leaseUntil(untilMs: number): void
   pid(): number | undefined
   close(): Promise<void>
 }
@@ -60,8 +77,11 @@ export function startReaper(options: {
   cgroups: string | undefined
   uids: UidRange | null
   onRestart: () => void
+  onStart?: (pid: number) => void
 }): Reaper {
   const groups = new Set<number>()
+  const kept = new Set<number>()
+  let lease = ''
   let isClosed = false
   let child = start()
 
@@ -84,6 +104,9 @@ export function startReaper(options: {
     started.stdin?.on('error', () => {})
     void started.exited.then(restart)
     for (const pgid of groups) started.stdin?.write(`add ${pgid}\n`)
+    for (const pgid of kept) started.stdin?.write(`keep ${pgid}\n`)
+    started.stdin?.write(lease)
+    if (started.pid !== undefined) options.onStart?.(started.pid)
     return started
   }
 
@@ -104,11 +127,24 @@ export function startReaper(options: {
     del: (pgid) => {
       groups.delete(pgid)
       child.stdin?.write(`del ${pgid}\n`)
+      if (kept.delete(pgid)) child.stdin?.write(`drop ${pgid}\n`)
+    },
+    keep: (pgid, isKept) => {
+      if (isKept === kept.has(pgid)) return
+      if (isKept) kept.add(pgid)
+      else kept.delete(pgid)
+      child.stdin?.write(`${isKept ? 'keep' : 'drop'} ${pgid}\n`)
+    },
+    leaseUntil: (untilMs) => {
+      // Whole seconds, and never one too many.
+      lease = `lease ${Math.max(0, Math.floor((untilMs - sinceBootMs()) / 1000) - 1)}\n`
+      child.stdin?.write(lease)
     },
     pid: () => child.pid,
     close: async () => {
       isClosed = true
-      child.stdin?.end()
+      // Whatever is left on the list is to wait for nobody.
+      child.stdin?.end('lease 0\n')
       const timer = setTimeout(() => child.pid && signal(-child.pid, 'SIGKILL'), 2_000)
       await child.exited
       clearTimeout(timer)

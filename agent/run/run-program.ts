@@ -4,40 +4,44 @@ import type { CancelMessage, ProgramMessage } from '@windlass/shared/wire/progra
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import { createComputeClock } from './compute-clock.ts'
 import { sweep } from './end-processes.ts'
-import { endedBySystem, neverBegan, workspaceFull } from './host-endings.ts'
+import { endingOf, neverBegan, notStarted, workspaceFull, type Stop } from './host-endings.ts'
 import type { HostProcess } from './host-process.ts'
 import type { Exit } from './process.ts'
-import { endedByBrokenLine, type Frame } from './program-frames.ts'
-import type { ProgramStart, RunningProgram, RunPlace } from './program.ts'
+import { bytesOf, endedByBrokenLine, type Frame } from './program-frames.ts'
+import type { ProgramStart, RunningProgram, RunPlace, TakenBack } from './program.ts'
+import { createMarking } from '../takeover/marking.ts'
+import { whereaboutsOf } from '../takeover/whereabouts.ts'
 import { createProgramOutput, type OnEvents, type ProgramEvent } from './program-output.ts'
 import { leftoversIn, mismatchIn, parkIn, thrownIn } from './program-reports.ts'
 import { createStanding } from './standing.ts'
 import { startMessage } from './start-message.ts'
 import { createTimers } from './timers.ts'
-import { isWithin, within } from './within.ts'
+import { within } from './within.ts'
 
 // A waiting process may die in the moment it is chosen. As long as nothing of the program has begun, another one takes over.
 const TRIES = 3
 const EXIT_MS = 2_000
 const IDLE_MS = 2_000
-const PIPES_MS = 2_000
 const BLOCKED_MS = 60_000
 // Of the time that is left: it can have used up most of it before, and the machine may be slower now.
 const REPLAY_TIMEOUTS = 2
 // Out of time is out of time: the grace is for closing files, not for going on.
 const TIMEOUT_GRACE_MS = 5_000
 const LOST_IN_REPLAY = 'the replay of what the run had done before did not come to an end in time'
-
 type Workplace = HostProcess & { workspace: string }
-type Stop = { why: 'cancelled' | 'timed-out' } | { why: 'lost' | 'evicted'; reason: string }
 
-export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEvents): RunningProgram {
+/** `taken`: its process is there, and goes on where the agent before this one had heard it. */
+export function runProgram(
+  place: RunPlace,
+  start: ProgramStart,
+  onEvents: OnEvents,
+  taken?: TakenBack,
+): RunningProgram {
   const timers = createTimers()
   const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
-  const clock = createComputeClock(start.timeoutMs, () =>
-    ask({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs }),
-  )
-  const standing = createStanding({ ...start, clock })
+  const onTimeout = () => ask({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs })
+  const clock = createComputeClock(start.timeoutMs, onTimeout, taken?.countedMs)
+  const standing = createStanding({ ...start, clock, known: taken && { ...taken.mark, heard: taken.heard } })
   // What it replays, it has computed before: the timeout does not count it, and it must come to an end all the same.
   const replayMs = Math.max(place.replayMs, REPLAY_TIMEOUTS * start.timeoutMs)
   if (start.replay) timers.later(replayMs, () => standing.isReplaying && abandon('lost', LOST_IN_REPLAY))
@@ -46,12 +50,13 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   let host: HostProcess | undefined
   let stop: Stop | undefined
   let outcome: Ending | undefined
-  let hasBegun = false
+  let hasBegun = taken !== undefined
   let hasStarted = false
   const started = Promise.withResolvers<void>()
   let usedChildren = false
   let isForced = false
   const isAsked = () => stop?.why === 'cancelled' || stop?.why === 'timed-out'
+  const isWanted = () => stop?.why !== 'lost'
   /** Said before the program has begun: another process may have to take over. */
   const early: ProgramMessage[] = []
 
@@ -64,6 +69,10 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     host?.send(message)
     if (hasBegun) host?.wake()
     else early.push(message)
+  }
+
+  function inform(message: ProgramMessage): void {
+    if (!outcome) tell(message)
   }
 
   function end(how: Ending): void {
@@ -143,16 +152,20 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     isReplaying: () => standing.isReplaying,
     lines: start.lines,
     redactor: start.redactor,
+    known: taken && { ...taken.mark, ...taken.known },
     pause: () => host?.pause(),
     resume: () => host?.resume(),
     failed: (error) => abandon('lost', `the run's events could not be kept: ${String(error)}`),
   })
 
+  const marking = createMarking(() => ({ ...output.framesTold(), isParked: standing.isParked }))
+
   async function live(): Promise<Ending> {
     const bundleFile = path.join(start.bundleDir, 'main.mjs')
     try {
       if (!existsSync(bundleFile))
-        return notStarted(`the bundle is incomplete: there is no ${path.basename(bundleFile)} in it`)
+        return notStarted(hasStarted, `the bundle is incomplete: there is no ${path.basename(bundleFile)} in it`)
+      if (taken) return verdict(await execute(bundleFile))
       await place.ready()
       for (let triesLeft = TRIES - 1; ; triesLeft--) {
         // It was cut off before there was a process.
@@ -169,7 +182,7 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   /** In one process, to its end or until it is free for others. */
   async function execute(bundleFile: string): Promise<Exit> {
     over = Promise.withResolvers<void>()
-    const own = place.take(start)
+    const own = taken?.host ?? place.take(start)
     hasStarted ||= own.pid !== undefined
     started.resolve()
     host = own
@@ -196,11 +209,15 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
   function begin(own: Workplace, bundleFile: string): void {
     own.runs += 1
     own.listen({
-      frames: (frames) => output.frames(frames),
+      frames: (frames) => {
+        output.frames(frames)
+        marking.told(bytesOf(frames))
+      },
       raw: (stream, chunk) => output.raw(stream, chunk),
       broken: (error) => fail(endedByBrokenLine(error)),
     })
-    own.send(startMessage(start, { bundleFile, workspace: own.workspace }))
+    if (taken) return own.send({ t: 'resend', from: taken.mark.frames })
+    own.send(startMessage(start, { bundleFile, workspace: own.workspace, rejoin: place.rejoin(own) }))
     for (const message of early) own.send(message)
   }
 
@@ -228,11 +245,11 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     }
     const how = await exit
     let isClean = await own.enclosure.end(own.pid)
-    await drained(own.framesRead)
+    await output.drained(own.framesRead, isWanted)
     // A program that said how it ended also said whether it started others. Of any other we know nothing.
     const isOpen = own.pid !== undefined && !own.enclosure.isSealed
     if (isOpen && (usedChildren || !outcome || isForced)) isClean = (await sweep(own)) && isClean
-    await drained(own.allRead)
+    await output.drained(own.allRead, isWanted)
     own.listen(null)
     own.release()
     if (!isRepeated()) output.flush()
@@ -241,26 +258,9 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     return how
   }
 
-  /** Waits until pipes are read to their end; as long as nobody takes the events, that is not the program's fault. */
-  async function drained(read: Promise<void>): Promise<void> {
-    const deadline = performance.now() + BLOCKED_MS
-    const isSlow = () => stop?.why !== 'lost' && output.isBlocked() && performance.now() < deadline
-    while (!(await isWithin(PIPES_MS, read)) && isSlow());
-  }
-
   function verdict(exit: Exit): Ending {
-    if (stop?.why === 'lost') return { how: 'lost', reason: stop.reason }
-    if (stop?.why === 'evicted') return outcome ?? { how: 'evicted', reason: stop.reason }
-    if (stop?.why === 'timed-out') return { how: 'timed-out', timeoutMs: start.timeoutMs }
-    if (stop?.why === 'cancelled') return { how: 'cancelled', forced: isForced }
-    if (outcome) return outcome
-    if ('failed' in exit) return notStarted(`the program's process could not be started: ${exit.failed}`)
-    return endedBySystem(exit, host?.enclosure)
-  }
-
-  /** Nothing of it has begun as long as there was no process at all. */
-  function notStarted(reason: string): Ending {
-    return hasStarted ? { how: 'lost', reason } : { how: 'unready', reason, blame: 'host' }
+    const facts = { stop, outcome, isForced, hasStarted, timeoutMs: start.timeoutMs, wasTaken: taken !== undefined }
+    return endingOf(exit, { ...facts, enclosure: host?.enclosure })
   }
 
   /** Whether a replay will print again what is left of a line. */
@@ -276,25 +276,25 @@ export function runProgram(place: RunPlace, start: ProgramStart, onEvents: OnEve
     evict: (reason) => {
       if (!stop && !outcome) abandon('evicted', reason)
     },
-    renewToken: (token) => {
-      if (!outcome) tell({ t: 'token', token })
-    },
+    renewToken: (token) => inform({ t: 'token', token }),
     news: (completions) => standing.news(completions),
     wake: (completions) => {
       if (stop || outcome) return
-      output.add(standing.resume(Date.now()))
+      marking.add(() => output.add(standing.resume(Date.now())))
       standing.given(completions)
       tell({ t: 'wake', completions: [...completions] })
     },
-    kept: (count) => {
-      if (!outcome) tell({ t: 'kept', count })
-    },
+    kept: (count) => inform({ t: 'kept', count }),
     computeMs: () => standing.computeMs(),
     isParked: () => standing.isParked,
     started: started.promise,
     hasStarted: () => hasStarted,
     isolation: () => host?.enclosure.effective ?? null,
+    whereabouts: () => (stop || outcome ? undefined : whereaboutsOf(host, clock, standing)),
+    follow: (note) => marking.follow(note),
     leftLines: () => (isRepeated() ? output.leftLines() : undefined),
-    done: live().catch((error: unknown) => notStarted(`the program could not be executed: ${String(error)}`)),
+    done: live().catch((error: unknown) =>
+      notStarted(hasStarted, `the program could not be executed: ${String(error)}`),
+    ),
   }
 }

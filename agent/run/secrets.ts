@@ -15,6 +15,8 @@ export interface RunSecrets {
 export interface Secrets {
   /** As they are now; undefined when the run has none. Rejects with a sentence. */
   read(live: Live): Promise<RunSecrets | undefined>
+  /** The same for a program that was taken back, which says itself what it was given: that is hidden as well. */
+  readAgain(live: Live, given: Readonly<Record<string, string>>): Promise<RunSecrets | undefined>
   /** The run has ended and prints nothing any more. */
   forget(run: string): void
 }
@@ -62,6 +64,14 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE
       const values = secrets ? await readWithRetries(rest, live, deadlineMs) : {}
       assertSize(values)
       const all = remember(run, values)
+      return { values, redactor: redactors.of(all) }
+    },
+    async readAgain(live, given) {
+      const { run, secrets, variables } = live.offer
+      const values = Object.fromEntries(Object.entries(given).filter(([name, value]) => variables[name] !== value))
+      if (!secrets && Object.keys(values).length === 0) return undefined
+      remember(run, values)
+      const all = remember(run, secrets ? await readWithRetries(rest, live, deadlineMs) : {})
       return { values, redactor: redactors.of(all) }
     },
     forget: (run) => void given.delete(run),

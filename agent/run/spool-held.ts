@@ -19,13 +19,37 @@ export interface Held {
   backlog: number
   /** How much of the backlog falls away with which entry, in steps of some size: one per entry would be too many. */
   marks: { last: number; chars: number }[]
+  /** Where its program stood at some entry; see `Spool.mark`. The next one is not in the files yet. */
+  mark: FrameMark | undefined
+  nextMark: FrameMark | undefined
   /** The files that hold entries of this placement which are not acknowledged yet, with the last one in each. */
   parts: { segment: number; last: number }[]
 }
 
+/** Where a program stood when the entry `seq` was written. */
+export interface FrameMark {
+  seq: number
+  /** So many of its frames had brought all that they bring; null: that cannot be said. */
+  frames: number | null
+  /** So many of them were about its journal. */
+  journal: number
+  isParked: boolean
+}
+
 export function newHeld(run: string, epoch: number): Held {
   const counts = { written: 0, sent: 0, acked: 0, backlog: 0 }
-  return { run, epoch, ...counts, gathered: [], isEnded: false, gap: undefined, marks: [], parts: [] }
+  return {
+    run,
+    epoch,
+    ...counts,
+    gathered: [],
+    isEnded: false,
+    gap: undefined,
+    mark: undefined,
+    nextMark: undefined,
+    marks: [],
+    parts: [],
+  }
 }
 
 export function keyOf(run: string, epoch: number): string {

@@ -1,3 +1,4 @@
+import type { FrameMark } from './spool-held.ts'
 import { crc32 } from 'node:zlib'
 import type { Gap } from './spool-gap.ts'
 
@@ -10,6 +11,8 @@ export type SpoolLine =
   | { kind: 'open'; run: string; epoch: number; next: number; isEnded: boolean }
   /** Entries `first` to `last`; `json()` is the text of an `EntryBatch`, ready to be sent. */
   | { kind: 'batch'; run: string; epoch: number; first: number; last: number; isEnded: boolean; json(): string }
+  /** Where the program stood at an entry. */
+  | { kind: 'mark'; run: string; epoch: number; mark: FrameMark }
   /** So much of its log was left out after the entries that stand before. A batch that follows tells of it. */
   | { kind: 'gap'; run: string; epoch: number; events: number; bytes: number }
   /** Everything is acknowledged, or belongs to somebody else by now. */
@@ -26,6 +29,10 @@ export function batchLine(
   json: string,
 ) {
   return line(`b ${run} ${epoch} ${range.first} ${range.last} ${Number(range.isEnded)} ${json}`)
+}
+
+export function markLine(run: string, epoch: number, { seq, frames, journal, isParked }: FrameMark): string {
+  return line(`m ${run} ${epoch} ${seq} ${frames ?? -1} ${journal} ${Number(isParked)}`)
 }
 
 export function gapLine(run: string, epoch: number, { events, bytes }: Gap): string {
@@ -48,10 +55,12 @@ const HEAD_BYTES = 256
 export function parseLine(bytes: Buffer): SpoolLine | undefined {
   const body = bytes.subarray(CRC_CHARS)
   if (bytes.toString('latin1', 0, CRC_CHARS - 1) !== crc32(body).toString(16).padStart(8, '0')) return undefined
-  const [kind, run = '', epoch, ...numbers] = body.toString('latin1', 0, HEAD_BYTES).split(' ', 6)
-  const [a = 0, b = 0, c = 0] = numbers.map(Number)
+  const [kind, run = '', epoch, ...numbers] = body.toString('latin1', 0, HEAD_BYTES).split(' ', 7)
+  const [a = 0, b = 0, c = 0, d = 0] = numbers.map(Number)
   const placement = { run, epoch: Number(epoch) }
   if (kind === 'o') return { kind: 'open', ...placement, next: a, isEnded: b === 1 }
+  if (kind === 'm')
+    return { kind: 'mark', ...placement, mark: { seq: a, frames: b < 0 ? null : b, journal: c, isParked: d === 1 } }
   if (kind === 'f') return { kind: 'forget', ...placement }
   if (kind === 'g') return { kind: 'gap', ...placement, events: a, bytes: b }
   if (kind !== 'b') return undefined

@@ -36,6 +36,10 @@ function replay(line: SpoolLine, segment: number, known: Map<string, Held>): voi
   }
   const held = known.get(key) ?? newHeld(line.run, line.epoch)
   known.set(key, held)
+  if (line.kind === 'mark') {
+    held.mark = line.mark
+    return
+  }
   if (line.kind === 'gap') {
     held.gap = { events: line.events, bytes: line.bytes }
     return

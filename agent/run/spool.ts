@@ -2,8 +2,8 @@ import type { Log } from '@windlass/shared/log.ts'
 import type { Entry, Placement } from '@windlass/shared/wire/agent.ts'
 import { gapEntry, isLog, widened } from './spool-gap.ts'
 import { addWritten, keyOf, newHeld, placementOf, takeAcked } from './spool-held.ts'
-import type { Held } from './spool-held.ts'
-import { batchLine, forgetLine, gapLine, openLine } from './spool-line.ts'
+import type { FrameMark, Held } from './spool-held.ts'
+import { batchLine, forgetLine, gapLine, markLine, openLine } from './spool-line.ts'
 import { recoverSpool } from './spool-recover.ts'
 import { openSegments } from './spool-segments.ts'
 import type { Chunk, Position } from './spool-segments.ts'
@@ -36,6 +36,11 @@ export interface Spool {
   open(placements: readonly Placement[]): void
   /** A promise when the caller should hold its program back until it settles. Entries of unknown placements are dropped. */
   append(run: string, epoch: number, entries: readonly Entry[]): Promise<void> | undefined
+  /**
+   * Where the program stands after what was appended last. Written with the next entries; whoever takes the program back after a kill
+   * of this agent hears it from there.
+   */
+  mark(run: string, epoch: number, mark: Omit<FrameMark, 'seq'>): void
   ack(run: string, epoch: number, seq: number): void
   forget(run: string, epoch: number): void
   find(run: string, epoch: number): Held | undefined
@@ -103,6 +108,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     widening.clear()
     for (const { held, last, chars } of written) {
       held.gathered = []
+      held.mark = held.nextMark ?? held.mark
+      held.nextMark = undefined
       if (held.parts.at(-1)?.segment !== at.segment) needs.set(at.segment, (needs.get(at.segment) ?? 0) + 1)
       addWritten(held, last, chars, at.segment)
     }
@@ -143,6 +150,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 
   const leaveOut = (held: Held, entry: Entry) => {
     held.gap = widened(held.gap, entry)
+    if (held.mark) held.nextMark = { ...held.mark, frames: null }
     widening.add(held)
     if (!throttle.isDiskRefusing()) timer ??= setTimeout(flush, held.gap.events === 1 ? 0 : GAP_NOTE_MS)
   }
@@ -201,6 +209,12 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       if (dirty.has(held)) flushSoon(isUrgent)
       return throttle.pauseFor(held)
     },
+    mark(run, epoch, mark) {
+      const held = find(run, epoch)
+      // What was left out would be told again, and then be there twice: once as itself, once as a gap.
+      const frames = held?.gap ? null : mark.frames
+      if (held) held.nextMark = { ...mark, frames, seq: held.written + held.gathered.length }
+    },
     ack(run, epoch, seq) {
       const held = find(run, epoch)
       if (!held) return
@@ -235,7 +249,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 
 function headOf(held: Held): string {
   const isEnded = held.isEnded && held.gathered.length === 0
-  return openLine(held.run, held.epoch, held.written + 1, isEnded) + gapOf(held)
+  const mark = held.mark ? markLine(held.run, held.epoch, held.mark) : ''
+  return openLine(held.run, held.epoch, held.written + 1, isEnded) + mark + gapOf(held)
 }
 
 function gapOf({ run, epoch, gap }: Held): string {
@@ -248,7 +263,8 @@ function gatheredOf(held: Held) {
   const last = held.written + held.gathered.length
   const head = `{"run":"${held.run}","epoch":${held.epoch},"first":${first},"entries":[`
   const json = `${head}${held.gathered.join(',')}]}`
-  const line = batchLine(held.run, held.epoch, { first, last, isEnded: held.isEnded }, json)
+  const mark = held.nextMark ? markLine(held.run, held.epoch, held.nextMark) : ''
+  const line = batchLine(held.run, held.epoch, { first, last, isEnded: held.isEnded }, json) + mark
   const chars = held.gathered.reduce((sum, text) => sum + text.length, 0)
   return { held, first, last, json, line, chars }
 }

@@ -27,18 +27,20 @@ interface StandingOptions {
   replay: boolean
   journal: readonly JournalRecord[]
   clock: ComputeClock
+  /** Of a program that was taken back: whether it was parked, and how many messages with completions it has read. */
+  known?: { isParked: boolean; heard: number } | undefined
 }
 
-export function createStanding({ replay, journal, clock }: StandingOptions): Standing {
+export function createStanding({ replay, journal, clock, known }: StandingOptions): Standing {
   const had = new Set(journal.filter(({ state }) => state !== 'open').map(({ n }) => n))
   /** How many messages with completions it was sent. */
-  let told = 0
+  let told = known?.heard ?? 0
   let isReplaying = replay
-  let isParked = false
+  let isParked = known?.isParked ?? false
   /** It has said something since it was parked. */
   let hasSpoken = false
 
-  if (!replay) clock.go()
+  if (!replay && !isParked) clock.go()
 
   const resumed = (at: number): ProgramEvent => ({ at, channel: 'resume', type: 'resume', data: null })
 

@@ -15,3 +15,12 @@ export function isWithin(ms: number, promise: Promise<unknown>): Promise<boolean
     promise.then(() => true),
   ).then((is) => is === true)
 }
+
+/** Waits some time, and again as long as it is only slow. */
+export async function untilRead(
+  read: Promise<void>,
+  { eachMs, mostMs, isSlow }: { eachMs: number; mostMs: number; isSlow: () => boolean },
+): Promise<void> {
+  const deadline = performance.now() + mostMs
+  while (!(await isWithin(eachMs, read)) && isSlow() && performance.now() < deadline);
+}

@@ -22,7 +22,8 @@ const MOST_KEPT = 64
  */
 export function keepWorkspaces(root: string): Workspaces {
   const kept: string[] = []
-  let made = 0
+  // Some may still be in use by programs of the agent before this one.
+  let made = Math.max(0, ...readdirSync(root).map(Number))
   return {
     take: (uid) => {
       const folder = kept.pop() ?? make(path.join(root, String((made += 1))))
@@ -52,9 +53,10 @@ function takeBack(folder: string): void {
 }
 
 /** What an agent that was killed has left behind goes. */
-export async function emptyWorkspaces(root: string): Promise<void> {
-  await fs.rm(root, { recursive: true, force: true })
+export async function emptyWorkspaces(root: string, except: readonly string[] = []): Promise<void> {
   await fs.mkdir(root, { recursive: true, mode: MODE })
+  const names = (await fs.readdir(root)).filter((name) => !except.includes(name))
+  await Promise.all(names.map((name) => fs.rm(path.join(root, name), { recursive: true, force: true })))
 }
 
 function make(folder: string): string {

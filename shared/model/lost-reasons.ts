@@ -10,15 +10,15 @@ export const LOST_REASONS = {
   unconfirmed: 'the coordinator did not confirm in time that the run is ours',
 } as const
 
-const WHAT: Partial<Record<string, Loss['what']>> = {
-  [LOST_REASONS.fenced]: 'network',
-  [LOST_REASONS.unconfirmed]: 'network',
-  [LOST_REASONS.revoked]: 'operator',
-  [LOST_REASONS.shutdown]: 'operator',
-  [LOST_REASONS.killed]: 'daemon',
-}
+const WHAT: ReadonlyMap<string, Loss['what']> = new Map([
+  [LOST_REASONS.fenced, 'network'],
+  [LOST_REASONS.unconfirmed, 'network'],
+  [LOST_REASONS.revoked, 'operator'],
+  [LOST_REASONS.shutdown, 'operator'],
+  [LOST_REASONS.killed, 'daemon'],
+])
 
 /** What was lost where an agent says why it lost a run. All else that it can say is about that one process. */
 export function whatIsLost(reason: string): Loss['what'] {
-  return WHAT[reason] ?? 'program'
+  return WHAT.get(reason) ?? 'program'
 }

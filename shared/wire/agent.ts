@@ -17,6 +17,9 @@ export type Capability = (typeof CAPABILITIES)[number]
 /** Audience of the tokens that agents sign themselves. */
 export const AGENT_AUDIENCE = 'windlass-agent'
 
+/** `detail.reason` of the refusal that an agent of a revoked runner gets which nobody could tell when it was revoked. */
+export const REVOKED_REASON = 'revoked'
+
 /** How the fleet is to behave; handed out at registration and in `welcome`. All lengths in milliseconds. */
 export const AgentSettings = z.object({
   heartbeatMs: z.int(),
@@ -138,6 +141,8 @@ export type AgentFrame =
       fenceMs?: number
     }
   | { t: 'accept'; runs: Placement[] }
+  /** Offers that it will not accept after all: they go back at once, and it is not to blame. */
+  | { t: 'decline'; runs: Placement[] }
   | { t: 'entries'; batches: EntryBatch[] }
   /** Renews the leases of `holds`. `n` comes back in the answer, which alone tells the agent that it may go on. */
   | { t: 'heartbeat'; n: number; holds: Placement[]; slots?: number; facts?: AgentFacts; fenceMs?: number }

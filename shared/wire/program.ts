@@ -7,7 +7,7 @@ import type { Completion, JournalRecord, SuspendKind } from './journal.ts'
  * Agent → program, descriptor 4: [length u32 LE][JSON of a `ProgramMessage`].
  * Program → agent, descriptor 3: [code u8][length u32 LE][time f64 LE, ms since the epoch][payload UTF-8].
  */
-export type ProgramMessage = StartMessage | CancelMessage | TokenMessage | WakeMessage | KeptMessage
+export type ProgramMessage = StartMessage | CancelMessage | TokenMessage | WakeMessage | KeptMessage | ResendMessage
 
 export interface StartMessage {
   t: 'start'
@@ -33,6 +33,8 @@ export interface StartMessage {
   journal: JournalRecord[]
   /** Number of its last entry, handed over or not: new ones count on from there. */
   entries: number
+  /** Where the program finds an agent that comes for it when this one is gone, and how long it waits; left out: it ends then. */
+  rejoin?: { folder: string; waitMs: number }
   /** The entries of this attempt are replayed, up to the point where nothing but waits is left. */
   replay: boolean
 }
@@ -62,12 +64,29 @@ export interface KeptMessage {
   count: number
 }
 
+/** The answer to `rejoin`: every frame from this one on is to be sent again. */
+export interface ResendMessage {
+  t: 'resend'
+  from: number
+}
+
+/** What a program says to an agent that has come for it. Frames are counted from 0, which is its `begun`. */
+export interface RejoinReport {
+  /** The oldest frame that it can send again, and how many it has sent. */
+  first: number
+  next: number
+  /** How many `wake` messages it has read. */
+  heard: number
+  /** What it was given: the agent that gave it is gone, and the next one hides the secrets among it. */
+  variables: Record<string, string>
+}
+
 /**
  * ready: booted, nothing of any customer loaded · begun: has read its `start` · out, err: bytes the program wrote to stdout or
  * stderr · phase, log: JSON of the event's data · children: other processes may have been started · returned: the output as JSON
  * text · threw: JSON of a `ThrownError` · idle: JSON of an `IdleReport` · journal: JSON of a `JournalOp` · park: JSON of a
  * `ParkReport`; nothing but waits is left, and the process waits for a message · live: the replay is over, what follows is new ·
- * blocked: JSON of a `Mismatch`
+ * blocked: JSON of a `Mismatch` · rejoin: JSON of a `RejoinReport`
  */
 export type FrameName =
   | 'ready'
@@ -84,6 +103,7 @@ export type FrameName =
   | 'park'
   | 'live'
   | 'blocked'
+  | 'rejoin'
 
 /** The code on the wire, one ASCII letter each. `satisfies` this on both sides and they cannot drift apart. */
 export type FrameCodes = {
@@ -101,6 +121,7 @@ export type FrameCodes = {
   park: 'k'
   live: 'L'
   blocked: 'B'
+  rejoin: 'J'
 }
 
 export interface ParkReport {

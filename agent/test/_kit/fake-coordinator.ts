@@ -46,6 +46,8 @@ export class FakeCoordinator {
   readonly runners = new FakeRunners()
   /** Said with each answer to a heartbeat. */
   beatSays: Pick<Extract<CoordinatorFrame, { t: 'beat' }>, 'settings' | 'intake'> = {}
+  /** For how many slots each poll asked. */
+  readonly asked: number[] = []
   #queue: Offer[] = []
   #polls = new Set<() => void>()
   #server = http.createServer((request, response) => void unlessGivenUp(request, this.#serve(request, response)))
@@ -191,6 +193,7 @@ export class FakeCoordinator {
 
   async #claims(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const { slots, waitMs } = await readJson(request)
+    this.asked.push(slots)
     if (this.#queue.length === 0) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, waitMs)
@@ -234,7 +237,7 @@ export class FakeCoordinator {
       ]
     if (frame.t === 'renew')
       return [{ t: 'tokens', runs: frame.runs.map(([run, epoch]) => ({ run, epoch, token: 'renewed' })) }]
-    if (frame.t === 'leave') return []
+    if (frame.t === 'leave' || frame.t === 'decline') return []
     return this.#keep(frame)
   }
 

@@ -3,7 +3,7 @@ import { paint } from '../terminal.ts'
 import type { Style } from '../terminal.ts'
 
 /** How a machine is, in the one word that matters most. */
-export type StateWord =
+type StateWord =
   | 'online'
   | 'offline'
   | 'draining'
@@ -14,7 +14,7 @@ export type StateWord =
   | 'outdated'
   | 'revoked'
 
-export function stateWord(runner: Runner): StateWord {
+function stateWord(runner: Runner): StateWord {
   const { state } = runner.intake
   if (state === 'revoked') return 'revoked'
   if (runner.status === 'offline') return 'offline'

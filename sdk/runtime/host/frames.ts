@@ -1,5 +1,6 @@
-import { writeSync } from 'node:fs'
+import { closeSync, writeSync } from 'node:fs'
 import type { FrameCodes, FrameName } from '@windlass/shared/wire/program.ts'
+import { keepRecentFrames } from './recent-frames.ts'
 
 const CODE = {
   ready: 'r',
@@ -16,6 +17,7 @@ const CODE = {
   park: 'k',
   live: 'L',
   blocked: 'B',
+  rejoin: 'J',
 } satisfies FrameCodes
 
 const FRAMES_FD = 3
@@ -25,13 +27,24 @@ const EMPTY = Buffer.alloc(0)
 // Programs may put a fake clock in place of Date; the log wants the real one.
 const now = Date.now
 
+export const recent = keepRecentFrames()
+let descriptor = FRAMES_FD
+
 /** Writes one frame. The pipe blocks when it is full, so a program can never be faster than its log. */
 export function sendFrame(name: FrameName, payload: string | Uint8Array = EMPTY): void {
+  const frame = encodeFrame(name, payload)
+  if (name === 'begun') recent.begin()
+  recent.add(frame)
+  if (together) together.push(frame)
+  else writeOrRejoin(frame)
+}
+
+export function encodeFrame(name: FrameName, payload: string | Uint8Array): Buffer {
   const frame = typeof payload === 'string' ? ofText(payload) : ofBytes(payload)
   frame.writeUInt8(CODE[name].charCodeAt(0), 0)
   frame.writeUInt32LE(frame.length - HEADER_BYTES, 1)
   frame.writeDoubleLE(now(), 5)
-  writeAll(frame)
+  return frame
 }
 
 function ofText(text: string): Buffer {
@@ -56,16 +69,32 @@ export function sendTogether(send: () => void): void {
   } finally {
     const frames = together
     together = undefined
-    writeAll(Buffer.concat(frames))
+    writeOrRejoin(Buffer.concat(frames))
   }
 }
 
-function writeAll(frame: Buffer): void {
-  if (together) return void together.push(frame)
+let whenGone: () => void = () => process.reallyExit(1)
+
+/** What to do when nobody reads any more; it comes back only when everything that was sent has been read by somebody else. */
+export function onAgentGone(rejoin: () => void): void {
+  whenGone = rejoin
+}
+
+function writeOrRejoin(bytes: Buffer): void {
   try {
-    for (let sent = 0; sent < frame.length;) sent += writeSync(FRAMES_FD, frame, sent)
+    writeAll(descriptor, bytes)
   } catch {
-    // Nobody reads any more: the agent is gone, and without it this run belongs to somebody else.
-    process.reallyExit(1)
+    whenGone()
   }
+}
+
+export function writeAll(fd: number, bytes: Buffer): void {
+  for (let sent = 0; sent < bytes.length;) sent += writeSync(fd, bytes, sent)
+}
+
+/** From now on frames go there. */
+export function sendTo(fd: number): void {
+  const former = descriptor
+  descriptor = fd
+  closeSync(former)
 }

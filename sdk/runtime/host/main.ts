@@ -1,15 +1,16 @@
 import path from 'node:path'
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
-import type { ProgramMessage, StartMessage } from '@windlass/shared/wire/program.ts'
+import type { ProgramMessage, ResendMessage, StartMessage } from '@windlass/shared/wire/program.ts'
 import { provideRuntime, type Runtime } from '../bridge.ts'
 import type { Engine } from '../engine/port.ts'
 import { routeConsole } from './console-routing.ts'
-import { sendFrame } from './frames.ts'
+import { onAgentGone, sendFrame } from './frames.ts'
 import { loadEngine, openEngine } from './journal.ts'
 import { loadRun, provideSdk } from './load.ts'
 import { holdOn, nextMessage, watchMessages } from './messages.ts'
 import { inWords, ofThrown, ofValue, type Outcome } from './outcome.ts'
 import { openSession, type Session } from './session.ts'
+import { rejoin } from './rejoin.ts'
 import { mapStacks } from './stacks.ts'
 import { rememberSurroundings } from './surroundings.ts'
 
@@ -22,11 +23,14 @@ const SDK_FILE = path.join(__dirname, 'windlass.mjs')
 
 const runtime: Runtime = { context: null, emit: sendFrame, waits: () => session && journalOf(session) }
 let session: Session | undefined
+/** Whose frames stand in the pipe; also when it has ended, until it is nobody's turn. */
+let teller: Session | undefined
 
 provideRuntime(runtime)
 provideSdk(SDK_FILE)
 routeConsole()
-process.on('SIGUSR2', () => watchMessages(receive))
+onAgentGone(onGone)
+process.on('SIGUSR2', watch)
 process.on('uncaughtException', (error) => unlessHandled('uncaughtException', error))
 process.on('unhandledRejection', (reason) => unlessHandled('unhandledRejection', reason))
 process.on('beforeExit', onNothingLeft)
@@ -47,20 +51,35 @@ function receiveNext(): void {
 
 function receive(message: ProgramMessage): void {
   if (message.t === 'start') void begin(message)
-  else if (session) hear(session, message)
+  else if (session && message.t !== 'resend') hear(session, message)
 }
 
-function hear(own: Session, message: Exclude<ProgramMessage, StartMessage>): void {
+/** Without a run there is nothing that another agent could come for. */
+function onGone(): void {
+  if (!teller) return process.reallyExit(1)
+  const isWatching = session !== undefined
+  rejoin(teller)
+  if (isWatching) watch()
+}
+
+function watch(): void {
+  watchMessages(receive, onGone)
+}
+
+function hear(own: Session, message: Exclude<ProgramMessage, StartMessage | ResendMessage>): void {
   if (message.t === 'cancel') own.stop(message)
   else if (message.t === 'token') own.token = message.token
   else if (message.t === 'kept') own.engine?.kept(message.count)
-  else journalOf(own).wake(message.completions)
+  else {
+    own.heard += 1
+    journalOf(own).wake(message.completions)
+  }
 }
 
 /** Whoever waits has to hear: from now on messages come through the loop. */
 function journalOf(own: Session): Engine {
   if (own.engine) return own.engine
-  watchMessages(receive)
+  watch()
   own.engine = openEngine(own, __dirname)
   if (own.stopped) own.engine.stop(own.stopped)
   return own.engine
@@ -68,14 +87,14 @@ function journalOf(own: Session): Engine {
 
 async function begin(start: StartMessage): Promise<void> {
   const own = openSession(start)
-  session = own
+  session = teller = own
   holdOn(false)
   runtime.context = own.context
   sendFrame('begun')
-  const watch = setTimeout(() => watchMessages(receive), WATCH_AFTER_MS)
-  watch.unref()
+  const watching = setTimeout(watch, WATCH_AFTER_MS)
+  watching.unref()
   const outcome = await execute(own)
-  clearTimeout(watch)
+  clearTimeout(watching)
   finish(own, outcome)
 }
 
@@ -116,6 +135,7 @@ function rest(): void {
   setImmediate(() => {
     const leftovers = surroundings.leftovers()
     surroundings.restore()
+    teller = undefined
     sendFrame('idle', JSON.stringify({ leftovers }))
     receiveNext()
   })

@@ -2,10 +2,12 @@ import { readSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 
-const MESSAGES_FD = 4
+const FIRST_FD = 4
 const LENGTH_BYTES = 4
 
+let descriptor = FIRST_FD
 let socket: Socket | undefined
+let isHeld = false
 let held: Buffer = Buffer.alloc(0)
 
 /**
@@ -13,15 +15,19 @@ let held: Buffer = Buffer.alloc(0)
  * than a read. Undefined once `watchMessages` has taken over. Ends the process when the agent is gone.
  */
 export function nextMessage(): ProgramMessage | undefined {
-  if (socket) return undefined
-  const length = readExactly(LENGTH_BYTES).readUInt32LE(0)
-  return JSON.parse(readExactly(length).toString()) as ProgramMessage
+  return socket ? undefined : readMessage(descriptor)
 }
 
-function readExactly(bytes: number): Buffer {
+/** One message, from wherever it comes. Ends the process when nobody is there. */
+export function readMessage(fd: number): ProgramMessage {
+  const length = readExactly(fd, LENGTH_BYTES).readUInt32LE(0)
+  return JSON.parse(readExactly(fd, length).toString()) as ProgramMessage
+}
+
+function readExactly(fd: number, bytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(bytes)
   for (let got = 0; got < bytes;) {
-    const read = readSync(MESSAGES_FD, buffer, got, bytes - got, null)
+    const read = readSync(fd, buffer, got, bytes - got, null)
     if (read === 0) process.reallyExit(1)
     got += read
   }
@@ -32,21 +38,32 @@ function readExactly(bytes: number): Buffer {
  * From now on messages come through the event loop, and the process ends at once when the agent goes. Loading `net` costs a
  * millisecond, so this happens for runs that last, or when the agent has something to say.
  */
-export function watchMessages(onMessage: (message: ProgramMessage) => void): void {
+export function watchMessages(onMessage: (message: ProgramMessage) => void, onGone: () => void): void {
   if (socket) return
   const net = process.getBuiltinModule('node:net')
-  socket = new net.Socket({ fd: MESSAGES_FD, readable: true, writable: false })
-  socket.on('data', (chunk: Buffer) => {
+  const own = new net.Socket({ fd: descriptor, readable: true, writable: false })
+  socket = own
+  own.on('data', (chunk: Buffer) => {
     held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
     for (let message = takeMessage(); message; message = takeMessage()) onMessage(message)
   })
-  const gone = () => process.reallyExit(1)
-  socket.on('end', gone).on('error', gone)
-  socket.unref()
+  // Once another line has taken its place, what becomes of this one is of no interest.
+  const gone = () => socket === own && onGone()
+  own.on('end', gone).on('error', gone)
+  holdOn(isHeld)
+}
+
+/** From now on messages come from there. */
+export function hearFrom(fd: number): void {
+  socket?.destroy()
+  socket = undefined
+  held = Buffer.alloc(0)
+  descriptor = fd
 }
 
 /** Whether waiting for messages keeps the process alive: between runs it does, during a run it does not. */
 export function holdOn(hold: boolean): void {
+  isHeld = hold
   if (hold) socket?.ref()
   else socket?.unref()
 }

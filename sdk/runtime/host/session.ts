@@ -12,6 +12,8 @@ export interface Session {
   engine: Engine | undefined
   /** Why the run is to end. */
   stopped: Error | undefined
+  /** How many messages with completions it was sent. */
+  heard: number
   /** Where the program makes the call that is being made. */
   site: () => string
   stop(message: CancelMessage): void
@@ -37,6 +39,7 @@ export function openSession(start: StartMessage): Session {
     token: start.token,
     engine: undefined,
     stopped: undefined,
+    heard: 0,
     site: () => '',
     stop: (message) => {
       session.stopped ??= reasonOf(message)

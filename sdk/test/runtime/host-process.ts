@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import fs from 'node:fs/promises'
+import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
-import type { Duplex, Readable } from 'node:stream'
+import type { Duplex, Readable, Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import type { EntryIdentity, JournalOp, JournalRecord } from '@windlass/shared/wire/journal.ts'
@@ -28,6 +29,7 @@ const CODES: Record<string, FrameName> = {
   k: 'park',
   L: 'live',
   B: 'blocked',
+  J: 'rejoin',
 }
 
 let built: Promise<string> | undefined
@@ -64,6 +66,10 @@ export interface Host {
   poke(): void
   start(more?: Partial<StartMessage>): void
   exited: Promise<unknown>
+  /** As when the agent is killed: both pipes have no other end any more. */
+  leave(): void
+  /** As the next agent does: what is sent and heard goes over named pipes from here on. */
+  comeFor(folder: string): Promise<void>
 }
 
 /** A real process that executes `body` as the body of `run(input, context)`. */
@@ -89,7 +95,8 @@ export async function aHost(t: TestContext, body: string): Promise<Host> {
     cwd: home,
     env: {},
   })
-  const [, , , frames, messages] = child.stdio as [null, null, null, Readable, Duplex]
+  const [, , , frames, firstMessages] = child.stdio as [null, null, null, Readable, Duplex]
+  let messages: Writable = firstMessages
   const exited = new Promise((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ?? code))
   })
@@ -100,14 +107,15 @@ export async function aHost(t: TestContext, body: string): Promise<Host> {
     await fs.rm(home, { recursive: true, force: true })
   })
   messages.on('error', () => {})
-  const seen: Seen[] = []
-  const taken = new Set<Seen>()
-  let rung = Promise.withResolvers<void>()
-  collect(frames, (frame) => {
+  const take = (frame: Seen) => {
     seen.push(frame)
     rung.resolve()
     rung = Promise.withResolvers<void>()
-  })
+  }
+  const seen: Seen[] = []
+  const taken = new Set<Seen>()
+  let rung = Promise.withResolvers<void>()
+  collect(frames, take)
 
   async function ring(ms: number): Promise<void> {
     const late = Promise.withResolvers<void>()
@@ -144,6 +152,19 @@ export async function aHost(t: TestContext, body: string): Promise<Host> {
     poke: () => child.kill('SIGUSR2'),
     start: (more) => send({ ...aStart(bundleFile, home), ...more }),
     exited,
+    leave: () => {
+      frames.destroy()
+      firstMessages.destroy()
+    },
+    comeFor: async (rendezvous) => {
+      const [framesFile, messagesFile] = [path.join(rendezvous, 'frames.1'), path.join(rendezvous, 'messages.1')]
+      await promisify(execFile)('mkfifo', [framesFile, messagesFile])
+      // Opening for one direction only waits for the other end.
+      const [reads, writes] = await Promise.all([fs.open(framesFile, 'r+'), fs.open(messagesFile, 'r+')])
+      await fs.writeFile(path.join(rendezvous, 'ready.1'), '')
+      collect(new net.Socket({ fd: reads.fd, readable: true, writable: false }), take)
+      messages = writes.createWriteStream()
+    },
   }
 }
 

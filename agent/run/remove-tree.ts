@@ -1,0 +1,80 @@
+import fs from 'node:fs/promises'
+import path from 'node:path'
+
+/** Whoever is still at work in there may add something between our look and the removal. */
+const MOST_ROUNDS = 20
+const OURS = 0o700
+
+/**
+ * Removes a folder that a program has filled as it liked: with folders deeper than a path may be long, closed to their owner, with names
+ * that are no text, with links that take the place of folders at this very moment. Only we may change entries where it lies.
+ *
+ * Folders are moved out to a place of ours before they are looked into. So of all paths here only the last part can be changed by a
+ * program, and neither moving nor unlinking follows that.
+ */
+export async function removeTree(folder: string): Promise<void> {
+  const aside = await fs.mkdtemp(path.join(path.dirname(folder), 'gone-'))
+  const found = [folder]
+  let moved = 0
+  const moveOut = async (entry: Buffer) => {
+    const place = path.join(aside, String((moved += 1)))
+    if (await moveTo(place, entry)) found.push(place)
+  }
+  for (let next = found.pop(); next !== undefined; next = found.pop()) await removeOne(next, moveOut)
+  await fs.rmdir(aside)
+}
+
+async function removeOne(place: string, moveOut: (entry: Buffer) => Promise<void>): Promise<void> {
+  for (let round = 1; !(await isUnlinked(place)); round++) {
+    if (!isRoot()) await fs.chmod(place, OURS)
+    const names = await fs.readdir(place, { encoding: 'buffer' })
+    for (const entry of names.map((name) => Buffer.concat([Buffer.from(`${place}/`), name])))
+      if (!(await isUnlinked(entry))) await moveOut(entry)
+    if (await isRemoved(place, round < MOST_ROUNDS)) return
+  }
+}
+
+/** False when it is a folder, whatever it was a moment ago. */
+async function isUnlinked(entry: string | Buffer): Promise<boolean> {
+  try {
+    await fs.unlink(entry)
+    return true
+  } catch (error) {
+    if (is(error, 'ENOENT')) return true
+    // What POSIX wants to be said of a folder, and what Linux says.
+    if (is(error, 'EPERM', 'EISDIR')) return false
+    throw error
+  }
+}
+
+/** False when it is there no more. */
+async function moveTo(place: string, entry: Buffer): Promise<boolean> {
+  try {
+    await fs.rename(entry, place)
+  } catch (error) {
+    if (is(error, 'ENOENT')) return false
+    // Its `..` changes, so that it has to be open to its owner. Nothing is closed to root, who must not change what a link leads to.
+    if (!is(error, 'EACCES') || isRoot()) throw error
+    await fs.chmod(entry, OURS)
+    await fs.rename(entry, place)
+  }
+  return true
+}
+
+async function isRemoved(place: string, mayHoldMore: boolean): Promise<boolean> {
+  try {
+    await fs.rmdir(place)
+    return true
+  } catch (error) {
+    if (mayHoldMore && is(error, 'ENOTEMPTY', 'EEXIST')) return false
+    throw error
+  }
+}
+
+function is(error: unknown, ...codes: string[]): boolean {
+  return codes.includes((error as NodeJS.ErrnoException).code ?? '')
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0
+}

@@ -1,0 +1,131 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { RunLimits } from '@windlass/shared/model/pool.ts'
+import { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
+import { Offer } from '@windlass/shared/wire/agent.ts'
+import { z } from 'zod'
+import { bootId, isAlive, markOf, readOrNothing } from '../process-id.ts'
+import type { ProcessMark } from '../process-id.ts'
+import { signal } from '../run/end-processes.ts'
+
+/** What the next agent needs in order to take a program back, if this one is killed while it executes. */
+export const Kept = z.object({
+  boot: z.string(),
+  process: z.object({ pid: z.int(), started: z.string() }),
+  marker: z.string(),
+  /** The user that it executes as, where that is not the agent's. */
+  uid: z.int().optional(),
+  workspace: z.string(),
+  /** Folder of its cgroup. */
+  cgroup: z.string().optional(),
+  key: z.string(),
+  effective: EffectiveIsolation,
+  limits: RunLimits,
+  /** Without what its secrets were: the program itself says that. */
+  offer: Offer,
+  /** Since when it computes, by the clock that runs from the machine's start, in milliseconds; null while it does not. */
+  computesFromMs: z.number().nullable(),
+  /** What was left then of the time that it may compute. */
+  leftMs: z.number(),
+})
+export type Kept = z.output<typeof Kept>
+
+/** By the clock that runs from the machine's start, in milliseconds. */
+const Lease = z.object({ fromMs: z.number(), fenceMs: z.number() })
+export type Lease = z.output<typeof Lease>
+
+/** One file a program, in a folder that nobody else can read, and one that says until when the leases hold. */
+export interface Records {
+  /** Where a program and the next agent find each other. It is the program's to enter, and has no names in it but pipes. */
+  rendezvous(marker: string): string
+  keep(kept: Omit<Kept, 'boot'>): void
+  forget(marker: string): void
+  /** What ends the programs when nobody comes. */
+  reaperIs(pid: number): void
+  /** Leases hold from there for so long: then all programs have to be dead, unless this is said again. */
+  leaseFrom(lease: Lease): void
+}
+
+const LEASE_FILE = 'lease'
+const NO_LEASE: Lease = { fromMs: 0, fenceMs: 0 }
+const REAPER_FILE = 'reaper'
+const ENDS_WITH = '.json'
+const PRIVATE = 0o600
+
+/** Milliseconds since the machine's start, the same in all its processes: wall clocks jump. */
+export function sinceBootMs(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n)
+}
+
+export function openRecords(folder: string): Records {
+  mkdirSync(folder, { recursive: true, mode: 0o711 })
+  const boot = bootId()
+  const fileOf = (marker: string) => path.join(folder, `${marker}${ENDS_WITH}`)
+
+  function write(file: string, text: string): void {
+    writeFileSync(`${file}.new`, text, { mode: PRIVATE })
+    renameSync(`${file}.new`, file)
+  }
+
+  return {
+    rendezvous: (marker) => path.join(folder, marker),
+    keep: (kept) => write(fileOf(kept.marker), JSON.stringify({ ...kept, boot } satisfies Kept)),
+    forget(marker) {
+      rmSync(fileOf(marker), { force: true })
+      rmSync(path.join(folder, marker), { recursive: true, force: true })
+    },
+    reaperIs: (pid) => write(path.join(folder, REAPER_FILE), JSON.stringify(markOf(pid) ?? null)),
+    leaseFrom: (lease) => write(path.join(folder, LEASE_FILE), JSON.stringify(lease satisfies Lease)),
+  }
+}
+
+export interface Found {
+  programs: Kept[]
+  lease: Lease
+  /** They are another reaper's from now on. */
+  endReaper(): void
+}
+
+/**
+ * Programs of an earlier agent that are still there and whose leases hold. Everything else that is recorded is removed. None where
+ * the machine cannot tell one boot or process from another.
+ */
+export function findPrograms(folder: string): Found {
+  const { data: lease = NO_LEASE } = Lease.safeParse(parse(readOrNothing(path.join(folder, LEASE_FILE)) ?? ''))
+  const all = recorded(folder)
+  const programs = all.filter((kept) => sinceBootMs() < lease.fromMs + lease.fenceMs && isThere(kept))
+  for (const { marker } of all.filter((kept) => !programs.includes(kept))) openRecords(folder).forget(marker)
+  const reaper = parse(readOrNothing(path.join(folder, REAPER_FILE)) ?? 'null') as ProcessMark | null | undefined
+  return { programs, lease, endReaper: () => void (reaper && isAlive(reaper) && signal(reaper.pid, 'SIGKILL')) }
+}
+
+function recorded(folder: string): Kept[] {
+  let names: string[]
+  try {
+    names = readdirSync(folder).filter((name) => name.endsWith(ENDS_WITH))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+  return names.flatMap((name) => {
+    const file = path.join(folder, name)
+    const parsed = Kept.safeParse(parse(readFileSync(file, 'utf8')))
+    if (parsed.success) return [parsed.data]
+    // Cut short, or of another version: the program that it stood for is killed with all others of that agent.
+    rmSync(file, { force: true })
+    return []
+  })
+}
+
+function isThere({ boot, process: mark }: Kept): boolean {
+  return boot !== '' && boot === bootId() && mark.started !== '' && isAlive(mark)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RejoinReport } from '@windlass/shared/wire/program.ts'
+import type { Deps } from '../deps.ts'
+import { follow, lost, startOf } from '../run/execute.ts'
+import type { HostProcess } from '../run/host-process.ts'
+import { Live } from '../run/live.ts'
+import type { TakenBack } from '../run/program.ts'
+import { parsePayload } from '../run/program-reports.ts'
+import { reportTo } from '../run/report.ts'
+import type { FrameMark, Held } from '../run/spool-held.ts'
+import { sinceBootMs, type Kept, type Lease } from './records.ts'
+import { openRendezvous } from './rendezvous.ts'
+
+export type KnownMark = FrameMark & { frames: number }
+
+/** What the spool of the agent before this one has of a program that may go on; undefined when it cannot. */
+export function markOfHeld(held: Held | undefined): KnownMark | undefined {
+  const mark = held && !held.isEnded && !held.gap ? held.mark : undefined
+  return mark && mark.frames !== null ? { ...mark, frames: mark.frames } : undefined
+}
+
+const LOOK_MS = 20
+
+/**
+ * A program of the agent before this one goes on here, in the same attempt. Its lease is what that one had: when nothing is heard of the
+ * coordinator before it is over, the program is fenced like any other.
+ */
+export async function takeBack(deps: Deps, kept: Kept, mark: KnownMark, lease: Lease): Promise<void> {
+  const { run, epoch } = kept.offer
+  const live = new Live(kept.offer, lease.fenceMs)
+  live.acceptSentAt = performance.now() - (sinceBootMs() - lease.fromMs)
+  live.answer('ours')
+  live.isParked = mark.isParked
+  deps.lives.add(live)
+  const lines = await openRendezvous(deps.records.rendezvous(kept.marker), kept.uid)
+  const host = deps.processes.adopt(kept, lines)
+  try {
+    const report = await rejoined(host, live)
+    lines.settle()
+    const held = await allAcked(deps, live)
+    if (report.first > mark.frames) throw new Error('it has told more since then than it can tell again')
+    await goOn(deps, live, kept, { host, mark, report, knownEvents: held.written - mark.seq })
+  } catch (error) {
+    host.kill()
+    await host.exit
+    const isClean = await host.enclosure.end(host.pid)
+    deps.log.warn('run.not-taken-back', { run, epoch, isClean, error })
+    lost(deps, live, `its agent was killed, and the next one could not take it back: ${String(error)}`)
+  } finally {
+    deps.records.forget(kept.marker)
+    deps.lives.remove(live)
+  }
+}
+
+interface Rejoined {
+  host: TakenBack['host']
+  mark: KnownMark
+  report: RejoinReport
+  knownEvents: number
+}
+
+async function goOn(deps: Deps, live: Live, kept: Kept, { host, mark, report, knownEvents }: Rejoined): Promise<void> {
+  const { offer } = live
+  const bundle = await deps.bundles.hold(offer.bundle, live.unwanted)
+  try {
+    const secrets = await deps.secrets.readAgain(live, report.variables)
+    if (live.fate) throw new Error('it is not wanted any more')
+    const countedMs = mark.isParked || kept.computesFromMs === null ? 0 : sinceBootMs() - kept.computesFromMs
+    const timeoutMs = Math.max(1, kept.leftMs - countedMs)
+    const start = { ...startOf(offer, bundle.folder, [], secrets), timeoutMs, replay: false }
+    live.restore(mark.journal)
+    let committed = mark.journal
+    const onJournal = (count: number) => live.restore((committed += count))
+    const known = { events: knownEvents, onJournal }
+    const taken: TakenBack = { host, mark, known, heard: report.heard, countedMs }
+    const program = deps.processes.run(start, reportTo(deps, live), taken)
+    live.attach(program)
+    if (mark.isParked) deps.parking.parked(live, mark.seq)
+    deps.log('run.taken-back', { run: offer.run, epoch: offer.epoch, attempt: offer.attempt })
+    await follow(deps, live, program)
+  } finally {
+    bundle.release()
+  }
+}
+
+/** The program's first word. */
+function rejoined(host: HostProcess, live: Live): Promise<RejoinReport> {
+  const { promise, resolve, reject } = Promise.withResolvers<RejoinReport>()
+  host.listen({
+    frames([frame, ...more]) {
+      if (frame?.name === 'rejoin' && more.length === 0) resolve(parsePayload(frame) as RejoinReport)
+      else
+        reject(
+          new Error(
+            `it said something else than where it stands: ${[frame, ...more].map((each) => each?.name).join(', ')}`,
+          ),
+        )
+    },
+    raw() {
+      // It has no such pipes any more.
+    },
+    broken: reject,
+  })
+  live.unwanted.addEventListener('abort', () => reject(new Error('it is not wanted any more')), { once: true })
+  void host.exit.then(() => reject(new Error('it has ended')))
+  return promise
+}
+
+/** What it told before is all known at the coordinator: what it tells now goes on from there. */
+async function allAcked({ spool }: Deps, live: Live): Promise<Held> {
+  const { run, epoch } = live.offer
+  for (;;) {
+    const held = spool.find(run, epoch)
+    if (!held) throw new Error('somebody else has the run')
+    if (live.fate) throw new Error('it is not wanted any more')
+    if (held.acked >= held.written) return held
+    await delay(LOOK_MS)
+  }
+}

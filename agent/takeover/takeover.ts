@@ -1,0 +1,84 @@
+import type { Log } from '@windlass/shared/log.ts'
+import { markOf } from '../process-id.ts'
+import type { Live } from '../run/live.ts'
+import type { Processes } from '../run/processes.ts'
+import type { RunningProgram, Whereabouts } from '../run/program.ts'
+import type { Spool } from '../run/spool.ts'
+import { sinceBootMs, type Lease, type Records } from './records.ts'
+
+/** Keeps what the next agent needs in order to take programs back, should this one be killed. */
+export interface Takeover {
+  /** From now on, until the program has ended. Programs that are short are not worth it. */
+  watch(live: Live, program: RunningProgram): void
+  /** The coordinator has extended the leases. */
+  leaseFrom(lease: Lease): void
+}
+
+/** Also how often is looked whether something has changed. */
+const WORTH_MS = 1_000
+
+export function createTakeover(deps: {
+  records: Records
+  processes: Pick<Processes, 'keep' | 'leaseUntil'>
+  spool: Pick<Spool, 'mark'>
+  log: Log
+}): Takeover {
+  const { records, processes, spool, log } = deps
+  let lease: Lease = { fromMs: 0, fenceMs: 0 }
+  let kept = 0
+
+  function watch(live: Live, program: RunningProgram): void {
+    const { run, epoch } = live.offer
+    let last: Whereabouts | undefined
+    let isFollowed = false
+
+    const look = () => {
+      const now = program.whereabouts()
+      if (!now) return drop()
+      if (last && (last.countedMs === null) === (now.countedMs === null)) return
+      if (!isFollowed) program.follow((mark) => spool.mark(run, epoch, mark))
+      isFollowed = true
+      keep(live, now)
+      if (!last) log.debug('run.kept', { run, epoch, pid: now.pid })
+      kept += last ? 0 : 1
+      last = now
+    }
+    const drop = () => {
+      if (!last) return
+      records.forget(last.marker)
+      processes.keep(last.pid, false)
+      kept -= 1
+      last = undefined
+    }
+    const timer = setInterval(look, WORTH_MS).unref()
+    void program.done.finally(() => {
+      clearInterval(timer)
+      drop()
+    })
+  }
+
+  function keep({ offer }: Live, at: Whereabouts): void {
+    const mark = markOf(at.pid)
+    if (!mark) return
+    const { pid: _, countedMs, ...rest } = at
+    const computesFromMs = countedMs === null ? null : sinceBootMs() - countedMs
+    if (kept === 0) tellLease()
+    // Its process has been told these, and nobody needs them any more.
+    const told = { inputText: '', journal: { ...offer.journal, text: null } }
+    records.keep({ ...rest, process: mark, offer: { ...offer, ...told }, computesFromMs })
+    processes.keep(at.pid, true)
+  }
+
+  function tellLease(): void {
+    records.leaseFrom(lease)
+    processes.leaseUntil(lease.fromMs + lease.fenceMs)
+  }
+
+  return {
+    watch,
+    leaseFrom(next) {
+      lease = next
+      if (kept > 0) tellLease()
+    },
+  }
+}

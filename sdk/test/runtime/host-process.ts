@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { openSync, rmSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import net from 'node:net'
 import os from 'node:os'
@@ -160,10 +160,13 @@ export async function aHost(t: TestContext, body: string): Promise<Host> {
       const [framesFile, messagesFile] = [path.join(rendezvous, 'frames.1'), path.join(rendezvous, 'messages.1')]
       await promisify(execFile)('mkfifo', [framesFile, messagesFile])
       // Opening for one direction only waits for the other end.
-      const [reads, writes] = await Promise.all([fs.open(framesFile, 'r+'), fs.open(messagesFile, 'r+')])
+      const [reads, writes] = [openSync(framesFile, 'r+'), openSync(messagesFile, 'r+')]
+      const incoming = new net.Socket({ fd: reads, readable: true, writable: false })
+      const outgoing = new net.Socket({ fd: writes, readable: false, writable: true })
+      t.after(() => [incoming, outgoing].forEach((socket) => socket.destroy()))
       await fs.writeFile(path.join(rendezvous, 'ready.1'), '')
-      collect(new net.Socket({ fd: reads.fd, readable: true, writable: false }), take)
-      messages = writes.createWriteStream()
+      collect(incoming, take)
+      messages = outgoing
     },
   }
 }

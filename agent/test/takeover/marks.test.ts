@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
+import { markOfHeld } from '../../takeover/take-back.ts'
+import { anEntry, aSpool } from '../_kit/a-spool.ts'
+
+function aFolder(t: TestContext): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-marks-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+const KNOWN = { frames: 7, journal: 2, isParked: true }
+
+test('how far a program was heard is found again with the entries it belongs to', async (t) => {
+  const folder = aFolder(t)
+  const run = newId('run')
+  const spool = await aSpool(folder)
+  spool.open([[run, 1]])
+  void spool.append(run, 1, [anEntry('a'), anEntry('b')])
+  spool.mark(run, 1, KNOWN)
+  spool.flush()
+  void spool.append(run, 1, [anEntry('c')])
+  spool.flush()
+  spool.close()
+  const next = await aSpool(folder)
+  const held = next.find(run, 1)
+  assert.deepEqual(markOfHeld(held), { ...KNOWN, seq: 2 })
+  assert.equal(held?.written, 3)
+  next.close()
+})
+
+test('it stands at the head of each file, when those before are gone', async (t) => {
+  const folder = aFolder(t)
+  const run = newId('run')
+  const spool = await aSpool(folder)
+  spool.open([[run, 1]])
+  void spool.append(run, 1, [anEntry('a')])
+  spool.mark(run, 1, KNOWN)
+  spool.flush()
+  for (let n = 0; n < 90; n++) {
+    void spool.append(run, 1, [anEntry('x'.repeat(64 * 1024))])
+    spool.flush()
+  }
+  spool.ack(run, 1, 91)
+  assert.ok(spool.oldest().segment > 1, 'the first file is gone')
+  spool.close()
+  const next = await aSpool(folder)
+  assert.deepEqual(markOfHeld(next.find(run, 1)), { ...KNOWN, seq: 1 })
+  next.close()
+})
+
+test('a program of which that cannot be said, or that has ended, cannot be taken back', async (t) => {
+  const folder = aFolder(t)
+  const [unsaid, ended, never] = [newId('run'), newId('run'), newId('run')]
+  const spool = await aSpool(folder)
+  spool.open([
+    [unsaid, 1],
+    [ended, 1],
+    [never, 1],
+  ])
+  for (const run of [unsaid, ended, never]) void spool.append(run, 1, [anEntry('a')])
+  spool.mark(unsaid, 1, KNOWN)
+  spool.mark(ended, 1, KNOWN)
+  spool.flush()
+  spool.mark(unsaid, 1, { ...KNOWN, frames: null })
+  void spool.append(unsaid, 1, [anEntry('b')])
+  void spool.append(ended, 1, [['end', 1, { how: 'returned', outputText: '1' }, 0]])
+  spool.flush()
+  spool.close()
+  const next = await aSpool(folder)
+  for (const run of [unsaid, ended, never]) assert.equal(markOfHeld(next.find(run, 1)), undefined)
+  assert.equal(markOfHeld(undefined), undefined)
+  next.close()
+})

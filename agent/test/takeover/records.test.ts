@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
+import { markOf } from '../../process-id.ts'
+import { findPrograms, openRecords, sinceBootMs, type Kept } from '../../takeover/records.ts'
+
+const hasProc = process.platform === 'linux' ? {} : { skip: 'processes cannot be told from later ones without /proc' }
+
+function aFolder(t: TestContext): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-records-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function aKept(pid: number, more: Partial<Kept> = {}): Omit<Kept, 'boot'> {
+  return {
+    process: markOf(pid)!,
+    marker: 'prefix.1',
+    workspace: '/nowhere/workspaces/1',
+    key: 'a key',
+    effective: { level: 'process', user: 'agent', cgroup: false, network: 'host' },
+    limits: { memoryMb: null, cpus: null, processes: null, openFiles: null, diskMb: null },
+    offer: {
+      run: newId('run'),
+      attempt: 1,
+      epoch: 3,
+      org: 'acme',
+      workflow: { slug: 'hello', version: 1 },
+      environment: null,
+      inputText: '',
+      bundle: { digest: 'd', bytes: 1 },
+      process: 'fresh',
+      slots: 1,
+      reuseKey: 'r',
+      timeoutMs: 1000,
+      graceMs: 100,
+      outputBytes: 1000,
+      replay: false,
+      journal: { entries: 0, text: null },
+      variables: {},
+      secrets: false,
+      token: 't',
+    },
+    computesFromMs: null,
+    leftMs: 1000,
+    ...more,
+  }
+}
+
+const LEASE = () => ({ fromMs: sinceBootMs(), fenceMs: 10_000 })
+
+test('what an agent keeps of a program is found by the next one, as long as the lease holds', hasProc, (t) => {
+  const folder = aFolder(t)
+  const records = openRecords(folder)
+  const kept = aKept(process.pid)
+  records.keep(kept)
+  assert.deepEqual(findPrograms(folder).programs, [], 'no lease was ever extended')
+  records.keep(kept)
+  records.leaseFrom(LEASE())
+  const found = findPrograms(folder)
+  assert.deepEqual(
+    found.programs.map(({ boot: _, ...rest }) => rest),
+    [kept],
+  )
+  records.leaseFrom({ fromMs: sinceBootMs() - 10_001, fenceMs: 10_000 })
+  assert.deepEqual(findPrograms(folder).programs, [])
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.endsWith('.json')),
+    [],
+    'what is over is removed',
+  )
+})
+
+test('a process that is gone, and another one of its number, are not found', hasProc, async (t) => {
+  const folder = aFolder(t)
+  const records = openRecords(folder)
+  records.leaseFrom(LEASE())
+  const child = spawn('true')
+  const pid = child.pid!
+  const mark = markOf(pid)!
+  await new Promise((resolve) => child.once('exit', resolve))
+  records.keep(aKept(process.pid, { process: mark, marker: 'gone.1' }))
+  records.keep(aKept(process.pid, { process: { pid: process.pid, started: '1' }, marker: 'other.1' }))
+  assert.deepEqual(findPrograms(folder).programs, [])
+})
+
+test('of another boot nothing is found', hasProc, (t) => {
+  const folder = aFolder(t)
+  const records = openRecords(folder)
+  records.leaseFrom(LEASE())
+  records.keep(aKept(process.pid))
+  const file = path.join(folder, 'prefix.1.json')
+  writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), boot: 'another-boot' }))
+  assert.deepEqual(findPrograms(folder).programs, [])
+})
+
+test('what was cut short or is of another version keeps nobody from starting', hasProc, (t) => {
+  const folder = aFolder(t)
+  const records = openRecords(folder)
+  records.leaseFrom(LEASE())
+  records.keep(aKept(process.pid))
+  writeFileSync(path.join(folder, 'cut.1.json'), '{"boot":"')
+  writeFileSync(path.join(folder, 'old.1.json'), '{"boot":"b","process":{"pid":1}}')
+  writeFileSync(path.join(folder, 'reaper'), 'nonsense')
+  const found = findPrograms(folder)
+  assert.equal(found.programs.length, 1)
+  found.endReaper()
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.endsWith('.json')),
+    ['prefix.1.json'],
+  )
+})

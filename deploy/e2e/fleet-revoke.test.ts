@@ -17,7 +17,7 @@ import { deploy, get, programFiles } from './_kit/runs.ts'
 import { until } from './_kit/until.ts'
 import type { Input } from './programs/fleet/index.ts'
 
-const TRIALS = 12
+const TRIALS = 8
 const DEAD_WITHIN_MS = 5000
 const POLL_MS = 25
 

@@ -17,7 +17,7 @@ import { openLimits } from './limits/open.ts'
 import { openFolderStore } from './objects/folder.ts'
 import type { ObjectStore } from './objects/store.ts'
 import { createDispatchers, type Dispatchers } from './placements/dispatcher.ts'
-import { type Accepted, commitAcceptances, commitClaims, MOST_CLAIMED } from './placements/claim.ts'
+import { type Accepted, commitAcceptances, commitClaims, giveBack, MOST_CLAIMED } from './placements/claim.ts'
 import type { Acceptance } from './placements/store.ts'
 import { createFactReader, type FactReader } from './metrics/facts.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
@@ -128,6 +128,7 @@ export async function buildDeps(
       metrics.committed('claims', answer.claimed.length, performance.now() - startedAt)
       return answer
     },
+    giveBack: (claimed) => void giveBack(deps, claimed),
     lookAgainMs: LOOK_AGAIN_MS,
     max: MOST_CLAIMED,
   })

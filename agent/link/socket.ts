@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { runnerSurface } from '@windlass/shared/ops/runner-surface.ts'
 import { requestOf } from '@windlass/shared/ops/call.ts'
 import { proxyAgent } from '../outbound.ts'
-import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
+import { type CoordinatorFrame, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
 
 export type Refused = Extract<CoordinatorFrame, { t: 'refused' }>
 
@@ -32,6 +32,8 @@ export interface SocketOptions {
 const CONNECT_MS = 10_000
 const PING_MS = 10_000
 const DEAD_MS = 30_000
+/** Longer than any refusal of ours. */
+const ANSWER_CHARS = 16_384
 /** Beyond this the spool waits: what is in the socket's buffer is in memory. */
 const WAITING_BYTES = 4 * 1024 * 1024
 const FRAME_BYTES = 64 * 1024 * 1024
@@ -53,6 +55,17 @@ export function openSocket(options: SocketOptions): Socket {
     close: (reason) => close(ws, reason),
     ended: untilEnded(ws, course).finally(stopWatching),
   }
+  const takeRefusal = async (request: ClientRequest, response: IncomingMessage) => {
+    course.status = response.statusCode ?? 0
+    course.date = response.headers.date
+    course.trouble = `the coordinator answered ${course.status}`
+    course.refused = await revocationIn(response)
+    if (course.refused) options.onFrame(course.refused, socket)
+    request.destroy()
+    // With a listener of ours in its place, `ws` leaves the ending to us.
+    ws.terminate()
+  }
+  ws.on('unexpected-response', (request, response) => void takeRefusal(request, response))
   ws.on('open', () => {
     course.wasOpen = true
     options.onOpen(socket)
@@ -76,15 +89,6 @@ interface Course {
 }
 
 function untilEnded(ws: WebSocket, course: Course): Promise<SocketEnd> {
-  ws.on('unexpected-response', (request: ClientRequest, response: IncomingMessage) => {
-    course.status = response.statusCode ?? 0
-    course.date = response.headers.date
-    course.trouble = `the coordinator answered ${course.status}`
-    response.resume()
-    request.destroy()
-    // With a listener of ours in its place, `ws` leaves the ending to us.
-    ws.terminate()
-  })
   ws.on('error', (error) => (course.trouble ||= error.message))
   return new Promise((resolve) => {
     ws.on('close', (code, reason) => {
@@ -95,6 +99,26 @@ function untilEnded(ws: WebSocket, course: Course): Promise<SocketEnd> {
       else resolve({ why: 'closed', detail, wasOpen })
     })
   })
+}
+
+/** What an agent hears that was out of reach when its runner was revoked: nobody answers it anything else any more. */
+async function revocationIn(response: IncomingMessage): Promise<Refused | undefined> {
+  const timer = setTimeout(() => response.destroy(), CONNECT_MS)
+  try {
+    let text = ''
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      text += chunk.toString()
+      if (text.length > ANSWER_CHARS) return undefined
+    }
+    const { error } = JSON.parse(text) as { error?: { message?: string; detail?: { reason?: string } } }
+    if (response.statusCode !== 401 || error?.detail?.reason !== REVOKED_REASON) return undefined
+    return { t: 'refused', code: 'REVOKED', message: error.message ?? '' }
+  } catch {
+    // Something between us and the coordinator has answered, or broke off.
+    return undefined
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function send(ws: WebSocket, text: string): Promise<void> | undefined {

@@ -8,8 +8,12 @@ import { Live } from '../run/live.ts'
 const ACCEPT_MS = 12_000
 const BACKOFF = { firstMs: 250, capMs: 30_000 }
 const LONGEST_POLL_MS = 25_000
-/** Looked at twice before a poll is given up: many a run that was woken parks again at once. */
-const FULL_MS = 100
+/** How often it is looked whether a poll still asks for the right thing. */
+const LOOK_MS = 100
+/** Looked at twice before a poll is given up as nothing is free any more: many a run that was woken parks again at once. */
+const FULL_LOOKS = 2
+/** So often with more free than was asked for, and it asks anew: a run that needs several slots may wait for just that. */
+const MORE_LOOKS = 10
 /** With the way to us and back it has to stay under the time of an offer. */
 const LATER_MS = 5_000
 /** An answer without work should have been waited for; if it was not, something between us and the coordinator is odd. */
@@ -77,10 +81,9 @@ async function pollOnce(deps: Deps, signal: AbortSignal): Promise<boolean> {
   const askedAt = performance.now()
   const waitMs = Math.min(deps.settings.current.pollMs, LONGEST_POLL_MS)
   deps.activity.polled()
-  const offers = await untilFull(deps, signal, (stop) => deps.rest.claims(free, waitMs, stop))
+  const offers = await whileRight(deps, { free, signal }, (stop) => deps.rest.claims(free, waitMs, stop))
   if (mayAsk(deps)) takeAll(deps, offers, signal)
-  // They go back by themselves, and burn no attempt.
-  else for (const offer of offers) leave(deps, offer)
+  else decline(deps, offers)
   return offers.length === 0 && waitMs > HASTY_MS && performance.now() - askedAt < HASTY_MS
 }
 
@@ -95,23 +98,24 @@ function takeAll(deps: Deps, offers: readonly Offer[], signal: AbortSignal): voi
   for (const offer of offers.filter((each) => !fitting.includes(each))) void takeLater(deps, offer, signal)
 }
 
-/** No slot is free and none becomes free for a while: a poll that goes on would only keep work from others. */
-async function untilFull(
+/** A poll that goes on with no slot free would only keep work from others; one that asked for less than is free, from this agent. */
+async function whileRight(
   deps: Deps,
-  signal: AbortSignal,
+  { free, signal }: { free: number; signal: AbortSignal },
   poll: (stop: AbortSignal) => Promise<Offer[]>,
 ): Promise<Offer[]> {
-  const full = new AbortController()
-  let wasFull = false
+  const wrong = new AbortController()
+  let [full, more] = [0, 0]
   const timer = setInterval(() => {
-    const isFull = deps.slots.free() === 0
-    if (isFull && wasFull) full.abort()
-    wasFull = isFull
-  }, FULL_MS)
+    const now = deps.slots.free()
+    full = now === 0 ? full + 1 : 0
+    more = now > free ? more + 1 : 0
+    if (full === FULL_LOOKS || more === MORE_LOOKS) wrong.abort()
+  }, LOOK_MS)
   try {
-    return await poll(AbortSignal.any([signal, full.signal]))
+    return await poll(AbortSignal.any([signal, wrong.signal]))
   } catch (error) {
-    if (full.signal.aborted) return []
+    if (wrong.signal.aborted) return []
     throw error
   } finally {
     clearInterval(timer)
@@ -124,17 +128,21 @@ async function takeLater(deps: Deps, offer: Offer, signal: AbortSignal): Promise
   const giveUp = deps.slots.take(() => {
     taken.abort()
     if (mayAsk(deps)) take(deps, [offer])
-    else leave(deps, offer)
+    else decline(deps, [offer])
   }, offer.slots)
   const waitMs = Math.min(deps.config.parking.wakeMs, LATER_MS)
   await pause(waitMs, AbortSignal.any([signal, taken.signal]))
   if (taken.signal.aborted) return
   giveUp()
-  leave(deps, offer)
+  decline(deps, [offer])
 }
 
-function leave(deps: Deps, { run, epoch }: Offer): void {
-  deps.log('offer.left', { run, epoch })
+/** Where this is lost they go back by themselves, a little later. No attempt is burned. */
+function decline(deps: Deps, offers: readonly Offer[]): void {
+  if (offers.length === 0) return
+  const runs = offers.map(({ run, epoch }) => [run, epoch] as const)
+  for (const { run, epoch } of offers) deps.log('offer.left', { run, epoch })
+  deps.link.send({ t: 'decline', runs })
 }
 
 /** From the answer to the sending of `accept` there is one write into the spool, and nothing that waits. */

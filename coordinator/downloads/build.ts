@@ -7,7 +7,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { type Entry, writeArchive } from './archive.ts'
 import { bundleAgent } from './bundle-agent.ts'
 import { PARTS } from './parts.ts'
-import { SUMS, sumsText } from './sums.ts'
+import { isWhole, SUMS, sumsText } from './sums.ts'
 
 // node build.ts <folder>: makes the archives of the agent of this version, for the platform and with the Node of this process, in
 // a folder named after what is in them, and prints its name. What is there already is not made again.
@@ -38,7 +38,7 @@ export async function buildDownloads(home: string): Promise<string> {
     const { shared, own, npm } = await entries(work)
     const name = await digestOf([...shared, ...own, ...npm])
     const folder = join(home, name)
-    if (existsSync(folder)) await utimes(folder, new Date(), new Date())
+    if (await isWhole(folder)) await utimes(folder, new Date(), new Date())
     else await make(folder, { own: [...shared, ...own], npm: [...shared, ...npm] })
     await removeOld(home, name)
     return name
@@ -82,10 +82,12 @@ async function make(folder: string, { own, npm }: Record<'own' | 'npm', Entry[]>
     await add(`${NAME}.tgz`, 'package', npm)
     if (own.some(({ path }) => path === 'bin/node')) await add(`${NAME}-${PLATFORM}.tar.gz`, `${NAME}-${PLATFORM}`, own)
     await writeFile(join(draft, SUMS), sumsText(sums))
+    // Something that tidies up may have taken a part of it.
+    if (!(await isWhole(folder))) await rm(folder, { recursive: true, force: true })
     // All or nothing: another coordinator may be doing the same in the same home.
     await rename(draft, folder)
   } catch (error) {
-    if (!existsSync(folder)) throw error
+    if (!(await isWhole(folder))) throw error
   } finally {
     await rm(draft, { recursive: true, force: true })
   }

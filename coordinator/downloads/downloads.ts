@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { PARTS } from './parts.ts'
-import { readSums, SUMS, sumsText } from './sums.ts'
+import { isWhole, readSums, SUMS, sumsText } from './sums.ts'
 
 /** A file to hand out. */
 export interface Download {
@@ -39,6 +39,7 @@ export interface DownloadsOptions {
 const BUILD = join(import.meta.dirname, 'build.ts')
 /** It takes some ten seconds of a processor. */
 const BUILD_MS = 180_000
+const RETRY_MS = 30_000
 const ARCHIVE = /^windlass-agent-[\w.+-]+\.(tar\.gz|tgz)$/
 
 const RECIPES: Readonly<Record<string, string>> = {
@@ -55,15 +56,21 @@ export function createDownloads({ folder, given, log }: DownloadsOptions): Downl
 
   /** The folder of the archives. Made when they are first asked for, and again when somebody has removed them. */
   async function made(): Promise<string> {
-    const current = (making ??= make())
-    const forget = () => {
-      if (making === current) making = undefined
-    }
-    current.catch(forget)
+    const current = (making ??= begin())
     const home = await current
-    if (await exists(join(home, SUMS))) return home
-    forget()
+    if (await isWhole(home)) return home
+    if (making === current) making = undefined
     return made()
+  }
+
+  /** What has failed stays so for a while: anybody may ask, and each try takes all of a processor. */
+  function begin(): Promise<string> {
+    const current = make()
+    current.catch((error: unknown) => {
+      tell(error)
+      setTimeout(() => (making = undefined), RETRY_MS).unref()
+    })
+    return current
   }
 
   // In a process of its own: it takes all of a processor for seconds, and esbuild's memory is gone with it.
@@ -81,8 +88,7 @@ export function createDownloads({ folder, given, log }: DownloadsOptions): Downl
   }
 
   async function own(): Promise<Map<string, Download>> {
-    const home = await made().catch((error: unknown) => {
-      tell(error)
+    const home = await made().catch(() => {
       throw new Fault('UNAVAILABLE', undefined, 'The agent could not be packed; the log of the coordinator says why.')
     })
     const sums = readSums(await readFile(join(home, SUMS), 'utf8'))
@@ -110,7 +116,7 @@ export function createDownloads({ folder, given, log }: DownloadsOptions): Downl
     async sums() {
       return sumsText(new Map([...(await all())].map(([name, { sha256 }]) => [name, sha256])))
     },
-    prepare: () => void made().catch(tell),
+    prepare: () => void made().catch(() => undefined),
     close: () => closing.abort(),
   }
 }
@@ -136,8 +142,4 @@ async function hashOf(path: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(path), hash)
   return hash.digest('hex')
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined)) !== undefined
 }

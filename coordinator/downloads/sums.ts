@@ -1,3 +1,6 @@
+import { access, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
 /** The file of checksums, as `sha256sum --check` reads it. */
 export const SUMS = 'SHA256SUMS'
 
@@ -18,4 +21,15 @@ export function readSums(text: string): Map<string, string> {
       return name !== undefined && sum !== undefined ? [[name, sum] as const] : []
     }),
   )
+}
+
+/** Whether the checksums are there, and every file that they name. */
+export async function isWhole(folder: string): Promise<boolean> {
+  try {
+    const sums = readSums(await readFile(join(folder, SUMS), 'utf8'))
+    await Promise.all([...sums.keys()].map((name) => access(join(folder, name))))
+    return sums.size > 0
+  } catch {
+    return false
+  }
 }

@@ -1,6 +1,6 @@
 import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
 import { isSuspended } from '@windlass/shared/model/run.ts'
-import type { Offer } from '@windlass/shared/wire/agent.ts'
+import type { Offer, Placement } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
@@ -30,7 +30,10 @@ export async function claimRuns(
   deps.polls.note(runner.id)
   const patience = AbortSignal.any([gone, AbortSignal.timeout(ask.waitMs)])
   const given = await deps.dispatchers.poll(runner.poolId, runner.id, ask.slots, patience)
-  if (gone.aborted) return giveBack(deps, given)
+  if (gone.aborted) {
+    await giveBack(deps, given)
+    return []
+  }
   for (const run of given) deps.tails.ring(run.runId)
   for (const run of given) deps.bell.ring('run', run.runId)
   const homeless = given.filter((run) => run.isHomeless)
@@ -46,13 +49,26 @@ export async function claimRuns(
 }
 
 /** Nobody is there any more to hear of these. Where this fails, their offers run out. */
-async function giveBack(deps: ClaimDeps, given: readonly claims.Claimed[]): Promise<[]> {
+export async function giveBack(deps: Parameters<typeof loseRuns>[0], given: readonly claims.Claimed[]): Promise<void> {
   const epochs = new Map(given.map(({ runId, epoch }) => [runId, epoch]))
   await loseRuns(deps, [...epochs.keys()], {
     reason: 'the agent was gone before it was told of the offer',
     isLost: ({ accepted, runId, epoch }) => !accepted && epochs.get(runId) === epoch,
   }).catch((error: unknown) => deps.log.warn('offers.unreturned', { runs: [...epochs.keys()], error }))
-  return []
+}
+
+/** Its slots were taken by runs that go on, or it is to take no work any more. */
+export async function takeBackDeclined(
+  deps: Parameters<typeof loseRuns>[0],
+  runner: Pick<RunnerIdentity, 'id'>,
+  declined: readonly Placement[],
+): Promise<void> {
+  const epochs = new Map<string, number>(declined)
+  await loseRuns(deps, [...epochs.keys()], {
+    reason: 'its agent could not take it after all',
+    isLost: ({ accepted, runId, runnerId, epoch }) =>
+      !accepted && runnerId === runner.id && epochs.get(runId) === epoch,
+  })
 }
 
 async function offer(

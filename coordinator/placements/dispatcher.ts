@@ -13,12 +13,14 @@ interface Poll {
   answer(claimed: Claimed[]): void
 }
 
-/** What a claim gives to a poll that has left comes back only when its offer has run out, and its runner would be blamed for it. */
+/** A poll has promised when it answers; a claim that takes longer than this is not waited for. */
 const LAST_CLAIM_MS = 2000
 
 export interface DispatcherOptions {
   log: Log
   claim(poolId: PoolId, takers: Taker[]): Promise<ClaimAnswer>
+  /** What a claim has given to polls that did not wait for it. Left alone it would come back when its offer has run out, and its runner be blamed. */
+  giveBack(claimed: Claimed[]): void
   /** A lost bell costs latency only: a pool with waiting polls is looked at this often all the same. */
   lookAgainMs: number
   /** Runs given out in one statement. */
@@ -127,8 +129,8 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
       const byRunner = Map.groupBy(claimed, (run) => run.runnerId)
       for (const { poll: one } of polls) {
         const mine = byRunner.get(one.runnerId)
-        // Whoever has gone in the meantime does not hear of it: the offer runs out and the run is queued again.
-        if (mine) one.answer(mine)
+        if (mine && !pool.polls.has(one)) options.giveBack(mine)
+        else if (mine) one.answer(mine)
       }
     } finally {
       for (const { poll: one } of polls) {

@@ -36,15 +36,19 @@ function wordOf(row: leases.BeatRow | undefined): IntakeWord | undefined {
   return { state, epoch, reason, deadlineAt: deadlineAt?.getTime() ?? null }
 }
 
+const FORGOTTEN = 'its agent was started again and does not know it any more'
+const UNHEARD = 'its agent is connected again and has not heard of it'
+
 /**
  * Brings agent and database to one mind when the agent connects. What the database gives to it and it does not know of is
  * lost: the agent was started again, or the answer to its poll never arrived. The rest is renewed before the agent hears for how
- * long it may be silent from now on.
+ * long it may be silent from now on. What was given out, taken or renewed after `at`, when the agent was let in, came over a later
+ * connection, and this one knows nothing of it.
  */
 export async function reconcile(
   deps: Pick<Deps, 'db' | 'config' | 'versions' | 'log'> & AnnounceDeps,
   { runnerId, holds, leaseMs }: leases.Beat,
-  what: 'network' | 'daemon' | 'host',
+  { at, what }: { at: number; what: 'network' | 'daemon' | 'host' },
 ): Promise<Beaten & { resume: { run: string; epoch: number; seq: number }[] }> {
   const mine = new Set(holds.map(([run, epoch]) => store.placementKey(run, epoch)))
   const held = await store.heldBy(deps.db, runnerId)
@@ -55,9 +59,9 @@ export async function reconcile(
     deps,
     held.filter((row) => !isKnown(row)).map((row) => row.runId),
     {
-      reason: 'its agent was started again and does not know it any more',
+      reason: what === 'network' ? UNHEARD : FORGOTTEN,
       what,
-      isLost: (placement) => gone.has(store.placementKey(placement.runId, placement.epoch)),
+      isLost: ({ runId, epoch, touchedAt }) => touchedAt <= at && gone.has(store.placementKey(runId, epoch)),
     },
   )
   const [beaten] = await commitBeats(deps, [{ runnerId, holds, leaseMs }])

@@ -107,6 +107,8 @@ export interface PlacementRow {
   accepted: boolean
   offerLate: boolean
   leaseOver: boolean
+  /** When it was offered, taken or last renewed, in milliseconds by the clock of the database. */
+  touchedAt: number
   /** Its runner was revoked. */
   isRevoked: boolean
   /** The connection of its agent was ended on that side, and the agent was not heard of since. */
@@ -119,6 +121,7 @@ export async function recheck(tx: Tx, runIds: readonly string[], offerMs: number
     select p.run_id, p.runner_id, p.epoch, p.accepted_at is not null as accepted,
            p.offered_at < now() - ${offerMs} * interval '1 millisecond' as offer_late,
            p.lease_expires_at < now() as lease_over,
+           (extract(epoch from greatest(p.offered_at, p.accepted_at, p.renewed_at)) * 1000)::float8 as touched_at,
            (i.state = 'revoked') is true as is_revoked,
            (n.disconnected_by = 'agent' and n.disconnected_at >= p.renewed_at) is true as was_closed
     from placements p

@@ -25,18 +25,27 @@ export async function watchDeadlines(deps: DeadlineDeps, signal: AbortSignal): P
  */
 async function endDueDrains(deps: DeadlineDeps): Promise<void> {
   for (const drain of await store.dueDrains(deps.db)) {
-    const runIds = await store.executingOn(deps.db, drain.runnerId)
-    if (runIds.length === 0) continue
-    const isFirst = await deps.db.begin(async (tx) => {
-      if (!(await store.takeDeadline(tx, drain.runnerId))) return false
-      const target = { type: 'runner', id: drain.runnerId, name: drain.name }
-      await record(tx, ourselves(drain), { action: 'runners.drainDeadline', target, after: { cancelled: runIds } })
-      return true
-    })
-    if (isFirst) deps.log('drain.deadline', { runnerId: drain.runnerId, runs: runIds.length })
-    const reason = `the drain of the runner ${drain.name} had its deadline${drain.reason && `: ${drain.reason}`}`
-    await cancelForUs(deps, { orgId: drain.orgId, runIds }, reason)
+    // One that fails must not keep the others from their end.
+    await endDueDrain(deps, drain).catch((error: unknown) =>
+      deps.log.warn('deadline.failed', { runnerId: drain.runnerId, error }),
+    )
   }
+}
+
+async function endDueDrain(deps: DeadlineDeps, drain: store.DueDrain): Promise<void> {
+  const runIds = await store.executingOn(deps.db, drain.runnerId)
+  const taken = await deps.db.begin(async (tx) => {
+    const taken = await store.takeDeadline(tx, drain.runnerId)
+    if (!taken?.isFirst) return taken
+    const target = { type: 'runner', id: drain.runnerId, name: drain.name }
+    await record(tx, ourselves(drain), { action: 'runners.drainDeadline', target, after: { cancelled: runIds } })
+    return taken
+  })
+  // Somebody has resumed it meanwhile.
+  if (!taken) return
+  if (taken.isFirst) deps.log('drain.deadline', { runnerId: drain.runnerId, runs: runIds.length })
+  const reason = `the drain of the runner ${drain.name} had its deadline${drain.reason && `: ${drain.reason}`}`
+  await cancelForUs(deps, { orgId: drain.orgId, runIds }, reason)
 }
 
 function ourselves({ orgId }: store.DueDrain): Author {

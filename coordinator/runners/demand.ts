@@ -3,6 +3,7 @@ import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
 import { type PoolDemand, PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Db } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
+import { lacking } from '../placements/capable.ts'
 import { type Needs, readNeeds } from '../runs/needs.ts'
 import { mostServed } from './most-served.ts'
 import * as store from './store-demand.ts'
@@ -62,9 +63,11 @@ export async function demandOf(deps: Pick<Deps, 'db' | 'demand'>, orgId: OrgId, 
   const found = await store.poolOf(deps.db, orgId, pool)
   if (!found) throw new Fault('NOT_FOUND', { pool })
   const { queued, capacity } = await deps.demand(found.id)
-  const own = PoolSettings.parse(found.settings).labels
+  const settings = PoolSettings.parse(found.settings)
   const lines = queued.map(({ needs, runs }): Line => ({ ...readNeeds(needs), runs }))
-  const takers = capacity.filter((row) => row.takesWork).map((row) => takerOf(row, own))
+  const takers = capacity
+    .filter((row) => row.takesWork && lacking(row, settings) === undefined)
+    .map((row) => takerOf(row, settings.labels))
   const wants = lines.map(slotsOf)
   const rooms = together(takers)
   const count = (is: (row: store.CapacityRow) => boolean) => capacity.filter(is).length

@@ -20,6 +20,7 @@ const isPlacements = listOf(isPlacement)
 const FITS = new Map<unknown, (frame: Record<string, unknown>) => boolean>([
   ['hello', isHello],
   ['accept', (frame) => isPlacements(frame.runs)],
+  ['decline', (frame) => isPlacements(frame.runs)],
   ['entries', (frame) => isBatches(frame.batches)],
   ['heartbeat', isHeartbeat],
   [

@@ -3,9 +3,10 @@ import { record } from '../audit/record.ts'
 import { reconcile } from '../placements/leases.ts'
 import { explainLosses, type Return, whatWasLost } from '../placements/losses.ts'
 import { tellWakes } from '../placements/wakes.ts'
-import { liftOnHello } from './intake.ts'
+import { liftOnHello, REVOKED_MESSAGE } from './intake.ts'
 import type { Session } from './session.ts'
 import * as store from './store-session.ts'
+import type { RefusalCode } from './sockets.ts'
 import { misfit } from './upgrade.ts'
 
 type Hello = Extract<AgentFrame, { t: 'hello' }>
@@ -25,17 +26,22 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   if (unfit !== undefined) return turnAway(session, 'UPGRADE_REQUIRED', unfit)
   const { settings, leaseMs } = await promised.tell(frame.fenceMs)
   const before = await store.enter(deps.db, runner.id, frame, leaseMs)
-  if (!before?.isIn) {
+  if (!before) return turnAway(session, 'REVOKED', REVOKED_MESSAGE)
+  if (!before.isIn) {
     await reportCopy(session, frame)
     return turnAway(session, 'REPLACED', COPY)
   }
   if (session.isOver) return false
+  session.instance = frame.instance?.id
   deps.sockets.join(runner.id, socket, frame.protocol)
   await liftOnHello(deps, runner, isNewStart(frame, before))
   const back = returnOf(frame, before)
   if (back) await explainLosses(deps, runner, back)
+  // The agent may have given this connection up meanwhile, and have got runs over another one.
+  if (session.isOver) return false
   const beat = { runnerId: runner.id, holds: frame.holds, leaseMs }
-  const { intake, ...state } = await reconcile(deps, beat, back ? whatWasLost(back) : 'daemon')
+  const since = { at: before.at!, what: back ? whatWasLost(back) : 'daemon' } as const
+  const { intake, ...state } = await reconcile(deps, beat, since)
   deps.log('agent.connected', {
     runnerId: runner.id,
     runnerName: runner.name,
@@ -44,6 +50,8 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
     holds: frame.holds.length,
   })
   tell({ t: 'welcome', settings, ...state, ...(intake && { intake }), now: Date.now() })
+  // Its token was looked at a moment before that.
+  if (intake?.state === 'revoked') deps.sockets.refuse(runner.id, 'REVOKED', REVOKED_MESSAGE)
   // Its labels may be other ones than before.
   if (frame.facts) deps.dispatchers.poke(runner.poolId)
   await tellWakes(deps, [runner.id])
@@ -60,7 +68,7 @@ function returnOf({ instance }: Hello, before: store.Entered): Return | undefine
   return { sameInstance: instance.id === before.instance, sameBoot: instance.boot === before.instanceBoot }
 }
 
-function turnAway({ socket, tell }: Session, code: 'UPGRADE_REQUIRED' | 'REPLACED', message: string): false {
+function turnAway({ socket, tell }: Session, code: RefusalCode, message: string): false {
   tell({ t: 'refused', code, message })
   socket.close(POLICY, message.slice(0, REASON_CHARS))
   return false

@@ -1,6 +1,6 @@
 import { importJWK, jwtVerify, decodeProtectedHeader, errors, type CryptoKey, type JWTPayload } from 'jose'
 import { Fault } from '@windlass/shared/errors.ts'
-import { AGENT_AUDIENCE } from '@windlass/shared/wire/agent.ts'
+import { AGENT_AUDIENCE, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import * as store from './store-session.ts'
@@ -18,7 +18,6 @@ export interface RunnerVerifier {
   verify(bearer: string): Promise<RunnerIdentity>
   /** Something about this runner has changed: it is looked at again. */
   forget(id: string): void
-  forgetAll(): void
 }
 
 interface Key {
@@ -28,6 +27,7 @@ interface Key {
 
 interface Known {
   at: number
+  isRevoked: boolean
   runner: Omit<RunnerIdentity, 'signedWith'>
   present: Key
   former: Key | undefined
@@ -73,6 +73,7 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
   async function check(bearer: string): Promise<RunnerIdentity> {
     const { kid } = headerOf(bearer)
     const { one, payload, by } = await signedBy(bearer, kid)
+    admit(one)
     if (by === one.present && one.former) {
       await store.dropFormerKey(db, one.runner.id, by.x)
       runners.delete(kid)
@@ -88,29 +89,33 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
     async verify(bearer) {
       const seen = tokens.get(bearer)
       if (!seen || seen.expiresAt <= Date.now()) return check(bearer)
-      const { runner, present, former } = await known(seen.id)
+      const one = await known(seen.id)
+      admit(one)
+      const { runner, present, former } = one
       const isKey = seen.signedWith === present.x || seen.signedWith === former?.x
       return isKey ? { ...runner, signedWith: seen.signedWith } : check(bearer)
     },
     forget: (id) => void runners.delete(id),
-    forgetAll: () => runners.clear(),
   }
 }
 
 async function read(db: Db, id: string): Promise<Known> {
   const row = await store.credential(db, id)
-  if (!row || row.state === 'revoked')
-    throw new Fault(
-      'UNAUTHENTICATED',
-      {},
-      'This runner is not registered here, or was revoked. Register it again with a new token.',
-    )
+  if (!row) throw new Fault('UNAUTHENTICATED', {}, 'This runner is not registered here. Register it with a new token.')
   return {
     at: performance.now(),
+    isRevoked: row.state === 'revoked',
     runner: { kind: 'runner', id: row.id, name: row.name, orgId: row.orgId, poolId: row.poolId },
     present: await keyOf(row.publicKey),
     former: row.formerKey ? await keyOf(row.formerKey) : undefined,
   }
+}
+
+/** Only whoever signs as the runner hears that it was revoked: an agent that could not be told then stops asking. */
+function admit({ isRevoked }: Known): void {
+  if (!isRevoked) return
+  const sentence = 'This runner was revoked, which is for good. Register the machine anew with a new token.'
+  throw new Fault('UNAUTHENTICATED', { reason: REVOKED_REASON }, sentence)
 }
 
 async function keyOf(jwk: Record<string, string>): Promise<Key> {

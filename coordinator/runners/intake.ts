@@ -7,6 +7,7 @@ import type { Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { loseRuns } from '../placements/lose.ts'
 import * as store from './store-intake.ts'
+import { isPresent } from './store-session.ts'
 
 export type IntakeDeps = Pick<Deps, 'db' | 'log' | 'metrics'> & SpreadDeps
 type TellDeps = Pick<Deps, 'db' | 'log' | 'sockets'>
@@ -18,18 +19,23 @@ const MOST_UNACCEPTED = 2
 const MOST_FAILURES = 3
 const QUARANTINE_MS = 10 * 60_000
 
-/** The agent is being stopped: it gets nothing more until its next start, and what it was offered and has not taken goes back. */
+/**
+ * The agent is being stopped: it gets nothing more until its next start, and what it was offered and has not taken goes back. Nothing of
+ * that where `instance` is not the start that speaks for the runner: its word was overtaken by the next one.
+ */
 export async function closeByAgent(
   deps: IntakeDeps & Parameters<typeof loseRuns>[0],
   runner: Pick<RunnerIdentity, 'id'>,
-  leave: { reason: string; deadlineMs: number },
+  { reason, deadlineMs, instance }: { reason: string; deadlineMs: number; instance?: string | undefined },
 ): Promise<void> {
-  const by = { byKind: 'agent', byName: 'the agent itself', ...leave } as const
-  await change(deps, runner.id, 'runners.drain', (now) =>
+  let isPast = false
+  await change(deps, runner.id, 'runners.drain', async (now, tx) => {
+    isPast = !(await isPresent(tx, runner.id, instance))
     // What a person has decided holds until a person undoes it.
-    isClosedByCaller(now) || now.state === 'draining' ? undefined : { state: 'draining', ...by },
-  )
-  await giveBackOffers(deps, runner.id, 'its agent is being stopped')
+    if (isPast || isClosedByCaller(now) || now.state === 'draining') return undefined
+    return { state: 'draining', byKind: 'agent', byName: 'the agent itself', reason, deadlineMs }
+  })
+  if (!isPast) await giveBackOffers(deps, runner.id, 'its agent is being stopped')
 }
 
 /** After a change that closed it: no claim gives anything out any more, so these are all that there are. */
@@ -75,35 +81,26 @@ export async function cordonBySystem(deps: IntakeDeps, runnerId: RunnerId, reaso
   deps.log.warn('runner.cordoned', { runnerId, reason })
 }
 
-/** No new work for ten minutes. Nothing of what it has is touched, and its epoch stays: nobody has decided anything. */
-export async function quarantine(deps: IntakeDeps, runnerId: RunnerId, reason: string): Promise<void> {
-  const isNew = await deps.db.begin((tx) => quarantineIn(tx, runnerId, reason))
-  if (isNew) quarantined(deps, runnerId, reason)
-}
-
 /** Preparing a run failed there for a reason that lies with the host. */
 export async function noteFailure(deps: IntakeDeps, runnerId: RunnerId, what = ''): Promise<void> {
   const reason = `preparing runs failed ${MOST_FAILURES} times within ten minutes${what && `, at last: ${what}`}`
   const isNew = await deps.db.begin(async (tx) => {
-    if (!(await store.lockIntake(tx, runnerId))) return false
-    if ((await store.countFailure(tx, runnerId, QUARANTINE_MS)) < MOST_FAILURES) return false
-    return quarantineIn(tx, runnerId, reason)
+    const now = await store.lockIntake(tx, runnerId)
+    if (!now || (await store.countFailure(tx, runnerId, QUARANTINE_MS)) < MOST_FAILURES) return false
+    return quarantine(tx, now, reason)
   })
-  if (isNew) quarantined(deps, runnerId, reason)
-}
-
-async function quarantineIn(tx: Tx, runnerId: RunnerId, reason: string): Promise<boolean> {
-  const now = await store.lockIntake(tx, runnerId)
-  if (!now || now.isQuarantined || now.state === 'revoked') return false
-  const [{ until }] = await store.writeQuarantine(tx, runnerId, { reason, ms: QUARANTINE_MS })
-  const target = { type: 'runner', id: runnerId, name: now.name }
-  await record(tx, ourselves(now), { action: 'runners.quarantine', target, after: { until: until.getTime(), reason } })
-  return true
-}
-
-function quarantined(deps: IntakeDeps, runnerId: RunnerId, reason: string): void {
+  if (!isNew) return
   deps.metrics.runnerClosed('quarantine')
   deps.log.warn('runner.quarantined', { runnerId, reason })
+}
+
+/** No new work for ten minutes. Nothing of what it has is touched, and its epoch stays: nobody has decided anything. */
+async function quarantine(tx: Tx, now: store.IntakeRow, reason: string): Promise<boolean> {
+  if (now.isQuarantined || now.state === 'revoked') return false
+  const [{ until }] = await store.writeQuarantine(tx, now.runnerId, { reason, ms: QUARANTINE_MS })
+  const target = { type: 'runner', id: now.runnerId, name: now.name }
+  await record(tx, ourselves(now), { action: 'runners.quarantine', target, after: { until: until.getTime(), reason } })
+  return true
 }
 
 /** These runners did not take in time what a poll had given them: once for each of them, however much that was. */
@@ -154,13 +151,14 @@ export async function spread(deps: SpreadDeps, runner: Pick<store.IntakeRow, 'ru
   await tellIntake(deps, [runner.runnerId]).catch((error: unknown) => deps.log.warn('intake.untold', { error }))
 }
 
-type Decide = (now: store.IntakeRow) => store.IntakeChange | undefined
+type Change = store.IntakeChange | undefined
+type Decide = (now: store.IntakeRow, tx: Tx) => Change | Promise<Change>
 
 /** One change by the coordinator or the agent, with its entry in the audit log. False: there was nothing to change. */
 async function change(deps: IntakeDeps, runnerId: RunnerId, action: string, decide: Decide): Promise<boolean> {
   const changed = await deps.db.begin(async (tx) => {
     const now = await store.lockIntake(tx, runnerId)
-    const next = now && decide(now)
+    const next = now && (await decide(now, tx))
     if (!now || !next) return undefined
     await record(tx, ourselves(now, next), await write(tx, action, { now, next }))
     return now

@@ -1,9 +1,11 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunnerId } from '@windlass/shared/ids.ts'
+import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { DrainPlan } from '@windlass/shared/model/runner.ts'
 import { OLDEST_PROTOCOL, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
+import { lacking } from '../placements/capable.ts'
 import * as store from './store-plan.ts'
 
 /** More than any machine has of slots. */
@@ -15,9 +17,15 @@ type Live = DrainPlan['live'][number]
 export async function planDrain(deps: Pick<Deps, 'db'>, caller: Caller, runner: RunnerId): Promise<DrainPlan> {
   const around = await store.around(deps.db, caller.orgId, runner)
   if (!around) throw new Fault('NOT_FOUND', { runner })
-  const live = (await store.liveOn(deps.db, runner, MOST_SHOWN)).map(present)
-  const { epoch, othersTakeWork, queuedRuns } = around
-  return { runner, epoch, live, othersTakeWork, queuedRuns, warnings: warnings(around, live) }
+  const [rows, others] = await Promise.all([
+    store.liveOn(deps.db, runner, MOST_SHOWN),
+    store.others(deps.db, around.poolId, runner),
+  ])
+  const settings = PoolSettings.parse(around.poolSettings)
+  const able = others.filter((one) => lacking(one, settings) === undefined)
+  const live = rows.map(present)
+  const { epoch, queuedRuns } = around
+  return { runner, epoch, live, othersTakeWork: able.length, queuedRuns, warnings: warnings(around, able, live) }
 }
 
 function present(row: store.LiveRow): Live {
@@ -44,11 +52,12 @@ function latestEnd({ acceptedAt, now, activeMs, timeoutMs, graceMs, wallAt }: st
   return Math.round(Math.min(ownTime, wallAt?.getTime() ?? Infinity) + graceMs)
 }
 
-function warnings(around: store.Surroundings, live: readonly Live[]): string[] {
+function warnings(around: store.Surroundings, others: readonly store.Other[], live: readonly Live[]): string[] {
   const has = (outcome: Live['outcome']) => live.filter((run) => run.outcome === outcome).length
   const leaving = has('moves') + has('returns-to-queue')
   const lastEnd = Math.max(0, ...live.map((run) => run.latestEndAt ?? 0))
-  const { othersTakeWork, alikeTakeWork, queuedRuns, deadlineAt, state } = around
+  const isAlike = ({ labels }: store.Other) => around.labels.every((label) => labels.includes(label))
+  const { queuedRuns, deadlineAt, state } = around
   const all = [
     state === 'revoked' && 'The runner was revoked: what it has goes to others, and there is nothing to drain.',
     !around.online &&
@@ -57,11 +66,11 @@ function warnings(around: store.Surroundings, live: readonly Live[]): string[] {
     around.protocol < PROTOCOL &&
       has('moves') > 0 &&
       `Its agent speaks protocol ${OLDEST_PROTOCOL} and keeps what only waits until that ends: stop the agent to move it.`,
-    othersTakeWork === 0 &&
+    others.length === 0 &&
       leaving + queuedRuns > 0 &&
       'No other runner of the pool takes work: what moves, goes back or is queued waits until one does.',
-    othersTakeWork > 0 &&
-      alikeTakeWork === 0 &&
+    others.length > 0 &&
+      !others.some(isAlike) &&
       leaving + queuedRuns > 0 &&
       'No other runner that takes work carries all labels of this one: runs that need them wait.',
     deadlineAt !== null &&

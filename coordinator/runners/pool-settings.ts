@@ -4,33 +4,17 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf } from '@windlass/shared/ops/op.ts'
 import type { Db } from '../db/client.ts'
+import { createKept, type Kept } from '../db/kept.ts'
 import type { Deps } from '../deps.ts'
 import * as store from './store-pools.ts'
 
-/** What agents are told of their pools, kept for a moment: every heartbeat asks. */
-export interface PoolSettingsCache {
-  of(poolId: PoolId): Promise<PoolSettings>
-  forget(poolId: PoolId): void
-}
+/** What agents are told of their pools: every heartbeat asks. */
+export type PoolSettingsCache = Kept<PoolId, PoolSettings>
 
-/** A change made through another coordinator is seen after this long at the latest; one made here, at once. */
-const FRESH_MS = 3000
-const KEPT = 2000
-
+/** A change made here is seen at once. */
 export function createPoolSettings(db: Db): PoolSettingsCache {
-  const kept = new Map<PoolId, { at: number; found: Promise<PoolSettings> }>()
-  return {
-    of(poolId) {
-      const known = kept.get(poolId)
-      if (known && performance.now() - known.at < FRESH_MS) return known.found
-      const found = store.readSettings(db, poolId).then((settings) => PoolSettings.parse(settings ?? {}))
-      if (kept.size >= KEPT) kept.clear()
-      kept.set(poolId, { at: performance.now(), found })
-      found.catch(() => kept.get(poolId)?.found === found && kept.delete(poolId))
-      return found
-    },
-    forget: (poolId) => void kept.delete(poolId),
-  }
+  const read = async (poolId: PoolId) => PoolSettings.parse((await store.readSettings(db, poolId)) ?? {})
+  return createKept({ read, freshMs: 3000, most: 2000 })
 }
 
 export function poolSettingsOf(deps: Pick<Deps, 'poolSettings'>, poolId: PoolId): Promise<PoolSettings> {

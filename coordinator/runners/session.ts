@@ -3,6 +3,7 @@ import type { AgentSocket, ClosedBy } from './agent-socket.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import type { AgentFrame, CoordinatorFrame, EntryBatch, Placement } from '@windlass/shared/wire/agent.ts'
+import { takeBackDeclined } from '../placements/claim.ts'
 import { renewTokens } from '../placements/leases.ts'
 import { tellWakes } from '../placements/wakes.ts'
 import { greet } from './hello.ts'
@@ -28,6 +29,8 @@ export interface Session {
   /** By which the agent reaches us. */
   baseUrl: string
   promised: Promised
+  /** Which start of the agent speaks here, once it was let in. */
+  instance: string | undefined
   /** It was closed meanwhile. */
   isOver: boolean
   tell: (frame: CoordinatorFrame) => void
@@ -45,6 +48,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     socket,
     baseUrl,
     promised: createPromise(deps, runner.poolId),
+    instance: undefined,
     isOver: false,
     tell,
   }
@@ -94,14 +98,18 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     switch (frame.t) {
       case 'accept':
         return accept(frame.runs)
+      case 'decline':
+        return takeBackDeclined(deps, runner, frame.runs)
       case 'entries':
         await Promise.all(frame.batches.map(entries))
         return
       case 'heartbeat':
         return heartbeat(frame)
-      case 'leave':
-        deps.log('agent.leaves', { runnerId: runner.id, reason: frame.reason })
-        return closeByAgent(deps, runner, { reason: frame.reason, deadlineMs: frame.deadlineMs })
+      case 'leave': {
+        const { reason, deadlineMs } = frame
+        deps.log('agent.leaves', { runnerId: runner.id, reason })
+        return closeByAgent(deps, runner, { reason, deadlineMs, instance: session.instance })
+      }
       case 'renew':
         return tell({ t: 'tokens', runs: await renewTokens(deps, runner, frame.runs) })
     }

@@ -1,7 +1,7 @@
 import { OLDEST_PROTOCOL, type CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { AgentSocket } from './agent-socket.ts'
 
-type RefusalCode = Extract<CoordinatorFrame, { t: 'refused' }>['code']
+export type RefusalCode = Extract<CoordinatorFrame, { t: 'refused' }>['code']
 
 /** The agents that are connected to this coordinator. */
 export interface Sockets {

@@ -35,8 +35,10 @@ export function queued(db: Db, poolId: PoolId): Promise<QueuedRow[]> {
 export interface CapacityRow {
   labels: string[]
   slots: number
+  protocol: number
+  capabilities: string[]
   online: boolean
-  /** It would be given work, if it had room. */
+  /** It would be given work, if it had room and can do what its pool demands. */
   takesWork: boolean
   isDraining: boolean
   executing: number
@@ -44,17 +46,9 @@ export interface CapacityRow {
   used: number
 }
 
-/**
- * Its agent can do what its pool `p` demands: limits of runs came with protocol 3, and a network of their own with bubblewrap. A
- * claim asks the same, in placements/store-claim.ts.
- */
-const isAble = (sql: Sql) => sql`
-  ((p.settings ->> 'isolation' = 'bubblewrap' or p.settings ->> 'network' = 'none') is not true or 'bubblewrap' = any(r.capabilities))
-  and (r.protocol >= 3 or not exists (select from json_each(p.settings -> 'limits') l where json_typeof(l.value) <> 'null'))`
-
 /** The runner `r` is heard of, nothing is in its way, and it asks for work, or has no room to. */
 export const takesWork = (sql: Sql) => sql`
-  (${online(sql)} and i.state = 'open' and (i.quarantined_until > now()) is not true and json_array_length(r.unready) = 0 and ${isAble(sql)}
+  (${online(sql)} and i.state = 'open' and (i.quarantined_until > now()) is not true and json_array_length(r.unready) = 0
    and (r.last_poll_at > now() - interval '60 seconds' or held.used >= r.slots))`
 
 /** What the runner `r` has, as `held`. */
@@ -67,11 +61,10 @@ export const held = (sql: Sql) => sql`
 
 export function capacity(db: Db, poolId: PoolId): Promise<CapacityRow[]> {
   return db<CapacityRow[]>`
-    select r.labels, r.slots, ${online(db)} as online, ${takesWork(db)} is true as takes_work, i.state = 'draining' as is_draining,
+    select r.labels, r.slots, r.protocol, r.capabilities, ${online(db)} as online, ${takesWork(db)} is true as takes_work, i.state = 'draining' as is_draining,
            held.executing, held.used
     from runners r
     join runner_intake i on i.runner_id = r.id
-    join runner_pools p on p.id = r.pool_id
     cross join lateral (${held(db)}) held
     where r.pool_id = ${poolId} and r.deregistered_at is null`
 }

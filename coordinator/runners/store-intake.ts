@@ -23,8 +23,12 @@ export interface IntakeRow {
   isQuarantined: boolean
 }
 
-/** The row under lock. Claims hold it in share mode until they commit: whoever has it sees all that they gave out. */
+/**
+ * The row under lock. Claims hold it in share mode until they commit: whoever has it sees all that they gave out. Read in a statement
+ * of its own: the one that waited for the lock would not see that the runner was forgotten meanwhile.
+ */
 export async function lockIntake(tx: Tx, runnerId: string): Promise<IntakeRow | undefined> {
+  await tx`select from runner_intake where runner_id = ${runnerId} for update`
   const [row] = await tx<IntakeRow[]>`
     select i.runner_id, r.org_id, r.pool_id, r.name, i.state, i.epoch, i.by_kind, i.reason, i.deadline_at, i.on_deadline,
            round(extract(epoch from i.deadline_at - i.since) * 1000)::float8 as deadline_ms,
@@ -32,8 +36,7 @@ export async function lockIntake(tx: Tx, runnerId: string): Promise<IntakeRow | 
            (i.quarantined_until > now()) is true as is_quarantined
     from runner_intake i
     join runners r on r.id = i.runner_id
-    where i.runner_id = ${runnerId} and r.deregistered_at is null
-    for update of i`
+    where i.runner_id = ${runnerId} and r.deregistered_at is null`
   return row
 }
 
@@ -51,10 +54,10 @@ export interface Changed {
   deadlineAt: Date | null
 }
 
-/** Answers the new epoch. Who opens a runner forgives it what went wrong there. */
+/** Answers the new epoch. A person who opens a runner forgives it what went wrong there; that its agent is back says nothing of that. */
 export async function writeIntake(tx: Tx, runnerId: RunnerId, change: IntakeChange): Promise<Changed> {
   const { state, byKind, byName, reason, deadlineMs = null, onDeadline = null } = change
-  const opens = state === 'open'
+  const forgives = state === 'open' && byKind === 'caller'
   const [row] = await tx<[Changed]>`
     update runner_intake
     set
@@ -68,10 +71,10 @@ export async function writeIntake(tx: Tx, runnerId: RunnerId, change: IntakeChan
       on_deadline       = ${onDeadline},
       deadline_done_at  = null,
       unaccepted        = 0,
-      failures          = case when ${opens} then '{}' else failures end,
-      quarantined_at    = case when ${opens} then null else quarantined_at end,
-      quarantined_until = case when ${opens} then null else quarantined_until end,
-      quarantine_reason = case when ${opens} then null else quarantine_reason end
+      failures          = case when ${forgives} then '{}' else failures end,
+      quarantined_at    = case when ${forgives} then null else quarantined_at end,
+      quarantined_until = case when ${forgives} then null else quarantined_until end,
+      quarantine_reason = case when ${forgives} then null else quarantine_reason end
     where runner_id = ${runnerId}
     returning epoch, deadline_at`
   return row
@@ -189,37 +192,48 @@ export interface DueDrain {
   reason: string
 }
 
-/** Drains whose time is up, and that are to end what executes then. */
+/** What executes on the runner `i` and nobody has asked to stop; what is offered may yet begin. */
+const executing = (sql: Sql) => sql`
+  select r.id
+  from placements p
+  join runs r on r.id = p.run_id
+  where p.runner_id = i.runner_id and p.accepted_at is not null and r.place is distinct from 'parked'
+    and r.status not in ('cancelling', 'cancelled', 'completed', 'failed')`
+
+/** Drains whose time is up, and that are to end what executes. */
 export function dueDrains(db: Db): Promise<DueDrain[]> {
   return db<DueDrain[]>`
-    select i.runner_id, r.org_id, r.name, i.reason
+    select i.runner_id, n.org_id, n.name, i.reason
     from runner_intake i
-    join runners r on r.id = i.runner_id
-    where i.deadline_at <= now() and i.state = 'draining' and i.on_deadline = 'cancel'
-      and exists (select from placements p where p.runner_id = i.runner_id)
+    join runners n on n.id = i.runner_id
+    where i.deadline_at <= now() and i.state = 'draining' and i.on_deadline = 'cancel' and exists (${executing(db)})
     order by i.runner_id
     limit 100`
 }
 
-/** True for the one who comes first, of all coordinators. */
-export async function takeDeadline(tx: Tx, runnerId: RunnerId): Promise<boolean> {
-  const rows = await tx`
-    update runner_intake
-    set deadline_done_at = now()
-    where runner_id = ${runnerId} and deadline_at <= now() and state = 'draining' and on_deadline = 'cancel'
-      and deadline_done_at is null
-    returning runner_id`
-  return rows.length > 0
+/** `isFirst` for the one who comes first, of all coordinators; undefined where there is no such drain any more. */
+export async function takeDeadline(tx: Tx, runnerId: RunnerId): Promise<{ isFirst: boolean } | undefined> {
+  const [row] = await tx<{ isFirst: boolean }[]>`
+    with before as (
+      select runner_id, deadline_done_at is null as is_first
+      from runner_intake
+      where runner_id = ${runnerId} and deadline_at <= now() and state = 'draining' and on_deadline = 'cancel'
+      for update
+    )
+    update runner_intake i
+    set deadline_done_at = coalesce(i.deadline_done_at, now())
+    from before
+    where i.runner_id = before.runner_id
+    returning before.is_first`
+  return row
 }
 
-/** What executes there and nobody has asked to stop; what is offered may yet begin. */
 export async function executingOn(db: Db, runnerId: RunnerId): Promise<RunId[]> {
   const rows = await db<{ id: RunId }[]>`
-    select r.id
-    from placements p
-    join runs r on r.id = p.run_id
-    where p.runner_id = ${runnerId} and p.accepted_at is not null and r.place is distinct from 'parked'
-      and r.status not in ('cancelling', 'cancelled', 'completed', 'failed')
-    order by r.id`
+    select e.id
+    from runner_intake i
+    cross join lateral (${executing(db)}) e
+    where i.runner_id = ${runnerId}
+    order by e.id`
   return rows.map((row) => row.id)
 }

@@ -1,7 +1,8 @@
-import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
 import type { Place } from '../runs/row.ts'
+import { online } from './store.ts'
 import { held, takesWork } from './store-demand.ts'
 
 export interface LiveRow {
@@ -41,29 +42,36 @@ export interface Surroundings {
   state: string
   online: boolean
   protocol: number
+  labels: string[]
   deadlineAt: Date | null
-  /** Other runners of the pool that would be given work. */
-  othersTakeWork: number
-  /** Of those, the ones with all labels of this one. */
-  alikeTakeWork: number
+  poolId: PoolId
+  poolSettings: object
   queuedRuns: number
 }
 
 export async function around(db: Db, orgId: OrgId, runnerId: RunnerId): Promise<Surroundings | undefined> {
   const [row] = await db<Surroundings[]>`
-    select i.epoch, i.state, (greatest(me.last_poll_at, me.last_heartbeat_at) > now() - interval '60 seconds') is true as online,
-           me.protocol, i.deadline_at, others.take_work as others_take_work, others.alike as alike_take_work,
-           (select count(*)::int from run_queue q where q.pool_id = me.pool_id) as queued_runs
-    from runners me
-    join runner_intake i on i.runner_id = me.id
-    cross join lateral (
-      select count(*)::int as take_work, (count(*) filter (where r.labels @> me.labels))::int as alike
-      from runners r
-      join runner_intake i on i.runner_id = r.id
-      join runner_pools p on p.id = r.pool_id
-      cross join lateral (${held(db)}) held
-      where r.pool_id = me.pool_id and r.id <> me.id and r.deregistered_at is null and ${takesWork(db)}
-    ) others
-    where me.org_id = ${orgId} and me.id = ${runnerId} and me.deregistered_at is null`
+    select i.epoch, i.state, ${online(db)} as online, r.protocol, r.labels, i.deadline_at, p.id as pool_id, p.settings as pool_settings,
+           (select count(*)::int from run_queue q where q.pool_id = r.pool_id) as queued_runs
+    from runners r
+    join runner_intake i on i.runner_id = r.id
+    join runner_pools p on p.id = r.pool_id
+    where r.org_id = ${orgId} and r.id = ${runnerId} and r.deregistered_at is null`
   return row
+}
+
+export interface Other {
+  labels: string[]
+  protocol: number
+  capabilities: string[]
+}
+
+/** Other runners of the pool that would be given work, if they can do what the pool demands. */
+export function others(db: Db, poolId: PoolId, runnerId: RunnerId): Promise<Other[]> {
+  return db<Other[]>`
+    select r.labels, r.protocol, r.capabilities
+    from runners r
+    join runner_intake i on i.runner_id = r.id
+    cross join lateral (${held(db)}) held
+    where r.pool_id = ${poolId} and r.id <> ${runnerId} and r.deregistered_at is null and ${takesWork(db)}`
 }

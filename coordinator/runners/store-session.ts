@@ -20,7 +20,7 @@ export async function credential(db: Db, id: string): Promise<CredentialRow | un
     select r.id, r.name, r.org_id, r.pool_id, r.public_key, r.former_key, i.state
     from runners r
     join runner_intake i on i.runner_id = r.id
-    where r.id = ${id} and r.deregistered_at is null`
+    where r.id = ${id}`
   return row
 }
 
@@ -57,6 +57,8 @@ export interface Hello {
 
 export interface Entered {
   isIn: boolean
+  /** Milliseconds, to be compared with other times of the database alone. */
+  at: number | null
   /** The start that was welcomed before; null: none yet. */
   instance: string | null
   instanceHost: string | null
@@ -66,7 +68,7 @@ export interface Entered {
 /**
  * Takes a start of an agent for the one that speaks for its runner from now on, with what it says about itself; one statement, so that
  * of two that come at once the second sees the first. A start that does not know the one before it is a copy. So is one on another
- * machine, unless the one before has been silent for longer than its lease: then its folder was moved.
+ * machine, unless the one before has been silent for longer than its lease, and than those of its runs: then its folder was moved.
  */
 export async function enter(db: Db, id: RunnerId, hello: Hello, leaseMs: number): Promise<Entered | undefined> {
   const { protocol, version, slots, instance, facts } = hello
@@ -74,7 +76,9 @@ export async function enter(db: Db, id: RunnerId, hello: Hello, leaseMs: number)
   const [row] = await db<Entered[]>`
     with before as (
       select id, instance, instance_host, instance_boot,
-             (greatest(last_heartbeat_at, last_poll_at) > now() - ${leaseMs} * interval '1 millisecond') is true as is_alive
+             (greatest(last_heartbeat_at, last_poll_at) > now() - ${leaseMs} * interval '1 millisecond') is true
+             or exists (select from placements p where p.runner_id = runners.id and p.accepted_at is not null and p.lease_expires_at > now())
+               as is_alive
       from runners
       where id = ${id} and deregistered_at is null
       for no key update
@@ -96,9 +100,9 @@ export async function enter(db: Db, id: RunnerId, hello: Hello, leaseMs: number)
       where r.id = b.id
         and (${instance === undefined} or b.instance is null
              or b.instance = any(${known}) and (b.instance_host = ${instance?.host ?? ''} or not b.is_alive))
-      returning r.id
+      returning extract(epoch from clock_timestamp()) * 1000 as at
     )
-    select exists (select from entered) as is_in, instance, instance_host, instance_boot
+    select exists (select from entered) as is_in, (select at from entered)::float8 as at, instance, instance_host, instance_boot
     from before`
   return row
 }
@@ -120,6 +124,15 @@ export async function noteFacts(
     update runners
     set ${facts ? factColumns(db, facts) : db``} slots = coalesce(${slots ?? null}, slots)
     where id = ${id}`
+}
+
+/** Whether this start speaks for the runner. It goes on to do so until the transaction ends. */
+export async function isPresent(tx: Tx, id: RunnerId, instance: string | undefined): Promise<boolean> {
+  const rows = await tx`
+    select from runners
+    where id = ${id} and instance is not distinct from ${instance ?? null}
+    for share`
+  return rows.length > 0
 }
 
 /** Answers when one was refused the last time before, if that is less than a minute ago. */

@@ -22,6 +22,9 @@ import {
 const REASON_CHARACTERS = 2000
 const SIGNAL_CHARACTERS = 32
 
+/** What an agent says, as far as it is kept. No column takes U+0000. */
+const worded = (text: string, most = REASON_CHARACTERS) => text.replaceAll('\0', '').slice(0, most)
+
 /** What an ending means for its run: the rules of contract and descriptor in one place. */
 export function settle(
   run: Moving,
@@ -42,21 +45,21 @@ export function settle(
     case 'timed-out':
       return fail(run, at, timedOutError(version))
     case 'killed': {
-      const signal = ending.signal.slice(0, SIGNAL_CHARACTERS)
-      const why = ending.reason === undefined ? '' : `: ${ending.reason.slice(0, REASON_CHARACTERS)}`
+      const signal = worded(ending.signal, SIGNAL_CHARACTERS)
+      const why = ending.reason === undefined ? '' : `: ${worded(ending.reason)}`
       return lose(run, at, version, { what: 'program', reason: `its process was ended by ${signal}${why}`, signal })
     }
     case 'cancelled':
       // Nobody asked for it here: the agent stopped the program for reasons of its own.
       return lose(run, at, version, { what: 'program', reason: 'its agent stopped it' })
     case 'lost': {
-      const reason = ending.reason.slice(0, REASON_CHARACTERS)
+      const reason = worded(ending.reason)
       return lose(run, at, version, { what: whatIsLost(reason), reason })
     }
     case 'unready':
       return putOff(run, at, version, ending)
     case 'evicted':
-      return evict(run, at, version, ending.reason.slice(0, REASON_CHARACTERS))
+      return evict(run, at, version, worded(ending.reason))
     case 'blocked':
       return settleBlocked(run, ending.mismatch, at)
   }
@@ -87,7 +90,7 @@ const PUT_OFF_MS = 30_000
  * being stopped says nothing about how it would go elsewhere: there it is not waited for.
  */
 function putOff(run: Moving, at: number, version: Version, { reason: said, blame }: Unready): void {
-  const reason = said.slice(0, REASON_CHARACTERS)
+  const reason = worded(said)
   const isStopping = reason === LOST_REASONS.shutdown
   if (blame === 'host') run.hostFailure = reason
   if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, isStopping ? 0 : PUT_OFF_MS)
@@ -104,7 +107,7 @@ function evict(run: Moving, at: number, version: Version, reason: string): void 
 }
 
 function settleBlocked(run: Moving, { expected, received, at: where }: Mismatch, at: number): void {
-  const cut = (text: unknown) => String(text).slice(0, REASON_CHARACTERS)
+  const cut = (text: unknown) => worded(String(text))
   const [was, is, site] = [cut(expected), cut(received), cut(where)]
   // Only a run that was suspended is replayed.
   if (!isSuspended(run.status)) return fail(run, at, mismatchWhileRunning(was, is))
@@ -127,8 +130,7 @@ function mismatchWhileRunning(expected: string, received: string): RunError {
  */
 export function refuseWord(run: Moving, at: number, what: string): void {
   const code: RunErrorCode = 'JOURNAL_UNREADABLE'
-  if (run.status !== 'cancelling')
-    fail(run, at, { code, message: `${RUN_ERRORS[code]} ${what.slice(0, REASON_CHARACTERS)}` })
+  if (run.status !== 'cancelling') fail(run, at, { code, message: `${RUN_ERRORS[code]} ${worded(what)}` })
 }
 
 /** Another try, where the descriptor asks for it: its journal keeps what succeeded. */

@@ -96,7 +96,7 @@ function nobodyTakes(run: Situation, verdicts: Verdict[]): CauseFacts {
   if (fit.length === 0) return nobodyCould(run, verdicts)
   const busy = fit.filter((verdict) => verdict.kind === 'busy')
   if (busy.length > 0) return allBusy(run, { busy: busy.length, all: verdicts.length })
-  const closed = fit.filter((verdict) => verdict.kind === 'closed')
+  const closed = ['closed', 'unready', 'revoked'].flatMap((kind) => fit.filter((verdict) => verdict.kind === kind))
   if (closed.length > 0) return allClosed(run, closed)
   return {
     code: 'NO_RUNNER',
@@ -153,8 +153,17 @@ function allClosed({ pool }: Situation, closed: Verdict[]): CauseFacts {
   return {
     code: 'RUNNERS_CLOSED',
     message: `No runner of the pool \`${pool}\` is given work: ${first!.name} ${first!.reason}${rest}.`,
-    change: `Whoever closed them: \`windlass runners resume ${first!.id}\`. Or add a runner to the pool.`,
+    change: changeOf(first!),
   }
+}
+
+function changeOf({ kind, id }: Verdict): string {
+  if (kind === 'revoked') return 'Add a runner to the pool: `windlass pools token` makes what it takes.'
+  const who =
+    kind === 'unready'
+      ? 'Whoever runs that machine: it goes on by itself once that is mended.'
+      : `Whoever closed them: \`windlass runners resume ${id}\`.`
+  return `${who} Or add a runner to the pool.`
 }
 
 /** An agent had it, and nothing of it has begun. */

@@ -8,8 +8,8 @@ import { counted, lengthText, timeText } from './why-words.ts'
 /** A runner that is free asks again at least every half minute. */
 const SILENT_MS = 60_000
 
-/** Whose turn it is to do something about it. `unfit`: it could never take the run. */
-export type Kind = 'takes' | 'busy' | 'closed' | 'unfit' | 'away'
+/** Whose turn it is to do something about it. `unfit`: it could never take the run. `unready`: something on the machine is in the way. */
+export type Kind = 'takes' | 'busy' | 'closed' | 'unready' | 'revoked' | 'unfit' | 'away'
 
 export type Verdict = Why['runners'][number] & { kind: Kind; missing: string[]; slots: number }
 
@@ -28,10 +28,10 @@ export function judgeRunner(runner: PoolRunner, asked: Asked): Verdict {
     ['unfit', labelsText(missing)],
     ['unfit', sizeText(runner, asked.needs)],
     ['unfit', lacking(runner, asked.settings)],
-    ['closed', closedText(runner)],
+    [runner.state === 'revoked' ? 'revoked' : 'closed', closedText(runner)],
     ['closed', quarantineText(runner, asked.now)],
     ['away', silenceText(runner, asked.now)],
-    ['closed', unreadyText(runner)],
+    ['unready', unreadyText(runner)],
     ['busy', roomText(runner, asked.needs)],
   ]
   const told = reasons.filter((one): one is [Kind, string] => one[1] !== undefined)
@@ -82,7 +82,7 @@ function silenceText({ lastPollAt, lastHeartbeatAt, busy, slots }: PoolRunner, n
 
 function unreadyText({ unready }: PoolRunner): string | undefined {
   if (unready.length === 0) return undefined
-  return `is not ready: ${unready.map(({ check, message }) => `${check}: ${message}`).join(', ')}`
+  return `is not ready: ${unready.map(({ check, message }) => `${check}: ${message.replace(/\.$/, '')}`).join(', ')}`
 }
 
 function roomText({ busy, slots }: PoolRunner, needs: Needs): string | undefined {

@@ -59,6 +59,19 @@ withAgent(
 )
 
 withAgent(
+  'a poll that waits asks anew when more is free than it asked for',
+  async ({ fake }) => {
+    await until('it polls', () => fake.polling() === 1)
+    const all = fake.asked.at(-1)!
+    const told = fake.offer(await aProgram(`await new Promise((r) => setTimeout(r, 600)); return 1`))
+    await until('it polls for the rest', () => fake.polling() === 1 && fake.asked.at(-1) === all - 1)
+    await fake.ending(told)
+    await until('it asks for all', () => fake.polling() === 1 && fake.asked.at(-1) === all)
+  },
+  { settings: { pollMs: 20_000 } },
+)
+
+withAgent(
   'a draining agent gives up what is parked, also what parks later, and lets the rest finish',
   async ({ fake }) => {
     const parked = await aParked(fake)

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { createGunzip } from 'node:zlib'
 import { createLog } from '@windlass/shared/log.ts'
 import { extract } from 'tar-stream'
 import { createDownloads, type Downloads } from '../../downloads/downloads.ts'
-import { readSums } from '../../downloads/sums.ts'
+import { readSums, SUMS } from '../../downloads/sums.ts'
 import manifest from '../../package.json' with { type: 'json' }
 
 const PLATFORM = `${process.platform}-${process.arch}`
@@ -111,6 +111,31 @@ test('what somebody has removed is made again, and the same sources give the sam
   )
   assert.equal(await downloads.sums(), before)
   assert.deepEqual(await readdir(home), [whole.path.split('/').at(-2)])
+})
+
+test('where only one of the files was removed, all are made again', async () => {
+  const folder = dirname((await found(NPM)).path)
+  for (const name of [SUMS, NPM]) {
+    await rm(join(folder, name))
+    const file = await found(NPM)
+    assert.equal(
+      createHash('sha256')
+        .update(await readFile(file.path))
+        .digest('hex'),
+      file.sha256,
+    )
+  }
+})
+
+test('what cannot be made is not tried again for everybody who asks', async () => {
+  await writeFile(join(root, 'no-folder'), '')
+  const broken = make('no-folder')
+  try {
+    for (let i = 0; i < 3; i++) await assert.rejects(broken.find(NPM), /could not be packed/)
+    assert.equal(logged.filter((name) => name === 'downloads.failed').length, 1)
+  } finally {
+    broken.close()
+  }
 })
 
 test('archives of other platforms are handed out from the folder that the settings name, and nothing else of it', async () => {

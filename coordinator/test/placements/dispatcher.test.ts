@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import type { ClaimAnswer } from '../../placements/claim.ts'
@@ -14,7 +15,9 @@ function byHand() {
   const claims: { takers: Taker[]; answer(given: ClaimAnswer): void; fail(error: Error): void }[] = []
   const claim = (_: string, takers: Taker[]) =>
     new Promise<ClaimAnswer>((answer, fail) => void claims.push({ takers, answer, fail }))
-  return { claims, dispatchers: createDispatchers({ log, claim, lookAgainMs: 60_000, max: 256 }) }
+  const back: Claimed[] = []
+  const giveBack = (claimed: Claimed[]) => void back.push(...claimed)
+  return { claims, back, dispatchers: createDispatchers({ log, claim, giveBack, lookAgainMs: 60_000, max: 256 }) }
 }
 
 const aRunFor = ({ runnerId }: Taker): Claimed => ({ runId: newId('run'), runnerId }) as Claimed
@@ -43,6 +46,20 @@ test('a poll whose time is over is answered after the claim that brings it nothi
   }
 })
 
+test('what a claim brings to a poll that did not wait for it any more goes back', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { claims, back, dispatchers } = byHand()
+  const over = new AbortController()
+  const poll = dispatchers.poll(newId('pool'), newId('rnr'), 1, over.signal)
+  over.abort()
+  t.mock.timers.tick(60_000)
+  assert.deepEqual(await poll, [])
+  const run = aRunFor(claims[0]!.takers[0]!)
+  claims[0]!.answer({ claimed: [run], isMore: false })
+  await setImmediate()
+  assert.deepEqual(back, [run])
+})
+
 test('of more polls than are served at once all may be chosen, and each has a share', () => {
   const { claims, dispatchers } = byHand()
   const pool = newId('pool')
@@ -50,7 +67,7 @@ test('of more polls than are served at once all may be chosen, and each has a sh
   for (let i = 0; i < 300; i++) void dispatchers.poll(pool, newId('rnr'), 4, over.signal)
   claims[0]!.answer(NOTHING)
   return new Promise<void>((resolve) =>
-    setImmediate(() => {
+    globalThis.setImmediate(() => {
       assert.equal(claims[1]!.takers.length, 300)
       assert.ok(claims[1]!.takers.every(({ slots, share }) => slots === 4 && share === 1))
       claims[1]!.answer(NOTHING)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { anAgent, end, placementOf, returned, start, type TestAgent } from '../_kit/agent.ts'
+import { anAgent, end, placementOf, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, logOf, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -95,6 +95,32 @@ test('what is claimed for a client that has gone goes back at once, and its runn
     const [{ state, unaccepted }] = await calm.db<[{ state: string; unaccepted: number }]>`
       select state, unaccepted from runner_intake where runner_id = ${gone.id}`
     assert.deepEqual([state, unaccepted], ['open', 0])
+  } finally {
+    await calm.stop()
+  }
+})
+
+test('an offer that is declined goes back at once, and nobody is blamed; what is no offer to this agent stays', async () => {
+  const calm = await aCoordinator({ OFFER_MS: 60_000, LEASE_MS: 90_000 })
+  try {
+    await aWorkflow(calm, { slug: 'any' })
+    const [declining, other] = [await anAgent(calm), await anAgent(calm)]
+    const [link, theirs] = [await declining.connect(), await other.connect()]
+    await aRun(calm, { workflow: 'any' })
+    const accepted = await takeNext(declining, link)
+    const ids = [await aRun(calm, { workflow: 'any' }), await aRun(calm, { workflow: 'any' })].map(({ id }) => id)
+    const [[mine], [foreign]] = [await declining.poll(), await other.poll()]
+    link.send({ t: 'decline', runs: [mine, foreign, accepted].map((offer) => placementOf(offer!)) })
+    await until('it to be back', async () => (await runOf(calm, mine!.run)).status === 'queued')
+    assert.deepEqual([mine!.run, foreign!.run].toSorted(), ids.toSorted())
+    assert.equal((await runOf(calm, mine!.run)).attempt, 1)
+    assert.deepEqual((await theirs.accept(foreign!)).runs, [placementOf(foreign!)])
+    assert.deepEqual((await link.heartbeat(1, placementOf(accepted))).stale, [])
+    const [{ unaccepted }] = await calm.db<[{ unaccepted: number }]>`
+      select unaccepted from runner_intake where runner_id = ${declining.id}`
+    assert.equal(unaccepted, 0)
+    declining.close()
+    other.close()
   } finally {
     await calm.stop()
   }

@@ -98,3 +98,19 @@ test('of a poll and a deregistration at once one wins, and no run is lost', asyn
     await c.db`delete from placements where runner_id = ${agent.id}`
   }
 })
+
+test('of deregistrations and revocations at once one forgets it, and the others find it revoked or gone', async () => {
+  for (let round = 0; round < 5; round++) {
+    const { id: runner } = await aRunner()
+    const verbs = [
+      ...[1, 2, 3].map(() => c.call(ops.runners.deregister, { runner, force: true })),
+      ...[1, 2, 3].map(() => c.call(ops.runners.revoke, { runner })),
+    ]
+    const answers = await Promise.allSettled(verbs)
+    const refused = answers.flatMap((one) => (one.status === 'rejected' ? [one.reason as { code: string }] : []))
+    assert.deepEqual([...new Set(refused.map(({ code }) => code))], ['NOT_FOUND'])
+    assert.equal(answers.slice(0, 3).filter(({ status }) => status === 'fulfilled').length, 1)
+    const entries = await c.db`select from audit_log where target_id = ${runner} and action = 'runners.deregister'`
+    assert.equal(entries.length, 1)
+  }
+})

@@ -114,6 +114,7 @@ test('a drain that was undone in time cancels nothing', async () => {
   const offer = await takeNext(agent, link)
   await drain(agent, 'cancel')
   await c.call(ops.runners.resume, { runner: agent.id })
+  await pass(agent)
   const sign = await aCrew('sign')
   await aRun(c, { workflow: 'sign' })
   const other = await takeNext(sign.agent, sign.link)

@@ -4,6 +4,7 @@ import { SignJWT } from 'jose'
 import { newId } from '@windlass/shared/ids.ts'
 import { openOp } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
 import { createRunnerVerifier } from '../../runners/identity.ts'
 import {
   aRunningAgent,
@@ -15,7 +16,7 @@ import {
   returned,
   type TestAgent,
 } from '../_kit/agent.ts'
-import { anOrg, aCoordinator, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinator, aRun, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
@@ -98,6 +99,24 @@ test('a revoked runner is out, its socket door too', async () => {
   await c.db`update runner_intake set state = 'revoked' where runner_id = ${revoked.id}`
   await assert.rejects(poll(await revoked.bearer()), refusal('UNAUTHENTICATED'))
   await assert.rejects(revoked.dial(), /refuses the socket/)
+})
+
+test('who signs as a runner that was revoked or forgotten hears that, and nobody else', async () => {
+  const gone = await anAgent(c)
+  const stranger = await keyPair()
+  const reasonFor = async (bearer: string) => {
+    const answer = await rawCall({ url: c.url, apiKey: bearer }, 'POST', '/runner/v1/claims', '{"slots":1,"waitMs":0}')
+    const { error } = (await answer.json()) as { error: { detail?: { reason?: string } } }
+    return [answer.status, error.detail?.reason]
+  }
+  for (const shutOut of [
+    () => c.call(ops.runners.revoke, { runner: gone.id }),
+    () => c.call(ops.runners.deregister, { runner: gone.id }),
+  ]) {
+    await shutOut()
+    assert.deepEqual(await reasonFor(await gone.bearer()), [401, REVOKED_REASON])
+    assert.deepEqual(await reasonFor(await gone.bearer({ key: stranger.privateKey })), [401, undefined])
+  }
 })
 
 test("a bundle comes whole to agents of its org, and looks absent to another org's", async () => {

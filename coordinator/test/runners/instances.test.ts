@@ -15,6 +15,7 @@ import {
 } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -98,6 +99,40 @@ test('a folder that was moved is welcomed once the host before has been silent f
   await agent.connect([], { instance: moved })
   // What was left behind has been overtaken.
   await isRefused(agent, anInstance({ previous: [instance.id], host: instance.host }))
+})
+
+test('a folder that was moved is not welcomed while what its agent executed elsewhere may still execute', async () => {
+  const { agent, link, instance } = await started()
+  await aRun(c, { workflow: 'any' })
+  const offer = await takeNext(agent, link)
+  link.close()
+  await silence(agent)
+  const moved = anInstance({ previous: [instance.id] })
+  await isRefused(agent, moved)
+  await c.db`update placements set lease_expires_at = now() where run_id = ${offer.run}`
+  await agent.connect([], { instance: moved })
+  await c.call(ops.runs.cancel, { run: offer.run })
+})
+
+test('a hello that was held up takes nothing from the connection that came after it', async () => {
+  const other = await c.another()
+  const { agent, instance } = await started()
+  const { id } = await aRun(c, { workflow: 'any' })
+  const late = await agent.dial()
+  const elsewhere = agent.at(other)
+  agents.push(elsewhere)
+  const { link, offer } = await c.db.begin(async (tx) => {
+    // A hello of a start that is known looks into this table before it compares what the agent has.
+    await tx`lock table run_losses in access exclusive mode`
+    late.send(aHello({ instance }))
+    await until('the hello to wait', async () => (await tx`select 1 from pg_locks where not granted`).length > 0)
+    const link = await elsewhere.connect()
+    return { link, offer: await takeNext(elsewhere, link) }
+  })
+  await late.next('welcome')
+  assert.deepEqual((await link.heartbeat(1, placementOf(offer))).stale, [])
+  assert.deepEqual([(await runOf(c, id)).status, (await runOf(c, id)).attempt], ['running', 1])
+  await link.report(offer, 2, end(returned(1)))
 })
 
 test('of many copies that come at once one gets in', async () => {

@@ -8,9 +8,8 @@ import {
   noteAccepted,
   noteFailure,
   noteUnaccepted,
-  quarantine,
 } from '../../runners/intake.ts'
-import { anAgent, type TestAgent } from '../_kit/agent.ts'
+import { anAgent, anInstance, type TestAgent } from '../_kit/agent.ts'
 import { entriesBy } from '../_kit/audit.ts'
 import { aCoordinator, aRun, ORG, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -70,6 +69,21 @@ test('the drain of an agent ends with its next start, not with its next connecti
   assert.equal(await liftOnHello(c.deps, agent, true), false)
 })
 
+test('a start that another one has followed closes nothing and gives nothing back', async () => {
+  const agent = await aRunner()
+  const [first, next] = [anInstance(), anInstance()]
+  await agent.connect([], { instance: first })
+  await agent.connect([], { instance: { ...next, previous: [first.id], host: first.host } })
+  const { id } = await aRun(c, { workflow: 'own' })
+  await agent.poll()
+  await closeByAgent(c.deps, agent, { ...leave, instance: first.id })
+  assert.equal(await stateOf(agent), 'open')
+  assert.equal((await runOf(c, id)).status, 'pending')
+  await closeByAgent(c.deps, agent, { ...leave, instance: next.id })
+  assert.equal(await stateOf(agent), 'drained')
+  await c.call(ops.runs.cancel, { run: id })
+})
+
 test('what a person has closed outlives the agent, however it comes and goes', async () => {
   for (const verb of ['cordon', 'drain'] as const) {
     const agent = await aRunner()
@@ -126,13 +140,22 @@ test('three failures within ten minutes quarantine a runner, older ones do not c
 
 test('many failures at once quarantine once', async () => {
   const agent = await aRunner()
-  const entries = await entriesBy(c, () =>
-    Promise.all([...Array.from({ length: 8 }, () => noteFailure(c.deps, agent.id)), quarantine(c.deps, agent.id, 'x')]),
-  )
+  const entries = await entriesBy(c, () => Promise.all(Array.from({ length: 8 }, () => noteFailure(c.deps, agent.id))))
   assert.deepEqual(
     entries.map(({ action }) => action),
     ['runners.quarantine'],
   )
+})
+
+test('the quarantine of a runner outlives its agent, and ends when a person resumes it', async () => {
+  const agent = await aRunner()
+  for (let i = 0; i < 3; i++) await noteFailure(c.deps, agent.id)
+  await closeByAgent(c.deps, agent, leave)
+  assert.equal(await liftOnHello(c.deps, agent, true), true)
+  await cordonBySystem(c.deps, agent.id, 'silent')
+  assert.equal(await liftOnHello(c.deps, agent, false), true)
+  assert.notEqual((await runnerOf(agent)).quarantine, null)
+  assert.equal((await c.call(ops.runners.resume, { runner: agent.id })).runner.quarantine, null)
 })
 
 test('of two coordinators that cordon at once one writes it', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { RunnerId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { anAgent, anInstance, end, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
+import { aHello, anAgent, anInstance, end, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -78,4 +79,18 @@ test('a revoked agent may say what became of its runs, and nothing else', async 
   const { status, attempt } = await runOf(c, offer.run)
   assert.deepEqual([status, attempt], ['queued', 2])
   assert.equal((await link.closed()).code, 1008)
+})
+
+test('an agent whose runner was revoked or forgotten before it said hello is told so', async () => {
+  const revoke = (runner: RunnerId) => c.call(ops.runners.revoke, { runner })
+  const forget = (runner: RunnerId) => c.call(ops.runners.deregister, { runner })
+  for (const shutOut of [revoke, forget]) {
+    const agent = await anAgent(c)
+    agents.push(agent)
+    const link = await agent.dial()
+    await shutOut(agent.id)
+    link.send(aHello({ instance: anInstance() }))
+    const { code, message } = await link.next('refused')
+    assert.deepEqual([code, /revoked/.test(message)], ['REVOKED', true])
+  }
 })

@@ -54,6 +54,14 @@ async function lostBy(ending: Ending, workflow = 'any'): Promise<Run> {
 
 const lost = (reason: string): Ending => ({ how: 'lost', reason })
 
+test('a reason with a character that no column takes is kept without it', async () => {
+  for (const ending of [lost('a\0b'), { how: 'killed', signal: 'SIG\0SEGV', reason: 'a\0b' } as const]) {
+    const run = await lostBy(ending)
+    assert.equal(run.status, 'queued')
+    assert.match(run.lost?.reason ?? '', /ab$/)
+  }
+})
+
 test('what an agent says of a loss is told, with when it was last heard of', async () => {
   const cases: [Ending, Loss['what'], reason: RegExp][] = [
     [{ how: 'killed', signal: 'SIGSEGV' }, 'program', /^its process was ended by SIGSEGV$/],

@@ -145,6 +145,34 @@ test('what no runner of the pool could ever do is said first, and where', async 
   assert.match(closed.summary, /is given work: r-0 is cordoned by ops since .* UTC\.$/)
 })
 
+test('a machine that is not ready is to be mended, not resumed', async () => {
+  const { pool, workflow } = await aPool()
+  const full = { check: 'disk', message: '0 MiB are free: make room.' }
+  await set((await anAgentIn(pool, 4, 'full')).id, { unready: [full, { ...full, check: 'spool' }] })
+  const { causes } = await whyOf((await aRun(c, { workflow })).id)
+  assert.deepEqual(
+    causes.map(({ code }) => code),
+    ['RUNNERS_CLOSED'],
+  )
+  assert.match(
+    causes[0]!.message,
+    /: full is not ready: disk: 0 MiB are free: make room, spool: 0 MiB are free: make room\.$/,
+  )
+  assert.match(causes[0]!.change ?? '', /goes on by itself/)
+  assert.doesNotMatch(causes[0]!.change ?? '', /resume/)
+})
+
+test('where all runners are revoked nobody is told to resume one', async () => {
+  const { pool, workflow } = await aPool()
+  const gone = await anAgentIn(pool, 4, 'gone')
+  await set(gone.id, { intake: { state: 'revoked', byKind: 'caller', byName: 'ops' } })
+  const ask = async () => (await whyOf((await aRun(c, { workflow })).id)).causes[0]!.change ?? ''
+  assert.match(await ask(), /^Add a runner to the pool/)
+  const back = await anAgentIn(pool, 4, 'later')
+  await set(back.id, { intake: { state: 'cordoned', byKind: 'caller', byName: 'ops' } })
+  assert.match(await ask(), new RegExp(`resume ${back.id}`))
+})
+
 test('a run that needs more than is free says so', async () => {
   const { pool, workflow } = await aPool({ slots: 3 })
   const small = (await aWorkflow(c, { slug: `small-of-${pool}`, descriptor: { pool, slots: 2 } })).slug

@@ -3,6 +3,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { forgetToken, readConfig } from './config.ts'
 import type { AgentConfig } from './config.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
+import { closeInheritedFiles } from './inherited-files.ts'
 import { openLogFile } from './log-file.ts'
 import { readSettingsFile } from './settings-file.ts'
 import { startAgent } from './start.ts'
@@ -27,9 +28,12 @@ export interface AgentFlags {
 /** The agent as a process: settings, signals and exit code. Resolves with the code when the agent has ended. */
 export async function runAgent(flags: AgentFlags = {}, env: Record<string, string | undefined> = {}): Promise<number> {
   let log = createLog({ part: 'agent' })
+  closeInheritedFiles()
   try {
     const config = configOf(flags, env)
     forgetToken()
+    // Everybody on the machine may read command lines, runs among them.
+    if (flags.token !== undefined) process.title = 'windlass agent start'
     log = createLog({ part: 'agent', agent: config.name }, config.logLevel, outOf(config))
     trustCaFile(config.caFile)
     const early = new AbortController()

@@ -28,15 +28,18 @@ async function lookAtBytes(home: string, reserveBytes: number | undefined): Prom
   const needed = reserveBytes ?? Math.min(RESERVE_BYTES, (blocks * bsize) / 10)
   const free = bavail * bsize
   if (free >= needed) return undefined
-  return `${inMib(free)} MiB are free on the disk of ${home}, and ${inMib(needed)} are kept in reserve: make room, or lower WINDLASS_AGENT_DISK_RESERVE_MB.`
+  return `${inMib(roughly(free, needed))} MiB are free on the disk of ${home}, and ${inMib(needed)} are kept in reserve: make room, or lower WINDLASS_AGENT_DISK_RESERVE_MB.`
 }
 
 /** File systems without a fixed number of inodes say 0. */
 async function lookAtInodes(home: string): Promise<string | undefined> {
   const { files, ffree } = await statfs(home)
   if (files === 0 || ffree >= files * LEAST_INODES) return undefined
-  return `${ffree} of ${files} inodes are free on the disk of ${home}: remove files, many small ones most likely.`
+  return `${roughly(ffree, files * LEAST_INODES)} of ${files} inodes are free on the disk of ${home}: remove files, many small ones most likely.`
 }
+
+/** In tenths of what is needed: with each other word the check would be news, told to the log and to the coordinator. */
+const roughly = (free: number, needed: number) => Math.floor(Math.floor((free / needed) * 10) * (needed / 10))
 
 const inMib = (bytes: number) => Math.round(bytes / MIB)
 

@@ -105,8 +105,14 @@ async function askUpgrade(dialling: Dialling, signal: AbortSignal): Promise<Answ
       `The coordinator does not know this agent (${identity?.runner ?? ''}).`,
       'it was revoked or forgotten, or WINDLASS_URL names another coordinator: windlass pools token <pool> makes a token to register anew',
     )
+  // Nothing else is refused before an agent has said who it is.
+  if (how.why === 'refused')
+    return fail(
+      `This agent (${identity?.runner ?? ''}) was revoked: ${how.frame.message}`,
+      'windlass pools token <pool> makes a token to register anew, in an empty state folder',
+    )
   return fail(
-    `The WebSocket does not open: ${how.why === 'closed' ? how.detail : how.frame.message}.`,
+    `The WebSocket does not open: ${how.detail}.`,
     'a proxy in between has to pass the headers Upgrade and Connection on, and HTTP/1.1',
   )
 }

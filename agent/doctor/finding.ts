@@ -78,8 +78,3 @@ export function messageOf(error: unknown): string {
   if (error.cause instanceof Error) return messageOf(error.cause)
   return error.message || error.name
 }
-
-/** Nothing in it keeps the agent from work. */
-export function isFine(findings: readonly Finding[]): boolean {
-  return findings.every(({ verdict }) => verdict !== 'fail')
-}

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { access, open, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { diskChecks } from '../checks/disk.ts'
@@ -24,7 +24,7 @@ export interface Host {
 /** What this machine is like, and whether the agent has what it needs on it. */
 export function hostQuestions({ config, settingsFile, plan }: Host): Question[] {
   const { home, diskReserveBytes } = config
-  const disk = diskChecks(home, diskReserveBytes).map((check): Question => ({
+  const disk = diskChecks(standing(home), diskReserveBytes).map((check): Question => ({
     check: check.name,
     after: 'state',
     ask: async () => judged(await check.look()),
@@ -42,6 +42,12 @@ export function hostQuestions({ config, settingsFile, plan }: Host): Question[] 
     { check: 'isolation', after: 'state', deadlineMs: 25_000, ask: () => askIsolation(home, plan) },
     { check: 'cgroup', ask: () => askCgroup(home, plan) },
   ]
+}
+
+/** The folder itself or, before the first start, the one above it that is there: both lie on the same disk. */
+function standing(folder: string): string {
+  const above = path.dirname(folder)
+  return existsSync(folder) || above === folder ? folder : standing(above)
 }
 
 function settingsText({ settings }: AgentConfig, file: string | undefined): string {

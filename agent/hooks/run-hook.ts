@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream'
-import { createInterface } from 'node:readline'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { signal as sendSignal } from '../run/end-processes.ts'
+import { createLineSplitter } from '../run/lines.ts'
 import { launch } from '../run/process.ts'
 import type { Launched } from '../run/process.ts'
+import { masked } from '../support/mask.ts'
 
 export interface HookCall {
   name: string
@@ -52,17 +53,20 @@ function troubleOf(exit: Awaited<Launched['exited']>, last: string): string | un
   return last || (exit.signal ? `it was ended by ${exit.signal}` : `exit code ${exit.exitCode}`)
 }
 
-/** What it says goes into the log of the agent. */
+/** What it says goes into the log of the agent, and its last line to the coordinator: a script that shows what it does shows credentials too. */
 function listen(child: Launched, { log, name, facts }: HookCall) {
   const { run } = facts as { run?: string }
   let last = ''
   let count = 0
+  const hear = (line: string) => {
+    const text = masked(line.slice(0, LINE_CHARS))
+    if (text.trim() !== '') last = text.trim()
+    if (count++ < MOST_LINES) log('hook.said', { hook: name, ...(run && { run }), text })
+  }
   const each = async (stream: Readable) => {
-    for await (const line of createInterface({ input: stream })) {
-      const text = line.slice(0, LINE_CHARS)
-      if (text.trim() !== '') last = text.trim()
-      if (count++ < MOST_LINES) log('hook.said', { hook: name, ...(run && { run }), text })
-    }
+    const lines = createLineSplitter()
+    for await (const chunk of stream) lines.push(chunk as Buffer).forEach(hear)
+    lines.flush().forEach(hear)
   }
   const all = Promise.allSettled([each(child.stdout), each(child.stderr)])
   return { all, last: () => last }

@@ -20,6 +20,7 @@ import { probeIsolation } from './probe.ts'
 import type { InForce, Refusal } from './probe.ts'
 import { lockUids } from './uid-lock.ts'
 import { keepUids, pidsOfUids } from './uids.ts'
+import type { Uids } from './uids.ts'
 import { removeTraces } from './user-traces.ts'
 
 /** How the runs of this agent are kept apart. */
@@ -69,7 +70,7 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
   const { home, host, execPath, log } = options
   const lock = host.uids ? await lockUids(host.uids) : undefined
   const uids = host.uids ? keepUids(host.uids) : undefined
-  if (host.uids) await forgetFormer(host.uids, log)
+  if (host.uids && uids) await forgetFormer(host.uids, uids, log)
   if (uids) openStateFolder(home, ['runtime', 'workspaces', 'lives'])
   if (uids && options.runtime.startsWith(`${home}/`)) openToRead(options.runtime)
   const files = writeNames(path.join(home, 'runtime'))
@@ -186,11 +187,16 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
   }
 }
 
-/** An agent that was killed has not tidied up after its users. Those that live on are those of programs that are taken back. */
-async function forgetFormer(range: UidRange, log: IsolationOptions['log']): Promise<void> {
-  const living = new Set(pidsOfUids(range).flatMap(uidsOf))
-  const isGone = (uid: number) => uid >= range.first && uid <= range.last && !living.has(uid)
-  if (!(await removeTraces(isGone))) log('isolation.traces', { first: range.first, last: range.last })
+/**
+ * An agent that was killed has not tidied up after its users. Those that live on are those of programs that are taken back: nobody else may
+ * have them, and processes are started before that is done.
+ */
+async function forgetFormer(range: UidRange, uids: Uids, log: IsolationOptions['log']): Promise<void> {
+  const isOurs = (uid: number) => uid >= range.first && uid <= range.last
+  const living = new Set(pidsOfUids(range).flatMap(uidsOf).filter(isOurs))
+  for (const uid of living) uids.reserve(uid)
+  if (!(await removeTraces((uid) => isOurs(uid) && !living.has(uid))))
+    log('isolation.traces', { first: range.first, last: range.last })
 }
 
 /** It runs already. */

@@ -83,7 +83,7 @@ function contradictionIn(plan: IsolationPlan): string | undefined {
   return undefined
 }
 
-export async function findBubblewrap(): Promise<Bubblewrap | undefined> {
+async function findBubblewrap(): Promise<Bubblewrap | undefined> {
   const file = toolPath('bwrap')
   if (!file) return undefined
   const { said } = await runOnce({ file, args: ['--help'] })

@@ -81,6 +81,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const dirty = new Set<Held>()
   /** More was left out of them than the files say. */
   const widening = new Set<Held>()
+  /** Their programs say nothing at present, and how far these were heard is not in the files. */
+  const unmarked = new Set<Held>()
   let gatheredChars = 0
   let forgotten = ''
   let listener: (written: Written[]) => void = () => undefined
@@ -92,12 +94,13 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     clearTimeout(timer)
     clearImmediate(immediate)
     timer = immediate = undefined
-    if (dirty.size === 0 && widening.size === 0 && forgotten === '') return
+    if (dirty.size === 0 && widening.size === 0 && unmarked.size === 0 && forgotten === '') return
     const gaps = [...widening].map(gapOf)
+    const quiet = [...unmarked].filter((held) => !dirty.has(held))
     const written = [...dirty].map(gatheredOf)
     let at: Position
     try {
-      at = segments.append([forgotten, ...written.map((each) => each.line), ...gaps].join(''))
+      at = segments.append([forgotten, ...written.map((each) => each.line), ...quiet.map(nextMarkOf), ...gaps].join(''))
     } catch (error) {
       return waitForDisk(error)
     }
@@ -106,10 +109,11 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     gatheredChars = 0
     dirty.clear()
     widening.clear()
+    unmarked.clear()
+    for (const held of quiet) marked(held)
     for (const { held, last, chars } of written) {
       held.gathered = []
-      held.mark = held.nextMark ?? held.mark
-      held.nextMark = undefined
+      marked(held)
       if (held.parts.at(-1)?.segment !== at.segment) needs.set(at.segment, (needs.get(at.segment) ?? 0) + 1)
       addWritten(held, last, chars, at.segment)
     }
@@ -177,6 +181,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     known.delete(keyOf(held.run, held.epoch))
     dirty.delete(held)
     widening.delete(held)
+    unmarked.delete(held)
     held.gathered = []
     forgotten += forgetLine(held.run, held.epoch)
     throttle.drop(held)
@@ -213,7 +218,12 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       const held = find(run, epoch)
       // What was left out would be told again, and then be there twice: once as itself, once as a gap.
       const frames = held?.gap ? null : mark.frames
-      if (held) held.nextMark = { ...mark, frames, seq: held.written + held.gathered.length }
+      if (!held) return
+      held.nextMark = { ...mark, frames, seq: held.written + held.gathered.length }
+      // Otherwise it goes along with what is gathered. A program may be silent for hours, and its agent be killed then.
+      if (frames === null || held.gathered.length > 0) return
+      unmarked.add(held)
+      flushSoon(false)
     },
     ack(run, epoch, seq) {
       const held = find(run, epoch)
@@ -253,6 +263,16 @@ function headOf(held: Held): string {
   return openLine(held.run, held.epoch, held.written + 1, isEnded) + mark + gapOf(held)
 }
 
+function nextMarkOf({ run, epoch, nextMark }: Held): string {
+  return nextMark ? markLine(run, epoch, nextMark) : ''
+}
+
+/** The next mark stands in the files. */
+function marked(held: Held): void {
+  held.mark = held.nextMark ?? held.mark
+  held.nextMark = undefined
+}
+
 function gapOf({ run, epoch, gap }: Held): string {
   return gap ? gapLine(run, epoch, gap) : ''
 }
@@ -263,8 +283,7 @@ function gatheredOf(held: Held) {
   const last = held.written + held.gathered.length
   const head = `{"run":"${held.run}","epoch":${held.epoch},"first":${first},"entries":[`
   const json = `${head}${held.gathered.join(',')}]}`
-  const mark = held.nextMark ? markLine(held.run, held.epoch, held.nextMark) : ''
-  const line = batchLine(held.run, held.epoch, { first, last, isEnded: held.isEnded }, json) + mark
+  const line = batchLine(held.run, held.epoch, { first, last, isEnded: held.isEnded }, json) + nextMarkOf(held)
   const chars = held.gathered.reduce((sum, text) => sum + text.length, 0)
   return { held, first, last, json, line, chars }
 }

@@ -9,7 +9,7 @@ export async function within<T>(ms: number, value: Promise<T>): Promise<T | unde
   }
 }
 
-export function isWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
+function isWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
   return within(
     ms,
     promise.then(() => true),

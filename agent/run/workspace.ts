@@ -1,6 +1,7 @@
 import { existsSync, lchownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
+import { removeTree } from './remove-tree.ts'
 
 /** One folder per run, readable for nobody else, with `tmp` in it for temporary files. */
 export interface Workspaces {
@@ -23,7 +24,7 @@ const MOST_KEPT = 64
 export function keepWorkspaces(root: string): Workspaces {
   const kept: string[] = []
   // Some may still be in use by programs of the agent before this one.
-  let made = Math.max(0, ...readdirSync(root).map(Number))
+  let made = Math.max(0, ...readdirSync(root).map(Number).filter(Number.isInteger))
   return {
     take: (uid) => {
       const folder = kept.pop() ?? make(path.join(root, String((made += 1))))
@@ -33,7 +34,7 @@ export function keepWorkspaces(root: string): Workspaces {
     giveBack: async (folder) => {
       takeBack(folder)
       if (kept.length < MOST_KEPT && isUntouched(folder)) kept.push(folder)
-      else await fs.rm(folder, { recursive: true, force: true, maxRetries: 3 })
+      else await removeTree(folder)
     },
     isUntouched,
   }
@@ -56,7 +57,7 @@ function takeBack(folder: string): void {
 export async function emptyWorkspaces(root: string, except: readonly string[] = []): Promise<void> {
   await fs.mkdir(root, { recursive: true, mode: MODE })
   const names = (await fs.readdir(root)).filter((name) => !except.includes(name))
-  await Promise.all(names.map((name) => fs.rm(path.join(root, name), { recursive: true, force: true })))
+  await Promise.all(names.map((name) => removeTree(path.join(root, name))))
 }
 
 function make(folder: string): string {

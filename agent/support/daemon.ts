@@ -26,13 +26,13 @@ function markIn(text: string): ProcessMark | undefined {
   }
 }
 
-/** Nothing where there is none; a file that is not ours to read is another matter. */
+/** Nothing where there is none, or something else in its place; a file that is not ours to read is another matter. */
 export function readOr(file: string): { text: string } | 'hidden' | undefined {
   try {
     return { text: readFileSync(file, 'utf8') }
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
-    if (['ENOENT', 'ENOTDIR'].includes(code)) return undefined
+    if (['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP'].includes(code)) return undefined
     if (['EACCES', 'EPERM'].includes(code)) return 'hidden'
     throw error
   }

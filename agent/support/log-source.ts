@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { toolPath } from '../isolation/tools.ts'
 
-export const UNIT = 'windlass-agent'
+const UNIT = 'windlass-agent'
 
 /** Where the lines of an agent are. */
 export type LogSource =

@@ -1,6 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RejoinReport } from '@windlass/shared/wire/program.ts'
 import type { Deps } from '../deps.ts'
+import { endCgroup } from '../isolation/cgroup.ts'
+import { endUids } from '../isolation/uids.ts'
+import { endGroup } from '../run/end-processes.ts'
 import { follow, lost, startOf } from '../run/execute.ts'
 import type { HostProcess } from '../run/host-process.ts'
 import { Live } from '../run/live.ts'
@@ -32,24 +35,39 @@ export async function takeBack(deps: Deps, kept: Kept, mark: KnownMark, lease: L
   live.answer('ours')
   live.isParked = mark.isParked
   deps.lives.add(live)
-  const lines = await openRendezvous(deps.records.rendezvous(kept.marker), kept.uid)
-  const host = deps.processes.adopt(kept, lines)
+  let host: TakenBack['host'] | undefined
   try {
+    const lines = await openRendezvous(deps.records.rendezvous(kept.marker), kept.uid)
+    host = deps.processes.adopt(kept, lines)
     const report = await rejoined(host, live)
     lines.settle()
     const held = await allAcked(deps, live)
     if (report.first > mark.frames) throw new Error('it has told more since then than it can tell again')
     await goOn(deps, live, kept, { host, mark, report, knownEvents: held.written - mark.seq })
   } catch (error) {
-    host.kill()
-    await host.exit
-    const isClean = await host.enclosure.end(host.pid)
+    const isClean = await (host ? endHost(host) : endAlone(kept))
     deps.log.warn('run.not-taken-back', { run, epoch, isClean, error })
     lost(deps, live, `its agent was killed, and the next one could not take it back: ${String(error)}`)
   } finally {
     deps.records.forget(kept.marker)
     deps.lives.remove(live)
   }
+}
+
+async function endHost(host: HostProcess): Promise<boolean> {
+  host.kill()
+  await host.exit
+  return host.enclosure.end(host.pid)
+}
+
+/** There are no pipes to it: nobody hears it, and nobody would fence it. */
+async function endAlone({ process: { pid }, cgroup, uid }: Kept): Promise<boolean> {
+  const ended = await Promise.all([
+    endGroup(pid),
+    cgroup === undefined || endCgroup(cgroup),
+    uid === undefined || endUids({ first: uid, last: uid }),
+  ])
+  return ended.every(Boolean)
 }
 
 interface Rejoined {

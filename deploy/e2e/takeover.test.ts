@@ -1,6 +1,6 @@
 // An agent is killed and started again: what it executed goes on, in the same process and attempt.
 import assert from 'node:assert/strict'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -176,6 +176,22 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     await killAndStart(agent)
     const found = await ended(current().client, run, 60_000)
     assert.deepEqual([found.status, found.attempt], ['completed', 2])
+    await agent.stop()
+  })
+
+  test('one to which no pipes can be laid is ended, and begins anew', async () => {
+    const { agent, run } = await counting('unreachable', { lines: 100, ms: 20 })
+    await isKept(agent)
+    const { pid } = JSON.parse(kept(agent)) as { pid: number }
+    await agent.kill()
+    const lives = join(current().home, 'unreachable', 'lives')
+    const [record] = readdirSync(lives).filter((name) => name.endsWith('.json'))
+    // Where the folder of the pipes would be.
+    writeFileSync(join(lives, record!.replace('.json', '')), '')
+    await agent.start()
+    const found = await ended(current().client, run, 60_000)
+    assert.deepEqual([found.status, found.attempt], ['completed', 2])
+    assert.ok(!isThere(pid))
     await agent.stop()
   })
 

@@ -71,13 +71,13 @@ async function bringUp(
   void keepCredentials(access, { databaseUrl: database.url, home, stop, fail: (sentence) => tell.fail(sentence) })
   const agent = await startLocalAgent(settings, { nodeArgs, access, tell })
   downwards.push(() => agent.part.stop())
-  await agent.online(stop)
-  tell.say(`agent        local, pool ${agent.pool}`)
+  const isOnline = await agent.online(stop)
+  if (isOnline) tell.say(`agent        local, pool ${agent.pool}`)
   if (stop.aborted) return undefined
 
   // A script waits for the one line; a person reads it best where the example's events have not scrolled it away.
   if (tell.json) tell.answer(access)
-  if (settings.example && !exampleWasShown(home)) await showExample(access, { home, tell, stop })
+  if (isOnline && settings.example && !exampleWasShown(home)) await showExample(access, { home, tell, stop })
   if (!tell.json) tell.answer(access)
   tell.say(
     `Up in ${((performance.now() - since) / 1000).toFixed(1)} s. Ctrl-C stops everything. Try: npx windlass runs list`,

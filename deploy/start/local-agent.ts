@@ -14,8 +14,8 @@ import type { Teller } from './tell.ts'
 export interface LocalAgent {
   part: Part
   pool: string
-  /** Waits until the coordinator has welcomed this agent, or until `stop` fires. */
-  online(stop: AbortSignal): Promise<void>
+  /** Waits until the coordinator has welcomed this agent, or until `stop` fires. False: it was revoked, and the rest goes on without it. */
+  online(stop: AbortSignal): Promise<boolean>
 }
 
 const POOL = 'default'
@@ -56,7 +56,16 @@ export async function startLocalAgent(
     // After kill -9 of an earlier start its agent holds the state folder for some seconds more.
     isPatient: true,
   })
-  return { part, pool: POOL, online: (stop) => online(part, stop) }
+  return {
+    part,
+    pool: POOL,
+    async online(stop) {
+      // Whoever revoked it is heard: it is not registered anew by itself. Forgetting it takes a coordinator, which has to start for that.
+      if (await isRevoked(client, settings.agentHome, tell)) return false
+      await online(part, stop)
+      return true
+    },
+  }
 }
 
 /**
@@ -84,6 +93,16 @@ async function isRegistered(client: Client, runner: string): Promise<boolean> {
     if (error instanceof ApiError && error.code === 'NOT_FOUND') return false
     throw error
   }
+}
+
+async function isRevoked(client: Client, home: string, tell: Teller): Promise<boolean> {
+  const known = knownIdentity(home)
+  if (!known) return false
+  const { runner } = await client.runners.get({ runner: known.runner })
+  if (runner.intake.state !== 'revoked') return false
+  const wayOut = `\`windlass runners deregister ${runner.id}\` forgets it; the next start registers it anew.`
+  tell.fail(`The agent ${runner.name} was revoked, so that no run is executed here. ${wayOut}`)
+  return true
 }
 
 async function mintToken(client: Client): Promise<string> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rename } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { createChecks } from '../../checks/checks.ts'
@@ -72,4 +72,13 @@ withAgent('an agent whose folder is gone takes nothing until it is back', async 
   const told = fake.offer(await aProgram(`return 1`))
   await rename(path.join(folder, 'away'), path.join(folder, 'workspaces'))
   assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' })
+})
+
+test('a disk that is full and goes on to change a little is no news each time', async (context) => {
+  const { folder, remove } = await aFolder()
+  context.after(remove)
+  const [room] = diskChecks(folder, Number.MAX_SAFE_INTEGER)
+  const before = await room!.look()
+  await writeFile(path.join(folder, 'more'), Buffer.alloc(8 * 1024 * 1024, 1))
+  assert.equal(await room!.look(), before)
 })

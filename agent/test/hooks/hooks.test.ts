@@ -78,6 +78,25 @@ test('pre-run gets facts without secrets, and its no puts the run off', async (c
   assert.deepEqual(kindsOf(other), ['end'])
 })
 
+test('credentials that a hook prints are neither in the log nor in the reason that others read', async (context) => {
+  const { fake, agent } = await withHooks(context, {
+    'pre-run': `echo '+ curl -H Authorization: Bearer sesame-opens-1'; echo 'https://ann:sesame-opens-2@vault says no'; exit 1`,
+  })
+  const told = fake.offer(await aProgram(`return 1`))
+  const ending = await fake.ending(told)
+  assert.ok(ending.how === 'unready')
+  assert.match(ending.reason, /https:\/\/\[credential\]@vault says no/)
+  assert.doesNotMatch(JSON.stringify([ending, agent.lines]), /sesame/)
+})
+
+test('a hook that never breaks its line costs its agent nothing', async (context) => {
+  // More than one text can hold.
+  const { fake, said } = await withHooks(context, { 'pre-run': `head -c 600000000 /dev/zero | tr '\\0' x` })
+  const told = fake.offer(await aProgram(`return 1`))
+  assert.deepEqual(await fake.ending(told, 40_000), { how: 'returned', outputText: '1' })
+  assert.ok(said().every((text) => /^x{1,1000}$/.test(text)))
+})
+
 test('post-run is told the ending, also of a program that was killed', async (context) => {
   const { fake, seen, agent } = await withHooks(context, {
     'post-run': `cat > $SEEN/$WINDLASS_RUN_ID.part; mv $SEEN/$WINDLASS_RUN_ID.part $SEEN/$WINDLASS_RUN_ID; exit 5`,

@@ -10,8 +10,13 @@ export const NEEDS_CGROUP = existsSync('/sys/fs/cgroup/cgroup.controllers')
   ? NEEDS_ROOT
   : 'it needs a host with nothing but cgroup v2'
 
-/** Users of this test alone: tests run beside each other. */
+let taken = 0
+
+/**
+ * Users of this test alone: tests run beside each other, and where nobody reaps the children of the dead, those count as processes of their
+ * user for long.
+ */
 export function ofUsers(more: Partial<Omit<HostIsolation, 'uids'>> = {}): HostIsolation & { uids: UidRange } {
-  const first = 1_000_000 + (process.pid % 100_000) * 1000
+  const first = 1_000_000 + (process.pid % 100_000) * 1000 + (taken++ % 10) * 100
   return { ...PLAIN, ...more, uids: { first, last: first + 99 } }
 }

@@ -19,8 +19,8 @@ export function run({ agentPid, home, others, files, cgroup, victim }) {
     ['make in runtime', () => fs.writeFileSync(path.join(path.dirname(process.argv[1]), 'more.cjs'), '')],
     ['write into the runtime', () => fs.appendFileSync(process.argv[1], '//')],
     ['leave the cgroup', () => fs.writeFileSync(cgroup, String(process.pid))],
-    ['signal the agent', () => process.kill(agentPid, 0)],
-    ['signal the other run', () => process.kill(victim, 0)],
+    ['signal the agent', () => process.kill(other(agentPid), 0)],
+    ['signal the other run', () => process.kill(other(victim), 0)],
     ['trace the agent', () => trace(agentPid)],
     ['become root', () => process.setuid(0)],
     ['be root by sudo', () => execFileSync('sudo', ['-n', 'true'], { stdio: 'ignore' })],
@@ -44,7 +44,7 @@ function more(folder, own) {
 
 /** In a namespace of its own these numbers are those of others, or of nobody: what is read there is not the agent's. */
 function look(pid, name) {
-  const file = `/proc/${pid}/${name}`
+  const file = `/proc/${other(pid)}/${name}`
   if (name === 'fd') return fs.readdirSync(file)
   if (name === 'cwd' || name === 'root') return fs.readdirSync(`${file}/`)
   const fd = fs.openSync(file, 'r')
@@ -55,7 +55,13 @@ function look(pid, name) {
 
 /** What a debugger needs: the same right as to attach. */
 function trace(pid) {
-  return fs.readlinkSync(`/proc/${pid}/exe`)
+  return fs.readlinkSync(`/proc/${other(pid)}/exe`)
+}
+
+/** A number that one of its own threads has where it is says nothing of who has it elsewhere. */
+function other(pid) {
+  if (fs.existsSync(`/proc/self/task/${pid}`)) throw new Error('its own number')
+  return pid
 }
 
 function succeeds(attempt) {

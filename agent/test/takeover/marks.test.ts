@@ -6,6 +6,7 @@ import test, { type TestContext } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { markOfHeld } from '../../takeover/take-back.ts'
 import { anEntry, aSpool } from '../_kit/a-spool.ts'
+import { until } from '../_kit/until.ts'
 
 function aFolder(t: TestContext): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-marks-'))
@@ -31,6 +32,29 @@ test('how far a program was heard is found again with the entries it belongs to'
   assert.deepEqual(markOfHeld(held), { ...KNOWN, seq: 2 })
   assert.equal(held?.written, 3)
   next.close()
+})
+
+test('how far a program was heard that says nothing more is written down as well', async (t) => {
+  const folder = aFolder(t)
+  const [quiet, gone] = [newId('run'), newId('run')]
+  const spool = await aSpool(folder)
+  spool.open([
+    [quiet, 1],
+    [gone, 1],
+  ])
+  void spool.append(quiet, 1, [anEntry('a')])
+  spool.flush()
+  spool.mark(quiet, 1, { ...KNOWN, frames: null })
+  spool.mark(quiet, 1, KNOWN)
+  spool.mark(gone, 1, KNOWN)
+  spool.forget(gone, 1)
+  // It is on its way at once: an agent that is killed flushes nothing.
+  await until('the mark is in the files', () => markOfHeld(spool.find(quiet, 1)))
+  const next = await aSpool(folder)
+  assert.deepEqual(markOfHeld(next.find(quiet, 1)), { ...KNOWN, seq: 1 })
+  assert.equal(next.find(gone, 1), undefined)
+  next.close()
+  spool.close()
 })
 
 test('it stands at the head of each file, when those before are gone', async (t) => {

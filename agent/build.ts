@@ -161,7 +161,7 @@ export async function build(config: AgentConfig, identity: Identity, log: Log, m
   facts.onChange(() => beats.bell.ring())
   const secrets = createSecrets(rest)
   const parts = { config, log, rest, link, spool, bundles, secrets, processes, lives, slots, parking, beats }
-  const takeover = createTakeover({ records, processes, spool, log })
+  const takeover = createTakeover({ records, processes, spool, log, lease: before.lease })
   const own = { intake, facts, checks, hooks, activity, inForce, records, takeover }
   const identified = { clock, keys, start, self, sleeps: createSleeps() }
   const deps: Deps = { ...parts, ...own, ...identified, leftLines: keepLeftLines(), claimBell, settings }

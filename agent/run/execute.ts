@@ -92,13 +92,13 @@ async function runProgram(
     if (secrets && !live.offer.replay) void report(ofTooShort(secrets))
   }
   deps.log.debug('run.began', { run, epoch, afterOfferMs: Math.round((began - live.receivedAt) * 100) / 100 })
-  await follow(deps, live, program)
+  await follow(deps, live, program, false)
 }
 
 /** To its end, and what is said of that. */
-export async function follow(deps: ExecuteDeps, live: Live, program: RunningProgram): Promise<void> {
+export async function follow(deps: ExecuteDeps, live: Live, program: RunningProgram, wasTaken: boolean): Promise<void> {
   const { run, epoch, outputBytes } = live.offer
-  deps.takeover.watch(live, program)
+  deps.takeover.watch(live, program, wasTaken)
   const ending = await program.done
   const computeMs = program.computeMs()
   const left = program.leftLines()

@@ -34,7 +34,7 @@ export interface ProgramOutput {
   leftLines(): LineSplitters | undefined
   /** Waits until pipes are read to their end; as long as nobody takes the events, that is not the program's fault. */
   drained(read: Promise<void>, isWanted: () => boolean): Promise<void>
-  /** How many frames of the run have been read; null while something of what they brought is held back. */
+  /** How many frames of the run have been read; null while something of what they brought is held back, or still to be told again. */
   framesTold(): { frames: number | null; journal: number }
   /** Resolves when whoever takes the events has taken what was given so far. */
   taken(): Promise<void>
@@ -199,7 +199,7 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
       untilRead(read, { eachMs: PIPES_MS, mostMs: BLOCKED_MS, isSlow: () => isWanted() && pending.size > 0 }),
     framesTold: () => {
       const lines = Object.values(splitters)
-      const isAll = !isRawReplaying && !message && lines.every((each) => each.isEmpty())
+      const isAll = knownEvents === 0 && !isRawReplaying && !message && lines.every((each) => each.isEmpty())
       return { frames: isAll ? frameCount : null, journal: journalCount }
     },
     taken: async () => {

@@ -40,7 +40,6 @@ export function createMarking(stand: () => Standing): Marking {
   return {
     follow(next) {
       note = next
-      note({ ...stand(), frames: null })
       mark()
     },
     told(more) {

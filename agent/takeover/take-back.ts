@@ -95,7 +95,7 @@ async function goOn(deps: Deps, live: Live, kept: Kept, { host, mark, report, kn
     live.attach(program)
     if (mark.isParked) deps.parking.parked(live, mark.seq)
     deps.log('run.taken-back', { run: offer.run, epoch: offer.epoch, attempt: offer.attempt })
-    await follow(deps, live, program)
+    await follow(deps, live, program, true)
   } finally {
     bundle.release()
   }

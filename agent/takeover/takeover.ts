@@ -8,8 +8,8 @@ import { sinceBootMs, type Lease, type Records } from './records.ts'
 
 /** Keeps what the next agent needs in order to take programs back, should this one be killed. */
 export interface Takeover {
-  /** From now on, until the program has ended. Programs that are short are not worth it. */
-  watch(live: Live, program: RunningProgram): void
+  /** From now on, until the program has ended. Short ones are not worth it; one that was taken back is kept at once. */
+  watch(live: Live, program: RunningProgram, wasTaken: boolean): void
   /** The coordinator has extended the leases. */
   leaseFrom(lease: Lease): void
 }
@@ -22,12 +22,14 @@ export function createTakeover(deps: {
   processes: Pick<Processes, 'keep' | 'leaseUntil'>
   spool: Pick<Spool, 'mark'>
   log: Log
+  /** What the agent before this one had; it holds until the first heartbeat of this one is answered. */
+  lease: Lease
 }): Takeover {
   const { records, processes, spool, log } = deps
-  let lease: Lease = { fromMs: 0, fenceMs: 0 }
+  let { lease } = deps
   let kept = 0
 
-  function watch(live: Live, program: RunningProgram): void {
+  function watch(live: Live, program: RunningProgram, wasTaken: boolean): void {
     const { run, epoch } = live.offer
     let last: Whereabouts | undefined
     let isFollowed = false
@@ -51,6 +53,7 @@ export function createTakeover(deps: {
       last = undefined
     }
     const timer = setInterval(look, WORTH_MS).unref()
+    if (wasTaken) look()
     void program.done.finally(() => {
       clearInterval(timer)
       drop()

@@ -48,3 +48,22 @@ test('with a new database the agent of the old one is registered anew, and the e
   assert.equal((await ended(instance.client, await trigger(instance.client, 'healthy', {}))).status, 'completed')
   await instance.stop()
 })
+
+test('an agent that was revoked keeps nothing else from starting, and is forgotten by a command', async () => {
+  const before = await startInstance({ home })
+  const [local] = (await before.client.runners.list({})).runners
+  await before.client.runners.revoke({ runner: local!.id })
+  await before.stop()
+  const without = await startInstance({ home })
+  await without.process.says(UP)
+  assert.match(without.process.stderr(), new RegExp(`was revoked.*windlass runners deregister ${local!.id}`))
+  await without.client.runners.deregister({ runner: local!.id })
+  await without.stop()
+  const anew = await startInstance({ home })
+  await anew.process.says(UP)
+  assert.deepEqual(
+    (await anew.client.runners.list({})).runners.map(({ name, status }) => [name, status]),
+    [['local', 'online']],
+  )
+  await anew.stop()
+})

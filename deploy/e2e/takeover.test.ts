@@ -179,6 +179,18 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     await agent.stop()
   })
 
+  test('one that was taken back a moment ago is taken back again', async () => {
+    const { agent, run, notes } = await counting('twice', { lines: 200, ms: 20 })
+    await isKept(agent)
+    for (let kills = 0; kills < 3; kills++) {
+      await killAndStart(agent)
+      await agent.process().says('run.taken-back', 20_000)
+      await delay(200)
+    }
+    await isWhole(await ended(current().client, run, 60_000), 200, notes)
+    await agent.stop()
+  })
+
   test('one to which no pipes can be laid is ended, and begins anew', async () => {
     const { agent, run } = await counting('unreachable', { lines: 100, ms: 20 })
     await isKept(agent)

@@ -1,6 +1,6 @@
 // An agent is killed and started again: what it executed goes on, in the same process and attempt.
 import assert from 'node:assert/strict'
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -114,8 +114,8 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
 
   test('one that executes as a user of its own finds the agent, and nothing else of it', asRoot, async () => {
     const { home } = current()
-    // On the way to what is the program's own.
-    for (const folder of [home, dirname(home)]) chmodSync(folder, 0o711)
+    // On the way to what is the program's own others may pass; nothing else changes.
+    for (const folder of [home, dirname(home)]) chmodSync(folder, (statSync(folder).mode & 0o7777) | 0o011)
     const env = { WINDLASS_AGENT_RUN_UIDS: '790000-790009' }
     const { agent, run } = await counting('user', { lines: 200, ms: 20 }, { env })
     await isKept(agent)

@@ -17,7 +17,11 @@ export const runnerSurface = {
       token: z.string().min(1).max(200),
       name: z.string().min(1).max(100),
       /** An Ed25519 public key as JWK. The private half never leaves the host. */
-      publicKey: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().length(43) }),
+      publicKey: z.strictObject({
+        kty: z.literal('OKP', { error: 'must be "OKP"' }),
+        crv: z.literal('Ed25519', { error: 'must be "Ed25519"' }),
+        x: z.string().length(43),
+      }),
       labels: z.array(z.string().min(1).max(64)).max(50).default([]),
       slots: z.int().min(1).max(1024),
       version: z.string().max(64),
@@ -36,7 +40,11 @@ export const runnerSurface = {
     role: null,
     summary: 'Replace the public key of this runner by a new one; the request is signed with the one before.',
     input: z.strictObject({
-      publicKey: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().length(43) }),
+      publicKey: z.strictObject({
+        kty: z.literal('OKP', { error: 'must be "OKP"' }),
+        crv: z.literal('Ed25519', { error: 'must be "Ed25519"' }),
+        x: z.string().length(43),
+      }),
     }),
     output: z.object({ runner: RunnerId, renewAfterMs: z.int() }),
     faults: [],

@@ -59,6 +59,8 @@ test('a run that is cancelled while its replay is offered ends, and keeps nobody
     return run.status === 'queued' && run
   })
   assert.equal(back.attempt, 1)
+  // Two offers in a row that it has not taken: it has to say hello before it is given more.
+  link = await agent.connect()
   await link.report(await next(back.id), 1, start(), end(returned(null), 1))
 })
 

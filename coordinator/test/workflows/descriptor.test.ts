@@ -24,6 +24,7 @@ test('a slug is enough, everything else has a default', () => {
     entry: 'index.ts',
     pool: 'default',
     labels: [],
+    slots: 1,
     timeoutMs: 3_600_000,
     wallTimeoutMs: null,
     queueTimeoutMs: null,

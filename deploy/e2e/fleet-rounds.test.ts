@@ -16,8 +16,8 @@ import type { Input, Part } from './programs/fleet/index.ts'
 
 /** As many as there is time for, or as are asked for. */
 const ROUNDS = Number(process.env.WINDLASS_TEST_ROUNDS || Infinity)
-const BUDGET_MS = ROUNDS === Infinity ? 70_000 : Infinity
-const LEAST_ROUNDS = Math.min(ROUNDS, 6)
+const BUDGET_MS = ROUNDS === Infinity ? 45_000 : Infinity
+const LEAST_ROUNDS = Math.min(ROUNDS, 5)
 const RUNS = 12
 const ROUND_MS = 60_000
 /** Programs of a frozen host go on for a moment when it thaws, until the agent has had its turn. */

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { mintApiKey } from '@windlass/coordinator/test/_kit/credentials.ts'
 import { createSession } from '@windlass/coordinator/accounts/sessions.ts'
-import type { OrgId } from '@windlass/shared/ids.ts'
+import { newId, type OrgId, type PoolId, type RunnerId } from '@windlass/shared/ids.ts'
 import { fileInstance } from './_kit/file-instance.ts'
 import type { Instance } from './_kit/instance.ts'
 import { type Document, operationsOf } from './_kit/openapi.ts'
@@ -25,6 +25,7 @@ const MORE = 3_000
 const NEEDS_A_BLOCKED_RUN = 'runsRestart'
 const SHOWN = 10
 const HOUR_MS = 3_600_000
+const SPARES = 100
 
 const seed = chosenSeed()
 const { current, database } = fileInstance({ programs: [], onceUp })
@@ -54,21 +55,41 @@ async function onceUp({ client, access }: Instance): Promise<void> {
   const { runnerPools } = await client.pools.list({})
   const { runners } = await client.runners.list({})
   const { keys, session, viewer } = await mint(access.org)
+  const spare = await spares(access.org)
   credentials = [session, session, access.apiKey, access.apiKey, viewer]
   known = {
     org: [access.org],
     workflow: ['waits', 'asks'],
     run: runs,
     input: inputs,
-    pool: runnerPools.map(({ id }) => id),
-    runner: runners.map(({ id }) => id),
+    pool: [...runnerPools.map(({ id }) => id), ...spare.pools],
+    runner: [...runners.map(({ id }) => id), ...spare.runners],
     // None of those by which the requests are made.
     key: keys,
     environment: ['staging'],
     name: ['GREETING', 'TOKEN'],
     n: ['1'],
-    file: ['start.js'],
+    file: ['start.js', 'SHA256SUMS'],
   }
+}
+
+/** What can be shut out and deleted, again and again. */
+async function spares(org: string): Promise<{ pools: PoolId[]; runners: RunnerId[] }> {
+  const { db } = database()
+  const [{ id: orgId }] = await db<[{ id: OrgId }]>`select id from orgs where slug = ${org}`
+  const pools = Array.from({ length: SPARES }, () => newId('pool'))
+  const [home] = pools
+  const runners = Array.from({ length: 4 * SPARES }, () => newId('rnr'))
+  await db`
+    insert into runner_pools (id, org_id, name)
+    select id, ${orgId}, 'spare-' || n
+    from unnest(${pools}::text[]) with ordinality as p (id, n)`
+  await db`
+    insert into runners (id, org_id, pool_id, name, public_key, slots, version, platform)
+    select id, ${orgId}, ${home!}, 'spare-' || n, '{}', 1, '0.1.0', 'linux-x64'
+    from unnest(${runners}::text[]) with ordinality as r (id, n)`
+  await db`insert into runner_intake (runner_id) select unnest(${runners}::text[])`
+  return { pools, runners }
 }
 
 async function mint(org: string): Promise<{ keys: string[]; session: string; viewer: string }> {

@@ -22,7 +22,6 @@ while read -r word pid; do
     del) case $list in *" $pid "*) list="\${list%%" $pid "*} \${list#*" $pid "}" ;; esac ;;
     drop) case $kept in *" $pid "*) kept="\${kept%%" $pid "*} \${kept#*" $pid "}" ;; esac ;;
     lease) read -r up rest < /proc/uptime && until=$((\${up%.*} + pid)) ;;
-    stop) exit 0 ;;
   esac
 done
 for pid in $list; do

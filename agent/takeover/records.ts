@@ -74,7 +74,13 @@ export function openRecords(folder: string): Records {
       rmSync(fileOf(marker), { force: true })
       rmSync(path.join(folder, marker), { recursive: true, force: true })
     },
-    reaperIs: (pid) => write(path.join(folder, REAPER_FILE), JSON.stringify(markOf(pid) ?? null)),
+    reaperIs(pid) {
+      try {
+        write(path.join(folder, REAPER_FILE), JSON.stringify(markOf(pid) ?? null))
+      } catch {
+        // The disk is full. Unknown to the next agent, it ends what it guards with its lease, and the runs begin anew.
+      }
+    },
     leaseFrom: (lease) => write(path.join(folder, LEASE_FILE), JSON.stringify(lease satisfies Lease)),
   }
 }

@@ -49,8 +49,8 @@ export async function takeBack(deps: Deps, kept: Kept, mark: KnownMark, lease: L
     deps.log.warn('run.not-taken-back', { run, epoch, isClean, error })
     lost(deps, live, `its agent was killed, and the next one could not take it back: ${String(error)}`)
   } finally {
-    deps.records.forget(kept.marker)
     deps.lives.remove(live)
+    deps.records.forget(kept.marker)
   }
 }
 

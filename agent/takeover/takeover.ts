@@ -1,5 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
-import { markOf } from '../process-id.ts'
+import { markOf, type ProcessMark } from '../process-id.ts'
 import type { Live } from '../run/live.ts'
 import type { Processes } from '../run/processes.ts'
 import type { RunningProgram, Whereabouts } from '../run/program.ts'
@@ -28,6 +28,7 @@ export function createTakeover(deps: {
   const { records, processes, spool, log } = deps
   let { lease } = deps
   let kept = 0
+  let hasFailed = false
 
   function watch(live: Live, program: RunningProgram, wasTaken: boolean): void {
     const { run, epoch } = live.offer
@@ -36,19 +37,21 @@ export function createTakeover(deps: {
 
     const look = () => {
       const now = program.whereabouts()
-      if (!now) return drop()
+      const mark = now && markOf(now.pid)
+      if (!now || !mark) return drop()
       if (last && (last.countedMs === null) === (now.countedMs === null)) return
       if (!isFollowed) program.follow((mark) => spool.mark(run, epoch, mark))
       isFollowed = true
-      keep(live, now)
+      if (!attempt(() => keep(live, now, mark))) return
       if (!last) log.debug('run.kept', { run, epoch, pid: now.pid })
       kept += last ? 0 : 1
       last = now
     }
     const drop = () => {
-      if (!last) return
-      records.forget(last.marker)
-      processes.keep(last.pid, false)
+      const { marker, pid } = last ?? {}
+      if (marker === undefined || pid === undefined) return
+      attempt(() => records.forget(marker))
+      processes.keep(pid, false)
       kept -= 1
       last = undefined
     }
@@ -60,9 +63,20 @@ export function createTakeover(deps: {
     })
   }
 
-  function keep({ offer }: Live, at: Whereabouts): void {
-    const mark = markOf(at.pid)
-    if (!mark) return
+  /** A full disk keeps nothing for the next agent, and must not end this one. What is in no file is not left alive either. */
+  function attempt(write: () => void): boolean {
+    try {
+      write()
+      hasFailed = false
+      return true
+    } catch (error) {
+      if (!hasFailed) log.warn('takeover.unwritten', { error })
+      hasFailed = true
+      return false
+    }
+  }
+
+  function keep({ offer }: Live, at: Whereabouts, mark: ProcessMark): void {
     const { pid: _, countedMs, ...rest } = at
     const computesFromMs = countedMs === null ? null : sinceBootMs() - countedMs
     if (kept === 0) tellLease()
@@ -81,7 +95,8 @@ export function createTakeover(deps: {
     watch,
     leaseFrom(next) {
       lease = next
-      if (kept > 0) tellLease()
+      // What stands in the file ends earlier: the next agent takes less for granted, never more.
+      if (kept > 0) attempt(tellLease)
     },
   }
 }

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
+import type { Live } from '../../run/live.ts'
+import type { RunningProgram } from '../../run/program.ts'
+import type { Records } from '../../takeover/records.ts'
+import { createTakeover } from '../../takeover/takeover.ts'
+import { aLog } from '../_kit/an-agent.ts'
+
+const LEASE = { fromMs: 1, fenceMs: 2 }
+
+/** A takeover over a disk that takes something, or nothing. */
+function aTakeover(isFull: () => boolean) {
+  const write = () => {
+    if (isFull()) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+  }
+  const records = {
+    rendezvous: () => '',
+    keep: write,
+    forget: write,
+    reaperIs: write,
+    leaseFrom: write,
+  } satisfies Records
+  const kept: boolean[] = []
+  const processes = { keep: (_pid: number, isKept: boolean) => void kept.push(isKept), leaseUntil: () => undefined }
+  const logged = aLog()
+  const spool = { mark: () => undefined }
+  const takeover = createTakeover({ records, processes, spool, log: logged.log, lease: LEASE })
+  const done = Promise.withResolvers<void>()
+  const at = { pid: process.pid, marker: 'm.1', workspace: '/nowhere', countedMs: 5, leftMs: 10 }
+  const program = { whereabouts: () => at, follow: () => undefined, done: done.promise } as unknown as RunningProgram
+  const live = { offer: { run: newId('run'), epoch: 1, journal: {} } } as unknown as Live
+  return { takeover, live, program, kept, end: done.resolve }
+}
+
+test('on a full disk a program is not kept, and nothing breaks', async () => {
+  const { takeover, live, program, kept, end } = aTakeover(() => true)
+  takeover.watch(live, program, true)
+  takeover.leaseFrom(LEASE)
+  end()
+  await program.done
+  assert.ok(!kept.includes(true), 'whoever is not in a file is not left alive')
+})
+
+test('a lease that cannot be written ends earlier for the next agent, and nothing breaks', () => {
+  let isFull = false
+  const { takeover, live, program, kept, end } = aTakeover(() => isFull)
+  takeover.watch(live, program, true)
+  assert.deepEqual(kept, [true])
+  isFull = true
+  takeover.leaseFrom(LEASE)
+  end()
+})

@@ -3,7 +3,9 @@ import { isEnding } from './ending.ts'
 import { isFacts, isInstance, isIsolation } from './frame-facts.ts'
 import { isInt, isText, listOf } from './frame-parts.ts'
 
-/** Epochs and slots are `int` in the database. */
+/** As with the registration: what more would be is nobody's machine, and autoscalers believe it. */
+const MOST_SLOTS = 1024
+/** Epochs are `int` in the database. */
 const MOST_INT = 2 ** 31 - 1
 /** The last moment that a `Date` can name. */
 const LAST_MOMENT = 8.64e15
@@ -46,13 +48,13 @@ function isHello(frame: Record<string, unknown>): boolean {
   if (frame.protocol < OLDEST_PROTOCOL || frame.protocol > PROTOCOL) return true
   if (!isText(frame.version, 64) || frame.version.includes('\0')) return false
   return (
-    isInt(frame.slots, 1, MOST_INT) && isPlacements(frame.holds) && isInstance(frame.instance) && saysOfItself(frame)
+    isInt(frame.slots, 1, MOST_SLOTS) && isPlacements(frame.holds) && isInstance(frame.instance) && saysOfItself(frame)
   )
 }
 
 function isHeartbeat(frame: Record<string, unknown>): boolean {
   if (!isInt(frame.n, 0) || !isPlacements(frame.holds)) return false
-  return (frame.slots === undefined || isInt(frame.slots, 1, MOST_INT)) && saysOfItself(frame)
+  return (frame.slots === undefined || isInt(frame.slots, 1, MOST_SLOTS)) && saysOfItself(frame)
 }
 
 function saysOfItself({ facts, fenceMs }: Record<string, unknown>): boolean {

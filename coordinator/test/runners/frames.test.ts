@@ -73,6 +73,8 @@ const BAD = [
   { t: 'leave', reason: '', deadlineMs: -1 },
   batch(['start', 1, {}]),
   { ...HELLO, slots: 0 },
+  { ...HELLO, slots: 1025 },
+  { ...BEAT, slots: 2 ** 31 - 1 },
   { ...HELLO, slots: undefined },
   { ...HELLO, version: 1 },
   { ...HELLO, version: 'x'.repeat(65) },

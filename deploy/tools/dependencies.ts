@@ -6,12 +6,13 @@ import { readPackages } from './packages.ts'
 import type { Declared } from './packages.ts'
 import { PROJECT } from './source-files.ts'
 
-const DEADLINE_MS = 30_000
+/** Five seconds on an idle machine; a busy one takes ten times as long. */
+const DEADLINE_MS = 180_000
 
 /**
- * Runs in a process of its own, in the room's folder, so that names are resolved as the room's files resolve them. Of a package
- * that exports parts only, or whose main file its authors left out, a part is loaded; one that has nothing to load is a
- * command, whose file has to be there.
+ * Runs in a process of its own, in the room's folder, so that names are resolved as the room's files resolve them. Of a
+ * package that exports parts only, or whose main file its authors left out, a part is loaded; one that has nothing to
+ * load is a command, whose file has to be there.
  */
 const PROBE = `
 import { existsSync, readFileSync } from 'node:fs'
@@ -64,8 +65,8 @@ async function probe(root: string, room: string, declared: readonly Declared[]):
 }
 
 /**
- * Left out: types (nothing to load), packages for another platform, our own rooms (every start loads them), and the root's
- * command line tools (the other steps run them).
+ * Left out: types (nothing to load), packages for another platform, our own rooms (every start loads them), and the
+ * root's command line tools (the other steps run them).
  */
 function isLoadable({ name, room, optional, isWorkspace }: Declared): boolean {
   if (isWorkspace || name.startsWith('@types/')) return false

@@ -13,7 +13,10 @@ export interface SourceReading {
   readonly environment: readonly number[]
 }
 
-/** Reads imports of every form (static, re-export, `import()`, `require`, `import('…').Type`) and uses of `process.env`. */
+/**
+ * Reads imports of every form (static, re-export, `import()`, `require`, `import('…').Type`, the file of a worker) and
+ * uses of `process.env`.
+ */
 export function readSource(file: string, text: string): SourceReading {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, false, ts.ScriptKind.TS)
   const lineOf = (node: ts.Node) => source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1
@@ -41,8 +44,18 @@ function importOf(node: ts.Node): Found | undefined {
     return ts.isLiteralTypeNode(node.argument) ? literal(node.argument.literal, true) : undefined
   if (ts.isExternalModuleReference(node)) return literal(node.expression, false)
   if (ts.isCallExpression(node) && isImportCall(node)) return literal(node.arguments[0], false)
+  if (ts.isNewExpression(node)) return workerFile(node)
   return undefined
 }
+
+/** `new Worker(new URL('./judge.ts', import.meta.url))` runs that file as an import does. */
+function workerFile(node: ts.NewExpression): Found | undefined {
+  const [url] = node.arguments ?? []
+  if (!isNamed(node.expression, 'Worker') || !url || !ts.isNewExpression(url)) return undefined
+  return isNamed(url.expression, 'URL') ? literal(url.arguments?.[0], false) : undefined
+}
+
+const isNamed = (node: ts.Node, name: string) => ts.isIdentifier(node) && node.text === name
 
 function literal(specifier: ts.Node | undefined, typeOnly: boolean): Found | undefined {
   return specifier && ts.isStringLiteralLike(specifier) ? { specifier: specifier.text, typeOnly } : undefined
@@ -50,7 +63,7 @@ function literal(specifier: ts.Node | undefined, typeOnly: boolean): Found | und
 
 function isImportCall(call: ts.CallExpression): boolean {
   if (call.expression.kind === ts.SyntaxKind.ImportKeyword) return true
-  return ts.isIdentifier(call.expression) && call.expression.text === 'require'
+  return isNamed(call.expression, 'require')
 }
 
 function touchesEnvironment(node: ts.Node): boolean {

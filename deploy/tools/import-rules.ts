@@ -1,5 +1,5 @@
-// Who may import whom, as data. `imports.ts` reads import lines and holds them against these tables. A path that ends in `/`
-// stands for all below it, any other path for what begins with it.
+// Who may import whom, as data. `imports.ts` reads import lines and holds them against these tables. A path that ends
+// in `/` stands for all below it, any other path for what begins with it.
 
 export const ROOMS = ['shared', 'coordinator', 'agent', 'sdk', 'deploy'] as const
 
@@ -131,8 +131,11 @@ export const DOORS: readonly { readonly pkg: string; readonly file: string }[] =
   { pkg: 'execa', file: 'agent/run/process.ts' },
 ]
 
-/** Who may touch `process.env`. In sdk/runtime it is the program's own environment, which is what that code looks after. */
+/**
+ * Who may touch `process.env`. In sdk/runtime it is the program's own environment, which is what that code looks after;
+ * by uws/heads.js the HTTP library is told what it reads there and nowhere else.
+ */
 export const ENVIRONMENT = {
-  files: /(^|\/)config\.ts$|^sdk\/(cli|runtime|examples)\/|^deploy\/|^[^/]+\/test\//,
+  files: /(^|\/)config\.ts$|^coordinator\/uws\/heads\.js$|^sdk\/(cli|runtime|examples)\/|^deploy\/|^[^/]+\/test\//,
   sentence: 'settings are read once: only config.ts files, sdk/cli, sdk/runtime, deploy and tests touch `process.env`',
 }

@@ -10,6 +10,9 @@ import { packageName, readPackages } from './packages.ts'
 import type { Packages } from './packages.ts'
 import { PROJECT, sourceFiles } from './source-files.ts'
 
+/** Endings of what can import; a rule that knows `.ts` only would let the next `.mts` pass. */
+const MODULES = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
+
 export interface Violation {
   readonly file: string
   readonly line: number
@@ -22,7 +25,7 @@ export interface Violation {
 /** Every breach of the import rule, of the `process.env` rule and of the rule that what is imported is declared. */
 export function checkImports(root: string): Violation[] {
   const packages = readPackages(root)
-  const files = sourceFiles(root, '.ts').filter((file) => !NOT_OURS.test(file))
+  const files = sourceFiles(root, ...MODULES).filter((file) => !NOT_OURS.test(file))
   return files.flatMap((file) => checkFile(file, readFileSync(path.join(root, file), 'utf8'), packages))
 }
 
@@ -92,7 +95,10 @@ function breachOfLayer(file: string, target: string, typeOnly: boolean): string 
   return layerOf(target) < layerOf(file) ? NEVER_UPWARD : undefined
 }
 
-/** Counted from the top, 0 being `main`. The longest path that fits wins, so that `jobs/queue.ts` is not one of the jobs. */
+/**
+ * Counted from the top, 0 being `main`. The longest path that fits wins, so that `jobs/queue.ts` is not one of the
+ * jobs.
+ */
 function layerOf(file: string): number {
   if (STORED.file.test(file)) return layerNamed(STORED.layer)
   const fits = LAYERS.flatMap((layer) =>

@@ -1,21 +1,35 @@
-// `npm test` runs all test files, `npm test -- cancel` those with `cancel` in their path. One PostgreSQL serves them all; what
-// they leave running is a failure.
+// `npm test` runs the test files of its tier, `npm test -- cancel` those with `cancel` in their path; `npm run
+// test:storm` runs the storms, with `--minutes 12` in about that time. One PostgreSQL serves them all; what they leave
+// running is a failure.
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
 import { startTestServer } from '../../coordinator/test/_kit/database.ts'
-import { ROOMS } from './import-rules.ts'
+import { listOf, PROCESSES, readNotes } from './file-seconds.ts'
 import { endLeftovers, leftovers, unsupported } from './leftovers.ts'
-import { PROJECT, sourceFiles } from './source-files.ts'
+import { PROJECT } from './source-files.ts'
+import { inProcesses, pathsOf } from './test-groups.ts'
+import { notFound, testFiles, type Tier, TIERS } from './tiers.ts'
 
-/** WINDLASS_TEST_ROUNDS asks tests for more of what they do than there is time for otherwise. */
+/** Files that run at once: one for each core of the smallest machine that we test on. */
+const LANES = 2
+const REPORTER = path.join(import.meta.dirname, 'file-seconds.ts')
+const WHOLE_FILE = path.join(import.meta.dirname, 'whole-file.mjs')
+/** What the reporter writes, in the folder of temporary files. */
+const NOTES = 'file-results.jsonl'
+/** WINDLASS_TEST_ROUNDS asks for as many rounds as somebody wants to wait for. */
 const IS_LONG = Boolean(process.env.WINDLASS_TEST_ROUNDS)
-// The property tests execute a thousand programs on real agents.
-const FILE_DEADLINE_MS = IS_LONG ? 3_600_000 : 300_000
-const RUN_DEADLINE_MS = IS_LONG ? 2 * 3_600_000 : 25 * 60_000
+/**
+ * Against an endless wait only: a busy machine takes several times as long as an idle one. A process that executes
+ * several files in turn has twice as long as a file.
+ */
+const FILE_DEADLINE_MS: Record<Tier, number> = { test: 600_000, storm: 3_600_000 }
+const RUN_DEADLINE_MS: Record<Tier, number> = { test: 40 * 60_000, storm: 3 * 3_600_000 }
 // The time that the test runner has to end its own children when it is interrupted.
 const GRACE_MS = 3_000
 // A process that was told to end at the end of a test may need a moment.
@@ -25,11 +39,6 @@ const EXIT_ON_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const
 /** Marks all that this run starts: as a variable, and as the name of the folder that temporary files go to. */
 const mark = `windlass-test-${randomBytes(4).toString('hex')}`
 
-function wanted(filters: readonly string[]): string[] {
-  const files = sourceFiles(PROJECT, '.test.ts').filter((file) => ROOMS.some((room) => file.startsWith(`${room}/`)))
-  return files.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
-}
-
 function makeTemporaryFolder(): string {
   const folder = path.join(tmpdir(), mark)
   mkdirSync(folder)
@@ -38,15 +47,57 @@ function makeTemporaryFolder(): string {
   return folder
 }
 
+interface Run {
+  readonly tier: Tier
+  readonly files: readonly string[]
+  /** How long a storm is to take in all; as long as its rounds take without it. */
+  readonly minutes: number | undefined
+}
+
+/** Average duration of a storm without rounds (measured: 13 to 180 s). */
+const STEADY_MS = 55_000
+const LEAST_BUDGET_MS = 20_000
+
+/** Storms that play rounds share the time that those without rounds leave. */
+function settingsOf({ tier, files, minutes }: Run): NodeJS.ProcessEnv {
+  const playing = files.filter((file) => readFileSync(path.join(PROJECT, file), 'utf8').includes('rounds({')).length
+  const rest = (minutes ?? 0) * 60_000 * LANES - (files.length - playing) * STEADY_MS
+  const budgetMs = minutes === undefined ? undefined : Math.max(LEAST_BUDGET_MS, Math.ceil(rest / Math.max(1, playing)))
+  // Programs of tests read and write files of root.
+  const users = { WINDLASS_AGENT_RUN_UIDS: 'off' }
+  return {
+    WINDLASS_TEST_TIER: tier,
+    ...users,
+    ...(budgetMs !== undefined && { WINDLASS_TEST_BUDGET_MS: String(budgetMs) }),
+  }
+}
+
 /**
- * Runs the files; answers with the exit code. The runner leads a process group of its own, so that a stop reaches all of it.
+ * Runs the files; answers with the exit code. The runner leads a process group of its own, so that a stop reaches all
+ * of it.
  */
-function runFiles(files: readonly string[], env: NodeJS.ProcessEnv, stop: AbortSignal): Promise<number> {
+function runFiles({ tier, files }: Run, env: NodeJS.ProcessEnv, stop: AbortSignal, folder: string): Promise<number> {
   if (stop.aborted) return Promise.resolve(1)
-  const options = ['--test', '--test-concurrency=2', '--test-reporter=spec', `--test-timeout=${FILE_DEADLINE_MS}`]
-  const child = spawn(process.execPath, [...options, ...files], {
+  const processes = inProcesses(files, folder, FILE_DEADLINE_MS[tier])
+  const list = path.join(folder, 'processes.json')
+  writeFileSync(list, JSON.stringify(processes))
+  const name = process.env.WINDLASS_TEST_NAME
+  const options = [
+    '--disable-warning=ExperimentalWarning',
+    '--import',
+    pathToFileURL(WHOLE_FILE).href,
+    '--test',
+    `--test-concurrency=${LANES}`,
+    `--test-timeout=${2 * FILE_DEADLINE_MS[tier]}`,
+    ...(name ? [`--test-name-pattern=^${name.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}$`] : []),
+    '--test-reporter=spec',
+    '--test-reporter-destination=stdout',
+    `--test-reporter=${REPORTER}`,
+    `--test-reporter-destination=${path.join(folder, NOTES)}`,
+  ]
+  const child = spawn(process.execPath, [...options, ...pathsOf(processes)], {
     cwd: PROJECT,
-    env,
+    env: { ...env, [PROCESSES]: list },
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
   })
@@ -63,7 +114,12 @@ function runFiles(files: readonly string[], env: NodeJS.ProcessEnv, stop: AbortS
 
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
-  process.kill(-child.pid, signal)
+  try {
+    process.kill(-child.pid, signal)
+  } catch (error) {
+    // It has ended, and we have not been told yet.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
 }
 
 async function withDatabase(run: (url: string) => Promise<number>): Promise<number> {
@@ -92,7 +148,7 @@ async function sweep(patienceMs: number): Promise<boolean> {
 }
 
 /** Aborts when the run is interrupted or takes too long; `code` is then what to exit with. */
-function stopSwitch() {
+function stopSwitch(tier: Tier) {
   const controller = new AbortController()
   const stopping = { signal: controller.signal, code: 0 }
   const stop = (code: number, why: string) => {
@@ -102,26 +158,49 @@ function stopSwitch() {
     controller.abort()
   }
   for (const [signal, code] of Object.entries(EXIT_ON_SIGNAL)) process.on(signal, () => stop(code, signal))
-  setTimeout(() => stop(1, `${RUN_DEADLINE_MS / 60_000} minutes are over`), RUN_DEADLINE_MS).unref()
+  const deadlineMs = IS_LONG ? RUN_DEADLINE_MS.storm : RUN_DEADLINE_MS[tier]
+  setTimeout(() => stop(1, `${deadlineMs / 60_000} minutes are over`), deadlineMs).unref()
   return stopping
 }
 
-async function main(filters: readonly string[]): Promise<number> {
-  const files = wanted(filters)
-  if (files.length === 0) {
-    console.error(`No test file has ${filters.map((f) => `"${f}"`).join(' or ')} in its path. Name a part of one.`)
+/** What was asked for on the command line; a sentence when it cannot be. */
+function readRun(args: string[]): Run | string {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { tier: { type: 'string', default: TIERS[0] }, minutes: { type: 'string' } },
+  })
+  const tier = TIERS.find((each) => each === values.tier)
+  if (!tier) return `--tier is one of ${TIERS.join(', ')}, not ${values.tier}`
+  const minutes = values.minutes === undefined ? undefined : Number(values.minutes)
+  if (minutes !== undefined && !(minutes > 0 && minutes <= 600))
+    return `--minutes is a number above 0 and up to 600, not ${values.minutes}`
+  if (minutes !== undefined && tier !== 'storm') return '--minutes is for storms: npm run test:storm -- --minutes 12'
+  const files = testFiles(tier, positionals)
+  return files.length === 0 ? notFound(tier, positionals) : { tier, files, minutes }
+}
+
+async function main(args: string[]): Promise<number> {
+  const run = readRun(args)
+  if (typeof run === 'string') {
+    console.error(run)
     return 1
   }
-  const stopping = stopSwitch()
+  const stopping = stopSwitch(run.tier)
   const temporary = makeTemporaryFolder()
   // For the shared PostgreSQL too, which starts in this process.
   process.env.TMPDIR = temporary
   try {
-    const code = await withDatabase((url) =>
-      runFiles(files, { ...process.env, WINDLASS_TEST_RUN: mark, WINDLASS_TEST_DATABASE_URL: url }, stopping.signal),
-    )
+    const code = await withDatabase((url) => {
+      const own = { WINDLASS_TEST_RUN: mark, WINDLASS_TEST_DATABASE_URL: url }
+      return runFiles(run, { ...process.env, ...settingsOf(run), ...own }, stopping.signal, temporary)
+    })
     const isLeftOver = await sweep(stopping.signal.aborted ? 0 : LEFTOVER_PATIENCE_MS)
-    return stopping.code || code || (isLeftOver ? 1 : 0)
+    const { results, hasFailed } = readNotes(path.join(temporary, NOTES))
+    console.log(listOf(results, run.files))
+    const isEmpty = results.every(({ tests }) => tests === 0)
+    if (isEmpty) console.error('No test was executed: WINDLASS_TEST_NAME has to be the whole name of a test.')
+    return stopping.code || code || (isLeftOver || hasFailed || isEmpty || results.length < run.files.length ? 1 : 0)
   } finally {
     rmSync(temporary, { recursive: true, force: true })
   }

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { test } from 'node:test'
+import { ROOMS } from '../../tools/import-rules.ts'
 import { checkFile, checkImports } from '../../tools/imports.ts'
 import { describePackages } from '../../tools/packages.ts'
 import { PROJECT } from '../../tools/source-files.ts'
@@ -73,6 +78,20 @@ test('a violation names file, line, import and sentence', () => {
   ])
 })
 
+test('a module is read whatever its ending', (t) => {
+  const root = mkdtempSync(path.join(tmpdir(), 'imports-'))
+  t.after(() => rmSync(root, { recursive: true }))
+  execFileSync('git', ['init', '--quiet'], { cwd: root })
+  for (const room of ROOMS) mkdirSync(path.join(root, room))
+  for (const room of ['', ...ROOMS]) writeFileSync(path.join(root, room, 'package.json'), `{ "name": "${room}" }`)
+  const files = ['cjs', 'cts', 'js', 'mjs', 'mts', 'ts'].map((ending) => `shared/log.${ending}`)
+  for (const file of files) writeFileSync(path.join(root, file), "import '../agent/main.ts'\n")
+  assert.deepEqual(
+    checkImports(root).map((violation) => violation.file),
+    files,
+  )
+})
+
 test('shared imports zod, uuid, Node and itself', () => {
   for (const from of ['zod', 'uuid', 'node:path', 'path', './model/run.ts'])
     allowed('shared/ids.ts', `import x from '${from}'`)
@@ -90,6 +109,7 @@ test('every form of an import is seen', () => {
     "type A = import('../agent/main.ts').A",
     "import a = require('../agent/main.ts')",
     "const a = require('../agent/main.ts')",
+    "const a = new Worker(new URL('../agent/main.ts', import.meta.url), { name: 'a' })",
   ]
   for (const form of forms) refused('shared/log.ts', form, /^shared imports/)
 })

@@ -1,0 +1,150 @@
+// What became of each test file and how long it took: a reporter of node:test that notes it while the tests run, and
+// the list that stands at the end.
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { PROJECT } from './source-files.ts'
+import type { TestProcess } from './test-groups.ts'
+
+/** An event of node:test, as far as it is looked at here. */
+export interface TestEvent {
+  readonly type: string
+  readonly data?: {
+    readonly name?: string
+    readonly nesting?: number
+    readonly file?: string
+    readonly todo?: string | boolean
+    readonly details?: { readonly duration_ms?: number; readonly type?: string }
+  }
+}
+
+export interface FileResult {
+  /** Path from the project's root. */
+  readonly file: string
+  /** Duration; it includes the start of the process, except for files of a group. */
+  readonly ms: number
+  readonly tests: number
+  readonly failed: number
+}
+
+export interface Followed {
+  /**
+   * Answers with the result when a whole file has ended. Its tests may be counted later: their events wait for their
+   * turn.
+   */
+  see(event: TestEvent): FileResult | undefined
+  /** Results of the files, in the order in which they ended. */
+  results(): FileResult[]
+  /** Files whose process ended before they did. */
+  unfinished(): string[]
+  /** node:test itself ends with 0 when nothing but a hook of a suite has failed. */
+  hasFailed(): boolean
+}
+
+export function followFiles(processes: readonly TestProcess[]): Followed {
+  const grouped = new Set(processes.filter(({ files }) => files.length > 1).flatMap(({ files }) => files))
+  const alone = new Set(processes.filter(({ files }) => files.length === 1).map(({ entry }) => entry))
+  const ended = new Map<string, number>()
+  const counts = new Map<string, { tests: number; failed: number }>()
+  let isRed = false
+
+  /** A group has a suite for each file; a file alone is a test by its path. */
+  function wholeFile({ name = '', file = '', details }: NonNullable<TestEvent['data']>): string | undefined {
+    if (details?.type === 'suite') return grouped.has(name) ? name : undefined
+    const own = path.relative(PROJECT, file)
+    return alone.has(own) && path.resolve(PROJECT, name) === file ? own : undefined
+  }
+
+  function count(type: string, data: NonNullable<TestEvent['data']>): void {
+    const { file = '', details, todo } = data
+    const isFailure = type === 'test:fail' && !todo
+    if (isFailure) isRed = true
+    // A file of which nothing was executed, since no test has the name that was asked for, passes as a whole.
+    if (!isFailure && wholeFile(data) !== undefined) return
+    const own = path.relative(PROJECT, file)
+    const { tests, failed } = counts.get(own) ?? { tests: 0, failed: 0 }
+    const isTest = details?.type !== 'suite'
+    counts.set(own, { tests: tests + (isTest ? 1 : 0), failed: failed + (isFailure && isTest ? 1 : 0) })
+  }
+
+  const resultOf = (file: string): FileResult => {
+    const { tests, failed } = counts.get(file) ?? { tests: 0, failed: 0 }
+    return { file, ms: ended.get(file) ?? 0, tests, failed }
+  }
+
+  return {
+    see({ type, data }) {
+      if (!data) return undefined
+      if (type === 'test:pass' || type === 'test:fail') count(type, data)
+      if (type !== 'test:complete' || data.nesting !== 0) return undefined
+      const file = wholeFile(data)
+      if (file === undefined) return undefined
+      ended.set(file, data.details?.duration_ms ?? 0)
+      return resultOf(file)
+    },
+    results: () => [...ended.keys()].map(resultOf),
+    unfinished: () => processes.flatMap(({ files }) => files).filter((file) => !ended.has(file)),
+    hasFailed: () => isRed,
+  }
+}
+
+/** The reporter finds what is executed in this file, whose path stands in the environment. */
+export const PROCESSES = 'WINDLASS_TEST_PROCESSES'
+
+/** What is known of a run when it is over, or was cut off. */
+export interface Notes {
+  readonly results: readonly FileResult[]
+  /** Something is red, whatever the exit code says. */
+  readonly hasFailed: boolean
+}
+
+/**
+ * Writes a line of JSON for each file that has ended, and at the end all of them again with their tests counted.
+ * node:test takes the default export of a module as its reporter.
+ */
+// oxlint-disable-next-line import/no-default-export
+export default async function* noteFiles(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  const followed = followFiles(JSON.parse(readFileSync(process.env[PROCESSES] ?? '', 'utf8')) as TestProcess[])
+  for await (const event of events) {
+    const result = followed.see(event)
+    if (result) yield `${JSON.stringify({ results: [result], hasFailed: false } satisfies Notes)}\n`
+  }
+  yield `${JSON.stringify({ results: followed.results(), hasFailed: followed.hasFailed() } satisfies Notes)}\n`
+}
+
+/** Reads what the reporter has written; nothing when the run ended before any file did. */
+export function readNotes(file: string): Notes {
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
+  const notes = lines.flatMap((line) => parsed(line) ?? [])
+  const last = new Map(notes.flatMap(({ results }) => results).map((result) => [result.file, result]))
+  return { results: [...last.values()], hasFailed: notes.some(({ hasFailed }) => hasFailed) }
+}
+
+/** The last line may be cut off, when the run was killed. */
+function parsed(line: string): Notes | undefined {
+  try {
+    return JSON.parse(line) as Notes
+  } catch {
+    return undefined
+  }
+}
+
+/** Files that took less than this are summed up in one line. */
+const SHORT_MS = 1000
+
+/** The list for the end of a run, longest first, with `expected` files that never ended named last. */
+export function listOf(all: readonly FileResult[], expected: readonly string[]): string {
+  const sorted = all.toSorted((a, b) => b.ms - a.ms || a.file.localeCompare(b.file))
+  const long = sorted.filter(({ ms, failed }) => ms >= SHORT_MS || failed > 0)
+  const short = sorted.length - long.length
+  const sum = (files: readonly FileResult[]) => files.reduce((total, { ms }) => total + ms, 0)
+  const ended = new Set(all.map(({ file }) => file))
+  return [
+    'Seconds per file:',
+    ...long.map(({ file, ms, failed }) => row(ms, file + (failed > 0 ? `  ${failed} failed` : ''))),
+    ...(short > 0 ? [row(sum(sorted) - sum(long), `${short} files of less than ${SHORT_MS / 1000} s each`)] : []),
+    row(sum(sorted), `${sorted.length} files, ${all.reduce((total, { tests }) => total + tests, 0)} tests`),
+    ...expected.filter((file) => !ended.has(file)).map((file) => `       –  ${file}  did not end`),
+  ].join('\n')
+}
+
+const row = (ms: number, text: string) => `${(ms / 1000).toFixed(1).padStart(8)}  ${text}`

@@ -1,0 +1,43 @@
+// Which test files run when. `npm test` is what a person waits for: everything but the storms, which take minutes each.
+import { ROOMS } from './import-rules.ts'
+import { PROJECT, sourceFiles } from './source-files.ts'
+
+export const TIERS = ['test', 'storm'] as const
+export type Tier = (typeof TIERS)[number]
+
+/** The command that runs a tier, as a person types it. */
+const COMMAND: Record<Tier, string> = { test: 'npm test', storm: 'npm run test:storm' }
+
+/**
+ * Tests that take minutes whatever they are given: outages, hosts, kills in a row, an installation on a clean machine.
+ */
+const STORMS = 'deploy/e2e/storm/'
+
+/**
+ * Tests that play as many rounds as there is time for: a few in `npm test`, many in a storm. See
+ * `shared/test/_kit/rounds.ts`.
+ */
+const IN_BOTH: readonly string[] = [
+  'deploy/e2e/durable-waits.test.ts',
+  'deploy/e2e/fleet-drain.test.ts',
+  'deploy/e2e/openapi-property.test.ts',
+  'deploy/e2e/property.test.ts',
+  'sdk/test/runtime/engine/property.test.ts',
+]
+
+/** Test files of a tier whose path contains one of the filters; all of them without a filter. Sorted by path. */
+export function testFiles(tier: Tier, filters: readonly string[] = []): string[] {
+  const all = sourceFiles(PROJECT, '.test.ts').filter((file) => ROOMS.some((room) => file.startsWith(`${room}/`)))
+  for (const file of IN_BOTH) if (!all.includes(file)) throw new Error(`${file} stands in tiers.ts and does not exist`)
+  const isIn = (file: string) =>
+    file.startsWith(STORMS) ? tier === 'storm' : tier === 'test' || IN_BOTH.includes(file)
+  return all.filter(isIn).filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
+}
+
+/** Says why no file was found, and names the tier that has one. */
+export function notFound(tier: Tier, filters: readonly string[]): string {
+  const other = TIERS.find((each) => each !== tier && testFiles(each, filters).length > 0)
+  const asked = filters.map((filter) => `"${filter}"`).join(' or ')
+  if (other) return `${asked} belongs to the other tier: ${COMMAND[other]} -- ${filters.join(' ')}`
+  return `No test file has ${asked} in its path. Name a part of one.`
+}

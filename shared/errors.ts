@@ -57,6 +57,7 @@ export const RUN_ERRORS = {
   OUTPUT_TOO_LARGE: 'The returned value is larger than a run may return.',
   RUN_TIMED_OUT: 'The run took longer than the timeout of its descriptor.',
   RUN_CRASHED: 'The process or its agent was lost more often than the descriptor allows.',
+  RUN_FENCED: 'The agent of the run was out of reach more often than the descriptor allows.',
   JOURNAL_FULL: 'The run has more in its journal than a run may have.',
   JOURNAL_UNREADABLE: 'The program said something about its journal that cannot be taken.',
   ENVIRONMENT_GONE: 'The environment of the run was deleted before the run was started.',

@@ -22,7 +22,7 @@ export function nestsWithin(value: unknown, levels: number): boolean {
 }
 
 /** The index behind the closing quote of the string that starts at `start`, or the length of the text. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let slashes = 0
     while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++

@@ -25,6 +25,9 @@ const ErrorRetries = strict({
   maxDelay: duration({ min: '0s', max: '7d' }).optional().describe('The longest pause. Default 10m.'),
 })
 
+/** Default of `retries.fence`, also for descriptors that were deployed before it existed. */
+export const FENCE_RETRIES = 20
+
 const Retries = strict({
   crash: z
     .int()
@@ -32,6 +35,12 @@ const Retries = strict({
     .max(100)
     .default(3)
     .describe('How many times a run whose process or machine was lost starts again from the top.'),
+  fence: z
+    .int()
+    .min(0)
+    .max(1000)
+    .default(FENCE_RETRIES)
+    .describe('How many times a run starts again from the top because its agent could not reach the coordinator.'),
   error: z
     .union([z.int().min(0).max(100), ErrorRetries], {
       error: 'must be a number of retries or { max, delay, factor, maxDelay }',

@@ -45,8 +45,8 @@ export function mayMove(from: RunStatus, to: RunStatus): boolean {
 }
 
 /**
- * Throws when a run may not go from one status to the other. Every write of a status passes here, but that of a claim: it is one
- * statement, and names what it moves from.
+ * Throws when a run may not go from one status to the other. Every write of a status passes here, but that of a claim:
+ * it is one statement, and names what it moves from.
  */
 export function assertMove(from: RunStatus, to: RunStatus): void {
   if (!mayMove(from, to)) throw new Error(`a run never moves from ${from} to ${to}`)
@@ -102,6 +102,10 @@ export const Loss = z.object({
   reason: z.string(),
   lastAckAt: At.nullable().meta({ description: 'When something of the run was last taken from its agent.' }),
   lastRenewalAt: At.nullable().meta({ description: 'When its agent last renewed its lease.' }),
+  lengthenedMs: z.int().nullable().meta({
+    description:
+      'By how much its lease had been lengthened after an outage of coordinator or database. Null: by nothing.',
+  }),
 })
 export type Loss = z.output<typeof Loss>
 

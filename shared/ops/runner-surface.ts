@@ -3,7 +3,12 @@ import { Slug, RunId, RunnerId } from '../ids.ts'
 import { AgentSettings, Offer } from '../wire/agent.ts'
 import { op } from './op.ts'
 
-/** What installed agents and running programs speak. Routed and checked like the rest; absent from OpenAPI, MCP and CLI. */
+/** Largest body of an agent's request. Strangers can send one, and honest ones are far smaller. */
+const SMALL_BODY_BYTES = 128 * 1024
+
+/**
+ * What installed agents and running programs speak. Routed and checked like the rest; absent from OpenAPI, MCP and CLI.
+ */
 export const runnerSurface = {
   register: op({
     id: 'runnerSurface.register',
@@ -30,6 +35,7 @@ export const runnerSurface = {
     output: z.object({ runner: RunnerId, org: Slug, pool: Slug, settings: AgentSettings }),
     faults: ['UNAUTHENTICATED', 'REGISTRATION_TOKEN_USED'],
     success: 201,
+    bodyBytes: SMALL_BODY_BYTES,
   }),
   renew: op({
     id: 'runnerSurface.renew',
@@ -49,6 +55,7 @@ export const runnerSurface = {
     output: z.object({ runner: RunnerId, renewAfterMs: z.int() }),
     faults: [],
     success: 200,
+    bodyBytes: SMALL_BODY_BYTES,
   }),
   claims: op({
     id: 'runnerSurface.claims',
@@ -62,6 +69,7 @@ export const runnerSurface = {
     output: z.object({ offers: z.array(Offer) }),
     faults: [],
     success: 200,
+    bodyBytes: SMALL_BODY_BYTES,
   }),
   bundle: op({
     id: 'runnerSurface.bundle',
@@ -73,7 +81,7 @@ export const runnerSurface = {
     summary: 'Fetch a bundle (gzipped tar) by its SHA-256.',
     input: z.strictObject({ digest: z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hex') }),
     output: z.string(),
-    faults: ['NOT_FOUND'],
+    faults: ['NOT_FOUND', 'UNAVAILABLE'],
     success: 200,
     wire: 'bytes',
   }),

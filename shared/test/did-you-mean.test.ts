@@ -29,3 +29,12 @@ test('the distance counts insertions, deletions, replacements and swaps', () => 
     [3, 0, 1, 1, 1],
   )
 })
+
+test('hostile names cost no more than a few', () => {
+  let looked = 0
+  const names = function* () {
+    for (; looked < 10_000; looked++) yield `${'a'.repeat(240)}${looked}/${'a'.repeat(245)}`
+  }
+  assert.equal(nearest(`${'b'.repeat(245)}/${'b'.repeat(245)}`, names()), undefined)
+  assert.ok(looked < 10, `${looked} names were looked at`)
+})

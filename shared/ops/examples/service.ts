@@ -13,7 +13,7 @@ export const service: ExamplesOf<'service'> = {
   },
   metrics: {
     about:
-      'In the text format of Prometheus. Without WINDLASS_METRICS_TOKEN only this machine may read it, and nobody through a proxy; with it, whoever sends it as a bearer token.',
+      'In the text format of Prometheus. Whoever sends WINDLASS_METRICS_TOKEN as a bearer token may read it; without one this machine, and nobody through a proxy, as long as the coordinator listens on loopback and neither WINDLASS_BASE_URL nor WINDLASS_TRUSTED_PROXIES is set.',
     input: {},
     output: '# TYPE windlass_runs gauge\nwindlass_runs{status="queued"} 0\n',
     bytes: { types: ['text/plain'], hasEtag: false },

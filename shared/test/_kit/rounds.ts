@@ -1,0 +1,39 @@
+/**
+ * How often a test repeats what it does. In `npm test` a few times, in `npm run test:storm` many times, or as long as
+ * the budget of the storm lasts. WINDLASS_TEST_ROUNDS asks for an exact number in both.
+ */
+export interface RoundsAsk {
+  /** Rounds in `npm test`. */
+  test: number
+  /** Rounds in a storm without a budget. */
+  storm: number
+  /** Rounds that a storm plays even when its budget is used up; `test` by default. */
+  least?: number
+}
+
+/**
+ * Numbers the rounds from 0. The budget is looked at between two rounds; a round that has begun is played to its end.
+ */
+export function* rounds({ test, storm, least = test }: RoundsAsk): Generator<number, void, void> {
+  const asked = numberFrom('WINDLASS_TEST_ROUNDS')
+  const budgetMs = numberFrom('WINDLASS_TEST_BUDGET_MS')
+  const isStorm = process.env.WINDLASS_TEST_TIER === 'storm'
+  const most = asked ?? (isStorm ? (budgetMs === undefined ? storm : Infinity) : test)
+  const end = asked === undefined && budgetMs !== undefined ? startedAt + budgetMs : Infinity
+  for (let n = 0; n < most && (n < least || performance.now() < end); n++) yield n
+}
+
+/** How many of something a single round has: `storm` of them in a storm, `test` of them in `npm test`. */
+export function amount({ test, storm }: { test: number; storm: number }): number {
+  return process.env.WINDLASS_TEST_TIER === 'storm' ? storm : test
+}
+
+/** The budget covers the whole file, its set-up included. */
+const startedAt = performance.now()
+
+function numberFrom(name: string): number | undefined {
+  const given = process.env[name]
+  if (given === undefined || given === '') return undefined
+  if (/^[1-9]\d{0,8}$/.test(given)) return Number(given)
+  throw new Error(`${name} is a whole number above 0, not ${given}`)
+}

@@ -1,6 +1,8 @@
 import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { isConnectionLoss, isDeadlock, mayPass } from './client.ts'
+import { createQueue, type Waiting } from './waiting.ts'
 
 /** Callers that arrive while a commit is under way share the next one. */
 export interface GroupCommit<I, O> {
@@ -22,6 +24,8 @@ export interface GroupCommitOptions<I, O> {
   max: number
   /** Statements under way at once. With one, items commit in the order in which they came. */
   lanes: number
+  /** Keeps the lanes beyond the first for the time in which a commit waits, for a lock say; without it all are used. */
+  spare?: Spare<I>
   /** How long a lost database is waited for before the callers are told. */
   patienceMs: number
   /** Counts towards `max` in place of 1, for items of very different size. */
@@ -35,31 +39,34 @@ export interface GroupCommitOptions<I, O> {
   giveUp?(item: I, error: unknown): Promise<O>
 }
 
-interface Waiting<I, O> {
-  item: I
-  resolve(result: O): void
-  reject(error: unknown): void
+interface Spare<I> {
+  /** A further commit begins when the last one began so long ago. */
+  afterMs: number
+  /** Items of one key are never in two commits at once, so they commit in the order in which they came. */
+  keyOf(item: I): string
 }
 
 const FIRST_RETRY_MS = 50
 const RETRY_CAP_MS = 500
 
+function halvesOf<T>(items: readonly T[]): T[][] {
+  const middle = Math.ceil(items.length / 2)
+  return [items.slice(0, middle), items.slice(middle)]
+}
+
 export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommit<I, O> {
-  let waiting: Waiting<I, O>[] = []
-  let head = 0
+  const { name, lanes, spare } = options
+  const queue = createQueue<I, O>({ ...options, ...(spare && { keyOf: (item: I) => spare.keyOf(item) }) })
   let underWay = 0
   let scheduled = false
+  let begunAt = 0
+  let spareTimer: NodeJS.Timeout | undefined
   const idlers: (() => void)[] = []
-
-  const add = (item: I) =>
-    new Promise<O>((resolve, reject) => {
-      waiting.push({ item, resolve, reject })
-      schedule()
-    })
 
   /** Not at once: what else arrives in this turn of the event loop goes along. */
   function schedule() {
-    if (scheduled || underWay >= options.lanes || head === waiting.length) return
+    if (scheduled || underWay >= lanes || queue.isEmpty()) return
+    if (underWay > 0 && spare) return scheduleSpare(spare.afterMs)
     scheduled = true
     setImmediate(() => {
       scheduled = false
@@ -67,76 +74,88 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
     })
   }
 
+  function scheduleSpare(afterMs: number) {
+    const sinceMs = performance.now() - begunAt
+    spareTimer ??= setTimeout(() => {
+      spareTimer = undefined
+      if (underWay === 0) return
+      if (performance.now() - begunAt < afterMs) scheduleSpare(afterMs)
+      else void flush()
+    }, afterMs - sinceMs)
+  }
+
   async function flush() {
-    const batch = take()
+    if (underWay >= lanes) return
+    const batch = queue.take()
     if (batch.length === 0) return
+    begunAt = performance.now()
     underWay++
     schedule()
-    await settle(batch)
+    await settle(options, batch)
     underWay--
-    if (head < waiting.length) schedule()
+    queue.release(batch)
+    probe('group.committed', { name, items: batch.length })
+    if (!queue.isEmpty()) schedule()
     else if (underWay === 0) for (const idler of idlers.splice(0)) idler()
   }
 
-  function take(): Waiting<I, O>[] {
-    let weight = 0
-    let end = head
-    while (end < waiting.length && (end === head || weight < options.max)) {
-      weight += options.weight?.(waiting[end]!.item) ?? 1
-      end++
-    }
-    const batch = waiting.slice(head, end)
-    head = end
-    if (head === waiting.length || head > 10_000) {
-      waiting = waiting.slice(head)
-      head = 0
-    }
-    return batch
+  return {
+    add: (item) =>
+      new Promise((resolve, reject) => {
+        queue.add({ item, resolve, reject })
+        schedule()
+      }),
+    idle: () =>
+      new Promise((resolve) => {
+        if (underWay === 0 && queue.isEmpty()) resolve()
+        else idlers.push(resolve)
+      }),
   }
+}
 
-  async function settle(batch: Waiting<I, O>[]): Promise<void> {
+async function settle<I, O>(options: GroupCommitOptions<I, O>, batch: Waiting<I, O>[]): Promise<void> {
+  try {
+    const results = await commitPatiently(
+      options,
+      batch.map((one) => one.item),
+    )
+    batch.forEach((one, i) => one.resolve(results[i]!))
+  } catch (error) {
+    // One bad item must not fail its neighbours: halves are tried until it is alone, and only the guilty hears of it.
+    if (batch.length === 1) await settleGuilty(options, batch[0]!, error)
+    else if (isConnectionLoss(error)) for (const one of batch) one.reject(error)
+    else for (const half of halvesOf(batch)) await settle(options, half)
+  }
+}
+
+async function settleGuilty<I, O>(
+  options: GroupCommitOptions<I, O>,
+  one: Waiting<I, O>,
+  error: unknown,
+): Promise<void> {
+  if (!options.giveUp || mayPass(error)) return one.reject(error)
+  try {
+    one.resolve(await options.giveUp(one.item, error))
+  } catch (failure) {
+    one.reject(failure)
+  }
+}
+
+async function commitPatiently<I, O>(options: GroupCommitOptions<I, O>, items: I[]): Promise<O[]> {
+  const { name, log, patienceMs } = options
+  const since = performance.now()
+  for (let failures = 0; ; failures++) {
+    const startedAt = performance.now()
     try {
-      const results = await commitPatiently(batch.map((one) => one.item))
-      batch.forEach((one, i) => one.resolve(results[i]!))
+      const results = await options.commit(items)
+      options.onCommit?.(items, performance.now() - startedAt)
+      return results
     } catch (error) {
-      // One bad item must not fail its neighbours: each is tried alone, and only the guilty hears of it.
-      if (batch.length === 1) await settleGuilty(batch[0]!, error)
-      else if (isConnectionLoss(error)) for (const one of batch) one.reject(error)
-      else for (const one of batch) await settle([one])
+      const isToBeTried = isConnectionLoss(error) || isDeadlock(error)
+      if (!isToBeTried || performance.now() - since > patienceMs) throw error
+      probe('group.retried', { name, reason: (error as Error).message })
+      log.warn('db.retry', { commit: name, items: items.length, error: (error as Error).message })
+      await pause(Math.min(RETRY_CAP_MS, FIRST_RETRY_MS * 2 ** failures))
     }
   }
-
-  async function settleGuilty(one: Waiting<I, O>, error: unknown): Promise<void> {
-    if (!options.giveUp || mayPass(error)) return one.reject(error)
-    try {
-      one.resolve(await options.giveUp(one.item, error))
-    } catch (failure) {
-      one.reject(failure)
-    }
-  }
-
-  async function commitPatiently(items: I[]): Promise<O[]> {
-    const since = performance.now()
-    for (let failures = 0; ; failures++) {
-      const startedAt = performance.now()
-      try {
-        const results = await options.commit(items)
-        options.onCommit?.(items, performance.now() - startedAt)
-        return results
-      } catch (error) {
-        const mayPass = isConnectionLoss(error) || isDeadlock(error)
-        if (!mayPass || performance.now() - since > options.patienceMs) throw error
-        options.log.warn('db.retry', { commit: options.name, items: items.length, error: (error as Error).message })
-        await pause(Math.min(RETRY_CAP_MS, FIRST_RETRY_MS * 2 ** failures))
-      }
-    }
-  }
-
-  const idle = () =>
-    new Promise<void>((resolve) => {
-      if (underWay === 0 && head === waiting.length) resolve()
-      else idlers.push(resolve)
-    })
-
-  return { add, idle }
 }

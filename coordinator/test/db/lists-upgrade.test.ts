@@ -1,28 +1,17 @@
 import assert from 'node:assert/strict'
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import { migrate } from '../../db/migrate.ts'
 import { testDatabase } from '../_kit/database.ts'
+import { folderBefore } from '../_kit/earlier.ts'
 import { assertInStep } from '../_kit/in-step.ts'
 
-const MIGRATIONS = join(import.meta.dirname, '../../db/migrations')
 const log = createLog({ part: 'test' }, 'error')
 
-/** The product as it was before this migration. */
-async function folderBefore(file: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'windlass-migrations-'))
-  const earlier = (await readdir(MIGRATIONS)).filter((name) => name < file)
-  await Promise.all(earlier.map((name) => copyFile(join(MIGRATIONS, name), join(folder, name))))
-  return folder
-}
-
 test('runs of an earlier release are found by lists by status and tag', async (t) => {
-  const folder = await folderBefore('0007')
-  t.after(() => rm(folder, { recursive: true }))
+  const { folder, remove } = await folderBefore('0007')
+  t.after(remove)
   const database = await testDatabase({ folder })
   t.after(() => database.close())
   const statuses = ['failed', 'cancelled', 'completed', 'queued']

@@ -8,6 +8,7 @@ import { createLog } from '@windlass/shared/log.ts'
 import type { Database } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
 import { testDatabase } from '../_kit/database.ts'
+import { untilPolled } from '../_kit/until.ts'
 
 const log = createLog({ part: 'test' }, 'error')
 const root = await mkdtemp(join(tmpdir(), 'windlass-migrations-'))
@@ -151,9 +152,9 @@ test('who waits too long for another coordinator is told what to look at', async
   assert.deepEqual(await holder, { applied: ['0001-slow.sql'] })
 })
 
-async function sleeping({ db }: Database) {
-  const deadline = performance.now() + 5_000
-  while ((await db`select 1 from pg_stat_activity where wait_event = 'PgSleep'`).length === 0) {
-    assert.ok(performance.now() < deadline, 'the slow migration never started')
-  }
-}
+const sleeping = ({ db }: Database) =>
+  untilPolled('the slow migration', async () => {
+    const rows = await db`
+      select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`
+    return rows.length > 0
+  })

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { anAgent } from '../_kit/agent.ts'
+import { builtOnce } from '../_kit/built-once.ts'
+import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import { exercise } from '../_kit/exercise.ts'
+import { createExplained, type Executed, explainSessions, type PlanNode, stepsOf } from '../_kit/explained.ts'
+import { fill } from '../_kit/filled.ts'
+import { seedRuns } from '../_kit/seeded-runs.ts'
+import { type Tenant, twoTenants } from '../_kit/tenants.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+// Everything that the coordinator sends while one org is used broadly is explained as it happens, so a new statement is
+// covered by itself. Plans are made on empty tables, on full ones that the planner knows nothing of, and on full ones
+// that were analyzed.
+
+/**
+ * This many make the worst plans. At 500 to 4000 rows without statistics the planner believes that an org has a handful
+ * of runs, and that an index which begins with the org is as good as the key. At 6000 it no longer does.
+ */
+const RUNS = 2000
+/** A page and what is shown with it. The least that is copied of anything is 150. */
+const MOST_ROWS = 100
+/** Blocks of 8 KiB: about three for each table that a run is shown with. */
+const MOST_BLOCKS = 60
+
+/** What may read more, by how the statement begins. */
+const EXEMPT: readonly { begins: RegExp; why: string }[] = [
+  { begins: /^select b\.oid, b\.typarray/, why: 'postgres.js, once for each connection, from the catalog' },
+  { begins: /^select v\.id as version_id, p\.id as pool_id/, why: 'pools of an org, which has few' },
+  {
+    begins: /^select p\.id, o\.slug as org, p\.name, p\.settings/,
+    why: 'counts runners and queue of a pool; pools of an org',
+  },
+  { begins: /^select r\.labels, (r\.slots, )?r\.protocol/, why: 'all runners of a pool: its capacity' },
+  { begins: /^select a\.id, a\.at, a\.actor_kind/, why: 'a list: without statistics by another index of the org' },
+  {
+    begins: /^select i\.id, i\.run_id, w\.id as workflow_id/,
+    why: 'a list: without statistics sorted, not read in order',
+  },
+  { begins: /^select w\.id, o\.slug as org, w\.slug/, why: 'a list: without statistics sorted, not read in order' },
+  { begins: /^with unfinished as/, why: 'metrics: counts all that is open' },
+  { begins: /^select count\(\*\)::int as count from environments/, why: 'environments of an org, 200 at most' },
+  { begins: /^with concerned as/, why: 'environments of an org, 200 at most' },
+  { begins: /^update variable_sets/, why: 'environments of an org, 200 at most' },
+  { begins: /^delete from registration_tokens where expires_at/, why: 'once an hour; no index is worth it' },
+  { begins: /^delete from registration_tokens where pool_id/, why: 'when a pool is deleted; no index is worth it' },
+  {
+    begins: /^select \(select count\(\*\)::int from runners where pool_id/,
+    why: 'when a pool is deleted: all workflows of the org',
+  },
+]
+
+let c: TestCoordinator
+let ours: Tenant | undefined
+const explained = createExplained()
+/** Entries of `EXEMPT` that matched a statement which read more. */
+const needed = new Set<RegExp>()
+
+before(async () => {
+  c = await aCoordinatorOfItsOwn(
+    { SECRET_KEY: randomBytes(32).toString('base64'), SWEEP_MS: 600_000 },
+    // One connection: what was prepared first is what is executed later.
+    { log: explained.log, config: { databaseConnections: 1 }, prepare },
+  )
+  c.deps.builder = builtOnce(c.deps.builder)
+  ;({ ours } = await twoTenants(c))
+})
+after(async () => {
+  ours?.agent.close()
+  await c?.stop()
+})
+
+test('statements that were prepared on empty tables read full ones by their keys', async () => {
+  assert.ok(ours)
+  await exercise(ours)
+  const prepared = explained.take()
+  await aWorkflow(c, { slug: 'common' })
+  await aWorkflow(c, { slug: 'rare' })
+  const workflows = { common: 'common', rare: 'rare' }
+  await seedRuns(c.db, { org: c.org, count: RUNS, workflows, analyze: false })
+  await fill(c.db, c.orgId)
+  explained.take()
+  await exercise(ours)
+  const executed = explained.take()
+  const known = new Set(prepared.map(({ text }) => text))
+  assert.ok(known.size > 120, `only ${known.size} statements`)
+  judge(executed.filter(({ text }) => known.has(text)))
+})
+
+test('so do statements that are prepared on full tables, without statistics and with them', async () => {
+  assert.ok(ours)
+  const second = await c.another()
+  second.deps.builder = c.deps.builder
+  // Of its own: the runs of the other one are not lost.
+  const agent = await anAgent(second, { name: 'second' })
+  const tenant = { ...ours, c: second, agent, link: await agent.connect() }
+  explained.take()
+  await exercise(tenant)
+  judge(explained.take())
+  await c.db`analyze`
+  await exercise(tenant)
+  judge(explained.take())
+  agent.close()
+})
+
+test('every exempt statement still reads more', () => {
+  const spared = EXEMPT.map(({ begins }) => begins).filter((begins) => !needed.has(begins))
+  assert.deepEqual(spared, [], 'remove from EXEMPT: it reads little now, or is no longer sent')
+})
+
+function judge(executed: Executed[]): void {
+  const offenders = new Set<string>()
+  for (const { text, plan } of executed) {
+    const worst = stepsOf(plan).find((step) => rowsOf(step) > MOST_ROWS)
+    if (!worst) continue
+    const exempt = EXEMPT.find(({ begins }) => begins.test(oneLine(text)))
+    if (exempt) needed.add(exempt.begins)
+    else offenders.add(`${Math.round(rowsOf(worst))} rows, ${described(worst)}: ${oneLine(text)}`)
+  }
+  assert.equal([...offenders].join('\n'), '', `statements that read more than ${MOST_ROWS} rows`)
+  const looks = executed.filter(({ text }) => oneLine(text).includes('as asked (id, org_id)'))
+  assert.ok(looks.length > 0)
+  for (const { plan } of looks) assert.ok(blocksOf(plan) <= MOST_BLOCKS, `get run touches ${blocksOf(plan)} blocks`)
+}
+
+const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
+const described = (step: PlanNode) =>
+  [step['Node Type'], step['Relation Name'], step['Index Name'], step['Index Cond']].filter(Boolean).join(' ')
+const blocksOf = (plan: PlanNode) => (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0)
+
+/** Rows that a step has looked at, those that it has thrown away with them. */
+function rowsOf(step: PlanNode): number {
+  const thrown = ['Rows Removed by Filter', 'Rows Removed by Index Recheck', 'Rows Removed by Join Filter'] as const
+  return thrown.reduce((sum, name) => sum + (step[name] ?? 0), step['Actual Rows']) * step['Actual Loops']
+}
+
+async function prepare(db: TestCoordinator['db']): Promise<void> {
+  await explainSessions(db)
+  const tables = await db<{ name: string }[]>`
+    select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`
+  // Statistics come when the test says so.
+  for (const { name } of tables) await db`alter table ${db(name)} set (autovacuum_enabled = off)`
+}

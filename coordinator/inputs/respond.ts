@@ -13,7 +13,7 @@ import { answerText } from './judge.ts'
 import { needInput, presentInput } from './read.ts'
 import * as store from './store.ts'
 
-type RespondDeps = Pick<Deps, 'db'> & AnnounceDeps
+type RespondDeps = Pick<Deps, 'db' | 'judge'> & AnnounceDeps
 
 /** The first answer counts. Question, journal and whatever lets the run go on are written together, or nothing is. */
 export async function respondToInput(
@@ -24,7 +24,7 @@ export async function respondToInput(
 ): Promise<PendingInput> {
   const asked = await needInput(deps, caller, id)
   if (asked.status !== 'open') throw closedBy(asked)
-  const text = answerText(asked.schema, answer)
+  const text = await answerText(deps, caller.orgId, asked.schema, answer)
   const run = await deps.db.begin((tx) => write(tx, asked, { id, text, caller }))
   // Somebody else, the clock or the end of the run was faster.
   if (!run) throw closedBy(await needInput(deps, caller, id))

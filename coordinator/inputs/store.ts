@@ -1,6 +1,7 @@
 import type { InputId, OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { InputStatus } from '@windlass/shared/model/input.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
+import { onlyFilters } from '../db/by-key.ts'
 import type { NewQuestion } from '../journal/row.ts'
 
 /** A question about to be asked. */
@@ -9,7 +10,10 @@ export interface NewInput extends NewQuestion {
   runId: RunId
 }
 
-/** Asks. The caller holds the locks of the runs. Time counts from the transaction's `now()`, like that of the timer beside it. */
+/**
+ * Inserts questions. The caller holds the locks of the runs. Time counts from the transaction's `now()`, like that of
+ * the timer beside it.
+ */
 export function insert(tx: Tx, rows: NewInput[]): PromiseLike<unknown> {
   return tx`
     insert into inputs (id, org_id, run_id, n, prompt, schema, on_timeout, due_at)
@@ -26,7 +30,7 @@ export function close(tx: Tx, runIds: string[]): PromiseLike<unknown> {
   return tx`
     update inputs
     set status = 'closed', closed_at = now()
-    where run_id = any(${runIds}) and status = 'open'`
+    where run_id = any(${runIds}) and ${onlyFilters(tx, tx`status = 'open'`)}`
 }
 
 export interface TimedOut {
@@ -39,15 +43,15 @@ export interface TimedOut {
 }
 
 /**
- * Time is up. The caller holds the locks of the runs. A question that was answered or closed before is left alone and not among the
- * rows: whoever closed it has completed the entry.
+ * Time is up. The caller holds the locks of the runs. A question that was answered or closed before is left alone and
+ * not among the rows: whoever closed it has completed the entry.
  */
 export function timeOut(tx: Tx, due: { runId: string; n: number }[]): PromiseLike<TimedOut[]> {
   return tx<TimedOut[]>`
     update inputs
     set status = 'timed_out', closed_at = now()
     from unnest(${due.map((d) => d.runId)}::text[], ${due.map((d) => d.n)}::int[]) as due (run_id, n)
-    where inputs.run_id = due.run_id and inputs.n = due.n and inputs.status = 'open'
+    where inputs.run_id = due.run_id and inputs.n = due.n and ${onlyFilters(tx, tx`inputs.status = 'open'`)}
     returning inputs.id, inputs.run_id, inputs.n, inputs.prompt, inputs.on_timeout`
 }
 
@@ -56,7 +60,7 @@ export async function answer(tx: Tx, given: { id: InputId; text: string; by: str
   const rows = await tx`
     update inputs
     set status = 'answered', closed_at = now(), answer = ${given.text}, answered_by = ${given.by}
-    where id = ${given.id} and status = 'open'
+    where id = ${given.id} and ${onlyFilters(tx, tx`status = 'open'`)}
     returning id`
   return rows.length > 0
 }
@@ -92,7 +96,7 @@ export async function find(sql: Sql, orgId: OrgId, id: InputId): Promise<InputRo
   const [row] = await sql<InputRow[]>`
     select ${columns(sql)}, i.answer
     ${joined(sql)}
-    where i.org_id = ${orgId} and i.id = ${id}`
+    where i.id = ${id} and ${onlyFilters(sql, sql`i.org_id = ${orgId}`)}`
   return row
 }
 
@@ -111,11 +115,12 @@ const LISTED_ANSWER_BYTES = 16 * 1024
 /** Newest first: ids sort by creation. */
 export function list(db: Db, f: InputFilter): Promise<InputRow[]> {
   const isOpenOnly = f.status.every((status) => status === 'open')
+  const isOfOrg = db`i.org_id = ${f.orgId}`
+  const isAsked = isOpenOnly ? db`i.status = 'open'` : db`i.status = any(${f.status})`
   return db<InputRow[]>`
     select ${columns(db)}, case when octet_length(i.answer) <= ${LISTED_ANSWER_BYTES} then i.answer end as answer
     ${joined(db)}
-    where i.org_id = ${f.orgId}
-    ${isOpenOnly ? db`and i.status = 'open'` : db`and i.status = any(${f.status})`}
+    where ${f.runId ? onlyFilters(db, db`${isOfOrg} and ${isAsked}`) : db`${isOfOrg} and ${isAsked}`}
     ${f.runId ? db`and i.run_id = ${f.runId}` : db``}
     ${f.before ? db`and i.id < ${f.before}` : db``}
     order by i.id desc

@@ -1,25 +1,38 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
-import { answerText, schemaTrouble } from '../../inputs/judge.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import { createLog } from '@windlass/shared/log.ts'
+import { answerText, questionTrouble } from '../../inputs/judge.ts'
+import { createJudge } from '../../judging/judge.ts'
 
-const judged = (schema: unknown, answer: unknown): string => {
+const judge = createJudge({ log: createLog({ process: 'test' }, 'error') })
+after(() => judge.close())
+
+const orgId = 'org_1' as OrgId
+
+async function judged(schema: unknown, answer: unknown): Promise<string> {
   try {
-    return answerText(schema === null ? null : JSON.stringify(schema), answer)
+    return await answerText({ judge }, orgId, schema === null ? null : JSON.stringify(schema), answer)
   } catch (error) {
     assert.ok(error instanceof Fault, String(error))
-    return `${error.code} ${error.detail?.path}`
+    return `${error.code} ${String(error.detail?.['path'])}`
   }
 }
 
-test('an answer that fits comes back as JSON, and without a schema every JSON fits', () => {
-  assert.equal(judged(null, { a: [1, null] }), '{"a":[1,null]}')
-  assert.equal(judged({}, 'x\u0000'), String.raw`"x\u0000"`)
-  assert.equal(judged(true, null), 'null')
-  assert.equal(judged(false, null), 'VALIDATION_FAILED answer')
+async function trouble(schemaText: string, onTimeoutText: string | null = null): Promise<string | undefined> {
+  const asker = { orgId, runId: 'run_1' as RunId }
+  return (await questionTrouble({ judge }, asker, { schemaText, onTimeoutText }))?.message
+}
+
+test('an answer that fits comes back as JSON, and without a schema every JSON fits', async () => {
+  assert.equal(await judged(null, { a: [1, null] }), '{"a":[1,null]}')
+  assert.equal(await judged({}, 'x\u0000'), String.raw`"x\u0000"`)
+  assert.equal(await judged(true, null), 'null')
+  assert.equal(await judged(false, null), 'VALIDATION_FAILED answer')
 })
 
-test('schemas that people and libraries write are taken as the standard has them', () => {
+test('schemas that people and libraries write are taken as the standard has them', async () => {
   const fits: [schema: unknown, good: unknown, bad: unknown, path: string][] = [
     [{ properties: { a: { minimum: 3 } }, required: ['a', 'b'] }, { a: 3, b: 1 }, { a: 2, b: 1 }, 'answer.a'],
     [{ $schema: 'http://json-schema.org/draft-07/schema#', type: 'string' }, 'x', 1, 'answer'],
@@ -29,13 +42,13 @@ test('schemas that people and libraries write are taken as the standard has them
     [{ $ref: '#/$defs/Name', $defs: { Name: { type: 'string', minLength: 2 } } }, 'ab', 'a', 'answer'],
   ]
   for (const [schema, good, bad, path] of fits) {
-    assert.equal(schemaTrouble(JSON.stringify(schema)), undefined)
-    assert.equal(judged(schema, good), JSON.stringify(good))
-    assert.equal(judged(schema, bad), `VALIDATION_FAILED ${path}`)
+    assert.equal(await trouble(JSON.stringify(schema)), undefined)
+    assert.equal(await judged(schema, good), JSON.stringify(good))
+    assert.equal(await judged(schema, bad), `VALIDATION_FAILED ${path}`)
   }
 })
 
-test('a schema that is none is told when it is asked about', () => {
+test('a schema that is none is told when it is asked about', async () => {
   for (const text of [
     '5',
     '[]',
@@ -45,15 +58,24 @@ test('a schema that is none is told when it is asked about', () => {
     '{"pattern":"("}',
     '{"$ref":"#/no"}',
   ]) {
-    assert.ok(schemaTrouble(text), text)
-    assert.equal(judged(JSON.parse(text), 1), 'VALIDATION_FAILED schema', text)
+    assert.match((await trouble(text)) ?? '', /^The schema of the question cannot be used: /, text)
+    assert.equal(await judged(JSON.parse(text), 1), 'VALIDATION_FAILED schema', text)
   }
 })
 
-test('a schema that takes for ever holds nobody up', () => {
+test('a schema that takes for ever holds nobody up', async () => {
   const slow = { patternProperties: { '^(a+)+$': { type: 'string' } } }
-  const before = performance.now()
-  assert.equal(judged(slow, { [`${'a'.repeat(40)}!`]: 1 }), 'VALIDATION_FAILED answer')
-  assert.ok(performance.now() - before < 5000)
-  assert.match(judged({ $ref: '#' }, 1), /^VALIDATION_FAILED (answer|schema)$/)
+  // Left alone it would take hours.
+  assert.equal(await judged(slow, { [`${'a'.repeat(40)}!`]: 1 }), 'VALIDATION_FAILED answer')
+  assert.match(await judged({ $ref: '#' }, 1), /^VALIDATION_FAILED (answer|schema)$/)
+})
+
+test('an answer for the case that time is up has to fit, and one that takes for ever does not', async () => {
+  const schema = JSON.stringify({ type: 'string', pattern: '^(a|a)*$' })
+  assert.equal(await trouble(schema, '"aaa"'), undefined)
+  assert.match(
+    (await trouble(schema, '5')) ?? '',
+    /^onTimeout.answer does not fit the schema. answer: must be a string/,
+  )
+  assert.match((await trouble(schema, `"${'a'.repeat(60)}b"`)) ?? '', /^onTimeout.answer .* takes longer than 250 ms/)
 })

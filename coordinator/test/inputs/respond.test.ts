@@ -6,7 +6,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { ApiError } from '@windlass/shared/ops/call.ts'
 import { fireDue } from '../../timers/fire.ts'
 import { anAgent, end } from '../_kit/agent.ts'
-import { aCoordinator, anOrg, aRun, ORG, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, anOrg, aRun, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { accepted, aParkedRun, anEvictedRun, type Crew, question } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -28,7 +28,7 @@ const respond = async (input: string, answer: unknown, at = c) =>
   (await at.call(ops.inputs.respond, { input: input, answer })).input
 
 async function askedBy(run: string): Promise<PendingInput> {
-  const { inputs } = await c.call(ops.inputs.list, { org: ORG, run: run })
+  const { inputs } = await c.call(ops.inputs.list, { org: c.org, run: run })
   assert.equal(inputs.length, 1)
   return inputs[0]!
 }
@@ -103,7 +103,7 @@ test('an answer that is missing or larger than 1 MiB is refused, and one of 1 Mi
   const most = 'x'.repeat(1024 * 1024 - 2)
   assert.equal((await respond(input.id, most)).answer, most)
   // A list leaves it out.
-  const { inputs } = await c.call(ops.inputs.list, { org: ORG, run: input.run.id, status: ['answered'] })
+  const { inputs } = await c.call(ops.inputs.list, { org: c.org, run: input.run.id, status: ['answered'] })
   assert.deepEqual([inputs[0]?.id, inputs[0]?.answer], [input.id, undefined])
 })
 
@@ -196,7 +196,7 @@ test('a list is newest first, in pages, the open ones unless a status is named',
     question({ prompt: '2' }),
     question({ prompt: '3' }),
   )
-  const list = (query: object = {}) => c.call(ops.inputs.list, { org: ORG, run: run.run, ...query })
+  const list = (query: object = {}) => c.call(ops.inputs.list, { org: c.org, run: run.run, ...query })
   const all = (await list()).inputs
   assert.equal(all.length, 3)
   assert.deepEqual(

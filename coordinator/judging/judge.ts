@@ -1,0 +1,200 @@
+import type { Log } from '@windlass/shared/log.ts'
+import type { JsonSchema } from '../workflows/json-schema.ts'
+import { createToolPool, type Held, type Outcome } from '../tools/pool.ts'
+import { createBudget } from './budget.ts'
+import { type Check, compile } from './compile.ts'
+import type { Invalid } from './invalid.ts'
+import { recent } from './recent.ts'
+import type { JudgeAnswer, JudgeJob } from './program.ts'
+import type { Schema } from './schema.ts'
+
+/** Tells whether values fit their schemas: at once where that is provably cheap, else in a process that may be lost. */
+export interface Judge {
+  /**
+   * Resolves whatever schema and value do. Rejects when nothing can be said about them: the coordinator is being
+   * stopped, no process can be started, or too much of this org waits.
+   */
+  judge(schema: Schema | undefined, value: Value, ask: JudgeAsk): Promise<Verdict>
+  /** Whether anything can be judged by this schema at all. */
+  tryOut(schema: Schema | undefined, ask: Omit<JudgeAsk, 'root'>): Promise<Verdict>
+  /** Processes that are up. */
+  awake(): number
+  close(): Promise<void>
+}
+
+/** JSON; `parsed` is at hand where somebody has parsed it already. */
+type Value = { text: string; parsed?: unknown }
+
+export interface JudgeAsk {
+  /** Names the value in the path: `input`. */
+  root: string
+  org: string
+  /** The run that is to pay for it: 2 s a minute. */
+  run?: string
+  /** Exempts values of runs, which come one by one, from the limit of waiting jobs. */
+  isPatient?: boolean
+}
+
+export type Verdict =
+  | { is: 'fits' }
+  /** It does not fit; or nobody can tell, since that takes too long, the schema is none, or the run's time is spent. */
+  | { is: 'misfit' | 'too slow' | 'unusable' | 'spent'; invalid: Invalid }
+
+/** Processor time for one value. An honest value takes well under a millisecond. */
+const VALUE_MS = 250
+/** Processor time to compile a schema: four times what the largest one takes. */
+const COMPILE_MS = 4000
+/** A schema must compile in half of that at its deploy, so that a slow moment never fails it later. */
+const TRY_OUT_MS = COMPILE_MS / 2
+/** Wall-clock limit; only an overloaded machine reaches it. */
+const CLOCK_MS = 60_000
+const HEAP_MB = 192
+/** 256 MiB for schemas and values beside what Node takes for itself. */
+const DATA_MB = 320
+const MEMORY_MB = 256
+/** A process caches at most this many characters of schemas, and at most `HELD_SCHEMAS` of them. */
+const HELD_CHARS = 512 * 1024
+const HELD_SCHEMAS = 200
+/** A job whose process died or met the wall-clock limit is tried again: the machine may have had a bad moment. */
+const TRIES = 2
+/** Steps of applying a schema that are done at once: some milliseconds. */
+const MOST_STEPS = 1e6
+const KEPT = 500
+
+/** Processor time for all values of a run in a minute. */
+const RUN_MS = 2000
+const WINDOW_MS = 60_000
+/**
+ * Processor time per org and minute for compiling schemas in this process: alternating between many versions would
+ * compile each anew.
+ */
+const COMPILING = { ms: 1000, windowMs: WINDOW_MS }
+
+export interface JudgeOptions {
+  log: Log
+  idleMs?: number
+  /** Processor time for all values of a run in a minute. */
+  runMs?: number
+}
+
+export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptions): Judge {
+  const pool = createToolPool<JudgeJob, JudgeAnswer>({
+    name: 'judging',
+    entry: new URL('./program.ts', import.meta.url),
+    cpuMs: VALUE_MS,
+    wallMs: CLOCK_MS,
+    heapMb: HEAP_MB,
+    dataMb: DATA_MB,
+    most: 2,
+    idleMs,
+    mostWaiting: 100,
+    log,
+  })
+  const budget = createBudget({ ms: runMs, windowMs: WINDOW_MS })
+  const compiling = createBudget(COMPILING)
+  const checks = recent<Check>(KEPT)
+  /** Schemas by which something can be judged. */
+  const usable = recent<true>(KEPT)
+
+  /** Returns undefined when the value has to be checked in a process. */
+  function checkHere({ key, origin, text, paths }: Schema, org: string, chars: number): Check | undefined {
+    if (paths === undefined || paths * chars > MOST_STEPS) return undefined
+    const known = checks.get(key)
+    if (known || !compiling.hasLeft(org)) return known
+    const since = performance.now()
+    try {
+      return checks.set(key, compile(origin, JSON.parse(text) as JsonSchema))
+    } catch {
+      // The process will say why the schema cannot be compiled.
+      return undefined
+    } finally {
+      compiling.spend(org, performance.now() - since)
+    }
+  }
+
+  async function inProcess(schema: Schema, value: JudgeJob['value'], ask: Ask): Promise<Verdict> {
+    const payer = ask.run === undefined ? undefined : `${ask.org}/${ask.run}`
+    const { org, isPatient = false, compileMs } = ask
+    for (let tries = 1; ; tries++) {
+      if (payer !== undefined && !budget.hasLeft(payer)) return spent(ask.root, runMs)
+      let isNew = false
+      const payload = (held: Held): JudgeJob => {
+        isNew = !held.has(schema.key)
+        return { key: schema.key, ...toSend(held, schema), ...(value && { value }) }
+      }
+      // A schema that the process does not have yet is the first step, and the value the second.
+      const outcome = await pool.run({ org, payload, cpuMs: () => (isNew ? compileMs : undefined), isPatient })
+      const isOfValue = !isNew || ('steps' in outcome && outcome.steps > 0)
+      if (payer !== undefined) budget.spend(payer, costOf(outcome, isOfValue ? VALUE_MS : compileMs))
+      if (outcome.kind === 'answer') {
+        if (outcome.answer.is !== 'unusable') usable.set(schema.key, true)
+        return verdictOf(outcome.answer, ask.root)
+      }
+      log.warn('judging.process.lost', { org, run: ask.run, ...outcome, tries, schema: schema.key })
+      if (isFinal(outcome) || tries === TRIES) return givenUp(outcome, ask.root, isOfValue)
+    }
+  }
+
+  return {
+    async judge(schema, value, ask) {
+      if (!schema) return { is: 'fits' }
+      const { text } = value
+      const check = checkHere(schema, ask.org, text.length)
+      if (!check) return inProcess(schema, { text, root: ask.root }, { ...ask, compileMs: COMPILE_MS })
+      const invalid = check('parsed' in value ? value.parsed : JSON.parse(text), ask.root)
+      return invalid ? { is: 'misfit', invalid } : { is: 'fits' }
+    },
+    async tryOut(schema, ask) {
+      if (!schema || usable.get(schema.key)) return { is: 'fits' }
+      if (checkHere(schema, ask.org, 0)) return { is: 'fits' }
+      return inProcess(schema, undefined, { ...ask, root: '', compileMs: TRY_OUT_MS })
+    },
+    awake: () => pool.awake(),
+    close: () => pool.close(),
+  }
+}
+
+type Ask = JudgeAsk & { compileMs: number }
+type Loss = Exclude<Outcome<JudgeAnswer>, { kind: 'answer' }>
+
+/** The schema goes along unless the process has it; before there is too much, all is forgotten. */
+function toSend(held: Held, { key, origin, text }: Schema): Pick<JudgeJob, 'schema' | 'isFull'> {
+  if (held.has(key)) return {}
+  const chars = [...held.values()].reduce((sum, each) => sum + each, text.length)
+  const isFull = chars > HELD_CHARS || held.size >= HELD_SCHEMAS
+  if (isFull) held.clear()
+  held.set(key, text.length)
+  return { schema: { origin, text }, isFull }
+}
+
+/** Returns whether another try would only use up its processor time again. */
+function isFinal(outcome: Loss): boolean {
+  return outcome.kind === 'too slow' && outcome.by === 'cpu'
+}
+
+function costOf(outcome: Outcome<JudgeAnswer>, mostMs: number): number {
+  return outcome.kind === 'answer' ? outcome.cpuMs : mostMs
+}
+
+function givenUp(outcome: Loss, root: string, isOfValue: boolean): Verdict {
+  const isTime = outcome.kind === 'too slow'
+  if (!isOfValue) {
+    const message = `its schema takes too much ${isTime ? 'time' : 'memory'} to compile: give it plainer types`
+    return { is: 'unusable', invalid: { path: root, message } }
+  }
+  const much = isTime ? `longer than ${VALUE_MS} ms` : `more memory than ${MEMORY_MB} MiB`
+  const message = `takes ${much} to be checked against its schema: ${ADVICE}`
+  return { is: 'too slow', invalid: { path: root, message } }
+}
+
+const ADVICE = 'shorten the value, simplify `@pattern`, or make the type plainer where unions hold unions'
+
+function spent(root: string, runMs: number): Verdict {
+  const message = `cannot be checked: values of this run took ${runMs} ms of checking within a minute: ${ADVICE}`
+  return { is: 'spent', invalid: { path: root, message } }
+}
+
+function verdictOf(answer: JudgeAnswer, root: string): Verdict {
+  if (answer.is !== 'unusable') return answer
+  return { is: 'unusable', invalid: { path: root, message: answer.why } }
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { compile } from '../../judging/compile.ts'
+import type { JsonSchema } from '../../workflows/json-schema.ts'
+import { validateAgainst } from './validate-against.ts'
+
+const line = {
+  type: 'object',
+  properties: { count: { type: 'integer', minimum: 1 }, name: { type: 'string' } },
+  required: ['count'],
+}
+const shop: JsonSchema = {
+  type: 'object',
+  properties: {
+    packages: { type: 'array', items: line, minItems: 1 },
+    state: { enum: ['open', 'paid', null] },
+    when: { type: 'string', format: 'date-time' },
+    code: { type: 'string', pattern: '^[A-Z]{2}$' },
+    'odd key': { type: 'string' },
+    byId: { type: 'object', additionalProperties: { type: 'number' } },
+    shape: {
+      anyOf: [
+        {
+          type: 'object',
+          properties: { kind: { const: 'circle' }, radius: { type: 'number' } },
+          required: ['kind', 'radius'],
+        },
+        {
+          type: 'object',
+          properties: { kind: { const: 'square' }, side: { $ref: '#/$defs/Side' } },
+          required: ['kind', 'side'],
+        },
+        { type: 'null' },
+      ],
+    },
+  },
+  required: ['packages'],
+  $defs: { Side: { type: 'object', properties: { cm: { type: 'number' } }, required: ['cm'] } },
+}
+const packages = [{ count: 1 }]
+
+const wrong: [value: unknown, path: string, message: RegExp][] = [
+  ['x', '', /^must be an object, but is a string$/],
+  [null, '', /must be an object, but is null/],
+  [{}, 'packages', /^is required$/],
+  [{ packages: [] }, 'packages', /fewer than 1 items/],
+  [{ packages: [...packages, { count: 1, name: 3 }] }, 'packages[1].name', /must be a string, but is a number/],
+  [{ packages: [{}] }, 'packages[0].count', /is required/],
+  [{ packages: [{ count: 0 }] }, 'packages[0].count', />= 1, but is 0/],
+  [{ packages, state: 'closed' }, 'state', /one of "open", "paid", null, but is "closed"/],
+  [{ packages, when: 'today' }, 'when', /must be a date-time, but is "today"/],
+  [{ packages, code: 'abc' }, 'code', /pattern/],
+  [{ packages, 'odd key': 1 }, '["odd key"]', /must be a string/],
+  [{ packages, byId: { 7: 'x' } }, 'byId["7"]', /must be a number/],
+  [{ packages, shape: { kind: 'circle', radius: 'big' } }, 'shape.radius', /must be a number, but is a string/],
+  [{ packages, shape: { kind: 'square', side: {} } }, 'shape.side.cm', /is required/],
+  [{ packages, shape: { kind: 'triangle' } }, 'shape', /fits none of the shapes/],
+  [{ packages, shape: 5 }, 'shape', /fits none of the shapes/],
+]
+
+for (const [value, path, message] of wrong) {
+  test(`${JSON.stringify(value)} is refused at ${path === '' ? 'the root' : path}`, () => {
+    const invalid = validateAgainst(shop, value)
+    assert.equal(invalid?.path, path)
+    assert.match(invalid?.message ?? '', message)
+  })
+}
+
+test('what fits, fits, and further keys are nobody’s business', () => {
+  const value = {
+    packages,
+    state: null,
+    when: '2026-01-01T00:00:00Z',
+    code: 'AB',
+    shape: { kind: 'square', side: { cm: 1 } },
+    more: true,
+  }
+  assert.equal(validateAgainst(shop, value), null)
+})
+
+test('the root can be given a name', () => {
+  assert.equal(validateAgainst(shop, { packages: [{}] }, 'input')?.path, 'input.packages[0].count')
+  assert.equal(validateAgainst(shop, 1, 'output')?.path, 'output')
+})
+
+test('the complaint about a key names the key', () => {
+  const schema = { propertyNames: { maxLength: 3 } }
+  assert.match(compile('written', schema)({ long: 1 }, 'answer')?.message ?? '', /than 3 characters, but is "long"/)
+})
+
+test('a key with a slash or a tilde is found again', () => {
+  const schema = { type: 'object', properties: { 'a/b~c': { type: 'string' } } }
+  assert.equal(validateAgainst(schema, { 'a/b~c': 5 })?.message, 'must be a string, but is a number')
+})
+
+test('definitions that share others take room once, however often they are used', () => {
+  // Written out it would be a program of some 200 MB; like this it is compiled in a moment.
+  const keys = Array.from({ length: 300 }, (_, n) => `k${n}`)
+  const all = (ref: string) => Object.fromEntries(keys.map((key) => [key, { $ref: ref }]))
+  const schema = {
+    type: 'object',
+    properties: all('#/$defs/Row'),
+    $defs: { Row: { type: 'object', properties: all('#/$defs/Cell') }, Cell: { anyOf: [{ type: 'number' }, line] } },
+  }
+  const check = compile('derived', schema)
+  assert.equal(check({ k7: { k9: { count: 1 } } }, 'input'), null)
+  assert.equal(check({ k7: { k9: { count: 'x' } } }, 'input')?.path, 'input.k7.k9.count')
+})
+
+test('a value that fits the first branch of each union is looked at once, however deep it is', () => {
+  const side = { anyOf: [{ $ref: '#/$defs/A' }, { $ref: '#/$defs/B' }] }
+  const node = { type: 'object', properties: { next: side } }
+  const nested = (levels: number): unknown => (levels === 0 ? {} : { next: nested(levels - 1) })
+  // Looked at in all ways, 60 levels would take longer than the machine lasts.
+  assert.equal(validateAgainst({ ...side, $defs: { A: node, B: node } }, nested(60)), null)
+})
+
+test('what is left over by the branch of a union that fits can be refused by a schema that somebody wrote', () => {
+  const branch = (name: string) => ({ properties: { [name]: { type: 'string' } }, required: [name] })
+  const schema = { anyOf: [branch('a'), branch('b')], unevaluatedProperties: false }
+  const check = compile('written', schema)
+  assert.equal(check({ a: 'x', b: 'y' }, ''), null)
+  assert.ok(check({ a: 'x', c: 'y' }, ''))
+})
+
+test('a key of the prototype is no surprise', () => {
+  const schema = { type: 'object', properties: { constructor: { type: 'string' } }, required: ['constructor'] }
+  assert.equal(validateAgainst(schema, {})?.path, 'constructor')
+})

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { createLog } from '@windlass/shared/log.ts'
+import { type Moment, onMoment } from '@windlass/shared/probe.ts'
+import { createBudget } from '../../judging/budget.ts'
+import { createJudge, type JudgeAsk, type Verdict } from '../../judging/judge.ts'
+import { type Schema, schemaOf } from '../../judging/schema.ts'
+import type { JsonSchema } from '../../workflows/json-schema.ts'
+
+const log = createLog({ process: 'test' }, 'error')
+const judge = createJudge({ log })
+after(() => judge.close())
+
+const derived = (schema: JsonSchema) => schemaOf('derived', schema)
+const written = (schema: JsonSchema | boolean) => schemaOf('written', schema)
+
+async function said(schema: Schema | undefined, value: unknown, ask: Partial<JudgeAsk> = {}): Promise<string> {
+  const verdict = await judge.judge(schema, { text: JSON.stringify(value) }, { root: 'input', org: 'a', ...ask })
+  return inWords(verdict)
+}
+
+function inWords(verdict: Verdict): string {
+  return verdict.is === 'fits' ? 'fits' : `${verdict.is} ${verdict.invalid.path}: ${verdict.invalid.message}`
+}
+
+/** A rule is a group of rules, and a wrong leaf at the bottom costs ten times as much with each two levels. */
+const RULES: JsonSchema = {
+  $ref: '#/$defs/Group',
+  $defs: {
+    Group: {
+      type: 'object',
+      properties: { next: { anyOf: [{ $ref: '#/$defs/Group' }, { $ref: '#/$defs/Rule' }] }, value: { type: 'string' } },
+    },
+    Rule: {
+      type: 'object',
+      properties: { next: { anyOf: [{ $ref: '#/$defs/Group' }, { $ref: '#/$defs/Rule' }] }, value: { type: 'string' } },
+    },
+  },
+}
+const wrongLeaf = (levels: number): unknown => (levels === 0 ? { value: 5 } : { next: wrongLeaf(levels - 1) })
+const PATTERN: JsonSchema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a|a)*$' } } }
+
+test('a simple schema needs no process, and neither does one that accepts everything', async (t) => {
+  const own = createJudge({ log })
+  t.after(() => own.close())
+  const ask = { root: 'input', org: 'a' }
+  const schema = derived({ type: 'object', properties: { n: { type: 'number' } }, required: ['n'] })
+  assert.equal(inWords(await own.judge(schema, { text: '{"n":1}' }, ask)), 'fits')
+  assert.equal(inWords(await own.judge(schema, { text: '{}', parsed: {} }, ask)), 'misfit input.n: is required')
+  assert.equal(inWords(await own.judge(undefined, { text: '"x"' }, ask)), 'fits')
+  assert.equal(inWords(await own.tryOut(schema, ask)), 'fits')
+  assert.equal(own.awake(), 0)
+})
+
+test('the same is said of a value by a process as without one', async () => {
+  const schema = {
+    type: 'object',
+    properties: { list: { type: 'array', items: { type: 'integer' } } },
+  } satisfies JsonSchema
+  for (const value of [{ list: [1] }, { list: [1, 'x'] }, 5])
+    assert.equal(await said(written(schema), value), await said(derived(schema), value))
+})
+
+test('a large value of a schema with many ways is judged by a process', async (t) => {
+  const own = createJudge({ log })
+  t.after(() => own.close())
+  const schema = derived({ type: 'array', items: { enum: Array.from({ length: 500 }, (_, n) => n) } })
+  const text = JSON.stringify(Array.from({ length: 1000 }, (_, n) => n % 500))
+  assert.equal(inWords(await own.judge(schema, { text }, { root: 'input', org: 'a' })), 'fits')
+  assert.equal(own.awake(), 1)
+})
+
+test('a value that would take longer than the machine lasts is refused, and the next is judged', async () => {
+  const schema = derived(RULES)
+  assert.equal(await said(schema, wrongLeaf(3)), 'misfit input.next.next.next.value: must be a string, but is a number')
+  assert.match(await said(schema, wrongLeaf(40)), /^too slow input: takes longer than 250 ms to be checked/)
+  assert.equal(await said(schema, { next: { value: 'x' } }), 'fits')
+  assert.match(await said(derived(PATTERN), { a: `${'a'.repeat(60)}b` }), /^too slow input: .*simplify `@pattern`/)
+  assert.equal(await said(derived(PATTERN), { a: 'aaa' }), 'fits')
+})
+
+test('what eats memory or time is given up, and the next is judged', async () => {
+  // No schema of that size is taken; read it has 20 times as much.
+  const huge = { origin: 'derived', key: 'huge', text: `[${'{},'.repeat(10_000_000)}1]`, paths: undefined } as const
+  const verdict = await judge.tryOut(huge, { org: 'a' })
+  assert.match(inWords(verdict), /^unusable : its schema takes too much (memory|time) to compile/)
+  assert.equal(await said(written({ type: 'string' }), 'x'), 'fits')
+})
+
+for (const [killed, outcome] of [
+  [1, /^fits$/],
+  [2, /^unusable input: its schema takes too much memory/],
+] as const)
+  test(`what ${killed} process(es) died of ${killed === 1 ? 'is tried again' : 'is given up'}`, async (t) => {
+    const own = createJudge({ log })
+    t.after(() => own.close())
+    let left: number = killed
+    const kill = ({ name, facts }: Moment) => {
+      if (name === 'tools.started' && left-- > 0) process.kill(facts.pid, 'SIGKILL')
+    }
+    t.after(onMoment(kill))
+    const ask = { root: 'input', org: 'a' }
+    assert.match(inWords(await own.judge(written({ type: 'string' }), { text: '"x"' }, ask)), outcome)
+    assert.equal(inWords(await own.judge(written({ type: 'number' }), { text: '1' }, ask)), 'fits')
+  })
+
+test('a schema that is none, or takes too long to compile, is told from a value that does not fit', async () => {
+  for (const schema of [{ type: 'nonsense' }, { $ref: '#/no' }, { pattern: '(' }, { properties: 5 }])
+    assert.match(await said(written(schema), 1), /^unusable input: /, JSON.stringify(schema))
+  assert.match(await said(written({ $ref: '#' }), 1), /^(unusable|misfit) /)
+  const doubled = Object.fromEntries(
+    Array.from({ length: 60 }, (_, n) => [`d${n}`, { allOf: [1, 2].map(() => ({ $ref: `#/$defs/d${n + 1}` })) }]),
+  )
+  const bomb = written({ $ref: '#/$defs/d0', $defs: { ...doubled, d60: true } })
+  assert.match(inWords(await judge.tryOut(bomb, { org: 'a' })), /^unusable : its schema takes too much time to compile/)
+})
+
+test('a run has two seconds a minute, of its own', async () => {
+  let now = 0
+  const budget = createBudget({ ms: 2000, windowMs: 60_000 }, () => now)
+  for (let n = 0; n < 8; n++) {
+    assert.equal(budget.hasLeft('run_1'), true)
+    budget.spend('run_1', 250)
+    now += 1000
+  }
+  assert.deepEqual([budget.hasLeft('run_1'), budget.hasLeft('run_2')], [false, true])
+  now = 59_999
+  assert.equal(budget.hasLeft('run_1'), false)
+  now = 60_000
+  assert.equal(budget.hasLeft('run_1'), true)
+})
+
+test('values of a run that hang use up its time, and cost no other run', async (t) => {
+  const own = createJudge({ log, runMs: 500 })
+  t.after(() => own.close())
+  const judged = async (schema: Schema | undefined, value: unknown, ask: Partial<JudgeAsk>) =>
+    inWords(await own.judge(schema, { text: JSON.stringify(value) }, { root: 'input', org: 'a', ...ask }))
+  const slow = derived(PATTERN)
+  const hang = { a: `${'a'.repeat(60)}b` }
+  for (let n = 0; n < 2; n++) assert.match(await judged(slow, hang, { run: 'run_1' }), /^too slow input/)
+  for (const value of [hang, { a: 'a' }])
+    assert.match(await judged(slow, value, { run: 'run_1' }), /^spent input: .*took 500 ms of checking within a minute/)
+  assert.equal(await judged(slow, { a: 'a' }, { run: 'run_2' }), 'fits')
+  assert.equal(await judged(slow, { a: 'a' }, { run: 'run_1', org: 'b' }), 'fits')
+  // What needs no process costs a run nothing.
+  assert.equal(await judged(derived({ type: 'string' }), 'x', { run: 'run_1' }), 'fits')
+})
+
+test('values of one org that hang do not keep out those of another', async () => {
+  const hanging = Promise.all(
+    Array.from({ length: 6 }, () => said(derived(PATTERN), { a: `${'a'.repeat(60)}b` }, { org: 'a' })),
+  )
+  let isOver = false
+  void hanging.then(() => (isOver = true))
+  for (let n = 0; n < 20; n++) assert.equal(await said(derived(PATTERN), { a: 'aaa' }, { org: 'b' }), 'fits')
+  assert.equal(isOver, false)
+  assert.ok((await hanging).every((each) => each.startsWith('too slow')))
+})
+
+test('an org that has schema after schema compiled does not have it done in the coordinator', async (t) => {
+  const own = createJudge({ log })
+  t.after(() => own.close())
+  const properties = Object.fromEntries(Array.from({ length: 190 }, (_, n) => [`k${n}`, { type: ['string', 'null'] }]))
+  const schema = (n: number) => derived({ description: String(n), type: 'object', properties, required: ['k0'] })
+  const judgeFor = async (org: string, n: number) =>
+    inWords(await own.judge(schema(n), { text: '{}' }, { root: 'input', org }))
+  for (let n = 0; n < 5000 && own.awake() === 0; n++)
+    assert.equal(await judgeFor('a', n), 'misfit input.k0: is required')
+  assert.equal(own.awake(), 1)
+  // What is compiled stays, and another org has a share of its own.
+  assert.match(await judgeFor('b', 5001), /^misfit/)
+  assert.match(await judgeFor('a', 5001), /^misfit/)
+})
+
+test('more schemas than a process keeps are sent again when they are needed', async () => {
+  const schemas = Array.from({ length: 210 }, (_, n) => written({ type: 'string', maxLength: n + 1 }))
+  for (const [n, schema] of schemas.entries()) assert.equal(await said(schema, 'x'.repeat(n + 1)), 'fits')
+  for (const n of [0, 209]) assert.match(await said(schemas[n], 'x'.repeat(n + 2)), /^misfit/)
+})

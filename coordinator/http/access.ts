@@ -2,10 +2,13 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { hasRole } from '@windlass/shared/scopes.ts'
 import type { Actor, Caller, ProgramIdentity, RunnerIdentity } from '../actor.ts'
+import type { Gate } from './gate.ts'
 import type { Plan } from './plan.ts'
 
 /** Who stands behind a credential, door by door. Each throws UNAUTHENTICATED for one that does not serve. */
 export interface Verifiers {
+  /** Whether a credential served not long ago: at the other doors nothing is looked up for one that is made up. */
+  knows(door: 'caller' | 'runner', bearer: string): boolean
   caller(bearer: string): Promise<Caller>
   runner(bearer: string): Promise<RunnerIdentity>
   program(bearer: string): Promise<ProgramIdentity>
@@ -15,12 +18,24 @@ export interface Verifiers {
 export async function identify(
   { row }: Plan,
   authorization: string | undefined,
-  verify: Verifiers,
+  ask: Asked,
 ): Promise<Actor | undefined> {
-  if (row.door === 'public') return undefined
+  const { door } = row
+  if (door === 'public') return undefined
   const bearer = bearerOf(authorization)
-  if (row.door === 'runner') return verify.runner(bearer)
-  return row.door === 'program' ? verify.program(bearer) : verify.caller(bearer)
+  // The token of a run is checked by its signature: without that nothing is looked up.
+  if (door === 'program') return ask.verify.program(bearer)
+  const { verify, gate, address, requestId } = ask
+  const shown = { as: door, address, requestId, isKnown: () => verify.knows(door, bearer) }
+  return gate.pass<Actor>(shown, () => verify[door](bearer))
+}
+
+interface Asked {
+  verify: Verifiers
+  gate: Gate
+  /** Address of the client. */
+  address: string
+  requestId: string
 }
 
 type Headers = Readonly<Record<string, string | undefined>>

@@ -6,8 +6,8 @@ import { begin, end, matches, type Outlet } from './answer.ts'
 const CHUNK_BYTES = 256 * 1024
 
 /**
- * A file goes out piece by piece, as fast as its reader takes it. It may take an hour over a slow line; whoever takes nothing at all
- * for `stallMs` is cut.
+ * A file goes out piece by piece, as fast as its reader takes it. It may take an hour over a slow line; whoever takes
+ * nothing at all for `stallMs` is cut.
  */
 export async function sendFile(outlet: Outlet, answer: FileAnswer, stallMs: number): Promise<void> {
   // Opened before anything is said: of a file that has gone meanwhile an error can still be answered.
@@ -30,6 +30,7 @@ async function sendOpen(outlet: Outlet, answer: FileAnswer, file: FileHandle, st
     response.header('content-length', String(size))
     return end(outlet)
   }
+  outlet.sent!.bytes = size
   const stalled = setTimeout(() => response.close(), stallMs)
   try {
     const source = file.createReadStream({ highWaterMark: CHUNK_BYTES, autoClose: false })

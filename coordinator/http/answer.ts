@@ -4,6 +4,7 @@ import type { Fault } from '@windlass/shared/errors.ts'
 import type { BytesAnswer } from '../api/call.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import type { OpenWork } from './open-work.ts'
+import { hasMuchToCome, sendAhead } from './unread.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -22,11 +23,13 @@ export interface Outlet {
   isLast?: boolean
   /** What a client without a credential is told, where that is more than the scheme. */
   challenge?: string
+  /** What has been answered; bytes of a stream are not counted. */
+  sent?: { status: number; bytes: number }
 }
 
 /**
- * A JSON answer. Of a GET it carries an ETag, and is left out when the client has it already; unless it is `fleeting`: of the moment,
- * perhaps secret, and for nobody to keep.
+ * A JSON answer. Of a GET it carries an ETag, and is left out when the client has it already; unless it is `fleeting`:
+ * of the moment, perhaps secret, and for nobody to keep.
  */
 export function sendJson(outlet: Outlet, status: number, text: string, fleeting = false): void {
   const { request } = outlet
@@ -50,15 +53,27 @@ export function sendNothing(outlet: Outlet): void {
 /** The envelope of every answer that is no success. */
 export function sendFault(outlet: Outlet, fault: Fault, allow?: string): void {
   const { code, message, detail } = fault
-  const response = begin(outlet, fault.status, 'no-store').header('content-type', JSON_TYPE)
-  if (allow !== undefined) response.header('allow', allow)
-  if (code === 'UNAUTHENTICATED') response.header('www-authenticate', outlet.challenge ?? 'Bearer')
-  if (code === 'UNAVAILABLE') response.header('retry-after', '1')
-  if (code === 'UPGRADE_REQUIRED') response.header('upgrade', 'websocket')
-  end(outlet, JSON.stringify({ error: { code, message, ...(detail && { detail }) } }))
+  const headers: [name: string, value: string][] = [['content-type', JSON_TYPE]]
+  if (allow !== undefined) headers.push(['allow', allow])
+  if (code === 'UNAUTHENTICATED') headers.push(['www-authenticate', outlet.challenge ?? 'Bearer'])
+  if (code === 'UNAVAILABLE') headers.push(['retry-after', '1'])
+  const waitMs = detail?.['retryAfterMs']
+  if (typeof waitMs === 'number' && !outlet.headers.some(([name]) => name === 'retry-after'))
+    headers.push(['retry-after', String(Math.ceil(waitMs / 1000))])
+  if (code === 'UPGRADE_REQUIRED') headers.push(['upgrade', 'websocket'])
+  const text = JSON.stringify({ error: { code, message, ...(detail && { detail }) } })
+  if (hasMuchToCome(outlet.request, fault)) {
+    outlet.sent = { status: fault.status, bytes: Buffer.byteLength(text) }
+    return sendAhead(outlet, { status: fault.status, headers, text })
+  }
+  const response = begin(outlet, fault.status, 'no-store')
+  for (const [name, value] of headers) response.header(name, value)
+  end(outlet, text)
 }
 
-/** Bytes go out as fast as the reader takes them, from the one buffer: a copy for each slow reader would be expensive. */
+/**
+ * Bytes go out as fast as the reader takes them, from the one buffer: a copy for each slow reader would be expensive.
+ */
 export async function sendBytes(outlet: Outlet, answer: BytesAnswer): Promise<void> {
   const { bytes, contentType, etag, headers } = answer
   const isKnown = etag !== undefined && matches(outlet.request.headers['if-none-match'], etag)
@@ -71,6 +86,7 @@ export async function sendBytes(outlet: Outlet, answer: BytesAnswer): Promise<vo
     response.header('content-length', String(bytes.byteLength))
     return end(outlet)
   }
+  outlet.sent!.bytes = bytes.byteLength
   const deadline = setTimeout(() => response.close(), BYTES_DEADLINE_MS)
   try {
     await response.stream(Readable.from([bytes]), bytes.byteLength)
@@ -80,7 +96,9 @@ export async function sendBytes(outlet: Outlet, answer: BytesAnswer): Promise<vo
 }
 
 /** Status and the headers that no answer lacks. */
-export function begin({ response, requestId, headers }: Outlet, status: number, cacheControl: string): HttpResponse {
+export function begin(outlet: Outlet, status: number, cacheControl: string): HttpResponse {
+  const { response, requestId, headers } = outlet
+  outlet.sent = { status, bytes: 0 }
   for (const [name, value] of headers) response.header(name, value)
   return response
     .status(status)
@@ -90,7 +108,8 @@ export function begin({ response, requestId, headers }: Outlet, status: number, 
 }
 
 /** When the server stops, the connection ends with its answer: one that is cut later would take unread bytes along. */
-export function end({ response, open, isLast }: Outlet, body?: string): void {
+export function end({ response, open, isLast, sent }: Outlet, body?: string): void {
+  if (sent && body !== undefined) sent.bytes = Buffer.byteLength(body)
   if (open.isEnding || isLast) response.send(body, true)
   else response.send(body)
 }

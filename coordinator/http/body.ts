@@ -1,33 +1,47 @@
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '@windlass/shared/errors.ts'
-import { MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
+import { endOfString, MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
+import type { Holding } from '../limits/bytes-in-flight.ts'
 import type { HttpRequest } from './exchange.ts'
 import { refuseLossyNumbers } from './json-numbers.ts'
 import { findTrouble } from './json-text.ts'
 
+/** Counts bytes before they are in memory; throws when there are too many. */
+export type Room = Pick<Holding, 'announce' | 'take'>
+
+/** A body that announces more grows as it comes. */
+const SET_ASIDE_BYTES = 16 * 1024
+/** Commas and colons of a body. Within 1 MiB there cannot be more, and what is larger holds files. */
+const MOST_SEPARATORS = 600_000
+
 /** The fields that a body carries. No body at all is an object without fields. */
-export async function readFields(request: HttpRequest, limit: number): Promise<Record<string, unknown>> {
-  const bytes = await readBytes(request, limit)
+export async function readFields(request: HttpRequest, limit: number, room?: Room): Promise<Record<string, unknown>> {
+  const bytes = await readBytes(request, limit, room)
   return bytes === undefined || bytes.length === 0 ? {} : parseObject(bytes)
 }
 
 /** Any JSON value, and how many bytes it took. */
-export async function readJson(request: HttpRequest, limit: number): Promise<{ value: unknown; bytes: number }> {
-  const bytes = await readBytes(request, limit)
+export async function readJson(
+  request: HttpRequest,
+  limit: number,
+  room?: Room,
+): Promise<{ value: unknown; bytes: number }> {
+  const bytes = await readBytes(request, limit, room)
   if (bytes === undefined || bytes.length === 0) throw invalid('The body is empty.', {})
   return { value: parseBytes(bytes), bytes: bytes.length }
 }
 
-async function readBytes(request: HttpRequest, limit: number): Promise<Buffer | undefined> {
+async function readBytes(request: HttpRequest, limit: number, room?: Room): Promise<Buffer | undefined> {
   // Not `request.received`: while the credential was looked up a small body may have come in whole.
   const length = request.headers['content-length']
   if (Number(length ?? 0) === 0 && request.headers['transfer-encoding'] === undefined) return undefined
   if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
   assertJson(request.headers['content-type'])
   assertPlain(request.headers['content-encoding'])
-  // A declared length is kept by the parser below us; only a body of unknown length has to be counted.
   const chunked = request.headers['transfer-encoding'] !== undefined
-  return chunked ? readCounted(request, limit) : request.buffer()
+  if (!chunked) room?.announce(Number(length))
+  // The framework sets aside what was announced, though nothing of it may ever come.
+  return chunked || Number(length) > SET_ASIDE_BYTES ? readCounted(request, limit, room) : request.buffer()
 }
 
 function tooLarge(limit: number): Fault {
@@ -52,22 +66,33 @@ function assertPlain(contentEncoding: string | undefined): void {
   throw new Fault('UNSUPPORTED_MEDIA_TYPE', { contentEncoding }, message)
 }
 
-function readCounted(request: HttpRequest, limit: number): Promise<Buffer> {
+function readCounted(request: HttpRequest, limit: number, room?: Room): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let size = 0
-    let chunks: Uint8Array[] = []
+    let chunks: Uint8Array[] | undefined = []
     request.on('data', (chunk) => {
+      if (!chunks) return
       size += chunk.byteLength
-      if (size <= limit) chunks.push(chunk)
-      else {
-        chunks = []
-        reject(tooLarge(limit))
-      }
+      const refusal = size > limit ? tooLarge(limit) : refusalOf(room, chunk.byteLength)
+      if (refusal) {
+        chunks = undefined
+        reject(refusal)
+      } else chunks.push(chunk)
     })
-    request.on('end', () => resolve(Buffer.concat(chunks)))
+    request.on('end', () => chunks && resolve(Buffer.concat(chunks)))
     request.on('error', reject)
     request.on('close', () => reject(new ClientGone()))
   })
+}
+
+function refusalOf(room: Room | undefined, bytes: number): Fault | undefined {
+  try {
+    room?.take(bytes)
+    return undefined
+  } catch (error) {
+    if (error instanceof Fault) return error
+    throw error
+  }
 }
 
 /** The client left before its body was complete: there is nobody to answer, and nothing to log. */
@@ -89,10 +114,25 @@ function parseBytes(bytes: Buffer): unknown {
   const text = bytes.toString('utf8')
   if (text.startsWith('\ufeff')) throw invalid('The body begins with a byte order mark; leave it out.', {})
   if (nestsDeeper(text, MOST_LEVELS)) throw invalid(`The body nests deeper than ${MOST_LEVELS} levels.`, {})
+  if (text.length > 2 * MOST_SEPARATORS && separatorsIn(text) > MOST_SEPARATORS)
+    throw invalid(`The body holds more than ${MOST_SEPARATORS / 2} values.`, {})
   const value = parse(text)
   refuseLossyNumbers(text)
   return value
 }
+
+/** Counts commas and colons outside of strings; stops just above the bound. */
+function separatorsIn(text: string): number {
+  let count = 0
+  SEPARATOR.lastIndex = 0
+  for (let match = SEPARATOR.exec(text); match && count <= MOST_SEPARATORS; match = SEPARATOR.exec(text)) {
+    if (match[0] === '"') SEPARATOR.lastIndex = endOfString(text, match.index)
+    else count++
+  }
+  return count
+}
+
+const SEPARATOR = /[",:]/g
 
 function parse(text: string): unknown {
   try {

@@ -1,19 +1,26 @@
 import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import type { Caller } from '../actor.ts'
+import type { Actor, Caller } from '../actor.ts'
 import { BytesAnswer, FileAnswer, SocketAnswer, SseAnswer, StatusAnswer } from '../api/call.ts'
 import type { Deps } from '../deps.ts'
+import type { Holding } from '../limits/bytes-in-flight.ts'
 import { type Verifiers, admit, identify, isCaller } from './access.ts'
+import type { Answered } from './access-log.ts'
 import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
 import { sendFile } from './answer-file.ts'
+import type { Room } from './body.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import { faultFor } from './failures.ts'
+import type { Waiting } from '../limits/waiting.ts'
 import { assertFraming } from './framing.ts'
+import type { Gate } from './gate.ts'
+import { inTime, roomFor } from './held-body.ts'
 import { readInput, readParams } from './input.ts'
 import type { OpenWork } from './open-work.ts'
 import { outputText } from './output.ts'
 import type { PathPlan, Plan } from './plan.ts'
+import type { Proxies } from './proxies.ts'
 import { RequestCall } from './request-call.ts'
 import { requestIdOf } from './request-id.ts'
 import { sendStream } from './sse.ts'
@@ -23,6 +30,11 @@ export interface Pipeline {
   deps: Deps
   log: Log
   verify: Verifiers
+  gate: Gate
+  proxies: Proxies
+  waiting: Waiting
+  /** Writes the access log; undefined when it is off. */
+  access: ((outlet: Outlet, answered: Answered) => void) | undefined
   open: OpenWork
   strict: boolean
   /** How long the reader of a stream may stall. */
@@ -46,6 +58,8 @@ interface Exchange extends Outlet {
   readonly isUpgrade: boolean
   /** What was asked, once it has been read. */
   input?: unknown
+  /** Id of the caller, runner or run that asked. */
+  actor?: string
 }
 
 /** The way of every request. Settles always: whatever happens becomes an answer, or a closed connection. */
@@ -65,6 +79,7 @@ export async function dispatch(
     headers: [],
     isLast: true,
   }
+  const since = performance.now()
   let plan: Plan | undefined
   try {
     assertFraming(request)
@@ -78,25 +93,66 @@ export async function dispatch(
     if (exchange.isLast) await setImmediate()
     refuse(exchange, path, plan, error)
   }
+  pipeline.access?.(exchange, { route: path?.path, actor: exchange.actor, since })
 }
 
 async function serve(exchange: Exchange, plan: Plan): Promise<void> {
-  const { pipeline, request, response, requestId, open } = exchange
+  const { pipeline, request, response } = exchange
   const params = readParams(plan, request)
-  const actor = await identify(plan, request.headers['authorization'], pipeline.verify)
+  const actor = await identify(plan, request.headers['authorization'], asked(exchange))
+  if (actor) exchange.actor = actor.kind === 'program' ? actor.runId : actor.id
   // Before the role: who is refused time and again is limited too.
   if (isCaller(actor)) await limit(exchange, actor)
   admit(plan, params, actor, request.headers)
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
-  const input = await readInput(plan, request, params)
-  exchange.input = input
-  const call = new RequestCall({ input, actor, requestId, request, response, deps: pipeline.deps, open })
+  if (!plan.isLarge || !isCaller(actor)) return answer(exchange, plan, { actor, params })
+  const room = roomFor(pipeline.deps.bodies, actor.orgId, response)
   try {
-    const value: unknown = await plan.handle(call as never)
+    await answer(exchange, plan, { actor, params, room })
+  } finally {
+    room.release()
+  }
+}
+
+interface Admitted {
+  actor: Actor | undefined
+  params: Record<string, string>
+  room?: Holding
+}
+
+async function answer(exchange: Exchange, plan: Plan, { actor, params, room }: Admitted): Promise<void> {
+  const { pipeline, request, response, requestId, open } = exchange
+  const { deps, proxies } = pipeline
+  const read = (space?: Room) => readInput(plan, request, params, space)
+  const input = await (room ? inTime(response, room, read) : read())
+  exchange.input = input
+  const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor.id) : undefined
+  const call = new RequestCall({ input, actor, requestId, request, response, deps, open, proxies })
+  try {
+    const value: unknown = await handled(exchange, plan, call)
     if (!response.completed) await send(exchange, plan, value)
   } finally {
     call.settled()
+    leave?.()
   }
+}
+
+/** Whether the answer may take as long as its reader likes. */
+function isLong({ row }: Plan, input: unknown): boolean {
+  return row.wire === 'sse' || Boolean((input as { waitMs?: number }).waitMs)
+}
+
+function asked({ pipeline, request, requestId }: Exchange) {
+  const { verify, gate, proxies } = pipeline
+  return { verify, gate, address: proxies.addressOf(request), requestId }
+}
+
+/** Where the public door asks for a credential, it comes in the body: a registration token. */
+async function handled(exchange: Exchange, plan: Plan, call: RequestCall): Promise<unknown> {
+  if (plan.row.door !== 'public' || !plan.faults.has('UNAUTHENTICATED')) return plan.handle(call as never)
+  const { pipeline, request, requestId } = exchange
+  const shown = { as: plan.row.id, address: pipeline.proxies.addressOf(request), requestId, isKnown: () => false }
+  return pipeline.gate.pass(shown, () => plan.handle(call as never))
 }
 
 async function limit(exchange: Exchange, caller: Caller): Promise<void> {
@@ -120,19 +176,26 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
   throw new Error(`${row.id} returned nothing that suits its wire \`${row.wire}\``)
 }
 
-/** Whether the credential still serves, which may have been revoked or have expired since. What cannot be found out now, can be later. */
-async function mayStay({ pipeline, request }: Exchange, plan: Plan): Promise<boolean> {
+/**
+ * Whether the credential still serves, which may have been revoked or have expired since. What cannot be found out now,
+ * can be later. It has served, so refusals of others from its address do not keep it from being looked up.
+ */
+async function mayStay(exchange: Exchange, plan: Plan): Promise<boolean> {
+  const { verify, ...rest } = asked(exchange)
   try {
-    await identify(plan, request.headers['authorization'], pipeline.verify)
+    const known = { ...verify, knows: () => true }
+    await identify(plan, exchange.request.headers['authorization'], { ...rest, verify: known })
     return true
   } catch (error) {
     return !(error instanceof Fault && error.code === 'UNAUTHENTICATED')
   }
 }
 
-function upgrade({ response, requestId }: Exchange, answer: SocketAnswer): void {
+function upgrade(exchange: Exchange, answer: SocketAnswer): void {
+  const { response, requestId } = exchange
   const context: Upgrade = { answer, requestId }
   response.atomic(() => {
+    exchange.sent = { status: 101, bytes: 0 }
     response.raw.writeStatus('101 Switching Protocols')
     response.raw.writeHeader('x-request-id', requestId)
     response.upgrade(context)

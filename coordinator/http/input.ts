@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { decodeStrings } from '@windlass/shared/ops/place.ts'
-import { readFields } from './body.ts'
+import { readFields, type Room } from './body.ts'
+import { refuseCrowds } from './crowds.ts'
 import type { HttpRequest } from './exchange.ts'
 import { invalidInput } from './issues.ts'
 import type { Plan } from './plan.ts'
@@ -20,28 +21,31 @@ export function readParams(plan: Plan, request: HttpRequest): Strings {
 }
 
 /** One flat object out of path and query or body, checked against the row's schema. */
-export async function readInput(plan: Plan, request: HttpRequest, params: Strings): Promise<unknown> {
+export async function readInput(plan: Plan, request: HttpRequest, params: Strings, room?: Room): Promise<unknown> {
   const { row } = plan
   const query = request.path_query === '' ? undefined : readQuery(request.path_query)
   const given: Record<string, unknown> = decodeStrings(row.input, query ? joined(params, query) : params)
   const fields =
-    plan.ridesIn === 'body' ? joined(given, await bodyOf(plan, request, query)) : withoutBody(request, given)
+    plan.ridesIn === 'body' ? joined(given, await bodyOf(plan, request, { query, room })) : withoutBody(request, given)
   return checkInput(plan, fields)
 }
 
 /** The fields as the schema of the row has them, or a refusal that names the first that does not fit. */
 export function checkInput({ row }: Plan, fields: unknown): Record<string, unknown> {
+  refuseCrowds(row.input, fields)
   const result = row.input.safeParse(fields)
   if (!result.success) throw invalidInput(row.input, result.error)
   refuseHalves(row.input, result.data)
   return result.data
 }
 
-async function bodyOf(plan: Plan, request: HttpRequest, query: Strings | undefined): Promise<Record<string, unknown>> {
+type BodyParts = { query: Strings | undefined; room: Room | undefined }
+
+async function bodyOf(plan: Plan, request: HttpRequest, { query, room }: BodyParts): Promise<Record<string, unknown>> {
   const { inQuery = [] } = plan.row
   const stray = query && Object.keys(query).find((name) => !inQuery.includes(name))
   if (stray !== undefined) throw misplaced(stray, `\`${stray}\` belongs in the JSON body, not in the query`)
-  const fields = await readFields(request, plan.bodyBytes)
+  const fields = await readFields(request, plan.bodyBytes, room)
   const swapped = inQuery.find((name) => Object.hasOwn(fields, name))
   if (swapped !== undefined) throw misplaced(swapped, `\`${swapped}\` belongs in the query, not in the JSON body`)
   return fields

@@ -5,6 +5,8 @@ import { firstIssue } from '@windlass/shared/model/strict.ts'
 import type { z } from 'zod'
 
 const MOST_ISSUES = 20
+/** Number of issues that are examined; a hostile input has one for each of its values. */
+const MOST_LOOKED_AT = 200
 
 interface Issue {
   /** As in `files[2].path`. */
@@ -14,10 +16,13 @@ interface Issue {
 
 /** What is wrong with an input, as the fault that names the first field and lists the others. */
 export function invalidInput(schema: z.ZodType, error: z.core.$ZodError): Fault {
-  const all = error.issues.filter(isTelling).flatMap((issue) => issuesOf(schema, issue))
-  const issues = all.slice(0, MOST_ISSUES)
+  const telling = error.issues.slice(0, MOST_LOOKED_AT).filter(isTelling)
+  const issues: Issue[] = []
+  for (const issue of telling) issues.push(...issuesOf(schema, issue, MOST_ISSUES - issues.length))
+  const rest = error.issues.slice(MOST_LOOKED_AT)
+  const count = [...telling, ...rest].reduce((sum, issue) => sum + sizeOf(issue), 0)
   const { path, message } = issues[0] ?? { path: '', message: 'is not valid' }
-  const others = all.length > 1 ? ` (and ${all.length - 1} more)` : ''
+  const others = count > 1 ? ` (and ${count - 1} more)` : ''
   const text = path === '' ? message : `\`${path}\` ${message}`
   return new Fault('VALIDATION_FAILED', { path, issues }, `${text}${others}`)
 }
@@ -31,10 +36,15 @@ function isTelling(issue: z.core.$ZodIssue, _at: number, all: readonly z.core.$Z
   )
 }
 
-function issuesOf(schema: z.ZodType, issue: z.core.$ZodIssue): Issue[] {
+const sizeOf = (issue: z.core.$ZodIssue) => (issue.code === 'unrecognized_keys' ? issue.keys.length : 1)
+
+function issuesOf(schema: z.ZodType, issue: z.core.$ZodIssue, most: number): Issue[] {
+  if (most <= 0) return []
   if (issue.code === 'unrecognized_keys') {
     const known = knownKeys(schema, issue.path)
-    return issue.keys.map((key) => ({ path: fieldPath([...issue.path, key]), message: unknownField(key, known) }))
+    return issue.keys
+      .slice(0, most)
+      .map((key) => ({ path: fieldPath([...issue.path, key]), message: unknownField(key, known) }))
   }
   const { path, message } = firstIssue({ issues: [issue] } as z.core.$ZodError)
   return [{ path: fieldPath(path), message: reword(message) }]
@@ -85,7 +95,7 @@ function knownKeys(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
 }
 
 /** A schema below its wrappers; a union is all that it may be. */
-function definitions(schema: z.ZodType): Definition[] {
+export function definitions(schema: z.ZodType): Definition[] {
   const def = schema.def as unknown as Definition
   const wrapped = def.innerType ?? def.in
   if (wrapped) return definitions(wrapped)

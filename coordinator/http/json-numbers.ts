@@ -1,31 +1,24 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { fieldPath } from '@windlass/shared/field-path.ts'
+import { endOfString } from '@windlass/shared/json-nesting.ts'
 
 /** Only a large exponent, or very many digits, make a number that is none any more, or another. */
 const MAY_LOSE = /[\d.][eE]\+?\d{3}|\d{16}/
+/** The start of a text, or a whole number. */
+const TOKEN = /"|-?\d[\d.eE+-]*/g
 
 /**
- * Refuses numbers that would be something else than was sent: JSON has no infinity, so it would be stored as null, and a whole
- * number beyond 2^53, such as an id of 64 bits, would end in other digits. Fractions are rounded everywhere, and pass.
+ * Refuses numbers that would be something else than was sent: JSON has no infinity, so it would be stored as null, and
+ * a whole number beyond 2^53, such as an id of 64 bits, would end in other digits. Fractions are rounded everywhere,
+ * and pass. The text is JSON. One pass to the first such number, however many values there are.
  */
 export function refuseLossyNumbers(text: string): void {
   if (!MAY_LOSE.test(text)) return
-  let isLossy = false
-  const value: unknown = JSON.parse(text, ((_name: string, inner: unknown, context: { source?: string }) => {
-    if (typeof inner !== 'number' || !isChanged(inner, context.source ?? '')) return inner
-    isLossy = true
-    return new Lossy(inner, context.source ?? '')
-  }) as (this: unknown, name: string, inner: unknown) => unknown)
-  if (isLossy) refuseFirst(value, [])
-}
-
-class Lossy {
-  readonly kept: number
-  readonly sent: string
-
-  constructor(kept: number, sent: string) {
-    this.kept = kept
-    this.sent = sent
+  TOKEN.lastIndex = 0
+  for (let match = TOKEN.exec(text); match; match = TOKEN.exec(text)) {
+    const [token] = match
+    if (token === '"') TOKEN.lastIndex = endOfString(text, match.index)
+    else if (MAY_LOSE.test(token) && isChanged(Number(token), token)) throw lossy(token, pathTo(text, match.index))
   }
 }
 
@@ -34,14 +27,37 @@ function isChanged(kept: number, sent: string): boolean {
   return !Number.isSafeInteger(kept) && /^-?\d+$/.test(sent) && BigInt(sent) !== BigInt(kept)
 }
 
-function refuseFirst(value: unknown, at: readonly PropertyKey[]): void {
-  if (value instanceof Lossy) throw lossy(value, fieldPath(at))
-  if (Array.isArray(value)) for (const [i, inner] of value.entries()) refuseFirst(inner, [...at, i])
-  else if (typeof value === 'object' && value !== null)
-    for (const [key, inner] of Object.entries(value)) refuseFirst(inner, [...at, key])
+/** Brackets, names and commas on the way to a place of a JSON text. */
+const STEP = /["[\]{},]/g
+
+function pathTo(text: string, place: number): string {
+  const path: (string | number)[] = []
+  const isArray: boolean[] = []
+  STEP.lastIndex = 0
+  for (let match = STEP.exec(text); match && match.index < place; match = STEP.exec(text)) {
+    const [char] = match
+    const inArray = isArray.at(-1)
+    if (char === '"') {
+      const end = endOfString(text, match.index)
+      // A text in front of a colon is a name; the last one before the place is the one that leads there.
+      if (inArray === false && /^\s*:/.test(text.slice(end, end + 64)))
+        path[path.length - 1] = JSON.parse(text.slice(match.index, end)) as string
+      STEP.lastIndex = end
+    } else if (char === '[' || char === '{') {
+      isArray.push(char === '[')
+      path.push(char === '[' ? 0 : '')
+    } else if (char === ',') {
+      if (inArray) path[path.length - 1] = Number(path.at(-1)) + 1
+    } else {
+      isArray.pop()
+      path.pop()
+    }
+  }
+  return fieldPath(path)
 }
 
-function lossy({ kept, sent }: Lossy, path: string): Fault {
+function lossy(sent: string, path: string): Fault {
+  const kept = Number(sent)
   const why = Number.isFinite(kept)
     ? `is ${sent}, which a number of JSON cannot keep: it would become ${BigInt(kept)}`
     : 'is a number beyond 1.8e308'

@@ -8,11 +8,21 @@ export interface JsonTrouble {
 /** Where a text that `JSON.parse` refused stops being JSON, and what would have had to come. */
 export function findTrouble(text: string): JsonTrouble {
   const { offset, expected } = firstWrong(text)
-  const before = text.slice(0, offset)
-  const line = before.split('\n').length
-  const column = offset - before.lastIndexOf('\n')
+  const { line, column } = placeOf(offset, text)
   const found = offset >= text.length ? 'the end' : JSON.stringify(String.fromCodePoint(text.codePointAt(offset) ?? 0))
   return { offset, line, column, message: `expected ${expected} at line ${line}, column ${column}, found ${found}` }
+}
+
+/** Counts one character after the other: a body may be 30 MB of line ends, which are not to be made a list. */
+function placeOf(offset: number, text: string): { line: number; column: number } {
+  let line = 1
+  let start = 0
+  for (let at = 0; at < offset; at++) {
+    if (text.charCodeAt(at) !== 0x0a) continue
+    line++
+    start = at + 1
+  }
+  return { line, column: offset - start + 1 }
 }
 
 const SPACE = /[ \t\n\r]*/y

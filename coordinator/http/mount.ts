@@ -2,9 +2,10 @@ import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Caller } from '../actor.ts'
-import { baseUrl, MCP_METADATA_PATH } from '../api/base-url.ts'
+import { MCP_METADATA_PATH, MCP_PATH } from '../api/base-url.ts'
 import type { Handlers } from '../api/index.ts'
 import type { Config } from '../config.ts'
+import type { Holding } from '../limits/bytes-in-flight.ts'
 import type { Asking } from '../mcp/asking.ts'
 import { createHosts, type Hosts } from '../mcp/hosts.ts'
 import type { Mcp } from '../mcp/server.ts'
@@ -13,6 +14,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { assertOrg, bearerOf } from './access.ts'
 import { begin, end, type Outlet, sendFault } from './answer.ts'
 import { readJson } from './body.ts'
+import { inTime, roomFor } from './held-body.ts'
 import type { Arrival, Pipeline } from './dispatch.ts'
 import { faultFor } from './failures.ts'
 import { assertFraming } from './framing.ts'
@@ -49,6 +51,7 @@ export function mountedMcp({ handlers, config, log, surface: given }: MountOptio
 
 interface Exchange extends Outlet {
   readonly pipeline: Pipeline
+  actor?: string
 }
 
 type Headers = readonly (readonly [name: string, value: string])[]
@@ -59,18 +62,20 @@ const METHODS = 'POST, OPTIONS'
 export async function serveMcp(mounted: Mounted, pipeline: Pipeline, { request, response }: Arrival): Promise<void> {
   const requestId = requestIdOf(request.headers['x-request-id'])
   const exchange: Exchange = { pipeline, request, response, requestId, open: pipeline.open, headers: [], isLast: true }
+  const since = performance.now()
   try {
     assertFraming(request)
     exchange.isLast = false
     assertAtHome(exchange, mounted.hosts)
-    if (request.method === 'OPTIONS') return preflight(exchange)
-    if (request.method !== 'POST') throw new Fault('METHOD_NOT_ALLOWED', { allow: METHODS.split(', ') })
-    await serve(mounted, exchange)
+    if (request.method === 'OPTIONS') preflight(exchange)
+    else if (request.method === 'POST') await serve(mounted, exchange)
+    else throw new Fault('METHOD_NOT_ALLOWED', { allow: METHODS.split(', ') })
   } catch (error) {
     // As in `dispatch`: what follows in the same packet must not be taken for a request.
     if (exchange.isLast) await setImmediate()
     refuse(exchange, error)
   }
+  pipeline.access?.(exchange, { route: MCP_PATH, actor: exchange.actor, since })
 }
 
 /** Before anybody is asked who he is: a page of a stranger gets nothing at all. */
@@ -108,21 +113,42 @@ function preflight(exchange: Exchange): void {
 }
 
 async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
-  const { pipeline, request, response, requestId, open } = exchange
+  const { pipeline, request, response, requestId } = exchange
   const { deps } = pipeline
-  const caller = await pipeline.verify.caller(bearerOf(request.headers['authorization']))
+  const bearer = bearerOf(request.headers['authorization'])
+  const isKnown = () => pipeline.verify.knows('caller', bearer)
+  const shown = { as: 'mcp', address: pipeline.proxies.addressOf(request), requestId, isKnown }
+  const caller = await pipeline.gate.pass(shown, () => pipeline.verify.caller(bearer))
+  exchange.actor = caller.id
   await take(exchange, caller)
   assertOrg(request.headers, caller)
-  const { mcp, surface } = await load()
-  const body = await readMessage(exchange, surface.mostBytes({ caller }))
+  const room = roomFor(deps.bodies, caller.orgId, response)
+  try {
+    await answer(await load(), exchange, { caller, room })
+  } finally {
+    room.release()
+  }
+}
+
+type Loaded = Awaited<ReturnType<Mounted['load']>>
+
+async function answer(
+  { mcp, surface }: Loaded,
+  exchange: Exchange,
+  { caller, room }: { caller: Caller; room: Holding },
+) {
+  const { pipeline, request, response, requestId, open } = exchange
+  const { deps, proxies } = pipeline
+  const body = await readMessage(exchange, surface.mostBytes({ caller }), room)
   if (!body) return
   const messages = Array.isArray(body.value) ? body.value.length : 1
   if (messages > MOST_MESSAGES) return sendError(exchange, TOO_MANY)
   // A batch is as many requests as it has messages; the first is paid for.
   for (let n = 1; n < messages; n++) await take(exchange, caller)
-  const call = new RequestCall({ input: undefined, actor: caller, requestId, request, response, deps, open })
+  const call = new RequestCall({ input: undefined, actor: caller, requestId, request, response, deps, open, proxies })
   try {
-    const asking = askingOf(call, { caller, bytes: body.bytes })
+    const wait = () => pipeline.waiting.enter(caller.id)
+    const asking = askingOf(call, { caller, bytes: body.bytes, wait })
     const { status, text } = await mcp.answer({ headers: request.headers, message: body.value, asking })
     if (!response.completed) send(exchange, status, text)
   } finally {
@@ -130,13 +156,14 @@ async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
   }
 }
 
-function askingOf(call: RequestCall, { caller, bytes }: Pick<Asking, 'caller' | 'bytes'>): Asking {
+function askingOf(call: RequestCall, own: Pick<Asking, 'caller' | 'bytes' | 'wait'>): Asking {
   return {
-    caller,
-    bytes,
+    ...own,
     deps: call.deps,
     requestId: call.requestId,
     address: call.address,
+    peer: call.peer,
+    base: call.base,
     get gone() {
       return call.gone
     },
@@ -151,10 +178,12 @@ async function take(exchange: Exchange, caller: Caller): Promise<void> {
   if (refusal) throw refusal
 }
 
+type Message = { value: unknown; bytes: number }
+
 /** The message, or nothing when it is none: that has been answered in the protocol's own form. */
-async function readMessage(exchange: Exchange, limit: number): Promise<{ value: unknown; bytes: number } | undefined> {
+async function readMessage(exchange: Exchange, limit: number, room: Holding): Promise<Message | undefined> {
   try {
-    return await readJson(exchange.request, limit)
+    return await inTime(exchange.response, room, (space) => readJson(exchange.request, limit, space))
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'VALIDATION_FAILED') throw error
     const { path: _, ...data } = error.detail ?? {}
@@ -187,7 +216,7 @@ function refuse(exchange: Exchange, error: unknown): void {
     if (fault === undefined || response.completed) return
     if (response.initiated) return void response.close()
     if (fault.code === 'UNAUTHENTICATED')
-      exchange.challenge = challenge(exchange, baseUrl(deps.config, request.headers['host']))
+      exchange.challenge = challenge(exchange, deps.config.baseUrl ?? pipeline.proxies.baseOf(request))
     sendFault(exchange, fault, fault.code === 'METHOD_NOT_ALLOWED' ? METHODS : undefined)
     if (!request.received) pipeline.unread.add(response)
   } catch (unsendable) {

@@ -7,6 +7,8 @@ import { faultsOf } from '../api/faults-of.ts'
 import type { Handlers } from '../api/index.ts'
 
 const DEFAULT_BODY_BYTES = 1024 * 1024
+/** Larger bodies also count for the limits of all bodies in memory. */
+const LARGE_BODY_BYTES = 4 * 1024 * 1024
 
 /** A row with everything about it that need not be worked out again for each request. */
 export interface Plan {
@@ -16,6 +18,8 @@ export interface Plan {
   readonly pathKeys: readonly (readonly [field: string, key: string])[]
   readonly ridesIn: 'query' | 'body'
   readonly bodyBytes: number
+  /** Whether bodies of the row count as bytes in flight. */
+  readonly isLarge: boolean
   readonly scopedToOrg: boolean
   readonly scopedToRun: boolean
   readonly faults: ReadonlySet<FaultCode>
@@ -65,6 +69,7 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined): Plan {
     pathKeys: names.map((name) => [name, routerKey(name)]),
     ridesIn: restRidesIn(row),
     bodyBytes: row.bodyBytes ?? DEFAULT_BODY_BYTES,
+    isLarge: (row.bodyBytes ?? 0) > LARGE_BODY_BYTES,
     scopedToOrg: row.door === 'caller' && names.includes('org'),
     scopedToRun: row.door === 'program' && names.includes('run'),
     faults: faultsOf(row),

@@ -3,6 +3,7 @@ import type { Call } from '../api/call.ts'
 import type { Deps } from '../deps.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import type { Open, OpenWork } from './open-work.ts'
+import type { Proxies } from './proxies.ts'
 
 export interface CallParts {
   input: unknown
@@ -12,6 +13,7 @@ export interface CallParts {
   response: HttpResponse
   deps: Deps
   open: OpenWork
+  proxies: Proxies
 }
 
 /** The call that a handler sees. Everything that most handlers never ask for is made on demand. */
@@ -58,8 +60,17 @@ export class RequestCall implements Call<unknown>, Open {
     return this.#parts.request.headers[name]
   }
 
-  get address(): string {
+  get peer(): string {
     return this.#parts.request.ip
+  }
+
+  get address(): string {
+    return this.#parts.proxies.addressOf(this.#parts.request)
+  }
+
+  get base(): string {
+    const { deps, proxies, request } = this.#parts
+    return deps.config.baseUrl ?? proxies.baseOf(request)
   }
 
   get caller(): Acting {

@@ -5,12 +5,17 @@ import { Server } from 'hyper-express'
 import { MCP_PATH } from '../api/base-url.ts'
 import type { Handlers } from '../api/index.ts'
 import type { Deps } from '../deps.ts'
+import { createStrangers } from '../limits/strangers.ts'
+import { createWaiting } from '../limits/waiting.ts'
 import type { Surface } from '../mcp/surface.ts'
 import type { Verifiers } from './access.ts'
 import { type Arrival, type Pipeline, dispatch } from './dispatch.ts'
+import { createAccessLog } from './access-log.ts'
 import { freePort } from './free-port.ts'
+import { createGate } from './gate.ts'
 import { mountedMcp, serveMcp } from './mount.ts'
 import { OpenWork } from './open-work.ts'
+import { createProxies } from './proxies.ts'
 import { type PathPlan, planPaths, routerKey } from './plan.ts'
 import { type Upgrade, openSocket } from './socket.ts'
 import { Unread } from './unread.ts'
@@ -26,7 +31,9 @@ const STALL_MS = 30_000
 /** So long after its credential was revoked or has expired a reader may still get what is written to its stream. */
 const RECHECK_MS = 5000
 
-/** Seconds without a sign of life of a socket. Pings go out by themselves before that; agents send theirs every 10 s. */
+/**
+ * Seconds without a sign of life of a socket. Pings go out by themselves before that; agents send theirs every 10 s.
+ */
 const IDLE_S = 40
 
 const SOCKET_OPTIONS = {
@@ -67,7 +74,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { deps, log, verify, host, port, stallMs = STALL_MS, recheckMs = RECHECK_MS } = options
   const open = new OpenWork()
   const unread = new Unread(stallMs)
-  const pipeline: Pipeline = { deps, log, verify, open, unread, stallMs, recheckMs, strict: deps.config.strict }
+  const pipeline: Pipeline = { ...admissionOf(options), deps, log, verify, open, unread, stallMs, recheckMs }
   const server = new Server({
     auto_close: false,
     // Each row has a limit of its own, and an envelope to say so; the server's own answer to a large body is empty.
@@ -82,6 +89,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   })
   await listen(server, host, port)
   return { port: server.port, close: () => close(server, open, unread) }
+}
+
+/** Builds what decides who is let in and what is logged about it. */
+function admissionOf({
+  deps: { config },
+  log,
+}: ServerOptions): Pick<Pipeline, 'gate' | 'proxies' | 'access' | 'strict' | 'waiting'> {
+  const { strict, limitRefusedPerMin, limitWaiting, trustedProxies, accessLog } = config
+  const proxies = createProxies(trustedProxies)
+  const gate = createGate({ log, strangers: createStrangers(limitRefusedPerMin) })
+  const access = accessLog ? createAccessLog(log, proxies) : undefined
+  return { strict, proxies, gate, access, waiting: createWaiting(limitWaiting) }
 }
 
 interface Serving {

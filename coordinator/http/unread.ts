@@ -1,9 +1,60 @@
-import type { HttpResponse } from './exchange.ts'
+import { STATUS_CODES } from 'node:http'
+import type { Fault } from '@windlass/shared/errors.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
+
+/** A body up to this size is read before its refusal is sent, so that the connection can be used again. */
+const SHORT_BYTES = 1024 * 1024
+
+/** Whether the refusal has to go out before the body is in. */
+export function hasMuchToCome({ received, headers }: HttpRequest, fault: Fault): boolean {
+  if (received) return false
+  const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  return fault.code === 'PAYLOAD_TOO_LARGE' || length > SHORT_BYTES
+}
+
+type Headers = readonly (readonly [name: string, value: string])[]
+
+interface Place {
+  request: HttpRequest
+  response: HttpResponse
+  requestId: string
+  headers: Headers
+}
+
+interface Ahead {
+  status: number
+  headers: Headers
+  text: string
+}
 
 /**
- * Refusals that wait for the end of a body that nobody wants. They can go out only when the body is in (what is sent
- * earlier is lost to most clients, who read after they have written); a body that does not end is cut.
+ * Answers at the head of a request whose body nobody wants, and goes on reading: closed at once, the connection would
+ * be reset and the answer lost to every client that reads after it has written. What comes is dropped. The connection
+ * ends with the body, or by `Unread`.
+ *
+ * The framework sends no answer before the body is in, and µWS ends a connection with its answer or not at all. So the
+ * answer is written as what µWS passes on unread, its status line. The line break that µWS adds counts as body: behind
+ * JSON it means nothing.
  */
+export function sendAhead({ request, response, requestId, headers }: Place, answer: Ahead): void {
+  const fields = [
+    ...headers,
+    ...answer.headers,
+    ['x-request-id', requestId],
+    ['x-content-type-options', 'nosniff'],
+    ['cache-control', 'no-store'],
+    ['connection', 'close'],
+    ['content-length', String(Buffer.byteLength(answer.text) + 2)],
+  ]
+  const head = fields.map(([name, value]) => `${name}: ${value}`).join('\r\n')
+  const line = `${answer.status} ${STATUS_CODES[answer.status]}`
+  response.atomic(() => response.raw.writeStatus(`${line}\r\n${head}\r\n\r\n${answer.text}`))
+  request.on('data', () => {})
+  // Not at once: with the last piece of the body the answer may still lie in the packet that is being put together.
+  request.on('end', () => setImmediate(() => response.close()))
+}
+
+/** Refusals whose request is still coming in. What does not end in time is cut. */
 export class Unread {
   readonly #since = new Map<HttpResponse, number>()
   readonly #timer: NodeJS.Timeout

@@ -1,12 +1,18 @@
 // hyper-express asks for `uWebSockets.js`, which is not on the npm registry. `uws-pack` is the same library, built for
 // Node 22, some versions older than hyper-express 7 expects. This file stands in its place (see `overrides` in the root
 // package.json) and closes the gap: calls that the older build lacks, and one whose arguments changed.
+import { forgetHeads } from './heads.js'
 import * as uws from 'uws-pack'
 
 export * from 'uws-pack'
 
+forgetHeads()
+
 // `onDataV2` reports how much of the body is still to come; all that hyper-express reads of it is whether that is zero.
 const MORE_TO_COME = (1n << 64n) - 1n
+
+/** Marks a response whose socket is paused. */
+const PAUSED = Symbol('paused')
 
 let patched = false
 
@@ -26,8 +32,27 @@ function patch(res) {
   proto.beginWrite ??= function () {
     return this
   }
-  proto.onDataV2 ??= function (callback) {
-    return this.onData((chunk, isLast) => callback(chunk, isLast ? 0n : MORE_TO_COME))
+  const { pause, resume } = proto
+  proto.pause = function () {
+    this[PAUSED] = true
+    return pause.call(this)
+  }
+  proto.resume = function () {
+    this[PAUSED] = false
+    return resume.call(this)
+  }
+  const onDataV2 =
+    proto.onDataV2 ??
+    function (callback) {
+      return this.onData((chunk, isLast) => callback(chunk, isLast ? 0n : MORE_TO_COME))
+    }
+  // A pause may come after the rest of the body was read from the socket. hyper-express resumes no body that is
+  // complete, so the socket would rest for good, and the next request on its connection would never be read.
+  proto.onDataV2 = function (callback) {
+    return onDataV2.call(this, (chunk, left) => {
+      if (left === 0n && this[PAUSED]) this.resume()
+      callback(chunk, left)
+    })
   }
 }
 
@@ -53,11 +78,11 @@ function joinRepeated(req) {
 const open = new Set()
 
 /**
- * An upgrade reallocates its socket, and the cork around it tells so by a changed address. When the memory stays where it is,
- * the older build goes on to read the WebSocket as an HTTP response, now and then takes it for one that is to be closed, and
- * ends the connection right after its 101. While another socket is corked, a cork does nothing of its own: so the upgrade
- * happens inside one that is lent. Without any open socket there is none to lend, and it happens without a cork: right too, but
- * µWS says on stderr that it would have been faster with one.
+ * An upgrade reallocates its socket, and the cork around it tells so by a changed address. When the memory stays where
+ * it is, the older build goes on to read the WebSocket as an HTTP response, now and then takes it for one that is to be
+ * closed, and ends the connection right after its 101. While another socket is corked, a cork does nothing of its own:
+ * so the upgrade happens inside one that is lent. Without any open socket there is none to lend, and it happens without
+ * a cork: right too, but µWS says on stderr that it would have been faster with one.
  */
 function upgradeUnderLentCork(res) {
   const { cork } = res

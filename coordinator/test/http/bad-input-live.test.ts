@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { anOrg, aCoordinator, aRun, ORG, rawCall, type TestCoordinator, type TestOrg } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinator, aRun, rawCall, type TestCoordinator, type TestOrg } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 import { type Envelope, envelope } from './stub-server.ts'
 
 let c: TestCoordinator
 let other: TestOrg
-const TRIGGER = `/v1/orgs/${ORG}/workflows/any/runs`
+/** The path of a trigger. */
+const trigger = () => `/v1/orgs/${c.org}/workflows/any/runs`
 
 before(async () => {
   c = await aCoordinator()
@@ -32,10 +33,10 @@ test('U+0000 is refused with the name of its field, wherever it cannot be stored
   const { id } = await aRun(c, { workflow: 'any' })
   for (const [method, path, field, body] of [
     ['POST', `/v1/runs/${id}/cancel`, 'reason', `{"reason":"a${escaped('\0')}"}`],
-    ['POST', TRIGGER, 'tags[1]', `{"tags":["a","b${escaped('\0')}"]}`],
-    ['POST', TRIGGER, 'idempotencyKey', `{"idempotencyKey":"${escaped('\0')}"}`],
-    ['GET', `/v1/orgs/${ORG}/runs?tag=a%00`, 'tag', undefined],
-    ['DELETE', `/v1/orgs/${ORG}/variables/a%00`, 'name', undefined],
+    ['POST', trigger(), 'tags[1]', `{"tags":["a","b${escaped('\0')}"]}`],
+    ['POST', trigger(), 'idempotencyKey', `{"idempotencyKey":"${escaped('\0')}"}`],
+    ['GET', `/v1/orgs/${c.org}/runs?tag=a%00`, 'tag', undefined],
+    ['DELETE', `/v1/orgs/${c.org}/variables/a%00`, 'name', undefined],
   ] as const)
     assert.equal((await refused(method, path, body)).detail?.path, field, path)
 })
@@ -43,9 +44,9 @@ test('U+0000 is refused with the name of its field, wherever it cannot be stored
 test('half of a surrogate pair is refused where another character would be stored for it', async () => {
   const { id } = await aRun(c, { workflow: 'any' })
   assert.equal((await refused('POST', `/v1/runs/${id}/cancel`, '{"reason":"a\\ud800"}')).detail?.path, 'reason')
-  assert.equal((await refused('POST', TRIGGER, '{"tags":["\\udfff"]}')).detail?.path, 'tags[0]')
+  assert.equal((await refused('POST', trigger(), '{"tags":["\\udfff"]}')).detail?.path, 'tags[0]')
   const files = '{"files":[{"path":"a.ts","content":"\\ud800 "}]}'
-  assert.equal((await refused('POST', `/v1/orgs/${ORG}/workflows`, files)).detail?.path, 'files[0].content')
+  assert.equal((await refused('POST', `/v1/orgs/${c.org}/workflows`, files)).detail?.path, 'files[0].content')
 })
 
 test('a free value comes back as it was sent, odd characters and all', async () => {
@@ -55,7 +56,7 @@ test('a free value comes back as it was sent, odd characters and all', async () 
     '{"\\u0000":{"__proto__":1,"constructor":{}}}',
     '[1e300,-1.5,9007199254740992]',
   ]) {
-    const response = await rawCall(c, 'POST', TRIGGER, `{"input":${input}}`)
+    const response = await rawCall(c, 'POST', trigger(), `{"input":${input}}`)
     assert.equal(response.status, 201, input)
     const { run } = (await response.json()) as { run: { id: string } }
     const kept = await (await rawCall(c, 'GET', `/v1/runs/${run.id}/input`)).text()
@@ -65,7 +66,7 @@ test('a free value comes back as it was sent, odd characters and all', async () 
 
 test('a whole number that would come back as another one is refused with its path', async () => {
   for (const number of ['9007199254740993', '-9007199254740993', '10000000000000000000001']) {
-    const error = await refused('POST', TRIGGER, `{"input":{"ids":[1,${number}]}}`)
+    const error = await refused('POST', trigger(), `{"input":{"ids":[1,${number}]}}`)
     assert.equal(error.detail?.path, 'input.ids[1]')
     assert.match(error.message, /it would become -?\d+; send it as a text\.$/)
   }
@@ -73,10 +74,10 @@ test('a whole number that would come back as another one is refused with its pat
 
 test('a fraction where a whole number belongs, and a field that is missing, are told with the way out', async () => {
   assert.match(
-    (await refused('POST', TRIGGER, '{"delayMs":1.5}')).message,
+    (await refused('POST', trigger(), '{"delayMs":1.5}')).message,
     /`delayMs` must be a whole number, without a fraction$/,
   )
-  assert.match((await refused('POST', TRIGGER, '{"delayMs":1e300}')).message, /^`delayMs` must be <=31622400000$/)
+  assert.match((await refused('POST', trigger(), '{"delayMs":1e300}')).message, /^`delayMs` must be <=31622400000$/)
   const respond = `/v1/inputs/inp_${'0'.repeat(26)}/respond`
   assert.match(
     (await refused('POST', respond, '{}')).message,
@@ -88,7 +89,7 @@ test('an idempotency key that a header cannot carry is refused, and the body tak
   const key = 'cl\u00e9 1'
   const headers = { authorization: `Bearer ${c.apiKey}`, 'content-type': 'application/json' }
   const post = (body: string, more = {}) =>
-    fetch(c.url + TRIGGER, { method: 'POST', headers: { ...headers, ...more }, body })
+    fetch(c.url + trigger(), { method: 'POST', headers: { ...headers, ...more }, body })
   const error = await envelope(await post('{}', { 'idempotency-key': key }))
   assert.equal(error.detail?.path, 'idempotencyKey')
   assert.match(error.message, /ASCII characters only; send this one as `idempotencyKey` in the body/)
@@ -97,7 +98,7 @@ test('an idempotency key that a header cannot carry is refused, and the body tak
 })
 
 test('a cursor that is none, or of another list, is refused by its name', async () => {
-  const { nextCursor } = await c.call(ops.workflows.list, { org: ORG, limit: 1 })
+  const { nextCursor } = await c.call(ops.workflows.list, { org: c.org, limit: 1 })
   assert.ok(nextCursor)
   const odd = [
     'abc',
@@ -109,11 +110,11 @@ test('a cursor that is none, or of another list, is refused by its name', async 
     'a'.repeat(200),
   ]
   const lists = [
-    `/v1/orgs/${ORG}/runs`,
-    `/v1/orgs/${ORG}/workflows`,
-    `/v1/orgs/${ORG}/inputs`,
-    `/v1/orgs/${ORG}/workflows/any/versions`,
-    `/v1/orgs/${ORG}/runners`,
+    `/v1/orgs/${c.org}/runs`,
+    `/v1/orgs/${c.org}/workflows`,
+    `/v1/orgs/${c.org}/inputs`,
+    `/v1/orgs/${c.org}/workflows/any/versions`,
+    `/v1/orgs/${c.org}/runners`,
   ]
   for (const list of lists)
     for (const cursor of odd)
@@ -124,7 +125,7 @@ test('a cursor that is none, or of another list, is refused by its name', async 
 })
 
 test("another org's cursor opens nothing of it", async () => {
-  const { nextCursor } = await c.call(ops.runs.list, { org: ORG, limit: 1 })
+  const { nextCursor } = await c.call(ops.runs.list, { org: c.org, limit: 1 })
   const response = await rawCall(
     { url: c.url, apiKey: other.apiKey },
     'GET',
@@ -136,13 +137,13 @@ test("another org's cursor opens nothing of it", async () => {
 test('numbers at the edge of what is whole find nothing, and break nothing', async () => {
   const { id } = await aRun(c, { workflow: 'any' })
   for (const [path, status] of [
-    [`/v1/orgs/${ORG}/runs?createdAfter=9007199254740991`, 200],
-    [`/v1/orgs/${ORG}/runs?createdBefore=-9007199254740991`, 200],
-    [`/v1/orgs/${ORG}/runs?createdAfter=9007199254740992`, 400],
+    [`/v1/orgs/${c.org}/runs?createdAfter=9007199254740991`, 200],
+    [`/v1/orgs/${c.org}/runs?createdBefore=-9007199254740991`, 200],
+    [`/v1/orgs/${c.org}/runs?createdAfter=9007199254740992`, 400],
     [`/v1/runs/${id}/events?since=9007199254740991`, 200],
-    [`/v1/orgs/${ORG}/workflows/any/versions/9007199254740991`, 404],
-    [`/v1/orgs/${ORG}/audit?since=9007199254740991`, 200],
-    [`/v1/orgs/${ORG}/audit?until=0`, 200],
+    [`/v1/orgs/${c.org}/workflows/any/versions/9007199254740991`, 404],
+    [`/v1/orgs/${c.org}/audit?since=9007199254740991`, 200],
+    [`/v1/orgs/${c.org}/audit?until=0`, 200],
   ] as const) {
     const response = await rawCall(c, 'GET', path)
     assert.equal(response.status, status, `${path} ${await response.text()}`)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { rawRequest } from './raw-request.ts'
 import { RUN, type StubServer, startStub } from './stub-server.ts'
 
@@ -26,11 +27,11 @@ const KEY = 'Authorization: Bearer owner'
 const TYPE = 'Content-Type: application/json'
 const SMUGGLED = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'
 
-/** Sends, and reads to the end of the connection. What nobody closes within 15 s fails. */
+/** Sends, and reads to the end of the connection. What nobody closes in time fails. */
 async function whole(lines: readonly string[], body: string | Buffer = ''): Promise<string> {
   const socket = connect(server.port, '127.0.0.1')
   await once(socket, 'connect')
-  socket.setTimeout(15_000, () => socket.destroy(new Error('the connection stayed open')))
+  socket.setTimeout(DEADLINE_MS, () => socket.destroy(new Error('the connection stayed open')))
   socket.write(`${lines.join('\r\n')}\r\n\r\n`)
   socket.write(body)
   let text = ''
@@ -188,7 +189,14 @@ test('headers that are none are not answered, and the connection does not stay',
 
 test('an address or headers beyond what is read are 431, and those below it are told in the envelope', async () => {
   const tag = (length: number) => `GET /v1/orgs/acme/runs?tag=${'a'.repeat(length)} HTTP/1.1`
-  assert.match(await rawRequest(server.port, [tag(3000), HOST, KEY], '', /\}\}$/), /^HTTP\/1\.1 400 [^]*"path":"tag"/)
+  for (const length of [3000, 15_900])
+    assert.match(
+      await rawRequest(server.port, [tag(length), HOST, KEY], '', /\}\}$/),
+      /^HTTP\/1\.1 400 [^]*"path":"tag"/,
+      String(length),
+    )
+  const long = `X-Long: ${'a'.repeat(15_900)}`
+  assert.match(await rawRequest(server.port, [LIST, HOST, KEY, long]), /^HTTP\/1\.1 200 /)
   assert.match(await whole([tag(20_000), HOST, KEY]), /^HTTP\/1\.1 431 /)
   assert.match(await whole([LIST, HOST, KEY, `X-Long: ${'a'.repeat(20_000)}`]), /^HTTP\/1\.1 431 /)
   const many = Array.from({ length: 200 }, (_, i) => `X-${i}: 1`)
@@ -210,6 +218,21 @@ test('whoever waits to be told to go on is told', async () => {
   const lines = [TRIGGER, HOST, KEY, TYPE, 'Expect: 100-continue', 'Content-Length: 2']
   const text = await rawRequest(server.port, lines, '{}', /HTTP\/1\.1 20\d [^]*\r\n\r\n/)
   assert.match(text, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /)
+})
+
+test('requests that come in one packet are answered one after the other', async () => {
+  const lists = Array.from({ length: 3 }, (_, n) => `${LIST}\r\n${HOST}\r\nX-Request-Id: n${n}\r\n${KEY}`).join(
+    '\r\n\r\n',
+  )
+  const text = await rawRequest(server.port, [lists], '', /x-request-id: n2/)
+  assert.deepEqual(text.match(/HTTP\/1\.1 \d+|(?<=x-request-id: )\w+/g), [
+    'HTTP/1.1 200',
+    'n0',
+    'HTTP/1.1 200',
+    'n1',
+    'HTTP/1.1 200',
+    'n2',
+  ])
 })
 
 test('after all that the server serves, and nothing was an error of ours', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { newId } from '@windlass/shared/ids.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { pathNames, restRidesIn, ridesInQuery } from '@windlass/shared/ops/place.ts'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import type { z } from 'zod'
 import { type Envelope, envelope, pathOf } from './stub-server.ts'
 
@@ -55,7 +56,7 @@ export function knock(
       ...headers,
     },
     ...(body !== undefined && { body }),
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(DEADLINE_MS),
   })
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { aCoordinator, ORG, rawCall, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, rawCall, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -12,7 +12,7 @@ before(async () => {
 after(() => c.stop())
 
 test('a number beyond what JSON can keep is refused with its path, and large ones that are numbers are taken', async () => {
-  const trigger = (body: string) => rawCall(c, 'POST', `/v1/orgs/${ORG}/workflows/any/runs`, body)
+  const trigger = (body: string) => rawCall(c, 'POST', `/v1/orgs/${c.org}/workflows/any/runs`, body)
   for (const number of ['1e400', '-1e400', '1'.repeat(400)]) {
     const refused = await trigger(`{"input":{"list":[1,{"big number":${number}}]}}`)
     assert.equal(refused.status, 400)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { findTrouble } from '../../http/json-text.ts'
 
 const VALID = '{"a":[1,-2.5e+3,true,null,"x\\u00e9\\n\\"",{}],"b":{"c":[[]]} , "":false}'
@@ -51,8 +51,21 @@ test('what comes before the trouble is the start of some valid text: no change o
 })
 
 test('line and column count from one', () => {
-  const { line, column } = findTrouble('{\n  "a": x\n}')
-  assert.deepEqual([line, column], [2, 8])
+  const placeIn = (text: string) => {
+    const { line, column } = findTrouble(text)
+    return [line, column]
+  }
+  assert.deepEqual(placeIn('{\n  "a": x\n}'), [2, 8])
+  assert.deepEqual(placeIn('x\n\n'), [1, 1])
+  assert.deepEqual(placeIn('[\r\n\n'), [3, 1])
+})
+
+test('a body of line ends is counted without a list of its lines', () => {
+  const lists = mock.method(String.prototype, 'split')
+  const { line, column } = findTrouble(`${'\n'.repeat(1_000_000)}x`)
+  const calls = lists.mock.callCount()
+  lists.mock.restore()
+  assert.deepEqual({ line, column, calls }, { line: 1_000_001, column: 1, calls: 0 })
 })
 
 test('a million brackets are no trouble for the stack', () => {

@@ -4,6 +4,7 @@ import { requestOf } from '@windlass/shared/ops/call.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { SCOPES } from '@windlass/shared/scopes.ts'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
 import { type Expected, KINDS, type Kind, type Knock, type World } from '../_kit/matrix.ts'
 import { makeBearers } from '../_kit/matrix-bearers.ts'
@@ -111,7 +112,7 @@ function send(row: AnyOp, { args, authorization, expected }: Knock): Promise<Res
     isProbed(row, expected) ? { ...args, probe: '1' } : args,
   )
   if (authorization !== undefined) headers['authorization'] = authorization
-  return fetch(url, { method, headers, body: body ?? null, signal: AbortSignal.timeout(20_000) })
+  return fetch(url, { method, headers, body: body ?? null, signal: AbortSignal.timeout(DEADLINE_MS) })
 }
 
 async function complaintOf(row: AnyOp, { expected }: Knock, response: Response): Promise<string | undefined> {

@@ -13,7 +13,7 @@ export async function rawRequest(
   socket.write(`${lines.join('\r\n')}\r\n\r\n`)
   socket.write(body)
   let text = ''
-  socket.setTimeout(5000, () => socket.destroy(new Error(`no answer in 5 s; so far: ${text}`)))
+  socket.setTimeout(60_000, () => socket.destroy(new Error(`no answer in 60 s; so far: ${text}`)))
   for await (const chunk of socket as AsyncIterable<Buffer>) {
     text += chunk.toString('latin1')
     if (until.test(text)) break

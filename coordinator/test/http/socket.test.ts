@@ -40,16 +40,16 @@ interface Farewell {
 }
 
 async function closing(socket: WebSocket): Promise<Farewell> {
-  const [event] = (await within(5000, once(socket, 'close'), 'the socket stays open')) as [Farewell]
+  const [event] = (await within(60_000, once(socket, 'close'), 'the socket stays open')) as [Farewell]
   return event
 }
 
 test('frames come back as they went, small and large', async () => {
   const socket = dial(await accepting((agent) => agent.onMessage((text) => agent.send(text))))
-  await within(5000, once(socket, 'open'), 'no upgrade')
+  await within(60_000, once(socket, 'open'), 'no upgrade')
   for (const text of ['', 'ü', 'x'.repeat(5 * MIB)]) {
     socket.send(text)
-    const [event] = (await within(5000, once(socket, 'message'), 'no echo')) as [MessageEvent]
+    const [event] = (await within(60_000, once(socket, 'message'), 'no echo')) as [MessageEvent]
     assert.equal(event.data, text)
   }
   socket.close(1000)
@@ -86,13 +86,13 @@ test('the end of either side reaches the other, with code and reason', async () 
   const leaving = dial(running)
   await once(leaving, 'open')
   leaving.close()
-  assert.equal(await within(5000, closed.promise, 'the server was not told'), 'agent')
+  assert.equal(await within(60_000, closed.promise, 'the server was not told'), 'agent')
   const dismissed = dial(running)
   await once(dismissed, 'open')
   dismissed.send('enough')
   const { code, reason } = await closing(dismissed)
   assert.deepEqual([code, reason], [4001, 'enough'])
-  await within(5000, ours.promise, 'the server does not know its own end')
+  await within(60_000, ours.promise, 'the server does not know its own end')
 })
 
 test('binary frames, frames over 16 MiB and listeners that throw close the socket', async () => {
@@ -123,12 +123,12 @@ test('an agent that does not read is cut off before a frame is lost in silence',
   reader.on('error', () => {})
   reader.write(`${[...UPGRADE, 'Authorization: Bearer runner'].join('\r\n')}\r\n\r\n`)
   reader.pause()
-  const agent = await within(5000, accepted.promise, 'no upgrade')
+  const agent = await within(60_000, accepted.promise, 'no upgrade')
   const closed = Promise.withResolvers<ClosedBy>()
   agent.onClose(closed.resolve)
   // 64 MiB wait for it at most.
   for (let sent = 0; sent < 100; sent++) agent.send('x'.repeat(MIB))
-  assert.equal(await within(5000, closed.promise, 'the socket stays open'), 'coordinator')
+  assert.equal(await within(60_000, closed.promise, 'the socket stays open'), 'coordinator')
   reader.destroy()
 })
 
@@ -137,7 +137,7 @@ test('a stop closes sockets with 1001', async () => {
   const socket = dial(running)
   await once(socket, 'open')
   const closed = closing(socket)
-  await within(4000, running.close(), 'the server did not stop')
+  await within(60_000, running.close(), 'the server did not stop')
   assert.equal((await closed).code, 1001)
 })
 
@@ -153,15 +153,15 @@ test('a process that dies is told from a machine that is silent', async () => {
     const reader = connect(port, '127.0.0.1')
     reader.on('error', () => {})
     reader.write(`${[...UPGRADE, 'Authorization: Bearer runner'].join('\r\n')}\r\n\r\n`)
-    await within(5000, accepted[n]!.promise, 'no upgrade')
+    await within(60_000, accepted[n]!.promise, 'no upgrade')
     return reader
   }
   const dying = await open(0)
   dying.resetAndDestroy()
-  assert.equal(await within(5000, ends[0]!, 'the end of the process was not noticed'), 'agent')
+  assert.equal(await within(60_000, ends[0]!, 'the end of the process was not noticed'), 'agent')
   // It reads, so that TCP works, and answers no ping.
   const silent = await open(1)
   silent.resume()
-  assert.equal(await within(25_000, ends[1]!, 'the silence was not noticed'), 'silence')
+  assert.equal(await within(60_000, ends[1]!, 'the silence was not noticed'), 'silence')
   silent.destroy()
 })

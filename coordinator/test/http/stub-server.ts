@@ -8,6 +8,7 @@ import { type Call, BytesAnswer, SocketAnswer, SseAnswer } from '../../api/call.
 import type { Handlers } from '../../api/index.ts'
 import type { Caller, ProgramIdentity, RunnerIdentity } from '../../actor.ts'
 import type { Deps } from '../../deps.ts'
+import { createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import type { Limits } from '../../limits/limits.ts'
 import type { Verifiers } from '../../http/access.ts'
 import { type RunningServer, startServer } from '../../http/server.ts'
@@ -39,6 +40,11 @@ export interface StubOptions {
   caller?: Verifiers['caller']
   strict?: boolean
   port?: number
+  trustedProxies?: string[]
+  limitRefusedPerMin?: number
+  accessLog?: boolean
+  limitWaiting?: number
+  knows?: Verifiers['knows']
 }
 
 export async function startStub({
@@ -49,20 +55,39 @@ export async function startStub({
   caller = aCaller,
   strict = true,
   port = 0,
+  trustedProxies = [],
+  limitRefusedPerMin = 0,
+  accessLog = false,
+  limitWaiting = 0,
+  knows = () => false,
 }: StubOptions = {}): Promise<StubServer> {
   const logged: Record<string, unknown>[] = []
   const log: Log = createLog({}, 'debug', {
     write: (line) => logged.push(JSON.parse(line) as Record<string, unknown>),
   })
   const limits: Limits = { take: () => ({ refusal: null, headers: [] }) }
-  const deps = { config: { strict, host: '127.0.0.1', mcpHosts: [], mcpOrigins: [] }, log, limits } as unknown as Deps
+  const deps = {
+    config: {
+      strict,
+      host: '127.0.0.1',
+      mcpHosts: [],
+      mcpOrigins: [],
+      trustedProxies,
+      limitRefusedPerMin,
+      limitWaiting,
+      accessLog,
+    },
+    log,
+    limits,
+    bodies: createBytesInFlight({ org: Infinity, all: Infinity }),
+  } as unknown as Deps
   const server = await startServer({
     handlers: stubs(handlers),
     deps,
     log,
     host: '127.0.0.1',
     port,
-    verify: { ...verify, caller },
+    verify: { ...verify, knows, caller },
     stallMs,
     recheckMs,
     idleS,
@@ -86,7 +111,7 @@ function stubOf(row: AnyOp): StubHandler {
 }
 
 /** `[session:]<role>[=scope,scope][@org]`, as in `member=run:read@acme`, behind the caller's door; `runner` and `program` behind theirs. */
-const verify: Verifiers = {
+const verify: Omit<Verifiers, 'knows'> = {
   caller: aCaller,
   runner: (bearer) => Promise.resolve().then(() => (bearer === 'runner' ? runner : refuse())),
   program: (bearer) => Promise.resolve().then(() => (bearer === 'program' ? program : refuse())),

@@ -4,7 +4,7 @@ import type { Caller } from '../../actor.ts'
 import type { Database } from '../../db/client.ts'
 import type { Limits, Standing } from '../../limits/limits.ts'
 import { testDatabase } from '../_kit/database.ts'
-import { until } from '../_kit/until.ts'
+import { untilPolled } from '../_kit/until.ts'
 import {
   aCaller,
   admitted,
@@ -135,8 +135,8 @@ test('what the org refuses costs the identity nothing, and the other way round',
 test('when the window ends there are requests again', async () => {
   const limits = over({ identity: 10, windowMs: 300 })
   const caller = aCaller()
-  await until('a refusal', async () => !isServed(await limits.take(caller)))
-  await until('a new window', async () => isServed(await limits.take(caller)))
+  await untilPolled('a refusal', async () => !isServed(await limits.take(caller)))
+  await untilPolled('a new window', async () => isServed(await limits.take(caller)))
   assert.equal(readQuotas(headerOf(await limits.take(caller), 'ratelimit')).identity?.amount, 8)
 })
 
@@ -144,7 +144,7 @@ test('what was held dies with its window', async () => {
   const limits = over({ identity: 600, windowMs: 300 })
   const caller = aCaller()
   await limits.take(caller)
-  await until('the end of the window', async () => {
+  await untilPolled('the end of the window', async () => {
     const [row] = await database.db<
       [{ expire: string }]
     >`select expire from rate_limits where key = ${`i:${caller.id}`}`

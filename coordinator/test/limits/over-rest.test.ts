@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { readConfig } from '../../config.ts'
 import { mintApiKey } from '../_kit/credentials.ts'
 import { anAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, ORG, rawCall, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, rawCall, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 import { readQuotas } from './some-limits.ts'
 
@@ -12,7 +12,7 @@ let c: TestCoordinator
 let run = ''
 
 before(async () => {
-  c = await aCoordinator({ LIMIT_IDENTITY_PER_MIN: LIMIT, LIMIT_ORG_PER_MIN: 10_000 })
+  c = await aCoordinatorOfItsOwn({ LIMIT_IDENTITY_PER_MIN: LIMIT, LIMIT_ORG_PER_MIN: 10_000 })
   await aWorkflow(c, { slug: 'any' })
   run = (await aRun(c, { workflow: 'any' })).id
 })
@@ -42,7 +42,7 @@ test('every answer behind the door of callers says where the caller stands', asy
     [200, fetch(`${c.url}/v1/runs/${run}`, { method: 'HEAD', headers: { authorization: headers.authorization } })],
     [403, rawCall(viewer, 'POST', `/v1/runs/${run}/cancel`)],
     [404, rawCall(viewer, 'GET', '/v1/orgs/strangers/runs')],
-    [400, rawCall(viewer, 'GET', `/v1/orgs/${ORG}/runs?limit=0`)],
+    [400, rawCall(viewer, 'GET', `/v1/orgs/${c.org}/runs?limit=0`)],
   ]
   const left = new Set<number>()
   for (const [status, answer] of others) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Database } from '../../db/client.ts'
 import { testDatabase } from '../_kit/database.ts'
-import { until } from '../_kit/until.ts'
+import { untilPolled } from '../_kit/until.ts'
 import { aGate, type Gate } from './gate.ts'
 import { aCaller, admitted, type Asked, atOnce, someLimits, type SomeLimits } from './some-limits.ts'
 
@@ -78,7 +78,7 @@ test('when the store is back the next windows are shared again', async () => {
     assert.equal((await limits.take(caller)).refusal, null)
     assert.equal(await pointsOf(caller.id), 0)
     await gate.open()
-    await until('a draw from the store', async () => {
+    await untilPolled('a draw from the store', async () => {
       await limits.take(caller)
       return (await pointsOf(caller.id)) > 0
     })

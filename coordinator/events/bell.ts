@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import type { Db } from '../db/client.ts'
 
 export type Topic = 'run' | 'pool' | 'runner'
@@ -34,8 +35,13 @@ export async function openBell(db: Db, log: Log, listener: BellListener): Promis
   function hear(payload: string) {
     const [from, rings] = JSON.parse(payload) as [string, Rings | 'all']
     if (from === self) return
-    if (rings === 'all') return listener.rungAll()
-    for (const [topic, ids] of Object.entries(rings)) for (const id of ids) listener.rung(topic as Topic, id)
+    if (rings === 'all') listener.rungAll()
+    else for (const [topic, ids] of Object.entries(rings)) for (const id of ids) rung(topic as Topic, id)
+  }
+
+  function rung(topic: Topic, id: string) {
+    listener.rung(topic, id)
+    probe('bell.heard', { topic, id })
   }
 
   function ring(topic: Topic, id: string) {

@@ -2,14 +2,13 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import { CHANNELS, type Channel } from '@windlass/shared/model/event.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Db } from '../db/client.ts'
 import * as store from './store.ts'
 
 /** Readers of one run share its reads: frames are gathered for this long, then one statement serves all of them. */
 const GATHER_MS = 5
-/** A lost bell costs latency only. */
-const LOOK_AGAIN_MS = 3000
 const PAGE = 500
 
 export interface Reader {
@@ -36,7 +35,8 @@ interface Tail {
   timer: NodeJS.Timeout | undefined
 }
 
-export function createTails(db: Db, log: Log): Tails {
+/** A lost bell costs latency only: readers look by themselves after `lookAgainMs`. */
+export function createTails(db: Db, log: Log, lookAgainMs: number): Tails {
   const tails = new Map<string, Tail>()
 
   function ring(runId: string) {
@@ -51,12 +51,14 @@ export function createTails(db: Db, log: Log): Tails {
     if (!tail) tails.set(run.id, (tail = { run, readers: new Map(), rung: false, reading: false, timer: undefined }))
     // Joined before the first read: what is committed from here on rings, so nothing falls between backlog and tail.
     tail.readers.set(reader, since)
+    probe('readers.following', { run: run.id, count: tail.readers.size })
     ring(run.id)
     return { leave: () => leave(tail, reader) }
   }
 
   function leave(tail: Tail, reader: Reader) {
     tail.readers.delete(reader)
+    probe('readers.following', { run: tail.run.id, count: tail.readers.size })
     if (tail.readers.size > 0) return
     clearTimeout(tail.timer)
     if (tails.get(tail.run.id) === tail) tails.delete(tail.run.id)
@@ -75,10 +77,7 @@ export function createTails(db: Db, log: Log): Tails {
       log.warn('tail.failed', { runId: tail.run.id, error })
     } finally {
       tail.reading = false
-      if (tail.readers.size > 0) {
-        tail.timer = setTimeout(() => ring(tail.run.id), LOOK_AGAIN_MS)
-        tail.timer.unref()
-      }
+      if (tail.readers.size > 0) tail.timer = setTimeout(() => ring(tail.run.id), lookAgainMs).unref()
     }
   }
 

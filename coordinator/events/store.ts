@@ -2,6 +2,7 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import { type Channel, EVENT_PAGE_BYTES } from '@windlass/shared/model/event.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db, Tx } from '../db/client.ts'
+import { onlyFilters } from '../db/by-key.ts'
 
 export interface NewEvent {
   runId: RunId
@@ -36,7 +37,7 @@ export async function position(
   const [row] = await db<{ status: RunStatus; cursor: number }[]>`
     select status, cursor
     from runs
-    where org_id = ${orgId} and id = ${runId}`
+    where id = ${runId} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
   return row
 }
 
@@ -46,7 +47,9 @@ export interface Page {
   isFull: boolean
 }
 
-/** Events after `since` in order, as many as a page takes by number and by size, and one at least where there is one. */
+/**
+ * Events after `since` in order, as many as a page takes by number and by size, and one at least where there is one.
+ */
 export async function after(
   db: Db,
   runId: RunId,

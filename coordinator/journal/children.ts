@@ -3,18 +3,14 @@ import { type OrgId, type RunId, Slug } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError } from '@windlass/shared/wire/journal.ts'
 import { type PrepareDeps, prepareRun, type TriggerAsk } from '../runs/trigger.ts'
 import type { NewRun } from '../runs/store-new.ts'
+import type { PreparedCall } from './word.ts'
 
 type Call = Extract<Ask, { for: 'child' }>
 
-export interface PreparedCall {
-  run: NewRun
-  /** The call names no environment, so the parent's counts before that of the child's descriptor. */
-  inherits: boolean
-  /** Why it cannot be made by a parent that has no environment: that of the child's descriptor does not exist. */
-  refusedAlone?: JournalError
-}
-
-/** The child run about to be created, or why the call is refused. What it takes from its parent is filled in under the lock. */
+/**
+ * The child run about to be created, or why the call is refused. What it takes from its parent is filled in under the
+ * lock.
+ */
 export async function prepareCall(
   deps: PrepareDeps,
   from: { orgId: OrgId; runId: RunId },
@@ -53,7 +49,8 @@ async function prepare(
   try {
     return { run: (await prepareRun(deps, { orgId, actor: null }, ask)).run }
   } catch (error) {
-    if (!(error instanceof Fault)) throw error
+    // Nothing can be found out now: the agent comes again with it.
+    if (!(error instanceof Fault) || error.code === 'UNAVAILABLE') throw error
     return { refused: refusal(error.message, { ...error.detail, code: error.code }) }
   }
 }

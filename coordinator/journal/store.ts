@@ -1,6 +1,7 @@
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Db, Tx } from '../db/client.ts'
+import { onlyFilters } from '../db/by-key.ts'
 import type { JournalChanges } from './row.ts'
 
 /** A run and what happens to its journal. */
@@ -13,8 +14,8 @@ const flat = <T extends object>(runs: readonly Changed[], of: (run: Changed) => 
   runs.flatMap((run) => of(run).map((change) => ({ ...change, runId: run.id })))
 
 /**
- * Writes new entries. One that was open already and that the program now has completed itself gets its result; sent again it
- * changes nothing.
+ * Writes new entries. One that was open already and that the program now has completed itself gets its result; sent
+ * again it changes nothing.
  */
 export function insert(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const rows = flat(runs, (run) => run.journal.entries)
@@ -39,8 +40,8 @@ export function insert(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
 }
 
 /**
- * Calls of this attempt take over entries of an earlier one. Also what has failed since it was handed over: the call of this
- * attempt waits for it.
+ * Calls of this attempt take over entries of an earlier one. Also what has failed since it was handed over: the call of
+ * this attempt waits for it.
  */
 export function adopt(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const rows = flat(runs, (run) => run.journal.adopted)
@@ -77,7 +78,10 @@ export function deliver(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> 
       and j.delivered is null`
 }
 
-/** The first completion counts, and the order given is the order in which programs get them. The time that a waited-for entry had goes with its timer. */
+/**
+ * The first completion counts, and the order given is the order in which programs get them. The time that a waited-for
+ * entry had goes with its timer.
+ */
 export function complete(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const rows = flat(runs, (run) => run.journal.completed)
   return tx`
@@ -96,7 +100,7 @@ export function complete(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown>
       update journal j
       set state = m.state, result = m.result, completed_at = now(), completion = m.completion
       from m
-      where j.run_id = m.run_id and j.n = m.n and j.state = 'open'
+      where j.run_id = m.run_id and j.n = m.n and ${onlyFilters(tx, tx`j.state = 'open'`)}
       returning j.run_id, j.n
     )
     delete from timers t
@@ -114,7 +118,10 @@ export function forget(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   return tx`update journal set state = 'closed' where run_id = any(${[...runIds]})`
 }
 
-/** Everything that new processes of these runs are told, as JSON of `JournalRecord[]`, where it is not longer than so much. */
+/**
+ * Everything that new processes of these runs are told, as JSON of `JournalRecord[]`, where it is not longer than so
+ * much.
+ */
 export function recordsOf(
   db: Db,
   runs: readonly { runId: RunId; attempt: number }[],
@@ -149,7 +156,7 @@ export async function placedRun(
   const [row] = await db<{ runnerId: RunnerId | null; epoch: number; attempt: number; place: string | null }[]>`
     select runner_id, epoch, attempt, place
     from runs
-    where org_id = ${orgId} and id = ${runId}`
+    where id = ${runId} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
   return row
 }
 
@@ -169,8 +176,11 @@ export function undelivered(db: Db, runnerIds: readonly string[]): Promise<(Pend
              sum(octet_length(j.result)) over (partition by p.runner_id order by j.completion) as chars
       from placements p
       join runs r on r.id = p.run_id
-      join journal j on j.run_id = p.run_id and j.attempt = r.attempt
-      where p.runner_id = any(${[...runnerIds]}) and j.completion is not null and j.delivered is null
+      cross join lateral (
+        -- Kept apart, or the planner may begin with all that is undelivered anywhere.
+        select * from journal where run_id = p.run_id and completion is not null and delivered is null offset 0
+      ) j
+      where p.runner_id = any(${[...runnerIds]}) and j.attempt = r.attempt
     )
     select runner_id, run_id, epoch, n, state, result
     from pending

@@ -7,7 +7,7 @@ import type { Moving } from '../runs/row.ts'
 import { type Due, MOST_CHARS, type NewEntry } from './row.ts'
 import { refusal } from './children.ts'
 import { MOST_ENTRIES } from './read-op.ts'
-import type { Word } from './read-word.ts'
+import type { Word } from './word.ts'
 
 /** A child of a child of a child … A workflow that calls itself without end must come to one. */
 const MOST_DEPTH = 64
@@ -84,6 +84,7 @@ function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
   if (run.status === 'cancelling' || run.timedOut) return
   // Calls are told of in their order; a step is when something is called inside of it.
   if (ask.for !== 'step' && entry.n <= run.entries) return refuseWord(run, at, `entry ${entry.n} was called twice`)
+  if (word.spent !== undefined) return refuseWord(run, at, word.spent)
   const refused = ask.for === 'child' ? whyNoCall(run, word) : word.refused
   if (refused) {
     if (!add(run, at, entry, {})) return

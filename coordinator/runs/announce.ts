@@ -1,21 +1,27 @@
 import type { PoolId } from '@windlass/shared/ids.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import type { Deps } from '../deps.ts'
 import { isChanged } from '../journal/row.ts'
 import type { Moving } from './row.ts'
 import { mayEnterAsResume } from './save-moves.ts'
 import { tellOfNew } from './trigger.ts'
 
-export type AnnounceDeps = Pick<Deps, 'tails' | 'bell' | 'dispatchers' | 'tellWake' | 'tellWakes' | 'timers'>
+export type AnnounceDeps = Pick<
+  Deps,
+  'tails' | 'bell' | 'dispatchers' | 'tellWake' | 'tellWakes' | 'timers' | 'metrics'
+>
 
 /**
- * Tells those who wait, after the commit: readers of these logs, pools in whose queue something has come, agents whose programs
- * wait for what is there now.
+ * Tells those who wait, after the commit: readers of these logs, pools in whose queue something has come, agents whose
+ * programs wait for what is there now.
  */
 export function announce(deps: AnnounceDeps, given: Iterable<Moving>): void {
   for (const run of given) {
+    if (run.loss) deps.metrics.runLost(run.loss.what)
     tell(deps, run)
     if (run.parent && isChanged(run.parent.journal)) tell(deps, run.parent)
   }
+  probe('runs.moved', {})
 }
 
 function tell(deps: AnnounceDeps, run: Moving): void {

@@ -2,22 +2,22 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
 import { MOST_ENTRIES } from '../journal/read-op.ts'
-import type { AgentBatch, Applied, Words } from './apply.ts'
+import type { Applied, ReadBatch, Words } from './batch.ts'
 import * as store from './store-append.ts'
 import { takeEvent } from './take-event.ts'
 
 /**
- * The short way for what is sent most: lines of logs, and results of steps, of runs that do nothing else meanwhile. Undefined when any of
- * these batches wants more, or was not taken like this; nothing has been written for that one then, and whoever asks looks closer.
+ * The short way for what is sent most: lines of logs, and results of steps, of runs that do nothing else meanwhile.
+ * Returns undefined when any of these batches wants more or was not taken like this. Nothing of such a batch has been
+ * written, and the caller looks closer.
  */
 export async function appendPlain(
   deps: Pick<Deps, 'db' | 'tails' | 'bell'>,
-  batches: readonly AgentBatch[],
-  words: Words,
+  batches: readonly ReadBatch[],
 ): Promise<Applied[] | undefined> {
-  if (!batches.every((batch) => batch.entries.every((entry) => isPlain(entry, words)))) return undefined
+  if (!batches.every((batch) => batch.entries.every((entry) => isPlain(entry, batch.words)))) return undefined
   if (new Set(batches.map((batch) => batch.run)).size < batches.length) return undefined
-  const additions = batches.map((batch) => additionOf(batch, words))
+  const additions = batches.map(additionOf)
   // In the order of their ids, like all who lock several runs.
   const done = await store.append(
     deps.db,
@@ -38,13 +38,13 @@ function isPlain(entry: Entry, words: Words): boolean {
   return op?.op === 'close' && op.entry.n <= MOST_ENTRIES
 }
 
-function additionOf(batch: AgentBatch, words: Words): store.Addition {
+function additionOf(batch: ReadBatch): store.Addition {
   const scratch = { id: batch.run as RunId, cursor: 0, events: [] }
   const entries: store.Addition['entries'] = []
   const numbers = new Set<number>()
   for (const entry of batch.entries) {
     if (entry[0] === 'e') takeEvent(scratch, entry[1], entry[2], entry[3])
-    const op = words.get(entry)?.op
+    const op = batch.words.get(entry)?.op
     // The first result of an entry counts.
     if (op?.op === 'close' && !numbers.has(op.entry.n)) {
       numbers.add(op.entry.n)

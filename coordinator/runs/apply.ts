@@ -1,39 +1,36 @@
-import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import { isolationText } from '@windlass/shared/model/isolation-text.ts'
-import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
+import type { Ending } from '@windlass/shared/model/ending.ts'
+import type { Entry } from '@windlass/shared/wire/agent.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
 import type { Deps } from '../deps.ts'
-import { readWord, type Word } from '../journal/read-word.ts'
+import { readWord } from '../journal/read-word.ts'
 import { takeOp } from '../journal/take.ts'
+import type { Word } from '../journal/word.ts'
 import { type IntakeDeps as FailureDeps, noteFailure } from '../runners/intake.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
 import { appendPlain } from './append.ts'
+import type { AgentBatch, Applied, Output, ReadBatch } from './batch.ts'
 import { lockRuns } from './moves.ts'
 import { begin, goOn, park, refuseWord, settle } from './outcome.ts'
 import type { Moving } from './row.ts'
 import { saveMoves } from './save-moves.ts'
 import { takeEvent } from './take-event.ts'
 import type { PrepareDeps } from './trigger.ts'
-
-export interface AgentBatch extends EntryBatch {
-  runnerId: RunnerId
-  /** Of the runner, and so of its runs. */
-  orgId: OrgId
-}
-
-/** Committed up to `seq`; or the coordinator has less than the agent assumes; or the placement is no longer this one. */
-export type Applied = { kind: 'ack'; seq: number } | { kind: 'resume'; seq: number } | { kind: 'stale' }
+import { jsonLine } from './json-line.ts'
+import { invalidOutput, NOT_JSON, tooLargeOutput } from './run-errors.ts'
 
 /**
- * Takes what agents report: events, journals, starts, endings, of many runs in one transaction. Entries that have been taken
- * already (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
+ * Takes what agents report: events, journals, starts, endings, of many runs in one transaction. Entries that have been
+ * taken already (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
  */
 export async function applyBatches(
-  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'log'> & PrepareDeps & AnnounceDeps & FailureDeps,
-  batches: AgentBatch[],
+  deps: Pick<Deps, 'db' | 'versions' | 'log'> & AnnounceDeps & FailureDeps,
+  batches: ReadBatch[],
 ): Promise<Applied[]> {
-  const words = await readWords(deps, batches)
-  const appended = await appendPlain(deps, batches, words)
+  const unreadable = batches.find(({ failure }) => failure !== undefined)
+  if (unreadable) throw unreadable.failure
+  const appended = await appendPlain(deps, batches)
   if (appended) return appended
   const { answers, touched } = await deps.db.begin(async (tx) => {
     const runs = await lockRuns(
@@ -54,7 +51,7 @@ export async function applyBatches(
         continue
       }
       const fresh = batch.entries.slice(run.seq + 1 - batch.first)
-      for (const entry of fresh) await take(deps, run, entry, words)
+      for (const entry of fresh) await take(deps, run, entry, batch)
       if (fresh.length > 0) touched.add(run)
       run.isHeard ||= fresh.length > 0
       answers.push({ kind: 'ack', seq: run.seq })
@@ -67,7 +64,10 @@ export async function applyBatches(
   return answers
 }
 
-/** A host that cannot prepare what it is given gets no more for a while. What is written is written, whatever becomes of this. */
+/**
+ * A host that cannot prepare what it is given gets no more for a while. What is written is written, whatever becomes of
+ * this.
+ */
 async function noteHostFailures(deps: Pick<Deps, 'log'> & FailureDeps, runs: Iterable<Moving>): Promise<void> {
   for (const { runnerId, hostFailure } of runs) {
     if (runnerId === null || hostFailure === null) continue
@@ -77,26 +77,45 @@ async function noteHostFailures(deps: Pick<Deps, 'log'> & FailureDeps, runs: Ite
   }
 }
 
-/** What the programs say about their journals, read before anything is locked. */
-export type Words = ReadonlyMap<Entry, Word>
-
 /** A word about the journal may be one too many, or none. */
 function mayEnd(entry: Entry): boolean {
   return entry[0] === 'end' || entry[0] === 'j'
 }
 
-async function readWords(deps: PrepareDeps, batches: AgentBatch[]): Promise<Words> {
+type ReadDeps = PrepareDeps & Pick<Deps, 'runVersions' | 'config'>
+
+/** Reads what programs say and judges what they return, before anything is locked. */
+export async function readBatch(deps: ReadDeps, batch: AgentBatch): Promise<ReadBatch> {
+  const from = { orgId: batch.orgId, runId: batch.run as RunId }
   const words = new Map<Entry, Word>()
-  const said = batches.flatMap((batch) =>
-    batch.entries.flatMap((entry) => (entry[0] === 'j' ? [{ batch, entry }] : [])),
-  )
-  for (const { batch, entry } of said) {
-    const word = await readWord(deps, { orgId: batch.orgId, runId: batch.run as RunId }, entry[2])
-    if (word) words.set(entry, word)
-    // Compiling a schema takes milliseconds, and a program may ask hundreds of questions at once.
-    if (word?.op.op === 'open' && word.op.ask.for === 'input') await new Promise(setImmediate)
+  const outputs = new Map<Entry, Output>()
+  for (const entry of batch.entries) {
+    if (entry[0] === 'j') {
+      const word = await readWord(deps, from, entry[2])
+      if (word) words.set(entry, word)
+    } else if (entry[0] === 'end' && entry[2].how === 'returned') {
+      const output = await readOutput(deps, from, entry[2])
+      if (output) outputs.set(entry, output)
+    }
   }
-  return words
+  return { ...batch, words, outputs }
+}
+
+/** Returns undefined when there is no such run. */
+async function readOutput(
+  deps: ReadDeps,
+  { orgId: org, runId: run }: { orgId: AgentBatch['orgId']; runId: RunId },
+  { outputText }: Extract<Ending, { how: 'returned' }>,
+): Promise<Output | undefined> {
+  const { outputBytes } = deps.config
+  const bytes = Buffer.byteLength(outputText)
+  if (bytes > outputBytes) return { error: tooLargeOutput(bytes, outputBytes) }
+  const line = jsonLine(outputText)
+  if (line === undefined) return { error: invalidOutput({ path: 'output', message: NOT_JSON }) }
+  const version = await deps.runVersions.of(run)
+  if (!version) return undefined
+  const verdict = await deps.judge.judge(version.output, { text: line }, { root: 'output', org, run, isPatient: true })
+  return verdict.is === 'fits' ? { line } : { error: invalidOutput(verdict.invalid) }
 }
 
 /** Whether the run is still on the agent that speaks of it, under the same placement. */
@@ -117,21 +136,7 @@ export function lastOf(batch: AgentBatch): number {
   return batch.first + batch.entries.length - 1
 }
 
-/** So many characters count like one more entry: a transaction carries some 16 MiB at most. */
-const CHARS_PER_ENTRY = 4096
-
-/** What a batch counts for where many share a transaction. */
-export function weightOf({ entries }: AgentBatch): number {
-  return entries.reduce((sum, entry) => sum + 1 + charsOf(entry) / CHARS_PER_ENTRY, 0)
-}
-
-function charsOf(entry: Entry): number {
-  if (entry[0] === 'e') return entry[3].length
-  if (entry[0] === 'j') return entry[2].length
-  return entry[0] === 'end' && entry[2].how === 'returned' ? entry[2].outputText.length : 0
-}
-
-async function take(deps: Pick<Deps, 'config' | 'versions'>, run: Moving, entry: Entry, words: Words): Promise<void> {
+async function take(deps: Pick<Deps, 'versions'>, run: Moving, entry: Entry, batch: ReadBatch): Promise<void> {
   run.seq++
   if (run.released) return
   const at = entry[1]
@@ -141,7 +146,7 @@ async function take(deps: Pick<Deps, 'config' | 'versions'>, run: Moving, entry:
     case 'e':
       return takeEvent(run, at, entry[2], entry[3])
     case 'j': {
-      const word = words.get(entry)
+      const word = batch.words.get(entry)
       if (!word) return refuseWord(run, at, `It begins with ${entry[2].slice(0, 300)}`)
       return takeOp(run, at, word)
     }
@@ -153,7 +158,7 @@ async function take(deps: Pick<Deps, 'config' | 'versions'>, run: Moving, entry:
     case 'end': {
       spend(run, entry[3])
       const version = await deps.versions.get(run.versionId)
-      return settle(run, entry[2], at, { version, outputBytes: deps.config.outputBytes })
+      return settle(run, entry[2], at, { version, output: batch.outputs.get(entry) })
     }
   }
 }

@@ -1,15 +1,20 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
 import type { Deps } from '../deps.ts'
+import { createSample } from '../limits/sample.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
-import { type AgentBatch, answerToStale, type Applied, isHeldBy, lastOf } from './apply.ts'
+import { answerToStale, isHeldBy, lastOf } from './apply.ts'
+import type { AgentBatch, Applied } from './batch.ts'
 import { finish, lockRuns } from './moves.ts'
 import { fail } from './outcome.ts'
 import { saveMoves } from './save-moves.ts'
 
+/** An agent may send nothing else. */
+const lines = createSample()
+
 /**
- * Ends a run whose entries cannot be stored. Its agent would send them again with each connection, fail again, and bring
- * nothing of its other runs home: better one run lost, and said so.
+ * Ends a run whose entries cannot be stored. Its agent would send them again with each connection, fail again, and
+ * bring nothing of its other runs home: better one run lost, and said so.
  */
 export async function giveUpOn(
   deps: Pick<Deps, 'db' | 'log'> & AnnounceDeps,
@@ -18,7 +23,8 @@ export async function giveUpOn(
 ): Promise<Applied> {
   const { run: runId, runnerId, epoch, first } = batch
   const last = lastOf(batch)
-  deps.log.error('run.entries.unusable', { runId, runnerId, epoch, first, last, error })
+  const facts = lines(runnerId)
+  if (facts) deps.log.error('run.entries.unusable', { runId, runnerId, epoch, first, last, error, ...facts })
   const { answer, ended } = await deps.db.begin(async (tx) => {
     const run = (await lockRuns(tx, [runId], [runId])).get(runId)
     if (!isHeldBy(run, batch)) return { answer: answerToStale(run, batch), ended: [] }

@@ -5,18 +5,10 @@ import { LOST_REASONS, whatIsLost } from '@windlass/shared/model/lost-reasons.ts
 import { isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { Version } from '../workflows/targets.ts'
-import { jsonLine } from './json-line.ts'
+import type { Output } from './batch.ts'
 import { block, emit, finish, move, release, requeue, rest, resume, suspend } from './moves.ts'
 import type { Moving } from './row.ts'
-import {
-  exitedError,
-  invalidOutput,
-  NOT_JSON,
-  overtimeError,
-  threwError,
-  timedOutError,
-  tooLargeOutput,
-} from './run-errors.ts'
+import { exitedError, overtimeError, threwError, timedOutError } from './run-errors.ts'
 
 /** An agent of ours says less. */
 const REASON_CHARACTERS = 2000
@@ -30,14 +22,14 @@ export function settle(
   run: Moving,
   ending: Ending,
   at: number,
-  { version, outputBytes }: { version: Version; outputBytes: number },
+  { version, output }: { version: Version; output: Output | undefined },
 ): void {
   if (run.status === 'cancelling')
     return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
   if (run.timedOut) return fail(run, at, overtimeError(version))
   switch (ending.how) {
     case 'returned':
-      return settleReturned(run, ending.outputText, at, { version, outputBytes })
+      return settleReturned(run, at, output)
     case 'threw':
       return settleThrown(run, threwError(ending.error), at, version)
     case 'exited':
@@ -86,8 +78,8 @@ type Unready = Extract<Ending, { how: 'unready' }>
 const PUT_OFF_MS = 30_000
 
 /**
- * Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. An agent that is
- * being stopped says nothing about how it would go elsewhere: there it is not waited for.
+ * Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. An
+ * agent that is being stopped says nothing about how it would go elsewhere: there it is not waited for.
  */
 function putOff(run: Moving, at: number, version: Version, { reason: said, blame }: Unready): void {
   const reason = worded(said)
@@ -125,8 +117,8 @@ function mismatchWhileRunning(expected: string, received: string): RunError {
 }
 
 /**
- * What a program says about its journal and nobody can read would be missing there: it would wait for what never comes, or do a
- * second time what it was told is kept. Better that its run ends and says so.
+ * What a program says about its journal and nobody can read would be missing there: it would wait for what never comes,
+ * or do a second time what it was told is kept. Better that its run ends and says so.
  */
 export function refuseWord(run: Moving, at: number, what: string): void {
   const code: RunErrorCode = 'JOURNAL_UNREADABLE'
@@ -145,18 +137,11 @@ function settleThrown(run: Moving, error: RunError, at: number, version: Version
   again(run, at, version, { reason: 'it threw', error: { code, message }, delayMs: waitMs })
 }
 
-function settleReturned(
-  run: Moving,
-  outputText: string,
-  at: number,
-  { version, outputBytes }: { version: Version; outputBytes: number },
-) {
-  const bytes = Buffer.byteLength(outputText)
-  if (bytes > outputBytes) return fail(run, at, tooLargeOutput(bytes, outputBytes))
-  const line = jsonLine(outputText)
-  if (line === undefined) return fail(run, at, invalidOutput({ path: 'output', message: NOT_JSON }))
-  const invalid = version.validateOutput(line)
-  if (invalid) return fail(run, at, invalidOutput(invalid))
+function settleReturned(run: Moving, at: number, output: Output | undefined): void {
+  // Judged before the lock, which takes as long as it takes.
+  if (!output) throw new Error(`the output of run ${run.id} was not judged`)
+  if ('error' in output) return fail(run, at, output.error)
+  const { line } = output
   // An agent that leaves out `start` has executed it all the same.
   begin(run, at)
   goOn(run, at)
@@ -183,10 +168,11 @@ export function fail(run: Moving, at: number, error: RunError): void {
 export function lose(run: Moving, at: number, version: Version, why: Why): void {
   if (run.status === 'cancelling') return finish(run, 'cancelled', at, why)
   if (run.timedOut) return fail(run, at, overtimeError(version))
-  run.loss = { what: why.what, reason: why.reason, attempt: run.attempt }
+  run.loss = { what: why.what, reason: why.reason, attempt: run.attempt, isCounted: false }
   if (!isSuspended(run.status)) return crash(run, at, version, why)
   // It only waited, and its journal is committed: losing it costs nothing.
   if (run.place !== 'replaying' || why.what === 'operator') return rest(run)
+  if (isOutOfReach(why.what)) return cutOffReplay(run, at, version, why)
   loseReplay(run, at, why)
 }
 
@@ -218,16 +204,54 @@ type Why = Again & { what: Loss['what'] }
 function crash(run: Moving, at: number, version: Version, why: Why): void {
   // Somebody took it away, knowing that it would begin anew: that says nothing about the program.
   if (why.what === 'operator') return again(run, at, version, why)
+  if (run.loss) run.loss.isCounted = true
+  if (isOutOfReach(why.what)) return cutOff(run, at, version, why)
   if (run.crashes < version.crashRetries) {
     run.crashes++
     return again(run, at, version, why)
   }
-  fail(run, at, {
-    code: 'RUN_CRASHED',
-    message: `The run was started ${run.attempt} times and lost ${run.crashes + 1} times; the last time ${why.reason}.`,
-    detail: { attempts: run.attempt, ...why },
-  })
+  fail(run, at, crashedError(run, run.crashes + 1, why))
 }
+
+const crashedError = (run: Moving, crashes: number, why: Why): RunError => ({
+  code: 'RUN_CRASHED',
+  message: `The run was started ${run.attempt} times and lost ${crashes} times; the last time ${why.reason}.`,
+  detail: { attempts: run.attempt, ...why },
+})
+
+/**
+ * Returns whether the loss is a fault of ours or of the network, and none of the program. Of a silent agent nothing is
+ * known but that it has ended its programs by now; when it comes back and has been killed meanwhile, the loss is
+ * counted as a crash.
+ */
+const isOutOfReach = (what: Loss['what']) => what === 'network' || what === 'unknown'
+
+function cutOff(run: Moving, at: number, version: Version, why: Why): void {
+  // Losses before this one turned out to be crashes when their agents came back, more of them than there may be.
+  if (run.crashes > version.crashRetries) return fail(run, at, crashedError(run, run.crashes, why))
+  if (++run.fences <= version.fenceRetries) return again(run, at, version, why)
+  fail(run, at, fencedError(run, version.fenceRetries, why))
+}
+
+/** A run that is cut off while it is replayed loses no attempt, whatever the agent says when it is back. */
+function cutOffReplay(run: Moving, at: number, version: Version, why: Why): void {
+  if (++run.fences <= version.fenceRetries) return rest(run)
+  fail(run, at, fencedError(run, version.fenceRetries, why))
+}
+
+function fencedError(run: Moving, limit: number, why: Why): RunError {
+  return {
+    code: 'RUN_FENCED',
+    message: [
+      `The run was cut off ${counted(run.fences)} because its agent was out of reach, and \`retries.fence\` allows`,
+      `${limit}; the last time ${why.reason}. See why the machines of its pool lose the coordinator`,
+      '(`windlass runs why` lists the losses), or raise `retries.fence` in workflow.jsonc; then retry the run.',
+    ].join(' '),
+    detail: { attempts: run.attempt, fences: run.fences, limit, ...why },
+  }
+}
+
+const counted = (times: number) => (times === 1 ? 'once' : `${times} times`)
 
 /** The next attempt, from the top. */
 export function again(run: Moving, at: number, version: Version, why: Again): void {

@@ -64,6 +64,8 @@ export interface NewLoss {
   reason: string
   /** That is lost. */
   attempt: number
+  /** Whether it counts as an attempt that was lost; a replay that was cut off does not. */
+  isCounted: boolean
 }
 
 /** A locked run on its way to its next state. All writers of statuses and events meet here, so the rules stand once. */
@@ -95,6 +97,8 @@ export interface Moving {
   /** Characters of the results in it. */
   journalChars: number
   crashes: number
+  /** Attempts that were cut off because their agent was out of reach. */
+  fences: number
   thrown: number
   replays: number
   /** What this attempt has computed, in milliseconds. */

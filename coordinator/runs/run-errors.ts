@@ -3,7 +3,7 @@ import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
 import type { Version } from '../workflows/targets.ts'
-import type { Invalid } from '../workflows/validate.ts'
+import type { Invalid } from '../judging/invalid.ts'
 
 export const NOT_JSON = `is no JSON, or nests deeper than ${MOST_LEVELS} levels`
 
@@ -36,7 +36,7 @@ export function threwError(error: Extract<Ending, { how: 'threw' }>['error']): R
   return { code, message: message.slice(0, STACK_CHARACTERS), detail: { ...detailOf(error.detail), name, ...stack } }
 }
 
-/** It stands in every list of runs, so it is short; and what is too deep for JSON would fail the commit, time and again. */
+/** The detail is part of every list of runs, so it is short. A detail too deep for JSON would fail every commit. */
 function detailOf(detail: unknown): Record<string, unknown> {
   if (typeof detail !== 'object' || detail === null) return {}
   const isSmall = nestsWithin(detail, DETAIL_LEVELS) && JSON.stringify(detail).length <= DETAIL_CHARACTERS

@@ -4,6 +4,7 @@ import type { Db, Sql } from '../db/client.ts'
 import { calendarMs, idBounds } from '../db/ids-at.ts'
 import { type Fragment, newest, type Newest } from '../db/newest.ts'
 import { unfinishedRuns } from '../db/unfinished.ts'
+import { onlyFilters, runById } from '../db/by-key.ts'
 import type { RunRow } from './row.ts'
 import { readable } from './store.ts'
 
@@ -23,26 +24,33 @@ export interface RunFilter {
   limit: number
 }
 
-/** Newest first: ids sort by creation. */
+/**
+ * Newest first: ids sort by creation. The page is made of the runs alone, and what it is shown with is joined to it
+ * afterwards: planned together, the whole list may be joined and sorted for the sake of one page.
+ */
 export function list(db: Db, f: RunFilter): Promise<RunRow[]> {
   const start = startOf(db, f)
   const bounds = idBounds('run', { before: f.before, since: f.createdAfter, until: f.createdBefore })
   const { where, order } = newest(db, { ...start, ...bounds })
   const others = filters(db, f).filter(([name]) => !start.stands.includes(name))
-  return db<RunRow[]>`
-    ${readable(db)}
-    ${start.join ?? db``}
-    where ${where} and o.id = any(array[${f.orgId}])
+  const page = db`
+    select r.*
+    from ${start.from ?? db`runs r`}
+    where ${where}
     ${start.also ?? db``}
     ${others.reduce((list, [, condition]) => db`${list} and ${condition}`, db``)}
     order by ${order}
     limit ${f.limit}`
+  return db<RunRow[]>`
+    ${readable(db, db`(${page}) r`)}
+    order by r.id desc`
 }
 
 interface Start extends Omit<Newest, 'after' | 'before'> {
   /** For these filters. */
   stands: readonly (keyof RunFilter)[]
-  join?: Fragment
+  /** Where the list is kept apart from the runs. */
+  from?: Fragment
   /** What the condition of an index wants to hear. */
   also?: Fragment
 }
@@ -55,12 +63,13 @@ function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, enviro
     return { stands: ['parentRunId'], columns: [sql`r.parent_run_id`], values: [parentRunId], id, also }
   }
   if (tag !== undefined) {
-    const join = sql`join run_tags t on t.run_id = r.id`
-    return { stands: ['tag'], join, columns: [sql`t.org_id`, sql`t.tag`], values: [orgId, tag], id: sql`t.run_id` }
+    const from = sql`run_tags t cross join lateral (${runById(sql, sql`t.run_id`)}) r`
+    return { stands: ['tag'], from, columns: [sql`t.org_id`, sql`t.tag`], values: [orgId, tag], id: sql`t.run_id` }
   }
   if (status && !status.includes('completed')) {
-    const join = sql`join (${notCompleted(sql, orgId, status)}) s on s.id = r.id and s.is_over = (r.finished_at is not null)`
-    return { stands: [], join, columns: [], values: [], id: sql`s.id` }
+    const from = sql`(${notCompleted(sql, orgId, status)}) s cross join lateral (${runById(sql, sql`s.id`)}) r`
+    const also = sql`and s.is_over = (r.finished_at is not null)`
+    return { stands: [], from, also, columns: [], values: [], id: sql`s.id` }
   }
   if (workflowId !== undefined)
     return { stands: ['workflowId'], columns: [sql`r.workflow_id`], values: [workflowId], id }
@@ -76,8 +85,9 @@ function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, enviro
 }
 
 /**
- * The few runs among the many that are completed: those that have not finished, see migration 0004, and those that have failed or were
- * cancelled. The former are of all orgs, and some of them are over by now; `is_over` says as what a run stands here.
+ * The few runs among the many that are completed: those that have not finished, see migration 0004, and those that have
+ * failed or were cancelled. The former are of all orgs, and some of them are over by now; `is_over` says as what a run
+ * stands here.
  */
 function notCompleted(sql: Sql, orgId: OrgId, status: readonly RunStatus[]): Fragment {
   const unfinished = sql`
@@ -94,7 +104,7 @@ function notCompleted(sql: Sql, orgId: OrgId, status: readonly RunStatus[]): Fra
 /** What is asked for, but for the page. */
 function filters(sql: Sql, f: RunFilter): [keyof RunFilter, Fragment][] {
   const all: Partial<Record<keyof RunFilter, (value: never) => Fragment>> = {
-    orgId: (value) => sql`r.org_id = ${value}`,
+    orgId: (value) => onlyFilters(sql, sql`r.org_id = ${value}`),
     parentRunId: (value) => sql`r.parent_run_id = ${value}`,
     tag: (value) => sql`${value} = any(r.tags)`,
     workflowId: (value) => sql`r.workflow_id = ${value}`,

@@ -3,15 +3,21 @@ import type { Loss } from '@windlass/shared/model/run.ts'
 import type { Sql, Tx } from '../db/client.ts'
 import type { Moving } from './row.ts'
 
-/** How runs lose their processes now. To be written while their placements are there: these know when they were last heard of. */
+/**
+ * Inserts how runs lose their processes now. Their placements must still be there: these know when they were last heard
+ * of.
+ */
 export function insertLosses(tx: Tx, runs: readonly Moving[]): PromiseLike<unknown> {
   return tx`
-    insert into run_losses (run_id, epoch, attempt, runner_id, what, reason, last_ack_at, last_renewal_at)
-    select m.run_id, m.epoch, m.attempt, m.runner_id, m.what, m.reason, p.acked_at, p.renewed_at
+    insert into run_losses (run_id, epoch, attempt, runner_id, what, reason, last_ack_at, last_renewal_at, is_counted,
+                            lengthened_ms)
+    select m.run_id, m.epoch, m.attempt, m.runner_id, m.what, m.reason, p.acked_at, p.renewed_at,
+           m.is_counted = 1, p.lengthened_ms
     from unnest(
       ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.epoch)}::int[], ${runs.map((r) => r.loss!.attempt)}::int[],
-      ${runs.map((r) => r.runnerId)}::text[], ${runs.map((r) => r.loss!.what)}::text[], ${runs.map((r) => r.loss!.reason)}::text[]
-    ) as m (run_id, epoch, attempt, runner_id, what, reason)
+      ${runs.map((r) => r.runnerId)}::text[], ${runs.map((r) => r.loss!.what)}::text[], ${runs.map((r) => r.loss!.reason)}::text[],
+      ${runs.map((r) => Number(r.loss!.isCounted))}::int[]
+    ) as m (run_id, epoch, attempt, runner_id, what, reason, is_counted)
     left join placements p on p.run_id = m.run_id and p.epoch = m.epoch
     on conflict (run_id, epoch) do nothing`
 }
@@ -23,7 +29,8 @@ const asLoss = (sql: Sql) => sql`
   json_build_object(
     'at', ${ms(sql, 'at')}, 'attempt', l.attempt, 'what', l.what, 'reason', l.reason,
     'runner', case when h.id is not null then json_build_object('id', h.id, 'name', h.name) end,
-    'lastAckAt', ${ms(sql, 'last_ack_at')}, 'lastRenewalAt', ${ms(sql, 'last_renewal_at')}
+    'lastAckAt', ${ms(sql, 'last_ack_at')}, 'lastRenewalAt', ${ms(sql, 'last_renewal_at')},
+    'lengthenedMs', l.lengthened_ms
   )`
 
 /** The last loss of the run `r`; for a select list. */
@@ -48,8 +55,8 @@ export async function lossesOf(tx: Tx, id: RunId, limit: number): Promise<Loss[]
 }
 
 /**
- * Something of these runs was taken from their agents. Written once a second at most. To come after what else locks placements, and
- * waits for none of them: a heartbeat locks them in their order.
+ * Something of these runs was taken from their agents. Written once a second at most. To come after what else locks
+ * placements, and waits for none of them: a heartbeat locks them in their order.
  */
 export function noteAcks(tx: Tx, runs: readonly Moving[]): PromiseLike<unknown> {
   return tx`

@@ -3,6 +3,7 @@ import type { Unready } from '@windlass/shared/model/runner.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { EntryKind } from '@windlass/shared/wire/journal.ts'
 import type { Tx } from '../db/client.ts'
+import { onlyFilters } from '../db/by-key.ts'
 import type { Place } from './row.ts'
 
 /** Everything about a run that says why it is where it is, at one moment. */
@@ -37,6 +38,9 @@ export interface Situation {
   ahead: number
   offeredAt: Date | null
   leaseExpiresAt: Date | null
+  /** By how much its lease was lengthened because nobody could renew it; null: never. */
+  lengthenedMs: number | null
+  lengthenedAt: Date | null
   /** Of the runner that has it: its last poll or heartbeat. */
   lastHeardAt: Date | null
   entersAt: Date | null
@@ -67,7 +71,8 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
              where a.pool_id = q.pool_id
                and (a.is_resume, a.priority, -a.position) > (q.is_resume, q.priority, -q.position)
            ) else 0 end as ahead,
-           l.offered_at, l.lease_expires_at, greatest(n.last_poll_at, n.last_heartbeat_at) as last_heard_at,
+           l.offered_at, l.lease_expires_at, l.lengthened_ms::float8 as lengthened_ms, l.lengthened_at,
+           greatest(n.last_poll_at, n.last_heartbeat_at) as last_heard_at,
            (select t.due_at from timers t where t.run_id = r.id and t.kind = 'enqueue') as enters_at,
            (select t.due_at from timers t where t.run_id = r.id and t.kind = 'queue-timeout') as queue_timeout_at,
            (
@@ -107,7 +112,7 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
     left join placements l on l.run_id = r.id
     left join runners n on n.id = coalesce(l.runner_id, case when r.status in ('pending', 'running') then r.runner_id end)
     left join concurrency_waiters w on w.run_id = r.id
-    where r.org_id = ${orgId} and r.id = ${id}`
+    where r.id = ${id} and ${onlyFilters(tx, tx`r.org_id = ${orgId}`)}`
   return row
 }
 

@@ -1,6 +1,8 @@
 import type { OrgId, RunId, VersionId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
+import type { Fragment } from '../db/newest.ts'
+import { onlyFilters } from '../db/by-key.ts'
 import type { Moving, RunRow } from './row.ts'
 import { lastLoss } from './store-losses.ts'
 
@@ -19,24 +21,26 @@ const openWaits = (sql: Sql) => sql`
   ) w
   left join inputs i on i.run_id = r.id and i.n = w.n`
 
-/** All that a `RunRow` has, of the run `r`. */
-export const readable = (sql: Sql) => sql`
-  select r.id, o.slug as org, r.org_id, r.workflow_id, w.slug as workflow_slug, v.version, r.version_id, r.pool_id,
+/** All that a `RunRow` has, of the runs `r`. The slug is looked up, not joined: orgs must not lead to runs. */
+export const readable = (sql: Sql, runs: Fragment = sql`runs r`) => sql`
+  select r.id, (select o.slug from orgs o where o.id = r.org_id) as org, r.org_id,
+         r.workflow_id, w.slug as workflow_slug, v.version, r.version_id, r.pool_id,
          p.name as pool_name, r.status, r.attempt, r.epoch, r.cursor, r.runner_id, n.name as runner_name, r.trigger_kind,
          r.trigger_id, r.trigger_actor, r.environment, r.tags, r.priority, r.parent_run_id, r.root_run_id, r.retry_of,
          r.error, r.created_at, r.queued_at, r.claimed_at, r.started_at, r.finished_at, r.compute_ms, r.tokens_input,
          r.tokens_output, r.tokens_cached, r.tokens_reasoning, r.cost_micros, r.blocked, r.suspended_at,
          r.isolation, (${lastLoss(sql)}) as lost,
          case when r.status in ('sleeping', 'awaiting_input', 'waiting_for_child') then (${openWaits(sql)}) end as waits
-  from runs r
-  join orgs o on o.id = r.org_id
+  from ${runs}
   join workflows w on w.id = r.workflow_id
   join workflow_versions v on v.id = r.version_id
   join runner_pools p on p.id = r.pool_id
   left join runners n on n.id = r.runner_id`
 
 export async function find(sql: Sql, orgId: OrgId, id: RunId): Promise<RunRow | undefined> {
-  const [row] = await sql<RunRow[]>`${readable(sql)} where r.org_id = ${orgId} and r.id = ${id}`
+  const [row] = await sql<
+    RunRow[]
+  >`${readable(sql)} where r.id = ${id} and ${onlyFilters(sql, sql`r.org_id = ${orgId}`)}`
   return row
 }
 
@@ -50,7 +54,7 @@ export function findAll(db: Db, asked: readonly RunAddress[]): Promise<RunRow[]>
   return db<RunRow[]>`
     ${readable(db)}
     join unnest(${asked.map((one) => one.id)}::text[], ${asked.map((one) => one.orgId)}::text[]) as asked (id, org_id)
-      on asked.id = r.id and asked.org_id = r.org_id`
+      on asked.id = r.id and ${onlyFilters(db, db`r.org_id = asked.org_id`)}`
 }
 
 /** The payloads, which no other read carries along. */
@@ -58,13 +62,14 @@ export async function payloads(db: Db, orgId: OrgId, id: RunId) {
   const [row] = await db<{ status: RunStatus; input: string; output: string | null }[]>`
     select status, input, output
     from runs
-    where org_id = ${orgId} and id = ${id}`
+    where id = ${id} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
   return row
 }
 
 /**
- * Takes runs out of the queue, whose rows the caller has locked: before that a completion may still put one there. A claim locks the
- * queue's row before the run's, so nobody waits here for a row that is locked: its claim takes it away and finds the run changed.
+ * Takes runs out of the queue, whose rows the caller has locked: before that a completion may still put one there. A
+ * claim locks the queue's row before the run's, so nobody waits here for a row that is locked: its claim takes it away
+ * and finds the run changed.
  */
 export async function leaveQueue(tx: Tx, ids: readonly RunId[]): Promise<void> {
   if (ids.length === 0) return
@@ -87,7 +92,8 @@ export async function descendantsToCancel(db: Db, { orgId, runId, upTo }: Descen
     with recursive below as (
       select id, status
       from runs
-      where parent_run_id = ${runId} and org_id = ${orgId} and parent_entry <= ${upTo ?? 2 ** 31 - 1}
+      where parent_run_id = ${runId} and parent_entry <= ${upTo ?? 2 ** 31 - 1}
+      and ${onlyFilters(db, db`org_id = ${orgId}`)}
       union all
       select r.id, r.status
       from below
@@ -133,6 +139,7 @@ export type LockedRow = Pick<
   | 'entries'
   | 'journalChars'
   | 'crashes'
+  | 'fences'
   | 'thrown'
   | 'replays'
   | 'activeMs'
@@ -141,8 +148,10 @@ export type LockedRow = Pick<
 
 const lockable = (sql: Sql) => sql`
   r.id, r.org_id, r.pool_id, r.version_id, r.runner_id, r.epoch, r.priority, r.started_at, r.environment, r.parent_run_id,
-  r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.needs, r.status, r.attempt, r.cursor, r.seq, r.place, r.entries, r.journal_chars::float8 as journal_chars,
-  r.crashes, r.thrown, r.replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
+  r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.needs, r.status, r.attempt, r.cursor, r.seq, r.place, r.entries,
+  r.journal_chars::float8 as journal_chars,
+  r.crashes, r.fences, r.thrown,
+  r.replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
 
 /** In the order of their ids, so that two who want the same runs do not wait for each other in a circle. */
 export function lock(tx: Tx, ids: string[]): Promise<LockedRow[]> {
@@ -162,7 +171,7 @@ export function lockWithParents(tx: Tx, ids: string[], ending: string[]): Promis
       union
       select parent_run_id
       from runs
-      where id = any(${ending}) and parent_run_id is not null
+      where id = any(${ending}) and ${onlyFilters(tx, tx`parent_run_id is not null`)}
     )
     select ${lockable(tx)}
     from wanted
@@ -196,6 +205,7 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       entries      = m.entries,
       journal_chars = m.journal_chars,
       crashes      = m.crashes,
+      fences       = m.fences,
       thrown       = m.thrown,
       replays      = m.replays,
       active_ms    = m.active_ms,
@@ -218,9 +228,10 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       ${runs.map((r) => (r.error ? JSON.stringify(r.error) : null))}::text[], ${runs.map((r) => Math.round(r.computeMs))}::bigint[],
       ${runs.map((r) => Number(r.started))}::int[], ${runs.map((r) => Number(r.requeued !== null))}::int[],
       ${runs.map((r) => Number(r.suspended))}::int[], ${runs.map((r) => Number(r.timedOut))}::int[],
-      ${runs.map((r) => r.journalChars)}::bigint[], ${runs.map((r) => r.isolation)}::text[]
-    ) as m (id, status, attempt, cursor, seq, place, entries, crashes, thrown, replays, active_ms, blocked, output, error,
-            compute_ms, started, requeued, suspended, timed_out, journal_chars, isolation)
+      ${runs.map((r) => r.journalChars)}::bigint[], ${runs.map((r) => r.isolation)}::text[],
+      ${runs.map((r) => r.fences)}::int[]
+    ) as m (id, status, attempt, cursor, seq, place, entries, crashes, thrown, replays, active_ms, blocked, output,
+            error, compute_ms, started, requeued, suspended, timed_out, journal_chars, isolation, fences)
     where runs.id = m.id`
 }
 
@@ -253,8 +264,9 @@ export function enterQueue(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
 }
 
 /**
- * Runs at rest for which something has been completed in the meantime wait for a runner again. Looked up and not left to the conflict:
- * an insert would wait for the claim that is just taking the row away, and that claim waits for the lock of the run.
+ * Runs at rest for which something has been completed in the meantime wait for a runner again. Looked up and not left
+ * to the conflict: an insert would wait for the claim that is just taking the row away, and that claim waits for the
+ * lock of the run.
  */
 export function enterAsResume(tx: Tx, runs: Moving[]): PromiseLike<{ runId: RunId }[]> {
   return tx<{ runId: RunId }[]>`
@@ -268,6 +280,8 @@ export function enterAsResume(tx: Tx, runs: Moving[]): PromiseLike<{ runId: RunI
       select 1
       from journal j
       where j.run_id = m.id and j.attempt = m.attempt and j.completion is not null and j.delivered is null
+      -- Asked for each run, or the planner may begin with all that is undelivered anywhere.
+      offset 0
     )
     and not exists (select 1 from run_queue q where q.run_id = m.id)
     -- A replay that died waits before it is tried again.

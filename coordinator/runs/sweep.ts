@@ -1,3 +1,4 @@
+import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Deps } from '../deps.ts'
 import * as find from './store-orphans.ts'
@@ -10,9 +11,9 @@ const PAGE = 2000
 const REPAIRED_TOGETHER = 50
 
 /**
- * Every unfinished run has exactly one owner, which will continue it. This looks whether that is so, repairs what is not, and
- * counts it: whatever it finds is a bug of ours. All moves are made in one transaction each, and each look is one statement, so
- * that a run on its way from one owner to the next is never seen without any.
+ * Every unfinished run has exactly one owner, which will continue it. This looks whether that is so, repairs what is
+ * not, and counts it: whatever it finds is a bug of ours. All moves are made in one transaction each, and each look is
+ * one statement, so that a run on its way from one owner to the next is never seen without any.
  */
 export async function sweepRuns(deps: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
@@ -20,6 +21,7 @@ export async function sweepRuns(deps: Deps, signal: AbortSignal): Promise<void> 
     if (signal.aborted) return
     try {
       await sweepRunsOnce(deps)
+      probe('sweep.done', { of: 'runs' })
     } catch (error) {
       deps.log.warn('runs.sweep.failed', { error })
     }

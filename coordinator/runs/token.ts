@@ -1,8 +1,8 @@
-import { exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT, type JWK } from 'jose'
+import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { ProgramIdentity } from '../actor.ts'
-import type { Db } from '../db/client.ts'
+import { openTokenKeys, type TokenKeysDeps } from './token-keys.ts'
 
 /** What a program proves itself with. It names the run, and the epoch of the placement that it was minted for. */
 export interface RunTokens {
@@ -13,30 +13,26 @@ export interface RunTokens {
 
 const AUDIENCE = 'runner'
 const LIFE = '10 minutes'
-const PURPOSE = 'run-token'
 
-export async function openRunTokens(db: Db): Promise<RunTokens> {
-  const jwk = await signingKey(db)
-  const privateKey = await importJWK(jwk, 'EdDSA')
-  const { d: _, ...publicJwk } = jwk
-  const publicKey = await importJWK(publicJwk, 'EdDSA')
-
+export async function openRunTokens(deps: TokenKeysDeps): Promise<RunTokens> {
+  const keys = await openTokenKeys(deps)
   return {
-    mint: (run) =>
-      new SignJWT({ org: run.orgId, epoch: run.epoch, runner: run.runnerId })
-        .setProtectedHeader({ alg: 'EdDSA' })
+    async mint(run) {
+      const { kid, key } = await keys.signing()
+      return new SignJWT({ org: run.orgId, epoch: run.epoch, runner: run.runnerId })
+        .setProtectedHeader({ alg: 'EdDSA', kid })
         .setSubject(run.runId)
         .setAudience(AUDIENCE)
         .setIssuedAt()
         .setExpirationTime(LIFE)
-        .sign(privateKey),
+        .sign(key)
+    },
     async verify(token) {
-      const { payload } = await jwtVerify(token, publicKey, { audience: AUDIENCE, algorithms: ['EdDSA'] }).catch(() => {
-        throw new Fault(
-          'UNAUTHENTICATED',
-          {},
-          'Programs send the token of their run, which lives 10 minutes unless its agent renews it.',
-        )
+      // Looked up outside of the check: a database that is away is no fault of the token's.
+      const key = await keys.verifying(kidOf(token))
+      if (!key) throw unauthenticated()
+      const { payload } = await jwtVerify(token, key, { audience: AUDIENCE, algorithms: ['EdDSA'] }).catch(() => {
+        throw unauthenticated()
       })
       return {
         kind: 'program',
@@ -49,14 +45,16 @@ export async function openRunTokens(db: Db): Promise<RunTokens> {
   }
 }
 
-/** One key for the installation, made by whichever coordinator comes first. */
-async function signingKey(db: Db): Promise<JWK> {
-  const { privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true })
-  const fresh = await exportJWK(privateKey)
-  await db`
-    insert into signing_keys (purpose, private_jwk)
-    values (${PURPOSE}, ${db.json({ ...fresh })})
-    on conflict (purpose) do nothing`
-  const [row] = await db<[{ privateJwk: JWK }]>`select private_jwk from signing_keys where purpose = ${PURPOSE}`
-  return row.privateJwk
+/** Tokens of the previous release have no `kid`; their key is stored under an empty one. */
+function kidOf(token: string): string {
+  try {
+    return decodeProtectedHeader(token).kid ?? ''
+  } catch {
+    throw unauthenticated()
+  }
+}
+
+function unauthenticated(): Fault {
+  const message = 'Programs send the token of their run, which lives 10 minutes unless its agent renews it.'
+  return new Fault('UNAUTHENTICATED', {}, message)
 }

@@ -40,9 +40,12 @@ export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: Trigger
   return presentNew(caller, run, target, at)
 }
 
-export type PrepareDeps = Pick<Deps, 'targets' | 'environments'>
+export type PrepareDeps = Pick<Deps, 'targets' | 'environments' | 'judge'>
 
-/** A run that may be inserted: workflow and environment are found, the input fits. Throws a `Fault` for what is wrong with it. */
+/**
+ * A run that may be inserted: workflow and environment are found, the input fits. Throws a `Fault` for what is wrong
+ * with it.
+ */
 export async function prepareRun(
   deps: PrepareDeps,
   who: { orgId: OrgId; actor: string | null },
@@ -53,7 +56,7 @@ export async function prepareRun(
   const environment = environmentOf(ask, target)
   const isOfDescriptor = ask.environment === undefined
   if (environment !== null) await needEnvironment(deps, who.orgId, { environment, isOfDescriptor })
-  return { run: newRun(who, ask, target, inputText(ask, target)), target }
+  return { run: newRun(who, ask, target, await inputText(deps, who.orgId, ask, target)), target }
 }
 
 /** PostgreSQL's text holds no U+0000, and UTF-8 no half of a surrogate pair. */
@@ -94,7 +97,7 @@ export async function findVersion(
   )
 }
 
-function inputText(ask: TriggerAsk, target: Target): string {
+async function inputText(deps: Pick<Deps, 'judge'>, org: OrgId, ask: TriggerAsk, target: Target): Promise<string> {
   const input = ask.input === undefined ? null : ask.input
   const text = JSON.stringify(input)
   const bytes = Buffer.byteLength(text)
@@ -104,14 +107,17 @@ function inputText(ask: TriggerAsk, target: Target): string {
       { path: 'input', bytes, limitBytes: INPUT_BYTES },
       `The input has ${bytes} bytes as JSON; a run takes ${INPUT_BYTES}.`,
     )
-  const invalid = target.version.validateInput(input)
-  if (invalid)
-    throw new Fault(
-      'VALIDATION_FAILED',
-      { path: invalid.path },
-      `The input does not fit what \`run\` declares. ${invalid.path}: ${invalid.message}`,
-    )
-  return text
+  // What a run calls is checked at its expense, however many others it calls.
+  const payer = ask.parent && { run: ask.parent.runId, isPatient: true }
+  const verdict = await deps.judge.judge(
+    target.version.input,
+    { text, parsed: input },
+    { root: 'input', org, ...payer },
+  )
+  if (verdict.is === 'fits') return text
+  const { path, message } = verdict.invalid
+  const what = 'The input does not fit what `run` declares.'
+  throw new Fault('VALIDATION_FAILED', { path }, `${what} ${path}: ${message}`)
 }
 
 function environmentOf(ask: TriggerAsk, { version }: Target): string | null {

@@ -1,12 +1,44 @@
-import type { Deps } from '../deps.ts'
+import type { RunId, VersionId } from '@windlass/shared/ids.ts'
+import type { Db } from '../db/client.ts'
+import type { Version, Versions } from '../workflows/targets.ts'
 import * as store from './store.ts'
 
 /**
- * Looks up what these runs execute, before a transaction that needs it: in the transaction it would take a second connection, and many
- * who come together could hold them all.
+ * Looks up what these runs execute, before a transaction that needs it: in the transaction it would take a second
+ * connection, and many who come together could hold them all.
  */
-export async function warmVersions(deps: Pick<Deps, 'db' | 'versions'>, runIds: readonly string[]): Promise<void> {
+export async function warmVersions(deps: { db: Db; versions: Versions }, runIds: readonly string[]): Promise<void> {
   if (runIds.length === 0) return
   const ids = await store.versionsOf(deps.db, runIds)
   await Promise.all(ids.map((id) => deps.versions.get(id)))
+}
+
+/** What runs execute, which never changes. */
+export interface RunVersions {
+  /** Undefined when there is no such run. */
+  of(runId: RunId): Promise<Version | undefined>
+  /** Notes the version, which spares `of` a query. */
+  note(runId: RunId, id: VersionId): void
+}
+
+/** Number of runs that are remembered, at 100 bytes each. */
+const RUNS_KEPT = 20_000
+
+export function createRunVersions(db: Db, versions: Versions): RunVersions {
+  const kept = new Map<RunId, VersionId>()
+
+  function note(runId: RunId, id: VersionId) {
+    if (kept.size >= RUNS_KEPT) kept.delete(kept.keys().next().value!)
+    kept.set(runId, id)
+  }
+
+  return {
+    note,
+    async of(runId) {
+      const id = kept.get(runId) ?? (await store.versionsOf(db, [runId]))[0]
+      if (id === undefined) return undefined
+      note(runId, id)
+      return versions.get(id)
+    },
+  }
 }

@@ -27,16 +27,34 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
 }
 
+/** `5 min 2 s`, to the second. */
+function exactText(ms: number): string {
+  const seconds = Math.max(1, Math.round(ms / 1000))
+  const parts = [
+    [Math.floor(seconds / 3600), 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [seconds % 60, 's'],
+  ] as const
+  return parts.flatMap(([count, unit]) => (count > 0 ? [`${count} ${unit}`] : [])).join(' ')
+}
+
+/** What an outage of ours did to its lease, as a sentence after others; empty where there was none. */
+export function lengthening({ lengthenedMs, lengthenedAt }: Situation): string {
+  if (lengthenedMs === null || lengthenedAt === null) return ''
+  const why = 'after a time in which no coordinator could renew it'
+  return ` Its lease was lengthened by ${exactText(lengthenedMs)}, last at ${timeText(lengthenedAt)}, ${why}.`
+}
+
 /** A runner that missed so many heartbeats is told to be silent. */
 const MISSED_BEATS = 3
 
 /**
- * That nothing is heard of the runner that has the run; undefined while all is well. `then` says what becomes of the run when the
- * runner's lease has run out.
+ * That nothing is heard of the runner that has the run; undefined while all is well. `then` says what becomes of the
+ * run when the runner's lease has run out.
  */
 export function silence(
   run: Situation,
-  { heartbeatMs, sweepMs, amnestyMs }: { heartbeatMs: number; sweepMs: number; amnestyMs: number },
+  { heartbeatMs, sweepMs }: { heartbeatMs: number; sweepMs: number },
   then: string,
 ): Cause | undefined {
   const { runner, lastHeardAt, leaseExpiresAt, now } = run
@@ -46,11 +64,11 @@ export function silence(
   if (!isOverdue && silentMs <= MISSED_BEATS * heartbeatMs) return undefined
   const heard = lastHeardAt === null ? 'was never heard of' : `was last heard of ${lengthText(silentMs)} ago`
   const when = isOverdue
-    ? `Its lease ran out at ${timeText(leaseExpiresAt)}: with the next look, within ${lengthText(sweepMs)}, ${then}. In the first ${lengthText(amnestyMs)} after its start a coordinator takes no run away.`
+    ? `Its lease ran out at ${timeText(leaseExpiresAt)}: with the next look, within ${lengthText(sweepMs)}, ${then}.`
     : `When it is not heard of until ${timeText(leaseExpiresAt)}, ${then}.`
   return causeOf({
     code: 'RUNNER_SILENT',
-    message: `The runner ${runner} ${heard}. ${when}`,
+    message: `The runner ${runner} ${heard}. ${when}${lengthening(run)}`,
     since: lastHeardAt,
     until: leaseExpiresAt,
     change: `Whoever runs the machine of ${runner}: see that its agent works and reaches the coordinator.`,

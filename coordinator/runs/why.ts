@@ -9,7 +9,7 @@ import { queueCauses, type QueueFacts } from './why-queue.ts'
 import { lossesOf } from './store-losses.ts'
 import * as store from './store-why.ts'
 import { waitCause, waitsSummary } from './why-waits.ts'
-import { causeOf, silence, timeText } from './why-words.ts'
+import { causeOf, lengthening, silence, timeText } from './why-words.ts'
 
 type Clocks = Parameters<typeof silence>[1]
 
@@ -108,7 +108,7 @@ function executing(run: store.Situation): Cause {
   const heard = run.lastHeardAt === null ? '' : ` Its runner was last heard of at ${timeText(run.lastHeardAt)}.`
   return causeOf({
     code: 'EXECUTING',
-    message: `Its program executes on the runner ${run.runner}, attempt ${run.attempt}.${heard}`,
+    message: `Its program executes on the runner ${run.runner}, attempt ${run.attempt}.${heard}${lengthening(run)}`,
     since: sinceOf(run),
     change: `The program itself; \`windlass runs logs -f ${run.id}\` shows what it does, \`windlass runs cancel ${run.id}\` ends it.`,
   })

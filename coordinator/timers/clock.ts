@@ -1,3 +1,4 @@
+import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Deps } from '../deps.ts'
 import { fireDue } from './fire.ts'
@@ -26,6 +27,7 @@ export function createTimers(): Timers {
       try {
         const nextMs = await fireDue(deps)
         if (nextMs !== null) expect(nextMs)
+        probe('timers.fired', { nextMs })
       } catch (error) {
         deps.log.warn('timers.failed', { error })
         nextAt = performance.now() + AFTER_FAILURE_MS

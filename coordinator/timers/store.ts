@@ -33,14 +33,24 @@ export interface DueTimer {
 }
 
 /**
- * What is due by now, the most overdue first, and after those the one that is due next; `inMs` is negative or 0 when it is due. Not
- * locked: whoever acts on it takes it away under the lock of its run.
+ * What is due by now, the most overdue first, and after those the one that is due next; `inMs` is negative or 0 when it
+ * is due. Not locked: whoever acts on it takes it away under the lock of its run.
  */
 export function upcoming(db: Db, limit: number): Promise<(DueTimer & { inMs: number })[]> {
   return db<(DueTimer & { inMs: number })[]>`
     select run_id, kind, n, (extract(epoch from due_at - now()) * 1000)::float8 as in_ms
-    from timers
-    where due_at <= now() or due_at = (select min(due_at) from timers where due_at > now())
+    from (
+      (select * from timers where due_at <= now() order by due_at, run_id, n limit ${limit})
+      union all
+      -- Apart from the others: with 'or' between them, all timers there are would be read for these few.
+      (
+        select *
+        from timers
+        where due_at = (select min(due_at) from timers where due_at > now())
+        order by due_at, run_id, n
+        limit ${limit}
+      )
+    ) next
     order by due_at, run_id, n
     limit ${limit}`
 }
@@ -67,7 +77,7 @@ export function drop(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   return tx`delete from timers where run_id = any(${[...runIds]})`
 }
 
-/** They begin anew: what their former attempt waited for is not waited for any more. The time of the whole run goes on. */
+/** Drops the waits of runs that begin anew. The time of the whole run goes on. */
 export function dropWaits(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   return tx`delete from timers where run_id = any(${[...runIds]}) and kind in ('sleep', 'input')`
 }

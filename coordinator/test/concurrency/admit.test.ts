@@ -4,8 +4,8 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { commitTriggers, prepareRun } from '../../runs/trigger.ts'
-import { anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, ORG, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { PATIENT_MS, anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
+import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { calls, evicted, goesOn, parked, sleeps } from '../_kit/journal.ts'
 import { aVersion, aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
@@ -28,7 +28,7 @@ let scenes = 0
 /** A workflow with a limit in a pool of its own, and an agent there. */
 async function aLimited(concurrency: unknown): Promise<Scene> {
   const pool = `pool-${++scenes}`
-  const { runnerPool } = await c.call(ops.pools.create, { org: ORG, name: pool })
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name: pool })
   const workflow = await aWorkflow(c, { descriptor: { pool, concurrency } })
   const agent = await anAgent(c, { pool: runnerPool.id })
   return { workflow, pool, agent, link: await agent.connect() }
@@ -63,7 +63,7 @@ test('with two hundred triggers at once on two coordinators no more runs are und
   const asked = Array.from({ length: 200 }, (_, i) => aRun(i % 2 ? c : other, { workflow: workflow.slug, input: i }))
   const ids = idsOf(await Promise.all(asked))
   for (let done = 0; done < ids.length;) {
-    const offers = await agent.poll(7, 3000)
+    const offers = await agent.poll(7, PATIENT_MS)
     assert.ok(offers.length > 0 && offers.length <= 5, `${offers.length} offers after ${done} ends`)
     const { counts, queued, waits } = await sides(ids)
     assert.ok(counts.length <= 5, `${counts.length} count`)
@@ -162,7 +162,7 @@ test('a run that waits without a process counts when it goes on elsewhere', asyn
   const first = await takeNext(agent, link)
   await link.report(first, 2, sleeps(1, 100), parked('sleep'), evicted())
   const second = await takeNext(agent, link)
-  const [again] = await agent.poll(1, 5000)
+  const [again] = await agent.poll(1, PATIENT_MS)
   assert.equal(again?.run, ids[0])
   await link.accept(again!)
   await link.report(again!, 1, goesOn())
@@ -223,7 +223,7 @@ test('the limit is that of the version that waits, and nobody overtakes', async 
 
 test('a delayed run counts when its time has come', async () => {
   const { workflow, agent, link } = await aLimited(1)
-  const { run: later } = await c.call(ops.runs.trigger, { org: ORG, workflow: workflow.slug, delayMs: 80 })
+  const { run: later } = await c.call(ops.runs.trigger, { org: c.org, workflow: workflow.slug, delayMs: 80 })
   const ids = [later.id, ...idsOf(await several(2, workflow))]
   assert.deepEqual(await sides(ids), { counts: [1], queued: [1], waits: [2] })
   const first = await takeNext(agent, link)

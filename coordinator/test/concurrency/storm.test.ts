@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { randomOf } from '@windlass/shared/test/_kit/seed.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import { anAgent, end, type Link, returned, start, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { calls, evicted, goesOn, parked, sleeps } from '../_kit/journal.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -11,7 +12,7 @@ let c: TestCoordinator
 let other: TestCoordinator
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   other = await c.another()
 })
 after(() => c.stop())
@@ -19,13 +20,10 @@ after(() => c.stop())
 const LIMITS: Record<string, number> = { ping: 2, pong: 3, free: 0 }
 const SLUGS = Object.keys(LIMITS)
 
-/** Numbers that look random and are the same each time. */
+/** A number from 0 up to, not including, `below`; the same ones each time. */
 function sequence(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
-    return Math.floor((state / 2 ** 31) * below)
-  }
+  const random = randomOf(seed)
+  return (below) => random.between(0, below - 1)
 }
 
 /** One of the ways in which a program comes to its end. */

@@ -18,7 +18,7 @@ export interface SseReader {
   leave(): SseFrame[]
 }
 
-const PATIENCE_MS = 8000
+const PATIENCE_MS = 60_000
 
 export async function aReader(
   c: Pick<TestCoordinator, 'url' | 'apiKey'>,

@@ -1,10 +1,22 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import type { Offer } from '@windlass/shared/wire/agent.ts'
-import { anAgent, end, type Link, placementOf, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, HASTY, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { moment } from '@windlass/shared/test/_kit/until.ts'
+import {
+  PATIENT_MS,
+  anAgent,
+  end,
+  type Link,
+  placementOf,
+  returned,
+  start,
+  takeNext,
+  type TestAgent,
+} from '../_kit/agent.ts'
+import { ageOffers, SWEEPING } from '../_kit/ageing.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { calls, delivered, evicted, goesOn, identity, parked, said, sleeps, wakeOf } from '../_kit/journal.ts'
+import { journalCrew } from '../_kit/journal-crew.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -13,8 +25,7 @@ let agent: TestAgent
 let link: Link
 
 before(async () => {
-  // Long leases: only offers run out here.
-  c = await aCoordinator({ ...HASTY, FENCE_MS: 30_000, LEASE_MS: 60_000 })
+  c = await aCoordinatorOfItsOwn(SWEEPING)
   await aWorkflow(c, { slug: 'any' })
   await aWorkflow(c, { slug: 'child' })
   await aWorkflow(c, { slug: 'patient', descriptor: { retries: { error: { max: 2, delay: '1h' } } } })
@@ -27,39 +38,26 @@ after(async () => {
   await c.stop()
 })
 
-async function begun(workflow = 'any'): Promise<Offer> {
-  await aRun(c, { workflow })
-  return takeNext(agent, link)
-}
-
-async function next(run: string): Promise<Offer> {
-  const [offer] = await agent.poll(1, 5000)
-  assert.equal(offer?.run, run)
-  await link.accept(offer)
-  return offer
-}
-
-async function hurry(run: string): Promise<void> {
-  await c.db`update timers set due_at = now() where run_id = ${run}`
-  c.deps.timers.expect(0)
-}
+const { begun, next, hurry } = journalCrew(() => ({ c, agent, link }), 'any')
 
 test('a run that is cancelled while its replay is offered ends, and keeps nobody else from being taken back', async () => {
   const offer = await begun()
   await link.report(offer, 2, sleeps(1, 0), parked('sleep'), evicted())
-  const [again] = await agent.poll(1, 5000)
+  const [again] = await agent.poll(1, PATIENT_MS)
   assert.equal(again?.run, offer.run)
   await aRun(c, { workflow: 'any' })
-  const [other] = await agent.poll(1, 5000)
+  const [other] = await agent.poll(1, PATIENT_MS)
   assert.equal((await c.call(ops.runs.cancel, { run: offer.run })).run.status, 'cancelling')
   // Neither offer is taken.
+  await ageOffers(c, offer.run, other!.run)
   await until('the cancelled one to end', async () => (await runOf(c, offer.run)).status === 'cancelled')
   const back = await until('the other to be queued again', async () => {
     const run = await runOf(c, other!.run)
     return run.status === 'queued' && run
   })
   assert.equal(back.attempt, 1)
-  // Two offers in a row that it has not taken: it has to say hello before it is given more.
+  // Two offers in a row that it has not taken, as the sweep notes at its end: it must say hello before it gets more.
+  await moment('sweep.done', ({ of }) => of === 'placements')
   link = await agent.connect()
   await link.report(await next(back.id), 1, start(), end(returned(null), 1))
 })
@@ -123,10 +121,18 @@ test('what comes while a dead replay waits for its next try does not cut that sh
 
 test('the time in the queue is up also for a run whose offer nobody took', async () => {
   await aRun(c, { workflow: 'hasty' })
-  const [offer] = await agent.poll(1, 5000)
-  await hurry(offer!.run)
+  const [offer] = await agent.poll(1, PATIENT_MS)
+  const { run: id } = offer!
+  await hurry(id)
+  await until('the time to be looked at again', async () => {
+    const later = await c.db`select from timers where run_id = ${id} and kind = 'queue-timeout' and due_at > now()`
+    return later.length > 0
+  })
+  await ageOffers(c, id)
+  await until('the run to be queued again', async () => (await runOf(c, id)).status === 'queued')
+  await hurry(id)
   const run = await until('the run to fail', async () => {
-    const found = await runOf(c, offer!.run)
+    const found = await runOf(c, id)
     return found.status === 'failed' && found
   })
   assert.equal(run.error?.code, 'RUN_TIMED_OUT')

@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { anAgent, end, type Link, placementOf, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
+import {
+  PATIENT_MS,
+  anAgent,
+  end,
+  type Link,
+  placementOf,
+  returned,
+  start,
+  takeNext,
+  type TestAgent,
+} from '../_kit/agent.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
 import { asks, calls, delivered, evicted, goesOn, journalOf, parked, sleeps, stepped, wakeOf } from '../_kit/journal.ts'
+import { journalCrew } from '../_kit/journal-crew.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -23,11 +34,7 @@ after(async () => {
   await c.stop()
 })
 
-/** A run in execution. */
-async function begun(workflow = 'parent') {
-  await aRun(c, { workflow })
-  return takeNext(agent, link)
-}
+const { begun } = journalCrew(() => ({ c, agent, link }), 'parent')
 
 test('a parked run sleeps, is woken in its process when the time has come, and goes on', async () => {
   const offer = await begun()
@@ -62,7 +69,7 @@ test('a run whose process was given up rests, and is offered with its journal wh
   const resting = await runOf(c, offer.run)
   assert.deepEqual([resting.status, resting.attempt], ['sleeping', 1])
   assert.deepEqual(await agent.poll(1, 0), [])
-  const [again] = await agent.poll(1, 5000)
+  const [again] = await agent.poll(1, PATIENT_MS)
   assert.ok(again)
   assert.deepEqual([again.run, again.attempt, again.epoch, again.replay], [offer.run, 1, offer.epoch + 1, true])
   const records = journalOf(again)
@@ -85,12 +92,12 @@ test('a run whose process was given up rests, and is offered with its journal wh
 test('what comes before the program parks is kept, and brings an evicted run back at once', async () => {
   const offer = await begun()
   await link.report(offer, 2, asks(1))
-  const { inputs } = await c.call(ops.inputs.list, { org: 'default', run: offer.run })
+  const { inputs } = await c.call(ops.inputs.list, { org: c.org, run: offer.run })
   await c.call(ops.inputs.respond, { input: inputs[0]!.id, answer: { yes: true } })
   assert.deepEqual((await wakeOf(link, offer)).completions[0]!.result, '{"yes":true}')
   await link.report(offer, 3, parked('input'), evicted('shutdown'))
   assert.equal((await runOf(c, offer.run)).status, 'awaiting_input')
-  const [again] = await agent.poll(1, 3000)
+  const [again] = await agent.poll(1, PATIENT_MS)
   assert.equal(again?.run, offer.run)
   await link.accept(again)
   await link.report(again, 1, start(), goesOn(), delivered([1, 1]), end(returned(null), 1))
@@ -151,7 +158,7 @@ test('nothing of a run that has ended stays open: timers, questions, entries', a
     states.map((row) => row.state),
     ['closed', 'closed'],
   )
-  const { inputs } = await c.call(ops.inputs.list, { org: 'default', run: offer.run, status: ['closed'] })
+  const { inputs } = await c.call(ops.inputs.list, { org: c.org, run: offer.run, status: ['closed'] })
   assert.equal(inputs.length, 1)
 })
 
@@ -168,7 +175,7 @@ test('an agent that comes back without its parked run has lost nothing: the run 
   })
   const run = await runOf(c, offer.run)
   assert.deepEqual([run.status, run.attempt], ['sleeping', 1])
-  const [again] = await agent.poll(1, 5000)
+  const [again] = await agent.poll(1, PATIENT_MS)
   assert.deepEqual([again!.run, again!.attempt, again!.replay], [offer.run, 1, true])
   await link.accept(again!)
   await link.report(again!, 1, start(), goesOn(), end(returned(null), 1))

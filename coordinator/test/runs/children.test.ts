@@ -48,7 +48,7 @@ test('the children of a run are listed newest first, in pages, and by status', a
   )
   assert.equal((await children(run, { status: ['queued'] })).runs.length, 4)
   await assert.rejects(children(run, { cursor: 'x' }), refusal('VALIDATION_FAILED', 'cursor'))
-  await c.db`delete from run_queue`
+  await c.db`delete from run_queue where pool_id = ${c.poolId}`
 })
 
 test('a run that has called none has none', async () => {

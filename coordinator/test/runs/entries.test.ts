@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
+import type { Tx } from '../../db/client.ts'
 import { anAgent, end, line, type Link, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, logOf, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -202,4 +204,20 @@ test('characters that PostgreSQL does not hold come through in their escapes', a
   const offer = await aRunning()
   await link.report(offer, 2, line('\u0000 \ud800 \udfff \u2028 😀'))
   assert.deepEqual(await lines(offer.run), ['\u0000 \ud800 \udfff \u2028 😀'])
+})
+
+/** Somebody waits for what this transaction has locked. */
+const isWaiting = (tx: Tx) => tx`select from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))`
+
+test('a run that somebody holds does not hold up other runs', async () => {
+  const [held, other] = [await aRunning(), await aRunning()]
+  const waits = await c.db.begin(async (tx) => {
+    await tx`select 1 from runs where id = ${held.run} for update`
+    const waits = link.report(held, 2, line('late'))
+    await untilPolled('its commit to wait', async () => (await isWaiting(tx)).length > 0)
+    assert.deepEqual(await link.report(other, 2, line('early')), { kind: 'ack', seq: 2 })
+    return { verdict: waits }
+  })
+  assert.deepEqual(await waits.verdict, { kind: 'ack', seq: 2 })
+  assert.deepEqual(await lines(held.run), ['late'])
 })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
-import { weightOf } from '../../runs/apply.ts'
+import { weightOf } from '../../runs/batch.ts'
 import { anAgent, end, line, type Link, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, logOf, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, logOf, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -15,7 +15,7 @@ let link: Link
 const POISON: Entry = ['e', 1, 'phase', '{"name":"poison"}']
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   await aWorkflow(c, { slug: 'any' })
   await c.db`alter table run_events add constraint no_poison check (data not like '%poison%')`
   agent = await anAgent(c)

@@ -2,16 +2,17 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { cleanIdempotencyKeys } from '../../runs/idempotency.ts'
 import { anAgent, end, returned, takeNext } from '../_kit/agent.ts'
-import { anOrg, aCoordinator, logOf, ORG, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinatorOfItsOwn, logOf, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aVersion, aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
 let workflow: TestWorkflow
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
 })
 after(() => c.stop())
 
@@ -27,7 +28,7 @@ interface Answer {
 }
 
 async function post(body: object, header?: string, base: Pick<TestCoordinator, 'url' | 'apiKey'> = c): Promise<Answer> {
-  const response = await fetch(`${base.url}/v1/orgs/${ORG}/workflows/${workflow.slug}/runs`, {
+  const response = await fetch(`${base.url}/v1/orgs/${c.org}/workflows/${workflow.slug}/runs`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${base.apiKey}`,
@@ -35,7 +36,7 @@ async function post(body: object, header?: string, base: Pick<TestCoordinator, '
       ...(header !== undefined && { 'idempotency-key': header }),
     },
     body: JSON.stringify(body),
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(DEADLINE_MS),
   })
   return { status: response.status, ...((await response.json()) as Omit<Answer, 'status'>) }
 }
@@ -81,7 +82,7 @@ test('a key counts for its workflow and org only', async () => {
   await fresh()
   const first = await post({}, 'k')
   const other = await aWorkflow(c)
-  const { run } = await c.call(ops.runs.trigger, { org: ORG, workflow: other.slug, idempotencyKey: 'k' })
+  const { run } = await c.call(ops.runs.trigger, { org: c.org, workflow: other.slug, idempotencyKey: 'k' })
   assert.notEqual(run.id, first.run.id)
   const strangers = await anOrg(c)
   await aWorkflow({ deps: c.deps, orgId: strangers.id }, { slug: workflow.slug })
@@ -173,7 +174,7 @@ test('header and body may both have the key when it is the same', async () => {
   assert.equal((await post({}, 'x'.repeat(256))).status, 400)
   assert.equal((await post({}, 'x'.repeat(255))).status, 201)
   assert.equal((await post({ idempotencyKey: 'a\0b' })).status, 400)
-  const call = c.call(ops.runs.trigger, { org: ORG, workflow: 'nowhere', idempotencyKey: 'k' })
+  const call = c.call(ops.runs.trigger, { org: c.org, workflow: 'nowhere', idempotencyKey: 'k' })
   await assert.rejects(call, refusal('NOT_FOUND'))
 })
 

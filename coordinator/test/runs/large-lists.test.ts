@@ -4,7 +4,7 @@ import type { RunStatus } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { list, type RunFilter } from '../../runs/store-list.ts'
 import { moveMark } from '../../runs/sweep-mark.ts'
-import { anOrg, aCoordinator, aRun, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { rowsRead } from '../_kit/rows-read.ts'
 import { ONE_IN, seedRuns } from '../_kit/seeded-runs.ts'
 import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
@@ -16,10 +16,10 @@ let c: TestCoordinator
 let rare: TestWorkflow
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   await aWorkflow(c, { slug: 'common' })
   rare = await aWorkflow(c, { slug: 'rare' })
-  await seedRuns(c.db, { org: ORG, count: RUNS, workflows: { common: 'common', rare: 'rare' } })
+  await seedRuns(c.db, { org: c.org, count: RUNS, workflows: { common: 'common', rare: 'rare' } })
 })
 after(() => c.stop())
 
@@ -76,7 +76,7 @@ test('an org with few runs is not made to read those of a large one', async () =
 test('a run is in the lists of one status only, from its creation to its end', async () => {
   const { id } = await aRun(c, { workflow: 'common', tags: ['followed'] })
   const listed = async (...status: RunStatus[]) =>
-    (await c.call(ops.runs.list, { org: ORG, status, createdAfter: Date.now() - HOUR_MS })).runs.filter(
+    (await c.call(ops.runs.list, { org: c.org, status, createdAfter: Date.now() - HOUR_MS })).runs.filter(
       (run) => run.id === id,
     ).length
   assert.deepEqual([await listed('queued'), await listed('cancelled'), await listed('queued', 'cancelled')], [1, 0, 1])

@@ -9,27 +9,36 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import { type Instance, type Placement, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { anAgent, aRunningAgent, end, type Held, type Link, placementOf, returned } from '../_kit/agent.ts'
 import { takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, HASTY, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
-import { until } from '../_kit/until.ts'
+import { ageLeases, ageOffers, SWEEPING } from '../_kit/ageing.ts'
+import {
+  aCoordinator,
+  aCoordinatorOfItsOwn,
+  aRun,
+  refusal,
+  runOf,
+  type TestCoordinator,
+  typesOf,
+} from '../_kit/coordinator.ts'
+import { until, untilPolled } from '../_kit/until.ts'
 import { aParkedRun, sleepFor } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
-/** Leases run out in `hasty`; in `c` nothing is lost of which no agent speaks. */
+/** Leases that are aged run out in `sweeping`; in `c` nothing is lost of which no agent speaks. */
 let c: TestCoordinator
-let hasty: TestCoordinator
+let sweeping: TestCoordinator
 const agents: TestAgent[] = []
 
 before(async () => {
   c = await aCoordinator()
-  hasty = await aCoordinator(HASTY)
-  for (const one of [c, hasty]) {
+  sweeping = await aCoordinatorOfItsOwn(SWEEPING)
+  for (const one of [c, sweeping]) {
     await aWorkflow(one, { slug: 'any' })
     await aWorkflow(one, { slug: 'once', descriptor: { retries: { crash: 0 } } })
   }
 })
 after(async () => {
   for (const agent of agents) agent.close()
-  await Promise.all([c.stop(), hasty.stop()])
+  await Promise.all([c.stop(), sweeping.stop()])
 })
 
 async function held(on: TestCoordinator, workflow: string): Promise<Held> {
@@ -41,7 +50,7 @@ async function held(on: TestCoordinator, workflow: string): Promise<Held> {
 
 /** What is left in the queue would go to the agent of the next test. */
 async function settled(on: TestCoordinator, id: string): Promise<void> {
-  await on.call(ops.runs.cancel, { run: id }).catch(() => {})
+  await on.call(ops.runs.cancel, { run: id }).catch((error: unknown) => refusal('RUN_ALREADY_FINISHED')(error as Error))
 }
 
 async function lostBy(ending: Ending, workflow = 'any'): Promise<Run> {
@@ -107,17 +116,18 @@ test('what an agent that is being stopped has not begun goes back at once, and b
 })
 
 test('a run that only waited loses no attempt, and says that it lost its process all the same', async () => {
-  const agent = await anAgent(hasty)
+  const agent = await anAgent(sweeping)
   agents.push(agent)
-  const crew = { c: hasty, agent, link: await agent.connect() }
+  const crew = { c: sweeping, agent, link: await agent.connect() }
   const { run: id } = await aParkedRun(crew, { workflow: 'any' }, sleepFor())
+  await ageLeases(sweeping, id)
   const run = await until('the parked process to be given up', async () => {
-    const run = await runOf(hasty, id)
+    const run = await runOf(sweeping, id)
     return run.lost && run
   })
   assert.deepEqual([run.status, run.attempt, run.lost?.what], ['sleeping', 1, 'unknown'])
   assert.match(run.lost!.reason, /lease ran out/)
-  await settled(hasty, id)
+  await settled(sweeping, id)
 })
 
 const INSTANCE: Instance = { id: 'a', previous: [], host: 'h', boot: 'b1' }
@@ -131,14 +141,15 @@ async function hello(agent: TestAgent, instance: Instance, ...holds: Placement[]
 
 /** A run that its agent got as this instance, and did not hold on to. */
 async function lostInSilence(instance: Instance) {
-  const agent = await anAgent(hasty)
+  const agent = await anAgent(sweeping)
   agents.push(agent)
   const link = await hello(agent, instance)
-  await aRun(hasty, { workflow: 'any' })
+  await aRun(sweeping, { workflow: 'any' })
   const offer = await takeNext(agent, link)
-  const lossOf = async () => (await runOf(hasty, offer.run)).lost
+  const lossOf = async () => (await runOf(sweeping, offer.run)).lost
+  await ageLeases(sweeping, offer.run)
   const first = await until('the lease to run out', lossOf)
-  await settled(hasty, offer.run)
+  await settled(sweeping, offer.run)
   return { agent, first, lossOf, offer }
 }
 
@@ -159,15 +170,20 @@ test('of a silent runner nothing is known, until it is heard of again', async ()
 })
 
 test('a lease that runs out after the connection was closed on that side says so', async () => {
-  const agent = await anAgent(hasty)
+  const agent = await anAgent(sweeping)
   agents.push(agent)
   const link = await hello(agent, INSTANCE)
-  await aRun(hasty, { workflow: 'any' })
+  await aRun(sweeping, { workflow: 'any' })
   const { run } = await takeNext(agent, link)
   link.close()
-  const loss = await until('the lease to run out', async () => (await runOf(hasty, run)).lost)
+  await untilPolled('the end of its connection to be noted', async () => {
+    const [row] = await sweeping.db`select disconnected_by from runners where id = ${agent.id}`
+    return row?.disconnectedBy === 'agent'
+  })
+  await ageLeases(sweeping, run)
+  const loss = await until('the lease to run out', async () => (await runOf(sweeping, run)).lost)
   assert.match(loss.reason, /lease ran out; its connection was closed there/)
-  await settled(hasty, run)
+  await settled(sweeping, run)
 })
 
 test('what an agent does not know any more when it is back is lost by its restart', async () => {
@@ -189,17 +205,18 @@ test('what an agent does not know any more when it is back is lost by its restar
 })
 
 test('the lease of a revoked runner runs out by the hand of whoever revoked it', async () => {
-  const one = await held(hasty, 'once')
-  await hasty.db`update runner_intake set state = 'revoked', epoch = epoch + 1 where runner_id = ${one.agent.id}`
+  const one = await held(sweeping, 'once')
+  await sweeping.db`update runner_intake set state = 'revoked', epoch = epoch + 1 where runner_id = ${one.agent.id}`
+  await ageLeases(sweeping, one.offer.run)
   const run = await until('the lease to run out', async () => {
-    const run = await runOf(hasty, one.offer.run)
+    const run = await runOf(sweeping, one.offer.run)
     return run.lost && run
   })
   assert.deepEqual(
     [run.status, run.attempt, run.lost?.what, run.lost?.reason],
     ['queued', 2, 'operator', LOST_REASONS.revoked],
   )
-  await settled(hasty, run.id)
+  await settled(sweeping, run.id)
 })
 
 test('what kept the program apart is on the run, as far as its agent says it', async () => {
@@ -249,18 +266,19 @@ test('a host that fails three times gets no more for a while; where the service 
 })
 
 test('one acceptance between them forgives offers that were not taken', async () => {
-  const agent = await anAgent(hasty)
+  const agent = await anAgent(sweeping)
   agents.push(agent)
   const link = await agent.connect()
   const standing = async () =>
     (
-      await hasty.db<[{ state: string; unaccepted: number }]>`
+      await sweeping.db<[{ state: string; unaccepted: number }]>`
       select state, unaccepted from runner_intake where runner_id = ${agent.id}`
     )[0]
   const lapse = async (count: number) => {
-    const { id } = await aRun(hasty, { workflow: 'any' })
+    const { id } = await aRun(sweeping, { workflow: 'any' })
     const [offer] = await agent.poll()
     assert.equal(offer?.run, id)
+    await ageOffers(sweeping, id)
     await until('the offer to be counted', async () => (await standing()).unaccepted === count)
     return id
   }
@@ -272,6 +290,7 @@ test('one acceptance between them forgives offers that were not taken', async ()
   await link.report(offer, 2, end(returned(1)))
   const second = await lapse(1)
   await agent.poll()
+  await ageOffers(sweeping, second)
   await until('the runner to be cordoned', async () => (await standing()).state === 'cordoned')
-  await settled(hasty, second)
+  await settled(sweeping, second)
 })

@@ -4,7 +4,7 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, type Link, start, type TestAgent } from '../_kit/agent.ts'
 import { sweepRunsOnce } from '../../runs/sweep.ts'
-import { aCoordinator, aRun, ORG, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { anEvictedRun, call, question, sleepFor } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -17,7 +17,7 @@ let fitting: TestAgent
 let link: Link
 
 before(async () => {
-  c = await aCoordinator({ SWEEP_RUNS_MS: 3_600_000 })
+  c = await aCoordinatorOfItsOwn({ SWEEP_RUNS_MS: 3_600_000 })
   const descriptor = { labels: ['gpu', 'eu'], slots: 2 }
   await aWorkflow(c, { slug: 'special', descriptor })
   await aWorkflow(c, { slug: 'narrow', descriptor: { ...descriptor, concurrency: 1 } })
@@ -62,7 +62,7 @@ test('a run needs the same in its first attempt, after a crash, and in its retry
 })
 
 test('so does one that was started with a delay, and one that waited for its turn', async () => {
-  const { run } = await c.call(ops.runs.trigger, { org: ORG, workflow: 'special', delayMs: 50 })
+  const { run } = await c.call(ops.runs.trigger, { org: c.org, workflow: 'special', delayMs: 50 })
   await link.report(await isTaken(run.id), 1, start(), end({ how: 'exited', exitCode: 1 }))
   const [one, two] = [await aRun(c, { workflow: 'narrow' }), await aRun(c, { workflow: 'narrow' })]
   const offer = await isTaken(one.id)
@@ -74,7 +74,7 @@ test('so does one that was started with a delay, and one that waited for its tur
 
 test('so does one that continues, by an answer or by the sweeper, and one that is called', async () => {
   const asking = await anEvictedRun(crew(), { workflow: 'special' }, question())
-  const { inputs } = await c.call(ops.inputs.list, { org: ORG, run: asking.run })
+  const { inputs } = await c.call(ops.inputs.list, { org: c.org, run: asking.run })
   await c.call(ops.inputs.respond, { input: inputs[0]!.id, answer: 1 })
   const answered = await isTaken(asking.run)
   assert.equal(answered.replay, true)

@@ -4,7 +4,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
-import { anOrg, aCoordinator, aRun, ORG, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinator, aRun, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { anEnvironment } from '../_kit/environments.ts'
 import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
@@ -28,7 +28,7 @@ after(() => c.stop())
 
 type Query = Omit<ArgsOf<typeof ops.runs.list>, 'org'>
 
-const list = (query: Query) => c.call(ops.runs.list, { org: ORG, ...query })
+const list = (query: Query) => c.call(ops.runs.list, { org: c.org, ...query })
 const idsOf = async (query: Query) => (await list(query)).runs.map((run) => run.id)
 /** Newest first, as a list answers. */
 const ids = (...indexes: number[]) => indexes.map((i) => runs[i]!.id)
@@ -94,13 +94,13 @@ test('a cursor that is none, and a workflow that is none, are told', async () =>
   }
   await assert.rejects(list({ workflow: 'nowhere' }), refusal('NOT_FOUND'))
   for (const query of ['limit=0', 'limit=101', 'limit=x', 'status=done', 'unknown=1']) {
-    assert.equal((await rawCall(c, 'GET', `/v1/orgs/${ORG}/runs?${query}`)).status, 400, query)
+    assert.equal((await rawCall(c, 'GET', `/v1/orgs/${c.org}/runs?${query}`)).status, 400, query)
   }
 })
 
 test('a run and a list that have not changed are 304 to whoever has them, and 200 when they have', async () => {
   const { id } = await aRun(c, { workflow: 'other' })
-  for (const path of [`/v1/runs/${id}`, `/v1/orgs/${ORG}/runs?workflow=other`]) {
+  for (const path of [`/v1/runs/${id}`, `/v1/orgs/${c.org}/runs?workflow=other`]) {
     const get = (etag?: string) =>
       fetch(c.url + path, { headers: { authorization: `Bearer ${c.apiKey}`, ...(etag && { 'if-none-match': etag }) } })
     const first = await get()
@@ -131,5 +131,5 @@ test("another org's runs, and unknown ones, look absent behind every door", asyn
   }
   assert.deepEqual(await c.call(ops.runs.list, { org: slug }, { apiKey }), { runs: [], nextCursor: null })
   await assert.rejects(c.call(ops.runs.list, { org: slug, workflow: 'any' }, { apiKey }), refusal('NOT_FOUND'))
-  await assert.rejects(c.call(ops.runs.list, { org: ORG }, { apiKey }), refusal('NOT_FOUND'))
+  await assert.rejects(c.call(ops.runs.list, { org: c.org }, { apiKey }), refusal('NOT_FOUND'))
 })

@@ -6,7 +6,7 @@ import type { CoordinatorFrame, Entry, Offer } from '@windlass/shared/wire/agent
 import type { Ask, JournalOp, JournalRecord } from '@windlass/shared/wire/journal.ts'
 import { sweepRunsOnce } from '../../runs/sweep.ts'
 import { anAgent, end, type Link, placementOf, returned, start, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -106,7 +106,7 @@ async function execute(agent: TestAgent, link: Link, stopped: AbortSignal): Prom
 /** Answers every question that it sees. */
 async function answer(c: TestCoordinator, stopped: AbortSignal): Promise<void> {
   while (!stopped.aborted) {
-    const { inputs } = await c.call(ops.inputs.list, { org: ORG })
+    const { inputs } = await c.call(ops.inputs.list, { org: c.org })
     // Another answer, the time limit or a cancel may come first.
     await Promise.allSettled(inputs.map((one) => c.call(ops.inputs.respond, { input: one.id, answer: 'yes' })))
     await new Promise((resolve) => setTimeout(resolve, 10))
@@ -114,7 +114,7 @@ async function answer(c: TestCoordinator, stopped: AbortSignal): Promise<void> {
 }
 
 test('a sweep at any moment of a busy time finds nothing, over two coordinators', { timeout: 120_000 }, async () => {
-  const c = await aCoordinator({ SWEEP_RUNS_MS: 3_600_000, SWEEP_MS: 100, OFFER_MS: 5000 })
+  const c = await aCoordinatorOfItsOwn({ SWEEP_RUNS_MS: 3_600_000, SWEEP_MS: 100, OFFER_MS: 5000 })
   const other = await c.another()
   await aWorkflow(c, { slug: 'leaf' })
   await aWorkflow(c, { slug: 'any' })
@@ -145,7 +145,6 @@ test('a sweep at any moment of a busy time finds nothing, over two coordinators'
   const ended = until(
     'all runs end',
     async () => (await c.db`select from runs where finished_at is null`).length === 0,
-    60_000,
   ).finally(() => stop.abort())
   const ends = await Promise.allSettled([ended, ...work, sweeping])
   first.close()

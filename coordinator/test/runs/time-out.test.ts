@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, ORG, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import { aCoordinator, aRun, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
 import { asks, evicted, parked } from '../_kit/journal.ts'
 import { assertInStep } from '../_kit/in-step.ts'
 import { until } from '../_kit/until.ts'
@@ -28,7 +28,7 @@ const HOUR_MS = 3_600_000
 /** A workflow whose runs have these times, and a run of it. */
 async function aTimed(timeout: object, more: { descriptor?: object; delayMs?: number } = {}): Promise<Run> {
   const { slug } = await aWorkflow(c, { descriptor: { timeout, ...more.descriptor } })
-  const { run } = await c.call(ops.runs.trigger, { org: ORG, workflow: slug, delayMs: more.delayMs ?? 0 })
+  const { run } = await c.call(ops.runs.trigger, { org: c.org, workflow: slug, delayMs: more.delayMs ?? 0 })
   return run
 }
 
@@ -56,7 +56,7 @@ const ended = (id: string) =>
 
 test('a delayed run is queued at once and offered when its time has come', async () => {
   const { slug } = await aWorkflow(c)
-  const { run } = await c.call(ops.runs.trigger, { org: ORG, workflow: slug, delayMs: 150 })
+  const { run } = await c.call(ops.runs.trigger, { org: c.org, workflow: slug, delayMs: 150 })
   assert.equal(run.status, 'queued')
   assert.deepEqual(await timersOf(run), { enqueue: 150 })
   assert.deepEqual(await agent.poll(1, 0), [])
@@ -71,7 +71,7 @@ test('a delayed run is queued at once and offered when its time has come', async
 
 test('a delayed run that is cancelled never comes', async () => {
   const { slug } = await aWorkflow(c)
-  const { run } = await c.call(ops.runs.trigger, { org: ORG, workflow: slug, delayMs: HOUR_MS })
+  const { run } = await c.call(ops.runs.trigger, { org: c.org, workflow: slug, delayMs: HOUR_MS })
   assert.equal((await c.call(ops.runs.cancel, { run: run.id })).run.status, 'cancelled')
   assert.deepEqual(await timersOf(run), {})
 })

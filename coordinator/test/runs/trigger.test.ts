@@ -3,17 +3,7 @@ import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { insertQueued, type NewRun } from '../../runs/store-new.ts'
-import {
-  anOrg,
-  aCoordinator,
-  aRun,
-  logOf,
-  ORG,
-  rawCall,
-  refusal,
-  runOf,
-  type TestCoordinator,
-} from '../_kit/coordinator.ts'
+import { anOrg, aCoordinator, aRun, logOf, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { anEnvironment } from '../_kit/environments.ts'
 import { aVersion, aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
@@ -34,7 +24,7 @@ before(async () => {
 })
 after(() => c.stop())
 
-const path = (workflow: string, org = ORG) => `/v1/orgs/${org}/workflows/${workflow}/runs`
+const path = (workflow: string, org = c.org) => `/v1/orgs/${org}/workflows/${workflow}/runs`
 
 async function post(body: string, workflow = 'anything') {
   const response = await rawCall(c, 'POST', path(workflow), body)
@@ -51,7 +41,7 @@ test('a trigger answers 201 with the run as it stands in the database', async ()
   assert.equal(response.status, 201)
   const { run } = (await response.json()) as { run: Record<string, unknown> }
   assert.equal(run.status, 'queued')
-  assert.equal(run.org, ORG)
+  assert.equal(run.org, c.org)
   assert.deepEqual(run.workflow, { id: anything.id, slug: 'anything', version: 1 })
   assert.deepEqual([run.environment, run.tags, run.priority, run.attempt], ['staging', ['x', 'y'], 7, 1])
   assert.deepEqual(
@@ -147,7 +137,7 @@ test('a workflow whose pool does not exist is refused with what to do, and runs 
     (error: Error) => error,
   )
   assert.match(failure.message, /pool `gpu`.*[Cc]reate/)
-  await c.call(ops.pools.create, { org: ORG, name: 'gpu' })
+  await c.call(ops.pools.create, { org: c.org, name: 'gpu' })
   assert.equal((await aRun(c, { workflow: workflow.slug })).pool.name, 'gpu')
 })
 
@@ -204,7 +194,9 @@ test('a hundred triggers at once share statements, and each gets a run of its ow
 
 /** How many transactions have created runs: each leaves its number on the rows. */
 async function transactions(): Promise<number> {
-  const [row] = await c.db<[{ n: number }]>`select count(distinct xmin::text)::int as n from runs`
+  const [row] = await c.db<
+    [{ n: number }]
+  >`select count(distinct xmin::text)::int as n from runs where org_id = ${c.orgId}`
   return row.n
 }
 

@@ -4,7 +4,7 @@ import type { PoolId } from '@windlass/shared/ids.ts'
 import type { Why } from '@windlass/shared/model/why.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -25,7 +25,7 @@ const codesOf = (why: Why) => why.causes.map((cause) => cause.code)
 /** A pool of its own with a workflow in it. */
 async function aPool(descriptor: Record<string, unknown> = {}): Promise<{ pool: string; workflow: string }> {
   const pool = `pool-${++pools}`
-  await c.call(ops.pools.create, { org: ORG, name: pool })
+  await c.call(ops.pools.create, { org: c.org, name: pool })
   const { slug } = await aWorkflow(c, { slug: `of-${pool}`, descriptor: { pool, ...descriptor } })
   return { pool, workflow: slug }
 }
@@ -115,7 +115,10 @@ test('each runner of the pool is named with what keeps it from taking the run', 
 test('what no runner of the pool could ever do is said first, and where', async () => {
   const whyIn = async (descriptor: object, settings: object, ...runners: (Facts & { slots?: number })[]) => {
     const { pool, workflow } = await aPool({ ...descriptor })
-    await c.db`update runner_pools set settings = ${JSON.stringify(settings)}::text::json where name = ${pool}`
+    await c.db`
+      update runner_pools
+      set settings = ${JSON.stringify(settings)}::text::json
+      where name = ${pool} and org_id = ${c.orgId}`
     for (const [i, { slots = 4, ...facts }] of runners.entries())
       await set((await anAgentIn(pool, slots, `r-${i}`)).id, facts)
     return whyOf((await aRun(c, { workflow })).id)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { asks, goesOn, parked, sleeps, wakeOf } from '../_kit/journal.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -11,7 +11,7 @@ let agent: TestAgent
 let link: Link
 
 before(async () => {
-  c = await aCoordinator({ LOG_LEVEL: 'error' })
+  c = await aCoordinatorOfItsOwn({ LOG_LEVEL: 'error' })
   await aWorkflow(c, { slug: 'any' })
   agent = await anAgent(c)
   link = await agent.connect()

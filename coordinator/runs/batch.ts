@@ -1,0 +1,44 @@
+import type { OrgId, RunnerId } from '@windlass/shared/ids.ts'
+import type { RunError } from '@windlass/shared/model/run.ts'
+import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
+import type { Word } from '../journal/word.ts'
+
+/** What an agent reports of one run. */
+export interface AgentBatch extends EntryBatch {
+  runnerId: RunnerId
+  /** Org of the runner, and so of its runs. */
+  orgId: OrgId
+}
+
+/** A batch with everything that is found out before anything is locked. */
+export interface ReadBatch extends AgentBatch {
+  /** What the program says about its journal. */
+  words: Words
+  /** What the program returned. */
+  outputs: Outputs
+  /** Why this batch cannot be read; it fails alone, as if it could not be written. */
+  failure?: unknown
+}
+
+export type Words = ReadonlyMap<Entry, Word>
+type Outputs = ReadonlyMap<Entry, Output>
+
+/** The output on one line when it fits its schema; else what the run fails with. */
+export type Output = { line: string } | { error: RunError }
+
+/** Result: committed up to `seq`; or less is stored than the agent assumes; or the placement is no longer this one. */
+export type Applied = { kind: 'ack'; seq: number } | { kind: 'resume'; seq: number } | { kind: 'stale' }
+
+/** Number of characters that count like one more entry: a transaction carries some 16 MiB at most. */
+const CHARS_PER_ENTRY = 4096
+
+/** What a batch counts for where many share a transaction. */
+export function weightOf({ entries }: AgentBatch): number {
+  return entries.reduce((sum, entry) => sum + 1 + charsOf(entry) / CHARS_PER_ENTRY, 0)
+}
+
+function charsOf(entry: Entry): number {
+  if (entry[0] === 'e') return entry[3].length
+  if (entry[0] === 'j') return entry[2].length
+  return entry[0] === 'end' && entry[2].how === 'returned' ? entry[2].outputText.length : 0
+}

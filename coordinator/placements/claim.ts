@@ -16,7 +16,7 @@ import * as waiting from './store-lines.ts'
 
 type ClaimDeps = Pick<
   Deps,
-  'db' | 'dispatchers' | 'versions' | 'variableSets' | 'runTokens' | 'config' | 'polls' | 'log'
+  'db' | 'dispatchers' | 'versions' | 'runVersions' | 'variableSets' | 'runTokens' | 'config' | 'polls' | 'log'
 > &
   AnnounceDeps
 
@@ -72,10 +72,11 @@ export async function takeBackDeclined(
 }
 
 async function offer(
-  deps: Pick<Deps, 'versions' | 'variableSets' | 'runTokens' | 'config'>,
+  deps: Pick<Deps, 'versions' | 'runVersions' | 'variableSets' | 'runTokens' | 'config'>,
   run: claims.Claimed,
   journalText: string | null,
 ): Promise<Offer> {
+  deps.runVersions.note(run.runId, run.versionId)
   const [version, variables, token] = await Promise.all([
     deps.versions.get(run.versionId),
     deps.variableSets.get(run.variableSetId),
@@ -110,8 +111,8 @@ function reuseKey(orgId: OrgId, versionId: string, environment: string | null): 
 }
 
 /**
- * What becomes of an acceptance. All but `late` were in time. `resuming`: the run continues, and more may have come for it since the
- * offer was made. `cancelling`: meanwhile somebody wants it to stop.
+ * What becomes of an acceptance. All but `late` were in time. `resuming`: the run continues, and more may have come for
+ * it since the offer was made. `cancelling`: meanwhile somebody wants it to stop.
  */
 export type Accepted = 'ours' | 'resuming' | 'cancelling' | 'late'
 
@@ -143,7 +144,10 @@ export interface ClaimAnswer {
   isMore: boolean
 }
 
-/** Gives the next runs of a pool out, one to each share of a taker; where labels or slots are asked for, to those who have them. */
+/**
+ * Gives the next runs of a pool out, one to each share of a taker; where labels or slots are asked for, to those who
+ * have them.
+ */
 export async function commitClaims(
   db: Db,
   poolId: PoolId,
@@ -154,8 +158,8 @@ export async function commitClaims(
     MOST_CLAIMED,
     takers.reduce((sum, { share }) => sum + share, 0),
   )
-  const { claimed, isMixed, isMissed } = await claims.claimPlain(db, poolId, { takers, most }, offerMs)
-  if (!isMixed) return { claimed, isMore: isMissed || claimed.length === most }
+  const { claimed, isMixed, isMissed, isCut } = await claims.claimPlain(db, poolId, { takers, most }, offerMs)
+  if (!isMixed) return { claimed, isMore: isMissed || isCut || claimed.length === most }
   for (let i = 0; i < TRIES; i++) {
     const pairs = await planClaims(db, poolId, takers)
     if (pairs.length === 0) break

@@ -1,5 +1,6 @@
 import type { PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import type { ClaimAnswer } from './claim.ts'
 import type { Claimed, Taker } from './store-claim.ts'
 
@@ -19,7 +20,10 @@ const LAST_CLAIM_MS = 2000
 export interface DispatcherOptions {
   log: Log
   claim(poolId: PoolId, takers: Taker[]): Promise<ClaimAnswer>
-  /** What a claim has given to polls that did not wait for it. Left alone it would come back when its offer has run out, and its runner be blamed. */
+  /**
+   * What a claim has given to polls that did not wait for it. Left alone it would come back when its offer has run out,
+   * and its runner be blamed.
+   */
   giveBack(claimed: Claimed[]): void
   /** A lost bell costs latency only: a pool with waiting polls is looked at this often all the same. */
   lookAgainMs: number
@@ -79,6 +83,7 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
         answer(claimed) {
           clearTimeout(timer)
           pool.polls.delete(one)
+          probe('polls.waiting', { count: pool.polls.size })
           signal.removeEventListener('abort', leave)
           resolve(claimed)
         },
@@ -86,6 +91,7 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
       if (signal.aborted) return resolve([])
       signal.addEventListener('abort', leave, { once: true })
       pool.polls.add(one)
+      probe('polls.waiting', { count: pool.polls.size })
       // A coordinator that starts does not know what the queue holds, nor what was put there while nobody polled.
       pool.dirty = true
       void look(pool)
@@ -147,7 +153,10 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
   return { poll, poke, pokeAll, waiting }
 }
 
-/** One poll a runner, and about `max` runs in one statement. Where there are more polls than that, labels may pick any of them. */
+/**
+ * One poll a runner, and about `max` runs in one statement. Where there are more polls than that, labels may pick any
+ * of them.
+ */
 function fairShare(polls: Poll[], max: number): { poll: Poll; share: number }[] {
   const newest = [...new Map(polls.map((poll) => [poll.runnerId, poll])).values()]
   const each = Math.max(1, Math.floor(max / newest.length))

@@ -2,6 +2,7 @@ import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { isSuspended, type Loss } from '@windlass/shared/model/run.ts'
 import { mayPass } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
+import { pulseLimitMs } from './store-pulse.ts'
 import * as placements from './store.ts'
 import { announce, type AnnounceDeps } from '../runs/announce.ts'
 import { lockRuns, requeue, rest } from '../runs/moves.ts'
@@ -74,7 +75,10 @@ async function loseThese(deps: LoseDeps, runIds: readonly string[], options: Los
   await warmVersions(deps, runIds)
   return deps.db.begin(async (tx) => {
     const runs = await lockRuns(tx, runIds, runIds)
-    const found = await placements.recheck(tx, runIds, deps.config.offerMs)
+    const found = await placements.recheck(tx, runIds, {
+      offerMs: deps.config.offerMs,
+      limitMs: pulseLimitMs(deps.config),
+    })
     const moved: Moved[] = []
     for (const placement of found.values()) {
       const run = runs.get(placement.runId)
@@ -103,7 +107,10 @@ function reasonOf(placement: placements.PlacementRow, { reason, what = 'unknown'
 const notTaken = ({ offerLate }: placements.PlacementRow, { reason }: LoseOptions) =>
   offerLate ? 'the offer was not accepted in time' : reason
 
-/** What was offered and not taken goes back to where it came from. False: something else has become of the run meanwhile. */
+/**
+ * Puts a run that was offered and not taken back to where it came from. Returns false when the run has moved on
+ * meanwhile.
+ */
 function takeBack(run: Moving, reason: string): boolean {
   if (run.timedOut) return false
   if (run.status === 'pending') requeue(run, Date.now(), { reason })

@@ -40,6 +40,9 @@ export interface Pair {
   slots: number
 }
 
+/** Bytes of inputs that one claim gives out. The run that passes the limit is the last. */
+const MOST_BYTES = 16 * 1024 * 1024
+
 /** What is given work at present. Judged twice: where it is looked for, and again under lock. */
 export const isOpen = (sql: Sql) => sql`
   i.state = 'open' and (i.quarantined_until is null or i.quarantined_until <= now())`
@@ -59,9 +62,9 @@ export const isAble = (sql: Sql) => sql`
   and (not d.has_limits or r.protocol >= 3)`
 
 /**
- * Those of the seekers that are open, seen again under lock: a claim holds the rows of its takers in share mode until it commits, and
- * whoever closes a runner waits for that. So nothing is given out at or after the epoch of such a change. In the order of the ids, and
- * before any row of queue or runs is locked.
+ * Those of the seekers that are open, seen again under lock: a claim holds the rows of its takers in share mode until
+ * it commits, and whoever closes a runner waits for that. So nothing is given out at or after the epoch of such a
+ * change. In the order of the ids, and before any row of queue or runs is locked.
  */
 const locked = (sql: Sql) => sql`
   open as materialized (
@@ -74,28 +77,47 @@ const locked = (sql: Sql) => sql`
   )`
 
 /**
- * The queue rows in `next` go, the runs become pending under a new epoch, the placements appear. A run that continues keeps its status
- * until it is led back to where it stood.
+ * The queue rows in `next` go, the runs become pending under a new epoch, the placements appear. A run that continues
+ * keeps its status until it is led back to where it stood.
+ *
+ * The update starts from the locked rows, so no row is updated before its lock is taken, and every row of `next` whose
+ * run is still there gets as far as the update. That reads the runs as they were when the statement began. Where
+ * another transaction has changed one since, PostgreSQL checks the conditions again on the newest row, which is the one
+ * under our lock: status, place and block decide by what is true now, and a run that was moved meanwhile is left as it
+ * is.
  */
 const give = (sql: Sql, offerMs: number) => sql`
-  dequeued as (
-    delete from run_queue q
-    using next
-    where q.run_id = next.run_id
-    returning q.run_id, q.is_resume, next.runner_id, next.slots
-  ),
-  -- Runs are locked in the order of their ids by everybody, and the queue has another.
+  -- Everybody locks runs in the order of their ids; the queue has another. The update takes its rows from here: a
+  -- comparison of its runs with a list of the locked ids would compare each with each.
   locked as materialized (
-    select r.id
+    select next.*, octet_length(r.input) as bytes
     from next
     join runs r on r.id = next.run_id
     order by r.id
     for update of r
   ),
+  -- The inputs of one claim are read, and told to an agent, in one go. What would be too much stays in the queue.
+  fitting as materialized (
+    select run_id, is_resume, runner_id, slots,
+           sum(bytes) over (order by is_resume desc, priority desc, position) - bytes < ${MOST_BYTES} as fits
+    from locked
+  ),
+  -- An object, for the same reason as the seats of chosen pairs.
+  staying as materialized (
+    select coalesce(jsonb_object_agg(run_id, true), '{}') as run_ids
+    from fitting
+    where not fits
+  ),
+  dequeued as (
+    delete from run_queue q
+    using next
+    where q.run_id = next.run_id and not (select run_ids from staying) ? q.run_id
+  ),
   given as (
     select run_id, is_resume, slots,
            coalesce(runner_id, (select runners from seats)[row_number() over ()]) as runner_id
-    from dequeued
+    from fitting
+    where fits
   ),
   claimed as (
     update runs
@@ -114,7 +136,7 @@ const give = (sql: Sql, offerMs: number) => sql`
         case when environment is null then 0 end
       )
     from given
-    where runs.id = given.run_id and runs.id in (select id from locked) and runs.place is null and runs.blocked is null
+    where runs.id = given.run_id and runs.place is null and runs.blocked is null
       and (runs.status = 'queued' and not given.is_resume
            or runs.status in ('sleeping', 'awaiting_input', 'waiting_for_child') and given.is_resume)
     returning runs.id as run_id, runs.runner_id, runs.org_id, runs.version_id, runs.attempt, runs.epoch, runs.cursor,
@@ -152,11 +174,13 @@ export interface Plain {
   isMixed: boolean
   /** A runner was closed at this moment; what it would have got waits for another. */
   isMissed: boolean
+  /** Whether there was more for these runners than one claim gives out. */
+  isCut: boolean
 }
 
 /**
- * Gives the next runs of a pool to these runners, as long as all that wait there need one slot and no label: one statement, in which
- * any run fits any of them. No more runners are locked than there are runs.
+ * Gives the next runs of a pool to these runners, as long as all that wait there need one slot and no label: one
+ * statement, in which any run fits any of them. No more runners are locked than there are runs.
  */
 export async function claimPlain(
   db: Db,
@@ -164,7 +188,7 @@ export async function claimPlain(
   { takers, most }: { takers: readonly Taker[]; most: number },
   offerMs: number,
 ): Promise<Plain> {
-  const rows = await db<(Claimed & { isMixed: boolean; isMissed: boolean })[]>`
+  const rows = await db<(Claimed & Pick<Plain, 'isMixed' | 'isMissed' | 'isCut'>)[]>`
     with mixed as materialized (
       select exists (select from run_queue where pool_id = ${poolId} and needs > '') as is_mixed
     ),
@@ -196,7 +220,7 @@ export async function claimPlain(
       cross join lateral generate_series(1, o.share) as round
     ),
     next as materialized (
-      select run_id, null::text as runner_id, 1 as slots
+      select run_id, is_resume, priority, position, null::text as runner_id, 1 as slots
       from run_queue
       where pool_id = ${poolId} and needs = ''
       order by is_resume desc, priority desc, position
@@ -204,7 +228,8 @@ export async function claimPlain(
       for update skip locked
     ),
     ${give(db, offerMs)}
-    select m.is_mixed, (select count(*) from seekers) > (select count(*) from open) as is_missed, answer.*
+    select m.is_mixed, (select count(*) from seekers) > (select count(*) from open) as is_missed,
+           exists (select from fitting where not fits) as is_cut, answer.*
     from mixed m
     left join answer on true`
   const [first] = rows
@@ -212,6 +237,7 @@ export async function claimPlain(
     claimed: rows.filter(({ runId }) => (runId as RunId | null) !== null),
     isMixed: first?.isMixed === true,
     isMissed: first?.isMissed === true,
+    isCut: first?.isCut === true,
   }
 }
 
@@ -234,7 +260,7 @@ export async function claimPairs(db: Db, poolId: PoolId, pairs: readonly Pair[],
       from open
     ),
     next as materialized (
-      select q.run_id, p.runner_id, p.slots
+      select q.run_id, q.is_resume, q.priority, q.position, p.runner_id, p.slots
       from unnest(${column(pairs, 'runId')}::text[], ${column(pairs, 'runnerId')}::text[], ${column(pairs, 'slots')}::int[])
         as p (run_id, runner_id, slots)
       join run_queue q on q.run_id = p.run_id

@@ -1,6 +1,7 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import type { IntakeState } from '@windlass/shared/model/runner.ts'
 import type { Placement } from '@windlass/shared/wire/agent.ts'
+import { onlyFilters } from '../db/by-key.ts'
 import type { Db } from '../db/client.ts'
 import type { Renewed } from './store.ts'
 
@@ -21,8 +22,9 @@ export type BeatRow = {
 } & (Renewed | { runId: null })
 
 /**
- * Renews the leases of many agents in one statement. A run that is not in the answer is no longer theirs. An offer is in it too: the
- * agent may have accepted it a moment ago, and while that is not committed the time of the offer alone counts.
+ * Renews the leases of many agents in one statement. A run that is not in the answer is no longer theirs. An offer is
+ * in it too: the agent may have accepted it a moment ago, and while that is not committed the time of the offer alone
+ * counts. Leases begin when the row is written: a database that stood still in between must not give one that is over.
  */
 export function beat(db: Db, beats: readonly Beat[]): Promise<BeatRow[]> {
   const runnerIds = beats.map(({ runnerId }) => runnerId)
@@ -43,11 +45,11 @@ export function beat(db: Db, beats: readonly Beat[]): Promise<BeatRow[]> {
     noted as (update runners r set last_heartbeat_at = now() from heard where r.id = heard.id),
     renewed as (
       update placements p
-      set lease_expires_at = now() + h.lease_ms * interval '1 millisecond', renewed_at = now()
+      set lease_expires_at = clock_timestamp() + h.lease_ms * interval '1 millisecond', renewed_at = now()
       from unnest(${held.map((h) => h.run)}::text[], ${held.map((h) => h.epoch)}::int[],
                   ${held.map((h) => h.runnerId)}::text[], ${held.map((h) => h.leaseMs)}::float8[])
         as h (run_id, epoch, runner_id, lease_ms)
-      where p.run_id = h.run_id and p.epoch = h.epoch and p.runner_id = h.runner_id
+      where p.run_id = h.run_id and ${onlyFilters(db, db`p.epoch = h.epoch and p.runner_id = h.runner_id`)}
       returning p.run_id, p.epoch, p.runner_id
     )
     select i.runner_id, i.epoch as intake_epoch, i.reason as intake_reason, i.deadline_at,

@@ -1,6 +1,8 @@
 import type { RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
-import type { Db, Tx } from '../db/client.ts'
+import { onlyFilters } from '../db/by-key.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+import { isFresh } from './store-pulse.ts'
 
 export interface Acceptance {
   runId: string
@@ -13,8 +15,8 @@ export interface Acceptance {
 const column = <T, K extends keyof T>(rows: readonly T[], key: K): T[K][] => rows.map((row) => row[key])
 
 /**
- * Rows are locked in the order in which they are listed. Everybody who locks many placements takes the order of the ids, or an
- * acceptance, a heartbeat and an ending of the same runs would wait for each other in a circle.
+ * Rows are locked in the order in which they are listed. Everybody who locks many placements takes the order of the
+ * ids, or an acceptance, a heartbeat and an ending of the same runs would wait for each other in a circle.
  */
 function byText(a: string, b: string): number {
   if (a === b) return 0
@@ -36,11 +38,11 @@ export async function accept(db: Db, given: Acceptance[]): Promise<Taken> {
     set
       accepted_at      = coalesce(p.accepted_at, now()),
       renewed_at       = now(),
-      lease_expires_at = now() + a.lease_ms * interval '1 millisecond'
+      lease_expires_at = clock_timestamp() + a.lease_ms * interval '1 millisecond'
     from unnest(${column(acceptances, 'runId')}::text[], ${column(acceptances, 'runnerId')}::text[],
                 ${column(acceptances, 'epoch')}::int[], ${column(acceptances, 'leaseMs')}::float8[])
       as a (run_id, runner_id, epoch, lease_ms)
-    where p.run_id = a.run_id and p.runner_id = a.runner_id and p.epoch = a.epoch
+    where p.run_id = a.run_id and ${onlyFilters(db, db`p.runner_id = a.runner_id and p.epoch = a.epoch`)}
     returning p.run_id, p.epoch, (select r.status from runs r where r.id = p.run_id) as status,
               (
                 select array_agg(i.runner_id)
@@ -89,14 +91,18 @@ export function toCancel(db: Db, runnerIds: readonly string[]): Promise<(Renewed
     where p.runner_id = any(${[...runnerIds]}) and (r.status = 'cancelling' or r.timed_out_at is not null)`
 }
 
-/** Placements whose offer was not taken or, where `leases` says so, whose lease has run out. */
-export function overdue(db: Db, offerMs: number, leases: boolean): Promise<{ runId: RunId }[]> {
+/** The time of the offer and of what it was lengthened by. */
+const isLate = (sql: Sql, offerMs: number) => sql`
+  p.offered_at < now() - (${offerMs}::float8 + coalesce(p.lengthened_ms, 0)) * interval '1 millisecond'`
+
+/** Placements whose offer was not taken or whose lease has run out; none after `limitMs` without a pulse. */
+export function overdue(db: Db, offerMs: number, limitMs: number): Promise<{ runId: RunId }[]> {
   return db<{ runId: RunId }[]>`
-    select run_id
-    from placements
-    where (accepted_at is null and offered_at < now() - ${offerMs} * interval '1 millisecond')
-       or (${leases} and accepted_at is not null and lease_expires_at < now())
-    order by run_id
+    select p.run_id
+    from placements p
+    where ${isFresh(db, limitMs)}
+      and (p.accepted_at is null and ${isLate(db, offerMs)} or p.accepted_at is not null and p.lease_expires_at < now())
+    order by p.run_id
     limit 500`
 }
 
@@ -116,15 +122,20 @@ export interface PlacementRow {
 }
 
 /** Looks again under the locks of the runs: a heartbeat may have come in between. */
-export async function recheck(tx: Tx, runIds: readonly string[], offerMs: number): Promise<Map<string, PlacementRow>> {
+export async function recheck(
+  tx: Tx,
+  runIds: readonly string[],
+  { offerMs, limitMs }: { offerMs: number; limitMs: number },
+): Promise<Map<string, PlacementRow>> {
   const rows = await tx<PlacementRow[]>`
     select p.run_id, p.runner_id, p.epoch, p.accepted_at is not null as accepted,
-           p.offered_at < now() - ${offerMs} * interval '1 millisecond' as offer_late,
-           p.lease_expires_at < now() as lease_over,
+           f.is_fresh and ${isLate(tx, offerMs)} as offer_late,
+           f.is_fresh and p.lease_expires_at < now() as lease_over,
            (extract(epoch from greatest(p.offered_at, p.accepted_at, p.renewed_at)) * 1000)::float8 as touched_at,
            (i.state = 'revoked') is true as is_revoked,
            (n.disconnected_by = 'agent' and n.disconnected_at >= p.renewed_at) is true as was_closed
     from placements p
+    cross join (select ${isFresh(tx, limitMs)} as is_fresh) f
     left join runners n on n.id = p.runner_id
     left join runner_intake i on i.runner_id = p.runner_id
     where p.run_id = any(${[...runIds]})

@@ -1,37 +1,44 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Deps } from '../deps.ts'
 import * as placements from './store.ts'
 import { noteUnaccepted } from '../runners/intake.ts'
 import { loseRuns } from './lose.ts'
+import { createPulse } from './pulse.ts'
+import { pulseLimitMs } from './store-pulse.ts'
 
 /**
- * Looks for offers that nobody took and leases that ran out. In the first minutes of a coordinator no lease is taken
- * away: while it was down no agent could renew, and an outage of ours must kill nobody's run.
+ * Looks for offers that nobody took and leases that ran out; never without a pulse before it, which lengthens them
+ * after an outage of ours.
  */
 export async function sweepPlacements(deps: Deps, signal: AbortSignal): Promise<void> {
-  const startedAt = performance.now()
+  const pulse = createPulse(deps)
+  let look = pulse
   while (!signal.aborted) {
-    await pause(deps.config.sweepMs, signal)
-    if (signal.aborted) return
-    const amnesty = performance.now() - startedAt < deps.config.amnestyMs
     try {
-      await sweepOnce(deps, !amnesty)
+      await look()
     } catch (error) {
       deps.log.warn('sweep.failed', { error })
+    }
+    await pause(deps.config.sweepMs, signal)
+    look = async () => {
+      await pulse()
+      await sweepOnce(deps)
+      probe('sweep.done', { of: 'placements' })
     }
   }
 }
 
-async function sweepOnce(deps: Deps, leases: boolean): Promise<number> {
-  const overdue = await placements.overdue(deps.db, deps.config.offerMs, leases)
+async function sweepOnce(deps: Deps): Promise<number> {
+  const overdue = await placements.overdue(deps.db, deps.config.offerMs, pulseLimitMs(deps.config))
   const unaccepted: RunnerId[] = []
   const lost = await loseRuns(
     deps,
     overdue.map((row) => row.runId),
     {
       reason: 'its agent was not heard of until the lease ran out',
-      isLost: (placement) => (placement.accepted ? leases && placement.leaseOver : placement.offerLate),
+      isLost: (placement) => (placement.accepted ? placement.leaseOver : placement.offerLate),
       onLost: (placement) => void (placement.accepted || unaccepted.push(placement.runnerId)),
     },
   )

@@ -1,3 +1,4 @@
+import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { type Author, record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
@@ -13,6 +14,7 @@ export async function watchDeadlines(deps: DeadlineDeps, signal: AbortSignal): P
     if (signal.aborted) return
     try {
       await endDueDrains(deps)
+      probe('sweep.done', { of: 'deadlines' })
     } catch (error) {
       deps.log.warn('deadlines.failed', { error })
     }
@@ -20,8 +22,9 @@ export async function watchDeadlines(deps: DeadlineDeps, signal: AbortSignal): P
 }
 
 /**
- * Of all coordinators the first writes the entry of the audit log. Cancelling is done by each that looks, until nothing executes
- * there that nobody has asked to stop: one that is killed half-way leaves nothing behind, and a run is cancelled once.
+ * Of all coordinators the first writes the entry of the audit log. Cancelling is done by each that looks, until nothing
+ * executes there that nobody has asked to stop: one that is killed half-way leaves nothing behind, and a run is
+ * cancelled once.
  */
 async function endDueDrains(deps: DeadlineDeps): Promise<void> {
   for (const drain of await store.dueDrains(deps.db)) {

@@ -11,6 +11,6 @@ export function isText(value: unknown, most = Infinity): value is string {
   return typeof value === 'string' && value.length <= most
 }
 
-export function listOf(fits: (value: unknown) => boolean): (value: unknown) => boolean {
-  return (value) => Array.isArray(value) && value.every(fits)
+export function listOf(most: number, fits: (value: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => Array.isArray(value) && value.length <= most && value.every(fits)
 }

@@ -5,7 +5,21 @@ import { isInt, isText, listOf } from './frame-parts.ts'
 
 /** As with the registration: what more would be is nobody's machine, and autoscalers believe it. */
 const MOST_SLOTS = 1024
-/** Epochs are `int` in the database. */
+/** Four times the offers that it can have at once. */
+const MOST_RUNS = 4 * MOST_SLOTS
+/**
+ * Includes parked runs and those that have ended but are not known here: one process per 64 MiB in a quarter of 4 TiB.
+ */
+const MOST_HOLDS = 16 * MOST_SLOTS
+/** The most placements and facts, at some 46 characters each. Entries may have what the socket takes. */
+const MOST_CHARS_OF_OTHERS = 1024 * 1024
+/** Ours cuts its frames at 512 Ki characters, and a batch has 90 at least. */
+const MOST_BATCHES = 8000
+/** Of all batches of a frame, which one transaction may have to write. Ours has 24 characters for an entry at least. */
+const MOST_ENTRIES = 50_000
+/** Ten years: no run takes so long, and the sum of as many as come fits into its column. */
+const MOST_COMPUTE_MS = 3650 * 86_400_000
+/** Epochs and the numbers of entries are `int` in the database. */
 const MOST_INT = 2 ** 31 - 1
 /** The last moment that a `Date` can name. */
 const LAST_MOMENT = 8.64e15
@@ -13,29 +27,34 @@ const LAST_MOMENT = 8.64e15
 /** What has not the form of an id may hold what no column takes, such as U+0000. */
 const isRunId = (value: unknown): value is string => typeof value === 'string' && /^run_[0-9a-z]{26}$/.test(value)
 const isPlacement = (value: unknown) => Array.isArray(value) && isRunId(value[0]) && isInt(value[1], 0, MOST_INT)
-const isPlacements = listOf(isPlacement)
+const isRuns = listOf(MOST_RUNS, isPlacement)
+const isHolds = listOf(MOST_HOLDS, isPlacement)
 
 /**
- * What each frame must have. All of it is looked at here, before anything is done: what could not be stored would fail in
- * the transaction, be sent again with the next connection, and fail there again.
+ * What each frame must have. All of it is looked at here, before anything is done: what could not be stored would fail
+ * in the transaction, be sent again with the next connection, and fail there again.
  */
 const FITS = new Map<unknown, (frame: Record<string, unknown>) => boolean>([
   ['hello', isHello],
-  ['accept', (frame) => isPlacements(frame.runs)],
-  ['decline', (frame) => isPlacements(frame.runs)],
+  ['accept', (frame) => isRuns(frame.runs)],
+  ['decline', (frame) => isRuns(frame.runs)],
   ['entries', (frame) => isBatches(frame.batches)],
   ['heartbeat', isHeartbeat],
   [
     'leave',
     (frame) => isText(frame.reason, 1000) && !frame.reason.includes('\0') && isInt(frame.deadlineMs, 0, MOST_INT),
   ],
-  ['renew', (frame) => isPlacements(frame.runs)],
+  ['renew', (frame) => isHolds(frame.runs)],
 ])
 
-/** The frame, or undefined for what no agent of ours sends. */
+/** The frame, or undefined for what no agent of ours sends. What is too long for its kind is not even parsed. */
 export function readFrame(text: string): AgentFrame | undefined {
+  const isLong = text.length > MOST_CHARS_OF_OTHERS
+  if (isLong && !text.startsWith('{"t":"entries"')) return undefined
   try {
     const frame = JSON.parse(text) as Record<string, unknown> | null
+    // The last of two keys counts.
+    if (isLong && frame?.t !== 'entries') return undefined
     return frame && FITS.get(frame.t)?.(frame) ? (frame as unknown as AgentFrame) : undefined
   } catch {
     return undefined
@@ -47,13 +66,11 @@ function isHello(frame: Record<string, unknown>): boolean {
   if (!isInt(frame.protocol, 0)) return false
   if (frame.protocol < OLDEST_PROTOCOL || frame.protocol > PROTOCOL) return true
   if (!isText(frame.version, 64) || frame.version.includes('\0')) return false
-  return (
-    isInt(frame.slots, 1, MOST_SLOTS) && isPlacements(frame.holds) && isInstance(frame.instance) && saysOfItself(frame)
-  )
+  return isInt(frame.slots, 1, MOST_SLOTS) && isHolds(frame.holds) && isInstance(frame.instance) && saysOfItself(frame)
 }
 
 function isHeartbeat(frame: Record<string, unknown>): boolean {
-  if (!isInt(frame.n, 0) || !isPlacements(frame.holds)) return false
+  if (!isInt(frame.n, 0) || !isHolds(frame.holds)) return false
   return (frame.slots === undefined || isInt(frame.slots, 1, MOST_SLOTS)) && saysOfItself(frame)
 }
 
@@ -61,10 +78,20 @@ function saysOfItself({ facts, fenceMs }: Record<string, unknown>): boolean {
   return isFacts(facts) && (fenceMs === undefined || isInt(fenceMs, 1, MOST_INT))
 }
 
-const isBatches = listOf((value) => {
+function isBatches(value: unknown): boolean {
+  return isListOfBatches(value) && entriesIn(value as readonly { entries: unknown[] }[]) <= MOST_ENTRIES
+}
+
+function entriesIn(batches: readonly { entries: unknown[] }[]): number {
+  return batches.reduce((sum, { entries }) => sum + entries.length, 0)
+}
+
+const isListOfBatches = listOf(MOST_BATCHES, (value) => {
   const batch = value as Record<string, unknown> | null
   if (!isRunId(batch?.run) || !isInt(batch.epoch, 0, MOST_INT) || !isInt(batch.first, 1)) return false
-  return Array.isArray(batch.entries) && batch.entries.length > 0 && batch.entries.every(isEntry)
+  const { entries } = batch
+  if (!Array.isArray(entries) || entries.length === 0 || batch.first + entries.length > MOST_INT) return false
+  return entries.every(isEntry)
 })
 
 function isEntry(entry: unknown): boolean {
@@ -76,5 +103,5 @@ function isEntry(entry: unknown): boolean {
   return (entry[0] === 'start' && isIsolation(entry[2])) || entry[0] === 'resume'
 }
 
-const isComputeMs = (value: unknown) => typeof value === 'number' && isInt(Math.round(value), 0)
+const isComputeMs = (value: unknown) => typeof value === 'number' && isInt(Math.round(value), 0, MOST_COMPUTE_MS)
 const isSuspendKind = (value: unknown) => value === 'sleep' || value === 'input' || value === 'child'

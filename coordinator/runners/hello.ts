@@ -24,8 +24,8 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   const { deps, runner, socket, promised, tell } = session
   const unfit = misfit(frame.protocol, session.baseUrl)
   if (unfit !== undefined) return turnAway(session, 'UPGRADE_REQUIRED', unfit)
-  const { settings, leaseMs } = await promised.tell(frame.fenceMs)
-  const before = await store.enter(deps.db, runner.id, frame, leaseMs)
+  const { settings, ...next } = await promised.settings()
+  const before = await store.enter(deps.db, runner.id, frame, { ...next, fenceMs: settings.fenceMs })
   if (!before) return turnAway(session, 'REVOKED', REVOKED_MESSAGE)
   if (!before.isIn) {
     await reportCopy(session, frame)
@@ -33,6 +33,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   }
   if (session.isOver) return false
   session.instance = frame.instance?.id
+  const leaseMs = await promised.entered(settings, before.toldFenceMs)
   deps.sockets.join(runner.id, socket, frame.protocol)
   await liftOnHello(deps, runner, isNewStart(frame, before))
   const back = returnOf(frame, before)
@@ -74,7 +75,10 @@ function turnAway({ socket, tell }: Session, code: RefusalCode, message: string)
   return false
 }
 
-/** For its owner to see: somebody has what this runner proves itself with. One that tries again and again is written down once a minute. */
+/**
+ * Tells the owner that somebody else has this runner's key. A copy that tries again and again is written down once a
+ * minute.
+ */
 async function reportCopy({ deps, runner }: Session, { instance }: Hello): Promise<void> {
   deps.log.warn('agent.copy.refused', { runnerId: runner.id, runnerName: runner.name, host: instance?.host })
   await deps.db.begin(async (tx) => {

@@ -12,10 +12,21 @@ const TOLERANCE_S = 30
 /** Less than the 5 s after which a revoked runner is out of every coordinator, also of one that misses the bell. */
 const KEY_FRESH_MS = 3000
 const KEPT = 5000
+/** Anyone who knows the id of a runner can send tokens with a wrong signature; each would cost a query. */
+const REREAD_MS = 1000
+/** For this long after a wrong signature, only tokens that have served count as known. */
+const SUSPECT_MS = 60_000
 
-/** Tells which installed agent signed a token. Its public key was given at registration; nothing else is stored here. */
+/**
+ * Tells which installed agent signed a token. Its public key was given at registration; nothing else is stored here.
+ */
 export interface RunnerVerifier {
   verify(bearer: string): Promise<RunnerIdentity>
+  /**
+   * Returns whether the token has served, or names a known runner as which nobody has signed wrongly of late: agents
+   * make new tokens time and again.
+   */
+  knows(bearer: string): boolean
   /** Something about this runner has changed: it is looked at again. */
   forget(id: string): void
 }
@@ -40,32 +51,36 @@ interface Seen {
 }
 
 export function createRunnerVerifier(db: Db): RunnerVerifier {
-  const runners = new Map<string, Known>()
+  const { runners, known, forget } = keepRunners(db)
   const tokens = new Map<string, Seen>()
 
-  async function known(id: string): Promise<Known> {
-    const kept = runners.get(id)
-    if (kept && performance.now() - kept.at < KEY_FRESH_MS) return kept
-    const fresh = await read(db, id)
-    if (runners.size >= KEPT) runners.clear()
-    runners.set(id, fresh)
-    return fresh
+  /** Time at which each runner was read anew for a signature that was wrong after all. */
+  const suspects = new Map<string, number>()
+
+  function isSuspect(id: string, ms: number): boolean {
+    const since = suspects.get(id)
+    return since !== undefined && performance.now() - since < ms
   }
 
-  /** With what is kept of the runner or, where that does not fit, as it is now: it may have made itself a new key elsewhere. */
+  /**
+   * Checks the signature with what is known of the runner or, where that does not fit, with its row as it is now: it
+   * may have made itself a new key elsewhere.
+   */
   async function signedBy(bearer: string, kid: string) {
-    const isKept = runners.has(kid)
+    const began = performance.now()
     const one = await known(kid)
     try {
       return { one, ...(await signed(bearer, one)) }
     } catch (error) {
-      if (!isKept || !isForged(error)) throw refusal(error)
+      if (!isForged(error) || isSuspect(kid, REREAD_MS)) throw refusal(error)
     }
-    runners.delete(kid)
+    // Others may have it read anew already.
+    if (one.at < began && runners.get(kid) === one) runners.delete(kid)
     const fresh = await known(kid)
     try {
       return { one: fresh, ...(await signed(bearer, fresh)) }
     } catch (error) {
+      if (isForged(error)) keep(suspects, kid, performance.now())
       throw refusal(error)
     }
   }
@@ -76,12 +91,11 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
     admit(one)
     if (by === one.present && one.former) {
       await store.dropFormerKey(db, one.runner.id, by.x)
-      runners.delete(kid)
+      forget(kid)
     }
     // It is not checked again until then. `iat` is there: an age is asked for.
     const expiresAt = Math.min(payload.exp ?? 0, payload.iat! + LONGEST_LIFE_S) * 1000
-    if (tokens.size >= KEPT) tokens.clear()
-    tokens.set(bearer, { id: kid, signedWith: by.x, expiresAt })
+    keep(tokens, bearer, { id: kid, signedWith: by.x, expiresAt })
     return { ...one.runner, signedWith: by.x }
   }
 
@@ -95,8 +109,52 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
       const isKey = seen.signedWith === present.x || seen.signedWith === former?.x
       return isKey ? { ...runner, signedWith: seen.signedWith } : check(bearer)
     },
-    forget: (id) => void runners.delete(id),
+    knows(bearer) {
+      if (tokens.has(bearer)) return true
+      try {
+        const { kid } = headerOf(bearer)
+        return runners.has(kid) && !isSuspect(kid, SUSPECT_MS)
+      } catch {
+        return false
+      }
+    },
+    forget,
   }
+}
+
+function keepRunners(db: Db) {
+  const runners = new Map<string, Known>()
+  /** Runners that are being read: many who ask at once cost one query. */
+  const reading = new Map<string, Promise<Known>>()
+
+  async function known(id: string): Promise<Known> {
+    const kept = runners.get(id)
+    if (kept && performance.now() - kept.at < KEY_FRESH_MS) return kept
+    const underWay = reading.get(id)
+    if (underWay) return underWay
+    const fresh = read(db, id)
+    reading.set(id, fresh)
+    try {
+      const one = await fresh
+      if (reading.get(id) === fresh) keep(runners, id, one)
+      return one
+    } finally {
+      if (reading.get(id) === fresh) reading.delete(id)
+    }
+  }
+
+  function forget(id: string): void {
+    runners.delete(id)
+    // It may have been read before it changed.
+    reading.delete(id)
+  }
+
+  return { runners, known, forget }
+}
+
+function keep<T>(all: Map<string, T>, name: string, one: T): void {
+  if (all.size >= KEPT) all.clear()
+  all.set(name, one)
 }
 
 async function read(db: Db, id: string): Promise<Known> {
@@ -125,14 +183,18 @@ async function keyOf(jwk: Record<string, string>): Promise<Key> {
 function headerOf(bearer: string): { kid: string } {
   try {
     const { kid } = decodeProtectedHeader(bearer)
-    if (kid) return { kid }
+    // What has not the form of an id may hold what no column takes, such as U+0000.
+    if (typeof kid === 'string' && /^rnr_[0-9a-z]{26}$/.test(kid)) return { kid }
   } catch {
     // Not a JWT at all: told below, like one without a `kid`.
   }
   throw new Fault('UNAUTHENTICATED', {}, 'Agents send a JWT that they signed themselves, with the runner id as `kid`.')
 }
 
-/** The key before the present one serves as long as it is known: an agent may have died before it had the new one for good. */
+/**
+ * The key before the present one serves as long as it is known: an agent may have died before it had the new one for
+ * good.
+ */
 async function signed(bearer: string, { runner, present, former }: Known): Promise<{ payload: JWTPayload; by: Key }> {
   try {
     return { payload: await payloadOf(bearer, present, runner.id), by: present }

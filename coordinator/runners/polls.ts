@@ -1,4 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import type { Db } from '../db/client.ts'
 import * as store from './store.ts'
 
@@ -29,7 +30,10 @@ export function createPolls(db: Db, log: Log): Polls {
     timer = undefined
     const ids = [...pending]
     pending = new Set()
-    store.notePolls(db, ids).catch((error: unknown) => log.debug('polls.failed', { error }))
+    store.notePolls(db, ids).then(
+      () => probe('polls.noted', {}),
+      (error: unknown) => log.debug('polls.failed', { error }),
+    )
   }
 
   return {

@@ -1,57 +1,64 @@
-import type { PoolId } from '@windlass/shared/ids.ts'
+import type { PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
 import { poolSettingsOf } from './pool-settings.ts'
 import { agentSettings, leaseOf } from './settings.ts'
-
-/** The most that a pool may say. An agent that says more would keep its runs for itself. */
-const LONGEST_MS = 86_400_000
+import { lowerTold, raiseTold } from './store-session.ts'
 
 /**
- * What one connected agent was told about its silence, and what it obeys. The lease is longer than both: an agent may not have heard yet
- * of a change, or be the only one that has.
+ * What one connected agent was told about its silence, and what it obeys. The lease is longer than both: an agent may
+ * not have heard yet of a change, or be the only one that has. The longest that it may believe is in the database
+ * (`told_fence_ms`): the coordinator that told it may be gone, and what an agent says of itself may be anything.
  */
 export interface Promised {
-  /** The settings of the moment, which the agent is about to be told. `obeyedMs` is the silence that it says it obeys. */
-  tell(obeyedMs: number | undefined): Promise<{ settings: AgentSettings; leaseMs: number }>
+  /** What an agent that says hello is about to be told, and the lease that goes with it. */
+  settings(): Promise<{ settings: AgentSettings; leaseMs: number }>
+  /** Notes that the agent was let in with these settings; `mostMs` is stored now. Returns its lease. */
+  entered(settings: AgentSettings, mostMs: number): Promise<number>
   /** For a heartbeat: `news` is what has changed since it was told last. */
   renew(obeyedMs: number | undefined): Promise<{ leaseMs: number; news: AgentSettings | undefined }>
   lease(): Promise<{ leaseMs: number }>
 }
 
-export function createPromise(deps: Pick<Deps, 'config' | 'sockets' | 'poolSettings'>, poolId: PoolId): Promised {
-  let obeyed = 0
+export function createPromise(
+  deps: Pick<Deps, 'db' | 'config' | 'sockets' | 'poolSettings'>,
+  { id, poolId }: { id: RunnerId; poolId: PoolId },
+): Promised {
+  let most = 0
   let told = 0
   let toldText = ''
 
-  async function now(obeyedMs: number | undefined) {
-    const pool = await poolSettingsOf(deps, poolId)
-    obeyed = Math.min(obeyedMs ?? obeyed, Math.max(LONGEST_MS, deps.config.fenceMs))
-    return { pool, settings: agentSettings(deps, pool) }
+  const poolOf = () => poolSettingsOf(deps, poolId)
+
+  function telling(settings: AgentSettings): void {
+    toldText = JSON.stringify(settings)
+    told = settings.fenceMs
   }
 
-  function telling({ fenceMs }: AgentSettings, text: string): void {
-    toldText = text
-    told = fenceMs
-  }
+  const lease = async () => ({ leaseMs: leaseOf(deps.config, await poolOf(), most) })
 
   return {
-    async tell(obeyedMs) {
-      const { pool, settings } = await now(obeyedMs)
-      telling(settings, JSON.stringify(settings))
-      return { settings, leaseMs: leaseOf(deps.config, pool, Math.max(obeyed, told)) }
+    async settings() {
+      const pool = await poolOf()
+      const settings = agentSettings(deps, pool)
+      return { settings, leaseMs: leaseOf(deps.config, pool, settings.fenceMs) }
+    },
+    async entered(settings, mostMs) {
+      telling(settings)
+      most = mostMs
+      return (await lease()).leaseMs
     },
     async renew(obeyedMs) {
-      const { pool, settings } = await now(obeyedMs)
-      const text = JSON.stringify(settings)
+      const settings = agentSettings(deps, await poolOf())
       // Protocol 2 does not say what it obeys, and hears of settings with its welcome only.
-      const isNews = text !== toldText && obeyedMs !== undefined
-      if (isNews) telling(settings, text)
-      return { leaseMs: leaseOf(deps.config, pool, Math.max(obeyed, told)), news: isNews ? settings : undefined }
+      const isNews = obeyedMs !== undefined && JSON.stringify(settings) !== toldText
+      if (isNews && settings.fenceMs > most) most = await raiseTold(deps.db, id, settings.fenceMs)
+      if (isNews) telling(settings)
+      // An agent that beats has had its welcome.
+      const least = Math.max(obeyedMs ?? told, told)
+      if (least < most && (await lowerTold(deps.db, id, { from: most, to: least }))) most = least
+      return { ...(await lease()), news: isNews ? settings : undefined }
     },
-    async lease() {
-      const { pool } = await now(undefined)
-      return { leaseMs: leaseOf(deps.config, pool, Math.max(obeyed, told)) }
-    },
+    lease,
   }
 }

@@ -3,9 +3,11 @@ import type { AgentSocket, ClosedBy } from './agent-socket.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import type { AgentFrame, CoordinatorFrame, EntryBatch, Placement } from '@windlass/shared/wire/agent.ts'
+import { createSample } from '../limits/sample.ts'
 import { takeBackDeclined } from '../placements/claim.ts'
 import { renewTokens } from '../placements/leases.ts'
 import { tellWakes } from '../placements/wakes.ts'
+import { createBacklog, createLine } from './backlog.ts'
 import { greet } from './hello.ts'
 import { closeByAgent, REVOKED_MESSAGE } from './intake.ts'
 import { createPromise, type Promised } from './promise.ts'
@@ -15,11 +17,8 @@ import * as store from './store-session.ts'
 const BAD_FRAME = 1008
 const TRY_AGAIN = 1013
 
-/**
- * What one agent may have under way here, in characters. Ours keeps some 4 Mi unacknowledged and then a frame; one that does
- * not wait would fill our memory.
- */
-const MOST_UNDER_WAY = 48 * 1024 * 1024
+/** All connections share one sample, so that nobody gets more lines by connecting again. */
+const leaves = createSample()
 
 /** One connection, as its frames see it. */
 export interface Session {
@@ -47,14 +46,19 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     runner,
     socket,
     baseUrl,
-    promised: createPromise(deps, runner.poolId),
+    promised: createPromise(deps, runner),
     instance: undefined,
     isOver: false,
     tell,
   }
   /** Whether the agent was let in; undefined before its hello. */
   let entered: Promise<boolean> | undefined
-  let underWay = 0
+  const backlog = createBacklog()
+  const acknowledge = createAcknowledge(tell)
+  /** Runs work that opens transactions of its own, or has the answers of group commits looked up. */
+  const oneByOne = createLine(() => session.isOver)
+  /** Runs heartbeats only: nothing else may hold up a lease. */
+  const beatByBeat = createLine(() => session.isOver)
   let heardAt = performance.now()
 
   socket.onClose((by) => {
@@ -64,17 +68,18 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     void noteEnd(by)
   })
   socket.onMessage((text) => {
+    if (session.isOver) return
     const frame = readFrame(text)
-    if (!frame || (frame.t !== 'hello' && !entered))
-      return socket.close(BAD_FRAME, frame ? 'hello comes first' : 'not a frame')
-    underWay += text.length
-    if (underWay > MOST_UNDER_WAY) return socket.close(BAD_FRAME, 'more was sent than may wait for its answer')
+    if (!frame || (frame.t === 'hello') === (entered !== undefined))
+      return socket.close(BAD_FRAME, !frame ? 'not a frame' : entered ? 'hello comes once' : 'hello comes first')
+    const place = backlog.enter(frame.t, text.length)
+    if (typeof place === 'string') return socket.close(BAD_FRAME, place)
     take(frame)
       .catch((error: unknown) => {
         deps.log.warn('agent.frame.failed', { runnerId: runner.id, frame: frame.t, error })
         socket.close(TRY_AGAIN, 'the coordinator could not take it; connect again')
       })
-      .finally(() => (underWay -= text.length))
+      .finally(() => place.leave())
   })
 
   async function noteEnd(by: ClosedBy): Promise<void> {
@@ -99,20 +104,24 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
       case 'accept':
         return accept(frame.runs)
       case 'decline':
-        return takeBackDeclined(deps, runner, frame.runs)
+        await oneByOne(() => takeBackDeclined(deps, runner, frame.runs))
+        return
       case 'entries':
         await Promise.all(frame.batches.map(entries))
         return
       case 'heartbeat':
-        return heartbeat(frame)
-      case 'leave': {
-        const { reason, deadlineMs } = frame
-        deps.log('agent.leaves', { runnerId: runner.id, reason })
-        return closeByAgent(deps, runner, { reason, deadlineMs, instance: session.instance })
-      }
+        return beatByBeat(() => heartbeat(frame))
+      case 'leave':
+        return oneByOne(() => leave(frame))
       case 'renew':
-        return tell({ t: 'tokens', runs: await renewTokens(deps, runner, frame.runs) })
+        return oneByOne(async () => tell({ t: 'tokens', runs: await renewTokens(deps, runner, frame.runs) }))
     }
+  }
+
+  async function leave({ reason, deadlineMs }: Extract<AgentFrame, { t: 'leave' }>): Promise<void> {
+    const facts = leaves(runner.id)
+    if (facts) deps.log('agent.leaves', { runnerId: runner.id, reason, ...facts })
+    await closeByAgent(deps, runner, { reason, deadlineMs, instance: session.instance })
   }
 
   async function hello(frame: Extract<AgentFrame, { t: 'hello' }>): Promise<void> {
@@ -151,8 +160,8 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     const late = runs.filter((_, i) => taken[i] === 'late')
     tell({ t: 'accepted', runs: runs.filter((_, i) => taken[i] !== 'late'), no: late })
     // An order that overtook the offer found an agent that did not know the run yet.
-    if (taken.includes('cancelling')) await deps.tellCancels(runner.id)
-    if (taken.includes('resuming')) await tellWakes(deps, [runner.id])
+    if (taken.includes('cancelling')) await oneByOne(() => deps.tellCancels(runner.id))
+    if (taken.includes('resuming')) await oneByOne(() => tellWakes(deps, [runner.id]))
   }
 
   async function entries(batch: EntryBatch): Promise<void> {
@@ -162,11 +171,18 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     else if (applied.kind === 'resume') tell({ t: 'resume', runs: [{ run, epoch, seq: applied.seq }] })
     else acknowledge({ run, epoch, seq: applied.seq })
   }
+}
 
-  let acks: { run: string; epoch: number; seq: number }[] = []
+interface Ack {
+  run: string
+  epoch: number
+  seq: number
+}
 
-  /** The batches of one commit are acknowledged in one frame. */
-  function acknowledge(ack: (typeof acks)[number]): void {
+/** The batches of one commit are acknowledged in one frame. */
+function createAcknowledge(tell: Session['tell']): (ack: Ack) => void {
+  let acks: Ack[] = []
+  return (ack) => {
     if (acks.push(ack) > 1) return
     setImmediate(() => {
       const frame = { t: 'ack', acks } as const

@@ -1,6 +1,6 @@
 import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
 import type { Db, Sql } from '../db/client.ts'
-import { online } from './store.ts'
+import { isMeant, online } from './store.ts'
 
 /** By id or name. Without what else a pool is shown with: counting its queue is dear where it is long. */
 export async function poolOf(
@@ -9,9 +9,9 @@ export async function poolOf(
   pool: string,
 ): Promise<{ id: PoolId; name: string; settings: object } | undefined> {
   const [row] = await db<{ id: PoolId; name: string; settings: object }[]>`
-    select id, name, settings
-    from runner_pools
-    where org_id = ${orgId} and (id = ${pool} or name = ${pool}) and deleted_at is null`
+    select p.id, p.name, p.settings
+    from runner_pools p
+    where ${isMeant(db, orgId, pool)} and p.deleted_at is null`
   return row
 }
 

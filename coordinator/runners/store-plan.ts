@@ -1,6 +1,7 @@
 import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
+import { onlyFilters } from '../db/by-key.ts'
 import type { Place } from '../runs/row.ts'
 import { online } from './store.ts'
 import { held, takesWork } from './store-demand.ts'
@@ -56,7 +57,7 @@ export async function around(db: Db, orgId: OrgId, runnerId: RunnerId): Promise<
     from runners r
     join runner_intake i on i.runner_id = r.id
     join runner_pools p on p.id = r.pool_id
-    where r.org_id = ${orgId} and r.id = ${runnerId} and r.deregistered_at is null`
+    where r.id = ${runnerId} and ${onlyFilters(db, db`r.org_id = ${orgId}`)} and r.deregistered_at is null`
   return row
 }
 

@@ -1,10 +1,11 @@
 import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import { unfinishedRuns } from '../db/unfinished.ts'
+import { onlyFilters, runById } from '../db/by-key.ts'
 
 /**
- * Undefined: the org has a pool of this name. One that was deleted comes back, under its old id: its finished runs still name it, and
- * runs that were queued in the moment of the deletion are waiting there.
+ * Returns undefined when the org has a pool of this name. A deleted one comes back, under its old id: its finished runs
+ * still name it, and runs that were queued in the moment of the deletion are waiting there.
  */
 export async function insertPool(
   sql: Sql,
@@ -31,7 +32,7 @@ export async function lockPool(tx: Tx, orgId: OrgId, id: PoolId): Promise<Locked
   const [row] = await tx<LockedPool[]>`
     select id, name, settings
     from runner_pools
-    where org_id = ${orgId} and id = ${id} and deleted_at is null
+    where id = ${id} and ${onlyFilters(tx, tx`org_id = ${orgId}`)} and deleted_at is null
     for no key update`
   return row
 }
@@ -73,7 +74,7 @@ export async function useOf(
         from (
           select
           from (${unfinishedRuns(tx)}) candidates
-          join runs r on r.id = candidates.id
+          cross join lateral (${runById(tx, tx`candidates.id`)}) r
           where r.pool_id = ${pool.id} and r.finished_at is null
           limit ${most.runs}
         ) unfinished

@@ -25,8 +25,8 @@ export async function credential(db: Db, id: string): Promise<CredentialRow | un
 }
 
 /**
- * Puts a new key in place of the one that the request was signed with, which goes on to serve. The same key a second time, after an
- * answer that was lost, changes nothing.
+ * Puts a new key in place of the one that the request was signed with, which goes on to serve. The same key a second
+ * time, after an answer that was lost, changes nothing.
  */
 export async function replaceKey(
   db: Db,
@@ -53,12 +53,16 @@ export interface Hello {
   slots: number
   instance?: Instance | undefined
   facts?: AgentFacts | undefined
+  /** The silence after which it ends its programs. Protocol 2 does not say. */
+  fenceMs?: number | undefined
 }
 
 export interface Entered {
   isIn: boolean
   /** Milliseconds, to be compared with other times of the database alone. */
   at: number | null
+  /** The longest silence that it may believe it is allowed, with what it is about to be told. */
+  toldFenceMs: number
   /** The start that was welcomed before; null: none yet. */
   instance: string | null
   instanceHost: string | null
@@ -66,17 +70,28 @@ export interface Entered {
 }
 
 /**
- * Takes a start of an agent for the one that speaks for its runner from now on, with what it says about itself; one statement, so that
- * of two that come at once the second sees the first. A start that does not know the one before it is a copy. So is one on another
- * machine, unless the one before has been silent for longer than its lease, and than those of its runs: then its folder was moved.
+ * Takes a start of an agent for the one that speaks for its runner from now on, with what it says about itself; one
+ * statement, so that of two that come at once the second sees the first. A start that does not know the one before it
+ * is a copy. So is one on another machine, unless the one before has been silent for longer than its lease, and than
+ * those of its runs: then its folder was moved.
  */
-export async function enter(db: Db, id: RunnerId, hello: Hello, leaseMs: number): Promise<Entered | undefined> {
-  const { protocol, version, slots, instance, facts } = hello
+export async function enter(
+  db: Db,
+  id: RunnerId,
+  hello: Hello,
+  { leaseMs, fenceMs }: { leaseMs: number; fenceMs: number },
+): Promise<Entered | undefined> {
+  const { protocol, version, slots, instance, facts, fenceMs: obeyedMs = null } = hello
   const known = instance ? [instance.id, ...instance.previous] : []
   const [row] = await db<Entered[]>`
     with before as (
       select id, instance, instance_host, instance_boot,
-             (greatest(last_heartbeat_at, last_poll_at) > now() - ${leaseMs} * interval '1 millisecond') is true
+             -- What it says that it obeys, but no more than it was ever told.
+             greatest(${fenceMs}::int, least(told_fence_ms, ${obeyedMs}::int)) as told_fence_ms,
+             (
+               greatest(last_heartbeat_at, last_poll_at)
+                 > now() - greatest(${leaseMs}::float8, told_fence_ms) * interval '1 millisecond'
+             ) is true
              or exists (select from placements p where p.runner_id = runners.id and p.accepted_at is not null and p.lease_expires_at > now())
                as is_alive
       from runners
@@ -92,6 +107,7 @@ export async function enter(db: Db, id: RunnerId, hello: Hello, leaseMs: number)
         protocol          = ${protocol},
         version           = ${version},
         slots             = ${slots},
+        told_fence_ms     = b.told_fence_ms,
         ${facts ? factColumns(db, facts) : db``}
         instance          = coalesce(${instance?.id ?? null}, r.instance),
         instance_host     = coalesce(${instance?.host ?? null}, r.instance_host),
@@ -102,7 +118,8 @@ export async function enter(db: Db, id: RunnerId, hello: Hello, leaseMs: number)
              or b.instance = any(${known}) and (b.instance_host = ${instance?.host ?? ''} or not b.is_alive))
       returning extract(epoch from clock_timestamp()) * 1000 as at
     )
-    select exists (select from entered) as is_in, (select at from entered)::float8 as at, instance, instance_host, instance_boot
+    select exists (select from entered) as is_in, (select at from entered)::float8 as at, told_fence_ms,
+           instance, instance_host, instance_boot
     from before`
   return row
 }
@@ -113,6 +130,26 @@ const factColumns = (db: Db, { labels, platform, capabilities, isolation, unread
   capabilities = ${capabilities},
   isolation    = ${isolation ? db.json(isolation) : null},
   unready      = ${db.json(unready.map((each) => ({ ...each })))},`
+
+/** Raises the longest fence that the agent may believe in, before the agent is told. Returns the stored value. */
+export async function raiseTold(db: Db, id: RunnerId, fenceMs: number): Promise<number> {
+  const [row] = await db<[{ toldFenceMs: number }?]>`
+    update runners
+    set told_fence_ms = greatest(told_fence_ms, ${fenceMs}::int)
+    where id = ${id}
+    returning told_fence_ms`
+  return row?.toldFenceMs ?? fenceMs
+}
+
+/** Lowers it once the agent obeys a shorter fence. Returns false when another fence was told meanwhile. */
+export async function lowerTold(db: Db, id: RunnerId, { from, to }: { from: number; to: number }): Promise<boolean> {
+  const rows = await db`
+    update runners
+    set told_fence_ms = ${to}::int
+    where id = ${id} and told_fence_ms = ${from}::int
+    returning id`
+  return rows.length > 0
+}
 
 /** What has changed about an agent since its hello. */
 export async function noteFacts(

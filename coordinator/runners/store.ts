@@ -1,6 +1,7 @@
 import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { EffectiveIsolation, IntakeState, OnDeadline, Unready } from '@windlass/shared/model/runner.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
+import { onlyFilters } from '../db/by-key.ts'
 
 export interface PoolRow {
   id: PoolId
@@ -33,10 +34,16 @@ export function listPools(
     limit ${page.limit}`
 }
 
+/** The pool `p` by its id or its name, which is never taken for an id: it has no underscore. */
+export const isMeant = (sql: Sql, orgId: OrgId, pool: string) =>
+  pool.includes('_')
+    ? sql`p.id = ${pool} and ${onlyFilters(sql, sql`p.org_id = ${orgId}`)}`
+    : sql`p.org_id = ${orgId} and p.name = ${pool}`
+
 export async function findPool(sql: Sql, orgId: OrgId, pool: string): Promise<PoolRow | undefined> {
   const [row] = await sql<PoolRow[]>`
     ${pools(sql)}
-    where p.org_id = ${orgId} and (p.id = ${pool} or p.name = ${pool}) and p.deleted_at is null`
+    where ${isMeant(sql, orgId, pool)} and p.deleted_at is null`
   return row
 }
 
@@ -176,7 +183,7 @@ const runners = (sql: Sql) => sql`
 export async function findRunner(sql: Sql, orgId: OrgId, id: RunnerId): Promise<RunnerRow | undefined> {
   const [row] = await sql<
     RunnerRow[]
-  >`${runners(sql)} where r.org_id = ${orgId} and r.id = ${id} and r.deregistered_at is null`
+  >`${runners(sql)} where r.id = ${id} and ${onlyFilters(sql, sql`r.org_id = ${orgId}`)} and r.deregistered_at is null`
   return row
 }
 

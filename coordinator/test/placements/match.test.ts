@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import * as fc from 'fast-check'
+import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
 import { newId, type PoolId, type RunId, type RunnerId } from '@windlass/shared/ids.ts'
 import { type Database, type Db } from '../../db/client.ts'
 import { commitClaims } from '../../placements/claim.ts'
@@ -30,13 +31,14 @@ const aRunner = fc.record({
   state: fc.constantFrom('open', 'open', 'open', 'cordoned', 'draining', 'revoked'),
 }) satisfies fc.Arbitrary<RunnerAsk>
 
-test('what a run needs is one text, and comes back as it was', () => {
+test('what a run needs is one text, and comes back as it was', (t) => {
   assert.equal(needsText({ slots: 1, labels: [] }), '')
   assert.equal(needsText({ slots: 4, labels: ['zone:eu', 'gpu'] }), '4|gpu,zone:eu')
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 1024 }), labels, (slots, some) => {
       assert.deepEqual(readNeeds(needsText({ slots, labels: some })), { slots, labels: some.toSorted() })
     }),
+    repeatable(t),
   )
 })
 
@@ -60,7 +62,7 @@ function check(runs: Asked[], runners: Asking[], poolLabels: string[], given: Ma
   }
 }
 
-test('in random pools each run in its turn goes to a runner with its labels and room for it', async () => {
+test('in random pools each run in its turn goes to a runner with its labels and room for it', async (t) => {
   const scenario = fc.record({
     runs: fc.array(aRun, { maxLength: 24 }),
     runners: fc.array(aRunner, { minLength: 1, maxLength: 5 }),
@@ -79,7 +81,7 @@ test('in random pools each run in its turn goes to a runner with its labels and 
       check(asked, asking, poolLabels, new Map(claimed.map((run) => [run.runId, run.runnerId])))
       await agreesWith(pool.poolId, asked, claimed)
     }),
-    { numRuns: 150 },
+    { numRuns: 150, ...repeatable(t) },
   )
 })
 

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, placementOf, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, logOf, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { ageOffers, SWEEPING } from '../_kit/ageing.ts'
+import { untilBlocked } from '../_kit/blocked.ts'
+import { aCoordinatorOfItsOwn, aRun, logOf, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -10,7 +12,7 @@ let c: TestCoordinator
 let agent: TestAgent
 
 before(async () => {
-  c = await aCoordinator({ OFFER_MS: 250, SWEEP_MS: 50 })
+  c = await aCoordinatorOfItsOwn(SWEEPING)
   await aWorkflow(c, { slug: 'any' })
   await aWorkflow(c, { slug: 'once', descriptor: { retries: { crash: 0 } } })
   agent = await anAgent(c)
@@ -20,14 +22,16 @@ after(async () => {
   await c.stop()
 })
 
-const isQueued = (id: string) => until(`${id} to be queued again`, async () => (await runOf(c, id)).status === 'queued')
+/** The statement that gives runs out. */
+const CLAIM = '%demands as %'
 
 test('an offer that nobody accepts goes back into the queue, and no attempt is counted', async () => {
   const link = await agent.connect()
   // The descriptor allows no restart: an offer that was lost is none.
   const { id } = await aRun(c, { workflow: 'once' })
   const [offer] = await agent.poll()
-  await isQueued(id)
+  await ageOffers(c, id)
+  await until('it to be queued again', async () => (await runOf(c, id)).status === 'queued')
   const run = await runOf(c, id)
   assert.deepEqual([run.attempt, run.error], [1, null])
   const log = await logOf(c, id)
@@ -58,7 +62,7 @@ test('a poll that is answered after its client has gone loses no run', async () 
     // The claim waits for this lock, and its client leaves meanwhile.
     await tx`lock table placements in access exclusive mode`
     const run = await aRun(c, { workflow: 'any' })
-    await until('the claim to wait', async () => (await tx`select 1 from pg_locks where not granted`).length > 0)
+    await untilBlocked(c.db, CLAIM)
     leaving.abort()
     await poll.catch(() => {})
     return run
@@ -70,7 +74,7 @@ test('a poll that is answered after its client has gone loses no run', async () 
 })
 
 test('what is claimed for a client that has gone goes back at once, and its runner is not blamed', async () => {
-  const calm = await aCoordinator({ OFFER_MS: 60_000, LEASE_MS: 90_000 })
+  const calm = await aCoordinatorOfItsOwn({ OFFER_MS: 60_000, LEASE_MS: 90_000 })
   try {
     await aWorkflow(calm, { slug: 'any' })
     const gone = await anAgent(calm)
@@ -81,7 +85,7 @@ test('what is claimed for a client that has gone goes back at once, and its runn
       const { id } = await calm.db.begin(async (tx) => {
         await tx`lock table placements in access exclusive mode`
         const run = await aRun(calm, { workflow: 'any' })
-        await until('the claim to wait', async () => (await tx`select 1 from pg_locks where not granted`).length > 0)
+        await untilBlocked(calm.db, CLAIM)
         leaving.abort()
         await poll.catch(() => {})
         return run
@@ -101,7 +105,7 @@ test('what is claimed for a client that has gone goes back at once, and its runn
 })
 
 test('an offer that is declined goes back at once, and nobody is blamed; what is no offer to this agent stays', async () => {
-  const calm = await aCoordinator({ OFFER_MS: 60_000, LEASE_MS: 90_000 })
+  const calm = await aCoordinatorOfItsOwn({ OFFER_MS: 60_000, LEASE_MS: 90_000 })
   try {
     await aWorkflow(calm, { slug: 'any' })
     const [declining, other] = [await anAgent(calm), await anAgent(calm)]
@@ -141,6 +145,8 @@ test('heartbeats do not keep alive an offer that is never accepted', async () =>
   const link = await agent.connect()
   const offer = await until('the offer', async () => (await agent.poll(4, 1000)).find(({ run }) => run === id))
   let n = 0
+  await link.heartbeat(++n, placementOf(offer))
+  await ageOffers(c, id)
   await until(
     'the offer to be taken back',
     async () => (await link.heartbeat(++n, placementOf(offer))).stale.length > 0,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { type Held, anAgent, placementOf, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -20,7 +20,7 @@ after(async () => {
 /** An agent in a pool of its own that executes a run. */
 async function running(settings = {}): Promise<Held & { pool: string }> {
   const name = `leases-${++pools}`
-  const { runnerPool } = await c.call(ops.pools.create, { org: ORG, name, settings })
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name, settings })
   await aWorkflow(c, { slug: name, descriptor: { pool: name } })
   const agent = await anAgent(c, { pool: runnerPool.id })
   agents.push(agent)
@@ -70,6 +70,36 @@ test('what an agent was promised before it lost its connection holds on the next
   await held.link.closed()
   await held.agent.connect([placementOf(held.offer)], { fenceMs: 575_000 })
   assert.equal(await leaseOf(held), 600)
+})
+
+test('an agent that says more than it was ever told keeps its runs no longer for that', async () => {
+  const held = await running()
+  const link = await held.agent.connect([placementOf(held.offer)], { fenceMs: 80_000_000 })
+  assert.equal(await leaseOf(held), 75)
+  await beat({ ...held, link }, 1, 80_000_000)
+  assert.equal(await leaseOf(held), 75)
+})
+
+test('what one coordinator told holds at the next one, until its agent says that it obeys less', async () => {
+  const held = await running({ reassignAfterMs: 600_000 })
+  await c.call(ops.pools.update, { pool: held.pool, settings: { reassignAfterMs: null } })
+  const after = held.agent.at(await c.another())
+  agents.push(after)
+  const link = await after.connect([placementOf(held.offer)], { fenceMs: 575_000 })
+  assert.equal(await leaseOf(held), 600)
+  await beat({ ...held, link }, 1, 50_000)
+  assert.equal(await leaseOf(held), 75)
+})
+
+test('an agent that does not say what it obeys has what it was told before, until it was surely welcomed', async () => {
+  const held = await running({ reassignAfterMs: 600_000 })
+  await c.call(ops.pools.update, { pool: held.pool, settings: { reassignAfterMs: null } })
+  const after = held.agent.at(await c.another())
+  agents.push(after)
+  const link = await after.connect([placementOf(held.offer)], { protocol: 2 })
+  assert.equal(await leaseOf(held), 600)
+  await beat({ ...held, link }, 1)
+  assert.equal(await leaseOf(held), 75)
 })
 
 test('an agent of the protocol before hears of a longer lease with its welcome, and has it by then', async () => {

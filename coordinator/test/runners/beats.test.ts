@@ -5,7 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { AgentFacts } from '@windlass/shared/wire/agent.ts'
 import { agentSettings, leaseOf } from '../../runners/settings.ts'
 import { anAgent, type Link, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 
 let c: TestCoordinator
@@ -13,7 +13,7 @@ const agents: TestAgent[] = []
 let pools = 0
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
 })
 after(async () => {
   for (const agent of agents) agent.close()
@@ -21,7 +21,7 @@ after(async () => {
 })
 
 async function connected(at = c): Promise<{ agent: TestAgent; link: Link; pool: string }> {
-  const { runnerPool } = await c.call(ops.pools.create, { org: ORG, name: `beats-${++pools}` })
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name: `beats-${++pools}` })
   const agent = (await anAgent(c, { pool: runnerPool.id })).at(at)
   agents.push(agent)
   return { agent, link: await agent.connect(), pool: runnerPool.id }
@@ -64,7 +64,7 @@ function kept({ labels, platform, isolation, unready }: AgentFacts) {
 test('welcome and heartbeats tell what time it is and whether there is work to ask for', async () => {
   const { agent, link } = await connected()
   const one = await link.heartbeat(1)
-  assert.ok(Math.abs(one.now! - Date.now()) < 5000)
+  assert.ok(Math.abs(one.now! - Date.now()) < 60_000)
   assert.deepEqual([one.intake?.state, one.settings], ['open', undefined])
   await c.call(ops.runners.cordon, { runner: agent.id, reason: 'maintenance' })
   const two = await link.heartbeat(2)

@@ -3,9 +3,9 @@ import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { needsText } from '../../runs/needs.ts'
 import { anAgent, type TestAgent } from '../_kit/agent.ts'
-import { anOrg, aCoordinator, aRun, ORG, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinator, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { rowsRead } from '../_kit/rows-read.ts'
-import { until } from '../_kit/until.ts'
+import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 import * as store from '../../runners/store-demand.ts'
 
@@ -14,16 +14,16 @@ let poolId: string
 
 before(async () => {
   c = await aCoordinator()
-  poolId = (await c.call(ops.pools.create, { org: ORG, name: 'crowded', settings: { labels: ['pooled'] } })).runnerPool
-    .id
+  poolId = (await c.call(ops.pools.create, { org: c.org, name: 'crowded', settings: { labels: ['pooled'] } }))
+    .runnerPool.id
   await aWorkflow(c, { slug: 'any', descriptor: { pool: 'crowded' } })
 })
 after(() => c.stop())
 
-const demandOf = async (pool: string) => (await c.call(ops.pools.demand, { org: ORG, pool })).demand
+const demandOf = async (pool: string) => (await c.call(ops.pools.demand, { org: c.org, pool })).demand
 
 test('an empty pool asks for nothing', async () => {
-  await c.call(ops.pools.create, { org: ORG, name: 'empty' })
+  await c.call(ops.pools.create, { org: c.org, name: 'empty' })
   const { pool, ...rest } = await demandOf('empty')
   assert.equal(pool.name, 'empty')
   assert.deepEqual(rest, {
@@ -143,11 +143,11 @@ test('the figures of a crowded pool are those of a count by hand', async () => {
 
 test('a runner that says something is in its way, is quarantined or does not poll takes no work; a full one does', async () => {
   const name = 'picky'
-  const { runnerPool } = await c.call(ops.pools.create, { org: ORG, name })
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name })
   const { id } = await anAgent(c, { pool: runnerPool.id, slots: 1 })
   // A slow machine is not asked anew for each of these.
   const taking = (count: number, why = 'the runner says') =>
-    until(`${count} to take work: ${why}`, async () => (await demandOf(name)).runners.takingWork === count)
+    untilPolled(`${count} to take work: ${why}`, async () => (await demandOf(name)).runners.takingWork === count)
   await c.db`update runners set last_poll_at = now(), last_heartbeat_at = now() where id = ${id}`
   await taking(1)
   await c.db`update runners set unready = '[{"check":"disk","message":"full"}]' where id = ${id}`
@@ -176,7 +176,7 @@ test('a runner that says something is in its way, is quarantined or does not pol
 
 test('a run that needs more slots than any runner has in all is missing a runner', async () => {
   const name = 'narrow'
-  const { runnerPool } = await c.call(ops.pools.create, { org: ORG, name })
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name })
   for (let i = 0; i < 3; i++) {
     const { id } = await anAgent(c, { pool: runnerPool.id, slots: 2 })
     await c.db`update runners set last_poll_at = now() where id = ${id}`

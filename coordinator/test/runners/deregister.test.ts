@@ -3,8 +3,8 @@ import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { entriesBy } from '../_kit/audit.ts'
-import { aCoordinator, aRun, ORG, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
-import { until } from '../_kit/until.ts'
+import { aCoordinator, aRun, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { untilNoted } from '../_kit/noted.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -32,7 +32,7 @@ test('a runner that is offline and has nothing is forgotten, with one entry in t
   const [entry, ...more] = await entriesBy(c, () => deregister(agent))
   assert.deepEqual(more, [])
   assert.deepEqual([entry?.action, entry?.target.name, entry?.after], ['runners.deregister', 'gone', { force: false }])
-  const { runners } = await c.call(ops.runners.list, { org: ORG })
+  const { runners } = await c.call(ops.runners.list, { org: c.org })
   assert.ok(!runners.some(({ id }) => id === agent.id))
   for (const verb of [ops.runners.get, ops.runners.cordon, ops.runners.plan] as unknown as [typeof ops.runners.get])
     await assert.rejects(c.call(verb, { runner: agent.id }), refusal('NOT_FOUND'))
@@ -58,13 +58,12 @@ test('one that is online or has runs is not, and it is said what it has', async 
   })
   await aRun(c, { workflow: 'any' })
   const offer = await takeNext(agent, link)
-  const isSilent = async () => {
-    // Its poll is noted a moment after it was answered.
-    await c.db`update runners set last_poll_at = now() - interval '2 min', last_heartbeat_at = now() - interval '2 min' where id = ${agent.id}`
-    const said = await deregister(agent).then(() => 'forgotten', String)
-    return said.includes('has 1 run. Wait until they have gone to others')
-  }
-  await until('it to be offline', isSilent)
+  await untilNoted(c, agent)
+  await c.db`
+    update runners
+    set last_poll_at = now() - interval '2 min', last_heartbeat_at = now() - interval '2 min'
+    where id = ${agent.id}`
+  await assert.rejects(deregister(agent), /has 1 run\. Wait until they have gone to others/)
   await link.report(offer, 2, end({ how: 'returned', outputText: '1' }))
   await deregister(agent)
 })

@@ -5,7 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { OnDeadline } from '@windlass/shared/model/runner.ts'
 import { anAgent, end, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'
-import { aCoordinator, aRun, ORG, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { aParkedRun, call, open, question } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -14,7 +14,7 @@ let c: TestCoordinator
 const agents: TestAgent[] = []
 
 before(async () => {
-  c = await aCoordinator({ SWEEP_MS: 50 })
+  c = await aCoordinatorOfItsOwn({ SWEEP_MS: 50 })
   await c.another()
   await aWorkflow(c, { slug: 'elsewhere', descriptor: { pool: 'default' } })
 })
@@ -24,7 +24,7 @@ after(async () => {
 })
 
 async function aCrew(pool: string) {
-  const { runnerPool } = await c.call(ops.pools.create, { org: ORG, name: pool })
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name: pool })
   await aWorkflow(c, { slug: pool, descriptor: { pool } })
   const agent = await anAgent(c, { pool: runnerPool.id, slots: 8 })
   agents.push(agent)
@@ -47,7 +47,7 @@ test('at the deadline what executes is cancelled, with all that it has called, o
     await aRun(c, { workflow: 'cancelled' })
     ids.push((await takeNext(agent, link)).run)
   }
-  await c.call(ops.runs.trigger, { org: ORG, workflow: 'cancelled' })
+  await c.call(ops.runs.trigger, { org: c.org, workflow: 'cancelled' })
   const parent = await takeNext(agent, link)
   await link.report(parent, 2, open(1, call('elsewhere')))
   await drain(agent, 'cancel')
@@ -95,7 +95,7 @@ test('a deadline leaves what executes where it is to be left, and what has not b
 })
 
 test('a deadline that passed while no coordinator was there is acted upon by the next one', async () => {
-  const asleep = await aCoordinator({ SWEEP_MS: 3_600_000 })
+  const asleep = await aCoordinatorOfItsOwn({ SWEEP_MS: 3_600_000 })
   await aWorkflow(asleep, { slug: 'any' })
   const agent = await anAgent(asleep)
   agents.push(agent)

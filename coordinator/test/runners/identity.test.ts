@@ -17,7 +17,7 @@ import {
   type TestAgent,
 } from '../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
-import { until } from '../_kit/until.ts'
+import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -50,6 +50,7 @@ test('tokens that are forged, borrowed, old or meant for others are 401', async 
     'one runner as issuer, another as subject': { sub: other.id },
     'no such runner': { kid: newId('rnr') },
     'no id at all': { kid: 'x' },
+    'an id that no column takes': { kid: '\0' },
     expired: { issuedAt: seconds(-120), expiresIn: '60 s' },
     'older than any token may be': { issuedAt: seconds(-120), expiresIn: '1 hour' },
     'from the future': { issuedAt: seconds(120), expiresIn: '1 hour' },
@@ -58,11 +59,16 @@ test('tokens that are forged, borrowed, old or meant for others are 401', async 
   for (const [what, unlike] of Object.entries(wrong)) {
     await assert.rejects(poll(await agent.bearer(unlike)), refusal('UNAUTHENTICATED'), what)
   }
+  const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
+  for (const kid of [true, 1, [agent.id], { toString: 1 }, null]) {
+    const bearer = [{ alg: 'EdDSA', kid }, {}, {}].map(encoded).join('.')
+    await assert.rejects(poll(bearer), refusal('UNAUTHENTICATED'), JSON.stringify(kid))
+  }
   const unsigned = [
     { alg: 'none', kid: agent.id },
     { sub: agent.id, aud: 'windlass-agent', exp: seconds(60), iat: seconds(0) },
   ]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .map(encoded)
     .join('.')
   for (const bearer of [`${unsigned}.`, 'x', 'a.b.c', c.apiKey, `${await agent.bearer()}x`]) {
     await assert.rejects(poll(bearer), refusal('UNAUTHENTICATED'), bearer)
@@ -90,8 +96,42 @@ test('a token serves no longer than 70 s and the tolerance, whatever it says and
       () => undefined,
       (error: Error) => error,
     )
-  const error = await until('the token to be too old', refused)
+  const error = await untilPolled('the token to be too old', refused)
   assert.ok(refusal('UNAUTHENTICATED')(error))
+})
+
+test('wrong signatures for the id of a runner cost no query each, and make nobody known', async (t) => {
+  const queries = t.mock.fn((...ask: Parameters<typeof c.db>) => c.db(...ask))
+  const verifier = createRunnerVerifier(queries as unknown as typeof c.db)
+  const one = await anAgent(c)
+  const [stranger, next] = [await keyPair(), await keyPair()]
+  const served = await one.bearer()
+  await verifier.verify(served)
+  assert.ok(verifier.knows(await one.bearer({ expiresIn: '58 s' })), 'a new token of a runner that is known')
+  const forged = await Promise.all(
+    Array.from({ length: 200 }, (_, n) => one.bearer({ key: stranger.privateKey, expiresIn: `${n + 1} s` })),
+  )
+  const before = queries.mock.callCount()
+  const began = performance.now()
+  for (const at of [0, 100]) {
+    const ends = await Promise.allSettled(forged.slice(at, at + 100).map((bearer) => verifier.verify(bearer)))
+    assert.ok(ends.every((end) => end.status === 'rejected' && refusal('UNAUTHENTICATED')(end.reason)))
+  }
+  // Once at first, once a second after that; each for the signature and for what is kept.
+  const most = 4 + 2 * Math.ceil((performance.now() - began) / 1000)
+  const made = queries.mock.callCount() - before
+  assert.ok(made <= most, `${made} queries, and ${most} are enough`)
+  assert.ok(!verifier.knows(forged[0]!))
+  assert.ok(verifier.knows(served))
+
+  // It made itself a new key elsewhere in the middle of that.
+  const publicKey = { kty: 'OKP', crv: 'Ed25519', x: next.x }
+  await c.call(ops.runnerSurface.renew, { publicKey } as never, { apiKey: await one.bearer() })
+  const renewed = one.withKey(next.privateKey)
+  let last: unknown
+  const servedAgain = async () => verifier.verify(await renewed.bearer()).catch((error: unknown) => void (last = error))
+  const found = await untilPolled('the new key to serve', servedAgain, { more: () => String(last) })
+  assert.equal(found.id, one.id)
 })
 
 test('a revoked runner is out, its socket door too', async () => {

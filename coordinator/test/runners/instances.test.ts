@@ -14,8 +14,9 @@ import {
   type TestAgent,
 } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'
+import { untilBlocked } from '../_kit/blocked.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
-import { until } from '../_kit/until.ts'
+import { untilNoted } from '../_kit/noted.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -105,6 +106,7 @@ test('a folder that was moved is not welcomed while what its agent executed else
   const { agent, link, instance } = await started()
   await aRun(c, { workflow: 'any' })
   const offer = await takeNext(agent, link)
+  await untilNoted(c, agent)
   link.close()
   await silence(agent)
   const moved = anInstance({ previous: [instance.id] })
@@ -125,7 +127,7 @@ test('a hello that was held up takes nothing from the connection that came after
     // A hello of a start that is known looks into this table before it compares what the agent has.
     await tx`lock table run_losses in access exclusive mode`
     late.send(aHello({ instance }))
-    await until('the hello to wait', async () => (await tx`select 1 from pg_locks where not granted`).length > 0)
+    await untilBlocked(c.db, '%run_losses%')
     const link = await elsewhere.connect()
     return { link, offer: await takeNext(elsewhere, link) }
   })

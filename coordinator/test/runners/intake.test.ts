@@ -11,7 +11,7 @@ import {
 } from '../../runners/intake.ts'
 import { anAgent, anInstance, type TestAgent } from '../_kit/agent.ts'
 import { entriesBy } from '../_kit/audit.ts'
-import { aCoordinator, aRun, ORG, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -19,8 +19,8 @@ let poolId: string
 const agents: TestAgent[] = []
 
 before(async () => {
-  c = await aCoordinator()
-  poolId = (await c.call(ops.pools.create, { org: ORG, name: 'own' })).runnerPool.id
+  c = await aCoordinatorOfItsOwn()
+  poolId = (await c.call(ops.pools.create, { org: c.org, name: 'own' })).runnerPool.id
   await aWorkflow(c, { slug: 'own', descriptor: { pool: 'own' } })
 })
 after(async () => {

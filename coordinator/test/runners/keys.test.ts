@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, keyPair, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 
 let c: TestCoordinator
 let other: TestCoordinator
 let agent: TestAgent
 
 before(async () => {
-  c = await aCoordinator({ KEY_LIFE_MS: 40_000 })
+  c = await aCoordinatorOfItsOwn({ KEY_LIFE_MS: 40_000 })
   other = await c.another()
 })
 after(() => c.stop())

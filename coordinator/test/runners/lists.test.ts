@@ -6,7 +6,7 @@ import type { ArgsOf } from '@windlass/shared/ops/op.ts'
 import { PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { mintApiKey } from '../_kit/credentials.ts'
 import { anAgent, type TestAgent } from '../_kit/agent.ts'
-import { anOrg, aCoordinator, aRun, ORG, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinator, aRun, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -17,7 +17,7 @@ let connected: TestAgent
 
 before(async () => {
   c = await aCoordinator()
-  gpu = (await c.call(ops.pools.create, { org: ORG, name: 'gpu' })).runnerPool.id
+  gpu = (await c.call(ops.pools.create, { org: c.org, name: 'gpu' })).runnerPool.id
   here = await anAgent(c, { name: 'here' })
   there = await anAgent(c, { name: 'there', pool: gpu })
   connected = await anAgent(c, { name: 'connected' })
@@ -30,17 +30,17 @@ after(async () => {
 
 type Query = Omit<ArgsOf<typeof ops.runners.list>, 'org'>
 const namesOf = async (query: Query = {}) =>
-  (await c.call(ops.runners.list, { org: ORG, ...query })).runners.map((runner) => runner.name)
+  (await c.call(ops.runners.list, { org: c.org, ...query })).runners.map((runner) => runner.name)
 
 test('pools count their runners and what waits in them', async () => {
   await aWorkflow(c, { slug: 'waiting', descriptor: { pool: 'gpu' } })
   await aRun(c, { workflow: 'waiting' })
-  const { runnerPools, nextCursor } = await c.call(ops.pools.list, { org: ORG })
+  const { runnerPools, nextCursor } = await c.call(ops.pools.list, { org: c.org })
   assert.deepEqual(
     runnerPools.map(({ name, runners, queuedRuns, org }) => ({ name, runners, queuedRuns, org })),
     [
-      { name: 'default', runners: 2, queuedRuns: 0, org: ORG },
-      { name: 'gpu', runners: 1, queuedRuns: 1, org: ORG },
+      { name: 'default', runners: 2, queuedRuns: 0, org: c.org },
+      { name: 'gpu', runners: 1, queuedRuns: 1, org: c.org },
     ],
   )
   assert.equal(nextCursor, null)
@@ -48,19 +48,19 @@ test('pools count their runners and what waits in them', async () => {
 
 test('a pool is made once, whoever asks how often', async () => {
   const made = await Promise.allSettled(
-    Array.from({ length: 10 }, () => c.call(ops.pools.create, { org: ORG, name: 'once' })),
+    Array.from({ length: 10 }, () => c.call(ops.pools.create, { org: c.org, name: 'once' })),
   )
   assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 1)
   for (const one of made) if (one.status === 'rejected') refusal('CONFLICT', 'name')(one.reason as Error)
-  await assert.rejects(c.call(ops.pools.create, { org: ORG, name: 'No Slug' }), refusal('VALIDATION_FAILED', 'name'))
+  await assert.rejects(c.call(ops.pools.create, { org: c.org, name: 'No Slug' }), refusal('VALIDATION_FAILED', 'name'))
 })
 
 test('pools come in pages', async () => {
-  const { runnerPools: all } = await c.call(ops.pools.list, { org: ORG })
-  const first = await c.call(ops.pools.list, { org: ORG, limit: 1 })
-  const second = await c.call(ops.pools.list, { org: ORG, limit: 100, cursor: first.nextCursor! })
+  const { runnerPools: all } = await c.call(ops.pools.list, { org: c.org })
+  const first = await c.call(ops.pools.list, { org: c.org, limit: 1 })
+  const second = await c.call(ops.pools.list, { org: c.org, limit: 100, cursor: first.nextCursor! })
   assert.deepEqual([...first.runnerPools, ...second.runnerPools], all)
-  await assert.rejects(c.call(ops.pools.list, { org: ORG, cursor: 'x' }), refusal('VALIDATION_FAILED', 'cursor'))
+  await assert.rejects(c.call(ops.pools.list, { org: c.org, cursor: 'x' }), refusal('VALIDATION_FAILED', 'cursor'))
 })
 
 test('runners are found by pool, by name or id of it, and by whether they are heard of', async () => {
@@ -82,7 +82,7 @@ test('a runner that has not been heard of for a minute is offline', async () => 
 
 test('an agent that is older than the service is named, with the command that installs the right one', async () => {
   const upgradeOf = async (id: string) => {
-    const { runners } = await c.call(ops.runners.list, { org: ORG })
+    const { runners } = await c.call(ops.runners.list, { org: c.org })
     return runners.find((runner) => runner.id === id)?.upgrade
   }
   const command = `curl -fsSL ${c.url}/install.sh | sh -s -- --upgrade`
@@ -118,17 +118,19 @@ test('runners are found by whether they are given work', async () => {
 })
 
 test('runners come in pages', async () => {
-  const first = await c.call(ops.runners.list, { org: ORG, limit: 2 })
+  const first = await c.call(ops.runners.list, { org: c.org, limit: 2 })
   assert.equal(first.runners.length, 2)
   assert.deepEqual(
-    (await c.call(ops.runners.list, { org: ORG, limit: 2, cursor: first.nextCursor! })).runners.map(({ name }) => name),
+    (await c.call(ops.runners.list, { org: c.org, limit: 2, cursor: first.nextCursor! })).runners.map(
+      ({ name }) => name,
+    ),
     ['connected'],
   )
   await assert.rejects(
     namesOf({ cursor: Buffer.from('pool_x').toString('base64url') }),
     refusal('VALIDATION_FAILED', 'cursor'),
   )
-  assert.equal((await rawCall(c, 'GET', `/v1/orgs/${ORG}/runners?status=asleep`)).status, 400)
+  assert.equal((await rawCall(c, 'GET', `/v1/orgs/${c.org}/runners?status=asleep`)).status, 400)
 })
 
 test("another org's pools and runners look absent", async () => {
@@ -139,13 +141,13 @@ test("another org's pools and runners look absent", async () => {
   await assert.rejects(c.call(ops.runners.get, { runner: there.id }, key), refusal('NOT_FOUND'))
   await assert.rejects(c.call(ops.runners.get, { runner: newId('rnr') }), refusal('NOT_FOUND'))
   for (const row of [ops.runners.list, ops.pools.list] as const) {
-    assert.equal((await rawCall({ url: c.url, ...key }, 'GET', row.path.replace('{org}', ORG))).status, 404)
+    assert.equal((await rawCall({ url: c.url, ...key }, 'GET', row.path.replace('{org}', c.org))).status, 404)
   }
 })
 
 test('making pools and tokens is for admins', async () => {
   const { key } = await mintApiKey(c.db, { orgId: c.orgId, name: 'member', role: 'member' })
-  await assert.rejects(c.call(ops.pools.create, { org: ORG, name: 'mine' }, { apiKey: key }), refusal('FORBIDDEN'))
+  await assert.rejects(c.call(ops.pools.create, { org: c.org, name: 'mine' }, { apiKey: key }), refusal('FORBIDDEN'))
   await assert.rejects(c.call(ops.pools.createToken, { pool: gpu }, { apiKey: key }), refusal('FORBIDDEN'))
-  assert.ok((await c.call(ops.pools.list, { org: ORG }, { apiKey: key })).runnerPools.length > 0)
+  assert.ok((await c.call(ops.pools.list, { org: c.org }, { apiKey: key })).runnerPools.length > 0)
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Arbitrary, array, assert as check, integer, property } from 'fast-check'
+import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
 import { mostServed } from '../../runners/most-served.ts'
 
 /** Every way to put every unit somewhere or nowhere. */
@@ -19,13 +20,13 @@ function byTrying(wants: number[], rooms: number[], fits: number[][]): number {
 const small = integer({ min: 0, max: 3 })
 const three = <T>(of: Arbitrary<T>) => array(of, { minLength: 3, maxLength: 3 })
 
-test('as much is served as is by the best of all ways', () => {
+test('as much is served as is by the best of all ways', (t) => {
   check(
     property(three(small), three(small), three(three(small)), (wants, rooms, fits) => {
       const served = mostServed(wants, rooms, (want, room) => fits[want]![room]!)
       assert.equal(served, byTrying(wants, rooms, fits))
     }),
-    { numRuns: 300 },
+    { numRuns: 300, ...repeatable(t) },
   )
 })
 

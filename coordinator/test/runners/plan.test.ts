@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { entriesBy } from '../_kit/audit.ts'
-import { aCoordinator, aRun, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
+import { untilNoted } from '../_kit/noted.ts'
 import { aParkedRun, question } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -11,7 +12,7 @@ let c: TestCoordinator
 const agents: TestAgent[] = []
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   await aWorkflow(c, { slug: 'any', descriptor: { timeout: '10m', cancelGrace: '20s' } })
 })
 after(async () => {
@@ -56,10 +57,9 @@ test('a plan tells what becomes of everything that the runner has, and changes n
 
 test('others that would take over are counted, and those who lack its labels are named as a trouble', async () => {
   const gpu = await aRunner('gpu', ['gpu'])
-  for (const name of ['x', 'y']) {
-    const { agent } = await aRunner(name)
-    await agent.poll(1, 0)
-  }
+  const others = [(await aRunner('x')).agent, (await aRunner('y')).agent]
+  for (const agent of others) await agent.poll(1, 0)
+  await untilNoted(c, ...others)
   await c.db`update runners set last_poll_at = case when name in ('x', 'y') then now() end`
   await aRun(c, { workflow: 'any' })
   const plan = await planOf(gpu.agent)
@@ -68,9 +68,9 @@ test('others that would take over are counted, and those who lack its labels are
 })
 
 test('a drain under way says what it still waits for, and what may outlast its deadline', async () => {
-  await c.call(ops.pools.create, { org: ORG, name: 'own' })
+  await c.call(ops.pools.create, { org: c.org, name: 'own' })
   await aWorkflow(c, { slug: 'own', descriptor: { pool: 'own' } })
-  const agent = await anAgent(c, { pool: (await c.call(ops.pools.list, { org: ORG })).runnerPools.at(-1)!.id })
+  const agent = await anAgent(c, { pool: (await c.call(ops.pools.list, { org: c.org })).runnerPools.at(-1)!.id })
   agents.push(agent)
   const link = await agent.connect()
   await aRun(c, { workflow: 'own' })
@@ -79,6 +79,7 @@ test('a drain under way says what it still waits for, and what may outlast its d
   const plan = await planOf(agent)
   assert.deepEqual([plan.epoch, plan.live.length], [1, 1])
   assert.deepEqual(plan.warnings, ['What executes may take longer than until the deadline of the drain.'])
+  await untilNoted(c, agent)
   await c.db`update runners set last_heartbeat_at = null, last_poll_at = null where id = ${agent.id}`
   assert.match((await planOf(agent)).warnings.join(), /not heard of/)
 })

@@ -8,7 +8,7 @@ import type { ArgsOf } from '@windlass/shared/ops/op.ts'
 import { poolSettingsOf } from '../../runners/pool-settings.ts'
 import { anAgent, keyPair, registration } from '../_kit/agent.ts'
 import { entriesBy } from '../_kit/audit.ts'
-import { aCoordinator, anOrg, aRun, ORG, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, anOrg, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aKey } from '../_kit/credentials.ts'
 import { aVersion, aWorkflow } from '../_kit/workflow.ts'
 
@@ -22,7 +22,7 @@ after(() => c.stop())
 type Settings = ArgsOf<typeof ops.pools.update>['settings']
 
 async function aPool(name: string, settings: Settings = {}): Promise<PoolId> {
-  return (await c.call(ops.pools.create, { org: ORG, name, settings })).runnerPool.id
+  return (await c.call(ops.pools.create, { org: c.org, name, settings })).runnerPool.id
 }
 const update = async (pool: PoolId, settings: Settings) =>
   (await c.call(ops.pools.update, { pool, settings })).runnerPool.settings
@@ -92,7 +92,7 @@ test('an empty pool is deleted with its tokens, and gone for everybody', async (
     [entry?.action, entry?.target.name, entry?.before?.['registrationTokens']],
     ['pools.delete', 'deleted', 1],
   )
-  const { runnerPools } = await c.call(ops.pools.list, { org: ORG, limit: 100 })
+  const { runnerPools } = await c.call(ops.pools.list, { org: c.org, limit: 100 })
   assert.ok(!runnerPools.some((pool) => pool.id === id))
   const { x } = await keyPair()
   const join = callOp({ url: c.url }, ops.runnerSurface.register, registration(registrationToken.token, x))
@@ -100,7 +100,7 @@ test('an empty pool is deleted with its tokens, and gone for everybody', async (
   const { get, delete: del, createToken, demand } = ops.pools
   for (const row of [get, del, createToken] as unknown as [typeof get])
     await assert.rejects(c.call(row, { pool: id }), refusal('NOT_FOUND'))
-  for (const pool of [id, 'deleted']) await assert.rejects(c.call(demand, { org: ORG, pool }), refusal('NOT_FOUND'))
+  for (const pool of [id, 'deleted']) await assert.rejects(c.call(demand, { org: c.org, pool }), refusal('NOT_FOUND'))
   await assert.rejects(update(id, { slots: 1 }), refusal('NOT_FOUND'))
 })
 
@@ -129,7 +129,7 @@ test('a pool that is used is not deleted, and it is said by what', async () => {
   await remove(id)
   assert.equal((await runOf(c, run.id)).pool.name, 'used', 'its runs still show it')
   await assert.rejects(
-    c.call(ops.runs.trigger, { org: ORG, workflow: 'user', version: 1 }),
+    c.call(ops.runs.trigger, { org: c.org, workflow: 'user', version: 1 }),
     refusal('VALIDATION_FAILED'),
   )
 })
@@ -139,7 +139,7 @@ test('a pool of a deleted name is a new one, without the settings and tokens of 
   await remove(id)
   await aPool('phoenix', { labels: ['new'] })
   await assert.rejects(aPool('phoenix'), refusal('CONFLICT', 'name'))
-  const { runnerPools } = await c.call(ops.pools.list, { org: ORG, limit: 100 })
+  const { runnerPools } = await c.call(ops.pools.list, { org: c.org, limit: 100 })
   const [found, ...more] = runnerPools.filter((pool) => pool.name === 'phoenix')
   assert.deepEqual(more, [])
   assert.deepEqual(found?.settings, { ...DEFAULTS, labels: ['new'] })

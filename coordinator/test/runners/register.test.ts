@@ -7,13 +7,13 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
 import { deleteDeadTokens } from '../../runners/store.ts'
 import { keyPair, registration } from '../_kit/agent.ts'
-import { anOrg, aCoordinator, ORG, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinatorOfItsOwn, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 
 let c: TestCoordinator
 let x: string
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   x = (await keyPair()).x
 })
 after(() => c.stop())
@@ -33,7 +33,7 @@ test('a token makes a runner of an agent once, and tells it where it is', async 
   assert.equal(uses, 1)
   assert.ok(Math.abs(expiresAt - Date.now() - 900_000) < 60_000)
   const answer = await register(token, { name: 'first', labels: ['gpu'], slots: 3 })
-  assert.deepEqual([answer.org, answer.pool], [ORG, 'default'])
+  assert.deepEqual([answer.org, answer.pool], [c.org, 'default'])
   assert.equal(answer.settings.heartbeatMs, c.deps.config.heartbeatMs)
   const { runner } = await c.call(ops.runners.get, { runner: answer.runner })
   assert.deepEqual([runner.name, runner.labels, runner.slots, runner.status], ['first', ['gpu'], 3, 'offline'])

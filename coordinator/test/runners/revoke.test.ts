@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, type Held, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { entriesBy } from '../_kit/audit.ts'
-import { aCoordinator, aRun, ORG, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -13,7 +13,7 @@ const agents: TestAgent[] = []
 let pools = 0
 
 before(async () => {
-  c = await aCoordinator({ SWEEP_MS: 50, AMNESTY_MS: 0 })
+  c = await aCoordinatorOfItsOwn({ SWEEP_MS: 50, AMNESTY_MS: 0 })
   other = await c.another()
 })
 after(async () => {
@@ -24,7 +24,7 @@ after(async () => {
 /** An agent in a pool of its own that executes a run, seen through this coordinator. */
 async function aBusyOne(at: TestCoordinator): Promise<Held & { workflow: string }> {
   const workflow = `revoked-${++pools}`
-  const { runnerPool } = await c.call(ops.pools.create, { org: ORG, name: workflow })
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name: workflow })
   await aWorkflow(c, { slug: workflow, descriptor: { pool: workflow } })
   at.deps.targets.forget(c.orgId)
   const agent = (await anAgent(c, { pool: runnerPool.id })).at(at)
@@ -67,11 +67,7 @@ test('a revoked runner is told, its identity and the tokens of its runs are dead
     assert.equal(code, 'REVOKED')
     assert.match(message, /revoked/)
     for (const each of [c, other])
-      await until(
-        'both to be refused',
-        async () => (await statusOf(held, each)).every((status) => status === 401),
-        5000,
-      )
+      await until('both to be refused', async () => (await statusOf(held, each)).every((status) => status === 401))
   }
 })
 

@@ -5,7 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
 import { anAgent, placementOf, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { entriesBy } from '../_kit/audit.ts'
-import { aCoordinator, anOrg, aRun, ORG, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, anOrg, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aKey } from '../_kit/credentials.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -30,7 +30,7 @@ async function aRunner(pool?: string): Promise<TestAgent> {
 
 /** A pool of its own, so that nobody else takes its runs. */
 async function aPool(name: string): Promise<string> {
-  const { runnerPool } = await c.call(ops.pools.create, { org: ORG, name })
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name })
   await aWorkflow(c, { slug: name, descriptor: { pool: name } })
   return runnerPool.id
 }
@@ -94,7 +94,7 @@ test('a drain is over when nothing live is left, and not before', async () => {
   const offer = await takeNext(agent, link)
   assert.equal((await drain(agent)).state, 'draining')
   const namesIn = async (intake: 'draining' | 'drained') =>
-    (await c.call(ops.runners.list, { org: ORG, pool: 'emptied', intake })).runners.length
+    (await c.call(ops.runners.list, { org: c.org, pool: 'emptied', intake })).runners.length
   assert.deepEqual([await namesIn('draining'), await namesIn('drained')], [1, 0])
   const { runner } = await c.call(ops.runners.get, { runner: agent.id })
   assert.deepEqual(runner.live, { offered: 0, executing: 1, parked: 0 })

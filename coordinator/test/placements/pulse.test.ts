@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createLog } from '@windlass/shared/log.ts'
+import { createPulse } from '../../placements/pulse.ts'
+import { pulseLimitMs } from '../../placements/store-pulse.ts'
+import { overdue, recheck } from '../../placements/store.ts'
+import { aRunningAgent, anAgent, type Held, type TestAgent } from '../_kit/agent.ts'
+import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
+import { makeClockMovable, moveClock } from '../_kit/database-clock.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+// Nothing here waits: nobody sweeps, and time passes when a test says so.
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const LEASE_MS = 75 * SECOND
+const FLOOR_MS = 90 * SECOND
+const OFFER_MS = 15 * SECOND
+const SWEEP_MS = 5 * SECOND
+/** What passes between two statements of a test on a busy machine. */
+const SLACK_MS = 10 * SECOND
+
+let c: TestCoordinator
+const agents: TestAgent[] = []
+let passedMs = 0
+
+before(async () => {
+  c = await aCoordinatorOfItsOwn({}, { prepare: makeClockMovable })
+  await aWorkflow(c, { slug: 'any' })
+})
+after(async () => {
+  for (const agent of agents) agent.close()
+  await c?.stop()
+})
+
+/** For everybody: the database and all coordinators. */
+async function pass(ms: number): Promise<void> {
+  passedMs += ms
+  await moveClock(c.db, ms)
+}
+
+/** Longer than a gap or a start is remembered. */
+async function calm(pulse: () => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < 25; i++) {
+    await pass(SWEEP_MS)
+    await pulse()
+  }
+}
+
+interface Told {
+  gapMs: number
+  setBackMs: number
+  placements: number
+}
+
+/** A coordinator that does nothing but pulses. */
+async function aCoordinatorAmong(more: { amnestyMs?: number; isStarting?: boolean } = {}) {
+  const told: Told[] = []
+  const log = createLog({}, 'debug', { write: (line) => void told.push(JSON.parse(line) as Told) })
+  const { amnestyMs = 5 * MINUTE, isStarting = false } = more
+  const config = { ...c.deps.config, sweepMs: SWEEP_MS, offerMs: OFFER_MS, amnestyMs }
+  const act = createPulse({ ...c.deps, config, log }, () => performance.now() + passedMs)
+  if (!isStarting) await act()
+  /** Answers what it said of leases that it lengthened. */
+  return async () => {
+    told.length = 0
+    await act()
+    return told[0]
+  }
+}
+
+async function held(): Promise<Held> {
+  await aRun(c, { workflow: 'any' })
+  const one = await aRunningAgent(c)
+  agents.push(one.agent)
+  await leaseOf(one, LEASE_MS)
+  return one
+}
+
+/** As if it had been renewed just now. */
+async function leaseOf({ offer }: Held, ms: number): Promise<void> {
+  await c.db`
+    update placements
+    set lease_expires_at = shifted.now() + ${ms} * interval '1 millisecond', renewed_at = shifted.now(),
+        lengthened_ms = null
+    where run_id = ${offer.run}`
+}
+
+async function remaining(run: string): Promise<{ leaseMs: number; lengthenedMs: number | null }> {
+  const [row] = await c.db<[{ leaseMs: number; lengthenedMs: number | null }]>`
+    select (extract(epoch from lease_expires_at - shifted.clock_timestamp()) * 1000)::float8 as lease_ms,
+           lengthened_ms::float8
+    from placements
+    where run_id = ${run}`
+  return row
+}
+
+const about = (ms: number | null, expected: number, slack = SLACK_MS) =>
+  assert.ok(ms !== null && Math.abs(ms - expected) < slack, `${ms}, not about ${expected}`)
+
+const late = async () => {
+  const rows = await overdue(c.deps.db, OFFER_MS, pulseLimitMs({ sweepMs: SWEEP_MS }))
+  return rows.map(({ runId }) => runId as string)
+}
+
+test('an outage of 5 minutes takes no run away, and all leases last as long as before it, 90 s at least', async () => {
+  const pulse = await aCoordinatorAmong()
+  const [one, pool] = [await held(), await held()]
+  // Of a pool that gives runs away after ten minutes.
+  await leaseOf(pool, 10 * MINUTE)
+  await pass(302 * SECOND)
+  assert.deepEqual(await late(), [], 'nothing is judged before a pulse')
+  const told = await pulse()
+  about(told!.gapMs, 302 * SECOND)
+  assert.deepEqual(await late(), [])
+  const [after, longer] = [await remaining(one.offer.run), await remaining(pool.offer.run)]
+  about(after.leaseMs, FLOOR_MS)
+  about(after.lengthenedMs, 302 * SECOND + FLOOR_MS - LEASE_MS)
+  about(longer.leaseMs, 10 * MINUTE)
+  about(longer.lengthenedMs, 302 * SECOND)
+})
+
+test('a run whose agent does not come back after an outage is taken away a lease later', async () => {
+  const pulse = await aCoordinatorAmong()
+  const { offer } = await held()
+  await pass(5 * MINUTE)
+  await pulse()
+  for (let i = 0; i < 8; i++) {
+    await pass(SWEEP_MS)
+    assert.equal(await pulse(), undefined, 'no gap')
+  }
+  assert.ok(!(await late()).includes(offer.run))
+  for (let i = 0; i < 12; i++) {
+    await pass(SWEEP_MS)
+    await pulse()
+  }
+  assert.ok((await late()).includes(offer.run))
+})
+
+test('a coordinator that stood still while another one served lengthens nothing', async () => {
+  const [stopped, serving] = [await aCoordinatorAmong(), await aCoordinatorAmong()]
+  const { offer } = await held()
+  for (let i = 0; i < 60; i++) {
+    await pass(SWEEP_MS)
+    assert.equal(await serving(), undefined)
+  }
+  assert.equal(await stopped(), undefined)
+  assert.ok((await late()).includes(offer.run))
+})
+
+test('of two coordinators that find the same gap one makes up for it', async () => {
+  const pulses = [await aCoordinatorAmong(), await aCoordinatorAmong(), await aCoordinatorAmong()]
+  const { offer } = await held()
+  await leaseOf({ offer } as Held, 10 * MINUTE)
+  await pass(5 * MINUTE)
+  const told = await Promise.all(pulses.map((pulse) => pulse()))
+  assert.equal(told.filter(Boolean).length, 1)
+  about((await remaining(offer.run)).leaseMs, 10 * MINUTE)
+})
+
+for (const [jump, what] of [
+  [2 * MINUTE, 'forward by two minutes'],
+  // Less than what passes between sweeps that nobody would call an outage.
+  [12 * SECOND, 'forward by 12 seconds'],
+] as const)
+  test(`a clock of the database that is set ${what} shortens no lease`, async () => {
+    const pulses = [await aCoordinatorAmong(), await aCoordinatorAmong()]
+    const { offer } = await held()
+    await leaseOf({ offer } as Held, 10 * MINUTE)
+    await moveClock(c.db, jump)
+    const told = []
+    for (const pulse of pulses) told.push(await pulse())
+    assert.equal(told.filter(Boolean).length, 1, 'once, by whoever sees it first')
+    about((await remaining(offer.run)).leaseMs, 10 * MINUTE, 4 * SECOND)
+    assert.deepEqual(await late(), [])
+  })
+
+test('a clock that is set back by two minutes keeps no dead agent’s run for two minutes more', async () => {
+  const pulse = await aCoordinatorAmong()
+  const [before, since] = [await held(), await held()]
+  await leaseOf(before, 10 * MINUTE)
+  await moveClock(c.db, -2 * MINUTE)
+  // Renewed between the jump and the pulse that finds it.
+  await leaseOf(since, 10 * MINUTE)
+  const told = await pulse()
+  about(told!.setBackMs, 2 * MINUTE)
+  about((await remaining(before.offer.run)).leaseMs, 10 * MINUTE)
+  about((await remaining(since.offer.run)).leaseMs, 10 * MINUTE)
+  const [row] = await c.db`
+    select renewed_at <= shifted.now() and accepted_at <= shifted.now() and offered_at <= shifted.now() as is_past
+    from placements
+    where run_id = ${before.offer.run}`
+  assert.equal(row!.isPast, true)
+})
+
+test('an outage from which the database comes back with its clock two minutes behind is one all the same', async () => {
+  const pulse = await aCoordinatorAmong()
+  const { offer } = await held()
+  await pass(2 * MINUTE + 3 * SECOND)
+  await moveClock(c.db, -2 * MINUTE)
+  assert.ok(await pulse())
+  about((await remaining(offer.run)).leaseMs, FLOOR_MS)
+})
+
+test('a start gives every lease 90 s', async () => {
+  await (
+    await aCoordinatorAmong()
+  )()
+  const { offer } = await held()
+  await leaseOf({ offer } as Held, 2 * SECOND)
+  await pass(SECOND)
+  await (
+    await aCoordinatorAmong({ isStarting: true })
+  )()
+  about((await remaining(offer.run)).leaseMs, FLOOR_MS)
+})
+
+test('a coordinator that is started again and again spares dead agents for five minutes, not for ever', async () => {
+  const serving = await aCoordinatorAmong()
+  await calm(serving)
+  const { offer } = await held()
+  let spared = 0
+  for (let i = 0; i < 50 && !(await late()).includes(offer.run); i++) {
+    await pass(10 * SECOND)
+    spared += 10 * SECOND
+    await serving()
+    await (
+      await aCoordinatorAmong({ isStarting: true })
+    )()
+  }
+  // The last start that gave 90 s was before the five minutes were over.
+  about(spared, 5 * MINUTE + FLOOR_MS, 2 * SLACK_MS + SECOND)
+})
+
+test('without an amnesty leases stand still in a gap, and a start gives nothing', async () => {
+  const pulse = await aCoordinatorAmong({ amnestyMs: 0 })
+  const { offer } = await held()
+  await pass(5 * MINUTE)
+  await pulse()
+  about((await remaining(offer.run)).leaseMs, LEASE_MS)
+  await (
+    await aCoordinatorAmong({ amnestyMs: 0, isStarting: true })
+  )()
+  about((await remaining(offer.run)).leaseMs, LEASE_MS)
+})
+
+test('an offer that could not be accepted is not late', async () => {
+  const pulse = await aCoordinatorAmong()
+  const agent = await anAgent(c)
+  agents.push(agent)
+  const { id } = await aRun(c, { workflow: 'any' })
+  await agent.poll()
+  await pass(5 * MINUTE)
+  await pulse()
+  assert.ok(!(await late()).includes(id))
+  await calm(pulse)
+  assert.ok((await late()).includes(id))
+})
+
+test('a sweep that stood still between its pulse and its look judges nothing', async () => {
+  const pulse = await aCoordinatorAmong()
+  const { offer } = await held()
+  await pulse()
+  await leaseOf({ offer } as Held, 0)
+  assert.ok((await late()).includes(offer.run))
+  await pass(20 * SECOND)
+  assert.ok(!(await late()).includes(offer.run))
+  const limitMs = pulseLimitMs({ sweepMs: SWEEP_MS })
+  const found = await c.deps.db.begin((tx) => recheck(tx, [offer.run], { offerMs: OFFER_MS, limitMs }))
+  assert.equal(found.get(offer.run)?.leaseOver, false)
+  await pulse()
+  assert.ok(!(await late()).includes(offer.run))
+})

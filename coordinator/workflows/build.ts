@@ -1,17 +1,21 @@
 import { DESCRIPTOR_FILE, type Descriptor } from '@windlass/shared/model/descriptor.ts'
+import type { Log } from '@windlass/shared/log.ts'
 import { nearest } from '@windlass/shared/did-you-mean.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { type Packed, pack } from '../bundles/pack.ts'
-import { bundleWorkflow, stopBundler } from './bundle.ts'
+import type { Config } from '../config.ts'
+import { type BytesInFlight, createBytesInFlight } from '../limits/bytes-in-flight.ts'
+import { type Compiler, createCompiler } from './compile.ts'
 import { DeployError, type DeployProblem } from './deploy-error.ts'
 import { readDescriptor } from './descriptor.ts'
 import { dubious } from './dubious.ts'
 import { effectless } from './effectless.ts'
-import { createIoSchemaReader, type IoSchemaReader } from './io-schema.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { checkSourceFiles } from './source-files.ts'
 import { refuseUnstorable } from './storable.ts'
-import { validatorOf } from './validate.ts'
+
+const MAX_WARNINGS = 20
+const MAX_WARNING_CHARS = 1000
 
 export type BuiltWorkflow = {
   descriptor: Descriptor
@@ -27,48 +31,68 @@ export type BuiltWorkflow = {
 
 export type WorkflowBuilder = {
   /** Files in, everything a version consists of out. Throws a DeployError for what the customer has to mend. */
-  build(files: readonly SourceFile[]): Promise<BuiltWorkflow>
+  build(org: string, files: readonly SourceFile[]): Promise<BuiltWorkflow>
   close(): Promise<void>
 }
 
+export interface BuilderParts {
+  compiler?: Compiler
+  /** Limits the bytes of all files that are being built. */
+  inFlight: BytesInFlight
+}
+
+/** Files being built have a limit of their own: over MCP a build may outlive its request. */
+export function openDeploys(config: Pick<Config, 'maxDeploysBytes' | 'maxOrgDeploysBytes'>, log: Log) {
+  const limits = { org: config.maxOrgDeploysBytes, all: config.maxDeploysBytes }
+  const builder = createWorkflowBuilder({ compiler: createCompiler({ log }), inFlight: createBytesInFlight(limits) })
+  return { builder, bodies: createBytesInFlight(limits) }
+}
+
 /** Nothing of the customer's code is executed here: it is parsed, bundled and type-checked. */
-export function createWorkflowBuilder(ioSchemas: IoSchemaReader = createIoSchemaReader()): WorkflowBuilder {
+export function createWorkflowBuilder({ compiler = createCompiler(), inFlight }: BuilderParts): WorkflowBuilder {
   return {
-    async build(files) {
+    async build(org, files) {
       checkSourceFiles(files)
-      const descriptor = readDescriptor(descriptorIn(files))
-      refuseUnstorable(descriptor, DESCRIPTOR_FILE)
-      refuseMissingEntry(files, descriptor.entry)
-      // First, and alone: what esbuild says of a syntax error is better than what a type checker says.
-      const bundled = await bundleWorkflow(files, descriptor.entry)
-      const [schemas, bundle, source] = await Promise.all([
-        ioSchemas.read(files, descriptor.entry),
-        pack(bundled.files),
-        pack(files),
-      ])
-      for (const schema of [schemas.inputSchema, schemas.outputSchema]) {
-        refuseUnstorable(schema, descriptor.entry)
-        refuseUncompilable(schema, descriptor.entry)
+      const holding = inFlight.hold(org)
+      try {
+        for (const { content } of files) holding.take(Buffer.byteLength(content))
+        return await built(compiler, org, files)
+      } finally {
+        holding.release()
       }
-      const warnings = [...effectless(descriptor), ...dubious(descriptor), ...bundled.warnings, ...schemas.warnings]
-      return { descriptor, bundle, source, ...schemas, warnings }
     },
-    async close() {
-      await Promise.all([ioSchemas.close(), stopBundler()])
-    },
+    close: () => compiler.close(),
   }
 }
 
-/** A schema that does not compile would fail every run; better now, and to us. */
-function refuseUncompilable(schema: JsonSchema, entry: string) {
-  try {
-    validatorOf(schema)
-  } catch (error) {
-    // The compiler of schemas recurses, as deep as a type has properties.
-    if (!(error instanceof RangeError)) throw error
-    const message = `the types of \`run\` in ${entry} are too large to be checked: give its input and its return value plainer types`
-    throw new DeployError(message, { path: `files/${entry}`, file: entry })
-  }
+async function built(compiler: Compiler, org: string, files: readonly SourceFile[]): Promise<BuiltWorkflow> {
+  const descriptor = readDescriptor(descriptorIn(files))
+  refuseUnstorable(descriptor, DESCRIPTOR_FILE)
+  refuseMissingEntry(files, descriptor.entry)
+  const [{ bundle: bundled, schemas }, source] = await Promise.all([
+    compiler.compile(org, files, descriptor.entry),
+    pack(files),
+  ])
+  const bundle = await pack(bundled.files)
+  for (const schema of [schemas.inputSchema, schemas.outputSchema]) refuseUnstorable(schema, descriptor.entry)
+  // The bundler's come last: the packages of others may have enough of them to fill the list.
+  const warnings = [...effectless(descriptor), ...dubious(descriptor), ...schemas.warnings, ...bundled.warnings]
+  return { descriptor, bundle, source, ...schemas, warnings: firstOf(warnings) }
+}
+
+/** Each version keeps its warnings for good, and a generated file may give one for each of its lines. */
+function firstOf(warnings: readonly DeployProblem[]): DeployProblem[] {
+  const first = warnings.slice(0, MAX_WARNINGS).map((warning) => ({ ...warning, message: shortened(warning.message) }))
+  if (first.length === warnings.length) return first
+  return [
+    ...first,
+    { message: `there are at least ${warnings.length} warnings; only the first ${MAX_WARNINGS} are kept` },
+  ]
+}
+
+/** A message may quote a name of any length. */
+function shortened(message: string): string {
+  return message.length > MAX_WARNING_CHARS ? `${message.slice(0, MAX_WARNING_CHARS).toWellFormed()}…` : message
 }
 
 function descriptorIn(files: readonly SourceFile[]): string {

@@ -1,11 +1,14 @@
 import { isBuiltin } from 'node:module'
 import { posix } from 'node:path'
-import type { Loader, OnResolveArgs, OnResolveResult, Plugin } from 'esbuild'
+import type { Loader, Location, OnResolveArgs, OnResolveResult, Plugin } from 'esbuild'
 import { nearest } from '@windlass/shared/did-you-mean.ts'
+import { computedPath } from './computed-path.ts'
 import { isRelative, resolveRelative, vendorPath } from './resolve-file.ts'
+import { NAMESPACE, withoutForeignMap } from './source-map.ts'
 
-/** The namespace of every file in the bundle; esbuild writes it before paths, and bundle.ts takes it off again. */
-export const NAMESPACE = 'files'
+/** Refusal of a path made at run time, whether or not this machine has files that fit it. */
+export const COMPUTED_PATH =
+  'a path that is made at run time cannot be bundled: import each file by its plain path and choose among them'
 
 const LOADERS: Record<string, Loader> = {
   '.ts': 'ts',
@@ -27,29 +30,34 @@ export function memoryFiles(files: ReadonlyMap<string, string>): Plugin {
     name: 'memory-files',
     setup(build) {
       build.onResolve({ filter: /.*/ }, (args) => resolve(files, args))
-      build.onLoad({ filter: /.*/, namespace: NAMESPACE }, ({ path }) => {
+      build.onLoad({ filter: /.*/, namespace: NAMESPACE }, async ({ path }) => {
         const loader = loaderOf(path)
         if (!loader)
           return problem(`\`${path}\` cannot be bundled: import ${Object.keys(LOADERS).join(', ')} files only`)
-        return { contents: withoutMapOnDisk(files.get(path) ?? ''), loader }
+        const content = files.get(path) ?? ''
+        const place = isCode(loader) ? await computedPath(content, loader) : undefined
+        if (place) return problem(COMPUTED_PATH, { file: `${NAMESPACE}:${path}`, ...place })
+        return { contents: isCode(loader) ? withoutForeignMap(content) : content, loader }
       })
+      // esbuild asks nobody which files an `import(`./${name}.json`)` means: it looks them up on the disk. None is left
+      // that we know of.
+      build.onLoad({ filter: /.*/ }, () => problem(COMPUTED_PATH))
     },
   }
 }
 
 /** Whether a file is code, and so can be the entry. */
 export function isProgram(path: string): boolean {
-  return ['ts', 'tsx', 'js', 'jsx'].includes(loaderOf(path) ?? '')
+  return isCode(loaderOf(path))
+}
+
+function isCode(loader: Loader | undefined): boolean {
+  return ['ts', 'tsx', 'js', 'jsx'].includes(loader ?? '')
 }
 
 /** How a file is read, or undefined when a program cannot import it. */
 function loaderOf(path: string): Loader | undefined {
   return LOADERS[posix.extname(path).toLowerCase()]
-}
-
-/** esbuild follows `sourceMappingURL=file:…` to the coordinator's own disk; with a space behind the `=` it sees no address. */
-function withoutMapOnDisk(content: string): string {
-  return content.replace(/(?<=sourceMappingURL=)(?=file:)/gi, ' ')
 }
 
 function resolve(files: ReadonlyMap<string, string>, { path, importer, kind }: OnResolveArgs): OnResolveResult {
@@ -93,6 +101,6 @@ function inFiles(path: string): OnResolveResult {
   return { path, namespace: NAMESPACE }
 }
 
-function problem(text: string) {
-  return { errors: [{ text }] }
+function problem(text: string, location?: Partial<Location>) {
+  return { errors: [{ text, ...(location && { location }) }] }
 }

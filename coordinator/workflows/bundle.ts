@@ -2,13 +2,13 @@ import { setTimeout as after } from 'node:timers/promises'
 import type { BuildFailure, BuildOptions, BuildResult, Message } from 'esbuild'
 import * as esbuild from 'esbuild'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
-import { isProgram, memoryFiles, NAMESPACE } from './bundle-plugin.ts'
+import { COMPUTED_PATH, isProgram, memoryFiles } from './bundle-plugin.ts'
 import { DeployError, type DeployProblem } from './deploy-error.ts'
-import { TOOLS_IDLE_MS, whenIdle } from './when-idle.ts'
+import { NAMESPACE, ownMap, withoutNamespace } from './source-map.ts'
 
 const BUNDLE = 'main.mjs'
 const MAP = `${BUNDLE}.map`
-const DEADLINE_MS = 60_000
+const DEADLINE_MS = 45_000
 const MAX_PROBLEMS = 20
 
 // CommonJS code that asks for a Node module calls `require`, which an ES module does not have by itself.
@@ -16,13 +16,8 @@ const REQUIRE_BANNER = "import { createRequire } from 'node:module'; const requi
 
 export type Bundle = { files: SourceFile[]; warnings: DeployProblem[] }
 
-/** esbuild keeps a child process; it is let go when nothing was bundled for this long. */
-const idle = whenIdle(TOOLS_IDLE_MS, () => esbuild.stop())
-
-/** Lets esbuild's child process go at once, for a coordinator that stops. */
-export async function stopBundler(): Promise<void> {
-  await idle.now()
-}
+/** esbuild's own process has ended in the middle of a build. */
+export class BundlerGone extends Error {}
 
 /**
  * Bundles a workflow into one ES module and its source map. `windlass` stays an import, as the agent's runtime
@@ -32,19 +27,17 @@ export async function bundleWorkflow(files: readonly SourceFile[], entry: string
   const contents = new Map(files.map(({ path, content }) => [path, content]))
   if (!isProgram(entry))
     throw new DeployError(`entry \`${entry}\` is not a program: name a .ts or .js file`, { path: 'entry' })
-  return idle.busy(async () => {
-    const options = bundleOptions(contents, entry)
-    let result = await build(options)
-    if (needsRequire(text(result, BUNDLE))) result = await build({ ...options, banner: { js: REQUIRE_BANNER } })
-    refuseWithoutRun(result, entry)
-    return {
-      files: [
-        { path: BUNDLE, content: text(result, BUNDLE) },
-        { path: MAP, content: withPlainSources(text(result, MAP)) },
-      ],
-      warnings: result.warnings.map(problemOf),
-    }
-  })
+  const options = bundleOptions(contents, entry)
+  let result = await build(options)
+  if (needsRequire(text(result, BUNDLE))) result = await build({ ...options, banner: { js: REQUIRE_BANNER } })
+  refuseWithoutRun(result, entry)
+  return {
+    files: [
+      { path: BUNDLE, content: text(result, BUNDLE) },
+      { path: MAP, content: ownMap(text(result, MAP), contents) },
+    ],
+    warnings: problemsOf(result.warnings),
+  }
 }
 
 type Result = BuildResult<{ write: false; metafile: true }>
@@ -61,57 +54,85 @@ function bundleOptions(contents: ReadonlyMap<string, string>, entry: string) {
     platform: 'node',
     target: 'node22',
     sourcemap: 'linked',
-    sourcesContent: true,
+    // Ours are put in afterwards: what esbuild reads by itself must not come out of it.
+    sourcesContent: false,
     charset: 'utf8',
     legalComments: 'none',
     jsx: 'automatic',
     // An empty one, or esbuild would look for a tsconfig.json around the coordinator.
     tsconfigRaw: {},
     logLevel: 'silent',
+    // Whether a folder of this machine is empty is not to be told from whether it is there.
+    logOverride: { 'empty-glob': 'error' },
   } satisfies BuildOptions
 }
 
 async function build(options: ReturnType<typeof bundleOptions> & { banner?: { js: string } }): Promise<Result> {
   const context = await esbuild.context(options)
   const done = new AbortController()
+  let isLate = false
+  const cancelled = after(DEADLINE_MS, undefined, { signal: done.signal, ref: false }).then(
+    () => {
+      isLate = true
+      return context.cancel()
+    },
+    () => undefined,
+  )
   try {
-    const late = after(DEADLINE_MS, undefined, { signal: done.signal, ref: false }).then(
-      () => context.cancel(),
-      () => undefined,
-    )
-    const result = await context.rebuild()
-    done.abort()
-    await late
-    return result
+    return await context.rebuild()
   } catch (error) {
-    throw asDeployError(error)
+    throw isLate ? tooLong() : asDeployError(error)
   } finally {
     done.abort()
+    await cancelled
     await context.dispose()
   }
 }
 
+function tooLong(): DeployError {
+  const message = `the bundle took longer than ${DEADLINE_MS / 1000} s: deploy fewer or smaller files`
+  return new DeployError(message, { path: 'files' })
+}
+
 function asDeployError(error: unknown): unknown {
+  if (isOfDeadService(error)) return new BundlerGone('esbuild has ended', { cause: error })
   if (!isBuildFailure(error)) return error
-  const problems = error.errors.slice(0, MAX_PROBLEMS).map(problemOf)
+  const all = problemsOf(error.errors)
+  const problems = all.slice(0, MAX_PROBLEMS)
   const first = problems[0]
-  if (!first)
-    return new DeployError(`the bundle took longer than ${DEADLINE_MS / 1000} s: deploy fewer or smaller files`, {
-      path: 'files',
-    })
-  const more = error.errors.length > 1 ? ` (and ${error.errors.length - 1} more)` : ''
+  if (!first) return error
+  const more = all.length > 1 ? ` (and ${all.length - 1} more)` : ''
   const { message, ...place } = first
   return new DeployError(`${placeText(first)}${message}${more}`, { path: pathOf(first), ...place, problems })
+}
+
+function isOfDeadService(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const texts = isBuildFailure(error) ? error.errors.map(({ text }) => text) : [error.message]
+  return texts.some((text) => /^The service (was stopped|is no longer running)|^write EPIPE/.test(text))
 }
 
 function isBuildFailure(error: unknown): error is BuildFailure {
   return error instanceof Error && 'errors' in error && Array.isArray(error.errors)
 }
 
-function problemOf({ text, location }: Message): DeployProblem {
+/** Drops repeated problems: a path made at run time is refused once for each file of this machine that fits it. */
+function problemsOf(messages: readonly Message[]): DeployProblem[] {
+  return [...new Map(messages.map(problemOf).map((problem) => [JSON.stringify(problem), problem])).values()]
+}
+
+function problemOf(message: Message): DeployProblem {
+  const { location } = message
+  const text = isOfComputedPath(message) ? COMPUTED_PATH : message.text
   if (!location) return { message: text }
+  if (!location.file.startsWith(`${NAMESPACE}:`)) return { message: COMPUTED_PATH }
   // esbuild counts columns from 0, people and editors from 1.
   return { message: text, file: withoutNamespace(location.file), line: location.line, column: location.column + 1 }
+}
+
+/** Our plugin answers all other imports, so what esbuild itself cannot resolve is a path made at run time. */
+function isOfComputedPath({ id, text }: Message): boolean {
+  return id === 'empty-glob' || text.startsWith('Could not resolve ')
 }
 
 function placeText({ file, line, column }: DeployProblem): string {
@@ -143,14 +164,4 @@ function text(result: Result, name: string): string {
   const file = result.outputFiles.find(({ path }) => path.endsWith(`/${name}`) || path.endsWith(`\\${name}`))
   if (!file) throw new Error(`esbuild wrote no ${name}`)
   return file.text
-}
-
-/** Stack traces then name `index.ts` beside the bundle rather than a scheme nobody knows. */
-function withPlainSources(map: string): string {
-  const parsed = JSON.parse(map) as { sources: string[] }
-  return JSON.stringify({ ...parsed, sources: parsed.sources.map(withoutNamespace) })
-}
-
-function withoutNamespace(path: string): string {
-  return path.startsWith(`${NAMESPACE}:`) ? path.slice(NAMESPACE.length + 1) : path
 }

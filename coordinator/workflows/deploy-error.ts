@@ -20,3 +20,9 @@ export class DeployError extends Error {
     this.detail = detail
   }
 }
+
+/** Of a type of `run` by whose schema nothing can be judged. */
+export function tooLarge(what: string, why: string, detail: DeployErrorDetail & { file: string }): DeployError {
+  const fix = 'give it fewer parts, or `unknown` where nothing has to be checked'
+  return new DeployError(`${what} of \`run\` in ${detail.file} is too large to be checked: ${why}: ${fix}`, detail)
+}

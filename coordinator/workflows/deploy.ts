@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId, type WorkflowRef } from '@windlass/shared/ids.ts'
+import { newId, type OrgId, type WorkflowRef } from '@windlass/shared/ids.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
@@ -8,8 +8,9 @@ import type { Deps } from '../deps.ts'
 import type { BuiltWorkflow } from './build.ts'
 import { DeployError, type DeployProblem } from './deploy-error.ts'
 import * as store from './store.ts'
+import { trySchemas } from './try-schemas.ts'
 
-type DeployDeps = Pick<Deps, 'db' | 'objects' | 'builder' | 'targets' | 'log'>
+type DeployDeps = Pick<Deps, 'db' | 'objects' | 'builder' | 'judge' | 'targets' | 'log'>
 export interface Deployed {
   workflow: store.WorkflowRow
   version: store.VersionRow
@@ -17,7 +18,7 @@ export interface Deployed {
 
 /** Deploys a workflow that the org does not have yet. */
 export async function createWorkflow(deps: DeployDeps, caller: Acting, files: SourceFile[]): Promise<Deployed> {
-  const built = await build(deps, files)
+  const built = await build(deps, caller.orgId, files)
   const { slug, name, description } = built.descriptor
   const id = newId('wf')
   await deps.db.begin(async (tx) => {
@@ -43,7 +44,7 @@ export async function updateWorkflow(
   files: SourceFile[],
 ): Promise<Deployed> {
   if (!(await store.find(deps.db, caller.orgId, ref))) throw new Fault('NOT_FOUND', { workflow: ref })
-  const built = await build(deps, files)
+  const built = await build(deps, caller.orgId, files)
   const version = await deps.db.begin(async (tx) => {
     const workflow = await store.lock(tx, caller.orgId, ref)
     if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
@@ -70,15 +71,24 @@ export async function updateWorkflow(
   return deployed(deps, caller, ref, version)
 }
 
-/** Objects first: a version in the database whose bundle is missing would fail every run; a bundle without a version harms nobody. */
-async function build(deps: DeployDeps, files: SourceFile[]): Promise<BuiltWorkflow> {
-  const built = await deps.builder.build(files).catch((error: unknown) => {
+/**
+ * Objects first: a version in the database whose bundle is missing would fail every run; a bundle without a version
+ * harms nobody.
+ */
+async function build(deps: DeployDeps, orgId: OrgId, files: SourceFile[]): Promise<BuiltWorkflow> {
+  const built = await buildAndTry(deps, orgId, files).catch((error: unknown) => {
     if (error instanceof DeployError) throw new Fault('VALIDATION_FAILED', { ...error.detail }, error.message)
     throw error
   })
   await Promise.all(
     [built.bundle, built.source].map((object) => deps.objects.put(contentKey(object.digest), object.bytes)),
   )
+  return built
+}
+
+async function buildAndTry(deps: DeployDeps, orgId: OrgId, files: SourceFile[]): Promise<BuiltWorkflow> {
+  const built = await deps.builder.build(orgId, files)
+  await trySchemas(deps, orgId, built)
   return built
 }
 

@@ -1,6 +1,7 @@
 import ts from 'typescript-api'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
-import { DeployError, type DeployErrorDetail, type DeployProblem } from './deploy-error.ts'
+import { MOST_SCHEMA_CHARS } from '../judging/schema.ts'
+import { DeployError, type DeployErrorDetail, type DeployProblem, tooLarge } from './deploy-error.ts'
 import { NotJson } from './io-schema-fault.ts'
 import { programOver, workflowPath } from './io-schema-host.ts'
 import { type Direction, schemaOf } from './io-schema-walk.ts'
@@ -12,7 +13,7 @@ const UNTYPED_IMPORT_CODES = new Set([2307, 7016])
 
 export type IoSchemas = { inputSchema: JsonSchema; outputSchema: JsonSchema; warnings: DeployProblem[] }
 
-/** Schemas of what `run` takes and returns, read from its types. Slow and hungry: to be called in the worker. */
+/** Schemas of what `run` takes and returns, read from its types. Runs in the process that builds. */
 export function deriveIoSchemas(files: readonly SourceFile[], entry: string): IoSchemas {
   const { program, entryFile } = programOver(files, entry)
   if (!entryFile) throw new DeployError(`entry \`${entry}\` is not among the files`, { path: 'entry' })
@@ -27,7 +28,17 @@ export function deriveIoSchemas(files: readonly SourceFile[], entry: string): Io
       : {}
   const inputSchema = schema(run.input, 'input')
   const outputSchema = schema(run.output, 'output')
+  refuseLarge(inputSchema, 'the input type', run.place)
+  refuseLarge(outputSchema, 'the return type', run.place)
   return { inputSchema, outputSchema, warnings: [...warnings, ...typeErrors(program)].slice(0, MAX_WARNINGS) }
+}
+
+/** Here, where it costs the coordinator nothing: a type of a few characters can have a schema of many MiB. */
+function refuseLarge(schema: JsonSchema, what: string, place: Place) {
+  const chars = JSON.stringify(schema).length
+  if (chars <= MOST_SCHEMA_CHARS) return
+  const why = `its JSON Schema has ${chars} characters, and ${MOST_SCHEMA_CHARS} are allowed`
+  throw tooLarge(what, why, { path: `files/${place.file}`, ...place })
 }
 
 type Place = { file: string; line?: number; column?: number }

@@ -1,7 +1,7 @@
 import ts from 'typescript-api'
 import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 import { NotJson } from './io-schema-fault.ts'
-import { isJsonFormat, JSON_FORMATS } from './json-formats.ts'
+import { isJsonFormat, JSON_FORMATS } from '../judging/json-formats.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 const APPLIES_TO: Record<string, string> = {

@@ -6,7 +6,9 @@ import type { Deps } from '../deps.ts'
 import { contentKey } from '../objects/key.ts'
 import * as store from './store.ts'
 
-export async function getWorkflow(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgId, ref: WorkflowRef) {
+type ReadDeps = Pick<Deps, 'db' | 'objects' | 'log'>
+
+export async function getWorkflow(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef) {
   const workflow = await needWorkflow(deps, orgId, ref)
   const version = (await store.findVersion(deps.db, orgId, workflow.id, workflow.version))!
   return {
@@ -16,7 +18,7 @@ export async function getWorkflow(deps: Pick<Deps, 'db' | 'objects'>, orgId: Org
   }
 }
 
-export async function getVersion(deps: Pick<Deps, 'db' | 'objects'>, orgId: OrgId, ref: WorkflowRef, number: number) {
+export async function getVersion(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef, number: number) {
   const workflow = await needWorkflow(deps, orgId, ref)
   const version = await store.findVersion(deps.db, orgId, workflow.id, number)
   if (!version) throw new Fault('NOT_FOUND', { workflow: ref, version: number })
@@ -48,20 +50,25 @@ export async function needWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: Wo
 }
 
 /** A bundle, for an agent of the org that owns it. */
-export async function bundleBytes(
-  deps: Pick<Deps, 'db' | 'objects'>,
-  orgId: OrgId,
-  digest: string,
-): Promise<Uint8Array> {
-  const bytes = (await store.ownsBundle(deps.db, orgId, digest)) ? await deps.objects.get(contentKey(digest)) : null
-  if (!bytes) throw new Fault('NOT_FOUND', { digest })
-  return bytes
+export async function bundleBytes(deps: ReadDeps, orgId: OrgId, digest: string): Promise<Uint8Array> {
+  if (!(await store.ownsBundle(deps.db, orgId, digest))) throw new Fault('NOT_FOUND', { digest })
+  return needObject(deps, digest)
 }
 
-async function sourceFiles(deps: Pick<Deps, 'objects'>, version: store.VersionRow): Promise<SourceFile[]> {
-  const bytes = await deps.objects.get(contentKey(version.sourceDigest))
-  if (!bytes) throw new Error(`the source of version ${version.id} is missing from the object store`)
-  return unpackInMemory(bytes)
+/** An object that the database knows. Another coordinator may have it: then it is not gone, and agents try again. */
+async function needObject(deps: Pick<Deps, 'objects' | 'log'>, digest: string): Promise<Uint8Array> {
+  const bytes = await deps.objects.get(contentKey(digest))
+  if (bytes) return bytes
+  deps.log.error('object.missing', { digest, advice: SHARE })
+  throw new Fault('UNAVAILABLE', { digest }, `This coordinator does not have the content ${digest}. ${SHARE}`)
+}
+
+const SHARE =
+  'All coordinators of a database need one folder of objects, `objects` in WINDLASS_HOME: mount a shared one, ' +
+  'or put the file there that is missing.'
+
+async function sourceFiles(deps: Pick<Deps, 'objects' | 'log'>, version: store.VersionRow): Promise<SourceFile[]> {
+  return unpackInMemory(await needObject(deps, version.sourceDigest))
 }
 
 export function presentWorkflow(row: store.WorkflowRow): Workflow {

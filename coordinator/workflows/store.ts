@@ -1,5 +1,6 @@
 import type { OrgId, PoolId, VersionId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
+import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 
 export type JsonSchema = Record<string, unknown>
@@ -16,6 +17,12 @@ export interface WorkflowRow {
   updatedAt: Date
 }
 
+/** The workflow `w` by its id or its slug, which is never taken for an id: it has no underscore. */
+const isMeant = (sql: Sql, orgId: OrgId, ref: WorkflowRef) =>
+  ref.includes('_')
+    ? sql`w.id = ${ref} and ${onlyFilters(sql, sql`w.org_id = ${orgId}`)}`
+    : sql`w.org_id = ${orgId} and w.slug = ${ref}`
+
 const workflows = (sql: Sql) => sql`
   select w.id, o.slug as org, w.slug, w.name, w.description, w.version, v.descriptor, w.created_at, w.updated_at
   from workflows w
@@ -25,7 +32,7 @@ const workflows = (sql: Sql) => sql`
 export async function find(sql: Sql, orgId: OrgId, ref: WorkflowRef): Promise<WorkflowRow | undefined> {
   const [row] = await sql<WorkflowRow[]>`
     ${workflows(sql)}
-    where w.org_id = ${orgId} and (w.id = ${ref} or w.slug = ${ref}) and w.deleted_at is null`
+    where ${isMeant(sql, orgId, ref)} and w.deleted_at is null`
   return row
 }
 
@@ -78,9 +85,9 @@ export type LockedWorkflow = Pick<WorkflowRow, 'id' | 'slug' | 'name' | 'version
 
 export async function lock(tx: Tx, orgId: OrgId, ref: WorkflowRef): Promise<LockedWorkflow | undefined> {
   const [row] = await tx<LockedWorkflow[]>`
-    select id, slug, name, version
-    from workflows
-    where org_id = ${orgId} and (id = ${ref} or slug = ${ref}) and deleted_at is null
+    select w.id, w.slug, w.name, w.version
+    from workflows w
+    where ${isMeant(tx, orgId, ref)} and w.deleted_at is null
     for update`
   return row
 }
@@ -164,7 +171,7 @@ export async function findTarget(
     from workflows w
     join workflow_versions v on v.workflow_id = w.id and v.version = ${version ? db`${version}::bigint` : db`w.version`}
     left join runner_pools p on p.org_id = w.org_id and p.name = v.descriptor ->> 'pool' and p.deleted_at is null
-    where w.org_id = ${orgId} and (w.id = ${ref} or w.slug = ${ref}) and w.deleted_at is null`
+    where ${isMeant(db, orgId, ref)} and w.deleted_at is null`
   return row
 }
 

@@ -1,8 +1,8 @@
 import type { OrgId, PoolId, VersionId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
-import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
+import { type Descriptor, FENCE_RETRIES } from '@windlass/shared/model/descriptor.ts'
 import type { Db } from '../db/client.ts'
+import { type Schema, schemaOf } from '../judging/schema.ts'
 import * as store from './store.ts'
-import { type Invalid, validatorOf } from './validate.ts'
 
 /** What executing a version takes. Versions never change, so these are kept. */
 export interface Version {
@@ -16,8 +16,10 @@ export interface Version {
   bundleDigest: string
   bundleBytes: number
   crashRetries: number
-  validateInput(value: unknown): Invalid | null
-  validateOutput(outputText: string): Invalid | null
+  fenceRetries: number
+  /** What `run` takes and returns; undefined where that is anything. */
+  input: Schema | undefined
+  output: Schema | undefined
 }
 
 export interface Versions {
@@ -31,7 +33,10 @@ export interface Target {
 }
 
 export interface Targets {
-  /** Undefined: there is no such workflow, or no such version of it. `pool` is null when the descriptor names none that exists. */
+  /**
+   * Returns undefined when there is no such workflow or version. `pool` is null when the descriptor names none that
+   * exists.
+   */
   resolve(
     orgId: OrgId,
     workflow: WorkflowRef,
@@ -40,7 +45,7 @@ export interface Targets {
   forget(orgId: OrgId): void
 }
 
-/** 200 versions at 50 KB of schemas and validators are 10 MB. */
+/** 200 versions at 50 KB of schemas are 10 MB. */
 const VERSIONS_KEPT = 200
 
 export function createVersions(db: Db): Versions {
@@ -63,15 +68,15 @@ export function createVersions(db: Db): Versions {
 const ADDED_LATER = { wallTimeoutMs: null, queueTimeoutMs: null, slots: 1 }
 
 function toVersion(row: store.ExecutionRow): Version {
-  const input = validatorOf(row.inputSchema)
-  const output = validatorOf(row.outputSchema)
+  const { inputSchema, outputSchema, ...rest } = row
   const descriptor = { ...ADDED_LATER, ...row.descriptor }
   return {
-    ...row,
+    ...rest,
     descriptor,
     crashRetries: row.descriptor.retries.crash,
-    validateInput: (value) => input?.(value, 'input') ?? null,
-    validateOutput: (text) => output?.(JSON.parse(text), 'output') ?? null,
+    fenceRetries: row.descriptor.retries.fence ?? FENCE_RETRIES,
+    input: schemaOf('derived', inputSchema),
+    output: schemaOf('derived', outputSchema),
   }
 }
 

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { anOrg, aCoordinator, aRun, ORG, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinator, aRun, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { filesOf } from '../_kit/workflow-files.ts'
 
 let c: TestCoordinator
@@ -24,9 +24,9 @@ function files(slug: string, over: Record<string, string> = {}, descriptor = '')
   return filesOf({ 'workflow.jsonc': `{ "slug": "${slug}"${descriptor} }`, 'index.ts': GREET, ...over })
 }
 
-const create = (files: SourceFile[]) => c.call(ops.workflows.create, { org: ORG, files })
-const update = (workflow: string, files: SourceFile[]) => c.call(ops.workflows.update, { org: ORG, workflow, files })
-const get = (workflow: string) => c.call(ops.workflows.get, { org: ORG, workflow })
+const create = (files: SourceFile[]) => c.call(ops.workflows.create, { org: c.org, files })
+const update = (workflow: string, files: SourceFile[]) => c.call(ops.workflows.update, { org: c.org, workflow, files })
+const get = (workflow: string) => c.call(ops.workflows.get, { org: c.org, workflow })
 
 test('files become a workflow whose schemas come from its own types, and come back as they were sent', async () => {
   const sent = files(
@@ -44,7 +44,7 @@ test('files become a workflow whose schemas come from its own types, and come ba
     [workflow.slug, workflow.name, workflow.description, workflow.version],
     ['greet', 'greet', 'Greets.', 1],
   )
-  assert.deepEqual([workflow.pool, workflow.process, workflow.org], ['default', 'fresh', ORG])
+  assert.deepEqual([workflow.pool, workflow.process, workflow.org], ['default', 'fresh', c.org])
   assert.deepEqual(version.inputSchema.required, ['name'])
   assert.equal((version.descriptor as { timeoutMs: number }).timeoutMs, 300_000)
   const got = await get('greet')
@@ -56,6 +56,18 @@ test('files become a workflow whose schemas come from its own types, and come ba
 
   await assert.rejects(aRun(c, { workflow: 'greet', input: { name: 7 } }), refusal('VALIDATION_FAILED', 'input.name'))
   assert.equal((await aRun(c, { workflow: 'greet', input: { name: 'Ada' } })).workflow.version, 1)
+})
+
+test('a tuple whose last elements may be left out, or be many, is deployed and judged', async () => {
+  const source = `export interface Input { pair: [string, number?]; flags: [string, ...boolean[]] }
+    export const run = (input: Input): [string, ...string[]] => [input.pair[0]]`
+  await create(files('tuples', { 'index.ts': source }))
+  const trigger = (pair: unknown[], flags: unknown[]) => aRun(c, { workflow: 'tuples', input: { pair, flags } })
+  await trigger(['a'], ['b'])
+  await trigger(['a', 1], ['b', true, false])
+  await assert.rejects(trigger(['a', 'x'], ['b']), refusal('VALIDATION_FAILED', 'input.pair[1]'))
+  await assert.rejects(trigger(['a', 1, 2], ['b']), refusal('VALIDATION_FAILED', 'input.pair'))
+  await assert.rejects(trigger(['a'], ['b', true, 5]), refusal('VALIDATION_FAILED', 'input.flags[2]'))
 })
 
 test('a slug that is taken is refused with what to do', async () => {
@@ -78,7 +90,7 @@ test('an update makes the next version current at once, and runs that exist keep
   assert.equal((await runOf(c, old.id)).workflow.version, 1)
   assert.equal((await aRun(c, { workflow: 'growing', input: { names: [] } })).workflow.version, 2)
   await assert.rejects(aRun(c, { workflow: 'growing', input: { name: 'Ada' } }), refusal('VALIDATION_FAILED'))
-  const first = await c.call(ops.workflows.getVersion, { org: ORG, workflow: 'growing', n: 1 })
+  const first = await c.call(ops.workflows.getVersion, { org: c.org, workflow: 'growing', n: 1 })
   assert.equal(first.files.find(({ path }) => path === 'index.ts')?.content, GREET)
 })
 
@@ -91,7 +103,7 @@ test('two updates at once make two versions, and each hears of its own', async (
   assert.deepEqual(new Set(answers.map(({ version }) => version.version)), new Set([2, 3, 4]))
   for (const [i, { version }] of answers.entries()) {
     assert.equal((version.descriptor as { name: string }).name, ['a', 'b', 'c'][i])
-    const { files } = await c.call(ops.workflows.getVersion, { org: ORG, workflow: 'contended', n: version.version })
+    const { files } = await c.call(ops.workflows.getVersion, { org: c.org, workflow: 'contended', n: version.version })
     assert.equal(files.find(({ path }) => path === 'note.txt')?.content, ['a', 'b', 'c'][i])
   }
   const last = answers.find(({ version }) => version.version === 4)
@@ -133,7 +145,7 @@ test('an org sees its own workflows only, and another may have one of the same n
     c.call(ops.workflows.update, { org: strangers.slug, workflow: 'greet', files: files('greet') }, key),
     refusal('NOT_FOUND'),
   )
-  assert.equal((await rawCall({ url: c.url, ...key }, 'GET', `/v1/orgs/${ORG}/workflows/greet`)).status, 404)
+  assert.equal((await rawCall({ url: c.url, ...key }, 'GET', `/v1/orgs/${c.org}/workflows/greet`)).status, 404)
   const { workflow } = await c.call(ops.workflows.create, { org: strangers.slug, files: files('greet') }, key)
   assert.notEqual(workflow.id, (await get('greet')).workflow.id)
   await assert.rejects(get(workflow.id), refusal('NOT_FOUND'))

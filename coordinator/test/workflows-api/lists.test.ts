@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { anOrg, aCoordinator, aRun, ORG, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
-import { until } from '../_kit/until.ts'
+import { anOrg, aCoordinator, aRun, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { untilPolled } from '../_kit/until.ts'
 import { aVersion, aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -16,9 +16,9 @@ before(async () => {
 })
 after(() => c.stop())
 
-const list = (query: { limit?: number; cursor?: string } = {}) => c.call(ops.workflows.list, { org: ORG, ...query })
+const list = (query: { limit?: number; cursor?: string } = {}) => c.call(ops.workflows.list, { org: c.org, ...query })
 const versions = (query: { limit?: number; cursor?: string } = {}) =>
-  c.call(ops.workflows.listVersions, { org: ORG, workflow: made[0]!.slug, ...query })
+  c.call(ops.workflows.listVersions, { org: c.org, workflow: made[0]!.slug, ...query })
 
 test('workflows come newest first, in pages', async () => {
   const slugs: string[] = []
@@ -61,17 +61,17 @@ test('a cursor of another list, or none, is refused', async () => {
 test('a version that does not exist is 404, however large its number', async () => {
   for (const n of [6, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
     await assert.rejects(
-      c.call(ops.workflows.getVersion, { org: ORG, workflow: made[0]!.slug, n }),
+      c.call(ops.workflows.getVersion, { org: c.org, workflow: made[0]!.slug, n }),
       refusal('NOT_FOUND'),
     )
   }
   for (const n of ['0', '-1', '1.5', 'x']) {
-    assert.equal((await rawCall(c, 'GET', `/v1/orgs/${ORG}/workflows/${made[0]!.slug}/versions/${n}`)).status, 400, n)
+    assert.equal((await rawCall(c, 'GET', `/v1/orgs/${c.org}/workflows/${made[0]!.slug}/versions/${n}`)).status, 400, n)
   }
 })
 
 test('a list that has not changed is 304 to whoever has it', async () => {
-  const address = `${c.url}/v1/orgs/${ORG}/workflows`
+  const address = `${c.url}/v1/orgs/${c.org}/workflows`
   const headers = { authorization: `Bearer ${c.apiKey}` }
   const first = await fetch(address, { headers })
   await first.text()
@@ -88,7 +88,7 @@ test("another org's lists are empty, and ours looks absent to it", async () => {
   const ask = { org: strangers.slug, workflow: made[0]!.slug }
   await assert.rejects(c.call(ops.workflows.listVersions, ask, strangers), refusal('NOT_FOUND'))
   await assert.rejects(c.call(ops.workflows.getVersion, { ...ask, n: 1 }, strangers), refusal('NOT_FOUND'))
-  await assert.rejects(c.call(ops.workflows.list, { org: ORG }, strangers), refusal('NOT_FOUND'))
+  await assert.rejects(c.call(ops.workflows.list, { org: c.org }, strangers), refusal('NOT_FOUND'))
 })
 
 test('a new version is what triggers run, through another coordinator after a second at the latest', async () => {
@@ -97,9 +97,8 @@ test('a new version is what triggers run, through another coordinator after a se
   assert.equal((await aRun(second, { workflow: workflow.slug })).workflow.version, 1)
   await aVersion(c, workflow)
   assert.equal((await aRun(c, { workflow: workflow.slug })).workflow.version, 2)
-  await until(
+  await untilPolled(
     'the new version',
     async () => (await aRun(second, { workflow: workflow.slug })).workflow.version === 2,
-    3000,
   )
 })

@@ -2,19 +2,21 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { unpackInMemory } from '../../bundles/pack.ts'
+import { createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import { createWorkflowBuilder } from '../../workflows/build.ts'
 import { DeployError } from '../../workflows/deploy-error.ts'
 import { filesIn, filesOf } from '../_kit/workflow-files.ts'
-import { validateAgainst } from './validate-against.ts'
+import { validateAgainst } from '../judging/validate-against.ts'
 
-const builder = createWorkflowBuilder()
+const inFlight = createBytesInFlight({ org: 64 * 1024 * 1024, all: 64 * 1024 * 1024 })
+const builder = createWorkflowBuilder({ inFlight })
 after(() => builder.close())
 
 const fixture = () => filesIn(join(import.meta.dirname, 'fixtures', 'orders'))
 
 async function refusal(contents: Record<string, string>): Promise<DeployError> {
   try {
-    await builder.build(filesOf(contents))
+    await builder.build('org', filesOf(contents))
   } catch (error) {
     if (error instanceof DeployError) return error
     throw error
@@ -24,7 +26,7 @@ async function refusal(contents: Record<string, string>): Promise<DeployError> {
 
 test('a workflow of several files becomes descriptor, bundle, source and schemas', async () => {
   const files = await fixture()
-  const built = await builder.build(files)
+  const built = await builder.build('org', files)
   assert.equal(built.descriptor.slug, 'orders')
   assert.equal(built.descriptor.timeoutMs, 300_000)
   assert.deepEqual(built.warnings, [])
@@ -41,7 +43,7 @@ test('a workflow of several files becomes descriptor, bundle, source and schemas
 })
 
 test('what goes in and comes out is checked by the types of run', async () => {
-  const { inputSchema, outputSchema } = await builder.build(await fixture())
+  const { inputSchema, outputSchema } = await builder.build('org', await fixture())
   const order = { id: 'o1', lines: [{ count: 1, priceCents: 5, sku: 'AB-1' }], state: null }
   assert.equal(validateAgainst(inputSchema, { orders: [order] }), null)
   assert.equal(validateAgainst(inputSchema, { orders: [] })?.path, 'orders')
@@ -65,7 +67,7 @@ test('what goes in and comes out is checked by the types of run', async () => {
 
 test('the same files give the same digests and schemas, in any order', async () => {
   const files = await fixture()
-  const [once, again] = [await builder.build(files), await builder.build(files.toReversed())]
+  const [once, again] = [await builder.build('org', files), await builder.build('org', files.toReversed())]
   assert.equal(once.bundle.digest, again.bundle.digest)
   assert.equal(once.source.digest, again.source.digest)
   assert.equal(
@@ -78,7 +80,11 @@ test('builds at once do not disturb each other, nor does one that fails', async 
   const good = (n: number) =>
     filesOf({ 'workflow.jsonc': `{ "slug": "w${n}" }`, 'index.ts': `export const run = (): ${n} => ${n}` })
   const bad = filesOf({ 'workflow.jsonc': '{ "slug": "bad" }', 'index.ts': 'export const run = (' })
-  const results = await Promise.allSettled([builder.build(good(1)), builder.build(bad), builder.build(good(2))])
+  const results = await Promise.allSettled([
+    builder.build('org', good(1)),
+    builder.build('org', bad),
+    builder.build('org', good(2)),
+  ])
   assert.deepEqual(
     results.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
@@ -103,7 +109,7 @@ test('an entry that is not there names the nearest file', async () => {
 
 test('a program is never executed while it is built', async () => {
   const source = `globalThis.wasExecuted = true; throw new Error('executed'); export const run = () => 1`
-  await builder.build(filesOf({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': source }))
+  await builder.build('org', filesOf({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': source }))
   assert.equal('wasExecuted' in globalThis, false)
 })
 
@@ -117,14 +123,10 @@ test('text that the database cannot hold is refused with its place', async () =>
   assert.match(inType.message, /index.ts: .* holds U\+0000 or half of a surrogate pair/)
 })
 
-test("sources and types that are too deep or too large for the stack are the customer's to mend", async () => {
+test("a source that is too deep for the stack is the customer's to mend", async () => {
   const brackets = `export const run = (): number => ${'('.repeat(20_000)}1${')'.repeat(20_000)}`
   const deep = await refusal({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': brackets })
   assert.match(deep.message, /nests too deep to be read/)
-  const wide = Array.from({ length: 20_000 }, (_, i) => `k${i}: string`).join('\n')
-  const source = `interface Input {\n${wide}\n}\nexport const run = (input: Input): string => input.k0`
-  const large = await refusal({ 'workflow.jsonc': '{ "slug": "a" }', 'index.ts': source })
-  assert.match(large.message, /too large to be checked/)
 })
 
 test('keys that nothing follows from yet are named, each with what happens in their place', async () => {
@@ -141,7 +143,7 @@ test('keys that nothing follows from yet are named, each with what happens in th
   }
   const warningsOf = async (content: object) => {
     const files = { 'workflow.jsonc': JSON.stringify(content), 'index.ts': 'export const run = (): number => 1' }
-    return (await builder.build(filesOf(files))).warnings
+    return (await builder.build('org', filesOf(files))).warnings
   }
   const warnings = await warningsOf(descriptor)
   assert.deepEqual(
@@ -167,4 +169,26 @@ test('keys that nothing follows from yet are named, each with what happens in th
     ],
   )
   assert.deepEqual(await warningsOf({ slug: 'a', timeout: { wall: '10m', queue: '1m' }, concurrency: 1 }), [])
+})
+
+test('a version keeps 20 warnings, says how many there were, and shortens long ones', async () => {
+  const warningsOf = async (...keys: string[]) => {
+    const descriptor = '{ "slug": "a", "entry": "index.js", "budget": { "usd": 1 } }'
+    const code = `const all = {\n${keys.map((key) => `${key}: 1`).join(',\n')}\n}\nexport const run = () => all.a`
+    const files = { 'workflow.jsonc': descriptor, 'index.js': code }
+    return (await builder.build('org', filesOf(files))).warnings
+  }
+  const many = await warningsOf(...Array.from({ length: 20_000 }, () => 'a'))
+  assert.equal(many.length, 21)
+  assert.match(many[0]!.message, /^`budget` has no effect yet/)
+  assert.match(many[19]!.message, /Duplicate key "a"/)
+  assert.deepEqual(many[20], { message: 'there are at least 20000 warnings; only the first 20 are kept' })
+  const few = await warningsOf(...Array.from({ length: 20 }, () => 'a'))
+  assert.equal(few.length, 20)
+  assert.match(few[19]!.message, /Duplicate key "a"/)
+  const long = await warningsOf('a', ...Array.from({ length: 2 }, () => 'b'.repeat(100_000)))
+  assert.deepEqual(
+    long.map(({ message }) => message.length <= 1001),
+    [true, true],
+  )
 })

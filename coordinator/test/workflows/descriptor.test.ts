@@ -31,6 +31,7 @@ test('a slug is enough, everything else has a default', () => {
     cancelGraceMs: 10_000,
     retries: {
       crash: 3,
+      fence: 20,
       onCrash: 'keep',
       onLost: 'restart',
       error: { max: 0, factor: 2, delayMs: 10_000, maxDelayMs: 600_000 },

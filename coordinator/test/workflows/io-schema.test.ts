@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { DeployError } from '../../workflows/deploy-error.ts'
-import { createIoSchemaReader } from '../../workflows/io-schema.ts'
+import { deriveIoSchemas } from '../../workflows/io-schema-derive.ts'
 import { filesOf } from '../_kit/workflow-files.ts'
 
-const reader = createIoSchemaReader()
-after(() => reader.close())
-
 async function read(source: string | Record<string, string>, entry = 'index.ts') {
-  return reader.read(filesOf(typeof source === 'string' ? { [entry]: source } : source), entry)
+  return deriveIoSchemas(filesOf(typeof source === 'string' ? { [entry]: source } : source), entry)
 }
 
 /** Schema of a value of the type, as `run` returns it. */

@@ -1,0 +1,77 @@
+import { probe } from '@windlass/shared/probe.ts'
+import { type Bounds, type Child, startChild } from './child.ts'
+
+/** The processes of one pool. */
+export interface Children<P, A> {
+  /** Returns a child that has nothing to do, or a new one. */
+  take(): Promise<Child<P, A>>
+  /** Makes the child free; it ends when nobody takes it again in time. */
+  giveBack(child: Child<P, A>): void
+  /** Number of children that are up or being started. */
+  count(): number
+  endAll(): Promise<void>
+}
+
+export interface ChildrenOptions extends Bounds {
+  /** Names the pool in messages and moments: `judging`. */
+  name: string
+  /** The program, which calls `serve`. */
+  entry: URL
+  /** A process that had nothing to do for this long ends. */
+  idleMs: number
+}
+
+export function keepChildren<P, A>(options: ChildrenOptions): Children<P, A> {
+  const { name, entry, idleMs } = options
+  const all = new Set<Promise<Child<P, A>>>()
+  /** Children that have nothing to do, with the timers that will end them. */
+  const free = new Map<Child<P, A>, NodeJS.Timeout>()
+
+  async function start(): Promise<Child<P, A>> {
+    const starting = startChild<P, A>(entry, options)
+    all.add(starting)
+    try {
+      const child = await starting
+      probe('tools.started', { name, pid: child.pid })
+      void forget(starting, child)
+      return child
+    } catch (error) {
+      all.delete(starting)
+      throw error
+    }
+  }
+
+  async function forget(starting: Promise<Child<P, A>>, child: Child<P, A>): Promise<void> {
+    await child.gone
+    // One that dies between two jobs is simply not there for the next one.
+    stay(child)
+    all.delete(starting)
+    probe('tools.ended', { name })
+  }
+
+  function stay(child: Child<P, A>) {
+    clearTimeout(free.get(child))
+    free.delete(child)
+  }
+
+  return {
+    async take() {
+      // The child that was used last is taken, so that the others come to their end.
+      const child = [...free.keys()].at(-1) ?? (await start())
+      stay(child)
+      return child
+    },
+    giveBack(child) {
+      const timer = setTimeout(() => {
+        stay(child)
+        void child.end()
+      }, idleMs)
+      free.set(child, timer.unref())
+    },
+    count: () => all.size,
+    async endAll() {
+      for (const child of free.keys()) stay(child)
+      await Promise.all([...all].map((starting) => starting.then((child) => child.end()).catch(() => undefined)))
+    },
+  }
+}

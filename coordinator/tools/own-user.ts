@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+export type OwnUser = { user: { uid: number; gid: number } } | { user: undefined; why: string }
+
+/** User id above those of users and their containers, and beside the range from which agents take users for runs. */
+const UID = 699_900
+const TRIAL_MS = 30_000
+
+/**
+ * A user of their own for child processes, who cannot read what is the coordinator's alone: keys, its environment, its
+ * memory. Tried for real: it must reach the files that it is to run, and we must be able to end it.
+ */
+export async function ownUser(files: readonly URL[]): Promise<OwnUser> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0)
+    return { user: undefined, why: 'only a coordinator that runs as root on Linux can take one' }
+  const user = { uid: UID, gid: UID }
+  const paths = [process.execPath, ...files.map((file) => fileURLToPath(file))]
+  try {
+    const isReached = await tried(user, paths)
+    return isReached ? { user } : { user: undefined, why: `user ${UID} cannot read ${paths.join(', or ')}` }
+  } catch (error) {
+    return { user: undefined, why: (error as Error).message }
+  }
+}
+
+/** Shell script that says whether all files can be read, and then waits to be killed. */
+const TRIAL = 'for file; do test -r "$file" || exit 1; done; echo reached; read -r end'
+
+async function tried(user: { uid: number; gid: number }, paths: readonly string[]): Promise<boolean> {
+  const child = spawn('/bin/sh', ['-c', TRIAL, 'sh', ...paths], {
+    ...user,
+    env: {},
+    cwd: tmpdir(),
+    stdio: ['pipe', 'pipe', 'ignore'],
+    timeout: TRIAL_MS,
+    killSignal: 'SIGKILL',
+  })
+  child.stdin.on('error', () => undefined)
+  const ended = once(child, 'exit')
+  let isReached = false
+  child.stdout.once('data', () => {
+    isReached = true
+    child.kill('SIGKILL')
+  })
+  try {
+    await ended
+  } finally {
+    // Where we may not end it, it ends with what it reads from.
+    child.stdin.destroy()
+  }
+  return isReached
+}

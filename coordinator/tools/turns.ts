@@ -1,0 +1,39 @@
+/** Waiting items by org. Each org has its turn, however much another has brought. */
+export interface Turns<T> {
+  add(org: string, item: T): void
+  /** The next of the first org in turn that may; that org then comes last. */
+  take(may: (org: string) => boolean): T | undefined
+  /** Number of waiting items of this org. */
+  waiting(org: string): number
+  /** Takes out everything. */
+  drain(): T[]
+}
+
+export function createTurns<T>(): Turns<T> {
+  // In the order of their turns.
+  const orgs = new Map<string, T[]>()
+
+  return {
+    add(org, item) {
+      const list = orgs.get(org)
+      if (list) list.push(item)
+      else orgs.set(org, [item])
+    },
+    take(may) {
+      for (const [org, list] of orgs) {
+        if (!may(org)) continue
+        const item = list.shift()
+        orgs.delete(org)
+        if (list.length > 0) orgs.set(org, list)
+        return item
+      }
+      return undefined
+    },
+    waiting: (org) => orgs.get(org)?.length ?? 0,
+    drain() {
+      const all = [...orgs.values()].flat()
+      orgs.clear()
+      return all
+    },
+  }
+}

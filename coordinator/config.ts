@@ -1,7 +1,9 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import { decodeStrings } from '@windlass/shared/ops/place.ts'
 
 const SECOND = 1000
+const MIB = 1024 * 1024
 
 /** 32 bytes in base64, of which the last character carries four bits only. */
 export const SECRET_KEY = /^[A-Za-z0-9+/_-]{42}[AEIMQUYcgkosw048]=?$/
@@ -19,16 +21,15 @@ export const Settings = z.strictObject({
     .max(65_535)
     .default(8787)
     .meta({ description: 'Port to listen on; 0 takes a free one.' }),
-  WINDLASS_HOME: z
-    .string()
-    .default('.windlass')
-    .meta({ description: 'Folder for objects and, embedded, the database.' }),
+  WINDLASS_HOME: z.string().default('.windlass').meta({
+    description: 'Folder for objects, which all coordinators of a database share, and, embedded, the database.',
+  }),
   WINDLASS_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')
     .meta({ description: 'The least that is logged.' }),
   WINDLASS_DATABASE_CONNECTIONS: z.int().min(4).max(200).default(12).meta({
-    description: 'Connections of one coordinator for reads and changes; runs on their way and jobs have 9 more.',
+    description: 'Connections of one coordinator for reads and changes; runs, jobs, limits and notices have 17 more.',
   }),
   WINDLASS_HEARTBEAT_MS: z
     .int()
@@ -49,7 +50,11 @@ export const Settings = z.strictObject({
     .int()
     .min(0)
     .default(300 * SECOND)
-    .meta({ description: 'So long after its start a coordinator takes no run away.' }),
+    .meta({
+      description:
+        'After an outage or a start, leases last for 90 s at least. When such events follow one another, ' +
+        'this is given for so long altogether.',
+    }),
   WINDLASS_KEY_LIFE_MS: z
     .int()
     .min(200)
@@ -75,7 +80,10 @@ export const Settings = z.strictObject({
     .min(16, 'must have 16 characters at least')
     .regex(/^\S+$/, 'must have no spaces: it is sent as a bearer token')
     .optional()
-    .meta({ description: 'Opens /metrics to other machines that send it as a bearer token.' }),
+    .meta({
+      description:
+        'Opens /metrics to whoever sends it as a bearer token; else it is for this machine, if that alone is served.',
+    }),
   WINDLASS_OUTPUT_BYTES: z
     .int()
     .min(1024)
@@ -83,6 +91,18 @@ export const Settings = z.strictObject({
     .max(4 * 1024 * 1024)
     .default(1024 * 1024)
     .meta({ description: 'The most that a run may return, as JSON.' }),
+  WINDLASS_MAX_DEPLOYS_BYTES: z
+    .int()
+    .min(64 * MIB)
+    .default(192 * MIB)
+    .meta({
+      description: 'Deploys that one coordinator has in memory at once, all together; more is told to come back.',
+    }),
+  WINDLASS_MAX_ORG_DEPLOYS_BYTES: z
+    .int()
+    .min(64 * MIB)
+    .default(96 * MIB)
+    .meta({ description: 'The same for the deploys of one org.' }),
   WINDLASS_LIMIT_IDENTITY_PER_MIN: z.int().min(0).max(10_000_000).default(600).meta({
     description: 'Requests that one key or session may send in a minute, over all coordinators; 0: no limit.',
   }),
@@ -92,6 +112,23 @@ export const Settings = z.strictObject({
     .max(10_000_000)
     .default(6000)
     .meta({ description: 'The same for all keys and sessions of an org together.' }),
+  WINDLASS_LIMIT_REFUSED_PER_MIN: z.int().min(0).max(10_000_000).default(300).meta({
+    description: 'Credentials from one address (IPv6: /64) that may be refused in a minute; 0: no limit.',
+  }),
+  WINDLASS_LIMIT_WAITING: z.int().min(0).max(1_000_000).default(200).meta({
+    description:
+      'Streams, waiting requests and MCP calls that wait which a key or session may have open here; 0: no limit.',
+  }),
+  WINDLASS_TRUSTED_PROXIES: z
+    .array(z.string().refine(isNetwork, 'must be addresses or networks, such as 10.0.0.5 or 10.0.0.0/8 or fd00::/8'))
+    .default([])
+    .meta({
+      description:
+        'Addresses or networks of proxies whose `X-Forwarded-For`, `-Proto` and `-Host` count; separated by commas.',
+    }),
+  WINDLASS_ACCESS_LOG: z.boolean().default(false).meta({
+    description: 'Log a line for each request: method, route, status, bytes, time, address, who asked.',
+  }),
   WINDLASS_BASE_URL: z
     .string()
     .refine(isBase, 'must be an address without a path, such as https://windlass.example.com')
@@ -149,8 +186,14 @@ export type Config = {
   sweepRunsMs: number
   metricsToken: string | undefined
   outputBytes: number
+  maxDeploysBytes: number
+  maxOrgDeploysBytes: number
   limitIdentityPerMin: number
   limitOrgPerMin: number
+  limitRefusedPerMin: number
+  limitWaiting: number
+  trustedProxies: string[]
+  accessLog: boolean
   baseUrl: string | undefined
   mcpHosts: string[]
   mcpOrigins: string[]
@@ -158,6 +201,18 @@ export type Config = {
   secretKeyFile: string | undefined
   downloads: string | undefined
   strict: boolean
+  /**
+   * Interval in which polls and readers of logs look by themselves: the notice of something new may be lost. No
+   * setting.
+   */
+  lookAgainMs: { polls: number; readers: number }
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/')
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+  if (bits < 0 || more.length > 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
 }
 
 function isBase(text: string): boolean {
@@ -202,8 +257,14 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     sweepRunsMs: s.WINDLASS_SWEEP_RUNS_MS,
     metricsToken: s.WINDLASS_METRICS_TOKEN,
     outputBytes: s.WINDLASS_OUTPUT_BYTES,
+    maxDeploysBytes: s.WINDLASS_MAX_DEPLOYS_BYTES,
+    maxOrgDeploysBytes: s.WINDLASS_MAX_ORG_DEPLOYS_BYTES,
     limitIdentityPerMin: s.WINDLASS_LIMIT_IDENTITY_PER_MIN,
     limitOrgPerMin: s.WINDLASS_LIMIT_ORG_PER_MIN,
+    limitRefusedPerMin: s.WINDLASS_LIMIT_REFUSED_PER_MIN,
+    limitWaiting: s.WINDLASS_LIMIT_WAITING,
+    trustedProxies: s.WINDLASS_TRUSTED_PROXIES,
+    accessLog: s.WINDLASS_ACCESS_LOG,
     baseUrl: s.WINDLASS_BASE_URL?.replace(/\/$/, ''),
     mcpHosts: s.WINDLASS_MCP_HOSTS,
     mcpOrigins: s.WINDLASS_MCP_ORIGINS,
@@ -211,5 +272,18 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     secretKeyFile: s.WINDLASS_SECRET_KEY_FILE,
     downloads: s.WINDLASS_DOWNLOADS,
     strict: s.WINDLASS_STRICT,
+    lookAgainMs: { polls: 5000, readers: 3000 },
   }
+}
+
+/** What systemd says to a service of type `notify`; undefined: it is not our supervisor. */
+interface Systemd {
+  /** Longest silence that systemd allows; null: it does not watch. */
+  watchdogMs: number | null
+}
+
+export function readSystemd(env: Record<string, string | undefined> = process.env): Systemd | undefined {
+  if (!env.NOTIFY_SOCKET) return undefined
+  const watchdogMs = Number(env.WATCHDOG_USEC) / 1000
+  return { watchdogMs: watchdogMs > 0 ? watchdogMs : null }
 }

@@ -4,15 +4,18 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import type { Wake } from '@windlass/shared/wire/agent.ts'
 import { type Callers, createCallers } from './accounts/callers.ts'
 import type { Config } from './config.ts'
-import { type Database, type Db, openDatabase } from './db/client.ts'
+import type { Database, Db } from './db/client.ts'
 import { groupCommit, type GroupCommit } from './db/group-commit.ts'
+import { openLanes } from './db/lanes.ts'
 import { createDownloads, type Downloads } from './downloads/downloads.ts'
 import { createEnvironmentNames, type EnvironmentNames } from './environments/names.ts'
 import { openSecretKeys, type SecretKeys } from './environments/secret-keys.ts'
 import { createVariableSets, type VariableSets } from './environments/sets.ts'
 import { type Bell, type BellListener, openBell } from './events/bell.ts'
 import { createTails, type Tails } from './events/live.ts'
+import { createJudge, type Judge } from './judging/judge.ts'
 import type { Limits } from './limits/limits.ts'
+import type { BytesInFlight } from './limits/bytes-in-flight.ts'
 import { openLimits } from './limits/open.ts'
 import { openFolderStore } from './objects/folder.ts'
 import type { ObjectStore } from './objects/store.ts'
@@ -32,14 +35,17 @@ import { createRunnerVerifier, type RunnerVerifier } from './runners/identity.ts
 import { createSockets, type Sockets } from './runners/sockets.ts'
 import { tellWakes } from './placements/wakes.ts'
 import { createTimers, type Timers } from './timers/clock.ts'
-import { type AgentBatch, type Applied, applyBatches, weightOf } from './runs/apply.ts'
+import { applyBatches, readBatch } from './runs/apply.ts'
+import type { AgentBatch, Applied } from './runs/batch.ts'
+import { ENTRY_LANES, openEntries } from './runs/entries.ts'
 import { giveUpOn } from './runs/give-up.ts'
 import { readRuns } from './runs/read.ts'
 import type { RunAddress } from './runs/store.ts'
 import type { NewRun } from './runs/store-new.ts'
 import { commitTriggers } from './runs/trigger.ts'
 import { openRunTokens, type RunTokens } from './runs/token.ts'
-import { createWorkflowBuilder, type WorkflowBuilder } from './workflows/build.ts'
+import { createRunVersions, type RunVersions } from './runs/versions.ts'
+import { openDeploys, type WorkflowBuilder } from './workflows/build.ts'
 import { createTargets, createVersions, type Targets, type Versions } from './workflows/targets.ts'
 
 /** Everything long-lived, built once. A verb asks for the part that it uses. */
@@ -50,7 +56,13 @@ export interface Deps {
   callers: Callers
   objects: ObjectStore
   builder: WorkflowBuilder
+  /** Whether values fit their schemas. */
+  judge: Judge
+  /** Limits the bytes of large request bodies. */
+  bodies: BytesInFlight
   versions: Versions
+  /** What runs execute. */
+  runVersions: RunVersions
   targets: Targets
   environments: EnvironmentNames
   variableSets: VariableSets
@@ -102,10 +114,10 @@ const PATIENCE_MS = 20_000
 const BEAT_PATIENCE_MS = 5000
 /** An input of so many characters counts like one more run: a statement carries some 8 MiB of inputs at most. */
 const INPUT_CHARS_PER_RUN = 32 * 1024
-/** Two for triggers, one each for claims, acceptances and entries; claims of several pools take turns. */
-const HOT_CONNECTIONS = 5
-/** Waiting polls look again by themselves after this long. */
-const LOOK_AGAIN_MS = 5000
+/** Number of trigger statements that run at once. */
+const TRIGGER_LANES = 2
+/** A claim may wait for a locked row: three pools may do so, and the claims of the others go on beside them. */
+const CLAIM_LANES = 4
 
 export async function buildDeps(
   config: Config,
@@ -115,24 +127,23 @@ export async function buildDeps(
   const { db } = database
   const versions = createVersions(db)
   const sockets = createSockets()
-  // The statements that every run passes through have connections of their own: prepared statements and the server's caches
-  // belong to a connection, and a few that see the same five statements all day stay warm.
-  const hot = openDatabase({ url: database.url, max: HOT_CONNECTIONS, log })
-  const tails = createTails(db, log)
+  const lanes = openRunLanes(database.url, log)
+  const tails = createTails(db, log, config.lookAgainMs.readers)
   const metrics = createMetrics()
   const dispatchers = createDispatchers({
     log,
     claim: async (poolId, takers) => {
       const startedAt = performance.now()
-      const answer = await commitClaims(hot.db, poolId, takers, config.offerMs)
+      const answer = await lanes.claims.run((lane) => commitClaims(lane, poolId, takers, config.offerMs))
       metrics.committed('claims', answer.claimed.length, performance.now() - startedAt)
       return answer
     },
     giveBack: (claimed) => void giveBack(deps, claimed),
-    lookAgainMs: LOOK_AGAIN_MS,
+    lookAgainMs: config.lookAgainMs.polls,
     max: MOST_CLAIMED,
   })
-  const builder = createWorkflowBuilder()
+  const deploys = openDeploys(config, log)
+  const judge = createJudge({ log })
   const polls = createPolls(db, log)
   const downloads = createDownloads({ folder: join(config.home, 'downloads'), given: config.downloads, log })
   const { limits, close: closeLimits } = openLimits({
@@ -148,13 +159,15 @@ export async function buildDeps(
     db,
     callers: createCallers({ db, log }),
     objects: await openFolderStore(join(config.home, 'objects')),
-    builder,
+    ...deploys,
+    judge,
     versions,
+    runVersions: createRunVersions(db, versions),
     targets: createTargets(db, versions),
     environments: createEnvironmentNames(db),
     variableSets: createVariableSets(db),
     secretKeys: openSecretKeys(config, log),
-    runTokens: await openRunTokens(db),
+    runTokens: await openRunTokens({ db, log }),
     tails,
     bell,
     dispatchers,
@@ -173,9 +186,9 @@ export async function buildDeps(
       log,
       patienceMs: PATIENCE_MS,
       max: 256,
-      lanes: 2,
+      lanes: TRIGGER_LANES,
       weight: (run) => 1 + run.input.length / INPUT_CHARS_PER_RUN,
-      commit: (items) => commitTriggers(hot.db, items),
+      commit: (items) => lanes.triggers.run((lane) => commitTriggers(lane, items)),
       onCommit: (items, ms) => metrics.committed('triggers', items.length, ms),
     }),
     runReads: groupCommit({
@@ -211,19 +224,15 @@ export async function buildDeps(
       patienceMs: config.offerMs,
       max: 512,
       lanes: 1,
-      commit: (items) => commitAcceptances(hot.db, items),
+      commit: (items) => lanes.acceptances.run((lane) => commitAcceptances(lane, items)),
       onCommit: (items, ms) => metrics.committed('acceptances', items.length, ms),
     }),
-    entries: groupCommit({
-      name: 'entries',
+    entries: openEntries({
       log,
       patienceMs: PATIENCE_MS,
-      max: 4000,
-      // One: the entries of a run are committed in the order in which they came.
-      lanes: 1,
-      weight: weightOf,
-      commit: (batches) => applyBatches({ ...deps, db: hot.db }, batches),
-      onCommit: (batches, ms) => metrics.committed('entries', entriesIn(batches), ms),
+      read: (batch) => readBatch(deps, batch),
+      commit: (batches) => lanes.entries.run((lane) => applyBatches({ ...deps, db: lane }, batches)),
+      onCommit: (entries, ms) => metrics.committed('entries', entries, ms),
       giveUp: (batch, error) => giveUpOn(deps, batch, error),
     }),
     async tellCancels(runnerId) {
@@ -243,9 +252,9 @@ export async function buildDeps(
     sockets.close()
     downloads.close()
     await bell.close().catch((error: unknown) => log.debug('bell.close', { error }))
-    await builder.close()
+    await Promise.all([deploys.builder.close(), judge.close()])
     await closeLimits()
-    await hot.close()
+    await Promise.all(Object.values(lanes).map((each) => each.close()))
     await database.close()
   }
   return { deps, close }
@@ -278,6 +287,13 @@ export async function buildDeps(
   }
 }
 
-function entriesIn(batches: readonly AgentBatch[]): number {
-  return batches.reduce((sum, batch) => sum + batch.entries.length, 0)
+/** Each statement that every run passes through has connections of its own. */
+function openRunLanes(url: string, log: Log) {
+  const open = (count: number) => openLanes(count, { url, log })
+  return {
+    triggers: open(TRIGGER_LANES),
+    claims: open(CLAIM_LANES),
+    acceptances: open(1),
+    entries: open(ENTRY_LANES),
+  }
 }

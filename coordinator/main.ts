@@ -1,6 +1,7 @@
 import { createLog } from '@windlass/shared/log.ts'
-import { readConfig } from './config.ts'
+import { readConfig, readSystemd } from './config.ts'
 import { startCoordinator } from './start.ts'
+import { sayAlive } from './watchdog.ts'
 
 /** EX_CONFIG of sysexits.h: the settings are wrong, starting again will not help. */
 const BAD_CONFIG = 78
@@ -27,8 +28,10 @@ async function startOrExit() {
 }
 
 const coordinator = await startOrExit()
-// A supervisor that gave us a channel learns the port by it, and its end is ours too: nobody else would restart or stop us.
+// A supervisor that gave us a channel learns the port by it, and its end is ours too: nobody else would restart or stop
+// us.
 process.send?.({ ready: true, port: coordinator.port })
+sayAlive(log, readSystemd())
 
 let stopping = false
 async function stop(why: string) {

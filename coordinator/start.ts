@@ -1,4 +1,4 @@
-import { createLog } from '@windlass/shared/log.ts'
+import { createLog, type Log } from '@windlass/shared/log.ts'
 import { ensureDefaults } from './accounts/bootstrap.ts'
 import { handlers } from './api/index.ts'
 import type { Config } from './config.ts'
@@ -24,8 +24,10 @@ export interface Coordinator {
 const JOB_CONNECTIONS = 4
 
 /** Settings in, a serving coordinator out. */
-export async function startCoordinator(config: Config): Promise<Coordinator> {
-  const log = createLog({ process: 'coordinator' }, config.logLevel)
+export async function startCoordinator(
+  config: Config,
+  log: Log = createLog({ process: 'coordinator' }, config.logLevel),
+): Promise<Coordinator> {
   const database = openDatabase({ url: config.databaseUrl, max: config.databaseConnections, log })
   const pgPool = openPgPool(config.databaseUrl, { max: JOB_CONNECTIONS, log })
   await migrate(database, { log })
@@ -49,6 +51,7 @@ export async function startCoordinator(config: Config): Promise<Coordinator> {
     host: config.host,
     port: config.port,
     verify: {
+      knows: (door, bearer) => (door === 'runner' ? deps.runnerKeys : deps.callers).knows(bearer),
       caller: (bearer) => deps.callers.verify(bearer),
       runner: (bearer) => deps.runnerKeys.verify(bearer),
       async program(token) {
@@ -67,6 +70,8 @@ export async function startCoordinator(config: Config): Promise<Coordinator> {
       await server.close()
       stopping.abort()
       await Promise.all(loops)
+      // What waits to be judged comes again with its agent; waiting for all of it would outlast the stop.
+      await deps.judge.close()
       await Promise.all([
         deps.triggers.idle(),
         deps.acceptances.idle(),

@@ -24,6 +24,8 @@ export interface CredentialKind {
 export interface Callers {
   /** Who holds a credential. At most one look-up a second and credential, however many requests come with it. */
   verify(this: void, bearer: string): Promise<Caller>
+  /** Whether a credential has served, or is being looked up. Kept for far longer than it serves without a look-up. */
+  knows(this: void, bearer: string): boolean
   /** A credential was revoked: it serves no later request to this process. */
   forget(id: string): void
 }
@@ -35,7 +37,9 @@ interface Known {
   until: number
 }
 
-export function createCallers(deps: { db: Sql; log: Log }): Callers {
+/** `now`: by which a look-up grows old. */
+export function createCallers(deps: { db: Sql; log: Log; now?: () => number }): Callers {
+  const now = deps.now ?? (() => performance.now())
   const kinds: readonly CredentialKind[] = [keyKind(deps), sessionKind(deps)]
   // By hash, so that no credential lies in memory for longer than its request.
   const cache = new Map<string, Known>()
@@ -45,11 +49,12 @@ export function createCallers(deps: { db: Sql; log: Log }): Callers {
       const kind = kinds.find((one) => one.claims(bearer))
       const flaw = kind ? kind.flaw(bearer) : UNKNOWN_KIND
       if (!kind || flaw !== undefined) return Promise.reject(unauthenticated(flaw ?? UNKNOWN_KIND))
-      const name = digest(bearer).toString('latin1')
+      const name = nameOf(bearer)
       const known = cache.get(name)
-      if (known && known.until > performance.now()) return known.caller
+      if (known && known.until > now()) return known.caller
       return keep(name, kind.find(bearer))
     },
+    knows: (bearer) => cache.has(nameOf(bearer)),
     forget(id) {
       // What is being looked up may have been read before it was revoked.
       for (const [name, known] of cache) if (known.id === undefined || known.id === id) cache.delete(name)
@@ -57,7 +62,7 @@ export function createCallers(deps: { db: Sql; log: Log }): Callers {
   }
 
   function keep(name: string, caller: Promise<Caller>): Promise<Caller> {
-    const known: Known = { caller, id: undefined, until: performance.now() + CACHE_MS }
+    const known: Known = { caller, id: undefined, until: now() + CACHE_MS }
     cache.delete(name)
     // The first that was put in is the oldest.
     if (cache.size >= CACHE_SIZE) cache.delete(cache.keys().next().value ?? '')
@@ -70,6 +75,8 @@ export function createCallers(deps: { db: Sql; log: Log }): Callers {
     return caller
   }
 }
+
+const nameOf = (bearer: string) => digest(bearer).toString('latin1')
 
 const UNKNOWN_KIND =
   'This is no credential of Windlass: an API key starts with `wl_`, a session with `wls_`. Send it as `Authorization: Bearer <credential>`.'

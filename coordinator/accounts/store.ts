@@ -1,6 +1,7 @@
 import type { KeyId, OrgId } from '@windlass/shared/ids.ts'
 import type { Role, Scope } from '@windlass/shared/scopes.ts'
 import type { Sql } from '../db/client.ts'
+import { onlyFilters } from '../db/by-key.ts'
 
 export interface KeyCredentialRow {
   id: KeyId
@@ -124,7 +125,7 @@ export async function lockKey(
     select id, org_id, name, prefix, role, scopes, revoked_at is not null as is_revoked
     from api_keys
     where ${'id' in by ? sql`id = ${by.id}` : sql`hash = ${by.hash}`}
-      and ${orgId === undefined ? sql`true` : sql`org_id = ${orgId}`}
+      and ${orgId === undefined ? sql`true` : onlyFilters(sql, sql`org_id = ${orgId}`)}
     for update`
   return row
 }

@@ -1,10 +1,3 @@
-import type { Config } from '../config.ts'
-
-/** By which the caller reached us, when the settings do not name the address that all have to use. */
-export function baseUrl({ baseUrl: named }: Pick<Config, 'baseUrl'>, host: string | undefined): string {
-  return named ?? `http://${host ?? 'localhost'}`
-}
-
 /** Where it is told how the MCP endpoint is protected: the path is made of that of the endpoint, as RFC 9728 has it. */
 export const MCP_PATH = '/mcp/v1'
 export const MCP_METADATA_PATH = `/.well-known/oauth-protected-resource${MCP_PATH}`

@@ -17,8 +17,12 @@ export interface Call<I> {
   gone: AbortSignal
   /** A request header by its lower-case name. */
   header(name: string): string | undefined
-  /** Of the other end of the connection, which may be a proxy. */
+  /** Address of the other end of the connection, which may be a proxy. */
+  get peer(): string
+  /** Address of the client, as far as trusted proxies tell. */
   get address(): string
+  /** Address by which the caller reaches this coordinator, without a path. */
+  get base(): string
   get caller(): Acting
   get runner(): RunnerIdentity
   get program(): ProgramIdentity
@@ -65,7 +69,10 @@ export class BytesAnswer {
   }
 }
 
-/** The answer of a row with `wire: 'bytes'` whose bytes lie on disk, and are too many to be held in memory for each reader. */
+/**
+ * The answer of a row with `wire: 'bytes'` whose bytes lie on disk, and are too many to be held in memory for each
+ * reader.
+ */
 export class FileAnswer {
   readonly path: string
   readonly contentType: string

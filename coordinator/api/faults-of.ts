@@ -12,6 +12,8 @@ const WITH_BODY: readonly FaultCode[] = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA
 export function faultsOf(row: AnyOp): Set<FaultCode> {
   const faults = new Set<FaultCode>([...row.faults, ...COMMON])
   if (row.door !== 'public') faults.add('UNAUTHENTICATED')
+  // Where a credential is looked up, an address that has shown too many wrong ones has to wait.
+  if (row.door === 'runner' || row.faults.includes('UNAUTHENTICATED')) faults.add('RATE_LIMITED')
   if (row.door === 'caller') for (const code of FOR_CALLERS) faults.add(code)
   if (row.door === 'program' && pathNames(row.path).includes('run')) faults.add('NOT_FOUND')
   if (restRidesIn(row) === 'body') for (const code of WITH_BODY) faults.add(code)

@@ -113,7 +113,11 @@ function detailOf(row: AnyOp, code: FaultCode): Record<string, unknown> | undefi
   if (code === 'METHOD_NOT_ALLOWED') return { allow: [row.method] }
   if (code === 'FORBIDDEN' && row.door === 'caller')
     return { needs: row.sessionOnly ? { session: true } : { role: row.role } }
-  if (code === 'RATE_LIMITED') return { scope: 'identity', limit: 600, windowMs: 60_000, retryAfterMs: 12_000 }
+  if (code === 'RATE_LIMITED') {
+    // Where nobody is known yet, refused credentials are counted by their address.
+    const counted = row.door === 'caller' ? { scope: 'identity', limit: 600 } : { scope: 'address', limit: 300 }
+    return { ...counted, windowMs: 60_000, retryAfterMs: 12_000 }
+  }
   if (code === 'INTERNAL') return { requestId: 'req_01m7w2y7m0x4mfd8v6x2kq1r7t' }
   return undefined
 }

@@ -8,7 +8,6 @@ import { serveAgent } from '../runners/session.ts'
 import { agentSettings } from '../runners/settings.ts'
 import { selfOf } from '../runs/read.ts'
 import { bundleBytes } from '../workflows/read.ts'
-import { baseUrl } from './base-url.ts'
 import { BytesAnswer, type HandlersFor, SocketAnswer } from './call.ts'
 
 export const runnerSurface: HandlersFor<'runnerSurface'> = {
@@ -27,11 +26,7 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
   journal: async ({ input, runner, deps }) =>
     new BytesAnswer(Buffer.from(await journalFor(deps, runner, input)), 'application/json'),
 
-  socket: (call) => {
-    const { deps, runner } = call
-    const base = baseUrl(deps.config, call.header('host'))
-    return new SocketAnswer((socket) => serveAgent(deps, runner, socket, base))
-  },
+  socket: ({ deps, runner, base }) => new SocketAnswer((socket) => serveAgent(deps, runner, socket, base)),
 
   self: async ({ input, program, deps }) => ({ run: await selfOf(deps, program, input.run) }),
 

@@ -1,4 +1,3 @@
-import { baseUrl } from './base-url.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import { demandOf } from '../runners/demand.ts'
 import { deregisterRunner } from '../runners/deregister.ts'
@@ -37,9 +36,7 @@ export const pools: HandlersFor<'pools'> = {
 }
 
 /** What the agent is installed from stands in some answers. */
-const withBase = <I extends object>(call: Pick<Call<I>, 'input' | 'deps' | 'header'>) => {
-  return { ...call.input, base: baseUrl(call.deps.config, call.header('host')) }
-}
+const withBase = <I extends object>({ input, base }: Pick<Call<I>, 'input' | 'base'>) => ({ ...input, base })
 
 export const runners: HandlersFor<'runners'> = {
   list: async (call) => {

@@ -5,7 +5,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { installScript } from '../downloads/install-script.ts'
 import { SUMS } from '../downloads/sums.ts'
 import { assertMayScrape } from '../metrics/access.ts'
-import { baseUrl, MCP_PATH } from './base-url.ts'
+import { MCP_PATH } from './base-url.ts'
 import { BytesAnswer, FileAnswer, type HandlersFor, JsonText } from './call.ts'
 import { docsFile, docsPage } from './docs.ts'
 import { workflowFileSchema } from './workflow-schema.ts'
@@ -38,7 +38,7 @@ export const service: HandlersFor<'service'> = {
 
   metrics: async (call) => {
     const { deps } = call
-    assertMayScrape({ address: call.address, header: (name) => call.header(name) }, deps.config.metricsToken)
+    assertMayScrape({ address: call.peer, header: (name) => call.header(name) }, deps.config)
     const facts = await within(READY_MS, deps.facts(), 'The database does not answer').catch((error: unknown) => {
       deps.log.warn('service.noMetrics', { error })
       throw new Fault('UNAVAILABLE')
@@ -55,7 +55,7 @@ export const service: HandlersFor<'service'> = {
   docsFile: ({ input }) => docsFile(input.file),
 
   install: async (call) => {
-    const text = await installScript(baseUrl(call.deps.config, call.header('host')), manifest.version)
+    const text = await installScript(call.base, manifest.version)
     // Whoever reads the script asks for an archive next.
     call.deps.downloads.prepare()
     return new BytesAnswer(Buffer.from(text), 'text/x-shellscript; charset=utf-8')
@@ -71,14 +71,11 @@ export const service: HandlersFor<'service'> = {
 
   workflowSchema: () => (workflowSchema ??= new JsonText(JSON.stringify(workflowFileSchema()))),
 
-  protectedResource: (call) => {
-    const base = baseUrl(call.deps.config, call.header('host'))
-    return {
-      resource: `${base}${MCP_PATH}`,
-      resource_name: 'Windlass',
-      bearer_methods_supported: ['header'],
-      scopes_supported: SCOPES,
-      resource_documentation: `${base}/v1/docs`,
-    }
-  },
+  protectedResource: ({ base }) => ({
+    resource: `${base}${MCP_PATH}`,
+    resource_name: 'Windlass',
+    bearer_methods_supported: ['header'],
+    scopes_supported: SCOPES,
+    resource_documentation: `${base}/v1/docs`,
+  }),
 }

@@ -9,8 +9,9 @@ import { bundleAgent } from './bundle-agent.ts'
 import { PARTS } from './parts.ts'
 import { isWhole, SUMS, sumsText } from './sums.ts'
 
-// node build.ts <folder>: makes the archives of the agent of this version, for the platform and with the Node of this process, in
-// a folder named after what is in them, and prints its name. What is there already is not made again.
+// node build.ts <folder> [node]: makes the archives of the agent of this version, for the platform and with the Node of
+// this process, or with another, in a folder named after what is in them, and prints its name. What is there already is
+// not made again.
 
 const PLATFORM = `${process.platform}-${process.arch}`
 const NAME = `windlass-agent-${manifest.version}`
@@ -31,11 +32,11 @@ const NPM_MANIFEST = {
 }
 
 /** Answers the name of the folder. */
-export async function buildDownloads(home: string): Promise<string> {
+export async function buildDownloads(home: string, node = process.execPath): Promise<string> {
   await mkdir(home, { recursive: true })
   const work = await mkdtemp(join(home, 'work-'))
   try {
-    const { shared, own, npm } = await entries(work)
+    const { shared, own, npm } = await entries(work, node)
     const name = await digestOf([...shared, ...own, ...npm])
     const folder = join(home, name)
     if (await isWhole(folder)) await utimes(folder, new Date(), new Date())
@@ -47,7 +48,7 @@ export async function buildDownloads(home: string): Promise<string> {
   }
 }
 
-async function entries(work: string): Promise<Record<'shared' | 'own' | 'npm', Entry[]>> {
+async function entries(work: string, node: string): Promise<Record<'shared' | 'own' | 'npm', Entry[]>> {
   const { files } = await bundleAgent(work)
   const shared: Entry[] = [...files].map(([path, content]) => ({ path, content }))
   shared.push({ path: 'VERSION', content: `${manifest.version}\n` })
@@ -67,8 +68,8 @@ async function entries(work: string): Promise<Record<'shared' | 'own' | 'npm', E
   // A Node whose larger part lies in a library of the system runs nowhere else.
   const { node_shared: isShared } = process.config.variables as { node_shared?: boolean }
   if (isShared) return { shared, npm, own: [] }
-  const own: Entry[] = [{ path: 'bin/node', content: { file: process.execPath }, isProgram: true }]
-  const licence = join(dirname(dirname(process.execPath)), 'LICENSE')
+  const own: Entry[] = [{ path: 'bin/node', content: { file: node }, isProgram: true }]
+  const licence = join(dirname(dirname(node)), 'LICENSE')
   if (existsSync(licence)) own.push(await part('LICENCE-node.txt', licence))
   return { shared, own, npm }
 }
@@ -114,7 +115,7 @@ async function removeOld(home: string, current: string): Promise<void> {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const [home] = process.argv.slice(2)
-  if (!home) throw new Error('usage: build.ts <folder>')
-  process.stdout.write(`${await buildDownloads(home)}\n`)
+  const [home, node] = process.argv.slice(2)
+  if (!home) throw new Error('usage: build.ts <folder> [node]')
+  process.stdout.write(`${await buildDownloads(home, node)}\n`)
 }

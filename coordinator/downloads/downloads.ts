@@ -33,6 +33,8 @@ export interface DownloadsOptions {
   folder: string
   /** Archives of other platforms, or of all, which somebody else has made. */
   given: string | undefined
+  /** Goes into the archive in place of the Node of this process. */
+  node?: string
   log: Log
 }
 
@@ -40,6 +42,7 @@ const BUILD = join(import.meta.dirname, 'build.ts')
 /** It takes some ten seconds of a processor. */
 const BUILD_MS = 180_000
 const RETRY_MS = 30_000
+const TRIES = 2
 const ARCHIVE = /^windlass-agent-[\w.+-]+\.(tar\.gz|tgz)$/
 
 const RECIPES: Readonly<Record<string, string>> = {
@@ -49,18 +52,21 @@ const RECIPES: Readonly<Record<string, string>> = {
   'windlass-agent.user.service': PARTS.userUnit,
 }
 
-export function createDownloads({ folder, given, log }: DownloadsOptions): Downloads {
+export function createDownloads({ folder, given, node = process.execPath, log }: DownloadsOptions): Downloads {
   const closing = new AbortController()
   const hashes = createHashes()
   let making: Promise<string> | undefined
 
   /** The folder of the archives. Made when they are first asked for, and again when somebody has removed them. */
-  async function made(): Promise<string> {
+  async function made(tries = TRIES): Promise<string> {
     const current = (making ??= begin())
     const home = await current
     if (await isWhole(home)) return home
     if (making === current) making = undefined
-    return made()
+    if (tries > 1) return made(tries - 1)
+    const error = new Error('the archives vanish as soon as they are made')
+    tell(error)
+    throw error
   }
 
   /** What has failed stays so for a while: anybody may ask, and each try takes all of a processor. */
@@ -77,7 +83,7 @@ export function createDownloads({ folder, given, log }: DownloadsOptions): Downl
   async function make(): Promise<string> {
     const startedAt = performance.now()
     const options = { timeout: BUILD_MS, killSignal: 'SIGKILL', signal: closing.signal } as const
-    const { stdout } = await promisify(execFile)(process.execPath, [BUILD, folder], options)
+    const { stdout } = await promisify(execFile)(process.execPath, [BUILD, folder, node], options)
     log('downloads.made', { tookMs: Math.round(performance.now() - startedAt) })
     return join(folder, stdout.trim())
   }
@@ -116,6 +122,7 @@ export function createDownloads({ folder, given, log }: DownloadsOptions): Downl
     async sums() {
       return sumsText(new Map([...(await all())].map(([name, { sha256 }]) => [name, sha256])))
     },
+    // A failure stands in the log already, and the next request is told of it.
     prepare: () => void made().catch(() => undefined),
     close: () => closing.abort(),
   }

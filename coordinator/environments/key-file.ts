@@ -29,7 +29,7 @@ export async function readKeyFile(path: string): Promise<KeyFile> {
   }
 }
 
-/** What `readKeyFile` would say of it, without reading it. Undefined: it is not there. */
+/** State of the file, without reading it. Undefined when it cannot be opened; `readKeyFile` then says why. */
 export async function stateOfKeyFile(path: string): Promise<string | undefined> {
   const file = await open(path, 'r').catch(() => undefined)
   try {
@@ -127,7 +127,10 @@ interface Ownership {
   mode: number
 }
 
-/** On the disk before it has the name by which it is known: a key that secrets are sealed with must not be lost with the power. */
+/**
+ * Writes a file beside `path`, on the disk before it is renamed: a key that secrets are sealed with must not be lost
+ * with the power.
+ */
 async function writeAside(path: string, text: string, like?: Ownership): Promise<string> {
   const aside = `${path}.${randomBytes(6).toString('hex')}.new`
   const file = await open(aside, 'wx', OWNER_ONLY)

@@ -1,5 +1,6 @@
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Sql, Tx } from '../db/client.ts'
+import { onlyFilters } from '../db/by-key.ts'
 import type { Level, SealedRow, Seat } from './row.ts'
 
 /** Many seal at once, and while one of them is under way nobody changes the file of keys under it. */
@@ -30,9 +31,10 @@ export async function findPlaced(
       p.run_id is not null as lives,
       r.environment is null or e.id is not null as has_environment
     from runs r
-    left join placements p on p.run_id = r.id and p.epoch = ${epoch} and p.runner_id = ${runnerId}
+    left join placements p
+      on p.run_id = r.id and ${onlyFilters(sql, sql`p.epoch = ${epoch} and p.runner_id = ${runnerId}`)}
     left join environments e on e.org_id = r.org_id and e.name = r.environment
-    where r.org_id = ${orgId} and r.id = ${runId}`
+    where r.id = ${runId} and ${onlyFilters(sql, sql`r.org_id = ${orgId}`)}`
   return row
 }
 

@@ -1,10 +1,11 @@
 import type { Db, Sql, Tx } from '../db/client.ts'
+import { runById } from '../db/by-key.ts'
 import { unfinishedRuns } from '../db/unfinished.ts'
 import type { Level } from './row.ts'
 
 /**
- * Makes the sets anew that a change on this level concerns: that of the environment, or with the base those of all. A set that would be
- * like one in use is that one. The caller holds the lock of the org.
+ * Makes the sets anew that a change on this level concerns: that of the environment, or with the base those of all. A
+ * set that would be like one in use is that one. The caller holds the lock of the org.
  */
 export async function refreshHeads(tx: Tx, { orgId, environment }: Level): Promise<void> {
   await tx`
@@ -79,15 +80,15 @@ export async function variablesOf(sql: Sql, id: string): Promise<string | undefi
 }
 
 /**
- * Removes what was retired an hour ago and no unfinished run has. A claim may have read the head just before it was changed; no
- * statement takes an hour.
+ * Removes what was retired an hour ago and no unfinished run has. A claim may have read the head just before it was
+ * changed; no statement takes an hour.
  */
 export async function removeRetired(db: Db): Promise<number> {
   const rows = await db`
     with used as materialized (
       select distinct r.variable_set_id as id
       from (${unfinishedRuns(db)}) candidates
-      join runs r on r.id = candidates.id
+      cross join lateral (${runById(db, db`candidates.id`)}) r
       where r.finished_at is null and r.variable_set_id > 0
     )
     delete from variable_sets s

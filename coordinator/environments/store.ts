@@ -1,5 +1,6 @@
 import type { EnvironmentId, OrgId } from '@windlass/shared/ids.ts'
 import type { Sql, Tx } from '../db/client.ts'
+import { runById } from '../db/by-key.ts'
 import { unfinishedRuns } from '../db/unfinished.ts'
 import type { EntryRow, EnvironmentRow, Level } from './row.ts'
 
@@ -69,8 +70,8 @@ export async function deleteEnvironment(
 }
 
 /**
- * Unfinished runs of an environment, counted up to `most`. Finished ones, which are nearly all, are not looked at, but for the youngest:
- * see migration 0004.
+ * Unfinished runs of an environment, counted up to `most`. Finished ones, which are nearly all, are not looked at, but
+ * for the youngest: see migration 0004.
  */
 export async function countUnfinished(tx: Tx, { orgId, environment }: Level, most: number): Promise<number> {
   const [row] = await tx<[{ count: number }]>`
@@ -78,7 +79,7 @@ export async function countUnfinished(tx: Tx, { orgId, environment }: Level, mos
     from (
       select
       from (${unfinishedRuns(tx)}) candidates
-      join runs r on r.id = candidates.id
+      cross join lateral (${runById(tx, tx`candidates.id`)}) r
       where r.org_id = ${orgId} and r.environment = ${environment} and r.finished_at is null
       limit ${most}
     ) unfinished`
@@ -139,7 +140,10 @@ export interface LevelSize {
   secretBytes: number
 }
 
-/** How much is set on a level. Of a sealed value 33 characters stand in front, and of each four of the others three bytes are value and tag. */
+/**
+ * How much is set on a level. Of a sealed value 33 characters stand in front, and of each four of the others three
+ * bytes are value and tag.
+ */
 export async function sizeOf(tx: Tx, { orgId, environment }: Level): Promise<LevelSize> {
   const [row] = await tx<[LevelSize]>`
     select count(*)::int as names,

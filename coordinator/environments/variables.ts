@@ -40,7 +40,7 @@ export async function setVariable(
       action: 'variables.set',
       target: targetOf('variable', level, name),
       before: before ? facts(before) : null,
-      after: facts(row),
+      after: { ...facts(row), isChanged: before?.value !== value },
     })
     return present(row)
   })
@@ -90,13 +90,9 @@ export function targetOf(type: Kind, { environment }: Level, name: string) {
   return { type, id: environment === '' ? name : `${environment}/${name}`, name }
 }
 
-/** The log of changes is no store of long texts. */
-const SHOWN = 1000
-
+/** Facts for the audit log, without the value: a secret set by mistake would stay there for ever. */
 function facts({ name, environment, value }: EntryRow) {
-  const shown = value!.length > SHOWN ? `${value!.slice(0, SHOWN)}…` : value
-  // The cut may have gone through a pair of surrogates.
-  return { name, environment: environment || null, value: shown!.toWellFormed() }
+  return { name, environment: environment || null, characters: value!.length }
 }
 
 function present({ name, environment, value, updatedAt, updatedBy }: EntryRow): Variable {

@@ -6,6 +6,7 @@ import type { Deps } from '../deps.ts'
 import { cleanVariableSets } from '../environments/sets.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
+import { cleanTokenKeys } from '../runs/token-keys.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
 import { cancelDescendants } from './cancel-descendants.ts'
 import type { Jobs } from './queue.ts'
@@ -13,6 +14,12 @@ import type { Jobs } from './queue.ts'
 /** A job that comes due is noticed after this long at the latest. */
 const POLL_MS = 2000
 const RESTART_MS = 1000
+const CRONTAB = [
+  '7 * * * * variableSets:clean',
+  '17 * * * * registrationTokens:clean',
+  '27 * * * * tokenKeys:clean',
+  '37 * * * * idempotencyKeys:clean',
+].join('\n')
 
 /** The tables of the job queue, which our own transactions write to. */
 export async function migrateJobs(pgPool: Pool, log: Log): Promise<void> {
@@ -35,13 +42,14 @@ export async function runJobs(deps: Deps, pgPool: Pool, signal: AbortSignal): Pr
         noHandleSignals: true,
         pollInterval: POLL_MS,
         concurrency: 2,
-        crontab: '17 * * * * registrationTokens:clean\n37 * * * * idempotencyKeys:clean\n7 * * * * variableSets:clean',
+        crontab: CRONTAB,
         taskList: {
           'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
           'runs:cancelDescendants': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelDescendants']),
           'registrationTokens:clean': async () => void (await cleanTokens(deps)),
           'idempotencyKeys:clean': async () => cleanIdempotencyKeys(deps),
           'variableSets:clean': async () => cleanVariableSets(deps),
+          'tokenKeys:clean': async () => void (await cleanTokenKeys(deps)),
         },
       })
       await Promise.race([runner.promise, aborted(signal)])

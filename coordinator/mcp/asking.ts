@@ -8,8 +8,12 @@ export interface Asking {
   readonly deps: Deps
   readonly requestId: string
   readonly address: string
+  readonly peer: string
+  readonly base: string
   /** Of the body of the request. */
   readonly bytes: number
+  /** Throws RATE_LIMITED when too much waits for this caller; answers what is to be called when the call is over. */
+  wait(): () => void
   /** Made on demand: it aborts when the client has gone, or the server stops. */
   get gone(): AbortSignal
 }
@@ -36,6 +40,14 @@ export class ToolCall implements Call<unknown> {
 
   get address(): string {
     return this.#asking.address
+  }
+
+  get peer(): string {
+    return this.#asking.peer
+  }
+
+  get base(): string {
+    return this.#asking.base
   }
 
   /** Headers belong to the whole request, which may carry several calls: a tool has its arguments. */

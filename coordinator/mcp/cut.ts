@@ -8,26 +8,41 @@ export interface Cut {
 
 /** A text is never cut below this: ids, names and sentences stay whole. */
 const LEAST_TEXT = 200
+/** Number of entries that lists are cut to at first. It is halved until the value fits. */
+const MOST_ENTRIES = 4096
 /** An object with more entries than any of our own is data of a program, and may lose some. */
 const MOST_FIELDS = 50
+/** Number of entries that such an object keeps at least. */
+const LEAST_FIELDS = 25
 /** What stands around a text that is cut: quotes, the mark, escapes. */
 const MARK = '…'
 const MOST_NOTES = 10
+/** Characters of a path in a note. Ten notes then fit into the room that the answer has for them. */
+const MOST_PATH = 100
 
-type Path = readonly PropertyKey[]
+/** How many characters a text keeps, and how many entries a list. */
+interface Bounds {
+  text: number
+  entries: number
+}
+
+/** The way up from a node to the root. Only the few nodes that a note names get their paths written out. */
+interface Trail {
+  above: Trail | undefined
+  key: PropertyKey
+}
 
 /**
  * A value whose JSON has `limit` characters at most, of the same shape: the longest texts are cut first, all to one
- * length, then lists lose their ends. Undefined when that does not suffice.
+ * length, then lists lose their ends, all to one number of entries. Undefined when that does not suffice.
  */
 export function cutToFit(value: unknown, limit: number): Cut | undefined {
-  const lengths = longTexts(value)
-  const least = shorten(value, LEAST_TEXT)
-  let spare = limit - JSON.stringify(least.value).length
-  if (spare < 0) return cutLists(least, limit)
+  const least = cutTo(value, { text: LEAST_TEXT, entries: Infinity }, limit)
+  if (!least) return cutLists(value, limit)
   // Texts share what is left: the short ones are taken whole, and the others get the same of what remains.
+  let spare = limit - JSON.stringify(least.value).length
   let longest = LEAST_TEXT
-  const sorted = lengths.toSorted((a, b) => a - b)
+  const sorted = longTexts(value).toSorted((a, b) => a - b)
   for (const [at, length] of sorted.entries()) {
     const share = Math.floor(spare / (sorted.length - at))
     const more = Math.min(length - LEAST_TEXT, share)
@@ -36,8 +51,8 @@ export function cutToFit(value: unknown, limit: number): Cut | undefined {
   }
   // Escapes make a text longer than it looks: an end of line counts two characters.
   for (; longest > LEAST_TEXT; longest = Math.floor(longest * 0.8)) {
-    const cut = shorten(value, longest)
-    if (JSON.stringify(cut.value).length <= limit) return cut
+    const cut = cutTo(value, { text: longest, entries: Infinity }, limit)
+    if (cut) return cut
   }
   return least
 }
@@ -47,18 +62,51 @@ function longTexts(value: unknown): number[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(longTexts) : []
 }
 
-/** The value with every text cut to so many characters. */
-function shorten(value: unknown, longest: number): Cut {
-  const notes: string[] = []
-  const walk = (node: unknown, path: Path): unknown => {
-    if (typeof node === 'string') {
-      if (node.length <= longest) return node
-      note(notes, `\`${fieldPath(path)}\` has ${node.length} characters; the first ${longest} are here.`)
-      return whole(node, longest) + MARK
-    }
-    return mapped(node, (inner, key) => walk(inner, [...path, key]))
+function cutLists(value: unknown, limit: number): Cut | undefined {
+  for (let entries = MOST_ENTRIES; entries >= 1; entries /= 2) {
+    const cut = cutTo(value, { text: LEAST_TEXT, entries }, limit)
+    if (cut) return cut
   }
-  return { value: walk(value, []), notes }
+  return undefined
+}
+
+/**
+ * The value with every text and every list cut, or undefined when its JSON then has more than `limit` characters.
+ * A node has one character at least, so the walk gives up after `limit` nodes, however large the value is.
+ */
+function cutTo(value: unknown, { text, entries }: Bounds, limit: number): Cut | undefined {
+  const lists = createNotes()
+  const texts = createNotes()
+  let room = limit
+  const walk = (node: unknown, trail?: Trail): unknown => {
+    room--
+    if (typeof node === 'string') {
+      const shown = node.length > text ? whole(node, text) + MARK : node
+      if (node.length > text)
+        texts.add(trail, (name) => `${name} has ${node.length} characters; the first ${text} are here.`)
+      room -= shown.length
+      return shown
+    }
+    if (typeof node !== 'object' || node === null) return node
+    const keys = Array.isArray(node) ? undefined : Object.keys(node)
+    const size = keys?.length ?? (node as unknown[]).length
+    const shown = keys ? fieldsShown(size, entries) : Math.min(size, entries)
+    if (shown < size) lists.add(trail, (name) => `${name} has ${size} entries; the first ${shown} are here.`)
+    const inner: [key: string, value: unknown][] = []
+    for (let at = 0; at < shown && room >= 0; at++) {
+      const key = keys?.[at] ?? at
+      if (keys) room -= keys[at]!.length
+      inner.push([String(key), walk((node as Record<PropertyKey, unknown>)[key], { above: trail, key })])
+    }
+    return keys ? Object.fromEntries(inner) : inner.map(([, entry]) => entry)
+  }
+  const cut = walk(value)
+  if (room < 0 || JSON.stringify(cut).length > limit) return undefined
+  return { value: cut, notes: notesOf(lists, texts) }
+}
+
+function fieldsShown(size: number, entries: number): number {
+  return size > MOST_FIELDS ? Math.min(size, Math.max(entries, LEAST_FIELDS)) : size
 }
 
 /** Not in the middle of a pair of surrogates: a half is no character. */
@@ -67,50 +115,33 @@ function whole(text: string, length: number): string {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length)
 }
 
-function cutLists(cut: Cut, limit: number): Cut | undefined {
-  let { value } = cut
-  const kept = new Map<string, { path: Path; of: number; are: number }>()
-  while (JSON.stringify(value).length > limit) {
-    const longest = longestList(value)
-    if (!longest) return undefined
-    const { path, size } = longest
-    const are = Math.ceil(size / 2)
-    value = replaced(value, path, are)
-    kept.set(fieldPath(path), { path, of: kept.get(fieldPath(path))?.of ?? size, are })
+interface Notes {
+  first: string[]
+  count: number
+  add(trail: Trail | undefined, sentence: (name: string) => string): void
+}
+
+/** Counts all cuts, and writes sentences for the first of them only. */
+function createNotes(): Notes {
+  const notes: Notes = {
+    first: [],
+    count: 0,
+    add(trail, sentence) {
+      if (notes.count++ < MOST_NOTES) notes.first.push(sentence(`\`${nameOf(trail)}\``))
+    },
   }
-  const notes = [...kept].map(([name, { of, are }]) => `\`${name}\` has ${of} entries; the first ${are} are here.`)
-  return { value, notes: [...notes, ...cut.notes].slice(0, MOST_NOTES) }
+  return notes
 }
 
-function longestList(value: unknown): { path: Path; size: number } | undefined {
-  let longest: { path: Path; size: number; chars: number } | undefined
-  const look = (node: unknown, path: Path) => {
-    if (typeof node !== 'object' || node === null) return
-    const size = Array.isArray(node) ? node.length : Object.keys(node).length
-    const chars = JSON.stringify(node).length
-    if ((Array.isArray(node) ? size > 1 : size > MOST_FIELDS) && chars > (longest?.chars ?? 0))
-      longest = { path, size, chars }
-    for (const [key, inner] of Object.entries(node)) look(inner, [...path, Array.isArray(node) ? Number(key) : key])
-  }
-  look(value, [])
-  return longest
+function notesOf(lists: Notes, texts: Notes): string[] {
+  const first = [...lists.first, ...texts.first].slice(0, MOST_NOTES)
+  const more = lists.count + texts.count - first.length
+  return more > 0 ? [...first, `${more} more lists and texts are cut.`] : first
 }
 
-/** The value with the list at a path cut to its first entries. */
-function replaced(value: unknown, [key, ...rest]: Path, are: number): unknown {
-  if (key === undefined) {
-    if (Array.isArray(value)) return value.slice(0, are)
-    return Object.fromEntries(Object.entries(value as object).slice(0, are))
-  }
-  return mapped(value, (inner, at) => (at === key ? replaced(inner, rest, are) : inner))
-}
-
-function mapped(node: unknown, act: (inner: unknown, key: PropertyKey) => unknown): unknown {
-  if (Array.isArray(node)) return node.map((inner, at) => act(inner, at))
-  if (typeof node !== 'object' || node === null) return node
-  return Object.fromEntries(Object.entries(node).map(([key, inner]) => [key, act(inner, key)]))
-}
-
-function note(notes: string[], text: string): void {
-  if (notes.length < MOST_NOTES) notes.push(text)
+function nameOf(trail: Trail | undefined): string {
+  const path: PropertyKey[] = []
+  for (let at = trail; at; at = at.above) path.push(at.key)
+  const name = fieldPath(path.toReversed())
+  return name.length > MOST_PATH ? whole(name, MOST_PATH) + MARK : name
 }

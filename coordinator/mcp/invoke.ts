@@ -15,11 +15,21 @@ export async function invoke(plan: Plan, asking: Asking, given: Fields): Promise
   if (plan.scopedToOrg && fields['org'] !== caller.org) throw new Fault('NOT_FOUND')
   authorize(plan.row, caller)
   if (plan.ridesIn === 'body' && bytes > plan.bodyBytes) throw tooLarge(plan.bodyBytes)
-  const answer: unknown = await plan.handle(new ToolCall(asking, checkInput(plan, fields)) as never)
+  const answer = await handled(plan, asking, checkInput(plan, fields))
   const value: unknown = answer instanceof StatusAnswer ? answer.value : answer
   if (plan.row.success === 204) return {}
   if (deps.config.strict) outputText(plan, value, true)
   return (value instanceof JsonText ? JSON.parse(value.text) : value) as Fields
+}
+
+/** As over REST, a caller has so many calls open that wait: a request may carry a hundred of them. */
+async function handled(plan: Plan, asking: Asking, input: Fields): Promise<unknown> {
+  const leave = input['waitMs'] ? asking.wait() : undefined
+  try {
+    return await plan.handle(new ToolCall(asking, input) as never)
+  } finally {
+    leave?.()
+  }
 }
 
 export function mayCall(plan: Plan, asking: Pick<Asking, 'caller'>): boolean {

@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
 import { Fault } from '@windlass/shared/errors.ts'
+import { isLoopbackHost } from '@windlass/shared/loopback.ts'
+import type { Config } from '../config.ts'
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
@@ -8,7 +10,7 @@ loopback.addAddress('::1', 'ipv6')
 loopback.addSubnet('::ffff:127.0.0.0', 104, 'ipv6')
 
 export interface Scraper {
-  /** Of the other end of the connection. */
+  /** Address of the other end of the connection. */
   address: string
   header(name: string): string | undefined
 }
@@ -16,17 +18,26 @@ export interface Scraper {
 /** A proxy on this machine connects from here too, and says so with one of these. */
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via']
 
+/** Settings that decide who may read the figures. */
+type ScrapeRules = Pick<Config, 'metricsToken' | 'host' | 'baseUrl' | 'trustedProxies'>
+
 /**
- * Figures tell a stranger how busy an installation is. Without a token they are for this machine only; with one, for whoever
- * sends it.
+ * Figures tell a stranger how busy an installation is. They are for those who send the token; and for this machine as
+ * long as nobody else is served. Otherwise what connects from here may be a forwarder that says nothing of whom it
+ * forwards: stunnel, a proxy for TCP, `kubectl port-forward`.
  */
-export function assertMayScrape(scraper: Scraper, token: string | undefined): void {
-  if (isLocal(scraper) || isBearer(scraper.header('authorization'), token)) return
+export function assertMayScrape(scraper: Scraper, rules: ScrapeRules): void {
+  const token = rules.metricsToken
+  if (isBearer(scraper.header('authorization'), token) || (isAlone(rules) && isLocal(scraper))) return
   const message =
     token === undefined
-      ? 'Metrics are for this machine only. Set WINDLASS_METRICS_TOKEN on the coordinator and send it as `Authorization: Bearer <token>`.'
+      ? 'Metrics are for this machine only, while the coordinator serves nobody else. Set WINDLASS_METRICS_TOKEN on the coordinator and send it as `Authorization: Bearer <token>`.'
       : 'Send the value of WINDLASS_METRICS_TOKEN as `Authorization: Bearer <token>`.'
   throw new Fault('FORBIDDEN', undefined, message)
+}
+
+function isAlone({ host, baseUrl, trustedProxies }: ScrapeRules): boolean {
+  return isLoopbackHost(host) && baseUrl === undefined && trustedProxies.length === 0
 }
 
 function isLocal(scraper: Scraper): boolean {

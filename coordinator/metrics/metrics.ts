@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Loss } from '@windlass/shared/model/run.ts'
 import { ORPHAN_KINDS, type OrphanKind } from '../runs/row-orphan.ts'
 import type { Facts } from './store.ts'
 
@@ -25,6 +26,10 @@ export interface Metrics {
   runnerClosed(how: RunnerClosure): void
   /** Runners that did not take what a poll had given them. */
   unaccepted(count: number): void
+  /** A run lost its process. */
+  runLost(what: Loss['what']): void
+  /** Counts a gap: for how long nobody could renew leases, or by how much the clock of the database was set. */
+  leaseGap(ms: number): void
   /** Everything as Prometheus' text. */
   text(facts: Facts, presence: Presence): Promise<string>
   readonly contentType: string
@@ -89,12 +94,42 @@ export function createMetrics(): Metrics {
     repaired: (count) => repaired.inc(count),
     runnerClosed: (how) => closures.inc({ how }),
     unaccepted: (count) => unaccepted.inc(count),
+    ...leaseCounters(registers),
     text(facts, presence) {
-      // From the first scrape on: the watch over the event loop is a timer, which an unwatched installation need not pay for.
+      // From the first scrape on: the watch over the event loop is a timer, which an unwatched installation need not
+      // pay for.
       if (!watchesProcess) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 })
       watchesProcess = true
       showFacts(facts, presence)
       return registry.metrics()
+    },
+  }
+}
+
+/** Counters of lost processes and of gaps in which leases could not be renewed. */
+function leaseCounters(registers: Registry[]): Pick<Metrics, 'runLost' | 'leaseGap'> {
+  const losses = new Counter({
+    name: 'windlass_runs_lost_total',
+    help: 'Processes that runs lost, by what was lost, as far as that was known at the time.',
+    labelNames: ['what'],
+    registers,
+  })
+  const gaps = new Counter({
+    name: 'windlass_lease_gaps_total',
+    help: 'How often leases were lengthened, as no coordinator could renew them or the clock of the database was set.',
+    registers,
+  })
+  const gapSeconds = new Counter({
+    name: 'windlass_lease_gap_seconds_total',
+    help: 'How long these gaps were altogether.',
+    registers,
+  })
+  for (const what of Loss.shape.what.options) losses.inc({ what }, 0)
+  return {
+    runLost: (what) => losses.inc({ what }),
+    leaseGap(ms) {
+      gaps.inc()
+      gapSeconds.inc(ms / 1000)
     },
   }
 }

@@ -1,6 +1,8 @@
 import { isFinal, RUN_STATUSES } from '@windlass/shared/model/run.ts'
 import { IntakeState } from '@windlass/shared/model/runner.ts'
+import { runById } from '../db/by-key.ts'
 import type { Db } from '../db/client.ts'
+import { unfinishedRuns } from '../db/unfinished.ts'
 import type { Place } from '../runs/row.ts'
 
 /** What the database says about all runs together. */
@@ -26,13 +28,9 @@ export async function readFacts(db: Db): Promise<Facts> {
       select status, place, count(*)::int as count
       from (
         select r.status, r.place
-        from runs_remaining m
-        join runs r on r.id = m.run_id
+        from (${unfinishedRuns(db)}) candidates
+        cross join lateral (${runById(db, db`candidates.id`)}) r
         where r.finished_at is null
-        union all
-        select status, place
-        from runs
-        where id > (select run_id from sweep_mark) and finished_at is null
       ) runs
       group by status, place
     ),

@@ -19,7 +19,7 @@ import {
 import type { TestCoordinator } from './coordinator.ts'
 
 /** Longer than anything here takes, shorter than a test file may. */
-const PATIENCE_MS = 8000
+const PATIENCE_MS = 60_000
 const VERSION = 'test'
 
 export interface TestAgent {
@@ -36,6 +36,7 @@ export interface TestAgent {
   dial(): Promise<Link>
   /** The same agent, seen through another coordinator. */
   at(c: Pick<TestCoordinator, 'url'>): TestAgent
+  /** Closes all its sockets, those of other keys and at other coordinators too. */
   close(): void
 }
 
@@ -63,7 +64,9 @@ export async function anAgent(c: TestCoordinator, ask: AgentAsk = {}): Promise<T
     ops.runnerSurface.register,
     registration(registrationToken.token, x, ask),
   )
-  return agentOf(c.url, registered.runner, privateKey)
+  const agent = agentOf(c.url, registered.runner, privateKey)
+  c.onStop(() => agent.close())
+  return agent
 }
 
 export async function keyPair(): Promise<{ privateKey: CryptoKey; x: string }> {
@@ -77,8 +80,7 @@ export function registration(token: string, x: string, { name = 'agent', slots =
   return { token, name, publicKey, labels, slots, version: VERSION, platform: process.platform }
 }
 
-function agentOf(url: string, id: RunnerId, privateKey: CryptoKey): TestAgent {
-  const links: Link[] = []
+function agentOf(url: string, id: RunnerId, privateKey: CryptoKey, links: Link[] = []): TestAgent {
   const bearer = ({
     kid = id,
     sub = id,
@@ -103,7 +105,7 @@ function agentOf(url: string, id: RunnerId, privateKey: CryptoKey): TestAgent {
     id,
     bearer,
     dial,
-    async poll(slots = 1, waitMs = 3000, signal) {
+    async poll(slots = 1, waitMs = PATIENT_MS, signal) {
       const row = ops.runnerSurface.claims
       return (await callOp({ url, apiKey: await bearer() }, row, { slots, waitMs }, { signal })).offers
     },
@@ -113,8 +115,8 @@ function agentOf(url: string, id: RunnerId, privateKey: CryptoKey): TestAgent {
       await link.next('welcome')
       return link
     },
-    withKey: (other) => agentOf(url, id, other),
-    at: (c) => agentOf(c.url, id, privateKey),
+    withKey: (other) => agentOf(url, id, other, links),
+    at: (c) => agentOf(c.url, id, privateKey, links),
     close() {
       for (const link of links) link.close()
     },
@@ -262,9 +264,15 @@ export async function aRunningAgent(c: TestCoordinator, ask: AgentAsk = {}): Pro
   return { agent, link, offer: await takeNext(agent, link) }
 }
 
+/**
+ * As long as a poll may be. A claim leaves out a run that somebody has locked, and looks again after 5 s: a test that
+ * waits for a run must outlast that.
+ */
+export const PATIENT_MS = 25_000
+
 /** Polls for one run, accepts it and says that its program has begun. */
 export async function takeNext(agent: TestAgent, link: Link): Promise<Offer> {
-  const [offer] = await agent.poll(1)
+  const [offer] = await agent.poll(1, PATIENT_MS)
   if (!offer) throw new Error('there was no run to take')
   const { runs } = await link.accept(offer)
   if (runs.length !== 1) throw new Error(`the offer of ${offer.run} was not there any more`)

@@ -2,18 +2,21 @@ import assert from 'node:assert/strict'
 import type { AuditEntry } from '@windlass/shared/model/audit.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
-import { ORG, type TestCoordinator } from './coordinator.ts'
+import { type TestCoordinator } from './coordinator.ts'
 
 /** What is in the log, newest first; a hundred entries at most. */
 export async function entriesOf(
-  c: Pick<TestCoordinator, 'call'>,
+  c: Pick<TestCoordinator, 'call' | 'org'>,
   filter: Omit<ArgsOf<typeof ops.audit.list>, 'org'> = {},
 ): Promise<AuditEntry[]> {
-  return (await c.call(ops.audit.list, { org: ORG, limit: 100, ...filter })).entries
+  return (await c.call(ops.audit.list, { org: c.org, limit: 100, ...filter })).entries
 }
 
 /** The entries that the work adds, newest first. Nobody else may change anything meanwhile. */
-export async function entriesBy(c: Pick<TestCoordinator, 'call'>, work: () => Promise<unknown>): Promise<AuditEntry[]> {
+export async function entriesBy(
+  c: Pick<TestCoordinator, 'call' | 'org'>,
+  work: () => Promise<unknown>,
+): Promise<AuditEntry[]> {
   const [last] = await entriesOf(c, { limit: 1 })
   await work()
   const all = await entriesOf(c)

@@ -1,10 +1,10 @@
 /** Environments, and keys for what is secret in them. */
 import { randomBytes } from 'node:crypto'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { ORG, type TestCoordinator } from './coordinator.ts'
+import { type TestCoordinator } from './coordinator.ts'
 
-export async function anEnvironment(c: Pick<TestCoordinator, 'call'>, name: string): Promise<string> {
-  await c.call(ops.environments.create, { org: ORG, name })
+export async function anEnvironment(c: Pick<TestCoordinator, 'call' | 'org'>, name: string): Promise<string> {
+  await c.call(ops.environments.create, { org: c.org, name })
   return name
 }
 

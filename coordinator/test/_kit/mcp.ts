@@ -1,5 +1,6 @@
 /** /mcp/v1 as a client writes to it, in the words of either era. */
 import type { Base } from '@windlass/shared/ops/call.ts'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 
 export type Era = 'old' | 'new'
 export const ERAS: readonly Era[] = ['old', 'new']
@@ -32,7 +33,7 @@ export async function post(base: Base, body: unknown, headers: Extra = {}): Prom
     method: 'POST',
     headers: { ...authorization, ...all },
     body: typeof body === 'string' ? body : JSON.stringify(body),
-    signal: AbortSignal.timeout(40_000),
+    signal: AbortSignal.timeout(DEADLINE_MS),
   })
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json')

@@ -12,10 +12,12 @@ export interface SeedAsk {
   count: number
   /** Slugs: of most runs, and of a few. */
   workflows: { common: string; rare: string }
+  /** False: the planner knows nothing of what was written. */
+  analyze?: boolean
 }
 
 /** Runs of three months that are over, but for the few that enter the queue in a year; the last of them a minute ago. */
-export async function seedRuns(db: Db, { org, count, workflows }: SeedAsk): Promise<void> {
+export async function seedRuns(db: Db, { org, count, workflows, analyze = true }: SeedAsk): Promise<void> {
   const step = Math.floor(SPAN_MS / count)
   const start = Date.now() - 60_000 - count * step
   const ms = db`(${start}::bigint + i * ${step}::bigint)`
@@ -53,19 +55,22 @@ export async function seedRuns(db: Db, { org, count, workflows }: SeedAsk): Prom
     insert into timers (run_id, kind, due_at)
     select id, 'enqueue', now() + interval '1 year'
     from runs
-    where status = 'queued'`
+    where status = 'queued'
+    on conflict do nothing`
   // As the sweeper would have left it by now.
-  await db`insert into runs_remaining (run_id) select id from runs where status = 'queued'`
+  await db`insert into runs_remaining (run_id) select id from runs where status = 'queued' on conflict do nothing`
   await db`update sweep_mark set run_id = (select max(id) from runs)`
   await db`
     insert into run_tags (org_id, tag, run_id)
     select org_id, unnest(tags), id
     from runs
-    order by 1, 2, 3`
+    order by 1, 2, 3
+    on conflict do nothing`
   await db`
     insert into runs_unsuccessful (org_id, run_id, status)
     select org_id, id, status
     from runs
-    where status in ('failed', 'cancelled')`
-  await db`vacuum (analyze) runs, run_tags, runs_remaining, runs_unsuccessful`
+    where status in ('failed', 'cancelled')
+    on conflict do nothing`
+  if (analyze) await db`vacuum (analyze) runs, run_tags, runs_remaining, runs_unsuccessful`
 }

@@ -7,7 +7,7 @@ import type { Ask } from '@windlass/shared/wire/journal.ts'
 import type { OrphanKind } from '../../runs/row-orphan.ts'
 import { sweepRunsOnce } from '../../runs/sweep.ts'
 import { anAgent, end, type Held, start } from './agent.ts'
-import { aCoordinator, aRun, ORG, runOf } from './coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf } from './coordinator.ts'
 import { opened } from './journal.ts'
 import { aWorkflow } from './workflow.ts'
 
@@ -25,7 +25,7 @@ export const CALL: Ask = { for: 'child', workflow: 'any', inputText: 'null', ver
 
 /** A coordinator that sweeps when it is told to, one agent, and workflows `any` and `narrow`, of which one run may execute. */
 export async function aSweptCoordinator() {
-  const c = await aCoordinator({ SWEEP_RUNS_MS: 3_600_000 })
+  const c = await aCoordinatorOfItsOwn({ SWEEP_RUNS_MS: 3_600_000 })
   await aWorkflow(c, { slug: 'any' })
   await aWorkflow(c, { slug: 'narrow', descriptor: { concurrency: { limit: 1 } } })
   const agent = await anAgent(c)
@@ -83,7 +83,7 @@ export async function aSweptCoordinator() {
   /** Ends what a test leaves behind, so that the next poll has what the next test puts there. */
   async function clear(): Promise<void> {
     const status = ['queued', 'sleeping', 'awaiting_input', 'waiting_for_child'] as const
-    const { runs } = await c.call(ops.runs.list, { org: ORG, status: [...status] })
+    const { runs } = await c.call(ops.runs.list, { org: c.org, status: [...status] })
     await Promise.all(runs.map((run) => c.call(ops.runs.cancel, { run: run.id })))
   }
 

@@ -2,7 +2,7 @@
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { anAgent, type Link, type TestAgent } from './agent.ts'
-import { anOrg, ORG, type TestCoordinator } from './coordinator.ts'
+import { anOrg, asOwner, type TestCoordinator } from './coordinator.ts'
 import { aKey, aSession } from './credentials.ts'
 import { aParkedRun, question } from './waiting.ts'
 import { filesOf } from './workflow-files.ts'
@@ -23,21 +23,11 @@ export interface Tenant {
 }
 
 export async function twoTenants(c: TestCoordinator): Promise<{ ours: Tenant; theirs: Tenant }> {
-  const strangers = await anOrg(c)
-  const [{ poolId }] = await c.db<[{ poolId: TestCoordinator['poolId'] }]>`
-    select id as pool_id from runner_pools where org_id = ${strangers.id}`
-  const theirs: TestCoordinator = {
-    ...c,
-    orgId: strangers.id,
-    poolId,
-    apiKey: strangers.apiKey,
-    call: (row, args, options) =>
-      c.call(row, 'org' in args ? { ...args, org: strangers.slug } : args, { apiKey: strangers.apiKey, ...options }),
-  }
-  return { ours: await aTenant(c, ORG), theirs: await aTenant(theirs, strangers.slug) }
+  return { ours: await aTenant(c), theirs: await aTenant(asOwner(c, await anOrg(c))) }
 }
 
-async function aTenant(c: TestCoordinator, org: string): Promise<Tenant> {
+async function aTenant(c: TestCoordinator): Promise<Tenant> {
+  const { org } = c
   const session = await aSession(c.db, { orgId: c.orgId })
   const workflow = `of-${org}`
   await c.call(ops.workflows.create, { org, files: aPackage(workflow) })

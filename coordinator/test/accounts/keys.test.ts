@@ -5,8 +5,9 @@ import { newId } from '@windlass/shared/ids.ts'
 import type { ApiKey } from '@windlass/shared/model/api-key.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
-import { aCoordinator, anOrg, ORG, rawCall, refusal, type TestCoordinator, type TestOrg } from '../_kit/coordinator.ts'
+import { aCoordinator, anOrg, rawCall, refusal, type TestCoordinator, type TestOrg } from '../_kit/coordinator.ts'
 import { aKey, aSession } from '../_kit/credentials.ts'
+import { untilPolled } from '../_kit/until.ts'
 
 let c: TestCoordinator
 let session: string
@@ -21,8 +22,8 @@ after(() => c.stop())
 
 type Ask = Partial<Omit<ArgsOf<typeof ops.keys.create>, 'org'>>
 const create = (ask: Ask = {}, as = session) =>
-  c.call(ops.keys.create, { org: ORG, name: 'ci', role: 'member', ...ask }, { apiKey: as })
-const revoke = (key: string, as = c.apiKey) => c.call(ops.keys.revoke, { org: ORG, key }, { apiKey: as })
+  c.call(ops.keys.create, { org: c.org, name: 'ci', role: 'member', ...ask }, { apiKey: as })
+const revoke = (key: string, as = c.apiKey) => c.call(ops.keys.revoke, { org: c.org, key }, { apiKey: as })
 const status = async (bearer: string, at = c) =>
   (await rawCall({ url: at.url, apiKey: bearer }, 'GET', '/v1/me')).status
 
@@ -36,11 +37,11 @@ test('a session makes a key, which is shown once and then serves', async () => {
   assert.ok(isWellFormed('wl_', key))
   assert.equal(apiKey.prefix, key.slice(0, 10))
   assert.deepEqual(apiKey.scopes, ['run:read', 'run:trigger'])
-  assert.deepEqual([apiKey.org, apiKey.role, apiKey.expiresAt, apiKey.revokedAt], [ORG, 'member', null, null])
+  assert.deepEqual([apiKey.org, apiKey.role, apiKey.expiresAt, apiKey.revokedAt], [c.org, 'member', null, null])
   assert.match(apiKey.createdBy ?? '', /^ses_/)
   const { me } = await c.call(ops.account.get, {}, { apiKey: key })
   assert.deepEqual(me.credential, { kind: 'key', id: apiKey.id, name: 'ci', role: 'member', scopes: apiKey.scopes })
-  assert.equal(me.org.slug, ORG)
+  assert.equal(me.org.slug, c.org)
   const [entry, ...more] = await entriesOf(apiKey.id)
   assert.deepEqual([entry?.action, entry?.actorKind, more], ['keys.create', 'session', []])
   assert.ok(!JSON.stringify(entry).includes(key.slice(10)), 'the audit log holds the key')
@@ -77,10 +78,9 @@ test('a revoked key is out at once where it was revoked, and within a second els
   const { apiKey, key } = await create()
   const there = await c.another()
   assert.deepEqual([await status(key), await status(key, there)], [200, 200])
-  const since = performance.now()
   await revoke(apiKey.id)
   assert.equal(await status(key), 401)
-  while ((await status(key, there)) !== 401) assert.ok(performance.now() - since < 10_000, 'it still serves elsewhere')
+  await untilPolled('the other to refuse it', async () => (await status(key, there)) === 401)
 })
 
 test('revoking again changes nothing and leaves no second entry', async () => {
@@ -136,7 +136,7 @@ test('lists show all keys of the org, newest first, page by page, and never a se
   assert.equal(all.filter((key) => key.expiresAt !== null).length, 1)
   for (const key of made) assert.ok(!JSON.stringify(all).includes(key.slice(10)), 'a list shows a key')
   await assert.rejects(
-    c.call(ops.keys.list, { org: ORG, cursor: 'bm9uc2Vuc2U' }),
+    c.call(ops.keys.list, { org: c.org, cursor: 'bm9uc2Vuc2U' }),
     refusal('VALIDATION_FAILED', 'cursor'),
   )
 })
@@ -144,15 +144,15 @@ test('lists show all keys of the org, newest first, page by page, and never a se
 test('a session tells of itself, and of its org', async () => {
   const { me } = await c.call(ops.account.get, {}, { apiKey: session })
   assert.deepEqual([me.credential.kind, me.credential.role, me.credential.scopes], ['session', 'owner', []])
-  const { org } = await c.call(ops.orgs.get, { org: ORG })
+  const { org } = await c.call(ops.orgs.get, { org: c.org })
   assert.deepEqual(me.org, org)
-  assert.deepEqual([org.id, org.slug], [c.orgId, ORG])
+  assert.deepEqual([org.id, org.slug], [c.orgId, c.org])
 })
 
 test('where the path carries no org a header may name it, and it must be that of the credential', async () => {
   const get = (headers: Record<string, string>) => c.call(ops.account.get, {}, { headers })
-  assert.equal((await get({ 'x-windlass-org': ORG })).me.org.slug, ORG)
-  assert.equal((await get({ 'x-service-org': ORG })).me.org.slug, ORG)
+  assert.equal((await get({ 'x-windlass-org': c.org })).me.org.slug, c.org)
+  assert.equal((await get({ 'x-service-org': c.org })).me.org.slug, c.org)
   await assert.rejects(get({ 'x-windlass-org': strangers.slug }), refusal('NOT_FOUND'))
-  await assert.rejects(get({ 'x-windlass-org': ORG, 'x-service-org': strangers.slug }), refusal('NOT_FOUND'))
+  await assert.rejects(get({ 'x-windlass-org': c.org, 'x-service-org': strangers.slug }), refusal('NOT_FOUND'))
 })

@@ -4,14 +4,13 @@ import { exampleOf, isDocumented } from '@windlass/shared/ops/examples/index.ts'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
 import { service } from '../../api/service.ts'
 import { type Page, findBrowser, openBrowser } from '../_kit/browser.ts'
-import { until } from '../_kit/until.ts'
+import { untilPolled } from '../_kit/until.ts'
 import { type StubOptions, type StubServer, startStub } from '../http/stub-server.ts'
 
 const executable = findBrowser()
 const skip = executable === undefined ? 'no chromium in PATH; on Debian: apt-get install chromium' : false
 
 const RENDERED = 'document.querySelectorAll(".opblock").length'
-const PATIENCE_MS = 30_000
 
 let server: StubServer
 let page: Page
@@ -28,7 +27,7 @@ before(async () => {
   server = await startStub({ handlers })
   page = await openBrowser(executable)
   await page.open(`${server.url}/v1/docs`)
-  await until('operations on the page', () => page.evaluate<number>(RENDERED), PATIENCE_MS)
+  await untilPolled('operations on the page', () => page.evaluate<number>(RENDERED))
 })
 after(async () => {
   await page?.close()
@@ -73,13 +72,13 @@ test('what would go elsewhere, or was written into the page, is stopped', { skip
   assert.equal(await page.evaluate(asked), 'stopped')
   await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<img src="x" onerror="document.title = 1">')`)
   for (const rule of ['connect-src', 'script-src'])
-    await until(`a word about ${rule}`, () => page.complaints.some((each) => each.includes(rule)), PATIENCE_MS)
+    await untilPolled(`a word about ${rule}`, () => page.complaints.some((each) => each.includes(rule)))
   assert.equal(await page.evaluate('document.title'), 'Windlass API')
   assert.ok(page.requests.slice(before).every((url) => !url.includes('elsewhere')))
 })
 
 async function there(selector: string): Promise<string> {
   const isThere = `document.querySelector(${JSON.stringify(selector)}) !== null`
-  await until(selector, () => page.evaluate<boolean>(isThere), PATIENCE_MS)
+  await untilPolled(selector, () => page.evaluate<boolean>(isThere))
   return selector
 }

@@ -5,16 +5,17 @@ import { requestOf } from '@windlass/shared/ops/call.ts'
 import { exampleOf, isDocumented } from '@windlass/shared/ops/examples/index.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { faultsOf } from '../../api/faults-of.ts'
 import { anAgent } from '../_kit/agent.ts'
-import { type TestCoordinator, aCoordinator } from '../_kit/coordinator.ts'
+import { type TestCoordinator, aCoordinatorOfItsOwn } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText, anEnvironment } from '../_kit/environments.ts'
 
 let c: TestCoordinator
 let session: string
 before(async () => {
-  c = await aCoordinator({ SECRET_KEY: aKeyText() })
+  c = await aCoordinatorOfItsOwn({ SECRET_KEY: aKeyText() })
   session = await aSession(c.db, { orgId: c.orgId })
   await anEnvironment(c, 'production')
   const agent = await anAgent(c, { name: 'build-1', slots: 8 })
@@ -46,7 +47,7 @@ function learn(example: unknown, answer: unknown): void {
 async function send(row: AnyOp) {
   const input = translated(exampleOf(row).input) as Record<string, unknown>
   const { url, ...init } = requestOf({ url: c.url, apiKey: session }, row, input)
-  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(30_000) })
+  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(DEADLINE_MS) })
   if (row.wire === 'sse') {
     // It would go on for as long as its run does.
     await response.body?.cancel()

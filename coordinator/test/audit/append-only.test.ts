@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { entriesOf } from '../_kit/audit.ts'
-import { aCoordinator, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 
 let c: TestCoordinator
 
 before(async () => {
-  c = await aCoordinator()
-  await c.call(ops.pools.create, { org: ORG, name: 'logged' })
+  c = await aCoordinatorOfItsOwn()
+  await c.call(ops.pools.create, { org: c.org, name: 'logged' })
 })
 after(() => c.stop())
 
@@ -50,5 +50,5 @@ test('an org of which something is logged cannot be deleted', async () => {
     await tx`delete from orgs`
   })
   await assert.rejects(emptied, holds)
-  assert.equal((await c.call(ops.pools.list, { org: ORG })).runnerPools.length, 2)
+  assert.equal((await c.call(ops.pools.list, { org: c.org })).runnerPools.length, 2)
 })

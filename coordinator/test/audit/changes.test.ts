@@ -7,7 +7,7 @@ import type { Call } from '../../api/call.ts'
 import { handlers } from '../../api/index.ts'
 import { anAgent, end, keyPair, registration, returned, start } from '../_kit/agent.ts'
 import { entriesBy, entriesOf } from '../_kit/audit.ts'
-import { aCoordinator, aRun, ORG, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aBlockedRun, accepted, aParkedRun, call, type Crew, question } from '../_kit/waiting.ts'
 import { aVersion, aWorkflow } from '../_kit/workflow.ts'
 import { filesOf } from '../_kit/workflow-files.ts'
@@ -16,7 +16,7 @@ let c: TestCoordinator
 let crew: Crew
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   await aWorkflow(c, { slug: 'any' })
   const agent = await anAgent(c, { slots: 50 })
   crew = { c, agent, link: await agent.connect() }
@@ -44,7 +44,7 @@ test('an entry says who, with which credential, by which request and when', asyn
     assert.equal(answer.status, 200)
     await answer.text()
   })
-  assert.deepEqual([entry?.org, entry?.via, entry?.requestId], [ORG, 'rest', 'the-request-of-this-test'])
+  assert.deepEqual([entry?.org, entry?.via, entry?.requestId], [c.org, 'rest', 'the-request-of-this-test'])
   assert.deepEqual([entry?.actor.kind, entry?.actor.name], ['key', 'test'])
   assert.equal(entry?.actor.id, (await runOf(c, id)).trigger.actor)
   assert.ok(Math.abs(entry!.at - Date.now()) < 60_000)
@@ -80,10 +80,10 @@ test('what is refused is no change', async () => {
     await assert.rejects(cancel(newId('run')), refusal('NOT_FOUND'))
     await assert.rejects(c.call(ops.runs.restart, { run: offer.run }), refusal('RUN_NOT_BLOCKED'))
     await assert.rejects(c.call(ops.runs.retry, { run: offer.run, version: 99 }), refusal('NOT_FOUND'))
-    await assert.rejects(c.call(ops.pools.create, { org: ORG, name: 'default' }), refusal('CONFLICT'))
+    await assert.rejects(c.call(ops.pools.create, { org: c.org, name: 'default' }), refusal('CONFLICT'))
     await assert.rejects(c.call(ops.pools.createToken, { pool: newId('pool') }), refusal('NOT_FOUND'))
-    await assert.rejects(c.call(ops.workflows.create, { org: ORG, files }), refusal('WORKFLOW_EXISTS'))
-    await assert.rejects(c.call(ops.workflows.update, { org: ORG, workflow: 'nowhere', files }), refusal('NOT_FOUND'))
+    await assert.rejects(c.call(ops.workflows.create, { org: c.org, files }), refusal('WORKFLOW_EXISTS'))
+    await assert.rejects(c.call(ops.workflows.update, { org: c.org, workflow: 'nowhere', files }), refusal('NOT_FOUND'))
   })
   assert.deepEqual(entries, [])
 })
@@ -93,10 +93,19 @@ test('a trigger is not logged: the run says who started it', async () => {
 })
 
 test('a run that a model started by MCP says so', async () => {
-  const [entry] = await entriesBy(c, () => c.call(ops.pools.create, { org: ORG, name: 'for-its-caller' }))
+  const [entry] = await entriesBy(c, () => c.call(ops.pools.create, { org: c.org, name: 'for-its-caller' }))
   const { id, name } = entry!.actor
-  const caller = { kind: 'key', id, name, orgId: c.orgId, org: ORG, role: 'owner', scopes: [], requestId: 'r' } as const
-  const input = { org: ORG, workflow: 'any', tags: [], priority: 0, delayMs: 0 }
+  const caller = {
+    kind: 'key',
+    id,
+    name,
+    orgId: c.orgId,
+    org: c.org,
+    role: 'owner',
+    scopes: [],
+    requestId: 'r',
+  } as const
+  const input = { org: c.org, workflow: 'any', tags: [], priority: 0, delayMs: 0 }
   for (const via of ['rest', 'mcp'] as const) {
     const asked = { input, deps: c.deps, header: () => undefined, caller: { ...caller, via } }
     const { run } = (await handlers.runs.trigger(asked as unknown as Call<never>)) as { run: { id: string } }
@@ -135,7 +144,7 @@ test('of twenty restarts at once the one that counts is logged', async () => {
 
 test('of twenty answers at once the first is logged, without what it says', async () => {
   const { run } = await aParkedRun(crew, { workflow: 'any' }, question())
-  const [input] = (await c.call(ops.inputs.list, { org: ORG, run })).inputs
+  const [input] = (await c.call(ops.inputs.list, { org: c.org, run })).inputs
   const respond = () => c.call(ops.inputs.respond, { input: input!.id, answer: { password: 'not-for-the-log' } })
   const entry = await onlyEntryBy(() => Promise.allSettled(Array.from({ length: 20 }, respond)))
   assert.deepEqual([entry.action, entry.target], ['inputs.respond', { type: 'input', id: input!.id, name: null }])
@@ -147,15 +156,16 @@ test('of twenty answers at once the first is logged, without what it says', asyn
 test('a deploy is logged with the version before and the one after', async () => {
   const files = (text: string) =>
     filesOf({ 'workflow.jsonc': '{ "slug": "deployed" }', 'index.ts': `export const run = () => ${text}\n` })
-  const made = await onlyEntryBy(() => c.call(ops.workflows.create, { org: ORG, files: files('1') }))
-  const { workflow, version } = await c.call(ops.workflows.get, { org: ORG, workflow: 'deployed' })
+  const made = await onlyEntryBy(() => c.call(ops.workflows.create, { org: c.org, files: files('1') }))
+  const { workflow, version } = await c.call(ops.workflows.get, { org: c.org, workflow: 'deployed' })
   const target = { type: 'workflow', id: workflow.id, name: 'deployed' }
   const first = { version: 1, name: 'deployed', bundleDigest: version.bundleDigest }
   assert.deepEqual(made, { action: 'workflows.create', target, before: null, after: first })
 
-  const update = (text: string) => c.call(ops.workflows.update, { org: ORG, workflow: 'deployed', files: files(text) })
+  const update = (text: string) =>
+    c.call(ops.workflows.update, { org: c.org, workflow: 'deployed', files: files(text) })
   const changed = await onlyEntryBy(() => update('2'))
-  const { bundleDigest } = (await c.call(ops.workflows.get, { org: ORG, workflow: 'deployed' })).version
+  const { bundleDigest } = (await c.call(ops.workflows.get, { org: c.org, workflow: 'deployed' })).version
   const second = { version: 2, name: 'deployed', bundleDigest }
   assert.deepEqual(changed, { action: 'workflows.update', target, before: first, after: second })
   assert.notEqual(first.bundleDigest, bundleDigest)
@@ -169,7 +179,7 @@ test('a deploy is logged with the version before and the one after', async () =>
 })
 
 test('a pool, a token for it and the runner that joins are logged, the token nowhere', async () => {
-  const made = await onlyEntryBy(() => c.call(ops.pools.create, { org: ORG, name: 'gpu' }))
+  const made = await onlyEntryBy(() => c.call(ops.pools.create, { org: c.org, name: 'gpu' }))
   const pool = { id: made.target.id, name: 'gpu' }
   assert.deepEqual([made.action, made.target], ['pools.create', { type: 'runner_pool', ...pool }])
   assert.deepEqual([made.before, made.after], [null, { name: 'gpu' }])
@@ -206,7 +216,7 @@ test('a change whose entry cannot be written does not happen', async () => {
   try {
     for (const verb of ['cancel', 'retry'])
       assert.equal((await rawCall(c, 'POST', `/v1/runs/${id}/${verb}`)).status, 500)
-    assert.equal((await rawCall(c, 'POST', `/v1/orgs/${ORG}/runner-pools`, '{"name":"unlogged"}')).status, 500)
+    assert.equal((await rawCall(c, 'POST', `/v1/orgs/${c.org}/runner-pools`, '{"name":"unlogged"}')).status, 500)
   } finally {
     await c.db`drop trigger no_log on audit_log`
   }

@@ -9,7 +9,7 @@ import * as store from '../../audit/store.ts'
 import { mintApiKey } from '../_kit/credentials.ts'
 import { rowsRead } from '../_kit/rows-read.ts'
 import { sqlId } from '../_kit/sql-ids.ts'
-import { anOrg, aCoordinator, ORG, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinator, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 
 let c: TestCoordinator
 /** Of the entries below, oldest first. */
@@ -40,7 +40,7 @@ after(() => c.stop())
 
 type Query = Omit<ArgsOf<typeof ops.audit.list>, 'org'>
 
-const list = (query: Query = {}) => c.call(ops.audit.list, { org: ORG, ...query })
+const list = (query: Query = {}) => c.call(ops.audit.list, { org: c.org, ...query })
 /** Which of the entries, newest first. */
 const found = async (query: Query) =>
   (await list(query)).entries.map((entry) => entries.findIndex(({ id }) => id === entry.id))
@@ -54,7 +54,7 @@ test('what was written comes back, newest first', () => {
   assert.match(id, /^aud_/)
   assert.ok(Math.abs(at - Date.now()) < 60_000)
   assert.deepEqual(rest, {
-    org: ORG,
+    org: c.org,
     actor: { kind: 'operator', id: 'key_a', name: 'Ada' },
     via: 'admin',
     requestId: null,
@@ -121,7 +121,7 @@ test('what cannot be meant is refused with its path and the form', async () => {
   for (const cursor of ['x', Buffer.from(newId('run')).toString('base64url')])
     await assert.rejects(list({ cursor }), refusal('VALIDATION_FAILED', 'cursor'))
   for (const query of ['actor=%00', 'target=a%00b', 'since=-1', 'since=x', 'until=1.5', 'limit=101', 'who=me'])
-    assert.equal((await rawCall(c, 'GET', `/v1/orgs/${ORG}/audit?${query}`)).status, 400, query)
+    assert.equal((await rawCall(c, 'GET', `/v1/orgs/${c.org}/audit?${query}`)).status, 400, query)
 })
 
 test('only the own log is shown, and only to who may read it', async () => {
@@ -133,11 +133,11 @@ test('only the own log is shown, and only to who may read it', async () => {
     [[other.slug, 'keys.revoke']],
   )
   assert.equal((await list()).entries.length, CHANGES.length)
-  await assert.rejects(c.call(ops.audit.list, { org: ORG }, { apiKey: other.apiKey }), refusal('NOT_FOUND'))
+  await assert.rejects(c.call(ops.audit.list, { org: c.org }, { apiKey: other.apiKey }), refusal('NOT_FOUND'))
 
   const read = async (ask: Pick<Parameters<typeof mintApiKey>[1], 'role' | 'scopes'>) => {
     const { key } = await mintApiKey(c.db, { orgId: c.orgId, name: 'reader', ...ask })
-    return c.call(ops.audit.list, { org: ORG }, { apiKey: key })
+    return c.call(ops.audit.list, { org: c.org }, { apiKey: key })
   }
   await assert.rejects(read({ role: 'member' }), refusal('FORBIDDEN'))
   await assert.rejects(read({ role: 'admin', scopes: ['run:read'] }), refusal('FORBIDDEN'))

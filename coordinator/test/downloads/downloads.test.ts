@@ -19,21 +19,26 @@ const NPM = `windlass-agent-${manifest.version}.tgz`
 let root: string
 let logged: string[]
 let downloads: Downloads
+/** With a small file in place of Node, which is 120 MB long: for what is made again and again. */
+let light: Downloads
 
 before(async () => {
   root = await mkdtemp(join(tmpdir(), 'windlass-downloads-test-'))
   logged = []
   downloads = make('first')
+  await writeFile(join(root, 'node'), 'no Node')
+  light = make('light', { node: join(root, 'node') })
 })
 
 after(async () => {
   downloads.close()
+  light.close()
   await rm(root, { recursive: true })
 })
 
-function make(name: string, given?: string): Downloads {
+function make(name: string, more: { given?: string; node?: string } = {}): Downloads {
   const log = createLog({}, 'info', { write: (line) => logged.push((JSON.parse(line) as { name: string }).name) })
-  return createDownloads({ folder: join(root, name), given, log })
+  return createDownloads({ folder: join(root, name), given: undefined, ...more, log })
 }
 
 interface Packed {
@@ -56,8 +61,8 @@ async function unpacked(path: string): Promise<Map<string, Packed>> {
   return found
 }
 
-async function found(name: string) {
-  const file = await downloads.find(name)
+async function found(name: string, from = downloads) {
+  const file = await from.find(name)
   assert.ok(file, `${name} is not there`)
   return file
 }
@@ -99,25 +104,25 @@ test('the package for npm has no dependencies, no install script, and no Node', 
 })
 
 test('what somebody has removed is made again, and the same sources give the same bytes', async () => {
-  const home = join(root, 'first')
-  const before = await downloads.sums()
+  const home = join(root, 'light')
+  const before = await light.sums()
   for (const name of await readdir(home)) await rm(join(home, name), { recursive: true })
-  const whole = await found(WHOLE)
+  const whole = await found(WHOLE, light)
   assert.equal(
     createHash('sha256')
       .update(await readFile(whole.path))
       .digest('hex'),
     whole.sha256,
   )
-  assert.equal(await downloads.sums(), before)
+  assert.equal(await light.sums(), before)
   assert.deepEqual(await readdir(home), [whole.path.split('/').at(-2)])
 })
 
 test('where only one of the files was removed, all are made again', async () => {
-  const folder = dirname((await found(NPM)).path)
+  const folder = dirname((await found(NPM, light)).path)
   for (const name of [SUMS, NPM]) {
     await rm(join(folder, name))
-    const file = await found(NPM)
+    const file = await found(NPM, light)
     assert.equal(
       createHash('sha256')
         .update(await readFile(file.path))
@@ -144,7 +149,7 @@ test('archives of other platforms are handed out from the folder that the settin
   await mkdir(given)
   await writeFile(join(given, foreign), 'another machine’s')
   await writeFile(join(given, 'secret.key'), 'mine')
-  const other = make('first', given)
+  const other = make('first', { given })
   try {
     const sum = createHash('sha256').update('another machine’s').digest('hex')
     assert.equal(readSums(await other.sums()).get(foreign), sum)

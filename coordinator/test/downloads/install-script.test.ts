@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { get } from 'node:http'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { after, before, test } from 'node:test'
+import { after, before, test, type TestContext } from 'node:test'
 import { installScript } from '../../downloads/install-script.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -13,9 +16,12 @@ before(async () => {
 after(() => c.stop())
 
 /** With a header `Host` that no client of ours would send. */
-function asked(host: string): Promise<{ status: number | undefined; body: string }> {
+function asked(
+  host: string,
+  { url = c.url, ...headers }: Record<string, string> = {},
+): Promise<{ status: number | undefined; body: string }> {
   return new Promise((resolve, reject) => {
-    const request = get(`${c.url}/install.sh`, { headers: { host }, timeout: 10_000 }, (response) => {
+    const request = get(`${url}/install.sh`, { headers: { host, ...headers }, timeout: 10_000 }, (response) => {
       text(response).then((body) => resolve({ status: response.statusCode, body }), reject)
     })
     request.once('error', reject)
@@ -49,6 +55,56 @@ test('where the settings name an address, it stands in the script whoever asks',
   const body = await (await fetch(`${other.url}/install.sh`)).text()
   assert.ok(body.includes("\nBASE='https://windlass.example.com'\n"))
   assert.match(body, /curl -fsSL https:\/\/windlass\.example\.com\/install\.sh/)
+})
+
+test('behind a trusted proxy the script names the scheme it was asked by, and nobody else is believed', async () => {
+  const { url } = await c.another({ TRUSTED_PROXIES: '127.0.0.0/8,::1' })
+  const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '192.0.2.1' }
+  const base = ({ body }: { body: string }) => /\nBASE='(.*)'\n/.exec(body)?.[1]
+  assert.equal(base(await asked('windlass.example.com', { url, ...forwarded })), 'https://windlass.example.com')
+  const named = { url, ...forwarded, 'x-forwarded-host': 'other.example.com' }
+  assert.equal(base(await asked('inner:8787', named)), 'https://other.example.com')
+  assert.equal(base(await asked('windlass.example.com', forwarded)), 'http://windlass.example.com')
+})
+
+test('a script that came for plain http fetches nothing from another machine, and says what to do', async () => {
+  const { body } = await asked('windlass.example.com')
+  const ran = spawnSync('sh', ['-s', '--', '--token', 'wlr_x'], { input: body, encoding: 'utf8', timeout: 60_000 })
+  assert.equal(ran.status, 1, ran.stdout)
+  assert.match(ran.stderr, /http:\/\/windlass\.example\.com[^]*WINDLASS_BASE_URL=https[^]*--allow-http/)
+  assert.equal(ran.stdout, '')
+})
+
+/** What the script says to `--upgrade` where these are the settings of an agent, as a user who has nothing else. */
+async function upgraded(t: TestContext, settings: string): Promise<string> {
+  const home = await mkdtemp('/tmp/windlass-upgrade-')
+  t.after(() => rm(home, { recursive: true }))
+  await mkdir(join(home, 'windlass-agent'))
+  await writeFile(join(home, 'windlass-agent/agent.env'), settings)
+  await chmod(home, 0o755)
+  const input = await installScript('https://windlass.example.com', manifest.version)
+  const env = { PATH: process.env['PATH'], HOME: home, XDG_CONFIG_HOME: home }
+  const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+  const ran = spawnSync('sh', ['-s', '--', '--upgrade'], { input, env, ...nobody, encoding: 'utf8', timeout: 60_000 })
+  assert.equal(ran.status, 1, ran.stdout)
+  return ran.stderr
+}
+
+test('an upgrade is refused before anything is fetched where the agent would not start afterwards', async (t) => {
+  for (const line of [
+    'WINDLASS_URL=http://other:8787',
+    'WINDLASS_URL="http://other"',
+    "export WINDLASS_URL='http://other'",
+  ])
+    assert.match(await upgraded(t, `${line}\n`), /WINDLASS_URL in .* is http:\/\/other[^]*nothing was fetched/, line)
+  const fine = [
+    'WINDLASS_URL="https://windlass.example.com"',
+    'WINDLASS_URL=http://127.0.0.1:8787/',
+    'WINDLASS_URL=http://other\nWINDLASS_AGENT_ALLOW_HTTP=true',
+    'WINDLASS_AGENT_NAME=one',
+  ]
+  for (const lines of fine)
+    assert.match(await upgraded(t, `${lines}\n`), /There is no agent in .* to be upgraded/, lines)
 })
 
 test('archives and recipes are handed out to anybody, and nothing else', async () => {

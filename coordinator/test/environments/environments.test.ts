@@ -3,17 +3,17 @@ import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, placementOf, returned, type TestAgent } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'
-import { aCoordinator, anOrg, aRun, ORG, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, anOrg, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { anEnvironment } from '../_kit/environments.ts'
 import { assertInStep } from '../_kit/in-step.ts'
-import { until } from '../_kit/until.ts'
+import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
 let agent: TestAgent
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   agent = await anAgent(c)
   await aWorkflow(c, { slug: 'any' })
 })
@@ -22,9 +22,9 @@ after(async () => {
   await c.stop()
 })
 
-const drop = (environment: string) => c.call(ops.environments.delete, { org: ORG, environment })
+const drop = (environment: string) => c.call(ops.environments.delete, { org: c.org, environment })
 const names = async () =>
-  (await c.call(ops.environments.list, { org: ORG, limit: 100 })).environments.map(({ name }) => name)
+  (await c.call(ops.environments.list, { org: c.org, limit: 100 })).environments.map(({ name }) => name)
 
 test('environments are listed page by page in the order of their names', async () => {
   const { apiKey, slug } = await anOrg(c)
@@ -50,10 +50,10 @@ test('environments are listed page by page in the order of their names', async (
 })
 
 test('a name is taken once, and each change is in the audit log', async () => {
-  const { environment } = await c.call(ops.environments.create, { org: ORG, name: 'twice' })
+  const { environment } = await c.call(ops.environments.create, { org: c.org, name: 'twice' })
   assert.match(environment.id, /^env_/)
   await assert.rejects(anEnvironment(c, 'twice'), refusal('CONFLICT'))
-  await c.call(ops.variables.set, { org: ORG, name: 'ONE', value: '1', environment: 'twice' })
+  await c.call(ops.variables.set, { org: c.org, name: 'ONE', value: '1', environment: 'twice' })
   await drop(environment.id)
   const entries = await entriesOf(c, { target: environment.id })
   assert.deepEqual(
@@ -69,13 +69,13 @@ test('deleting an environment takes what is set in it along, and nothing else', 
   await anEnvironment(c, 'gone')
   await anEnvironment(c, 'stays')
   for (const environment of ['gone', 'stays'])
-    await c.call(ops.variables.set, { org: ORG, name: 'WHERE', value: environment, environment })
+    await c.call(ops.variables.set, { org: c.org, name: 'WHERE', value: environment, environment })
   await drop('gone')
   await assert.rejects(drop('gone'), refusal('NOT_FOUND'))
-  await assert.rejects(c.call(ops.variables.list, { org: ORG, environment: 'gone' }), refusal('NOT_FOUND'))
+  await assert.rejects(c.call(ops.variables.list, { org: c.org, environment: 'gone' }), refusal('NOT_FOUND'))
   await anEnvironment(c, 'gone')
-  assert.deepEqual((await c.call(ops.variables.list, { org: ORG, environment: 'gone' })).variables, [])
-  const { variables } = await c.call(ops.variables.list, { org: ORG, environment: 'stays' })
+  assert.deepEqual((await c.call(ops.variables.list, { org: c.org, environment: 'gone' })).variables, [])
+  const { variables } = await c.call(ops.variables.list, { org: c.org, environment: 'stays' })
   assert.deepEqual(
     variables.map(({ name, value, environment }) => [name, value, environment]),
     [['WHERE', 'stays', 'stays']],
@@ -83,7 +83,7 @@ test('deleting an environment takes what is set in it along, and nothing else', 
 })
 
 test('an environment of another org looks absent', async () => {
-  const { environment } = await c.call(ops.environments.create, { org: ORG, name: 'ours' })
+  const { environment } = await c.call(ops.environments.create, { org: c.org, name: 'ours' })
   const { apiKey, slug } = await anOrg(c)
   for (const one of ['ours', environment.id])
     await assert.rejects(
@@ -91,7 +91,7 @@ test('an environment of another org looks absent', async () => {
       refusal('NOT_FOUND'),
     )
   await assert.rejects(c.call(ops.variables.list, { org: slug, environment: 'ours' }, { apiKey }), refusal('NOT_FOUND'))
-  await assert.rejects(c.call(ops.environments.list, { org: ORG }, { apiKey }), refusal('NOT_FOUND'))
+  await assert.rejects(c.call(ops.environments.list, { org: c.org }, { apiKey }), refusal('NOT_FOUND'))
   assert.ok((await names()).includes('ours'))
 })
 
@@ -166,11 +166,11 @@ test('a coordinator lets go of an environment at once where it is deleted, and s
   assert.equal(await c.deps.environments.has(c.orgId, 'brief'), true)
   await drop('brief')
   await assert.rejects(aRun(c, { workflow: 'any', environment: 'brief' }), refusal('VALIDATION_FAILED', 'environment'))
-  await until('the other to let go of it', async () => !(await other.deps.environments.has(c.orgId, 'brief')))
+  await untilPolled('the other to let go of it', async () => !(await other.deps.environments.has(c.orgId, 'brief')))
 })
 
 test('a run whose environment goes away while it is queued ends and says so, and starts nowhere', async () => {
-  const pool = (await c.call(ops.pools.create, { org: ORG, name: 'late' })).runnerPool.id
+  const pool = (await c.call(ops.pools.create, { org: c.org, name: 'late' })).runnerPool.id
   const here = await anAgent(c, { pool })
   await aWorkflow(c, { slug: 'late', descriptor: { pool: 'late' } })
   await anEnvironment(c, 'going')
@@ -193,7 +193,7 @@ test('a run whose environment goes away while it is queued ends and says so, and
 })
 
 test('while environments come and go, each run that was taken either has its environment or ends with the reason', async () => {
-  const pool = (await c.call(ops.pools.create, { org: ORG, name: 'storm' })).runnerPool.id
+  const pool = (await c.call(ops.pools.create, { org: c.org, name: 'storm' })).runnerPool.id
   const here = await anAgent(c, { pool })
   await aWorkflow(c, { slug: 'storm', descriptor: { pool: 'storm' } })
   const other = await c.another()
@@ -201,7 +201,7 @@ test('while environments come and go, each run that was taken either has its env
   let deleted = 0
   for (let round = 0; round < 5; round++) {
     await anEnvironment(c, 'tide')
-    await c.call(ops.variables.set, { org: ORG, name: 'TIDE', value: `${round}`, environment: 'tide' })
+    await c.call(ops.variables.set, { org: c.org, name: 'TIDE', value: `${round}`, environment: 'tide' })
     const triggers = Array.from({ length: 10 }, (_, i) =>
       aRun(i % 2 === 0 ? c : other, { workflow: 'storm', environment: 'tide' }).then(
         (run) => taken.push(run.id),

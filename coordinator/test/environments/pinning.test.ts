@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, HASTY, ORG, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anAgent, end, type Link, PATIENT_MS, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
+import { ageOffers, SWEEPING } from '../_kit/ageing.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
 import { calls, evicted, parked, sleeps, wakeOf } from '../_kit/journal.ts'
@@ -19,7 +20,7 @@ let made = 0
 let staging: string
 
 before(async () => {
-  c = await aCoordinator({ ...HASTY, FENCE_MS: 30_000, LEASE_MS: 60_000, OFFER_MS: 10_000, SECRET_KEY: aKeyText() })
+  c = await aCoordinatorOfItsOwn({ ...SWEEPING, SECRET_KEY: aKeyText() })
   session = await aSession(c.db, { orgId: c.orgId })
   agent = await anAgent(c)
   link = await agent.connect()
@@ -27,7 +28,7 @@ before(async () => {
 })
 beforeEach(async () => {
   staging = `staging-${++made}`
-  await c.call(ops.environments.create, { org: ORG, name: staging })
+  await c.call(ops.environments.create, { org: c.org, name: staging })
 })
 after(async () => {
   agent.close()
@@ -35,10 +36,10 @@ after(async () => {
 })
 
 const set = (name: string, value: string, environment?: string) =>
-  c.call(ops.variables.set, { org: ORG, name, value, environment })
-const drop = (name: string, environment?: string) => c.call(ops.variables.delete, { org: ORG, name, environment })
+  c.call(ops.variables.set, { org: c.org, name, value, environment })
+const drop = (name: string, environment?: string) => c.call(ops.variables.delete, { org: c.org, name, environment })
 const setSecret = (name: string, environment?: string) =>
-  c.call(ops.secrets.set, { org: ORG, name, value: 'hush', environment }, { apiKey: session })
+  c.call(ops.secrets.set, { org: c.org, name, value: 'hush', environment }, { apiKey: session })
 
 /** What a run that starts now is given, in the test's environment unless said otherwise. */
 async function given(environment: string | null = staging) {
@@ -79,8 +80,8 @@ test('a run keeps the variables of its first claim: after a lost offer, a crash,
   assert.deepEqual([lost?.epoch, lost?.variables], [1, { KEPT: 'first' }])
   await set('KEPT', 'second', staging)
   await set('NEW', '1', staging)
-  await c.db`update placements set offered_at = now() - interval '1 hour' where run_id = ${run.id}`
-  const [offer] = await agent.poll(1, 8000)
+  await ageOffers(c, run.id)
+  const [offer] = await agent.poll(1, PATIENT_MS)
   assert.deepEqual([offer?.run, offer?.epoch, offer?.variables], [run.id, 2, { KEPT: 'first' }])
 
   await link.accept(offer!)
@@ -89,7 +90,7 @@ test('a run keeps the variables of its first claim: after a lost offer, a crash,
   assert.deepEqual([restarted.run, restarted.attempt, restarted.variables], [run.id, 2, { KEPT: 'first' }])
 
   await link.report(restarted, 2, sleeps(1, 0), parked('sleep'), evicted())
-  const [replayed] = await agent.poll(1, 8000)
+  const [replayed] = await agent.poll(1, PATIENT_MS)
   assert.deepEqual([replayed?.run, replayed?.replay, replayed?.variables], [run.id, true, { KEPT: 'first' }])
   await link.accept(replayed!)
   await link.report(replayed!, 1, end(returned(null)))

@@ -10,7 +10,7 @@ import { addKey, ensureKeyFile, readKeyFile } from '../../environments/key-file.
 import { retireKeys, rotateKey, type RotateDeps } from '../../environments/rotate.ts'
 import { openSecretKeys } from '../../environments/secret-keys.ts'
 import { entriesOf } from '../_kit/audit.ts'
-import { aCoordinator, anOrg, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, anOrg, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
 
@@ -25,7 +25,7 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'windlass-rotate-'))
   path = join(folder, 'secret.key')
   await ensureKeyFile(path)
-  c = await aCoordinator({ SECRET_KEY_FILE: path })
+  c = await aCoordinatorOfItsOwn({ SECRET_KEY_FILE: path })
   session = await aSession(c.db, { orgId: c.orgId })
 })
 beforeEach(async () => {
@@ -43,7 +43,7 @@ const deps = (): RotateDeps => ({
   keyFile: path,
 })
 const set = (name: string, value: string, at: TestCoordinator = c) =>
-  at.call(ops.secrets.set, { org: ORG, name, value }, { apiKey: session })
+  at.call(ops.secrets.set, { org: c.org, name, value }, { apiKey: session })
 const keys = async () => (await readKeyFile(path)).keys.map((key) => key.fingerprint)
 const sealedWith = async () =>
   (await c.db<{ key: string }[]>`select distinct split_part(sealed, '.', 2) as key from variables`).map(
@@ -86,7 +86,7 @@ test('a rotation seals everything with a new key, in all orgs, and says what it 
     ['operator', 'ada@host', 'admin', c.orgId, { key: fresh, secrets: 1 }],
   )
   // Who set it, and when, is not changed by it.
-  const { secrets } = await c.call(ops.secrets.list, { org: ORG })
+  const { secrets } = await c.call(ops.secrets.list, { org: c.org })
   assert.match(secrets[0]!.updatedBy, /^ses_/)
 })
 

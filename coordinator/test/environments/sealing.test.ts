@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
 import type { OrgId } from '@windlass/shared/ids.ts'
 import * as fc from 'fast-check'
+import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
 import { ringOf } from '../../environments/secret-keys.ts'
 import { newKeyText, open, readKey, seal, sealedWith } from '../../environments/sealing.ts'
 
@@ -10,7 +11,7 @@ const aKey = () => readKey(newKeyText())!
 const seat = { orgId: 'org_1' as OrgId, environment: 'staging', name: 'TOKEN' }
 const silent = createLog({}, 'error', { write: () => {} })
 
-test('what is sealed opens again, whatever it is, and is not to be seen in its sealed form', () => {
+test('what is sealed opens again, whatever it is, and is not to be seen in its sealed form', (t) => {
   const key = aKey()
   fc.assert(
     fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 300 }), (text) => {
@@ -20,6 +21,7 @@ test('what is sealed opens again, whatever it is, and is not to be seen in its s
       assert.equal(open(key, seat, sealed), text)
       assert.notEqual(seal(key, seat, text), sealed)
     }),
+    repeatable(t),
   )
 })
 

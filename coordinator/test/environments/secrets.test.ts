@@ -5,7 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'
-import { aCoordinator, anOrg, aRun, ORG, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, anOrg, aRun, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -20,7 +20,7 @@ let made = 0
 let staging: string
 
 before(async () => {
-  c = await aCoordinator({ SECRET_KEY: keyText })
+  c = await aCoordinatorOfItsOwn({ SECRET_KEY: keyText })
   session = await aSession(c.db, { orgId: c.orgId })
   agent = await anAgent(c)
   link = await agent.connect()
@@ -28,7 +28,7 @@ before(async () => {
 })
 beforeEach(async () => {
   staging = `staging-${++made}`
-  await c.call(ops.environments.create, { org: ORG, name: staging })
+  await c.call(ops.environments.create, { org: c.org, name: staging })
 })
 after(async () => {
   agent.close()
@@ -36,11 +36,11 @@ after(async () => {
 })
 
 const set = (name: string, value: string, environment?: string) =>
-  c.call(ops.secrets.set, { org: ORG, name, value, environment }, { apiKey: session })
+  c.call(ops.secrets.set, { org: c.org, name, value, environment }, { apiKey: session })
 const drop = (name: string, environment?: string) =>
-  c.call(ops.secrets.delete, { org: ORG, name, environment }, { apiKey: session })
+  c.call(ops.secrets.delete, { org: c.org, name, environment }, { apiKey: session })
 const setVariable = (name: string, value: string, environment?: string) =>
-  c.call(ops.variables.set, { org: ORG, name, value, environment })
+  c.call(ops.variables.set, { org: c.org, name, value, environment })
 
 const secretsOf = async ({ run, token }: Pick<Offer, 'run' | 'token'>, at: { url: string } = c) =>
   (await callOp({ url: at.url, apiKey: token }, ops.runnerSurface.secrets, { run })).secrets
@@ -55,19 +55,19 @@ test('a secret is set, listed by its name alone, and deleted', async () => {
   const { secret } = await set('LISTED', 'hush-hush', staging)
   assert.deepEqual(Object.keys(secret).sort(), ['environment', 'name', 'updatedAt', 'updatedBy'])
   assert.match(secret.updatedBy, /^ses_/)
-  const answer = await rawCall(c, 'GET', `/v1/orgs/${ORG}/secrets?environment=${staging}`)
+  const answer = await rawCall(c, 'GET', `/v1/orgs/${c.org}/secrets?environment=${staging}`)
   assert.ok(!(await answer.text()).includes('hush-hush'))
-  const { secrets } = await c.call(ops.secrets.list, { org: ORG, environment: staging })
+  const { secrets } = await c.call(ops.secrets.list, { org: c.org, environment: staging })
   assert.deepEqual(secrets, [secret])
-  assert.deepEqual((await c.call(ops.variables.list, { org: ORG, environment: staging })).variables, [])
+  assert.deepEqual((await c.call(ops.variables.list, { org: c.org, environment: staging })).variables, [])
   await drop('LISTED', staging)
   await assert.rejects(drop('LISTED', staging), refusal('NOT_FOUND'))
 })
 
 test('an API key sets no secret, whatever its role', async () => {
-  const args = { org: ORG, name: 'BY_KEY', value: 'x' }
+  const args = { org: c.org, name: 'BY_KEY', value: 'x' }
   await assert.rejects(c.call(ops.secrets.set, args), refusal('FORBIDDEN'))
-  await assert.rejects(c.call(ops.secrets.delete, { org: ORG, name: 'BY_KEY' }), refusal('FORBIDDEN'))
+  await assert.rejects(c.call(ops.secrets.delete, { org: c.org, name: 'BY_KEY' }), refusal('FORBIDDEN'))
 })
 
 test('changes of secrets are in the audit log without their values', async () => {
@@ -189,14 +189,14 @@ test('a row that was moved or changed does not open, and says which it is', asyn
 })
 
 test('a coordinator without a key serves everything but secrets, and says how to mend it', async () => {
-  const keyless = await aCoordinator()
+  const keyless = await aCoordinatorOfItsOwn()
   const own = await aSession(keyless.db, { orgId: keyless.orgId })
-  const setThere = keyless.call(ops.secrets.set, { org: ORG, name: 'A', value: 'x' }, { apiKey: own })
+  const setThere = keyless.call(ops.secrets.set, { org: keyless.org, name: 'A', value: 'x' }, { apiKey: own })
   await assert.rejects(setThere, /no key for secrets\. Set WINDLASS_SECRET_KEY_FILE/)
   await assert.rejects(setThere, refusal('SECRETS_UNAVAILABLE'))
-  assert.deepEqual((await keyless.call(ops.secrets.list, { org: ORG })).secrets, [])
+  assert.deepEqual((await keyless.call(ops.secrets.list, { org: keyless.org })).secrets, [])
   assert.deepEqual((await entriesOf(keyless, { action: ['secrets.set'] })).length, 0)
-  await keyless.call(ops.variables.set, { org: ORG, name: 'A', value: 'x' })
+  await keyless.call(ops.variables.set, { org: keyless.org, name: 'A', value: 'x' })
   await keyless.stop()
 })
 
@@ -219,7 +219,7 @@ test('a secret of another org looks absent', async () => {
   const own = await aSession(c.db, { orgId: id })
   assert.deepEqual((await c.call(ops.secrets.list, { org: slug }, { apiKey })).secrets, [])
   await assert.rejects(c.call(ops.secrets.delete, { org: slug, name: 'OURS' }, { apiKey: own }), refusal('NOT_FOUND'))
-  await assert.rejects(c.call(ops.secrets.delete, { org: ORG, name: 'OURS' }, { apiKey: own }), refusal('NOT_FOUND'))
+  await assert.rejects(c.call(ops.secrets.delete, { org: c.org, name: 'OURS' }, { apiKey: own }), refusal('NOT_FOUND'))
   await drop('OURS')
 })
 
@@ -229,7 +229,7 @@ test('a value that is refused is in no answer', async () => {
     const answer = await rawCall(
       { url: c.url, apiKey: session },
       'PUT',
-      `/v1/orgs/${ORG}/secrets/REFUSED`,
+      `/v1/orgs/${c.org}/secrets/REFUSED`,
       JSON.stringify({ value }),
     )
     assert.equal(answer.status, 400)

@@ -5,7 +5,7 @@ import { cancelDeadline } from '../../jobs/cancel-deadline.ts'
 import { enqueue } from '../../jobs/queue.ts'
 import { aRunningAgent, end, type Held, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
-import { until } from '../_kit/until.ts'
+import { until, untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -64,7 +64,7 @@ test('a deadline that comes due ends its run though the agent holds it, and the 
   }
   await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', payload, when))
   await until('the end of the run', async () => (await runOf(c, offer.run)).status === 'cancelled')
-  await until('the end of the job', async () => (await jobs(when.key)).length === 0)
+  await untilPolled('the end of the job', async () => (await jobs(when.key)).length === 0)
 })
 
 test('the deadline of an earlier placement does nothing to a later one', async () => {

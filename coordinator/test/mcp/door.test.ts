@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
-import { anOrg, aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aKey } from '../_kit/credentials.ts'
 import { ask, type Extra, headersOf, META, NEW_ERA, OLD_ERA, post } from '../_kit/mcp.ts'
 
@@ -12,7 +12,7 @@ const PING = { jsonrpc: '2.0', id: 7, method: 'ping' }
 const DISCOVER = { jsonrpc: '2.0', id: 7, method: 'server/discover', params: { _meta: META } }
 
 before(async () => {
-  c = await aCoordinator({ MCP_HOSTS: 'windlass.test,other.test', MCP_ORIGINS: 'https://inspector.test' })
+  c = await aCoordinatorOfItsOwn({ MCP_HOSTS: 'windlass.test,other.test', MCP_ORIGINS: 'https://inspector.test' })
 })
 after(() => c.stop())
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import * as fc from 'fast-check'
+import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
-import { aCoordinator, aRun, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { ask, ERAS, headersOf, post } from '../_kit/mcp.ts'
 import { aPackage } from '../_kit/tenants.ts'
 
@@ -13,7 +14,7 @@ let run: string
 before(async () => {
   c = await aCoordinator()
   // Deployed in earnest: its files are read as well.
-  await c.call(ops.workflows.create, { org: ORG, files: aPackage('any') })
+  await c.call(ops.workflows.create, { org: c.org, files: aPackage('any') })
   run = (await aRun(c, { workflow: 'any' })).id
 })
 after(() => c.stop())
@@ -36,7 +37,7 @@ const odd = fc.constantFrom(
 )
 const value = fc.oneof(json, odd)
 
-test('whatever is posted, the answer is one of the protocol and never of a fault of ours', async () => {
+test('whatever is posted, the answer is one of the protocol and never of a fault of ours', async (t) => {
   const method = fc.oneof(
     fc.string(),
     fc.constantFrom('tools/call', 'tools/list', 'initialize', 'ping', 'resources/read'),
@@ -55,11 +56,11 @@ test('whatever is posted, the answer is one of the protocol and never of a fault
       assert.ok([200, 202, 400, 404].includes(status), `${status}: ${text}`)
       assert.ok(!text.includes('-32603'), text)
     }),
-    { numRuns: 400 },
+    { numRuns: 400, ...repeatable(t) },
   )
 })
 
-test('whatever a tool is given, it answers or refuses in its own words', async () => {
+test('whatever a tool is given, it answers or refuses in its own words', async (t) => {
   const known = fc.constantFrom('any', 'default', run, newId('run'), newId('inp'), newId('key'), 'NAME')
   const rows = allOps.filter((row) => row.mcp)
   const call = fc.constantFrom(...rows).chain((row) => {
@@ -79,6 +80,6 @@ test('whatever a tool is given, it answers or refuses in its own words', async (
       assert.equal(body.result.isError === true, error !== undefined && 'code' in error)
       assert.ok(!['INTERNAL', 'UNAVAILABLE'].includes(error?.code ?? ''), JSON.stringify(body))
     }),
-    { numRuns: 600 },
+    { numRuns: 600, ...repeatable(t) },
   )
 })

@@ -4,7 +4,7 @@ import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import { handlers } from '../../api/index.ts'
 import type { Asking } from '../../mcp/asking.ts'
 import { createSurface } from '../../mcp/surface.ts'
-import { aCoordinator, ORG, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
 
 let c: TestCoordinator
 
@@ -14,11 +14,14 @@ before(async () => {
 after(() => c.stop())
 
 const asking = (orgId: OrgId): Asking => ({
-  caller: { kind: 'key', id: newId('key'), name: 'test', orgId, org: ORG, role: 'owner', scopes: [] },
+  caller: { kind: 'key', id: newId('key'), name: 'test', orgId, org: c.org, role: 'owner', scopes: [] },
   deps: c.deps,
   requestId: newId('req'),
   address: '127.0.0.1',
+  peer: '127.0.0.1',
+  base: 'http://127.0.0.1',
   bytes: 0,
+  wait: () => () => {},
   gone: new AbortController().signal,
 })
 

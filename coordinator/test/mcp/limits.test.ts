@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aKey } from '../_kit/credentials.ts'
 import { ask, post, tool } from '../_kit/mcp.ts'
 
@@ -10,7 +10,7 @@ const LIMIT = 40
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
 before(async () => {
-  c = await aCoordinator({ LIMIT_IDENTITY_PER_MIN: LIMIT, LIMIT_ORG_PER_MIN: 10 * LIMIT })
+  c = await aCoordinatorOfItsOwn({ LIMIT_IDENTITY_PER_MIN: LIMIT, LIMIT_ORG_PER_MIN: 10 * LIMIT })
 })
 after(() => c.stop())
 

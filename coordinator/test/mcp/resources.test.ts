@@ -19,7 +19,7 @@ before(async () => {
     'index.ts': 'export const run = () => 1',
     'lib/deep/one.ts': 'export {}',
   })
-  await c.call(ops.workflows.create, { org: 'default', files })
+  await c.call(ops.workflows.create, { org: c.org, files })
   run = (await aRun(c, { workflow: 'told' })).id
   held = await aRunningAgent(c)
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import * as fc from 'fast-check'
+import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { cutToFit } from '../../mcp/cut.ts'
 import { aRunningAgent, end, type Held, line, returned } from '../_kit/agent.ts'
@@ -33,7 +34,7 @@ after(async () => {
 })
 
 test('a list has 20 items unless more are asked for, and its cursor leads on', async () => {
-  for (let n = 0; n < 25; n++) await c.call(ops.environments.create, { org: 'default', name: `place-${n}` })
+  for (let n = 0; n < 25; n++) await c.call(ops.environments.create, { org: c.org, name: `place-${n}` })
   const first = (await tool(c, 'list_environments')).structured
   assert.equal(first.environments.length, 20)
   const second = (await tool(c, 'list_environments', { cursor: first.nextCursor })).structured
@@ -94,7 +95,7 @@ test('a large workflow keeps all its paths, and each file is whole as a resource
     'lib/ä b.ts': `export const b = 1\n${big}`,
     'README.md': '# Large',
   })
-  await c.call(ops.workflows.create, { org: 'default', files })
+  await c.call(ops.workflows.create, { org: c.org, files })
   const { structured, texts } = await tool(c, 'get_workflow', { workflow: 'large' })
   assert.ok(texts[0]!.length <= MOST_CHARS)
   const found = new Map<string, string>(
@@ -118,7 +119,7 @@ test('an input with very many entries is cut, and says where it is whole', async
   assert.match(texts[1]!, new RegExp(`\`input\` has 20000 entries.*GET /v1/runs/${id}/input`))
 })
 
-test('whatever a value is, it is cut to fit or not at all', () => {
+test('whatever a value is, it is cut to fit or not at all', (t) => {
   const value = fc.jsonValue({ maxDepth: 6, depthSize: 'large', stringUnit: 'grapheme' })
   const big = fc.array(fc.tuple(fc.string({ maxLength: 3000, size: 'max', unit: 'grapheme' }), value), {
     size: 'max',
@@ -133,6 +134,6 @@ test('whatever a value is, it is cut to fit or not at all', () => {
       assert.ok(text.isWellFormed())
       return JSON.stringify({ given }) === text || cut.notes.length > 0
     }),
-    { numRuns: 200 },
+    { numRuns: 200, ...repeatable(t) },
   )
 })

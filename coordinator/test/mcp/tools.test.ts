@@ -127,7 +127,7 @@ test('a stub does nothing, not even for a session, and says where it is done', a
 
 test('the org may be left out or named, and another is not found', async () => {
   assert.equal((await tool(c, 'list_workflows')).structured.workflows[0].slug, 'any')
-  assert.equal((await tool(c, 'list_workflows', { org: 'default' })).structured.workflows.length, 1)
+  assert.equal((await tool(c, 'list_workflows', { org: c.org })).structured.workflows.length, 1)
   for (const org of [stranger.slug, 'no-such', 5, null])
     assert.equal(await refusedBy(c, 'list_workflows', { org }), 'NOT_FOUND')
 })
@@ -165,7 +165,7 @@ test('arguments are checked as REST checks them, and the field is named', async 
 test('the words of a refusal are those of REST', async () => {
   const { value } = await tool(c, 'list_runs', { stauts: ['failed'] })
   const rest = (await (
-    await fetch(`${c.url}/v1/orgs/default/runs?stauts=failed`, {
+    await fetch(`${c.url}/v1/orgs/${c.org}/runs?stauts=failed`, {
       headers: { authorization: `Bearer ${c.apiKey}` },
     })
   ).json()) as { error: object }
@@ -181,7 +181,7 @@ test('`args` is another name of the input of a trigger, but not beside it', asyn
 
 test('the idempotency key of a trigger holds over REST and MCP', async () => {
   const fields = { workflow: 'any', input: 1, idempotencyKey: newId('req') }
-  const first = await c.call(ops.runs.trigger, { org: 'default', ...fields })
+  const first = await c.call(ops.runs.trigger, { org: c.org, ...fields })
   assert.equal((await tool(c, 'trigger_now', fields)).structured.run.id, first.run.id)
   assert.equal(await refusedBy(c, 'trigger_now', { ...fields, input: 2 }), 'IDEMPOTENCY_CONFLICT idempotencyKey')
 })

@@ -4,14 +4,14 @@ import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { assertMayScrape } from '../../metrics/access.ts'
 import { anAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   await aWorkflow(c, { slug: 'any' })
 })
 after(() => c.stop())
@@ -72,14 +72,25 @@ test('every kind of orphan is there from the start, at zero, and the process tel
   assert.ok(found.get('process_resident_memory_bytes')! > 0)
 })
 
+const alone = { host: '127.0.0.1', metricsToken: undefined, baseUrl: undefined, trustedProxies: [] }
+const withToken = { ...alone, metricsToken: 'a-token-of-mine' }
+
+test('where others are served, what connects from this machine may be a forwarder that does not say so', () => {
+  const here = { address: '127.0.0.1', header: () => undefined }
+  for (const shared of [{ host: '0.0.0.0' }, { baseUrl: 'https://a.example.com' }, { trustedProxies: ['127.0.0.1'] }])
+    assert.throws(() => assertMayScrape(here, { ...alone, ...shared }), /Set WINDLASS_METRICS_TOKEN/)
+  const token = { address: '127.0.0.1', header: () => 'Bearer a-token-of-mine' }
+  assertMayScrape(token, { ...withToken, host: '0.0.0.0' })
+})
+
 test('is for this machine only, unless a token is set and sent', async () => {
   const outside = { address: '192.0.2.7', header: () => undefined }
   const carries = (authorization: string) => ({ address: '192.0.2.7', header: () => authorization })
-  assert.throws(() => assertMayScrape(outside, undefined), /Set WINDLASS_METRICS_TOKEN/)
-  assert.throws(() => assertMayScrape(carries('Bearer guess'), undefined), refusal('FORBIDDEN'))
-  assert.throws(() => assertMayScrape(outside, 'a-token-of-mine'), /Send the value of WINDLASS_METRICS_TOKEN/)
-  assert.throws(() => assertMayScrape(carries('Bearer guess'), 'a-token-of-mine'), refusal('FORBIDDEN'))
-  assertMayScrape(carries('Bearer a-token-of-mine'), 'a-token-of-mine')
+  assert.throws(() => assertMayScrape(outside, alone), /Set WINDLASS_METRICS_TOKEN/)
+  assert.throws(() => assertMayScrape(carries('Bearer guess'), alone), refusal('FORBIDDEN'))
+  assert.throws(() => assertMayScrape(outside, withToken), /Send the value of WINDLASS_METRICS_TOKEN/)
+  assert.throws(() => assertMayScrape(carries('Bearer guess'), withToken), refusal('FORBIDDEN'))
+  assertMayScrape(carries('Bearer a-token-of-mine'), withToken)
   for (const address of [
     '127.0.0.1',
     '127.3.2.1',
@@ -87,7 +98,7 @@ test('is for this machine only, unless a token is set and sent', async () => {
     '0000:0000:0000:0000:0000:0000:0000:0001',
     '::ffff:127.0.0.1',
   ])
-    assertMayScrape({ address, header: () => undefined }, undefined)
+    assertMayScrape({ address, header: () => undefined }, alone)
 })
 
 test('whoever comes through a proxy on this machine is not this machine', async () => {

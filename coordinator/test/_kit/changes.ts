@@ -1,0 +1,41 @@
+/** Calls that really change something, one for each row of the table that does. */
+import { allOps, ops } from '@windlass/shared/ops/index.ts'
+import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type Args, sampleArgs } from './matrix-samples.ts'
+import type { Tenant } from './tenants.ts'
+import { aBlockedRun } from './waiting.ts'
+
+export const SECRET = 'hunter2 hunter2'
+
+const trigger = async ({ c, ids, org }: Tenant) =>
+  (await c.call(ops.runs.trigger, { org, workflow: ids['workflow'] ?? '' })).run.id
+
+/** What a row changes where the samples of the matrix would be refused, or would take what others need. */
+const CHANGES: Readonly<Record<string, (tenant: Tenant) => Promise<Args> | Args>> = {
+  'runs.cancel': async (tenant) => ({ run: await trigger(tenant) }),
+  'runs.restart': async ({ c, ids, agent, link }) => {
+    const { run } = await aBlockedRun({ c, agent, link }, { workflow: ids['workflow'] ?? '' })
+    return { run }
+  },
+  'environments.delete': async ({ c, org }) => {
+    const { environment } = await c.call(ops.environments.create, { org, name: 'short-lived' })
+    return { org, environment: environment.id }
+  },
+  'pools.delete': async ({ c, org }) => {
+    const { runnerPool } = await c.call(ops.pools.create, { org, name: 'short-lived' })
+    return { pool: runnerPool.id }
+  },
+  'secrets.set': ({ org }) => ({ org, name: 'A_SECRET', value: SECRET }),
+  'secrets.delete': ({ org }) => ({ org, name: 'A_SECRET' }),
+}
+
+export const changeArgs = async (row: AnyOp, tenant: Tenant): Promise<Args> =>
+  (await CHANGES[row.id]?.(tenant)) ?? sampleArgs(row, tenant)
+
+/**
+ * One after the other: a blocked run is made by taking the next one from the queue, so it comes before there are
+ * others.
+ */
+export const changingOps = allOps
+  .filter((row) => row.door === 'caller' && row.method !== 'GET')
+  .sort((a, b) => Number(b.id === 'runs.restart') - Number(a.id === 'runs.restart'))

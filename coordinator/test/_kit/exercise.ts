@@ -1,0 +1,95 @@
+/** A broad use of one org: every operation of the table, and runs that go through what runs can go through. */
+import { requestOf } from '@windlass/shared/ops/call.ts'
+import { allOps, ops } from '@windlass/shared/ops/index.ts'
+import type { AnyOp, Door } from '@windlass/shared/ops/op.ts'
+import { pathNames } from '@windlass/shared/ops/place.ts'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
+import { cleanVariableSets } from '../../environments/sets.ts'
+import { cleanTokens } from '../../runners/register.ts'
+import { cleanIdempotencyKeys } from '../../runs/idempotency.ts'
+import { cleanTokenKeys } from '../../runs/token-keys.ts'
+import { fireDue } from '../../timers/fire.ts'
+import { anAgent, end, line, placementOf, returned, start } from './agent.ts'
+import { changeArgs, changingOps } from './changes.ts'
+import { aRun } from './coordinator.ts'
+import { stepped, wakeOf } from './journal.ts'
+import { type Args, sampleArgs } from './matrix-samples.ts'
+import type { Tenant } from './tenants.ts'
+import { accepted, aParkedRun, call, question, sleepFor } from './waiting.ts'
+
+/** May be repeated: then some things are there already, or gone, and a few calls are refused. */
+export async function exercise(tenant: Tenant): Promise<void> {
+  await someRuns(tenant)
+  await someLists(tenant)
+  const bearers: Record<Door, string> = {
+    caller: tenant.owner,
+    program: tenant.runToken,
+    runner: await tenant.agent.bearer(),
+    public: '',
+  }
+  const asked = allOps.filter((row) => row.method === 'GET' && (row.wire ?? 'bytes') === 'bytes')
+  for (const row of asked) await send(tenant, row, sampleArgs(row, tenant), bearers[row.door])
+  // What is revoked and forgotten is another runner, or the next exercise would have none.
+  const spare = await anAgent(tenant.c, { name: 'spare' })
+  const other = { ...tenant, ids: { ...tenant.ids, runner: spare.id } }
+  for (const row of changingOps) {
+    const one = pathNames(row.path).includes('runner') ? other : tenant
+    await send(one, row, await changeArgs(row, one), tenant.owner)
+  }
+  await clean(tenant)
+}
+
+/** What is done once an hour: the test must not depend on the minute. */
+async function clean({ c: { deps } }: Tenant): Promise<void> {
+  await cleanTokens(deps)
+  await cleanVariableSets(deps)
+  await cleanTokenKeys(deps)
+  await cleanIdempotencyKeys(deps)
+}
+
+async function send({ c, session }: Tenant, row: AnyOp, args: Args, bearer: string): Promise<void> {
+  const base = { url: c.url, apiKey: row.sessionOnly ? session : bearer }
+  const { url, method, headers, body } = requestOf(base, row, args)
+  const response = await fetch(url, { method, headers, body: body ?? null, signal: AbortSignal.timeout(DEADLINE_MS) })
+  const text = await response.text()
+  if (response.status >= 500) throw new Error(`${row.id} answers ${response.status} ${text}`)
+}
+
+/**
+ * One that is done in steps; one that waits for a child, a person and the clock; one that fails, is retried and is
+ * cancelled.
+ */
+async function someRuns(tenant: Tenant): Promise<void> {
+  const { c, link, ids, org } = tenant
+  const workflow = ids['workflow']!
+  await c.call(ops.runs.trigger, { org, workflow, tags: ['nightly'] }, { headers: { 'idempotency-key': 'once' } })
+  const plain = await accepted(tenant)
+  await link.report(plain, 1, start(), line('hello'), stepped(1, 'done'))
+  await link.heartbeat(1, placementOf(plain))
+  await link.report(plain, 4, end(returned(1)))
+
+  const waiting = await aParkedRun(tenant, { workflow }, call(workflow), question(), sleepFor(1))
+  const child = await accepted(tenant)
+  await link.report(child, 1, start(), end(returned('from the child')))
+  const { inputs } = await c.call(ops.inputs.list, { org, run: waiting.run })
+  await c.call(ops.inputs.respond, { input: inputs[0]!.id, answer: true })
+  await fireDue(c.deps)
+  await wakeOf(link, waiting)
+  await link.report(
+    waiting,
+    6,
+    ['resume', Date.now()],
+    end({ how: 'threw', error: { name: 'E', message: 'no' } } as never),
+  )
+  const { run } = await c.call(ops.runs.retry, { run: waiting.run })
+  await c.call(ops.runs.cancel, { run: run.id })
+}
+
+async function someLists({ c, ids, org }: Tenant): Promise<void> {
+  const workflow = ids['workflow']!
+  const filters: Args[] = [{}, { workflow }, { tag: 'nightly' }, { status: ['failed'] }, { status: ['queued'] }]
+  for (const filter of filters) await c.call(ops.runs.list, { org, ...filter })
+  await c.call(ops.audit.list, { org, target: ids['run'] })
+  await c.call(ops.inputs.list, { org, status: ['answered'] })
+  await aRun(c, { workflow }).then(({ id }) => c.call(ops.runs.cancel, { run: id }))
+}

@@ -2,6 +2,7 @@ import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import type { AgentSettings, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import { createBell } from './bell.ts'
 import { createChecks } from './checks/checks.ts'
 import { hostChecks } from './checks/host-checks.ts'
@@ -15,6 +16,7 @@ import { openInstance } from './instance.ts'
 import { createIntake } from './intake.ts'
 import type { Intake } from './intake.ts'
 import { isolationChecks } from './isolation/checks.ts'
+import { takeUsers } from './isolation/own-users.ts'
 import { openKeys } from './keys.ts'
 import { createClock } from './link/clock.ts'
 import { createCredential } from './link/credential.ts'
@@ -79,16 +81,17 @@ export async function build(config: AgentConfig, identity: Identity, log: Log, m
     return mark ? [{ kept, mark }] : []
   })
   const programs = found.map(({ kept }) => kept)
-  await endLeftovers(config.home, log, config.isolation, programs)
+  const { isolation, lock } = await takeUsers(config.isolation, config)
+  made.push({ undo: () => lock?.release() })
+  await endLeftovers(config.home, log, isolation, programs)
   reportLost(spool, log, programs)
   // Until the coordinator says another one, that which it said last holds.
   const { fenceMs } = found.length > 0 ? before.lease : SETTINGS
   const unsaid = { ...SETTINGS, fenceMs }
   const settings = { current: unsaid }
-  const { home, environment, spares, isolation } = config
-  const pool = () => settings.current.pool
+  const { home, environment, spares } = config
   const warn = (name: string, about?: Record<string, unknown>) => log.warn(name, about)
-  const kinds = { isolation, pool, records, found: programs }
+  const kinds = { isolation, pool: () => settings.current.pool, records, found: programs }
   const processes = await createProcesses({ home, environment, spares, ...kinds, log: warn })
   made.push({ undo: () => processes.close() })
   const rest = createRest(config.url, credential, clock)
@@ -109,7 +112,7 @@ export async function build(config: AgentConfig, identity: Identity, log: Log, m
   const hooks = createHooks({ ...config.hooks, environment: config.environment, log })
   made.push({ undo: () => hooks.close() })
   const ofHost = [...hostChecks(config, { spool, hooks, bundles }), ...isolationChecks(processes, facts)]
-  const checks = createChecks(ofHost, { facts, log })
+  const checks = createChecks(ofHost, { facts, log, freshMs: config.paces.freshMs })
 
   const claimBell = createBell()
   const { promise: connected, resolve: isConnected } = Promise.withResolvers<void>()
@@ -123,6 +126,7 @@ export async function build(config: AgentConfig, identity: Identity, log: Log, m
       activity.heard(frame)
       obey(deps, upload, frame)
       settle(frame)
+      probe('frame.obeyed', { type: frame.t })
     },
     onDown: () => {
       activity.down()
@@ -144,14 +148,12 @@ export async function build(config: AgentConfig, identity: Identity, log: Log, m
   const slots = createSlots({ total: () => inForce().slots, computing: () => lives.computing(), bell: claimBell })
   const self = createSelf({ instance: start.instance, facts, slots, spool, settings: said })
   const isCommitted = ({ offer }: Live, seq: number) => (spool.find(offer.run, offer.epoch)?.acked ?? 0) >= seq
-  const { most, memoryReserve, wakeMs } = config.parking
   const parking = createParking({
     slots,
-    most,
-    memoryReserve,
-    wakeMs,
+    ...config.parking,
     isCommitted,
     memoryFree: freeMemoryShare,
+    memoryMs: config.paces.memoryMs,
     log,
     ageMs: () => inForce().parkedMs,
     closed: () => closedBy(intake),

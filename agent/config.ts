@@ -4,14 +4,17 @@ import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 import { decodeStrings } from '@windlass/shared/ops/place.ts'
 import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
-import type { HostIsolation } from './isolation/plan.ts'
+import type { WantedIsolation } from './isolation/own-users.ts'
 import { hostIsolation } from './isolation/settings.ts'
+import { PACES, type Paces } from './paces.ts'
 import { programEnvironment } from './run/environment.ts'
 import { Settings } from './settings.ts'
 
 export interface AgentConfig {
   /** Address of the coordinator. */
   url: string
+  /** Whether plain http may leave this machine. */
+  allowHttp: boolean
   /** Folder of keys, spool, bundles and workspaces. */
   home: string
   name: string
@@ -49,7 +52,7 @@ export interface AgentConfig {
   /** Where it answers questions about its health; undefined: nowhere. */
   health: { host: string; port: number } | undefined
   /** How runs are kept apart, as far as this machine says. */
-  isolation: HostIsolation
+  isolation: WantedIsolation
   logFile: string | undefined
   caFile: string | undefined
   /** All that programs inherit. */
@@ -57,6 +60,8 @@ export interface AgentConfig {
   /** Every setting with its value, and who said it. */
   settings: ResolvedSetting[]
   logLevel: Said['WINDLASS_LOG_LEVEL']
+  /** Intervals of the loops. Not a setting: only tests change them. */
+  paces: Paces
 }
 
 /** Who said a setting. What the pool says counts less than what its machine says itself, and more than what we have in mind. */
@@ -116,6 +121,7 @@ type Said = z.output<typeof Settings>
 function toConfig(s: Said, environment: Record<string, string>): Omit<AgentConfig, 'settings'> {
   return {
     url: s.WINDLASS_URL.replace(/\/+$/, ''),
+    allowHttp: s.WINDLASS_AGENT_ALLOW_HTTP,
     home: path.resolve(s.WINDLASS_AGENT_HOME ?? path.join(s.WINDLASS_HOME, 'agent')),
     name: s.WINDLASS_AGENT_NAME,
     token: s.WINDLASS_AGENT_TOKEN,
@@ -143,6 +149,7 @@ function toConfig(s: Said, environment: Record<string, string>): Omit<AgentConfi
     caFile: resolved(s.WINDLASS_AGENT_CA_FILE),
     environment,
     logLevel: s.WINDLASS_LOG_LEVEL,
+    paces: PACES,
   }
 }
 

@@ -1,4 +1,4 @@
-import { chmod, mkdir } from 'node:fs/promises'
+import { chmod, mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { exportJWK, generateKeyPair } from 'jose'
 import type { JWK } from 'jose'
@@ -101,8 +101,12 @@ function parseIdentity(file: string, text: string): Identity {
   throw new AgentRefusal(EXIT.config, `${file} is damaged: remove it and register again with WINDLASS_AGENT_TOKEN.`)
 }
 
-/** The folder of all state. Others on the host have no business in it: it holds the key and every run's files. */
+/**
+ * The folder of all state. Others on the host have no business in it: it holds the key and every run's files. Users of
+ * runs may pass it where it is open to them: programs of an agent before this one may live on.
+ */
 export async function makeStateFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await chmod(folder, 0o700)
+  const { mode } = await stat(folder)
+  if ((mode & 0o066) !== 0) await chmod(folder, mode & 0o711)
 }

@@ -22,6 +22,12 @@ export function bootId(): string {
   return readOrNothing('/proc/sys/kernel/random/boot_id')?.trim() ?? ''
 }
 
+/** Milliseconds since the machine's start, sleep included; undefined where there is no /proc. */
+export function uptimeMs(): number | undefined {
+  const uptime = readOrNothing('/proc/uptime')
+  return uptime === undefined ? undefined : Number.parseFloat(uptime) * 1000
+}
+
 function exists(pid: number): boolean {
   try {
     process.kill(pid, 0)

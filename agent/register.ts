@@ -4,6 +4,7 @@ import type { AgentConfig } from './config.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
 import { knownIdentity, makeStateFolder, obtainIdentity } from './identity.ts'
 import type { Identity } from './identity.ts'
+import { assertPrivate } from './plain-http.ts'
 import { lockState } from './state-lock.ts'
 
 /** Whoever installs is waiting. */
@@ -11,6 +12,7 @@ const PATIENCE_MS = 60_000
 
 /** Registers and does nothing else, so that the token is never with the daemon. One that is registered stays who it is. */
 export async function registerAgent(config: AgentConfig, log: Log): Promise<{ identity: Identity; isNew: boolean }> {
+  assertPrivate(config)
   const known = knownIdentity(config.home)
   if (known) return { identity: known, isNew: false }
   await makeStateFolder(config.home)

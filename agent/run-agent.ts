@@ -5,6 +5,7 @@ import type { AgentConfig } from './config.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
 import { closeInheritedFiles } from './inherited-files.ts'
 import { openLogFile } from './log-file.ts'
+import { PACES, type Paces } from './paces.ts'
 import { readSettingsFile } from './settings-file.ts'
 import { startAgent } from './start.ts'
 import type { Agent } from './start.ts'
@@ -23,14 +24,19 @@ export interface AgentFlags {
   /** File with settings. */
   config?: string | undefined
   caFile?: string | undefined
+  allowHttp?: boolean | undefined
 }
 
 /** The agent as a process: settings, signals and exit code. Resolves with the code when the agent has ended. */
-export async function runAgent(flags: AgentFlags = {}, env: Record<string, string | undefined> = {}): Promise<number> {
+export async function runAgent(
+  flags: AgentFlags = {},
+  env: Record<string, string | undefined> = {},
+  paces: Paces = PACES,
+): Promise<number> {
   let log = createLog({ part: 'agent' })
   closeInheritedFiles()
   try {
-    const config = configOf(flags, env)
+    const config = { ...configOf(flags, env), paces }
     forgetToken()
     // Everybody on the machine may read command lines, runs among them.
     if (flags.token !== undefined) process.title = 'windlass agent start'
@@ -95,6 +101,7 @@ function fromFlags(flags: AgentFlags): Record<string, string> {
     WINDLASS_AGENT_HOME: flags.home,
     WINDLASS_AGENT_CONFIG: flags.config,
     WINDLASS_AGENT_CA_FILE: flags.caFile,
+    WINDLASS_AGENT_ALLOW_HTTP: flags.allowHttp,
   }
   const given = Object.entries(names).filter(([, value]) => value !== undefined)
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]))

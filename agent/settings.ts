@@ -10,6 +10,9 @@ export const Settings = z.strictObject({
   WINDLASS_URL: z
     .url({ protocol: /^https?$/, error: 'must be the http(s) address of a coordinator' })
     .meta({ description: 'Address of the coordinator.' }),
+  WINDLASS_AGENT_ALLOW_HTTP: z.boolean().default(false).meta({
+    description: 'Speak plain http with a coordinator on another machine, where it can be read on the way.',
+  }),
   WINDLASS_HOME: z
     .string()
     .min(1)

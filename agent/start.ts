@@ -16,6 +16,7 @@ import { heartbeatLoop } from './loops/heartbeat.ts'
 import { renewKeyLoop } from './loops/renew-key.ts'
 import { renewLoop } from './loops/renew.ts'
 import { statusLoop } from './loops/status.ts'
+import { assertPrivate } from './plain-http.ts'
 import { lockState } from './state-lock.ts'
 import type { Who } from './status/status-now.ts'
 import { createUrgency, finishRuns, fired } from './stop.ts'
@@ -41,6 +42,7 @@ const LAST_WORDS_MS = 3_000
 
 /** Starts everything and returns as soon as the agent is registered and its loops run; connecting may take longer. */
 export async function startAgent(config: AgentConfig, options: { log: Log; signal?: AbortSignal }): Promise<Agent> {
+  assertPrivate(config)
   const urgency = createUrgency()
   const stop = () => urgency.raise()
   options.signal?.addEventListener('abort', stop, { once: true })

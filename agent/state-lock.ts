@@ -71,11 +71,14 @@ async function writeMark(file: string): Promise<void> {
   }
 }
 
-function readMark(file: string): ProcessMark | undefined {
+/** Returns undefined when the file is missing, or is not the mark of a process. */
+export function readMark(file: string): ProcessMark | undefined {
   const text = readOrNothing(file)
   if (!text) return undefined
   try {
-    return JSON.parse(text) as ProcessMark
+    const mark = JSON.parse(text) as Partial<ProcessMark> | null
+    if (!Number.isInteger(mark?.pid) || typeof mark?.started !== 'string') return undefined
+    return mark as ProcessMark
   } catch (error) {
     if (error instanceof SyntaxError) return undefined
     throw error

@@ -1,5 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { Unready } from '@windlass/shared/model/runner.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import type { Facts } from '../facts.ts'
 
 /** Something that has to be in order on this machine before it takes work. */
@@ -18,8 +19,18 @@ export interface Checks {
   look(which: 'cheap' | 'all'): Promise<void>
 }
 
+interface ChecksOptions {
+  facts: Facts
+  log: Log
+  /** Upper bound for how long an answer serves. */
+  freshMs?: number
+}
+
 /** What they find stands in the facts, and in the log once for each change. It is taken back as soon as it is mended. */
-export function createChecks(checks: readonly Check[], { facts, log }: { facts: Facts; log: Log }): Checks {
+export function createChecks(
+  checks: readonly Check[],
+  { facts, log, freshMs: mostMs = Infinity }: ChecksOptions,
+): Checks {
   const found = new Map<string, Unready>()
   const lookedAt = new Map<string, number>()
   /** Two looks at once would ask the same thing twice. */
@@ -45,12 +56,14 @@ export function createChecks(checks: readonly Check[], { facts, log }: { facts: 
     }
   }
 
-  const isDue = ({ name, freshMs }: Check) => performance.now() - (lookedAt.get(name) ?? -Infinity) >= freshMs
+  const isDue = ({ name, freshMs }: Check) =>
+    performance.now() - (lookedAt.get(name) ?? -Infinity) >= Math.min(freshMs, mostMs)
 
   return {
     async look(which) {
       await Promise.all(checks.filter((check) => isDue(check) && (which === 'all' || !check.isCostly)).map(lookAt))
       facts.unready('checks', [...found.values()])
+      probe('checks.looked', { unready: found.size })
     },
   }
 }

@@ -1,5 +1,6 @@
 import { knownIdentity } from '../identity.ts'
 import type { Identity } from '../identity.ts'
+import { settleUsers } from '../isolation/own-users.ts'
 import { NO_LIMITS, planIsolation } from '../isolation/plan.ts'
 import type { Located } from '../support/located.ts'
 import { lastStatus } from '../support/last-status.ts'
@@ -18,14 +19,14 @@ export interface Consultation {
 }
 
 /** Looks at the machine, the way to the coordinator, and what that one says. Changes nothing anywhere. */
-export function examineAgent({ located, isSlow, signal, onFinding }: Consultation): Promise<Finding[]> {
+export async function examineAgent({ located, isSlow, signal, onFinding }: Consultation): Promise<Finding[]> {
   const { config, settingsFile } = located
-  const plan = planIsolation(config.isolation, demandedIn(config.home))
+  const plan = async () => planIsolation(await settleUsers(config.isolation, config), demandedIn(config.home))
   trustCaFile(config.caFile)
   return examine(
     [
       ...hostQuestions({ config, settingsFile, plan }),
-      ...networkQuestions(config.url, config.caFile),
+      ...networkQuestions(config),
       ...coordinatorQuestions({ url: config.url, identity: identityIn(config.home), isSlow }),
     ],
     signal,

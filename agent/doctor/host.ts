@@ -5,7 +5,7 @@ import { diskChecks } from '../checks/disk.ts'
 import type { AgentConfig } from '../config.ts'
 import { knownIdentity, identityFile } from '../identity.ts'
 import { seeCgroup } from '../isolation/cgroup-place.ts'
-import { probeIsolation } from '../isolation/probe.ts'
+import { noUsersText, probeIsolation } from '../isolation/probe.ts'
 import type { IsolationPlan } from '../isolation/plan.ts'
 import { daemonOf } from '../support/daemon.ts'
 import { fail, messageOf, ok, skipped, warn } from './finding.ts'
@@ -14,11 +14,15 @@ import { askReady } from './ready.ts'
 
 const NODE = { major: 22, minor: 18 }
 const OTHERS = 0o077
+const PASSABLE = 0o011
+/** Some trials of up to 10 s each. */
+const ISOLATION_MS = 45_000
 
 export interface Host {
   config: AgentConfig
   settingsFile: string | undefined
-  plan: IsolationPlan
+  /** Tries which users work, which takes its time: asked by the question about it alone. */
+  plan: () => Promise<IsolationPlan>
 }
 
 /** What this machine is like, and whether the agent has what it needs on it. */
@@ -39,8 +43,8 @@ export function hostQuestions({ config, settingsFile, plan }: Host): Question[] 
     ...disk,
     { check: 'spool', after: 'state', ask: () => askFolder(path.join(home, 'spool'), 'what runs report') },
     { check: 'bundles', after: 'state', ask: () => askFolder(path.join(home, 'bundles'), 'bundles') },
-    { check: 'isolation', after: 'state', deadlineMs: 25_000, ask: () => askIsolation(home, plan) },
-    { check: 'cgroup', ask: () => askCgroup(home, plan) },
+    { check: 'isolation', after: 'state', deadlineMs: ISOLATION_MS, ask: async () => askIsolation(home, await plan()) },
+    { check: 'cgroup', ask: () => askCgroup(home, config.isolation.cgroup) },
   ]
 }
 
@@ -77,9 +81,7 @@ async function askState(home: string): Promise<Answer> {
     )
   const file = path.join(home, `.doctor.${process.pid}`)
   try {
-    const handle = await open(file, 'wx', 0o600)
-    await handle.writeFile('can it be written?').then(() => handle.sync())
-    await handle.close()
+    await tryWriting(file)
     return ok(`${home} can be written`)
   } catch (error) {
     return fail(
@@ -88,6 +90,16 @@ async function askState(home: string): Promise<Answer> {
     )
   } finally {
     await rm(file, { force: true }).catch(() => undefined)
+  }
+}
+
+async function tryWriting(file: string): Promise<void> {
+  const handle = await open(file, 'wx', 0o600)
+  try {
+    await handle.writeFile('can it be written?')
+    await handle.sync()
+  } finally {
+    await handle.close()
   }
 }
 
@@ -150,14 +162,20 @@ async function askFolder(folder: string, what: string): Promise<Answer> {
 }
 
 async function askIsolation(home: string, plan: IsolationPlan): Promise<Answer> {
-  const isThere = await stat(home).catch(() => undefined)
-  if (!isThere && plan.uids) return skipped('tried once the state folder is there')
-  const found = await probeIsolation({ plan, home })
+  const state = await stat(home).catch(() => undefined)
+  if (!state && plan.uids) return skipped('tried once the state folder is there')
+  // The agent opens its folder to the users of runs when it starts; until then the way there counts.
+  const isOpen = state && (state.mode & PASSABLE) === PASSABLE
+  const found = await probeIsolation({ plan, home, ...(!isOpen && { reach: path.dirname(home) }) })
   if ('refusal' in found) return withFix(found.refusal)
   const { level, user, network } = found.effective
   const what = `${level}, ${user === 'own' ? 'users of their own' : "the agent's user"}${network === 'none' ? ', no network' : ''}`
   const [first, ...more] = found.warnings
   if (first === undefined) return ok(what)
+  if (plan.level === 'process' && plan.whyNoUsers !== undefined) {
+    const { message, fix } = noUsersText(plan.whyNoUsers)
+    return fail([`${what}. ${message}`, ...more].join(' '), fix)
+  }
   const [message, fix] = parted(first, CGROUP_FIX)
   return warn([`${what}. ${message}`, ...more].join(' '), fix)
 }
@@ -178,9 +196,9 @@ function withFix(refusal: string): Answer {
   return fail(`What is wanted cannot be had: ${message}.`, fix)
 }
 
-function askCgroup(home: string, plan: IsolationPlan): Answer {
+function askCgroup(home: string, wanted: string): Answer {
   if (process.platform !== 'linux') return skipped('there are none on this system')
-  const found = seeCgroup(home, plan.cgroup)
+  const found = seeCgroup(home, wanted)
   if ('reason' in found) {
     const [reason, fix] = parted(found.reason, CGROUP_FIX)
     return warn(`Limits count for single processes and not for whole runs: ${reason}`, fix)

@@ -2,6 +2,8 @@ import { lookup } from 'node:dns/promises'
 import net from 'node:net'
 import tls from 'node:tls'
 import type { TLSSocket } from 'node:tls'
+import type { AgentConfig } from '../config.ts'
+import { isReadable } from '../plain-http.ts'
 import { fail, messageOf, ok, warn } from './finding.ts'
 import type { Answer, Question } from './finding.ts'
 import { proxyFor } from './proxy.ts'
@@ -9,16 +11,18 @@ import { proxyFor } from './proxy.ts'
 const DAY_MS = 86_400_000
 const CERTIFICATE_DAYS = 14
 
+type Trust = Pick<AgentConfig, 'url' | 'caFile' | 'allowHttp'>
+
 /** From the name to a connection, in the order in which a connection is made. */
-export function networkQuestions(address: string, caFile: string | undefined): Question[] {
-  const url = new URL(address)
+export function networkQuestions(config: Trust): Question[] {
+  const url = new URL(config.url)
   const through = proxyFor(url)
   return [
     { check: 'proxy', ask: () => askProxy(url) },
     // Behind a proxy it is the proxy that looks the name up and connects.
     { check: 'dns', ask: () => (through ? ok(`the proxy looks up ${url.hostname}`) : askDns(url)) },
     { check: 'tcp', after: 'dns', ask: (signal) => askTcp(through ? new URL(through) : url, signal) },
-    { check: 'tls', after: 'tcp', ask: (signal) => (through ? behindProxy(url) : askTls(url, caFile, signal)) },
+    { check: 'tls', after: 'tcp', ask: (signal) => (through ? behindProxy(config) : askTls(config, signal)) },
   ]
 }
 
@@ -74,20 +78,24 @@ async function askTcp(url: URL, signal: AbortSignal): Promise<Answer> {
   }
 }
 
-function behindProxy({ protocol }: URL): Answer {
-  return protocol === 'https:' ? ok('made through the proxy; see http below') : notUsed()
+function behindProxy(config: Trust): Answer {
+  return config.url.startsWith('https:') ? ok('made through the proxy; see http below') : notUsed(config)
 }
 
-function notUsed(): Answer {
-  return warn(
-    'The address is http: what runs report, and their secrets, travel in the clear.',
-    'use https outside of a network that you trust',
+function notUsed({ url, allowHttp }: Trust): Answer {
+  if (!isReadable(url)) return ok('not used, and not needed on this machine')
+  const message = 'The address is http: what runs report, and their secrets, travel in the clear.'
+  if (allowHttp) return warn(message, 'use https outside of a network that you trust')
+  return fail(
+    `${message} The agent does not start like this.`,
+    'use the https address of the coordinator, or set WINDLASS_AGENT_ALLOW_HTTP=true on a network that you trust',
   )
 }
 
-async function askTls(url: URL, caFile: string | undefined, signal: AbortSignal): Promise<Answer> {
+async function askTls(config: Trust, signal: AbortSignal): Promise<Answer> {
+  const url = new URL(config.url)
   const host = hostOf(url)
-  if (url.protocol !== 'https:') return isLoopback(host) ? ok('not used, and not needed on this machine') : notUsed()
+  if (url.protocol !== 'https:') return notUsed(config)
   const socket = tls.connect({ host, port: portOf(url), ...(net.isIP(host) ? {} : { servername: host }) })
   const abort = () => socket.destroy(new Error('no answer'))
   signal.addEventListener('abort', abort, { once: true })
@@ -96,14 +104,12 @@ async function askTls(url: URL, caFile: string | undefined, signal: AbortSignal)
     return judged(socket, host)
   } catch (error) {
     signal.throwIfAborted()
-    return fail(`${host} is not trusted: ${messageOf(error)}.`, trustFix(error, caFile))
+    return fail(`${host} is not trusted: ${messageOf(error)}.`, trustFix(error, config.caFile))
   } finally {
     signal.removeEventListener('abort', abort)
     socket.destroy()
   }
 }
-
-const isLoopback = (host: string) => /^(localhost|127\..*|::1)$/.test(host)
 
 function judged(socket: TLSSocket, host: string): Answer {
   const { valid_to: until, issuer } = socket.getPeerCertificate()

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { signal as sendSignal } from '../run/end-processes.ts'
 import { createLineSplitter } from '../run/lines.ts'
@@ -43,6 +44,7 @@ export async function runHook(call: HookCall): Promise<string | undefined> {
   child.stderr.destroy()
   const cut = call.signal?.aborted ? 'nobody waits for it any more' : `it took more than ${deadlineMs} ms`
   const trouble = exit === undefined ? cut : troubleOf(exit, heard.last())
+  probe('hook.ended', { name, isYes: trouble === undefined })
   if (trouble !== undefined) log.warn('hook.failed', { hook: name, reason: trouble })
   return trouble && `the hook ${name} of this host says no: ${trouble}`
 }

@@ -18,7 +18,6 @@ import { NO_LIMITS, planIsolation, planKey } from './plan.ts'
 import type { HostIsolation, UidRange } from './plan.ts'
 import { probeIsolation } from './probe.ts'
 import type { InForce, Refusal } from './probe.ts'
-import { lockUids } from './uid-lock.ts'
 import { keepUids, pidsOfUids } from './uids.ts'
 import type { Uids } from './uids.ts'
 import { removeTraces } from './user-traces.ts'
@@ -68,11 +67,10 @@ const REFUSAL_MS = 10_000
 
 export async function createIsolation(options: IsolationOptions): Promise<Isolation> {
   const { home, host, execPath, log } = options
-  const lock = host.uids ? await lockUids(host.uids) : undefined
   const uids = host.uids ? keepUids(host.uids) : undefined
   if (host.uids && uids) await forgetFormer(host.uids, uids, log)
-  if (uids) openStateFolder(home, ['runtime', 'workspaces', 'lives'])
-  if (uids && options.runtime.startsWith(`${home}/`)) openToRead(options.runtime)
+  if (uids) openToUsers(home, options.runtime)
+  else chmodSync(home, 0o700)
   const files = writeNames(path.join(home, 'runtime'))
   const cgroup = openCgroup(home, host.cgroup)
   let known: { key: string; until: number; found: Promise<InForce | Refusal> } | undefined
@@ -119,7 +117,7 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
 
   function enclose(wanted: Enclosed): Enclosure {
     if (wanted.bundleDir !== undefined) letIn(wanted.bundleDir)
-    const uid = takeUid()
+    const uid = wanted.inForce.plan.uids ? takeUid() : undefined
     let group: Cgroup | undefined
     try {
       group = wanted.inForce.cgroup && groupIn(wanted.inForce.cgroup, wanted.name, wanted.inForce.plan.limits)
@@ -182,9 +180,13 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
     },
     async close() {
       if ('folder' in cgroup) await endCgroup(cgroup.folder)
-      await lock?.release()
     },
   }
+}
+
+function openToUsers(home: string, runtime: string): void {
+  openStateFolder(home, ['runtime', 'workspaces', 'lives'])
+  if (runtime.startsWith(`${home}/`)) openToRead(runtime)
 }
 
 /**

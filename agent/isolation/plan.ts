@@ -15,6 +15,10 @@ export interface HostIsolation {
   limits: RunLimits
   /** Runs execute as these; null: as the user of the agent. */
   uids: UidRange | null
+  /** Nobody has named them: they are left out where bubblewrap does not work with them. */
+  areUsersAutomatic?: boolean
+  /** Why `auto` found no users for runs. */
+  whyNoUsers?: string | undefined
   /** `auto`, `off`, or the folder of a cgroup that was given to the agent. */
   cgroup: string
 }

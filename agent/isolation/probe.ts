@@ -1,9 +1,10 @@
-import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { launch } from '../run/process.ts'
+import { removeTree } from '../run/remove-tree.ts'
 import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
 import { seeCgroup } from './cgroup-place.ts'
 import type { CgroupPlace, FoundCgroup } from './cgroup-place.ts'
@@ -40,14 +41,27 @@ export interface ProbeOptions {
   plan: IsolationPlan
   /** The state folder. */
   home: string
+  /** What users of runs have to get to, while the state folder is not open to them yet. */
+  reach?: string
   /** Node that executes programs, this one by default. */
   execPath?: string
   /** Where groups are made; looked for when it is not given, and then nothing is changed. */
   cgroup?: FoundCgroup
 }
 
-/** Tries what is wanted, for real, with a program that does nothing. */
+/**
+ * Tries what is wanted, for real, with a program that does nothing. Users that nobody has named are left out where
+ * bubblewrap works without them only: root needs no user namespaces that others may make.
+ */
 export async function probeIsolation(options: ProbeOptions): Promise<InForce | Refusal> {
+  const found = await probeOnce(options)
+  const { plan } = options
+  if (!('refusal' in found) || plan.level !== 'bubblewrap' || !plan.areUsersAutomatic) return found
+  const without = await probeOnce({ ...options, plan: { ...plan, uids: null } })
+  return 'refusal' in without ? found : without
+}
+
+async function probeOnce(options: ProbeOptions): Promise<InForce | Refusal> {
   const { plan, home } = options
   const found = options.cgroup ?? seeCgroup(home, plan.cgroup)
   const contradiction = contradictionIn(plan)
@@ -92,48 +106,64 @@ async function findBubblewrap(): Promise<Bubblewrap | undefined> {
 
 /** Why it does not work; undefined when it does. */
 async function trial(
-  { plan, home, execPath = process.execPath }: ProbeOptions,
+  { plan, home, reach, execPath = process.execPath }: ProbeOptions,
   { setpriv, bubblewrap }: { setpriv: string | undefined; bubblewrap: Bubblewrap | undefined },
 ): Promise<string | undefined> {
   if (!isExecutable(execPath)) return `there is no ${execPath} that could execute programs`
   const uid = plan.uids?.first
   const fences = { procsFile: undefined, limits: NO_LIMITS, counted: [], uid, setpriv }
   if (uid !== undefined) {
-    const reach = { file: '/bin/sh', args: ['-c', REACH, 'windlass', execPath, home] }
-    const { exitCode, said } = await runOnce(fenced(reach, { ...fences, bubblewrap: undefined }))
+    const passes = { file: '/bin/sh', args: ['-c', REACH, 'windlass', execPath, reach ?? home] }
+    const { exitCode, said } = await runOnce(fenced(passes, { ...fences, bubblewrap: undefined }))
     if (exitCode !== 0) return `user ${uid} cannot be used for runs: ${said}`
   }
-  return bubblewrap && inBubblewrap({ plan, execPath, fences, bubblewrap })
+  return bubblewrap && inBubblewrap({ plan, folder: folderFor(home, reach), execPath, fences, bubblewrap })
 }
 
 const REACH = `
 [ -x "$1" ] || { echo "it cannot reach $1: put Node where all users may execute it"; exit 1; }
-cd "$2" || { echo "it cannot reach $2: put WINDLASS_AGENT_HOME where all users may pass, such as /var/lib/windlass-agent"; exit 1; }
+cd "$2" 2>/dev/null || {
+  echo "it cannot reach $2: put WINDLASS_AGENT_HOME where all users may pass, such as /var/lib/windlass-agent"
+  exit 1
+}
 `
 
 interface BubblewrapTrial {
   plan: IsolationPlan
+  /** It is removed in the end. */
+  folder: string
   execPath: string
   fences: Omit<Fences, 'bubblewrap'>
   bubblewrap: Bubblewrap
 }
 
-async function inBubblewrap({ plan, execPath, fences, bubblewrap }: BubblewrapTrial): Promise<string | undefined> {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-probe-'))
+/**
+ * Where only the agent may write: in a /tmp without a sticky bit a program could put a link in the place of the folder.
+ * While no user of a run gets into the state folder, there is no such program.
+ */
+function folderFor(home: string, reach: string | undefined): string {
+  const runtime = path.join(home, 'runtime')
+  const place = reach === undefined && existsSync(runtime) ? runtime : os.tmpdir()
+  return mkdtempSync(path.join(place, 'windlass-probe-'))
+}
+
+async function inBubblewrap(trial: BubblewrapTrial): Promise<string | undefined> {
+  const { plan, folder, execPath, fences, bubblewrap } = trial
   try {
     const files = { passwd: path.join(folder, 'passwd'), group: path.join(folder, 'group') }
     writeFileSync(files.passwd, PASSWD)
     writeFileSync(files.group, GROUP)
     mkdirSync(path.join(folder, 'tmp'))
     if (fences.uid !== undefined)
-      for (const name of ['.', 'tmp']) chownSync(path.join(folder, name), fences.uid, fences.uid)
+      // The folder last: its owner may change what lies in it.
+      for (const name of ['tmp', '.']) chownSync(path.join(folder, name), fences.uid, fences.uid)
     const view = { readOnly: [execPath], workspace: folder, network: plan.network, ...files }
     const args = bubblewrapArgs(view, bubblewrap.can)
-    const trial = fenced({ file: execPath, args: ['--version'] }, { ...fences, bubblewrap: { ...bubblewrap, args } })
-    const { exitCode, said } = await runOnce(trial)
+    const command = fenced({ file: execPath, args: ['--version'] }, { ...fences, bubblewrap: { ...bubblewrap, args } })
+    const { exitCode, said } = await runOnce(command)
     return exitCode === 0 ? undefined : `bubblewrap does not work here: ${said}. ${wayOut(said)}`
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    await removeTree(folder)
   }
 }
 
@@ -160,7 +190,7 @@ async function runOnce(command: Command): Promise<{ exitCode: number | null; sai
 
 function warningsOf(plan: IsolationPlan, found: FoundCgroup): string[] {
   const warnings: string[] = []
-  if (plan.level === 'process' && !plan.uids) warnings.push(SAME_USER)
+  if (plan.level === 'process' && !plan.uids) warnings.push(sameUser(plan))
   const controllers = 'reason' in found ? [] : found.controllers
   const { memoryMb, cpus, processes } = plan.limits
   const why = 'reason' in found ? found.reason : 'its cgroups do not hand on what that needs'
@@ -172,5 +202,21 @@ function warningsOf(plan: IsolationPlan, found: FoundCgroup): string[] {
   return warnings
 }
 
-const SAME_USER =
-  'Runs execute as the user of this agent and can read its files, its key among them. Where runs are not to be trusted so far: run the agent as root with WINDLASS_AGENT_RUN_UIDS, or set WINDLASS_AGENT_ISOLATION=bubblewrap.'
+const SAME_USER = 'Runs execute as the user of this agent and can read its files, its key among them.'
+const IN_BUBBLEWRAP = 'set WINDLASS_AGENT_ISOLATION=bubblewrap'
+
+function sameUser({ whyNoUsers }: IsolationPlan): string {
+  if (whyNoUsers !== undefined) {
+    const { message, fix } = noUsersText(whyNoUsers)
+    return `${message} Fix: ${fix}.`
+  }
+  const asRoot = 'run the agent as root with WINDLASS_AGENT_RUN_UIDS'
+  return `${SAME_USER} Where runs are not to be trusted so far: ${asRoot}, or ${IN_BUBBLEWRAP}.`
+}
+
+/** What it means that `auto` found no users for runs, and the way out. */
+export function noUsersText(whyNoUsers: string): { message: string; fix: string } {
+  const why = `Users of their own, which they would have by default, do not work here: ${whyNoUsers}.`
+  const fix = `mend that, ${IN_BUBBLEWRAP}, or say with WINDLASS_AGENT_RUN_UIDS=off that runs are trusted`
+  return { message: `${SAME_USER} ${why}`, fix }
+}

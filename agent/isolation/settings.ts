@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { Isolation, RunLimits } from '@windlass/shared/model/pool.ts'
-import type { HostIsolation, UidRange } from './plan.ts'
+import type { WantedIsolation } from './own-users.ts'
+import type { UidRange } from './plan.ts'
 
 const limits = RunLimits.shape
 // The range of `useradd` and its like ends far below, and 65534 is `nobody` nearly everywhere.
 const FIRST_UID = 1000
 const LAST_UID = 2 ** 31 - 2
 const UIDS = /^(\d{1,10})-(\d{1,10})$/
+const UIDS_OR_WORD = /^(auto|off|\d{1,10}-\d{1,10})$/
 
 /** Settings of an agent about what its runs may see and use. */
 export const ISOLATION_SETTINGS = {
@@ -20,13 +22,15 @@ export const ISOLATION_SETTINGS = {
     .meta({ description: 'Whether runs see the network; `none` needs `bubblewrap`.' }),
   WINDLASS_AGENT_RUN_UIDS: z
     .string()
-    .regex(UIDS, 'must be a range of user ids such as 700000-700999')
-    .refine(isRange, `must go from a lower to a higher user id, both of ${FIRST_UID} or more and 65534 not among them`)
-    .optional()
+    .regex(UIDS_OR_WORD, 'must be `auto`, `off`, or a range of user ids such as 700000-700999')
+    .refine(
+      (text) => isWord(text) || isRange(text),
+      `must go from a lower to a higher user id, both of ${FIRST_UID} or more and 65534 not among them`,
+    )
+    .default('auto')
     .meta({
       description:
-        'User ids for runs, such as `700000-700999`, used by nobody else on the machine: each live process has one of its own. Needs root.',
-      otherwise: 'runs execute as the user of the agent',
+        'User ids for runs, such as `700000-700999`, used by nobody else on the machine: each live process has one of its own. Needs root. `auto`: as root a free range from 701000 on where that works, else none. `off`: runs execute as the user of the agent.',
     }),
   WINDLASS_AGENT_CGROUP: z.string().min(1).default('auto').meta({
     description:
@@ -49,11 +53,11 @@ function limited<T extends z.ZodType<number | null>>(limit: z.ZodDefault<z.ZodNu
 
 const IsolationSettings = z.object(ISOLATION_SETTINGS)
 
-export function hostIsolation(s: z.output<typeof IsolationSettings>): HostIsolation {
+export function hostIsolation(s: z.output<typeof IsolationSettings>): WantedIsolation {
   return {
     level: s.WINDLASS_AGENT_ISOLATION,
     network: s.WINDLASS_AGENT_NETWORK,
-    uids: s.WINDLASS_AGENT_RUN_UIDS === undefined ? null : rangeIn(s.WINDLASS_AGENT_RUN_UIDS),
+    uids: s.WINDLASS_AGENT_RUN_UIDS === 'auto' ? 'auto' : rangeIn(s.WINDLASS_AGENT_RUN_UIDS),
     cgroup: s.WINDLASS_AGENT_CGROUP,
     limits: {
       memoryMb: s.WINDLASS_AGENT_LIMIT_MEMORY_MB ?? null,
@@ -69,6 +73,8 @@ function rangeIn(text: string): UidRange | null {
   const [, first, last] = UIDS.exec(text) ?? []
   return first && last ? { first: Number(first), last: Number(last) } : null
 }
+
+const isWord = (text: string) => text === 'auto' || text === 'off'
 
 function isRange(text: string): boolean {
   const range = rangeIn(text)

@@ -1,28 +1,30 @@
-import { mkdirSync, readdirSync } from 'node:fs'
+import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import { AgentRefusal, EXIT } from '../exit-codes.ts'
 import { isAlive, readOrNothing } from '../process-id.ts'
 import type { ProcessMark } from '../process-id.ts'
-import { lockState } from '../state-lock.ts'
+import { lockState, readMark } from '../state-lock.ts'
 import type { StateLock } from '../state-lock.ts'
 import type { UidRange } from './plan.ts'
 
-/** Of the machine as a whole, and gone at its next boot. Only root has such users to give. */
-const LOCKS = '/run/windlass-uids'
+/** Folder of the locks, one for the machine. It is empty after a boot. */
+export const LOCKS = '/run/windlass-uids'
 const NAME = /^(\d+)-(\d+)$/
+const TRIES = 20
 
 /**
- * Two agents with the same users would kill each other's runs, and let them read one another. Whatever else runs as one of them would be
- * killed as well.
+ * Two agents with the same users would kill each other's runs, and let them read one another. Whatever else runs as one
+ * of them would be killed as well.
  */
 export async function lockUids(range: UidRange): Promise<StateLock> {
   const owner = ownerAmong(range)
   if (owner !== undefined) throw new AgentRefusal(EXIT.config, `${owner} ${advice(range)}`)
-  const folder = path.join(LOCKS, `${range.first}-${range.last}`)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const trouble = whyNoLocks()
+  if (trouble !== undefined) throw new AgentRefusal(EXIT.config, `${trouble} WINDLASS_AGENT_RUN_UIDS needs it.`)
   refuseOverlap(range)
-  const lock = await lockState(folder)
+  const folder = path.join(LOCKS, `${range.first}-${range.last}`)
+  const lock = await lockIn(folder)
   try {
     // Another agent may have looked at the same moment, when neither had its lock.
     refuseOverlap(range)
@@ -33,29 +35,66 @@ export async function lockUids(range: UidRange): Promise<StateLock> {
   return {
     async release() {
       await lock.release()
-      // Another agent may be about to take it.
-      await rmdir(folder).catch(() => {})
+      await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+        // Another agent has taken it meanwhile, or has taken it and gone.
+        if (error.code !== 'ENOTEMPTY' && error.code !== 'ENOENT') throw error
+      })
     },
   }
 }
 
-function refuseOverlap(range: UidRange): void {
-  for (const name of readdirSync(LOCKS)) {
-    const holder = overlaps(name, range) ? holderOf(path.join(LOCKS, name)) : undefined
-    if (holder && holder.pid !== process.pid) throw inUse(range, holder)
+/** Another agent that ends removes the folder while it is empty. */
+async function lockIn(folder: string, tries = TRIES): Promise<StateLock> {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    return await lockState(folder)
+  } catch (error) {
+    if (tries === 1 || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return lockIn(folder, tries - 1)
   }
+}
+
+/**
+ * Returns why agents cannot note here which users are theirs. The folder is closed to everybody else first: Kubernetes
+ * makes it open to all, and programs could plant locks in it, and links.
+ */
+export function whyNoLocks(folder = LOCKS): string | undefined {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const found = lstatSync(folder)
+    if (!found.isDirectory() || found.uid !== process.geteuid?.())
+      return `${folder} must be a folder of root, and is a link or belongs to somebody else: remove it.`
+    if ((found.mode & 0o077) !== 0) chmodSync(folder, 0o700)
+    accessSync(folder, constants.W_OK)
+    return undefined
+  } catch {
+    return `${folder} cannot be written, where agents note which users are theirs.`
+  }
+}
+
+/** Returns whether no user, container or other agent is known to have these ids. */
+export function isFree(range: UidRange): boolean {
+  return ownerAmong(range) === undefined && holderAmong(range) === undefined
+}
+
+function refuseOverlap(range: UidRange): void {
+  const holder = holderAmong(range)
+  if (holder) throw inUse(range, holder)
+}
+
+/** Returns another live agent that has some of these ids. */
+function holderAmong(range: UidRange): ProcessMark | undefined {
+  if (!existsSync(LOCKS)) return undefined
+  for (const name of readdirSync(LOCKS)) {
+    const holder = overlaps(name, range) ? readMark(path.join(LOCKS, name, 'agent.lock')) : undefined
+    if (holder && holder.pid !== process.pid && isAlive(holder)) return holder
+  }
+  return undefined
 }
 
 function overlaps(name: string, { first, last }: UidRange): boolean {
   const [, from, to] = NAME.exec(name) ?? []
   return Number(from) <= last && Number(to) >= first
-}
-
-function holderOf(folder: string): ProcessMark | undefined {
-  const text = readOrNothing(path.join(folder, 'agent.lock'))
-  if (!text) return undefined
-  const mark = JSON.parse(text) as ProcessMark
-  return isAlive(mark) ? mark : undefined
 }
 
 function inUse(range: UidRange, holder: ProcessMark): AgentRefusal {
@@ -73,7 +112,10 @@ interface Registries {
 
 const REGISTRIES: Registries = { passwd: '/etc/passwd', subuid: '/etc/subuid' }
 
-/** Who has one of these ids already: a user of this machine, or the containers of one. Users of a directory service are not seen. */
+/**
+ * Returns who has one of these ids already: a user of this machine, or the containers of one. Users of a directory
+ * service are not seen.
+ */
 export function ownerAmong({ first, last }: UidRange, { passwd, subuid } = REGISTRIES): string | undefined {
   for (const [name, , uid] of fieldsIn(passwd))
     if (Number(uid) >= first && Number(uid) <= last) return `User id ${uid} belongs to ${name} (${passwd}).`

@@ -1,4 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { AgentFrame, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { Clock } from './clock.ts'
@@ -75,6 +76,7 @@ export function createLink(options: LinkOptions): Link {
     send(frame) {
       if (!isReady || !current) return false
       void current.send(JSON.stringify(frame))
+      probe('frame.sent', { type: frame.t })
       return true
     },
     sendText: (text) => current?.send(text),

@@ -1,4 +1,4 @@
-import { readOrNothing } from '../process-id.ts'
+import { uptimeMs } from '../process-id.ts'
 
 /** Notices that this machine was suspended: the clock by which silence is measured stood still meanwhile, and leases ran on. */
 export interface Sleeps {
@@ -35,6 +35,5 @@ export function createSleeps(elapsed = timeOfMachine, awake = (): number => perf
  * that we might have kept.
  */
 function timeOfMachine(): number {
-  const uptime = readOrNothing('/proc/uptime')
-  return uptime === undefined ? Date.now() : Number.parseFloat(uptime) * 1000
+  return uptimeMs() ?? Date.now()
 }

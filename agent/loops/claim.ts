@@ -1,3 +1,4 @@
+import { probe } from '@windlass/shared/probe.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
@@ -8,8 +9,6 @@ import { Live } from '../run/live.ts'
 const ACCEPT_MS = 12_000
 const BACKOFF = { firstMs: 250, capMs: 30_000 }
 const LONGEST_POLL_MS = 25_000
-/** How often it is looked whether a poll still asks for the right thing. */
-const LOOK_MS = 100
 /** Looked at twice before a poll is given up as nothing is free any more: many a run that was woken parks again at once. */
 const FULL_LOOKS = 2
 /** So often with more free than was asked for, and it asks anew: a run that needs several slots may wait for just that. */
@@ -18,9 +17,6 @@ const MORE_LOOKS = 10
 const LATER_MS = 5_000
 /** An answer without work should have been waited for; if it was not, something between us and the coordinator is odd. */
 const HASTY_MS = 50
-
-/** How soon it is looked again whether what is in the way of work is gone. */
-const UNREADY_MS = 2_000
 
 /**
  * Asks for as much work as there are free slots, takes it, and asks again; one poll at a time, and none while the agent is to take
@@ -43,7 +39,7 @@ export async function claimLoop(deps: Deps, signal: AbortSignal): Promise<void> 
     await untilFired(signal, deps.checks.look('all'))
     if (signal.aborted) return
     if (!deps.facts.isReady()) {
-      await pause(UNREADY_MS, signal)
+      await pause(deps.config.paces.unreadyMs, signal)
       continue
     }
     closing = new AbortController()
@@ -81,7 +77,9 @@ async function pollOnce(deps: Deps, signal: AbortSignal): Promise<boolean> {
   const askedAt = performance.now()
   const waitMs = Math.min(deps.settings.current.pollMs, LONGEST_POLL_MS)
   deps.activity.polled()
+  probe('poll.began', { slots: free })
   const offers = await whileRight(deps, { free, signal }, (stop) => deps.rest.claims(free, waitMs, stop))
+  probe('poll.ended', { offers: offers.length })
   if (mayAsk(deps)) takeAll(deps, offers, signal)
   else decline(deps, offers)
   return offers.length === 0 && waitMs > HASTY_MS && performance.now() - askedAt < HASTY_MS
@@ -111,7 +109,7 @@ async function whileRight(
     full = now === 0 ? full + 1 : 0
     more = now > free ? more + 1 : 0
     if (full === FULL_LOOKS || more === MORE_LOOKS) wrong.abort()
-  }, LOOK_MS)
+  }, deps.config.paces.pollLookMs)
   try {
     return await poll(AbortSignal.any([signal, wrong.signal]))
   } catch (error) {

@@ -1,3 +1,4 @@
+import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { CancelOrder, CoordinatorFrame, Placement, Wake } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
@@ -6,9 +7,6 @@ import type { Held } from '../run/spool-held.ts'
 import { sinceBootMs, type Lease } from '../takeover/records.ts'
 import { sendAccepts } from './claim.ts'
 import { fence } from './fence.ts'
-
-/** The coordinator closes the connection by itself then. */
-const LAST_WORDS_MS = 5000
 
 type Frame<T extends CoordinatorFrame['t']> = Extract<CoordinatorFrame, { t: T }>
 type Seq = { run: string; epoch: number; seq: number }
@@ -62,6 +60,7 @@ function beat(deps: Deps, frame: Frame<'beat'>): void {
   fence(deps)
   deps.beats.answered(frame.n)
   deps.takeover.leaseFrom(leaseOf(deps))
+  probe('lease.told', { beat: frame.n })
   heed(deps, frame)
   dropStale(deps, frame.stale)
   cancel(deps, frame.cancel)
@@ -137,8 +136,11 @@ export function giveUpGap(deps: Deps, { run, epoch, sent, acked }: Held): void {
   dropStale(deps, [[run, epoch]])
 }
 
-function leaseOf({ beats, settings }: Deps): Lease {
-  return { fromMs: sinceBootMs() - (performance.now() - beats.heldFrom()), fenceMs: settings.current.fenceMs }
+function leaseOf({ beats, sleeps, settings }: Deps): Lease {
+  sleeps.look()
+  const heldFrom = beats.heldFrom()
+  const agoMs = performance.now() - heldFrom + sleeps.since(heldFrom)
+  return { fromMs: sinceBootMs() - agoMs, fenceMs: settings.current.fenceMs }
 }
 
 /** The end of this connection, and there will be no other. What runs here is nobody's any more. */
@@ -150,9 +152,10 @@ function refused(deps: Deps, { code, message }: Frame<'refused'>): void {
 }
 
 /** The coordinator takes the ends of runs for some seconds yet; then they need not wait for their leases to run out. */
-async function sayLastWords({ lives, spool, link }: Deps): Promise<void> {
-  const end = performance.now() + LAST_WORDS_MS
-  await Promise.race([lives.empty(), pause(LAST_WORDS_MS)])
+async function sayLastWords({ lives, spool, link, config }: Deps): Promise<void> {
+  const { lastWordsMs } = config.paces
+  const end = performance.now() + lastWordsMs
+  await Promise.race([lives.empty(), pause(lastWordsMs)])
   spool.flush()
   while (link.isReady && spool.held().length > 0 && performance.now() < end) await pause(10)
   link.drop('refused for good')

@@ -1,21 +1,23 @@
+import { probe } from '@windlass/shared/probe.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Deps } from '../deps.ts'
 
 const LONGEST_LOOK_MS = 60_000
-/** Until the coordinator has said how old keys may be. */
-const UNTOLD_LOOK_MS = 1000
-const BACKOFF = { firstMs: 1000, capMs: 600_000 }
+const LONGEST_BACKOFF_MS = 600_000
 
 /** Signs with a new key from time to time, so that one that was copied is of use for a day at most. */
 export async function renewKeyLoop(deps: Deps, signal: AbortSignal): Promise<void> {
+  const { keyMs, keyBackoffMs } = deps.config.paces
+  const backoff = { firstMs: keyBackoffMs, capMs: LONGEST_BACKOFF_MS }
   for (let failures = 0; !signal.aborted;) {
     const everyMs = deps.settings.current.renewKeyMs ?? Infinity
     if (deps.link.isReady && everyMs < Infinity && (deps.keys.isPending() || deps.keys.ageMs() > everyMs)) {
       const isDone = await renewKey(deps, signal)
       failures = isDone ? 0 : failures + 1
+      probe('key.renewed', { isDone })
     }
-    const waitMs = everyMs === Infinity ? UNTOLD_LOOK_MS : Math.min(LONGEST_LOOK_MS, everyMs / 10)
-    await pause(failures > 0 ? Math.max(waitMs, backoffMs(failures, BACKOFF)) : waitMs, signal)
+    const waitMs = everyMs === Infinity ? keyMs : Math.min(LONGEST_LOOK_MS, everyMs / 10)
+    await pause(failures > 0 ? Math.max(waitMs, backoffMs(failures, backoff)) : waitMs, signal)
   }
 }
 

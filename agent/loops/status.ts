@@ -4,7 +4,6 @@ import { openStatusFile } from '../status/status-file.ts'
 import { markOf, statusNow } from '../status/status-now.ts'
 import type { Who } from '../status/status-now.ts'
 
-const LOOK_MS = 500
 /** A file that is older than some of these was left by an agent that is gone. */
 const EVERY_MS = 10_000
 
@@ -20,7 +19,7 @@ export async function statusLoop(deps: Deps, who: Who, signal: AbortSignal): Pro
       mark = now
       writtenAt = performance.now()
     }
-    await pause(LOOK_MS, signal)
+    await pause(deps.config.paces.statusMs, signal)
   }
   file.write({ ...statusNow(deps, who), state: 'stopped' })
 }

@@ -12,38 +12,59 @@ export interface ComputeClock {
   disarm(): void
 }
 
+/** Clock that it counts by; tests bring their own. */
+export interface Time {
+  now(): number
+  /** Calls `act` after so long. Returns a function that prevents it. */
+  later(ms: number, act: () => void): () => void
+}
+
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** `counted`: what it had counted before, where it only goes on. The timeout is what is left without that. */
-export function createComputeClock(timeoutMs: number, onTimeout: () => void, countedBefore = 0): ComputeClock {
+const OF_MACHINE: Time = {
+  now: () => performance.now(),
+  later(ms, act) {
+    const timer = setTimeout(act, Math.min(ms, LONGEST_TIMER_MS))
+    return () => clearTimeout(timer)
+  },
+}
+
+interface ClockOptions {
+  /** Milliseconds that were counted before a takeover. The timeout is what remains without them. */
+  countedMs?: number | undefined
+  time?: Time | undefined
+}
+
+export function createComputeClock(timeoutMs: number, onTimeout: () => void, options: ClockOptions = {}): ComputeClock {
+  const { countedMs: countedBefore = 0, time = OF_MACHINE } = options
   let leftMs = timeoutMs
   let countsFrom: number | undefined
   let isDisarmed = false
-  let timer: NodeJS.Timeout | undefined
+  let stopTimer = () => {}
 
   let before = countedBefore
 
-  const counted = () => (countsFrom === undefined ? 0 : Math.round(before + performance.now() - countsFrom))
+  const counted = () => (countsFrom === undefined ? 0 : Math.round(before + time.now() - countsFrom))
 
   return {
     pause() {
       const ms = counted()
-      if (countsFrom !== undefined) leftMs -= performance.now() - countsFrom
-      clearTimeout(timer)
+      if (countsFrom !== undefined) leftMs -= time.now() - countsFrom
+      stopTimer()
       countsFrom = undefined
       before = 0
       return ms
     },
     go() {
       if (countsFrom !== undefined) return
-      countsFrom = performance.now()
-      if (!isDisarmed) timer = setTimeout(onTimeout, Math.min(Math.max(leftMs, 0), LONGEST_TIMER_MS))
+      countsFrom = time.now()
+      if (!isDisarmed) stopTimer = time.later(Math.max(leftMs, 0), onTimeout)
     },
     counted,
     leftMs: () => leftMs,
     disarm() {
       isDisarmed = true
-      clearTimeout(timer)
+      stopTimer()
     },
   }
 }

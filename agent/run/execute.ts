@@ -5,6 +5,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Rest } from '../link/rest.ts'
@@ -91,6 +92,7 @@ async function runProgram(
     void deps.spool.append(run, epoch, [['start', Date.now(), ...inForce(program)]])
     if (secrets && !live.offer.replay) void report(ofTooShort(secrets))
   }
+  probe('program.started', { run, epoch })
   deps.log.debug('run.began', { run, epoch, afterOfferMs: Math.round((began - live.receivedAt) * 100) / 100 })
   await follow(deps, live, program, false)
 }
@@ -107,6 +109,7 @@ export async function follow(deps: ExecuteDeps, live: Live, program: RunningProg
   deps.parking.left(live)
   const told = endingOf(live, withinLimits(ending, outputBytes))
   conclude(deps, live, told, computeMs)
+  probe('program.ended', { run, epoch, how: told.how })
   deps.log.debug('run.ended', { run, epoch, how: told.how, fate: live.fate, computeMs })
   deps.hooks.postRun(live, told)
 }

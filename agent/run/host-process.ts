@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { probe } from '@windlass/shared/probe.ts'
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Enclosure } from '../isolation/enclosure.ts'
 import { MARKER } from './environment.ts'
@@ -95,12 +96,16 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
   let tainted = false
   let isWatching = false
 
+  const onReady = () => {
+    ready = true
+    probe('process.ready', { pid })
+  }
   const onFrames = (chunk: Buffer) => {
     try {
       const found = read(chunk)
       if (listener) listener.frames(found)
-      else if (found.every((frame) => frame.name === 'ready')) ready ||= found.length > 0
-      else tainted = true
+      else if (found.some((frame) => frame.name !== 'ready')) tainted = true
+      else if (found.length > 0) onReady()
     } catch (error) {
       frames.destroy()
       tainted = true

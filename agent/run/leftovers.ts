@@ -5,7 +5,6 @@ import { endCgroup, endCgroupsBelow } from '../isolation/cgroup.ts'
 import { formerCgroup } from '../isolation/cgroup-place.ts'
 import { PLAIN } from '../isolation/plan.ts'
 import type { HostIsolation, UidRange } from '../isolation/plan.ts'
-import { lockUids } from '../isolation/uid-lock.ts'
 import type { Kept } from '../takeover/records.ts'
 import { endUids, without } from '../isolation/uids.ts'
 import { readOrNothing } from '../process-id.ts'
@@ -18,6 +17,7 @@ const PROOF_MS = 5_000
 /**
  * Kills what an earlier agent of this state folder has left running, and proves it gone: only then may its runs be
  * reported as lost. Nearly always its reaper was there first. Where there is no /proc, the reaper is all there is.
+ * Users of runs are locked by now: else those of another agent would be killed.
  */
 export async function endLeftovers(
   home: string,
@@ -41,14 +41,9 @@ async function endGroups(cgroup: string, spared: readonly Kept[]): Promise<boole
 }
 
 async function endUsers(uids: UidRange, spared: readonly Kept[]): Promise<void> {
-  const lock = await lockUids(uids)
-  try {
-    const kept = spared.flatMap(({ uid }) => uid ?? [])
-    const ended = await Promise.all(without(uids, kept).map(endUids))
-    if (!ended.every(Boolean)) throw unkillable(`those of the users ${uids.first}-${uids.last}`)
-  } finally {
-    await lock.release()
-  }
+  const kept = spared.flatMap(({ uid }) => uid ?? [])
+  const ended = await Promise.all(without(uids, kept).map(endUids))
+  if (!ended.every(Boolean)) throw unkillable(`those of the users ${uids.first}-${uids.last}`)
 }
 
 function unkillable(which: string): Error {

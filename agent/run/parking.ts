@@ -1,4 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Live } from './live.ts'
 import type { Slots } from './slots.ts'
@@ -32,6 +33,8 @@ interface ParkingOptions {
   /** Share of the memory that is to stay free. */
   memoryReserve: number
   memoryFree(): number
+  /** How often free memory is read while something is parked. */
+  memoryMs: number
   isCommitted(live: Live, seq: number): boolean
   log: Log
 }
@@ -49,7 +52,6 @@ interface Spot {
   ageTimer: NodeJS.Timeout | undefined
 }
 
-const LOOK_MS = 1_000
 /** Part of what is parked that goes at each look while memory is short: how much that frees shows at the next one. */
 const SHARE_AT_ONCE = 8
 const EMPTYING: readonly (EvictReason | undefined)[] = ['shutdown', 'draining']
@@ -68,7 +70,9 @@ export function createParking(options: ParkingOptions): Parking {
     if (!options.isCommitted(spot.live, spot.seq)) return
     spot.isLeaving = true
     clear(spot)
-    log.debug('run.evicted', { run: spot.live.offer.run, epoch: spot.live.offer.epoch, reason: spot.reason })
+    const { run, epoch } = spot.live.offer
+    log.debug('run.evicted', { run, epoch, reason: spot.reason })
+    probe('program.evicted', { run, epoch, reason: spot.reason })
     spot.live.evict(spot.reason)
   }
 
@@ -94,7 +98,7 @@ export function createParking(options: ParkingOptions): Parking {
     if (spots.size === 0) {
       clearInterval(watch)
       watch = undefined
-    } else watch ??= setInterval(lookAtMemory, LOOK_MS).unref()
+    } else watch ??= setInterval(lookAtMemory, options.memoryMs).unref()
   }
 
   function add(live: Live, seq: number): void {
@@ -137,6 +141,7 @@ export function createParking(options: ParkingOptions): Parking {
       if (spot) spot.seq = seq
       else add(live, seq)
       watchWhileNeeded()
+      probe('program.parked', { run: live.offer.run, epoch: live.offer.epoch })
     },
     left(live) {
       const spot = spots.get(live)

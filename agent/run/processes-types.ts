@@ -3,6 +3,7 @@ import type { Capability } from '@windlass/shared/wire/agent.ts'
 import type { HostIsolation } from '../isolation/plan.ts'
 import type { InForce, Refusal } from '../isolation/probe.ts'
 import type { Kept, Records } from '../takeover/records.ts'
+import type { Time } from './compute-clock.ts'
 import type { HostLines, HostProcess } from './host-process.ts'
 import type { OnEvents } from './program-output.ts'
 import type { ProgramStart, RunningProgram, TakenBack } from './program.ts'
@@ -21,6 +22,8 @@ export interface ProcessesOptions {
   runsPerProcess?: number
   /** How long a replay may take, where the program's own timeout is not longer. */
   replayMs?: number
+  /** By which it is counted how long programs compute; that of the machine by default. */
+  time?: Time
   cores?: number
   /** Node that executes programs, this one by default. */
   execPath?: string

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
+import { probe } from '@windlass/shared/probe.ts'
 import { createIsolation, type Isolation } from '../isolation/isolation.ts'
 import { PLAIN } from '../isolation/plan.ts'
 import type { InForce, Refusal } from '../isolation/probe.ts'
@@ -126,6 +127,7 @@ function assemble(
 
   function gone(host: HostProcess, isClean: boolean): void {
     hosts.delete(host.marker)
+    probe('process.gone', { pid: host.pid })
     // What lives in it still could lead us astray while we remove it.
     if (host.workspace !== undefined && (isClean || !host.enclosure.isSealed)) void giveBack(host.workspace)
     if (isClean) forgetGroup(host)
@@ -157,6 +159,7 @@ function assemble(
       .catch((error: unknown) => log('workspace.stayed', { folder, error: String(error) }))
     remember(removal)
     await removal
+    probe('workspace.removed', { folder })
   }
 
   /** What nobody waits for but the agent's end. */
@@ -179,6 +182,7 @@ function assemble(
     },
     ready,
     replayMs: options.replayMs ?? REPLAY_MS,
+    time: options.time,
     take: (wanted) => withWorkspace(existing(wanted) ?? start('now', inForce(), wanted.bundleDir)),
     keep: (served, host) => {
       if (isClosed || host.runs >= (options.runsPerProcess ?? 500) || !isTidied(host)) return false

@@ -3,6 +3,7 @@ import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import type { StartMessage } from '@windlass/shared/wire/program.ts'
+import type { Time } from './compute-clock.ts'
 import type { HostProcess } from './host-process.ts'
 import type { LineSplitters } from './program-output.ts'
 import type { FrameMark } from './spool-held.ts'
@@ -118,6 +119,8 @@ export interface RunPlace {
   ready(): Promise<void>
   /** How long a replay may take, where twice the time that the program has left is not longer. */
   replayMs: number
+  /** By which it is counted how long a program computes. */
+  time: Time | undefined
   /** Where the process finds another agent when this one is gone; undefined where none could come for it. */
   rejoin(host: HostProcess): StartMessage['rejoin']
   /** A process with a workspace for the run. */

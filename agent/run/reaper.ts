@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { probe } from '@windlass/shared/probe.ts'
 import type { UidRange } from '../isolation/plan.ts'
 import { launch, type Launched } from './process.ts'
 import { sinceBootMs } from '../takeover/records.ts'
@@ -113,7 +114,9 @@ export function startReaper(options: {
     if (isClosed) return
     options.onRestart()
     const timer = setTimeout(() => {
-      if (!isClosed) child = start()
+      if (isClosed) return
+      child = start()
+      probe('reaper.restarted', { pid: child.pid })
     }, RESTART_MS)
     timer.unref()
   }

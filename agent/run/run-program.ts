@@ -40,7 +40,7 @@ export function runProgram(
   const timers = createTimers()
   const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
   const onTimeout = () => ask({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs })
-  const clock = createComputeClock(start.timeoutMs, onTimeout, taken?.countedMs)
+  const clock = createComputeClock(start.timeoutMs, onTimeout, { ...taken, time: place.time })
   const standing = createStanding({ ...start, clock, known: taken && { ...taken.mark, heard: taken.heard } })
   // What it replays, it has computed before: the timeout does not count it, and it must come to an end all the same.
   const replayMs = Math.max(place.replayMs, REPLAY_TIMEOUTS * start.timeoutMs)

@@ -1,4 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import type { Entry, Placement } from '@windlass/shared/wire/agent.ts'
 import { gapEntry, isLog, widened } from './spool-gap.ts'
 import { addWritten, keyOf, newHeld, placementOf, takeAcked } from './spool-held.ts'
@@ -120,6 +121,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     listener(written.map((each) => ({ ...each, at })))
     // Last, for those who go on now have something to say.
     if (throttle.diskWorks()) log('spool.disk.works')
+    probe('spool.written', { placements: written.length })
   }
 
   /** Programs are held back and nothing is lost meanwhile: what is gathered stays in memory. */
@@ -232,6 +234,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       throttle.freed(chars)
       settle(freed)
       if (held.isEnded && held.gathered.length === 0 && held.acked >= held.written) forget(held)
+      probe('spool.acked', { run, epoch, seq })
     },
     forget(run, epoch) {
       const held = find(run, epoch)

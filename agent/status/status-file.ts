@@ -1,6 +1,7 @@
 import { renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
 import { STATUS_FILE } from './status.ts'
 import type { AgentStatus } from './status.ts'
 
@@ -14,6 +15,7 @@ export function openStatusFile(home: string, log: Log): { write(status: AgentSta
         writeFileSync(`${file}.new`, `${JSON.stringify(status, undefined, 2)}\n`, { mode: 0o600 })
         renameSync(`${file}.new`, file)
         isBroken = false
+        probe('status.written', { state: status.state })
       } catch (error) {
         // It is for looking at: a disk that is full must not end what works.
         if (!isBroken) log.warn('status.unwritten', { file, error })

@@ -4,7 +4,7 @@ import { RunLimits } from '@windlass/shared/model/pool.ts'
 import { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { Offer } from '@windlass/shared/wire/agent.ts'
 import { z } from 'zod'
-import { bootId, isAlive, markOf, readOrNothing } from '../process-id.ts'
+import { bootId, isAlive, markOf, readOrNothing, uptimeMs } from '../process-id.ts'
 import type { ProcessMark } from '../process-id.ts'
 import { signal } from '../run/end-processes.ts'
 
@@ -33,6 +33,16 @@ export type Kept = z.output<typeof Kept>
 /** By the clock that runs from the machine's start, in milliseconds. */
 const Lease = z.object({ fromMs: z.number(), fenceMs: z.number() })
 export type Lease = z.output<typeof Lease>
+/** A lease in its file. Files of earlier versions have no `boot` and are ignored. */
+const KeptLease = Lease.extend({ boot: z.string() })
+
+/** What tells whether a lease that was written down still holds. */
+interface Machine {
+  /** Milliseconds since its start, including sleep. */
+  sinceBootMs(): number
+  /** Name of this start; empty where the machine has none. */
+  boot(): string
+}
 
 /** One file a program, in a folder that nobody else can read, and one that says until when the leases hold. */
 export interface Records {
@@ -52,14 +62,20 @@ const REAPER_FILE = 'reaper'
 const ENDS_WITH = '.json'
 const PRIVATE = 0o600
 
-/** Milliseconds since the machine's start, the same in all its processes: wall clocks jump. */
+/**
+ * Milliseconds since the machine's start, the same in all its processes: wall clocks jump. It goes on while the machine
+ * sleeps (CLOCK_BOOTTIME), and so do the leases. Where there is no /proc, as on macOS, it does not; there nothing is
+ * taken back, as no boot has a name.
+ */
 export function sinceBootMs(): number {
-  return Number(process.hrtime.bigint() / 1_000_000n)
+  return uptimeMs() ?? Number(process.hrtime.bigint() / 1_000_000n)
 }
 
-export function openRecords(folder: string): Records {
+const THIS_MACHINE: Machine = { sinceBootMs, boot: bootId }
+
+export function openRecords(folder: string, machine = THIS_MACHINE): Records {
   mkdirSync(folder, { recursive: true, mode: 0o711 })
-  const boot = bootId()
+  const boot = machine.boot()
   const fileOf = (marker: string) => path.join(folder, `${marker}${ENDS_WITH}`)
 
   function write(file: string, text: string): void {
@@ -81,7 +97,7 @@ export function openRecords(folder: string): Records {
         // The disk is full. Unknown to the next agent, it ends what it guards with its lease, and the runs begin anew.
       }
     },
-    leaseFrom: (lease) => write(path.join(folder, LEASE_FILE), JSON.stringify(lease satisfies Lease)),
+    leaseFrom: (lease) => write(path.join(folder, LEASE_FILE), JSON.stringify({ ...lease, boot })),
   }
 }
 
@@ -96,10 +112,13 @@ export interface Found {
  * Programs of an earlier agent that are still there and whose leases hold. Everything else that is recorded is removed. None where
  * the machine cannot tell one boot or process from another.
  */
-export function findPrograms(folder: string): Found {
-  const { data: lease = NO_LEASE } = Lease.safeParse(parse(readOrNothing(path.join(folder, LEASE_FILE)) ?? ''))
+export function findPrograms(folder: string, machine = THIS_MACHINE): Found {
+  const boot = machine.boot()
+  const { data: said } = KeptLease.safeParse(parse(readOrNothing(path.join(folder, LEASE_FILE)) ?? ''))
+  const lease = said?.boot === boot ? { fromMs: said.fromMs, fenceMs: said.fenceMs } : NO_LEASE
   const all = recorded(folder)
-  const programs = all.filter((kept) => sinceBootMs() < lease.fromMs + lease.fenceMs && isThere(kept))
+  const holds = machine.sinceBootMs() < lease.fromMs + lease.fenceMs
+  const programs = all.filter((kept) => holds && isThere(kept, boot))
   for (const { marker } of all.filter((kept) => !programs.includes(kept))) openRecords(folder).forget(marker)
   const reaper = parse(readOrNothing(path.join(folder, REAPER_FILE)) ?? 'null') as ProcessMark | null | undefined
   return { programs, lease, endReaper: () => void (reaper && isAlive(reaper) && signal(reaper.pid, 'SIGKILL')) }
@@ -123,8 +142,8 @@ function recorded(folder: string): Kept[] {
   })
 }
 
-function isThere({ boot, process: mark }: Kept): boolean {
-  return boot !== '' && boot === bootId() && mark.started !== '' && isAlive(mark)
+function isThere({ boot, process: mark }: Kept, now: string): boolean {
+  return boot !== '' && boot === now && mark.started !== '' && isAlive(mark)
 }
 
 function parse(text: string): unknown {

@@ -4,10 +4,10 @@ import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aFolder } from './_kit/an-agent.ts'
 import { aProgram } from './_kit/bundle.ts'
 import { FakeCoordinator, REGISTRATION_TOKEN } from './_kit/fake-coordinator.ts'
-import { until } from './_kit/until.ts'
 
 const PROGRAM = path.join(import.meta.dirname, 'programs/starts-with-token.ts')
 const NEEDS_PROC = existsSync('/proc/self/cmdline') ? false : 'it needs /proc'

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
+import { announce } from '@windlass/shared/test/_kit/until.ts'
 import { createUpload } from '../../link/upload.ts'
 import type { Upload } from '../../link/upload.ts'
 import { openSpool } from '../../run/spool.ts'
@@ -81,6 +82,7 @@ export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receive
   function sendText(text: string): Promise<void> | undefined {
     const { batches } = JSON.parse(text) as { batches: EntryBatch[] }
     for (const batch of batches) keep(batch)
+    announce()
     const waiting = blocked
     return waiting && new Promise((resolve) => waiting.push(resolve))
   }

@@ -6,11 +6,12 @@ import os from 'node:os'
 import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import { createLog } from '@windlass/shared/log.ts'
+import { announce, until } from '@windlass/shared/test/_kit/until.ts'
 import { readConfig } from '../../config.ts'
 import { startAgent } from '../../start.ts'
 import type { Agent } from '../../start.ts'
 import { REGISTRATION_TOKEN } from './fake-coordinator.ts'
-import { until } from './until.ts'
+import { QUICK } from './quick.ts'
 
 export async function aFolder(): Promise<{ folder: string; remove: () => Promise<void> }> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'windlass-agent-'))
@@ -25,14 +26,19 @@ export interface Logged {
 
 export function aLog(): Logged {
   const lines: Logged['lines'] = []
-  const log = createLog({}, 'debug', { write: (line: string) => lines.push(JSON.parse(line)) })
+  const write = (line: string) => {
+    lines.push(JSON.parse(line))
+    announce()
+  }
+  const log = createLog({}, 'debug', { write })
   return { lines, log }
 }
 
 /** An agent in this process. */
 export async function anAgent(url: string, home: string, more: Record<string, string> = {}): Promise<Agent & Logged> {
   const logged = aLog()
-  const agent = await startAgent(readConfig(envOf(url, home, more)), { log: logged.log })
+  const config = { ...readConfig(envOf(url, home, more)), paces: QUICK }
+  const agent = await startAgent(config, { log: logged.log })
   return { ...agent, ...logged }
 }
 
@@ -65,12 +71,16 @@ export async function anAgentProcess(
   more: Record<string, string> = {},
 ): Promise<AgentProcess> {
   const env = { PATH: process.env.PATH, ...envOf(url, home, more) }
-  const main = path.join(import.meta.dirname, '../../main.ts')
+  const main = path.join(import.meta.dirname, 'quick-agent.ts')
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'inherit', 'pipe'] })
   started.add(child)
   let output = ''
-  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+    announce()
+  })
   const exited = once(child, 'exit')
+  child.once('exit', announce)
   const kill = async (signal: NodeJS.Signals) => {
     child.kill(signal)
     const [code] = (await exited) as [number | null]
@@ -81,8 +91,8 @@ export async function anAgentProcess(
 }
 
 function envOf(url: string, home: string, more: Record<string, string>) {
-  // Of an agent that is installed on this machine.
-  const usual = { WINDLASS_AGENT_CONFIG: 'none', ...isolationOfTests() }
+  // Of an agent that is installed on this machine; and what programs of tests write to is root's.
+  const usual = { WINDLASS_AGENT_CONFIG: 'none', WINDLASS_AGENT_RUN_UIDS: 'off', ...isolationOfTests() }
   const own = { WINDLASS_URL: url, WINDLASS_AGENT_HOME: home, WINDLASS_AGENT_TOKEN: REGISTRATION_TOKEN }
   return {
     ...own,

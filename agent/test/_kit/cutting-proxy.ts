@@ -1,5 +1,7 @@
 import net from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
+import { announce } from '@windlass/shared/test/_kit/until.ts'
+import { randomOf } from '@windlass/shared/test/_kit/seed.ts'
 
 export interface CuttingProxy {
   url: string
@@ -11,14 +13,18 @@ export interface CuttingProxy {
 
 /** Lets each connection carry a number of bytes from a seed, then cuts it wherever that is. */
 export async function cuttingProxy(target: string, seed: number, most: number): Promise<CuttingProxy> {
-  const random = mulberry(seed)
+  const random = randomOf(seed)
   const port = Number(new URL(target).port)
   const open = new Set<Socket>()
   let cuts = 0
   let isHealed = false
+  const cut = () => {
+    cuts += 1
+    announce()
+  }
   const server = net.createServer((client) => {
     const upstream = net.connect(port, '127.0.0.1')
-    let left = isHealed ? Infinity : Math.floor(random() * most)
+    let left = isHealed ? Infinity : Math.floor(random.next() * most)
     const end = () => {
       client.destroy()
       upstream.destroy()
@@ -31,7 +37,7 @@ export async function cuttingProxy(target: string, seed: number, most: number): 
       from.on('error', end)
       from.on('data', (chunk: Buffer) => {
         to.write(chunk.subarray(0, left), () => left <= 0 && end())
-        if (chunk.length > left && left >= 0) cuts += 1
+        if (chunk.length > left && left >= 0) cut()
         left -= chunk.length
       })
     }
@@ -47,16 +53,5 @@ export async function cuttingProxy(target: string, seed: number, most: number): 
       for (const socket of open) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
     },
-  }
-}
-
-/** Small, fast and the same everywhere. */
-function mulberry(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }

@@ -1,7 +1,7 @@
 import type { Entry } from '@windlass/shared/wire/agent.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aHandMade } from './hand-made.ts'
 import type { FakeCoordinator, Told } from './fake-coordinator.ts'
-import { until } from './until.ts'
 
 /** Waits once, and says what it was woken with. */
 export const WAITS = `

@@ -6,18 +6,19 @@ import type { WebSocket } from 'ws'
 import { newId } from '@windlass/shared/ids.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { AgentFrame, AgentSettings, CoordinatorFrame, Offer, Placement } from '@windlass/shared/wire/agent.ts'
+import { announce, until } from '@windlass/shared/test/_kit/until.ts'
 import type { Packed } from './bundle.ts'
 import { FakeRunners } from './fake-runners.ts'
 import { answer, readJson, refuse, unlessGivenUp } from './http.ts'
 import { endingOf } from './told.ts'
 import type { Told } from './told.ts'
-import { until } from './until.ts'
 
 export { endingOf, linesOf } from './told.ts'
 export type { Told } from './told.ts'
 
 export const REGISTRATION_TOKEN = 'wlr_good'
-const SETTINGS: AgentSettings = { heartbeatMs: 200, fenceMs: 5_000, cancelGraceMs: 1_000, pollMs: 2_000 }
+// Tests count heartbeats where something is not to happen: those come often.
+const SETTINGS: AgentSettings = { heartbeatMs: 50, fenceMs: 5_000, cancelGraceMs: 1_000, pollMs: 2_000 }
 
 /** The coordinator's side of the wire on real sockets: it keeps everything in memory and does as a test tells it. */
 export class FakeCoordinator {
@@ -50,7 +51,9 @@ export class FakeCoordinator {
   readonly asked: number[] = []
   #queue: Offer[] = []
   #polls = new Set<() => void>()
-  #server = http.createServer((request, response) => void unlessGivenUp(request, this.#serve(request, response)))
+  #server = http.createServer((request, response) => {
+    void unlessGivenUp(request, this.#serve(request, response)).finally(announce)
+  })
   #wss = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024 * 1024 })
 
   constructor(settings: Partial<AgentSettings> = {}) {
@@ -131,8 +134,8 @@ export class FakeCoordinator {
     this.send({ t: 'ack', acks })
   }
 
-  async ending(told: Told, ms?: number): Promise<Ending> {
-    return until(`the end of ${told.offer.run}`, () => endingOf(told), ms)
+  async ending(told: Told): Promise<Ending> {
+    return until(`the end of ${told.offer.run}`, () => endingOf(told))
   }
 
   heard<T extends AgentFrame['t']>(t: T): Extract<AgentFrame, { t: T }>[] {
@@ -200,9 +203,11 @@ export class FakeCoordinator {
         const wake = () => {
           clearTimeout(timer)
           this.#polls.delete(wake)
+          announce()
           resolve()
         }
         this.#polls.add(wake)
+        announce()
         response.on('close', wake)
       })
     }
@@ -211,12 +216,16 @@ export class FakeCoordinator {
 
   #greet(ws: WebSocket): void {
     this.sockets.add(ws)
-    ws.on('close', () => this.sockets.delete(ws))
+    ws.on('close', () => {
+      this.sockets.delete(ws)
+      announce()
+    })
     ws.on('error', () => ws.terminate())
     ws.on('message', (data: Buffer) => {
       const frame = JSON.parse(data.toString()) as AgentFrame
       this.frames.push(frame)
       for (const reply of this.#replies(frame)) ws.send(JSON.stringify(reply))
+      announce()
     })
   }
 

@@ -78,5 +78,9 @@ void [input, attempt, close, say, kept, waitFor]
 
 /** A program that says what it likes on the line of the runtime. In its body: `say`, `open`, `close`, `deliver`, `park`, `message`, `kept`, `waitFor`, `done`. */
 export function aHandMade(body: string): Promise<Packed> {
-  return aBundle({ 'main.mjs': STANDS_STILL, 'hand-made.mjs': `${SPEAKS}\n${body}\n` })
+  return aBundle(handMadeFiles(body))
+}
+
+export function handMadeFiles(body: string): Record<string, string> {
+  return { 'main.mjs': STANDS_STILL, 'hand-made.mjs': `${SPEAKS}\n${body}\n` }
 }

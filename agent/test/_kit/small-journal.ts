@@ -1,7 +1,7 @@
 import type { JournalOp, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import type { FakeCoordinator, Told } from './fake-coordinator.ts'
 import { isParked } from './durable.ts'
-import { until } from './until.ts'
 
 /** What a coordinator would have recorded of these placements of one run, as far as the tests need it. */
 export function recordsOf(placements: readonly Told[]): Map<number, JournalRecord> {

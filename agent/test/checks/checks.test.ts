@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { createChecks } from '../../checks/checks.ts'
 import { diskChecks } from '../../checks/disk.ts'
 import { createFacts } from '../../facts.ts'
 import { aFolder, aLog } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 const noFacts = () => createFacts({ labels: [], platform: 'test', capabilities: [], isolation: null })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
 import { readConfig } from '../../config.ts'
+import { PLAIN } from '../../isolation/plan.ts'
 import { hostQuestions } from '../../doctor/host.ts'
 
 test('before the first start the room is that of the disk on which the folder will lie', async (t) => {
@@ -15,7 +16,7 @@ test('before the first start the room is that of the disk on which the folder wi
     WINDLASS_AGENT_HOME: home,
     WINDLASS_AGENT_DISK_RESERVE_MB: '0',
   })
-  const questions = hostQuestions({ config, settingsFile: undefined, plan: config.isolation })
+  const questions = hostQuestions({ config, settingsFile: undefined, plan: async () => PLAIN })
   for (const name of ['disk', 'inodes']) {
     const question = questions.find(({ check }) => check === name)!
     assert.deepEqual(await question.ask(new AbortController().signal), {

@@ -17,8 +17,8 @@ import { aCertificate, whyNoOpenssl } from '../_kit/certificate.ts'
 
 const never = new AbortController().signal
 
-async function look(url: string, caFile?: string) {
-  const findings = await examine(networkQuestions(url, caFile), never)
+async function look(url: string, caFile?: string, allowHttp = false) {
+  const findings = await examine(networkQuestions({ url, caFile, allowHttp }), never)
   return Object.fromEntries(findings.map((finding) => [finding.check, finding]))
 }
 
@@ -121,4 +121,16 @@ test('a proxy that the agent does not use is told of, and left out where NO_PROX
   }
   set('no_proxy', 'example.org,windlass.example.org:443')
   assert.notEqual(proxyFor(url), undefined)
+})
+
+test('plain http to another machine fails, and is a warning where it was asked for', async () => {
+  const refused = (await look('http://no-such-host.invalid:8787'))['tls']
+  const url = 'http://192.0.2.1:8787'
+  const [tls] = networkQuestions({ url, caFile: undefined, allowHttp: false }).slice(-1)
+  const [asked] = networkQuestions({ url, caFile: undefined, allowHttp: true }).slice(-1)
+  assert.equal(refused?.verdict, 'skipped')
+  assert.deepEqual(
+    [await tls!.ask(never), await asked!.ask(never)].map(({ verdict }) => verdict),
+    ['fail', 'warn'],
+  )
 })

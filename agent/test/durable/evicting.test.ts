@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { isGone } from '@windlass/shared/test/_kit/processes.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { aParked, entryOf, isParked, kindsOf, wake } from '../_kit/durable.ts'
 import { endingOf, linesOf } from '../_kit/fake-coordinator.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
-import { isGone, until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 const AT_ONCE = { env: { WINDLASS_AGENT_PARKED_MS: '0' } }

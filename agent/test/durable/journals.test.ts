@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { kindsOf, wake } from '../_kit/durable.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
 import { linesOf } from '../_kit/fake-coordinator.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 function aRecord(n: number, more: Partial<JournalRecord> = {}): JournalRecord {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { kindsOf } from '../_kit/durable.ts'
 import { linesOf } from '../_kit/fake-coordinator.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 withAgent('a program hears how many of its journal entries are committed', async ({ fake }) => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { JournalOp } from '@windlass/shared/wire/journal.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aBundle } from '../_kit/bundle.ts'
 import { endingOf } from '../_kit/fake-coordinator.ts'
 import type { FakeCoordinator, Told } from '../_kit/fake-coordinator.ts'
 import { isParked } from '../_kit/durable.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 async function wordOf(fake: FakeCoordinator, body: string): Promise<{ told: Told; op: JournalOp }> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { aParked, entryOf, isParked, kindsOf, wake, WAITS } from '../_kit/durable.ts'
 import { linesOf } from '../_kit/fake-coordinator.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 const ONE_SLOT = { env: { WINDLASS_AGENT_SLOTS: '1' } }
@@ -22,7 +22,7 @@ withAgent(
   async ({ fake }) => {
     const program = await aHandMade(WAITS)
     const parked = Array.from({ length: 10 }, (_, n) => fake.offer(program, { inputText: String(n) }))
-    await until('all are parked', () => parked.every(isParked), 30_000)
+    await until('all are parked', () => parked.every(isParked))
     await until('all are named in a heartbeat', () => fake.heard('heartbeat').some(({ holds }) => holds.length === 10))
     const other = fake.offer(await aProgram(ENDS))
     assert.deepEqual(await fake.ending(other), { how: 'returned', outputText: '"passes"' })
@@ -113,23 +113,6 @@ withAgent('what the program has had already does not wake it', async ({ fake }) 
   assert.ok(isParked(told))
   wake(fake, told, 1, 2)
   await fake.ending(told)
-})
-
-withAgent('time in which it only waits neither counts nor runs out', async ({ fake }) => {
-  const told = await aParked(fake, WAITS, { timeoutMs: 700 })
-  const beats = fake.heard('heartbeat').length
-  await until('a second', () => fake.heard('heartbeat').length >= beats + 5)
-  wake(fake, told, 1)
-  assert.equal((await fake.ending(told)).how, 'returned')
-  assert.ok(entryOf(told, 'park')![3] < 700)
-  assert.ok(entryOf(told, 'end')![3] < 700)
-})
-
-withAgent('the time that is left goes on when it goes on', async ({ fake }) => {
-  const told = await aParked(fake, `await waitFor(1); setInterval(() => {}, 1000)`, { timeoutMs: 800, graceMs: 50 })
-  wake(fake, told, 1)
-  assert.deepEqual(await fake.ending(told), { how: 'timed-out', timeoutMs: 800 })
-  assert.ok(entryOf(told, 'end')![3] < 800)
 })
 
 withAgent('a parked program that ends by itself has gone on before', async ({ fake }) => {

@@ -1,20 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { entryOf } from '../_kit/durable.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 import { aStage } from '../run/programs.ts'
-
-withAgent('what a replay takes is not taken off the time that the program has left', async ({ fake }) => {
-  const told = fake.offer(
-    await aHandMade(`const ms = (length) => new Promise((resolve) => setTimeout(resolve, length))
-      await ms(1200); frame('live'); await ms(500); done()`),
-    { replay: true, timeoutMs: 1000 },
-  )
-  assert.equal((await fake.ending(told)).how, 'returned')
-  const computeMs = entryOf(told, 'end')![3]
-  assert.ok(computeMs >= 495 && computeMs < 1000, `${computeMs} ms`)
-})
 
 withAgent('after its replay a program has the time that was left, and no more', async ({ fake }) => {
   const told = fake.offer(await aHandMade(`frame('live'); setInterval(() => {}, 1000)`), {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aParked, entryOf, kindsOf, wake } from '../_kit/durable.ts'
 import { linesOf } from '../_kit/fake-coordinator.ts'
 import type { FakeCoordinator, Told } from '../_kit/fake-coordinator.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 const AT_ONCE = { env: { WINDLASS_AGENT_PARKED_MS: '0' } }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isGone, untilGone } from '@windlass/shared/test/_kit/processes.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import { aParked, entryOf, kindsOf, wake } from '../_kit/durable.ts'
 import { endingOf, FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
 import type { Told } from '../_kit/fake-coordinator.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
-import { isGone, until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 const CLEANS_UP = `
@@ -68,7 +69,7 @@ withAgent('a parked program that is stale is killed without a report', async ({ 
   const told = await aParked(fake, DEAF)
   const count = told.entries.length
   told.state = 'stale'
-  await until('it is gone', () => isGone(Number(linesOf(told)[0])))
+  await untilGone('it', Number(linesOf(told)[0]))
   assert.equal(told.entries.length, count)
 })
 

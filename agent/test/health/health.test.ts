@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { readFile, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { AgentStatus, STATUS_FILE } from '../../status/status.ts'
 import { aFolder, anAgent } from '../_kit/an-agent.ts'
 import type { Logged } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { aParked } from '../_kit/durable.ts'
 import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 const HEALTH = { env: { WINDLASS_AGENT_HEALTH: '127.0.0.1:0' } }
@@ -28,13 +28,11 @@ async function readiness(agent: Logged): Promise<Problems & { code: number }> {
   return { code: answer.status, ...((await answer.json()) as Problems) }
 }
 
-async function whenReady(agent: Logged, isIt: (found: Problems & { code: number }) => boolean) {
-  for (const end = performance.now() + 10_000; ;) {
+function whenReady(agent: Logged, isIt: (found: Problems & { code: number }) => boolean) {
+  return until('the answer', async () => {
     const found = await readiness(agent)
-    if (isIt(found)) return found
-    if (performance.now() > end) throw new Error(`it stays ${JSON.stringify(found)}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+    return isIt(found) && found
+  })
 }
 
 async function statusOf(folder: string): Promise<AgentStatus | undefined> {
@@ -46,13 +44,11 @@ async function statusOf(folder: string): Promise<AgentStatus | undefined> {
   }
 }
 
-async function whenStatus(folder: string, isIt: (found: AgentStatus) => boolean): Promise<AgentStatus> {
-  for (const end = performance.now() + 10_000; ;) {
+function whenStatus(folder: string, isIt: (found: AgentStatus) => boolean): Promise<AgentStatus> {
+  return until('the status', async () => {
     const found = await statusOf(folder)
-    if (found && isIt(found)) return found
-    if (performance.now() > end) throw new Error(`it stays ${JSON.stringify(found)}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+    return found && isIt(found) && found
+  })
 }
 
 withAgent(

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { PLAIN } from '../../isolation/plan.ts'
-import { aStage, until } from '../run/programs.ts'
+import { aStage } from '../run/programs.ts'
 import { NEEDS_BUBBLEWRAP } from './places.ts'
 
 const skip = NEEDS_BUBBLEWRAP
@@ -26,7 +27,7 @@ interface Seen {
 async function look(t: TestContext, network: 'host' | 'none'): Promise<Seen> {
   const server = createServer((_, response) => response.end('here')).listen(0, '127.0.0.1')
   t.after(() => server.close())
-  await until('the server listens', () => server.listening)
+  await once(server, 'listening')
   const stage = await aStage(t, { isolation: { ...BUBBLEWRAP, network } })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const { ending } = await stage.play('looks-around.mjs', { inputText: JSON.stringify({ url }) })

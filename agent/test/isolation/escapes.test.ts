@@ -3,9 +3,10 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
+import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { HostIsolation } from '../../isolation/plan.ts'
-import { aStage, until } from '../run/programs.ts'
+import { aStage } from '../run/programs.ts'
 import { NEEDS_BUBBLEWRAP, NEEDS_ROOT, ofUsers } from './places.ts'
 
 const SECRETS = ['identity.json', 'spool/0001', 'agent.lock', 'status.json']
@@ -20,7 +21,7 @@ async function escape(t: TestContext, isolation: HostIsolation): Promise<string[
   }
   const victim = stage.processes.run(await stage.start('never-ends.mjs'), () => {})
   const workspaces = path.join(stage.home, 'workspaces')
-  await until('another run is under way', () => readdirSync(workspaces).length > 0)
+  await untilPolled('another run is under way', () => readdirSync(workspaces).length > 0)
   const pids = childrenOf(process.pid).filter((pid) => commandOf(pid).includes('host.cjs'))
   const bundle = await stage.bundle('tries-to-escape.mjs')
   chmodSync(bundle, 0o700)

@@ -7,13 +7,15 @@ import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
+import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { endCgroup, makeCgroup } from '../../isolation/cgroup.ts'
 import { mountIn, openCgroup } from '../../isolation/cgroup-place.ts'
+import { takeUsers } from '../../isolation/own-users.ts'
 import { NO_LIMITS, PLAIN } from '../../isolation/plan.ts'
 import { lockUids } from '../../isolation/uid-lock.ts'
 import { asUser, pidsOfUids } from '../../isolation/uids.ts'
 import { endLeftovers } from '../../run/leftovers.ts'
-import { aStage, isAlive, until } from '../run/programs.ts'
+import { aStage, isAlive } from '../run/programs.ts'
 import { NEEDS_ROOT, ofUsers } from './places.ts'
 
 const silent = createLog({}, 'error', { write: () => {} })
@@ -65,7 +67,7 @@ test('a child without a trace of its run is dead when the run is, where there ar
 test('what is left of the users of runs is dead too', { skip: NEEDS_ROOT }, async (t) => {
   const isolation = ofUsers({ cgroup: 'off' })
   const pid = await aStray(t, ['setpriv', ...asUser(isolation.uids.first + 7)])
-  await until('it has become that user', () => pidsOfUids(isolation.uids).includes(pid))
+  await untilPolled('it has become that user', () => pidsOfUids(isolation.uids).includes(pid))
   await endLeftovers(aHome(t), silent, isolation)
   assert.equal(await isAlive(pid), false)
 })
@@ -74,7 +76,7 @@ test('two agents cannot have the same users', { skip: NEEDS_ROOT }, async (t) =>
   const { uids } = ofUsers()
   const lock = await lockUids(uids)
   t.after(() => lock.release())
-  await assert.rejects(endLeftovers(aHome(t), silent, { ...PLAIN, uids, cgroup: 'off' }))
+  await assert.rejects(takeUsers({ ...PLAIN, uids, cgroup: 'off' }, { home: aHome(t) }), /is an agent that works in/)
 })
 
 test('the mount of cgroup v2 is found among others, however it is called', () => {

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { z } from 'zod'
+import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { limitFiles } from '../../isolation/cgroup.ts'
 import { NO_LIMITS, PLAIN, planIsolation } from '../../isolation/plan.ts'
 import { hostIsolation, ISOLATION_SETTINGS } from '../../isolation/settings.ts'
 import { pidsOfUids } from '../../isolation/uids.ts'
-import { aStage, until } from '../run/programs.ts'
+import { aStage } from '../run/programs.ts'
 import { NEEDS_CGROUP, NEEDS_ROOT, ofUsers } from './places.ts'
 
 const limited = (limits: Partial<typeof NO_LIMITS>) => ({ ...PLAIN, limits: { ...NO_LIMITS, ...limits } })
@@ -60,7 +61,7 @@ for (const cgroup of ['auto', 'off']) {
     const program = stage.processes.run(start, () => said.resolve())
     await said.promise
     const living = () => pidsOfUids(isolation.uids).length
-    await until('there are many', () => living() > 20)
+    await untilPolled('there are many', () => living() > 20)
     assert.ok(living() <= 24 + 16, `${living()} processes`)
     program.kill('fenced')
     await program.done

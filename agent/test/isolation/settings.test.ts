@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import type { AgentFacts } from '@windlass/shared/wire/agent.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import type { FakeCoordinator } from '../_kit/fake-coordinator.ts'
 import test from 'node:test'
 import { isolationChecks } from '../../isolation/checks.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
-import { until } from '../_kit/until.ts'
 import { NO_LIMITS } from '../../isolation/plan.ts'
 import { NEEDS_BUBBLEWRAP, NEEDS_ROOT, ofUsers } from './places.ts'
 

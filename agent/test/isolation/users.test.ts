@@ -1,16 +1,29 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
+import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import { AgentRefusal } from '../../exit-codes.ts'
+import { makeStateFolder } from '../../identity.ts'
 import { createIsolation } from '../../isolation/isolation.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { UidRange } from '../../isolation/plan.ts'
-import { lockUids, ownerAmong } from '../../isolation/uid-lock.ts'
+import { lockUids, LOCKS, ownerAmong, whyNoLocks } from '../../isolation/uid-lock.ts'
 import { asUser, pidsOfUids } from '../../isolation/uids.ts'
-import { aStage, until } from '../run/programs.ts'
+import { aStage } from '../run/programs.ts'
 import { NEEDS_ROOT, ofUsers } from './places.ts'
 
 function aFolder(t: TestContext): string {
@@ -36,7 +49,7 @@ async function anIsolation(t: TestContext, uids: UidRange) {
 async function aLiving(t: TestContext, uid: number): Promise<void> {
   const child = spawn('setpriv', [...asUser(uid), 'sleep', '300'], { stdio: 'ignore' })
   t.after(() => child.kill('SIGKILL'))
-  await until('it has become that user', () => pidsOfUids({ first: uid, last: uid }).includes(child.pid ?? 0))
+  await untilPolled('it has become that user', () => pidsOfUids({ first: uid, last: uid }).includes(child.pid ?? 0))
 }
 
 test('a process for which there is no room costs no user', { skip: NEEDS_ROOT }, async (t) => {
@@ -108,4 +121,68 @@ test('what a killed agent has left of its users is gone when the next one begins
     [gone, living, foreign].map((file) => existsSync(file!)),
     [false, true, true],
   )
+})
+
+/** A folder of locks for these users, which are not this test's to begin with. */
+function aLockFolder(t: TestContext, { first, last }: UidRange, lock: string): void {
+  const folder = path.join(LOCKS, `${first}-${last}`)
+  mkdirSync(folder, { recursive: true })
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(path.join(folder, 'agent.lock'), lock)
+}
+
+test('a lock that is none keeps nobody from its users', { skip: NEEDS_ROOT }, async (t) => {
+  const { uids } = ofUsers()
+  for (const [index, lock] of ['garbage', 'null', '7', '{}', '{"pid":"1","started":""}'].entries())
+    aLockFolder(t, { first: uids.first - index, last: uids.last }, lock)
+  const lock = await lockUids(uids)
+  await lock.release()
+})
+
+test('only the agent may write where locks lie, whoever made the folder', { skip: NEEDS_ROOT }, (t) => {
+  const folder = path.join(aFolder(t), 'uids')
+  mkdirSync(folder)
+  // As Kubernetes makes it.
+  chmodSync(folder, 0o777)
+  assert.equal(whyNoLocks(folder), undefined)
+  assert.equal(statSync(folder).mode & 0o7777, 0o700)
+  chownSync(folder, 65_534, 65_534)
+  assert.match(String(whyNoLocks(folder)), /belongs to somebody else/)
+  const link = path.join(path.dirname(folder), 'link')
+  symlinkSync('/etc', link)
+  assert.match(String(whyNoLocks(link)), /is a link/)
+})
+
+test('agents that come and go with the same users do not stumble over each other', { skip: NEEDS_ROOT }, async () => {
+  const { uids } = ofUsers()
+  const comeAndGo = async () => {
+    for (let times = 0; times < 100; times++) {
+      const lock = await lockUids(uids).catch((error: unknown) => {
+        assert.ok(error instanceof AgentRefusal, String(error))
+      })
+      await lock?.release()
+    }
+  }
+  await Promise.all([comeAndGo(), comeAndGo(), comeAndGo()])
+})
+
+test('a state folder stays open to users of runs that live on, and is closed where there are none', async (t) => {
+  const home = path.join(aFolder(t), 'home')
+  const mode = () => statSync(home).mode & 0o777
+  await makeStateFolder(home)
+  assert.equal(mode(), 0o700)
+  for (const [before, after] of [
+    [0o711, 0o711],
+    [0o755, 0o711],
+    [0o700, 0o700],
+  ] as const) {
+    chmodSync(home, before)
+    await makeStateFolder(home)
+    assert.equal(mode(), after)
+  }
+  chmodSync(home, 0o711)
+  const options = { home, pool: () => undefined, execPath: process.execPath, runtime: path.join(home, 'runtime') }
+  const isolation = await createIsolation({ ...options, host: { ...PLAIN, cgroup: 'off' }, log: () => {} })
+  await isolation.close()
+  assert.equal(mode(), 0o700)
 })

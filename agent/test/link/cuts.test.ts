@@ -1,20 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isGone } from '@windlass/shared/test/_kit/processes.ts'
+import { repeated } from '@windlass/shared/test/_kit/repeated.ts'
+import { chosenSeed } from '@windlass/shared/test/_kit/seed.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aFolder, anAgent } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { cuttingProxy } from '../_kit/cutting-proxy.ts'
 import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
-import { until } from '../_kit/until.ts'
-import { isGone } from '../_kit/until.ts'
 
-const SEED = Number(process.env.WINDLASS_TEST_SEED ?? Date.now() % 100_000)
+const seed = chosenSeed()
 
 const LINES = 400
 const TALKS = `for (let n = 1; n <= ${LINES}; n++) { console.log('line ' + n + ' ' + 'x'.repeat(n % 90)); await new Promise((r) => setTimeout(r, 1)) } return process.pid`
 
-test(`connections that are cut at random bytes lose nothing and double nothing (WINDLASS_TEST_SEED=${SEED})`, async () => {
+test('connections that are cut at random bytes lose nothing and double nothing', async (t) => {
+  t.diagnostic(`again: ${repeated(import.meta.filename, { SEED: seed })}`)
   const fake = await FakeCoordinator.start()
-  const proxy = await cuttingProxy(fake.url, SEED, 40_000)
+  const proxy = await cuttingProxy(fake.url, seed, 40_000)
   const { folder, remove } = await aFolder()
   const bundle = await aProgram(TALKS)
   const agent = await anAgent(proxy.url, folder)
@@ -24,7 +27,7 @@ test(`connections that are cut at random bytes lose nothing and double nothing (
     if (all.every((told) => told.state !== 'accepted')) all.push(fake.offer(bundle))
   }, 500)
   try {
-    await until('every run is accepted, or its offer was lost with its answer', () => proxy.cuts() >= 12, 15_000)
+    await until('every run is accepted, or its offer was lost with its answer', () => proxy.cuts() >= 12)
     proxy.heal()
     clearInterval(more)
     const taken = all.filter((told) => told.state === 'accepted')

@@ -3,10 +3,10 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import type { Instance } from '@windlass/shared/wire/agent.ts'
+import { until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { openInstance } from '../../instance.ts'
 import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import { FakeCoordinator } from '../_kit/fake-coordinator.ts'
-import { until } from '../_kit/until.ts'
 
 after(endAgentProcesses)
 
@@ -69,7 +69,7 @@ test('an agent that is killed and started again says which start was before it',
     const first = await anAgentProcess(fake.url, folder)
     await heard(1)
     const isWelcomed = () => JSON.parse(readFileSync(path.join(folder, 'instance.json'), 'utf8')).isWelcomed === true
-    await until('the welcome to be written down', isWelcomed)
+    await untilPolled('the welcome to be written down', isWelcomed)
     fake.cut()
     await heard(2)
     await first.kill('SIGKILL')

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { after, test } from 'node:test'
-import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
+import { aFolder, anAgent, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { FakeCoordinator } from '../_kit/fake-coordinator.ts'
 import { answer } from '../_kit/http.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 after(endAgentProcesses)
@@ -63,13 +63,14 @@ for (const isTaken of [false, true]) {
       assert.notEqual(nextKey.x, privateKey.x, 'the new key is on disk before it is asked for')
       await agent.kill('SIGKILL')
       fake.runners.onRenew = undefined
-      const again = await anAgentProcess(fake.url, folder)
+      const again = await anAgent(fake.url, folder)
       await until('the new key to be in force', () => identityIn(folder).privateKey.x === nextKey.x)
       assert.equal(fake.runners.renewed[0], nextKey.x)
       fake.cut()
-      assert.equal((await fake.ending(fake.offer(await aProgram(`return 1`)), 15_000)).how, 'returned')
-      assert.equal(fake.unauthenticated, 0, again.output())
-      await again.kill('SIGKILL')
+      assert.equal((await fake.ending(fake.offer(await aProgram(`return 1`)))).how, 'returned')
+      assert.equal(fake.unauthenticated, 0)
+      again.stop()
+      assert.equal(await again.done, 0)
     } finally {
       await endAgentProcesses()
       await fake.close()
@@ -82,18 +83,20 @@ test('an identity of before, which does not say since when, is renewed at once a
   const fake = await FakeCoordinator.start()
   const { folder, remove } = await aFolder()
   try {
-    await (await anAgentProcess(fake.url, folder)).kill('SIGKILL')
+    const first = await anAgent(fake.url, folder)
+    first.stop()
+    await first.done
     const { keyAt, ...before } = identityIn(folder)
     assert.ok(Math.abs(keyAt - Date.now()) < 60_000)
     writeFileSync(path.join(folder, 'identity.json'), JSON.stringify(before))
     fake.settings.renewKeyMs = 3_600_000
-    const agent = await anAgentProcess(fake.url, folder)
-    await until('the new key', () => identityIn(folder).keyAt > keyAt, 15_000)
+    const agent = await anAgent(fake.url, folder)
+    await until('the new key', () => identityIn(folder).keyAt > keyAt)
     const { runner, org, pool } = identityIn(folder)
     assert.deepEqual({ runner, org, pool }, { runner: before.runner, org: before.org, pool: before.pool })
-    await agent.kill('SIGKILL')
+    agent.stop()
+    await agent.done
   } finally {
-    await endAgentProcesses()
     await fake.close()
     await remove()
   }

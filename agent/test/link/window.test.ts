@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aReceiver, aSpool, anEntry } from '../_kit/a-spool.ts'
 import { aFolder } from '../_kit/an-agent.ts'
-import { until } from '../_kit/until.ts'
 
 const MIB = 1024 * 1024
 const LINE = 'x'.repeat(1000)

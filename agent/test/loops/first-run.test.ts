@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aProgram, packed } from '../_kit/bundle.ts'
 import { linesOf } from '../_kit/fake-coordinator.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 withAgent(

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict'
 import type { IntakeWord } from '@windlass/shared/wire/agent.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { aParked, entryOf, isParked, wake, WAITS } from '../_kit/durable.ts'
 import { endingOf, linesOf } from '../_kit/fake-coordinator.ts'
 import type { FakeCoordinator } from '../_kit/fake-coordinator.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 function say(fake: FakeCoordinator, state: IntakeWord['state'], epoch: number): void {
   fake.send({ t: 'intake', intake: { state, epoch, reason: 'a test', deadlineAt: null } })
 }
+
+/** Computes until it is told that this is enough. */
+const WORKS = `say('works'); await message('wake'); done('done')`
 
 /** What would be offered before that could still be given out by the poll that is open. */
 async function cordon(fake: FakeCoordinator, epoch = 1): Promise<void> {
@@ -29,17 +32,14 @@ withAgent(
   'a cordoned agent asks for nothing, keeps what it has, and asks at once when it is open again',
   async ({ fake }) => {
     const parked = await aParked(fake)
-    const running = fake.offer(
-      await aProgram(
-        `setInterval(() => {}, 1e9); console.log(1); await new Promise((r) => setTimeout(r, 600)); return 'done'`,
-      ),
-    )
+    const running = fake.offer(await aHandMade(WORKS))
     await until('it runs', () => linesOf(running).length > 0)
     await cordon(fake)
     const late = fake.offer(await aProgram(`return 2`))
     await someBeats(fake)
     assert.equal(late.state, 'offered')
     assert.ok(isParked(parked), 'its process is kept')
+    wake(fake, running, 1)
     assert.deepEqual(await fake.ending(running), { how: 'returned', outputText: '"done"' })
     say(fake, 'open', 2)
     assert.deepEqual(await fake.ending(late), { how: 'returned', outputText: '2' })
@@ -63,8 +63,9 @@ withAgent(
   async ({ fake }) => {
     await until('it polls', () => fake.polling() === 1)
     const all = fake.asked.at(-1)!
-    const told = fake.offer(await aProgram(`await new Promise((r) => setTimeout(r, 600)); return 1`))
+    const told = fake.offer(await aHandMade(WORKS))
     await until('it polls for the rest', () => fake.polling() === 1 && fake.asked.at(-1) === all - 1)
+    wake(fake, told, 1)
     await fake.ending(told)
     await until('it asks for all', () => fake.polling() === 1 && fake.asked.at(-1) === all)
   },
@@ -75,11 +76,12 @@ withAgent(
   'a draining agent gives up what is parked, also what parks later, and lets the rest finish',
   async ({ fake }) => {
     const parked = await aParked(fake)
-    const later = fake.offer(await aHandMade(`say('computes'); await new Promise((r) => setTimeout(r, 500)); ${WAITS}`))
+    const later = fake.offer(await aHandMade(`say('computes'); await message('wake'); ${WAITS}`))
     await until('it computes', () => linesOf(later).includes('computes'))
     say(fake, 'draining', 1)
     assert.deepEqual(await fake.ending(parked), { how: 'evicted', reason: 'draining' })
     assert.equal(endingOf(later), undefined)
+    wake(fake, later, 9)
     assert.deepEqual(await fake.ending(later), { how: 'evicted', reason: 'draining' })
     assert.ok(entryOf(later, 'park'))
   },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AgentFrame, Offer } from '@windlass/shared/wire/agent.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { build } from '../../build.ts'
 import type { Made } from '../../build.ts'
 import { readConfig } from '../../config.ts'
@@ -10,7 +11,6 @@ import { claimLoop } from '../../loops/claim.ts'
 import { aFolder, aLog } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { FakeCoordinator, linesOf, REGISTRATION_TOKEN } from '../_kit/fake-coordinator.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 withAgent('an agent that is stopped between its hello and the welcome says that it leaves', async ({ fake, agent }) => {

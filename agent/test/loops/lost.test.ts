@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
+import { isGone } from '@windlass/shared/test/_kit/processes.ts'
+import { DEADLINE_MS, until } from '@windlass/shared/test/_kit/until.ts'
 import { aFolder, anAgent, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
-import { isGone, until } from '../_kit/until.ts'
 
 const TICKS = `for (let n = 1; ; n++) { console.log(process.pid + ' ' + n); await new Promise((r) => setTimeout(r, 2)) }`
 
@@ -36,7 +38,7 @@ test('an agent that is killed reports its runs as lost when it starts again, wit
     await first.kill('SIGKILL')
     fake.mute.delete('entries')
 
-    const second = await anAgentProcess(fake.url, folder)
+    const second = await anAgent(fake.url, folder)
     const ending = await fake.ending(told)
     assert.deepEqual(ending, { how: 'lost', reason: 'the agent was killed' })
     const numbers = linesOf(told).map((line) => Number(line.split(' ')[1]))
@@ -48,19 +50,26 @@ test('an agent that is killed reports its runs as lost when it starts again, wit
     const pid = Number(linesOf(told)[0]!.split(' ')[0])
     assert.ok(isGone(pid), 'the program of the dead agent lives')
     assert.equal(fake.registrations, 1, 'the second start uses the identity of the first')
-    assert.equal(await second.kill('SIGTERM'), 0)
+    second.stop()
+    assert.equal(await second.done, 0)
   })
 })
 
 test('a stop waits for programs for a while, then reports them as lost and leaves nothing behind', async () => {
   await given(async (fake, folder) => {
-    const agent = await anAgentProcess(fake.url, folder, { WINDLASS_AGENT_STOP_MS: '300' })
+    const agent = await anAgentProcess(fake.url, folder, { WINDLASS_AGENT_STOP_MS: '5000' })
     const slow = fake.offer(await aProgram(TICKS))
+    const mayEnd = path.join(folder, 'may-end')
     const quick = fake.offer(
-      await aProgram(`console.log('begins'); await new Promise((r) => setTimeout(r, 100)); return 'done'`),
+      await aProgram(`const { existsSync } = await import('node:fs'); console.log('begins')
+        while (!existsSync('${mayEnd}')) await new Promise((r) => setTimeout(r, 5))
+        return 'done'`),
     )
     await until('both run', () => linesOf(slow).length > 0 && linesOf(quick).length > 0)
-    assert.equal(await agent.kill('SIGTERM'), 0)
+    const ended = agent.kill('SIGTERM')
+    await until('the stop', () => agent.output().includes('agent.stopping'))
+    await writeFile(mayEnd, '')
+    assert.equal(await ended, 0)
     assert.deepEqual(await fake.ending(quick), { how: 'returned', outputText: '"done"' })
     assert.deepEqual(await fake.ending(slow), { how: 'lost', reason: 'the agent was stopped' })
     assert.equal(existsSync(path.join(folder, 'agent.lock')), false)
@@ -88,7 +97,7 @@ test('an agent tells its supervisor that it is connected, and stops by itself wh
     }
     const main = path.join(import.meta.dirname, '../../main.ts')
     const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'inherit', 'ignore', 'ipc'] })
-    const [said] = (await once(child, 'message', { signal: AbortSignal.timeout(10_000) })) as [{ ready?: boolean }]
+    const [said] = (await once(child, 'message', { signal: AbortSignal.timeout(DEADLINE_MS) })) as [{ ready?: boolean }]
     assert.equal(said.ready, true)
     assert.equal(fake.heard('hello').length, 1)
     child.disconnect()

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { isGone, untilGone } from '@windlass/shared/test/_kit/processes.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { endingOf, linesOf } from '../_kit/fake-coordinator.ts'
 import type { Told } from '../_kit/fake-coordinator.ts'
-import { isGone, until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 const DEAF = `console.log(String(process.pid)); given.signal.addEventListener('abort', () => {}); await new Promise(() => setInterval(() => {}, 1000))`
@@ -43,7 +44,7 @@ withAgent(
     const pid = await pidOf(told)
     const hellos = fake.heard('hello').length
     fake.send({ t: 'refused', code: 'REPLACED', message: 'a copy' })
-    await until('the program is gone', () => isGone(pid))
+    await untilGone('the program', pid)
     fake.cut()
     assert.equal(await agent.done, 80)
     assert.equal(fake.heard('hello').length, hellos)

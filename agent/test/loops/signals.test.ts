@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { isGone } from '@windlass/shared/test/_kit/processes.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import type { AgentProcess } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
+import { wake } from '../_kit/durable.ts'
 import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
 import type { Told } from '../_kit/fake-coordinator.ts'
-import { isGone, until } from '../_kit/until.ts'
+import { aHandMade } from '../_kit/hand-made.ts'
 
 interface Setting {
   fake: FakeCoordinator
@@ -39,29 +42,29 @@ const FOREVER = `await new Promise((resolve) => setInterval(resolve, 1e9))`
 const CLOSES = `setInterval(() => {}, 1e9); await new Promise((resolve) => given.signal.addEventListener('abort', resolve)); console.log('closed'); throw given.signal.reason`
 const STOPPED = { how: 'lost', reason: 'the agent was stopped' }
 
-withAgentProcess(
-  'the first signal lets programs finish, and says what is waited for',
-  async ({ fake, agent, begun }) => {
-    const waits = `await new Promise((r) => setTimeout(r, 1_000)); return 'done'`
-    const { told } = await begun(waits)
-    const exited = once(agent.child, 'exit')
-    agent.child.kill('SIGTERM')
-    const [leave] = await until('it says that it leaves', () => fake.heard('leave').length > 0 && fake.heard('leave'))
-    assert.ok(leave && leave.deadlineMs > 500_000)
-    await until('the log says it', () => /agent\.waiting.*third one kills/.test(agent.output()))
-    assert.match(agent.output(), new RegExp(`agent.waiting.*${told.offer.run}`))
-    assert.ok(fake.heard('heartbeat').length > 0)
-    const beats = fake.heard('heartbeat').length
-    assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '"done"' })
-    assert.ok(fake.heard('heartbeat').length > beats, 'it renews its leases while it waits')
-    assert.deepEqual((await exited)[0], 0)
-  },
-)
+withAgentProcess('the first signal lets programs finish, and says what is waited for', async ({ fake, agent }) => {
+  const told = fake.offer(await aHandMade(`say('works'); await message('wake'); done('done')`))
+  await until('it works', () => linesOf(told).length > 0)
+  const exited = once(agent.child, 'exit')
+  agent.child.kill('SIGTERM')
+  const [leave] = await until('it says that it leaves', () => fake.heard('leave').length > 0 && fake.heard('leave'))
+  assert.ok(leave && leave.deadlineMs > 500_000)
+  await until('the log says it', () => /agent\.waiting.*third one kills/.test(agent.output()))
+  assert.match(agent.output(), new RegExp(`agent.waiting.*${told.offer.run}`))
+  assert.ok(fake.heard('heartbeat').length > 0)
+  const beats = fake.heard('heartbeat').length
+  await until('it renews its leases while it waits', () => fake.heard('heartbeat').length > beats)
+  wake(fake, told, 1)
+  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '"done"' })
+  assert.deepEqual((await exited)[0], 0)
+})
 
 withAgentProcess('after the first signal nothing more is taken', async ({ fake, agent, begun }) => {
   await begun(FOREVER)
   agent.child.kill('SIGTERM')
   await until('it leaves', () => fake.heard('leave').length > 0)
+  // What is offered before could still be given out by the poll that is open.
+  await until('the poll is gone', () => fake.polling() === 0)
   fake.offer(await aProgram(`return 1`))
   const beats = fake.heard('heartbeat').length
   await until('three heartbeats', () => fake.heard('heartbeat').length >= beats + 3)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import * as fc from 'fast-check'
+import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
 import { aRedactor, through } from '../_kit/a-redactor.ts'
 
 // What a secret looks like somewhere is written here once more, by other means than in the redactor: with the encoders that
@@ -80,7 +81,7 @@ function traceOf(name: string, secret: string, before: string): string {
 }
 
 for (const name of Object.keys(ENCODERS)) {
-  test(`a secret is hidden: ${name}`, () => {
+  test(`a secret is hidden: ${name}`, (t) => {
     fc.assert(
       fc.property(secret, around, around, lengths, (value, before, after, pieces) => {
         const encode = ENCODERS[name]!
@@ -94,12 +95,12 @@ for (const name of Object.keys(ENCODERS)) {
           assert.ok(shown.includes('***'))
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 300, ...repeatable(t) },
     )
   })
 }
 
-test('what is hidden does not depend on how the bytes arrive', () => {
+test('what is hidden does not depend on how the bytes arrive', (t) => {
   const few = fc.array(fc.stringMatching(/^[ab]{4,9}$/), { minLength: 1, maxLength: 4 })
   fc.assert(
     fc.property(few, fc.stringMatching(/^[abc]{0,200}$/), lengths, (values, text, pieces) => {
@@ -109,7 +110,7 @@ test('what is hidden does not depend on how the bytes arrive', () => {
       assert.equal(redactor.text(text), whole)
       assert.equal(whole, hiddenByHand(text, values))
     }),
-    { numRuns: 2_000 },
+    { numRuns: 2_000, ...repeatable(t) },
   )
 })
 
@@ -126,18 +127,18 @@ function hiddenByHand(text: string, values: readonly string[]): string {
   return Array.from(text, (char, at) => (covered[at] ? (at > 0 && covered[at - 1] ? '' : '***') : char)).join('')
 }
 
-test('what holds no secret passes byte for byte', () => {
+test('what holds no secret passes byte for byte', (t) => {
   const bytes = fc.uint8Array({ maxLength: 500 })
   fc.assert(
     fc.property(bytes, lengths, (given, pieces) => {
       const redactor = aRedactor({ value: 'ZZ-nobody-writes-this-by-chance-ZZ' })
       assert.deepEqual(through(redactor, Buffer.from(given), pieces), Buffer.from(given))
     }),
-    { numRuns: 500 },
+    { numRuns: 500, ...repeatable(t) },
   )
 })
 
-test('JSON stays JSON, means the same apart from what is hidden, and holds no secret', () => {
+test('JSON stays JSON, means the same apart from what is hidden, and holds no secret', (t) => {
   fc.assert(
     fc.property(secret, fc.json({ maxDepth: 3 }), around, (value, other, before) => {
       const redactor = aRedactor({ value })
@@ -149,6 +150,6 @@ test('JSON stays JSON, means the same apart from what is hidden, and holds no se
         assert.equal((read[`${before}***`] as string[] | undefined)?.[0] ?? other, other)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 300, ...repeatable(t) },
   )
 })

@@ -2,39 +2,51 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createComputeClock } from '../../run/compute-clock.ts'
 import { freeMemoryShare } from '../../run/free-memory.ts'
+import { aTime } from '../_kit/a-time.ts'
 
-const ms = (length: number) => new Promise((resolve) => setTimeout(resolve, length))
-
-test('time in which a program is parked is not counted, and its timeout waits', async () => {
+test('time in which a program is parked is not counted, and its timeout waits', () => {
+  const time = aTime()
   let isOver = false
-  const over = Promise.withResolvers<void>()
-  const clock = createComputeClock(1000, () => {
-    isOver = true
-    over.resolve()
-  })
-  await ms(1100)
+  const clock = createComputeClock(1000, () => (isOver = true), { time })
+  time.pass(60_000)
   assert.deepEqual([clock.counted(), clock.pause(), isOver], [0, 0, false], 'it has not begun')
   clock.go()
-  await ms(500)
-  const first = clock.pause()
-  assert.ok(first >= 495 && first < 1000, `${first} ms`)
-  await ms(700)
+  time.pass(600)
+  assert.deepEqual([clock.counted(), clock.pause(), clock.leftMs()], [600, 600, 400])
+  time.pass(60_000)
   assert.deepEqual([clock.counted(), isOver], [0, false])
-  const at = performance.now()
   clock.go()
-  await over.promise
-  const took = performance.now() - at
-  assert.ok(took > 990 - first && took < 1000, `${took} ms after ${first}`)
+  time.pass(399)
+  assert.deepEqual([clock.counted(), isOver], [399, false], 'it has what was left')
+  time.pass(1)
+  assert.equal(isOver, true)
 })
 
-test('a clock that is disarmed ends nothing, whatever happens', async () => {
-  const clock = createComputeClock(10, () => assert.fail('too late'))
+test('a clock that goes on counts from where it was', () => {
+  const time = aTime()
+  const clock = createComputeClock(1000, () => assert.fail('too late'), { countedMs: 250, time })
+  clock.go()
+  time.pass(999)
+  assert.deepEqual([clock.counted(), clock.pause(), clock.leftMs()], [1249, 1249, 1])
+})
+
+test('a clock that is disarmed ends nothing, whatever happens', () => {
+  const time = aTime()
+  const clock = createComputeClock(10, () => assert.fail('too late'), { time })
   clock.go()
   clock.disarm()
   clock.pause()
   clock.go()
-  await ms(30)
-  assert.ok(clock.counted() > 0)
+  time.pass(30)
+  assert.equal(clock.counted(), 30)
+})
+
+test('without a word about its time it counts by that of the machine', async () => {
+  const over = Promise.withResolvers<void>()
+  const clock = createComputeClock(20, over.resolve)
+  clock.go()
+  await over.promise
+  assert.ok(clock.counted() >= 19, `${clock.counted()} ms`)
 })
 
 test('the share of free memory is a share', () => {

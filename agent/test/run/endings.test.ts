@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import test from 'node:test'
-import { aStage, texts, until } from './programs.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
+import { aStage, texts } from './programs.ts'
 
 test('console, phase and log keep their order, and what run returns is the output', async (t) => {
   const stage = await aStage(t)

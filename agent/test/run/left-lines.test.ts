@@ -25,3 +25,14 @@ test('of very many the oldest are forgotten', () => {
   assert.equal(left.take('run_0', 2), undefined)
   assert.ok(left.take('run_1', 2))
 })
+
+test('of a line without an end no more is held than one event has room for', () => {
+  const lines = createLineSplitter()
+  const chunk = Buffer.alloc(1024 * 1024, 'x')
+  let held = 0
+  for (let n = 0; n < 20; n++) {
+    held += chunk.length - lines.push(chunk).join('').length
+    assert.ok(held > 0 && held <= 64 * 1024, `${held} characters`)
+  }
+  assert.equal(lines.flush().join('').length, held)
+})

@@ -6,8 +6,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import test from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
-import { aStage, bundleInto, isAlive, texts, until } from './programs.ts'
+import { untilGone } from '@windlass/shared/test/_kit/processes.ts'
+import { DEADLINE_MS, until } from '@windlass/shared/test/_kit/until.ts'
+import { aStage, bundleInto, isAlive, texts } from './programs.ts'
 
 test('children that a program leaves behind are dead before its run is done', async (t) => {
   const stage = await aStage(t)
@@ -42,7 +43,7 @@ test('a busy loop and its children do not outlive an agent that is killed', asyn
     await fs.rm(home, { recursive: true, force: true })
   })
   const pids: number[] = []
-  const lines = createInterface({ input: agent.stdout, signal: AbortSignal.timeout(10_000) })
+  const lines = createInterface({ input: agent.stdout, signal: AbortSignal.timeout(DEADLINE_MS) })
   for await (const line of lines) {
     pids.push(Number(line))
     if (pids.length === 3) break
@@ -53,11 +54,7 @@ test('a busy loop and its children do not outlive an agent that is killed', asyn
   // Its whole group, as an init system or an impatient person would.
   process.kill(-(agent.pid ?? 0), 'SIGKILL')
   await once(agent, 'exit')
-  const gone = performance.now() + 5_000
-  while ((await Promise.all(pids.map(isAlive))).includes(true)) {
-    assert.ok(performance.now() < gone, 'programs outlived their agent by 5 s')
-    await delay(10)
-  }
+  for (const pid of pids) await untilGone('a program of a dead agent', pid)
 })
 
 test('a reaper that dies is replaced and knows what runs', async (t) => {

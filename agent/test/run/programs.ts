@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { TestContext } from 'node:test'
 import { build } from 'esbuild'
 import { z } from 'zod'
@@ -55,7 +54,8 @@ export async function aStage(t: TestContext, options: Partial<ProcessesOptions> 
 export function isolationOfTests(): HostIsolation {
   const names = ['WINDLASS_AGENT_ISOLATION', 'WINDLASS_AGENT_RUN_UIDS']
   const given = names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))
-  return hostIsolation(z.object(ISOLATION_SETTINGS).parse(Object.fromEntries(given)))
+  const wanted = hostIsolation(z.object(ISOLATION_SETTINGS).parse(Object.fromEntries(given)))
+  return { ...wanted, uids: wanted.uids === 'auto' ? null : wanted.uids }
 }
 
 export function aStart(bundleDir: string): ProgramStart {
@@ -100,14 +100,6 @@ export const texts = (events: ProgramEvent[]) => events.map(({ data }) => textOf
 function textOf(data: unknown): string {
   assert.ok(typeof data === 'object' && data !== null)
   return String('text' in data ? data.text : 'name' in data ? data.name : '')
-}
-
-export async function until(what: string, check: () => boolean, ms = 10_000): Promise<void> {
-  const deadline = performance.now() + ms
-  while (!check()) {
-    assert.ok(performance.now() < deadline, `waited ${ms} ms in vain until ${what}`)
-    await delay(5)
-  }
 }
 
 /** Alive and more than a zombie. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { aStage, isAlive, until, type Stage } from './programs.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
+import { aStage, isAlive, type Stage } from './programs.ts'
 
 async function count(stage: Stage, input: object = {}, reuseKey = 'a') {
   const { ending } = await stage.play('counts-runs.mjs', {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { createBell } from '../../bell.ts'
 import { createSlots } from '../../run/slots.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { linesOf } from '../_kit/fake-coordinator.ts'
 import type { FakeCoordinator } from '../_kit/fake-coordinator.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 /** Slots of which those who begin take theirs. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import test from 'node:test'
-import { aStage, until, type Stage } from './programs.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
+import { aStage, type Stage } from './programs.ts'
 
 const ready = (stage: Stage) => until('a spare is ready', () => stage.processes.stats().spares.ready === 1)
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import type { ProgramStart, RunningProgram } from '../../run/program.ts'
 import { aStage, isAlive, texts, type Stage } from './programs.ts'
 
@@ -15,14 +16,13 @@ async function underWay(stage: Stage, name: string, more: Partial<ProgramStart>)
   return { program, lines }
 }
 
-test('a program that heeds the signal is cancelled without force', async (t) => {
+// Whoever waited for the grace would wait too long.
+test('a program that heeds the signal is cancelled without force', { timeout: DEADLINE_MS }, async (t) => {
   const stage = await aStage(t)
-  const { program, lines } = await underWay(stage, 'never-ends.mjs', { inputText: '{"tidies":true}', graceMs: 10_000 })
-  const at = performance.now()
+  const { program, lines } = await underWay(stage, 'never-ends.mjs', { inputText: '{"tidies":true}', graceMs: 600_000 })
   program.cancel({ why: 'cancelled', reason: 'enough' })
   program.cancel({ why: 'cancelled', reason: 'again' })
   assert.deepEqual(await program.done, { how: 'cancelled', forced: false })
-  assert.ok(performance.now() - at < 5_000)
   assert.deepEqual(lines, ['waiting', 'stopped by CancelledError'])
 })
 

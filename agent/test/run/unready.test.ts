@@ -1,21 +1,29 @@
 import assert from 'node:assert/strict'
-import { rm } from 'node:fs/promises'
+import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { aProgram } from '../_kit/bundle.ts'
 import { kindsOf } from '../_kit/durable.ts'
+import type { FakeCoordinator } from '../_kit/fake-coordinator.ts'
 import { refuse } from '../_kit/http.ts'
-import { until } from '../_kit/until.ts'
 import { withAgent } from '../_kit/with-agent.ts'
+
+/** A file takes the place of a folder when the run is taken: earlier, and the checks of the host would see it. */
+function loseAtFetch(fake: FakeCoordinator, folder: string): void {
+  fake.onBundle = () => {
+    rmSync(folder, { recursive: true })
+    writeFileSync(folder, '')
+    return false
+  }
+}
 
 withAgent(
   'a bundle that this host cannot keep puts the run off, and nothing of it has begun',
   async ({ fake, folder }) => {
-    await until('it polls', () => fake.polling() > 0)
-    await rm(path.join(folder, 'bundles'), { recursive: true })
+    loseAtFetch(fake, path.join(folder, 'bundles'))
     const told = fake.offer(await aProgram(`return 1`))
     const ending = await fake.ending(told)
     assert.ok(ending.how === 'unready' && ending.blame === 'host', JSON.stringify(ending))
-    assert.match(ending.reason, /ENOENT/)
+    assert.match(ending.reason, /ENOTDIR/)
     assert.deepEqual(kindsOf(told), ['end'])
   },
 )
@@ -23,8 +31,7 @@ withAgent(
 withAgent(
   'a program that gets no workspace has not begun',
   async ({ fake, folder }) => {
-    await until('it polls', () => fake.polling() > 0)
-    await rm(path.join(folder, 'workspaces'), { recursive: true })
+    loseAtFetch(fake, path.join(folder, 'workspaces'))
     const told = fake.offer(await aProgram(`return 1`))
     const ending = await fake.ending(told)
     assert.ok(ending.how === 'unready' && ending.blame === 'host', JSON.stringify(ending))

@@ -6,10 +6,10 @@ import path from 'node:path'
 import { test } from 'node:test'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { fork } from 'node:child_process'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import type { Spool } from '../../run/spool.ts'
 import { aReceiver, aSpool, anEntry } from '../_kit/a-spool.ts'
 import { aFolder } from '../_kit/an-agent.ts'
-import { until } from '../_kit/until.ts'
 
 const END: Entry = ['end', 2, { how: 'returned', outputText: '1' }, 5]
 const CUT_AFTER_MS = 50

@@ -3,9 +3,9 @@ import { appendFile, readdir, readFile, truncate } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aReceiver, aSpool, anEntry, textsOf } from '../_kit/a-spool.ts'
 import { aFolder } from '../_kit/an-agent.ts'
-import { until } from '../_kit/until.ts'
 
 const END: Entry = ['end', 2, { how: 'returned', outputText: '1' }, 5]
 

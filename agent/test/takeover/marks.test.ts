@@ -4,9 +4,9 @@ import os from 'node:os'
 import path from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
 import { markOfHeld } from '../../takeover/take-back.ts'
 import { anEntry, aSpool } from '../_kit/a-spool.ts'
-import { until } from '../_kit/until.ts'
 
 function aFolder(t: TestContext): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-marks-'))

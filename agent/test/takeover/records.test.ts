@@ -98,6 +98,45 @@ test('of another boot nothing is found', hasProc, (t) => {
   assert.deepEqual(findPrograms(folder).programs, [])
 })
 
+/** A machine whose clocks a test sets. */
+function aMachine() {
+  const at = { awakeMs: 1_000_000, sleptMs: 0, boot: 'first' }
+  return { at, machine: { sinceBootMs: () => at.awakeMs + at.sleptMs, boot: () => at.boot } }
+}
+
+test('a program is not taken back when the machine slept for longer than its lease', hasProc, (t) => {
+  const folder = aFolder(t)
+  const { at, machine } = aMachine()
+  const records = openRecords(folder, machine)
+  records.keep(aKept(process.pid))
+  records.leaseFrom({ fromMs: machine.sinceBootMs(), fenceMs: 50_000 })
+  at.sleptMs += 49_000
+  assert.equal(findPrograms(folder, machine).programs.length, 1)
+  at.sleptMs += 600_000
+  assert.deepEqual(findPrograms(folder, machine).programs, [])
+})
+
+test('a lease of another boot holds nothing, however early it is in this one', hasProc, (t) => {
+  const folder = aFolder(t)
+  const { at, machine } = aMachine()
+  openRecords(folder, machine).leaseFrom({ fromMs: machine.sinceBootMs(), fenceMs: 50_000 })
+  at.awakeMs = 5000
+  at.boot = 'second'
+  openRecords(folder, machine).keep(aKept(process.pid))
+  assert.deepEqual(findPrograms(folder, machine).programs, [])
+})
+
+test(
+  'a lease that an agent of before wrote down, by a clock that stood still in sleep, holds nothing',
+  hasProc,
+  (t) => {
+    const folder = aFolder(t)
+    openRecords(folder).keep(aKept(process.pid))
+    writeFileSync(path.join(folder, 'lease'), JSON.stringify({ fromMs: sinceBootMs(), fenceMs: 50_000 }))
+    assert.deepEqual(findPrograms(folder).programs, [])
+  },
+)
+
 test('what was cut short or is of another version keeps nobody from starting', hasProc, (t) => {
   const folder = aFolder(t)
   const records = openRecords(folder)

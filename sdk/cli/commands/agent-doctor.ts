@@ -24,6 +24,7 @@ export function addAgentDoctor(group: Command): void {
     .command('doctor')
     .description('Look at this machine and at the way to the coordinator, and say what to do.')
     .option('--ca-file <file>', 'certificates (PEM) that are trusted besides those of Node')
+    .option('--allow-http', 'accept plain http with another machine, as an agent does that is started with it')
     .option('--slow', 'also whether a connection that is idle lives for 35 s')
     .addHelpText('after', HELP)
   addPlaceFlags(command)

@@ -9,6 +9,7 @@ export interface PlaceFlags {
   home?: string
   config?: string
   caFile?: string
+  allowHttp?: boolean
 }
 
 export const PLACE_HELP = `
@@ -22,13 +23,15 @@ export function addPlaceFlags(command: Command): void {
 }
 
 /** Where settings come from, with the address of the local instance where nothing says another. */
-export async function placeOf(session: Session, { home, config, caFile }: PlaceFlags): Promise<LocateOptions> {
+export async function placeOf(session: Session, said: PlaceFlags): Promise<LocateOptions> {
   const { saysUrl } = await import('@windlass/agent/support/located.ts')
+  const { home, config, caFile, allowHttp } = said
   const given = {
     WINDLASS_URL: session.flags.url,
     WINDLASS_AGENT_HOME: home,
     WINDLASS_AGENT_CONFIG: config,
     WINDLASS_AGENT_CA_FILE: caFile,
+    WINDLASS_AGENT_ALLOW_HTTP: allowHttp ? 'true' : undefined,
   }
   const flags = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Record<
     string,

@@ -15,8 +15,9 @@ export function addAgentRegister(group: Command): void {
     .requiredOption('--token-stdin', 'read the registration token from standard input')
     .option('--home <folder>', 'where keys, spool and bundles are kept')
     .option('--config <file>', 'settings, as WINDLASS_AGENT_CONFIG names them')
+    .option('--allow-http', 'speak plain http with another machine, on a network that you trust')
   does(command, async (session, _positional, options) => {
-    const { home, config: file } = options as { home?: string; config?: string }
+    const { home, config: file, allowHttp } = options as { home?: string; config?: string; allowHttp?: boolean }
     const token = (await text(process.stdin)).trim()
     if (token === '') throw new Failure('Standard input holds no token.', NEXT)
     const [{ configOf }, { registerAgent }, { trustCaFile }, { AgentRefusal }, { createLog }] = await Promise.all([
@@ -27,7 +28,7 @@ export function addAgentRegister(group: Command): void {
       import('@windlass/shared/log.ts'),
     ])
     try {
-      const config = configOf({ url: session.flags.url, token, home, config: file }, process.env)
+      const config = configOf({ url: session.flags.url, token, home, config: file, allowHttp }, process.env)
       trustCaFile(config.caFile)
       const { identity, isNew } = await registerAgent(config, createLog({ part: 'agent' }, 'warn'))
       const { runner, org, pool } = identity

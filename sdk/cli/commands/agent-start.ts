@@ -8,7 +8,7 @@ const HELP = `${PLACE_HELP}
 The token comes from \`windlass pools token <pool>\` and is needed for the first start only: the agent then has a key pair of its
 own, in its state folder. Everything can be set by the environment as well (WINDLASS_URL, WINDLASS_AGENT_TOKEN, …_NAME, …_SLOTS,
 …_LABELS, …_HOME). Ctrl-C or SIGTERM lets programs finish for a while, a second one asks them to stop, a third one kills them.
-  windlass agent start --url http://coordinator:8787 --token wlr_…
+  windlass agent start --url https://windlass.example.com --token wlr_…
 ${EXIT_TEXT}`
 
 interface StartFlags extends PlaceFlags {
@@ -27,6 +27,7 @@ export function addAgentStart(group: Command): void {
     .option('--slots <number>', 'how many runs at once')
     .option('--labels <list>', 'comma-separated labels that workflows may ask for')
     .option('--ca-file <file>', 'certificates (PEM) that are trusted besides those of Node')
+    .option('--allow-http', 'speak plain http with another machine, on a network that you trust')
     .addHelpText('after', HELP)
   addPlaceFlags(command)
   does(command, async (session, _positional, options) => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { isLoopbackHost } from '@windlass/shared/loopback.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { PoolDemand, RunnerPool } from '@windlass/shared/model/pool.ts'
 import { Failure } from '../failure.ts'
@@ -127,6 +128,10 @@ function addToken(group: Command): void {
       note(`  curl -fsSL ${address}/install.sh | sh -s -- --token ${token}`)
       note('or, where `windlass` is there already:')
       note(`  windlass agent start --url ${address} --token ${token}`)
+      if (address.startsWith('http:'))
+        note(
+          'Both refuse plain http to another machine: use an https address, or add --allow-http on a trusted network.',
+        )
     })
   })
 }
@@ -134,7 +139,7 @@ function addToken(group: Command): void {
 /** A loopback address means the joining machine itself there. Which of ours it can reach, only a person knows. */
 function addressForOthers(address: string): string {
   const { protocol, hostname, port } = new URL(address)
-  if (!/^(localhost|127\..*|\[::1\])$/.test(hostname)) return address
+  if (!isLoopbackHost(hostname)) return address
   return `${protocol}//<address of this machine>${port && `:${port}`}`
 }
 

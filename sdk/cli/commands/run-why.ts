@@ -52,10 +52,14 @@ async function tellLosses(losses: readonly Loss[]): Promise<void> {
     LOST[loss.what],
     at(loss.lastAckAt),
     at(loss.lastRenewalAt),
-    loss.reason,
+    `${loss.reason}${lengthened(loss)}`,
   ])
   await printTable(['LOST', 'ATTEMPT', 'RUNNER', 'WHAT', 'LAST ENTRY', 'LAST RENEWAL', 'WHY'], rows)
 }
+
+/** By how much the lease was lengthened after an outage of the coordinator or database. */
+const lengthened = ({ lengthenedMs }: Loss) =>
+  lengthenedMs === null ? '' : ` (after its lease was lengthened by ${lengthText(lengthenedMs)})`
 
 const PLACES: Record<NonNullable<Why['process']>['place'], string> = {
   starting: 'is being started',

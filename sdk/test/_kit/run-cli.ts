@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test'
 import { KEY, ORG } from './fake-service.ts'
 
 const BIN = path.resolve(import.meta.dirname, '../../cli/windlass.mjs')
-const DEADLINE_MS = 30_000
+const DEADLINE_MS = 60_000
 
 export interface Ended {
   code: number | null

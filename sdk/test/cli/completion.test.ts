@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import { complete as completeIn } from '../../cli/completion/complete.ts'
+import { createProgram } from '../../cli/program.ts'
 import { startFake } from '../_kit/fake-service.ts'
 import { folderOf, runCli } from '../_kit/run-cli.ts'
 import { aRun, aWorkflow } from '../_kit/samples.ts'
@@ -16,24 +19,50 @@ interface Completed {
 async function complete(words: string[], options: Parameters<typeof runCli>[1] = {}): Promise<Completed> {
   const { code, stdout, stderr } = await runCli(['complete', '--', ...words], options)
   assert.deepEqual([code, stderr], [0, ''])
-  const lines = stdout.trimEnd().split('\n')
+  return completedIn(stdout)
+}
+
+function completedIn(text: string): Completed {
+  const lines = text.trimEnd().split('\n')
   return { names: lines.slice(0, -1).map((line) => line.split('\t')[0] ?? ''), files: lines.at(-1) === ':0' }
 }
 
-test('commands, groups, flags, global flags and choices are completed', async () => {
+/** The same in this process. What needs no service is printed before anything is waited for. */
+function completeHere(t: TestContext, ...words: string[]): Completed {
+  let text = ''
+  const { mock } = t.mock.method(process.stdout, 'write', (piece: string) => Boolean((text += piece)))
+  try {
+    void completeIn(createProgram(), words)
+  } finally {
+    mock.restore()
+  }
+  return completedIn(text)
+}
+
+/** The same of names that the service knows. Who types does not wait for long: a busy machine may be too slow once. */
+function named(words: string[], options: Parameters<typeof runCli>[1] = {}): Promise<string[]> {
+  return untilPolled(`names after ${words.join(' ')}`, async () => {
+    const { names } = await complete(words, options)
+    return names.length > 0 && names
+  })
+}
+
+test('commands, groups, flags, global flags and choices are completed', async (t) => {
   assert.deepEqual((await complete(['de'])).names, ['dev', 'deploy'])
-  assert.ok((await complete(['runs', ''])).names.includes('children'))
-  assert.deepEqual((await complete(['keys', 'create', 'ci', '--ro'])).names, ['--role'])
-  assert.deepEqual((await complete(['keys', 'create', 'ci', '--role', 'm'])).names, ['member'])
-  assert.deepEqual((await complete(['runs', 'list', '--status', 'que'])).names, ['queued'])
-  assert.deepEqual((await complete(['runs', 'list', '--prof'])).names, ['--profile'])
-  assert.deepEqual((await complete(['completion', ''])).names, ['bash', 'zsh', 'fish'])
+  const names = (...words: string[]) => completeHere(t, ...words).names
+  assert.deepEqual(names('de'), ['dev', 'deploy'])
+  assert.ok(names('runs', '').includes('children'))
+  assert.deepEqual(names('keys', 'create', 'ci', '--ro'), ['--role'])
+  assert.deepEqual(names('keys', 'create', 'ci', '--role', 'm'), ['member'])
+  assert.deepEqual(names('runs', 'list', '--status', 'que'), ['queued'])
+  assert.deepEqual(names('runs', 'list', '--prof'), ['--profile'])
+  assert.deepEqual(names('completion', ''), ['bash', 'zsh', 'fish'])
 })
 
-test('files are offered where a file or folder is wanted, and nowhere else', async () => {
-  assert.equal((await complete(['deploy', ''])).files, true)
-  assert.equal((await complete(['secrets', 'set', 'A', '--file', ''])).files, true)
-  assert.equal((await complete(['runs', 'list', ''])).files, false)
+test('files are offered where a file or folder is wanted, and nowhere else', (t) => {
+  assert.equal(completeHere(t, 'deploy', '').files, true)
+  assert.equal(completeHere(t, 'secrets', 'set', 'A', '--file', '').files, true)
+  assert.equal(completeHere(t, 'runs', 'list', '').files, false)
 })
 
 test('workflows, runs and environments are asked of the service that the words name', async (t) => {
@@ -43,11 +72,11 @@ test('workflows, runs and environments are asked of the service that the words n
     'runs.list': () => ({ runs: [run], nextCursor: null }),
     'environments.list': () => ({ environments: [{ name: 'staging' }, { name: 'prod' }], nextCursor: null }),
   })
-  assert.deepEqual((await complete(['run', ''], { url })).names, ['hello'])
-  assert.deepEqual((await complete(['logs', ''], { url })).names, [run.id])
-  assert.deepEqual((await complete(['run', 'hello', '-e', 'st'], { url })).names, ['staging'])
-  const named = ['--url', url, '--api-key', 'wl_test', '--org', 'acme', 'run', '']
-  assert.deepEqual((await complete(named)).names, ['hello'])
+  assert.deepEqual(await named(['run', ''], { url }), ['hello'])
+  assert.deepEqual(await named(['logs', ''], { url }), [run.id])
+  assert.deepEqual(await named(['run', 'hello', '-e', 'st'], { url }), ['staging'])
+  const flags = ['--url', url, '--api-key', 'wl_test', '--org', 'acme', 'run', '']
+  assert.deepEqual(await named(flags), ['hello'])
 })
 
 test('a service that is away, slow or refuses leaves the line as it is', async (t) => {
@@ -100,8 +129,11 @@ test('a name that a shell would not take for a name is not offered', async (t) =
     }),
     'workflows.list': () => ({ workflows: [aWorkflow({ description: 'a\u001b[2J\u202eb' })], nextCursor: null }),
   })
-  assert.deepEqual((await complete(['run', 'hello', '-e', ''], { url })).names, ['prod'])
-  const { stdout } = await runCli(['complete', '--', 'run', ''], { url })
+  assert.deepEqual(await named(['run', 'hello', '-e', ''], { url }), ['prod'])
+  const stdout = await untilPolled('a name', async () => {
+    const { stdout } = await runCli(['complete', '--', 'run', ''], { url })
+    return stdout !== ':4\n' && stdout
+  })
   assert.match(stdout, /^hello\ta\[2Jb\n/)
 })
 

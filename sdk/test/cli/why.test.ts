@@ -48,11 +48,11 @@ test('runs why names the process of a waiting run, the place in the program and 
 
 test('runs why says how a run changed hands', async (t) => {
   const at = Date.UTC(2026, 10, 21, 14, 0, 0)
-  const loss = { at, attempt: 1, lastAckAt: at - 5000, lastRenewalAt: null }
+  const loss = { at, attempt: 1, lastAckAt: at - 5000, lastRenewalAt: null, lengthenedMs: null }
   const runner = { id: newId('rnr'), name: 'east-1' }
   const why = aWhy({
     losses: [
-      { ...loss, runner, what: 'network', reason: 'its agent was not heard of' },
+      { ...loss, runner, what: 'network', reason: 'its agent was not heard of', lengthenedMs: 302_000 },
       { ...loss, runner: null, what: 'program', reason: 'it was killed' },
     ],
   })
@@ -60,7 +60,8 @@ test('runs why says how a run changed hands', async (t) => {
   const lines = (await runCli(['runs', 'why', why.run], { url })).stdout.trimEnd().split('\n')
   const [first, second] = lines.slice(-2).map((line) => line.split('\t'))
   assert.deepEqual(first!.slice(1, 4), ['1', 'east-1', 'the connection'])
-  assert.deepEqual([first![5], first![6]], ['', 'its agent was not heard of'])
+  const reason = 'its agent was not heard of (after its lease was lengthened by 5 min 2 s)'
+  assert.deepEqual([first![5], first![6]], ['', reason])
   assert.deepEqual(second!.slice(1, 4), ['1', '', 'its process'])
 })
 

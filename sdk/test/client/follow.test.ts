@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { randomOf } from '@windlass/shared/test/_kit/seed.ts'
 import type { RunEvent } from '@windlass/shared/model/event.ts'
 import { ApiError, createClient } from '../../client/index.ts'
 import type { FollowOptions } from '../../client/index.ts'
@@ -13,17 +14,8 @@ const run = aRun()
 async function followAll(fake: FakeService, options: FollowOptions = {}): Promise<RunEvent[]> {
   const client = createClient({ url: fake.url, apiKey: KEY })
   const seen: RunEvent[] = []
-  for await (const event of client.follow(run.id, { signal: AbortSignal.timeout(15_000), ...options })) seen.push(event)
+  for await (const event of client.follow(run.id, { signal: AbortSignal.timeout(60_000), ...options })) seen.push(event)
   return seen
-}
-
-/** Numbers that look random and are the same in each run. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
 }
 
 test('events come in order and the iteration ends after `done`', async (t) => {
@@ -41,7 +33,7 @@ test('a connection cut anywhere loses no event and tells none twice', async (t) 
       { text: `é${i}→` },
     ]),
   )
-  const random = seeded(7)
+  const random = randomOf(7)
   let connections = 0
   const fake = await startFake(t, {
     'runs.stream': (args, response, request) => {
@@ -53,7 +45,7 @@ test('a connection cut anywhere loses no event and tells none twice', async (t) 
       const bytes = Buffer.from(text)
       const isLast = ++connections > 12
       sendSseHead(response)
-      response.write(isLast ? bytes : bytes.subarray(0, Math.floor(random() * 900)), () =>
+      response.write(isLast ? bytes : bytes.subarray(0, Math.floor(random.next() * 900)), () =>
         isLast ? response.end() : response.destroy(),
       )
     },

@@ -13,7 +13,7 @@ import type { FrameName, ParkReport, ProgramMessage, StartMessage } from '@windl
 import { build } from 'esbuild'
 
 const HEADER_BYTES = 13
-const WAIT_MS = 10_000
+const WAIT_MS = 60_000
 const CODES: Record<string, FrameName> = {
   r: 'ready',
   b: 'begun',

@@ -20,6 +20,7 @@ export async function startBareServer(answers: Record<string, string>): Promise<
     url: `http://127.0.0.1:${port}`,
     pid: child.pid!,
     async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, 'exit')
       child.kill()
       await ended

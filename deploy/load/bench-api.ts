@@ -1,9 +1,12 @@
 import { seedRuns } from '@windlass/coordinator/test/_kit/seeded-runs.ts'
 import { type BareServer, startBareServer } from './bare-server.ts'
+import { benchGetRun } from './bench-get-run.ts'
 import type { BenchInstance } from './bench-instance.ts'
 import { type Answer, httpLoad, openPoster, type Target } from './http-load.ts'
-import { cpuMs, familyOf, median, percentile } from './measure.ts'
-import type { Report } from './report.ts'
+import { type CpuParts, meter, partsOf } from './cpu.ts'
+import { median, percentile } from './measure.ts'
+import { treeCpuMs } from './processes.ts'
+import type { Report } from './row.ts'
 
 const CONNECTIONS = 32
 const FOR_MS = 2000
@@ -28,14 +31,21 @@ interface Measured {
   databaseMicros: number
 }
 
-/** What callers of the API get out of one coordinator, beside a bare server of the same framework that answers a constant. */
+/** What callers of the API get out of one coordinator, beside a bare server of the same framework. */
 export async function benchApi(instance: BenchInstance, report: Report, repeats: number): Promise<void> {
-  const since = performance.now()
-  await seedRuns(instance.db, { org: 'default', count: RUNS, workflows: WORKFLOWS })
+  const { run } = await instance.client.runs.trigger({ workflow: WORKFLOWS.common })
+  await benchGetRun(instance, report, {
+    run: run.id,
+    repeats,
+    seed: async (db) => {
+      const since = performance.now()
+      await seedRuns(db, { org: 'default', count: RUNS, workflows: WORKFLOWS })
+      const seconds = (performance.now() - since) / 1000
+      report({ name: `seeding ${RUNS} runs`, value: seconds, unit: 's', better: 'neither' })
+    },
+  })
   // Else what the seeding has left behind is written while the first figures are taken.
   await instance.db`checkpoint`
-  report({ name: `seeding ${RUNS} runs`, value: (performance.now() - since) / 1000, unit: 's' })
-  const { run } = await instance.client.runs.trigger({ workflow: WORKFLOWS.common })
   const one = await ask(instance, `/v1/runs/${run.id}`)
   const list = await ask(instance, '/v1/orgs/default/runs')
   const bare = await startBareServer({ '/run': one.body, '/list': list.body })
@@ -136,50 +146,51 @@ interface Measuring {
 async function measure({ instance, bare, each, report, repeats }: Measuring): Promise<void> {
   const ours: Measured[] = []
   const bares: Measured[] = []
-  const { name, expect, bare: path, ...rest } = each
+  const { expect, bare: path, ...rest } = each
   const target = { ...rest, apiKey: instance.apiKey }
+  const bareParts = { coordinator: () => treeCpuMs(bare.pid) }
   for (let i = -1; i < repeats; i++) {
     const expected = each.method === 'GET' ? 200 : 201
-    const constant = await load({ ...target, path, url: bare.url }, expected, () => [cpuMs(bare.pid), 0])
-    const product = await load({ ...target, path: each.path, url: instance.url }, expect, () => cpuOf(instance))
+    const constant = await load({ ...target, path, url: bare.url }, expected, bareParts)
+    const product = await load({ ...target, path: each.path, url: instance.url }, expect, partsOf(instance))
     if (i < 0) continue
     bares.push(constant)
     ours.push(product)
   }
-  const of = (list: Measured[], key: keyof Measured) => median(list.map((each) => each[key]))
-  const ratio = (key: keyof Measured) => ({
-    to: `bare (${Math.round(of(bares, key))})`,
-    value: median(ours.map((each, i) => each[key] / bares[i]![key])),
-  })
-  const perSecond = ours.map((each) => each.perSecond)
-  report({ name, value: median(perSecond), unit: '/s', repeats: perSecond, ratio: ratio('perSecond') })
-  report({ name: `${name}: p99`, value: of(ours, 'p99'), unit: 'ms', ratio: ratio('p99') })
-  report({
-    name: `${name}: CPU, coordinator`,
-    value: of(ours, 'serverMicros'),
-    unit: 'µs',
-    ratio: ratio('serverMicros'),
-  })
-  report({ name: `${name}: CPU, PostgreSQL`, value: of(ours, 'databaseMicros'), unit: 'µs' })
+  reportCase(report, each.name, ours, bares)
 }
 
-async function load(target: Target, expect: number, cpu: () => [number, number]): Promise<Measured> {
-  const before = cpu()
-  const { failed, tookMs, latencies } = await httpLoad({ ...target, expect, connections: CONNECTIONS, forMs: FOR_MS })
-  const after = cpu()
-  if (failed > 0) throw new Error(`${failed} answers to ${target.path} were not ${expect}`)
-  const count = latencies.length
-  return {
-    perSecond: count / (tookMs / 1000),
-    p99: percentile(latencies, 0.99),
-    serverMicros: ((after[0] - before[0]) * 1000) / count,
-    databaseMicros: ((after[1] - before[1]) * 1000) / count,
+function reportCase(report: Report, name: string, ours: readonly Measured[], bares: readonly Measured[]): void {
+  const row = (key: keyof Measured, isHeld = true) => {
+    const repeats = ours.map((each) => each[key])
+    const ratios = repeats.map((value, i) => value / bares[i]![key])
+    const bare = median(bares.map((each) => each[key]))
+    return {
+      value: median(repeats),
+      repeats,
+      ...(isHeld && {
+        ratio: { to: 'bare', value: median(ratios), repeats: ratios },
+        note: `bare: ${bare >= 100 ? Math.round(bare) : bare.toPrecision(3)}`,
+      }),
+    }
   }
+  report({ name, unit: '/s', ...row('perSecond') })
+  report({ name: `${name}: p99`, unit: 'ms', ...row('p99') })
+  report({ name: `${name}: CPU, coordinator`, unit: 'µs', ...row('serverMicros') })
+  report({ name: `${name}: CPU, PostgreSQL`, unit: 'µs', ...row('databaseMicros', false) })
 }
 
-function cpuOf({ coordinatorPid, postgresPid }: BenchInstance): [number, number] {
-  const database = familyOf(postgresPid).map(cpuMs)
-  return [cpuMs(coordinatorPid), database.reduce((sum, ms) => sum + ms, 0)]
+async function load(target: Target, expect: number, parts: CpuParts): Promise<Measured> {
+  const used = meter(parts)
+  const { failed, tookMs, latencies } = await httpLoad({ ...target, expect, connections: CONNECTIONS, forMs: FOR_MS })
+  const cpu = used(latencies.length / 1000)
+  if (failed > 0) throw new Error(`${failed} answers to ${target.path} were not ${expect}`)
+  return {
+    perSecond: latencies.length / (tookMs / 1000),
+    p99: percentile(latencies, 0.99),
+    serverMicros: cpu['coordinator']!,
+    databaseMicros: cpu['PostgreSQL'] ?? 0,
+  }
 }
 
 async function ask({ url, apiKey }: BenchInstance, path: string): Promise<Answer> {

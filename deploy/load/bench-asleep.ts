@@ -1,11 +1,13 @@
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import type { JournalOp } from '@windlass/shared/wire/journal.ts'
 import { statementsSeen } from './bench-idle.ts'
-import { type BenchInstance, until } from './bench-instance.ts'
+import type { BenchInstance } from './bench-instance.ts'
 import { httpLoad } from './http-load.ts'
-import { residentMiB, wait } from './measure.ts'
-import { atMost, type Report } from './report.ts'
-import { type SimulatedAgent, startSimulatedAgent } from './simulated-agent.ts'
+import { wait } from './measure.ts'
+import { livingMiB } from './processes.ts'
+import { atMost, type Report } from './row.ts'
+import { settled } from './settled.ts'
+import type { SimulatedAgent } from './simulated-agent.ts'
 
 const RUNS = 10_000
 const CALLERS = 64
@@ -15,15 +17,13 @@ const SETTLE_MS = 3000
 const WATCH_MS = 10_000
 
 /**
- * Ten thousand runs asleep at once, none of which has a process, and all of which are due at the same moment. The agent is
- * simulated: what is measured is what they cost the coordinator and the database, not ten thousand replays.
+ * Ten thousand runs asleep at once, none of which has a process, and all of which are due at the same moment. The agent
+ * is simulated: what is measured is what they cost the coordinator and the database, not ten thousand replays.
  */
 export async function benchAsleep(instance: BenchInstance, report: Report): Promise<void> {
-  await instance.db`create extension pg_stat_statements`
+  await instance.db`create extension if not exists pg_stat_statements`
   const dueAt = Date.now() + DUE_MS
-  const agent = await startSimulatedAgent({
-    url: instance.url,
-    token: await instance.registrationToken(),
+  const agent = await instance.simulateAgent({
     slots: 256,
     onRun: (offer, owner) => (offer.replay ? wakeUp(owner, offer) : fallAsleep(owner, offer, dueAt)),
     onFrame: (frame) => {
@@ -32,20 +32,27 @@ export async function benchAsleep(instance: BenchInstance, report: Report): Prom
   })
   const before = await databaseBytes(instance)
   await trigger(instance)
-  await until(async () => (await count(instance, 'sleeping')) === RUNS, DUE_MS - SETTLE_MS - WATCH_MS)
+  await settled(instance, () => areAll(instance, 'sleeping'), DUE_MS - SETTLE_MS - WATCH_MS)
   const perRun = ((await databaseBytes(instance)) - before) / RUNS / 1024
   report({ name: `database, each of ${RUNS} runs asleep`, value: perRun, unit: 'KiB' })
-  report({ name: 'memory, coordinator, with them', value: residentMiB(instance.coordinatorPid), unit: 'MiB' })
+  const resident = livingMiB(instance.coordinatorPid, 'coordinator')
+  report({ name: 'memory, coordinator, with them', value: resident, unit: 'MiB' })
 
   await wait(SETTLE_MS)
   await instance.db`select pg_stat_statements_reset()`
   const since = performance.now()
   await wait(WATCH_MS)
   const rate = (await statementsSeen(instance)) / ((performance.now() - since) / 1000)
-  report({ name: 'database statements while they sleep', value: rate, unit: '/s', goal: atMost(rate, 5, '/s') })
+  report({
+    name: 'database statements while they sleep',
+    value: rate,
+    unit: '/s',
+    better: 'lower',
+    goal: atMost(rate, 5, '/s'),
+  })
 
   await wait(dueAt - Date.now())
-  await until(async () => (await count(instance, 'completed')) === RUNS, 120_000)
+  await settled(instance, () => areAll(instance, 'completed'))
   const seconds = (Date.now() - dueAt) / 1000
   report({ name: 'due at once, until the last has gone on', value: seconds, unit: 's', goal: atMost(seconds, 60, 's') })
   agent.close()
@@ -91,10 +98,9 @@ async function trigger({ url, apiKey }: BenchInstance): Promise<void> {
   if (load.failed > 0) throw new Error(`${load.failed} triggers were refused`)
 }
 
-async function count({ db }: BenchInstance, status: string): Promise<number> {
-  await wait(100)
+async function areAll({ db }: BenchInstance, status: string): Promise<boolean> {
   const [row] = await db<[{ n: number }]>`select count(*)::int as n from runs where status = ${status}`
-  return row.n
+  return row.n === RUNS
 }
 
 async function databaseBytes({ db }: BenchInstance): Promise<number> {

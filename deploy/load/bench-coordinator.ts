@@ -1,184 +1,110 @@
-import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
-import { type BenchInstance, until } from './bench-instance.ts'
-import { httpLoad } from './http-load.ts'
-import { median, now, percentile, residentMiB, wait } from './measure.ts'
-import { atLeast, atMost, type Report } from './report.ts'
-import { type SimulatedAgent, startSimulatedAgent } from './simulated-agent.ts'
+import type { BenchInstance } from './bench-instance.ts'
+import { ALL, type Cpu, partsOf, reportCpu, sumOf } from './cpu.ts'
+import { median } from './measure.ts'
+import { peakMiB } from './processes.ts'
+import { atLeast, atMost, type Report } from './row.ts'
+import { load, type Loaded, perSecond } from './settled.ts'
+import { type Skeleton, startSkeleton } from './skeleton.ts'
 
-const CALLERS = 256
-const RUNS = 12_000
+/** Number of no-op runs in a repeat; `WINDLASS_BENCH_NOOPS` changes it. */
+const RUNS = Number(process.env['WINDLASS_BENCH_NOOPS'] ?? 12_000)
+/** The skeleton is about three times as fast, and both should be measured for the same time. */
+const BARE_RUNS = 3 * RUNS
+const SLOTS = 512
+/** Callers at once, each with its next trigger as soon as the last is answered. */
+const CROWD = 256
+const FEW = 64
+
+/** Results of either of the two with one number of callers, one entry for each repeat. */
+interface Loads {
+  rates: number[]
+  cpu: Cpu[]
+}
+
+const noLoads = (): Loads => ({ rates: [], cpu: [] })
 
 /** Trigger to completed with agents that execute nothing: the coordinator's own ceiling. Every run is durable. */
 export async function benchCoordinator(instance: BenchInstance, report: Report, repeats: number): Promise<void> {
-  const agent = await startSimulatedAgent({ url: instance.url, token: await instance.registrationToken(), slots: 512 })
-  const rates: number[] = []
-  let peak = 0
-  const watch = setInterval(() => (peak = Math.max(peak, residentMiB(instance.coordinatorPid))), 100)
-  for (let i = -1; i < repeats; i++) {
-    const since = performance.now()
-    const load = await httpLoad({
-      url: instance.url,
-      path: '/v1/orgs/default/workflows/noop-fresh/runs',
-      apiKey: instance.apiKey,
-      body: '{}',
-      connections: CALLERS,
-      requests: RUNS,
-      expect: 201,
-    })
-    if (load.failed > 0) throw new Error(`${load.failed} triggers were refused`)
-    await until(async () => await isQuiet(instance), 120_000)
-    if (i >= 0) rates.push(RUNS / ((performance.now() - since) / 1000))
+  const skeleton = await startSkeleton(SLOTS)
+  try {
+    const agent = await instance.simulateAgent({ slots: SLOTS })
+    const ours = new Map([CROWD, FEW].map((callers) => [callers, noLoads()]))
+    const bare = new Map([CROWD, FEW].map((callers) => [callers, noLoads()]))
+    const measure = async () => {
+      // Neighbours in time: the machine's speed drifts. The first round warms up both.
+      for (let i = -1; i < repeats; i++) {
+        for (const callers of [CROWD, FEW]) {
+          await loadSkeleton(skeleton, callers, i < 0 ? noLoads() : bare.get(callers)!)
+          await loadProduct(instance, callers, i < 0 ? noLoads() : ours.get(callers)!)
+        }
+      }
+    }
+    const { peak } = await peakMiB(instance.coordinatorPid, measure)
+    agent.close()
+    for (const callers of [CROWD, FEW]) {
+      reportSkeleton(report, callers, bare.get(callers)!)
+      reportProduct(report, callers, ours.get(callers)!, bare.get(callers)!)
+    }
+    const name = 'memory, coordinator, peak under that load'
+    report({ name, value: peak, unit: 'MiB', goal: atMost(peak, 260, 'MiB') })
+  } finally {
+    await skeleton.stop()
   }
-  clearInterval(watch)
-  agent.close()
+}
+
+/** The skeleton alone. */
+export async function benchSkeleton(report: Report, repeats: number): Promise<void> {
+  const skeleton = await startSkeleton(SLOTS)
+  try {
+    for (const callers of [CROWD, FEW]) {
+      const loads = noLoads()
+      for (let i = -1; i < repeats; i++) await loadSkeleton(skeleton, callers, i < 0 ? noLoads() : loads)
+      reportSkeleton(report, callers, loads)
+    }
+  } finally {
+    await skeleton.stop()
+  }
+}
+
+async function loadSkeleton(skeleton: Skeleton, callers: number, into: Loads): Promise<void> {
+  note(into, BARE_RUNS, await skeleton.load({ runs: BARE_RUNS, callers }))
+}
+
+async function loadProduct(instance: BenchInstance, callers: number, into: Loads): Promise<void> {
+  note(into, RUNS, await load(instance, { slug: 'noop-fresh', runs: RUNS, callers, parts: partsOf(instance) }))
+}
+
+function note(into: Loads, runs: number, { tookMs, cpu }: Loaded): void {
+  into.rates.push(perSecond(runs, tookMs))
+  into.cpu.push(cpu)
+}
+
+const skeletonName = (callers: number) => `skeleton, ${callers} callers`
+
+function reportSkeleton(report: Report, callers: number, { rates, cpu }: Loads): void {
+  const name = skeletonName(callers)
+  report({ name, value: median(rates), unit: 'runs/s', repeats: rates, better: 'neither' })
+  reportCpu(report, { name, per: 'run', used: cpu, better: 'neither' })
+}
+
+function reportProduct(report: Report, callers: number, { rates, cpu }: Loads, skeleton: Loads): void {
+  const ratios = rates.map((rate, i) => rate / skeleton.rates[i]!)
+  const ratio = median(ratios)
+  const isCrowd = callers === CROWD
+  const name = isCrowd ? 'coordinator alone' : `coordinator alone, ${callers} callers`
   report({
-    name: 'coordinator alone, trigger to completed',
+    name: isCrowd ? 'coordinator alone, trigger to completed' : name,
     value: median(rates),
     unit: 'runs/s',
     repeats: rates,
-    goal: atLeast(median(rates), 4000, '/s'),
+    ratio: { to: 'skeleton', value: ratio, repeats: ratios },
+    ...(isCrowd && { goal: atLeast(ratio, 0.4, '×') }),
   })
-  report({ name: 'memory, coordinator, peak under that load', value: peak, unit: 'MiB' })
-}
-
-async function isQuiet({ db }: BenchInstance): Promise<boolean> {
-  await wait(20)
-  const [row] = await db<
-    [{ busy: boolean }]
-  >`select exists (select from run_queue) or exists (select from placements) as busy`
-  return !row.busy
-}
-
-const SOCKETS = 4
-const RUNS_PER_SOCKET = 8
-const BATCH = 100
-const WINDOW = 4
-const EVENTS = 200_000
-
-/** Events from agents' sockets to the committed log: acknowledged means committed. */
-export async function benchEvents(instance: BenchInstance, report: Report, repeats: number): Promise<void> {
-  const rates: number[] = []
-  for (let i = -1; i < repeats; i++) {
-    const rate = await pourEvents(instance)
-    if (i >= 0) rates.push(rate)
-  }
-  report({
-    name: 'events, agent sockets to committed log',
-    value: median(rates),
-    unit: 'events/s',
-    repeats: rates,
-    goal: atLeast(median(rates), 60_000, '/s'),
+  // The skeleton's server is the counterpart of the coordinator.
+  const used = skeleton.cpu.map(({ server, ...rest }) => {
+    const parts: Cpu = { coordinator: server!, ...rest }
+    return { ...parts, [ALL]: sumOf(parts) }
   })
-}
-
-interface Pouring {
-  offer: Offer
-  agent: SimulatedAgent
-  sent: number
-  acked: number
-}
-
-async function pourEvents(instance: BenchInstance): Promise<number> {
-  const perRun = Math.ceil(EVENTS / (SOCKETS * RUNS_PER_SOCKET) / BATCH) * BATCH
-  const total = perRun * SOCKETS * RUNS_PER_SOCKET
-  const runs = new Map<string, Pouring>()
-  const agents = await Promise.all(
-    Array.from({ length: SOCKETS }, async () =>
-      startSimulatedAgent({
-        url: instance.url,
-        token: await instance.registrationToken(),
-        slots: RUNS_PER_SOCKET,
-        onRun: (offer, owner) => void runs.set(offer.run, { offer, agent: owner, sent: 0, acked: 0 }),
-        onFrame: (frame) => {
-          if (frame.t !== 'ack') return
-          for (const ack of frame.acks) {
-            const run = runs.get(ack.run)
-            if (!run) continue
-            run.acked = ack.seq
-            pour(run)
-          }
-        },
-      }),
-    ),
-  )
-  for (let i = 0; i < SOCKETS * RUNS_PER_SOCKET; i++) await instance.client.runs.trigger({ workflow: 'noop-fresh' })
-  await until(() => runs.size === SOCKETS * RUNS_PER_SOCKET, 20_000)
-
-  const since = performance.now()
-  for (const run of runs.values()) pour(run)
-  await until(() => [...runs.values()].every((run) => run.acked >= perRun + 1), 120_000)
-  const rate = total / ((performance.now() - since) / 1000)
-  for (const run of runs.values()) finish(run)
-  await until(() => isQuiet(instance), 20_000)
-  for (const agent of agents) agent.close()
-  return rate
-
-  /** Keeps a few batches under way, as an agent with a full spool does. */
-  function pour(run: Pouring): void {
-    while (run.sent < perRun + 1 && run.sent - run.acked < WINDOW * BATCH) {
-      const first = run.sent + 1
-      const at = Date.now()
-      const entries: Entry[] =
-        first === 1
-          ? [['start', at]]
-          : Array.from({ length: BATCH }, (_, i) => [
-              'e',
-              at,
-              'log.stdout',
-              `{"text":"line ${first + i} of a program that says a good deal"}`,
-            ])
-      run.sent += entries.length
-      run.agent.send({ t: 'entries', batches: [{ run: run.offer.run, epoch: run.offer.epoch, first, entries }] })
-    }
-  }
-  function finish(run: Pouring): void {
-    const entries: Entry[] = [['end', Date.now(), { how: 'returned', outputText: 'null' }, 0]]
-    run.agent.send({
-      t: 'entries',
-      batches: [{ run: run.offer.run, epoch: run.offer.epoch, first: run.sent + 1, entries }],
-    })
-  }
-}
-
-const SSE_EVENTS = 200
-const SSE_EVERY_MS = 10
-
-/** From an agent's send to the reader of the live stream: the append itself, its commit included, and all that comes after. */
-export async function benchStream(instance: BenchInstance, report: Report, repeats: number): Promise<void> {
-  let taken: Offer | undefined
-  const agent = await startSimulatedAgent({
-    url: instance.url,
-    token: await instance.registrationToken(),
-    slots: 1,
-    onRun: (offer) => (taken = offer),
-  })
-  const { run } = await instance.client.runs.trigger({ workflow: 'noop-fresh' })
-  await until(() => taken !== undefined, 10_000)
-  const offer = taken!
-  let seq = 0
-  const send = (entry: Entry) =>
-    agent.send({ t: 'entries', batches: [{ run: offer.run, epoch: offer.epoch, first: ++seq, entries: [entry] }] })
-  send(['start', Date.now()])
-
-  const delays: number[] = []
-  const reading = (async () => {
-    for await (const event of instance.client.follow(run.id, { channels: ['phase', 'lifecycle'] })) {
-      if (event.type === 'phase') delays.push(now() - Number(event.data.sentAt))
-    }
-  })()
-  for (let i = 0; i < SSE_EVENTS * repeats; i++) {
-    send(['e', Date.now(), 'phase', JSON.stringify({ name: 'tick', sentAt: now() })])
-    await wait(SSE_EVERY_MS)
-  }
-  send(['end', Date.now(), { how: 'returned', outputText: 'null' }, 0])
-  await reading
-  agent.close()
-  const p50 = median(delays)
-  report({
-    name: 'append to SSE reader, from the agent’s send on, p50',
-    value: p50,
-    unit: 'ms',
-    goal: atMost(p50, 15, 'ms'),
-  })
-  report({ name: 'append to SSE reader, from the agent’s send on, p99', value: percentile(delays, 0.99), unit: 'ms' })
+  const goalMs = isCrowd ? { goalMs: 0.55 } : {}
+  reportCpu(report, { name, per: 'run', used: cpu, against: { to: 'skeleton', used }, ...goalMs })
 }

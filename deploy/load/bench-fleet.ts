@@ -1,11 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { within } from '@windlass/shared/time.ts'
 import { statementsSeen } from './bench-idle.ts'
 import { type BenchInstance, until } from './bench-instance.ts'
 import type { Order, Word } from './fleet-agents.ts'
-import { cpuMs, familyOf, median, now, percentile, residentMiB, wait } from './measure.ts'
-import { atMost, type Report } from './report.ts'
+import { meter, partsOf } from './cpu.ts'
+import { median, now, percentile, wait } from './measure.ts'
+import { livingMiB } from './processes.ts'
+import { atMost, type Report } from './row.ts'
 
 /** `WINDLASS_BENCH_AGENTS`: connected, welcomed and polling, with nothing to do. */
 const AGENTS = Number(process.env['WINDLASS_BENCH_AGENTS'] ?? 1000)
@@ -21,9 +23,7 @@ const SLOW_MS = 100
 /** What a fleet costs that has nothing to do, and how soon one of it has a run. `pools`: over how many it is spread. */
 export async function benchFleet(
   instance: BenchInstance,
-  pools: number,
-  report: Report,
-  repeats: number,
+  { pools, report, repeats }: { pools: number; report: Report; repeats: number },
 ): Promise<void> {
   const workflows = await deployPinned(instance, pools)
   const fleet = await startFleet(instance, workflows)
@@ -71,16 +71,21 @@ async function startFleet(instance: BenchInstance, workflows: readonly Pinned[])
   const since = performance.now()
   const tokens = await Promise.all(workflows.map(({ pool }) => reusableToken(instance, pool)))
   child.send({ url: instance.url, tokens, agents: AGENTS } satisfies Order)
-  await until(() => isReady || hasEnded(child), STARTED_MS)
-  if (!isReady) throw new Error('the process of the simulated agents ended')
+  try {
+    await until(() => isReady || hasEnded(child), STARTED_MS)
+    if (!isReady) throw new Error('the process of the simulated agents ended')
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
   return {
     startedMs: performance.now() - since,
     offers,
-    frames: () =>
-      new Promise((resolve) => {
-        counted = resolve
-        child.send('frames')
-      }),
+    frames() {
+      const answered = new Promise<number>((resolve) => (counted = resolve))
+      child.send('frames')
+      return within(CLAIMED_MS, answered, 'the process of the simulated agents did not answer')
+    },
     async stop() {
       child.kill('SIGKILL')
       await until(() => hasEnded(child), CLAIMED_MS)
@@ -96,31 +101,23 @@ interface Idle {
 }
 
 async function benchIdleFleet(instance: BenchInstance, fleet: Fleet, { named, report }: Idle): Promise<void> {
-  const { coordinatorPid, postgresPid } = instance
-  const cpu = { coordinator: cpuOf([coordinatorPid]), postgres: cpuOf(familyOf(postgresPid)) }
+  const { bench: _, ...parts } = partsOf(instance)
   const framesBefore = await fleet.frames()
   await instance.db`select pg_stat_statements_reset()`
+  const used = meter(parts)
   const since = performance.now()
   await wait(WATCH_MS)
   const seconds = (performance.now() - since) / 1000
+  // Ten milliseconds of CPU in a second are a hundredth of a core.
+  const cpu = used(seconds * 10)
   const statements = (await statementsSeen(instance)) / seconds
   const frames = ((await fleet.frames()) - framesBefore) / seconds
-  const percent = (pids: number[], before: Map<number, number>) => spent(cpuOf(pids), before) / seconds / 10
-  report({ name: named('memory, coordinator, idle'), value: residentMiB(coordinatorPid), unit: 'MiB' })
-  const [own, database] = [percent([coordinatorPid], cpu.coordinator), percent(familyOf(postgresPid), cpu.postgres)]
-  report({ name: named('CPU, coordinator, idle'), value: own, unit: '% of a core' })
-  report({ name: named('CPU, PostgreSQL, idle'), value: database, unit: '% of a core' })
-  report({ name: named('database statements, idle'), value: statements, unit: '/s' })
-  report({ name: named('frames over the sockets, idle'), value: frames, unit: '/s' })
-}
-
-/** By process: PostgreSQL starts and ends some of its own as it likes. */
-function cpuOf(pids: readonly number[]): Map<number, number> {
-  return new Map(pids.flatMap((pid) => (existsSync(`/proc/${pid}/stat`) ? [[pid, cpuMs(pid)] as const] : [])))
-}
-
-function spent(now: Map<number, number>, before: Map<number, number>): number {
-  return [...now].reduce((sum, [pid, ms]) => sum + ms - (before.get(pid) ?? 0), 0)
+  const resident = livingMiB(instance.coordinatorPid, 'coordinator')
+  report({ name: named('memory, coordinator, idle'), value: resident, unit: 'MiB' })
+  report({ name: named('CPU, coordinator, idle'), value: cpu['coordinator']!, unit: '% of a core' })
+  report({ name: named('CPU, PostgreSQL, idle'), value: cpu['PostgreSQL']!, unit: '% of a core' })
+  report({ name: named('database statements, idle'), value: statements, unit: '/s', better: 'lower' })
+  report({ name: named('frames over the sockets, idle'), value: frames, unit: '/s', better: 'lower' })
 }
 
 /** One run at a time, while every agent polls. */

@@ -1,6 +1,9 @@
-import { type BenchInstance, until } from './bench-instance.ts'
-import { cpuMs, familyOf, median, residentMiB, wait } from './measure.ts'
-import { atMost, type Report } from './report.ts'
+import type { BenchInstance } from './bench-instance.ts'
+import { meter, partsOf, sumOf } from './cpu.ts'
+import { median, wait } from './measure.ts'
+import { familyOf, livingMiB, peakMiB, residentMiBs } from './processes.ts'
+import { atMost, type Report } from './row.ts'
+import { hasFinished, settled } from './settled.ts'
 
 const WATCH_MS = 10_000
 /** Late compilation and collection after the start take some 20 s; after that it is the same for hours. */
@@ -16,23 +19,24 @@ export async function benchIdle(
   report: Report,
   repeats: number,
 ): Promise<void> {
-  await instance.db`create extension pg_stat_statements`
+  await instance.db`create extension if not exists pg_stat_statements`
   await wait(SETTLE_MS)
-  const parts = [[instance.coordinatorPid], familyOf(agentPid), familyOf(instance.postgresPid)].flat()
+  const { bench: _, ...parts } = partsOf(instance, agentPid)
   const cpu: number[] = []
   const statements: number[] = []
   for (let i = 0; i < repeats; i++) {
-    const cpuBefore = sum(parts, cpuMs)
     await instance.db`select pg_stat_statements_reset()`
+    const used = meter(parts)
     const since = performance.now()
     await wait(WATCH_MS)
     const seconds = (performance.now() - since) / 1000
+    // Ten milliseconds of CPU in a second are a hundredth of a core.
+    cpu.push(sumOf(used(seconds * 10)))
     statements.push((await statementsSeen(instance)) / seconds)
-    cpu.push((sum(parts, cpuMs) - cpuBefore) / seconds / 10)
   }
-  const agentMiB = residentMiB(agentPid)
-  const coordinatorMiB = residentMiB(instance.coordinatorPid)
-  const spareMiB = Math.max(...familyOf(agentPid).slice(1).map(residentMiB))
+  const agentMiB = livingMiB(agentPid, 'agent')
+  const coordinatorMiB = livingMiB(instance.coordinatorPid, 'coordinator')
+  const spareMiB = Math.max(...residentMiBs(familyOf(agentPid).slice(1)))
   report({
     name: 'memory, coordinator, idle',
     value: coordinatorMiB,
@@ -53,12 +57,9 @@ export async function benchIdle(
     value: median(statements),
     unit: '/s',
     repeats: statements,
+    better: 'lower',
     goal: atMost(median(statements), 5, '/s'),
   })
-}
-
-function sum(pids: number[], of: (pid: number) => number): number {
-  return pids.map(of).reduce((a, b) => a + b, 0)
 }
 
 /** Since the reset, without the reset itself. Transactions' own begin and commit count too. */
@@ -79,16 +80,16 @@ export async function benchChatty(
   report: Report,
   repeats: number,
 ): Promise<void> {
-  const rates: number[] = []
-  let peak = 0
-  const watch = setInterval(() => (peak = Math.max(peak, residentMiB(agentPid))), 50)
-  for (let i = 0; i < repeats; i++) {
-    const since = performance.now()
-    const { run } = await instance.client.runs.trigger({ workflow: 'chatty', input: { lines: LINES } })
-    await until(async () => (await instance.client.runs.get({ run: run.id })).run.finishedAt !== null, 60_000)
-    rates.push(LINES / ((performance.now() - since) / 1000))
-  }
-  clearInterval(watch)
+  const { peak, result: rates } = await peakMiB(agentPid, async () => {
+    const measured: number[] = []
+    for (let i = 0; i < repeats; i++) {
+      const since = performance.now()
+      const { run } = await instance.client.runs.trigger({ workflow: 'chatty', input: { lines: LINES } })
+      const until = await settled(instance, () => hasFinished(instance, run.id))
+      measured.push(LINES / ((until - since) / 1000))
+    }
+    return measured
+  })
   report({
     name: 'events, one printing program to committed log',
     value: median(rates),

@@ -4,7 +4,7 @@ import { mintSecret } from '@windlass/shared/api-key.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import type { BenchInstance } from './bench-instance.ts'
 import { median } from './measure.ts'
-import type { Report } from './report.ts'
+import type { Report } from './row.ts'
 
 const log = createLog({ process: 'bench' }, 'error')
 const ROUNDS = 1000

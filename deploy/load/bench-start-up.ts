@@ -1,120 +1,159 @@
-import { bareSpawnMs, bareSpawnsPerSecond, median, now, percentile, wait } from './measure.ts'
-import { type BenchInstance, until } from './bench-instance.ts'
-import type { Run } from '@windlass/shared/model/run.ts'
-import { httpLoad, openPoster } from './http-load.ts'
-import { atLeast, atMost, type Report } from './report.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { BenchAgent, BenchInstance } from './bench-instance.ts'
+import { ALL, type Cpu, meter, partsOf, reportCpu } from './cpu.ts'
+import { reportDelays } from './delays.ts'
+import { openPoster } from './http-load.ts'
+import { bareSpawnMs, bareSpawns, byRepeat, median, now, wait } from './measure.ts'
+import { atLeast, type Report } from './row.ts'
+import { load, perSecond, settled } from './settled.ts'
 
 /** Time for the agent to boot the next spare: what is measured is a warm agent, not the refill. */
 const REFILL_MS = 100
 const AWAY_MS = 60
 /** Runs before the first sample, so that what is measured is a service in use and not one that has just started. */
 const WARM_UP_RUNS = 1500
+const WARM_UP_LINES = 20
+const LINES_PER_REPEAT = 60
+const CALLERS = 16
 
-/** Trigger → the program's first statement, beside a bare `node -e 0`. */
-export async function benchFirstLine(instance: BenchInstance, report: Report, repeats: number): Promise<void> {
-  await runsPerSecond(instance, 'noop-reuse', WARM_UP_RUNS)
-  const { samples, spawns } = await firstLines(instance, 'first-line', 60 * repeats, REFILL_MS)
-  const bare = median(spawns)
-  report({ name: 'bare node -e 0, spawn to exit p50', value: bare, unit: 'ms' })
-  const p50 = median(samples)
-  const p99 = percentile(samples, 0.99)
-  report({
-    name: 'trigger to first line, spare, p50',
-    value: p50,
-    unit: 'ms',
-    ratio: { to: 'bare spawn', value: p50 / bare },
-    goal: atMost(p50 / bare, 0.25, '×'),
-  })
-  report({
-    name: 'trigger to first line, spare, p99',
-    value: p99,
-    unit: 'ms',
-    ratio: { to: 'bare spawn', value: p99 / bare },
-    goal: atMost(p99 / bare, 1, '×'),
-  })
-  const reused = await firstLines(instance, 'first-line-reuse', 60 * repeats, 5)
-  const reusedP50 = median(reused.samples)
-  report({
-    name: 'trigger to first line, reuse, p50',
-    value: reusedP50,
-    unit: 'ms',
-    ratio: { to: 'bare spawn', value: reusedP50 / bare },
-  })
+/** Trigger → the program's first statement and its first line, beside a bare `node -e 0`. */
+export async function benchFirstLine(
+  instance: BenchInstance,
+  agent: BenchAgent,
+  report: Report,
+  repeats: number,
+): Promise<void> {
+  await load(instance, { slug: 'noop-reuse', runs: WARM_UP_RUNS, callers: CALLERS })
+  const spare = await firstLines(instance, agent, { slug: 'first-line', pauseMs: REFILL_MS, repeats })
+  const bare = median(spare.spawns)
+  const spawns = byRepeat(spare.spawns, repeats).map(median)
+  report({ name: 'bare node -e 0, spawn to exit p50', value: bare, unit: 'ms', repeats: spawns, better: 'neither' })
+  const reuse = await firstLines(instance, agent, { slug: 'first-line-reuse', pauseMs: 5, repeats })
+  const rows = { repeats, against: { to: 'bare spawn', samples: spare.spawns } }
+  const most = { p50: 0.25, p99: 1 }
+  reportDelays(report, { ...rows, name: 'trigger to first line, spare', samples: spare.began, most })
+  reportDelays(report, { ...rows, name: 'trigger to first line, reuse', samples: reuse.began })
+  reportDelays(report, { ...rows, name: 'first line has left the program, spare', samples: spare.left })
+  reportDelays(report, { ...rows, name: 'first line has left the program, reuse', samples: reuse.left })
+  reportCpu(report, { name: 'first line, spare', per: 'run', used: spare.cpu })
+  reportCpu(report, { name: 'first line, reuse', per: 'run', used: reuse.cpu })
 }
 
-async function firstLines(instance: BenchInstance, slug: string, count: number, pauseMs: number) {
-  const { client, url, apiKey } = instance
-  const samples: number[] = []
-  const spawns: number[] = []
+interface Lines {
+  /** Milliseconds from the trigger's first byte to the program's first statement, and until its first line has left. */
+  began: number[]
+  left: number[]
+  spawns: number[]
+  /** CPU of one run, for each repeat. */
+  cpu: Cpu[]
+}
+
+interface Asked {
+  slug: string
+  pauseMs: number
+  repeats: number
+}
+
+/** Triggers one run at a time. It reads their outputs when all have ended: each request would be work in the way. */
+async function firstLines(instance: BenchInstance, agent: BenchAgent, { slug, pauseMs, repeats }: Asked) {
+  const { url, apiKey } = instance
   const poster = await openPoster({ url, path: `/v1/orgs/default/workflows/${slug}/runs`, apiKey, body: '{}' })
-  // The first ones warm up: bundle, connections, prepared statements.
-  for (let i = -20; i < count; i++) {
+  const lines: Lines = { began: [], left: [], spawns: [], cpu: [] }
+  const one = async () => {
     const sentAt = now()
-    const { body } = await poster.post()
-    const { run } = JSON.parse(body) as { run: Run }
-    // Not asked before it is over: every question would be work in the way of what is measured.
+    const { status, body } = await poster.post()
+    if (status !== 201) throw new Error(`a trigger was refused with ${status}`)
     await wait(AWAY_MS)
-    await until(async () => (await client.runs.get({ run: run.id })).run.finishedAt !== null, 20_000)
-    const { output } = await client.runs.output({ run: run.id })
-    if (i >= 0) samples.push(Number(output) - sentAt)
-    if (i >= 0 && i % 5 === 0) spawns.push(await bareSpawnMs())
+    await settled(instance, () => Promise.resolve(true))
     await wait(pauseMs)
+    return { sentAt, run: (JSON.parse(body) as { run: { id: RunId } }).run.id }
+  }
+  // Bundle, connections, prepared statements.
+  for (let i = 0; i < WARM_UP_LINES; i++) await one()
+  for (let i = 0; i < repeats; i++) {
+    const sent: Awaited<ReturnType<typeof one>>[] = []
+    const used = meter(partsOf(instance, agent.pid))
+    while (sent.length < LINES_PER_REPEAT) {
+      sent.push(await one())
+      if (sent.length % 5 === 0) lines.spawns.push(await bareSpawnMs())
+    }
+    lines.cpu.push(used(LINES_PER_REPEAT))
+    for (const { run, sentAt } of sent) {
+      const { output } = await instance.client.runs.output({ run })
+      const [began, left] = (output as [string, string]).map((ns) => Number(ns) / 1e6)
+      lines.began.push(began! - sentAt)
+      lines.left.push(left! - sentAt)
+    }
   }
   poster.close()
-  return { samples, spawns }
+  return lines
 }
 
 const LANES = 4
+const SPAWNS = 100
+const FRESH = 150
+const REUSED = 2000
+const WARM_UP_REUSED = 100
+
+/** Goal in runs for each bare spawn: 400/s on a machine that spawns 65 processes a second. */
+const REUSE_SPAWNS = 6
+
+interface Measured {
+  rate: number
+  cpu: Cpu
+}
 
 /** No-op runs a second, from the first trigger to the last completed, in processes of their own and in reused ones. */
-export async function benchProcesses(instance: BenchInstance, report: Report, repeats: number): Promise<void> {
-  const machine: number[] = []
-  const fresh: number[] = []
-  const reuse: number[] = []
-  await runsPerSecond(instance, 'noop-reuse', 100)
-  for (let i = 0; i < repeats; i++) {
-    machine.push(await bareSpawnsPerSecond(LANES, 100))
-    fresh.push(await runsPerSecond(instance, 'noop-fresh', 150))
-    reuse.push(await runsPerSecond(instance, 'noop-reuse', 2000))
+export async function benchProcesses(
+  instance: BenchInstance,
+  agent: BenchAgent,
+  report: Report,
+  repeats: number,
+): Promise<void> {
+  const bare: Measured[] = []
+  const fresh: Measured[] = []
+  const reuse: Measured[] = []
+  const parts = partsOf(instance, agent.pid)
+  const measure = async (slug: string, runs: number): Promise<Measured> => {
+    const { tookMs, cpu } = await load(instance, { slug, runs, callers: CALLERS, parts })
+    return { rate: perSecond(runs, tookMs), cpu }
   }
-  // Neighbours in time: the machine's speed drifts.
-  const ratio = median(fresh.map((value, i) => value / machine[i]!))
-  report({ name: 'bare node -e 0 spawns', value: median(machine), unit: '/s', repeats: machine })
-  report({
-    name: 'no-op runs, fresh process, 8 slots',
-    value: median(fresh),
-    unit: '/s',
-    repeats: fresh,
-    ratio: { to: 'bare spawns', value: ratio },
-    goal: atLeast(ratio, 0.85, '×'),
-  })
-  report({
-    name: 'no-op runs, reused process, one agent of 8 slots',
-    value: median(reuse),
-    unit: '/s',
-    repeats: reuse,
-    goal: atLeast(median(reuse), 400, '/s'),
-  })
+  await measure('noop-reuse', WARM_UP_REUSED)
+  for (let i = 0; i < repeats; i++) {
+    // Neighbours in time: the machine's speed drifts.
+    const { perSecond: rate, cpuMs } = await bareSpawns(LANES, SPAWNS)
+    bare.push({ rate, cpu: { programs: cpuMs, [ALL]: cpuMs } })
+    fresh.push(await measure('noop-fresh', FRESH))
+    reuse.push(await measure('noop-reuse', REUSED))
+  }
+  const [rates, cpus] = [bare.map(({ rate }) => rate), bare.map(({ cpu }) => cpu[ALL]!)]
+  report({ name: 'bare node -e 0 spawns', value: median(rates), unit: '/s', repeats: rates, better: 'neither' })
+  report({ name: 'bare node -e 0, CPU', value: median(cpus), unit: 'ms', repeats: cpus, better: 'neither' })
+  reportRate(report, { name: 'no-op runs, fresh process, 8 slots', loads: fresh, bare, leastSpawns: 0.85 })
+  const reused = 'no-op runs, reused process, one agent of 8 slots'
+  reportRate(report, { name: reused, loads: reuse, bare, leastSpawns: REUSE_SPAWNS })
+  const against = { to: 'bare spawn', used: bare.map(({ cpu }) => cpu) }
+  const used = (loads: readonly Measured[]) => loads.map(({ cpu }) => cpu)
+  reportCpu(report, { name: 'no-op runs, fresh process', per: 'run', used: used(fresh), against })
+  reportCpu(report, { name: 'no-op runs, reused process', per: 'run', used: used(reuse) })
 }
 
-export async function runsPerSecond(instance: BenchInstance, slug: string, count: number): Promise<number> {
-  const before = await finished(instance)
-  const since = performance.now()
-  const load = await httpLoad({
-    url: instance.url,
-    path: `/v1/orgs/default/workflows/${slug}/runs`,
-    apiKey: instance.apiKey,
-    body: '{}',
-    connections: Math.min(16, count),
-    requests: count,
-    expect: 201,
-  })
-  if (load.failed > 0) throw new Error(`${load.failed} triggers of ${slug} were refused`)
-  await until(async () => (await finished(instance)) - before >= count, 120_000)
-  return count / ((performance.now() - since) / 1000)
+interface RateRow {
+  name: string
+  loads: readonly Measured[]
+  bare: readonly Measured[]
+  leastSpawns: number
 }
 
-export async function finished({ db }: BenchInstance): Promise<number> {
-  const [row] = await db<[{ n: number }]>`select count(*)::int as n from runs where finished_at is not null`
-  return row.n
+function reportRate(report: Report, { name, loads, bare, leastSpawns }: RateRow): void {
+  const rates = loads.map(({ rate }) => rate)
+  const ratios = rates.map((rate, i) => rate / bare[i]!.rate)
+  report({
+    name,
+    value: median(rates),
+    unit: '/s',
+    repeats: rates,
+    ratio: { to: 'bare spawns', value: median(ratios), repeats: ratios },
+    goal: atLeast(median(ratios), leastSpawns, '×'),
+  })
 }

@@ -1,32 +1,28 @@
 import type { RunId } from '@windlass/shared/ids.ts'
 import { type BenchInstance, until } from './bench-instance.ts'
 import { openPoster } from './http-load.ts'
-import { familyOf, median, now, percentile, residentMiB, wait } from './measure.ts'
-import { atMost, type Report } from './report.ts'
+import { reportDelays } from './delays.ts'
+import { median, now, wait } from './measure.ts'
+import { familyOf, residentMiBs } from './processes.ts'
+import { atMost, type Report } from './row.ts'
+import { hasFinished, settled } from './settled.ts'
 
 const WARM_UP = 10
 const SAMPLES = 40
 const SETTLED_MS = 20
+const ASKED_MS = 20_000
 
 /** An answer → the next line of a program that waits for it in its process. */
 export async function benchWake(instance: BenchInstance, report: Report, repeats: number): Promise<void> {
   const questions = WARM_UP + SAMPLES * repeats
   const { run } = await instance.client.runs.trigger({ workflow: 'asks', input: { questions } })
   const answeredAt: number[] = []
-  for (let i = 0; i < questions; i++) {
-    answeredAt.push(await answer(instance, run.id, 'parked'))
-    await until(async () => (await linesOf(instance, run.id)) > i + 1, 20_000)
-  }
+  // Whether it goes on is seen by its next question: it is not asked while what is measured is under way.
+  for (let i = 0; i < questions; i++) answeredAt.push(await answer(instance, run.id, 'parked'))
+  await settled(instance, () => hasFinished(instance, run.id))
   const lines = await momentsOf(instance, run.id)
   const delays = answeredAt.map((at, i) => lines[i + 1]! - at).slice(WARM_UP)
-  const p50 = median(delays)
-  report({
-    name: 'answer to next line, parked, p50',
-    value: p50,
-    unit: 'ms',
-    goal: atMost(p50, 5, 'ms'),
-  })
-  report({ name: 'answer to next line, parked, p99', value: percentile(delays, 0.99), unit: 'ms' })
+  reportDelays(report, { name: 'answer to next line, parked', samples: delays, repeats, most: { p50: 5 } })
 }
 
 /** The same with an agent that keeps no process of a run that waits, beside the start of the same program. */
@@ -45,7 +41,7 @@ export async function benchEvictedWake(instance: BenchInstance, report: Report, 
     const { body } = await poster.post()
     const { run } = JSON.parse(body) as { run: { id: RunId } }
     const answeredAt = await answer(instance, run.id, 'evicted')
-    await until(async () => (await instance.client.runs.get({ run: run.id })).run.finishedAt !== null, 20_000)
+    await settled(instance, () => hasFinished(instance, run.id))
     const [first, second] = await momentsOf(instance, run.id)
     if (i < 0) continue
     cold.push(first! - triggeredAt)
@@ -53,21 +49,21 @@ export async function benchEvictedWake(instance: BenchInstance, report: Report, 
   }
   poster.close()
   await agent.stop()
-  const [coldP50, p50] = [median(cold), median(woken)]
-  report({ name: 'trigger to first line of that program, p50', value: coldP50, unit: 'ms' })
-  report({
-    name: 'answer to next line, evicted, p50',
-    value: p50,
-    unit: 'ms',
-    ratio: { to: 'cold start', value: p50 / coldP50 },
-    goal: atMost(p50 / coldP50, 1.5, '×'),
+  reportDelays(report, { name: 'trigger to first line of that program', samples: cold, repeats })
+  reportDelays(report, {
+    name: 'answer to next line, evicted',
+    samples: woken,
+    repeats,
+    against: { to: 'cold start', samples: cold },
+    most: { p50: 1.5 },
   })
-  report({ name: 'answer to next line, evicted, p99', value: percentile(woken, 0.99), unit: 'ms' })
 }
 
 /** Waits until the run asks, its process being where it should be, answers, and tells when. */
 async function answer(instance: BenchInstance, run: RunId, process: 'parked' | 'evicted'): Promise<number> {
   let input: string | undefined
+  // The way from the last answer to the next question is over by then, and nobody has looked on.
+  await wait(SETTLED_MS)
   await until(async () => {
     const [row] = await instance.db<{ place: string | null; id: string }[]>`
       select r.place, i.id
@@ -77,7 +73,7 @@ async function answer(instance: BenchInstance, run: RunId, process: 'parked' | '
     if (!row || row.place !== (process === 'parked' ? 'parked' : null)) return false
     input = row.id
     return true
-  }, 20_000)
+  }, ASKED_MS)
   const poster = await openPoster({
     url: instance.url,
     path: `/v1/inputs/${input}/respond`,
@@ -125,13 +121,11 @@ export async function benchSleep(instance: BenchInstance, report: Report, repeat
   }
   const over: number[] = []
   for (const run of runs) {
-    await until(async () => (await instance.client.runs.get({ run })).run.finishedAt !== null, 120_000)
+    await settled(instance, () => hasFinished(instance, run))
     const { output } = await instance.client.runs.output({ run })
     over.push(...(output as number[]))
   }
-  const p50 = median(over)
-  report({ name: 'sleep, too long by, p50', value: p50, unit: 'ms', goal: atMost(p50, 10, 'ms') })
-  report({ name: 'sleep, too long by, p99', value: percentile(over, 0.99), unit: 'ms' })
+  reportDelays(report, { name: 'sleep, too long by', samples: over, repeats, most: { p50: 10 } })
 }
 
 const PARKED = 20
@@ -151,16 +145,11 @@ export async function benchParked(instance: BenchInstance, agentPid: number, rep
     commits.push((await entryCommits(instance)) - before)
     runs.push(run.id)
   }
-  const resident = familyOf(agentPid).slice(1).map(residentMiB)
+  const resident = residentMiBs(familyOf(agentPid).slice(1))
   report({ name: 'memory, one parked process', value: median(resident), unit: 'MiB' })
-  report({
-    name: 'commits for one parking',
-    value: median(commits),
-    unit: '',
-    goal: atMost(median(commits), 1),
-  })
+  report({ name: 'commits for one parking', value: median(commits), unit: '', goal: atMost(median(commits), 1) })
   for (const run of runs) await instance.client.runs.cancel({ run })
-  await until(async () => (await instance.db`select from placements`).length === 0, 60_000)
+  await settled(instance, () => Promise.resolve(true))
 }
 
 async function entryCommits({ url }: BenchInstance): Promise<number> {

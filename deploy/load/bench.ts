@@ -1,138 +1,109 @@
-import { startBenchInstance } from './bench-instance.ts'
-import { benchAccess } from './bench-access.ts'
-import { benchApi } from './bench-api.ts'
-import { benchAsleep } from './bench-asleep.ts'
-import { benchCoordinator, benchEvents, benchStream } from './bench-coordinator.ts'
-import { benchFleet } from './bench-fleet.ts'
-import { benchChatty, benchIdle, COUNTING } from './bench-idle.ts'
-import { benchKeyTiming } from './bench-key-timing.ts'
-import { benchFanOut, benchSteps } from './bench-steps.ts'
-import { benchEvictedWake, benchParked, benchSleep, benchWake } from './bench-wake.ts'
-import { benchFirstLine, benchProcesses } from './bench-start-up.ts'
-import { deployPrograms } from './programs.ts'
+// `npm run bench`: every figure with its ratio and goal. What cannot be measured is shown as failed; the others go on.
+import { readFileSync } from 'node:fs'
+import { readArguments, usageOf } from './arguments.ts'
+import { closeEverything } from './belongings.ts'
+import { type Earlier, parseRows } from './compare.ts'
+import { type Group, GROUPS, type Sitting, SITTINGS, USUAL } from './groups.ts'
 import { createReport } from './report.ts'
 
-/** `npm run bench [-- --json] [--only first-line,processes,…] [--repeats 5]`. Misses are shown, and change no exit code. */
-const GROUPS = [
-  'idle',
-  'first-line',
-  'processes',
-  'chatty',
-  'coordinator',
-  'events',
-  'stream',
-  'wake',
-  'steps',
-  'asleep',
-  'fleet',
-  'fan-out',
-  'access',
-  'api',
-  'key-timing',
-]
-const DEFAULT_REPEATS = 5
+/** Deadline of a group, to which each repeat adds some. */
+const GROUP_MS = 600_000
+const REPEAT_MS = 120_000
+const INTERRUPTED = 130
 
-const args = process.argv.slice(2)
-const json = args.includes('--json')
-const only = valueOf('--only')?.split(',') ?? GROUPS
-const repeats = Number(valueOf('--repeats') ?? DEFAULT_REPEATS)
-const unknown = only.filter((group) => !GROUPS.includes(group))
-if (unknown.length > 0 || !Number.isInteger(repeats) || repeats < 1) {
-  process.stderr.write(`usage: npm run bench -- [--json] [--only ${GROUPS.join(',')}] [--repeats ${DEFAULT_REPEATS}]\n`)
+const options = readArguments(process.argv.slice(2), { all: GROUPS, usual: USUAL })
+if (!options) {
+  process.stderr.write(`${usageOf(GROUPS)}\n`)
   process.exit(2)
 }
+const { only, repeats, json, out, compare } = options
+const earlier = compare === undefined ? undefined : readEarlier(compare)
+const reporting = createReport({ json, out, earlier })
 
-function valueOf(flag: string): string | undefined {
-  const at = args.indexOf(flag)
-  return at === -1 ? undefined : args[at + 1]
+/** Makes the current group fail. */
+let failGroup: ((error: unknown) => void) | undefined
+// Simulated agents live in this process, so an error without an owner belongs to the current group.
+process.on('uncaughtException', onTrouble)
+process.on('unhandledRejection', onTrouble)
+
+let stopping: Promise<void> | undefined
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    // The second Ctrl-C does not wait.
+    if (stopping) process.exit(INTERRUPTED)
+    process.stderr.write('\nstopping; once more ends at once\n')
+    stopping = closeEverything().finally(() => process.exit(INTERRUPTED))
+  })
 }
 
-const { report, missed } = createReport(json)
-const wants = (...groups: string[]) => groups.some((group) => only.includes(group))
+for (const sitting of SITTINGS) await measureAll(sitting)
+await stopping
+const isWhole = USUAL.every((name) => only.includes(name))
+process.exit(reporting.conclude(isWhole) ? 0 : 1)
 
-if (wants('first-line', 'processes', 'chatty')) {
-  const instance = await startBenchInstance()
+/** Reads the earlier run before anything is measured: a run takes minutes. */
+function readEarlier(file: string): Earlier {
+  let why = 'it has no rows of a bench'
   try {
-    await deployPrograms(instance.client)
-    const agent = await instance.addAgent({ slots: 8 })
-    if (wants('first-line')) await benchFirstLine(instance, report, repeats)
-    if (wants('processes')) await benchProcesses(instance, report, repeats)
-    if (wants('chatty')) await benchChatty(instance, agent.pid, report, repeats)
-  } finally {
-    await instance.stop()
+    const rows = parseRows(readFileSync(file, 'utf8'))
+    if (rows.size > 0) return rows
+  } catch (error) {
+    why = (error as Error).message
+  }
+  process.stderr.write(`--compare ${file}: ${why}. Name a file that --out or --json has written.\n`)
+  return process.exit(2)
+}
+
+/** Measures the wanted groups of a sitting. After a failure the remaining groups get a new installation. */
+async function measureAll(sitting: Sitting): Promise<void> {
+  let left = sitting.names.filter((name) => only.includes(name))
+  while (left.length > 0) {
+    await stopping
+    const opened = await sitting.open().catch((error: unknown) => {
+      for (const name of left) failed(name, error)
+    })
+    if (!opened) return
+    const groups = opened.groups.filter(({ name }) => left.includes(name))
+    left = []
+    for (const [i, group] of groups.entries()) {
+      if (await measure(group)) continue
+      left = groups.slice(i + 1).map(({ name }) => name)
+      break
+    }
+    await opened.stop().catch((error: unknown) => failed(`${sitting.names.join(', ')}: stopping`, error))
   }
 }
-if (wants('idle')) {
-  const instance = await startBenchInstance(COUNTING)
+
+/** Returns false when the group failed. */
+async function measure(group: Group): Promise<boolean> {
+  let isOver = false
+  let timer: NodeJS.Timeout | undefined
+  const trouble = new Promise<never>((_, reject) => {
+    failGroup = reject
+    const withinMs = GROUP_MS + REPEAT_MS * repeats
+    timer = setTimeout(() => reject(new Error(`it was not over after ${withinMs / 60_000} minutes`)), withinMs)
+  })
   try {
-    const agent = await instance.addAgent({ slots: 4 })
-    await benchIdle(instance, agent.pid, report, repeats)
+    // A group that was given up may still run; its rows are dropped.
+    const bench = group.bench({ report: (row) => void (isOver || reporting.report(row)), repeats })
+    await Promise.race([bench, trouble])
+    return true
+  } catch (error) {
+    failed(group.name, error)
+    return false
   } finally {
-    await instance.stop()
+    isOver = true
+    failGroup = undefined
+    clearTimeout(timer)
   }
 }
-if (wants('coordinator', 'events', 'stream')) {
-  const instance = await startBenchInstance()
-  try {
-    await deployPrograms(instance.client)
-    if (wants('coordinator')) await benchCoordinator(instance, report, repeats)
-    if (wants('events')) await benchEvents(instance, report, repeats)
-    if (wants('stream')) await benchStream(instance, report, repeats)
-  } finally {
-    await instance.stop()
-  }
+
+function failed(name: string, error: unknown): void {
+  if (stopping) return
+  reporting.fail({ name, failed: error instanceof Error ? error.message : String(error) })
 }
-if (wants('wake', 'steps', 'fan-out')) {
-  const instance = await startBenchInstance()
-  try {
-    await deployPrograms(instance.client)
-    const agent = await instance.addAgent({ slots: 8 })
-    if (wants('wake')) await benchWake(instance, report, repeats)
-    if (wants('wake')) await benchSleep(instance, report, repeats)
-    if (wants('wake')) await benchParked(instance, agent.pid, report)
-    if (wants('steps')) await benchSteps(instance, report, repeats)
-    if (wants('fan-out')) await benchFanOut(instance, report, repeats)
-    await agent.stop()
-    if (wants('wake')) await benchEvictedWake(instance, report, repeats)
-  } finally {
-    await instance.stop()
-  }
+
+function onTrouble(error: unknown): void {
+  if (failGroup) failGroup(error)
+  else if (!stopping) process.stderr.write(`between two groups: ${String(error)}\n`)
 }
-if (wants('asleep')) {
-  const instance = await startBenchInstance(COUNTING)
-  try {
-    await deployPrograms(instance.client)
-    await benchAsleep(instance, report)
-  } finally {
-    await instance.stop()
-  }
-}
-for (const pools of wants('fleet') ? [1, 10] : []) {
-  const instance = await startBenchInstance(COUNTING)
-  try {
-    await instance.db`create extension pg_stat_statements`
-    await benchFleet(instance, pools, report, repeats)
-  } finally {
-    await instance.stop()
-  }
-}
-if (wants('api')) {
-  const instance = await startBenchInstance()
-  try {
-    await deployPrograms(instance.client)
-    await benchApi(instance, report, repeats)
-  } finally {
-    await instance.stop()
-  }
-}
-if (wants('access')) await benchAccess(report, repeats)
-if (wants('key-timing')) {
-  const instance = await startBenchInstance()
-  try {
-    await benchKeyTiming(instance, report, repeats)
-  } finally {
-    await instance.stop()
-  }
-}
-if (!json && missed().length > 0) process.stdout.write(`\nmissed: ${missed().join(', ')}\n`)
-process.exit(0)

@@ -1,5 +1,5 @@
-// A process full of simulated agents, so that what they cost is nobody else's. It is told by its parent what to start, and tells it
-// of each offer; it ends with the channel to it.
+// A process full of simulated agents, so that what they cost is nobody else's. Its parent tells it what to start, and
+// it tells its parent of each offer. It ends with the channel to the parent.
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { now } from './measure.ts'
 import { startSimulatedAgent } from './simulated-agent.ts'

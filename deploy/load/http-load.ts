@@ -36,16 +36,38 @@ function bytesOf({ url, path, apiKey, method = 'POST', body, headers = {} }: Tar
   )
 }
 
+/** A connection that is silent for longer is given up. */
+const ANSWERED_MS = 60_000
+
 /**
- * A client that does next to nothing, since it shares the machine with what it measures: one fixed request as bytes, and
- * of the answer status and length. Answers have a content-length, or no body.
+ * A client that does next to nothing, since it shares the machine with what it measures: one fixed request as bytes,
+ * and of the answer status and length. Answers have a content-length, or no body.
  */
 export async function openPoster(target: Target): Promise<Poster> {
-  const { hostname, port } = new URL(target.url)
   const request = bytesOf(target)
+  let connection = await openConnection(target.url)
+  return {
+    async post() {
+      // The server closes a connection that was silent for some ten seconds.
+      if (connection.isClosed()) connection = await openConnection(target.url)
+      return connection.send(request)
+    },
+    close: () => connection.close(),
+  }
+}
+
+interface Connection {
+  isClosed(): boolean
+  send(request: Buffer): Promise<Answer>
+  close(): void
+}
+
+async function openConnection(url: string): Promise<Connection> {
+  const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   socket.setNoDelay(true)
   socket.setEncoding('latin1')
+  socket.setTimeout(ANSWERED_MS, () => socket.destroy(new Error(`no answer within ${ANSWERED_MS} ms`)))
   await once(socket, 'connect')
   let held = ''
   let waiting: { resolve(answer: Answer): void; reject(error: Error): void } | undefined
@@ -59,7 +81,8 @@ export async function openPoster(target: Target): Promise<Poster> {
   socket.on('close', () => waiting?.reject(new Error('the connection was closed')))
   socket.on('error', (error) => waiting?.reject(error))
   return {
-    post: () =>
+    isClosed: () => socket.destroyed,
+    send: (request) =>
       new Promise((resolve, reject) => {
         waiting = { resolve, reject }
         socket.write(request)

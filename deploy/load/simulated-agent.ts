@@ -39,7 +39,7 @@ export interface SimulatedAgentOptions {
   /** Called with each offer as it comes, and with each frame that goes. */
   onOffer?: (offer: Offer) => void
   onSent?: () => void
-  /** Called when the coordinator closes the socket, which is an error otherwise. */
+  /** Called when the coordinator closes the socket, an error otherwise. Its polls may be refused as well then. */
   onClosed?: () => void
 }
 
@@ -155,7 +155,7 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
         { slots: free },
         { signal: stopping.signal },
       ).catch((error: unknown) => {
-        if (stopping.signal.aborted || options.pollUrl !== undefined) return { offers: [] }
+        if (stopping.signal.aborted || options.pollUrl !== undefined || options.onClosed) return { offers: [] }
         throw error
       })
       if (offers.length === 0) {

@@ -1,5 +1,5 @@
 // A drain at a random moment, while work is given out and the answers to polls are cut at random bytes.
-// WINDLASS_TEST_ROUNDS=<number> makes so many trials, WINDLASS_TEST_SEED=<number> repeats their choices.
+// WINDLASS_TEST_ROUNDS=<number> makes that many trials, WINDLASS_TEST_SEED=<number> repeats their choices.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -7,18 +7,18 @@ import type { Runner } from '@windlass/shared/model/runner.ts'
 import { claimsSeen, watchClaims } from './_kit/claims.ts'
 import { type Cluster, startCluster } from './_kit/cluster.ts'
 import { type LightAgent, lightAgent } from './_kit/light-agents.ts'
+import { rounds } from '@windlass/shared/test/_kit/rounds.ts'
 import { deploy } from './_kit/runs.ts'
-import { chosenSeed, type Random, randomOf } from './_kit/seed.ts'
+import { repeated } from '@windlass/shared/test/_kit/repeated.ts'
+import { chosenSeed, type Random, randomOf } from '@windlass/shared/test/_kit/seed.ts'
 import { type Shaper, shaper } from './_kit/shaper.ts'
 import { until } from './_kit/until.ts'
 
-const TRIALS = Number(process.env.WINDLASS_TEST_ROUNDS || 6)
 const SLOTS = 50
 const QUEUED = 500
 /** So long does a run execute. */
 const TAKES_MS = [500, 2000] as const
 const CLIENTS = 16
-const DRAINED_MS = 15_000
 const SETTINGS = {
   WINDLASS_OFFER_MS: '600',
   WINDLASS_SWEEP_MS: '100',
@@ -37,7 +37,7 @@ const lights: { light: LightAgent; way: Shaper }[] = []
 let cluster: Cluster
 
 before(async () => {
-  console.log(`seed ${seed}`)
+  console.log(`again: ${repeated(import.meta.filename, { SEED: seed })}`)
   cluster = await startCluster({ env: SETTINGS })
   await watchClaims(cluster.database)
   await deploy(cluster.client, LIGHT)
@@ -59,30 +59,28 @@ after(async () => {
   await cluster?.stop()
 })
 
-test(
-  'from the epoch of a drain on nothing is given out, nothing is burned, and `drained` is true',
-  { timeout: 1_800_000 },
-  async (t) => {
-    const trials: Trial[] = []
-    for (let n = 0; n < TRIALS; n++) trials.push(await trial(randomOf(seed + n), lights[n % lights.length]!))
-    for (const { light } of lights) light.hurry()
-    const { db } = cluster.database
-    const open = async () =>
-      (await db<{ n: number }[]>`select count(*)::int as n from runs where finished_at is null`)[0]!.n
-    await until('the end of all runs', async () => (await open()) === 0, { ms: 60_000 })
-    const [sums] = await db<{ runs: number; burned: number; completed: number }[]>`
+test('from the epoch of a drain on nothing is given out, nothing is burned, and `drained` is true', async (t) => {
+  const trials: Trial[] = []
+  for (const n of rounds({ test: 2, storm: 20 })) {
+    trials.push(await trial(randomOf(seed + n), lights[n % lights.length]!))
+  }
+  for (const { light } of lights) light.hurry()
+  const { db } = cluster.database
+  const open = async () =>
+    (await db<{ n: number }[]>`select count(*)::int as n from runs where finished_at is null`)[0]!.n
+  await until('the end of all runs', async () => (await open()) === 0)
+  const [sums] = await db<{ runs: number; burned: number; completed: number }[]>`
     select count(*)::int as runs, count(*) filter (where attempt > 1)::int as burned,
       count(*) filter (where status = 'completed')::int as completed
     from runs`
-    assert.deepEqual(sums, { runs: sums!.runs, burned: 0, completed: sums!.runs })
-    assert.equal(await cluster.metric('windlass_orphans_total'), 0)
-    const atDrain = trials.map(({ executing }) => executing)
-    t.diagnostic(
-      `${trials.length} trials, ${trials.filter(({ cuts }) => cuts > 0).length} of them with ${trials.reduce((sum, { cuts }) => sum + cuts, 0)} polls cut; ` +
-        `${Math.min(...atDrain)} to ${Math.max(...atDrain)} runs executed at the drain, ${sums?.runs} in all, none in a second attempt`,
-    )
-  },
-)
+  assert.deepEqual(sums, { runs: sums!.runs, burned: 0, completed: sums!.runs })
+  assert.equal(await cluster.metric('windlass_orphans_total'), 0)
+  const atDrain = trials.map(({ executing }) => executing)
+  t.diagnostic(
+    `${trials.length} trials, ${trials.filter(({ cuts }) => cuts > 0).length} of them with ${trials.reduce((sum, { cuts }) => sum + cuts, 0)} polls cut; ` +
+      `${Math.min(...atDrain)} to ${Math.max(...atDrain)} runs executed at the drain, ${sums?.runs} in all, none in a second attempt`,
+  )
+})
 
 interface Trial {
   executing: number
@@ -93,7 +91,7 @@ async function trial(random: Random, { light, way }: { light: LightAgent; way: S
   const { client, database } = cluster
   const runner = light.agent.runner
   await topUp()
-  await until(`${SLOTS} runs to execute`, () => light.executing().size >= SLOTS * 0.9, { ms: 20_000 })
+  await until(`${SLOTS} runs to execute`, () => light.executing().size >= SLOTS * 0.9)
   const before = way.cuts()
   if (random.between(1, 3) > 1) way.cut(() => random.between(1, 3000))
   await wait(random.between(0, 300))
@@ -119,7 +117,7 @@ async function isDrained(runner: string): Promise<Runner> {
     last = (await cluster.client.runners.get({ runner })).runner
     return last.intake.state === 'drained' && last
   }
-  return until('drained', look, { ms: DRAINED_MS, more: () => JSON.stringify([last?.intake, last?.live]) })
+  return until('drained', look, { more: () => JSON.stringify([last?.intake, last?.live]) })
 }
 
 /** So many wait as the queue is to hold, besides what is executed meanwhile. */

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { EXIT, FINAL_CODES } from '@windlass/agent/exit-codes.ts'
+import { LOCKS } from '@windlass/agent/isolation/uid-lock.ts'
 import { Settings as AgentSettings } from '@windlass/agent/settings.ts'
 import { Settings as CoordinatorSettings } from '@windlass/coordinator/config.ts'
 import { parse, parseAllDocuments } from 'yaml'
@@ -114,7 +115,7 @@ interface Pod {
   securityContext: Record<string, unknown>
   containers: {
     env: { name: string; value?: string; valueFrom?: { secretKeyRef?: { optional?: boolean } } }[]
-    securityContext: { allowPrivilegeEscalation: boolean; capabilities: { drop: string[] } }
+    securityContext: { allowPrivilegeEscalation: boolean; capabilities: { drop: string[]; add: string[] } }
     livenessProbe: { httpGet: { path: string; port: string } }
     readinessProbe: { httpGet: { path: string; port: string } }
     ports: { name: string; containerPort: number }[]
@@ -129,7 +130,7 @@ function kubernetes(): Manifest[] {
   })
 }
 
-test('on Kubernetes an agent keeps its identity, drains before it ends, and is nobody special', () => {
+test('on Kubernetes an agent keeps its identity, drains before it ends, and has few powers of root', () => {
   const all = kubernetes()
   assert.deepEqual(
     all.map(({ kind }) => kind),
@@ -146,8 +147,13 @@ test('on Kubernetes an agent keeps its identity, drains before it ends, and is n
   // Programs have up to five minutes of grace after it.
   assert.ok(pod.terminationGracePeriodSeconds * 1000 >= stopMs + 300_000)
   assert.equal(env.get('WINDLASS_AGENT_TOKEN')?.valueFrom?.secretKeyRef?.optional, true)
-  assert.equal(pod.securityContext['runAsNonRoot'], true)
-  assert.deepEqual(agent.securityContext.capabilities.drop, ['ALL'])
+  // Only root can give runs users of their own, and needs no more for it than the unit of the system has.
+  assert.equal(pod.securityContext['runAsUser'], 0)
+  const { drop, add } = agent.securityContext.capabilities
+  assert.deepEqual(drop, ['ALL'])
+  const unit = /^CapabilityBoundingSet=(.*)$/m.exec(textOf('systemd/windlass-agent.service'))![1]!.split(' ')
+  for (const power of add) assert.ok(unit.includes(`CAP_${power}`), power)
+  assert.ok(agent.volumeMounts.some(({ mountPath }) => mountPath === LOCKS))
   assert.equal(agent.securityContext.allowPrivilegeEscalation, false)
   assert.equal(agent.livenessProbe.httpGet.path, '/livez')
   assert.equal(agent.readinessProbe.httpGet.path, '/readyz')
@@ -158,11 +164,19 @@ test('on Kubernetes an agent keeps its identity, drains before it ends, and is n
   assert.ok(state && claims.includes(state.name))
 })
 
-test('the container of an agent has an init, is not root, says how it is, and names settings that exist', () => {
+test('the container of an agent has an init, gives runs own users, says how it is, and names real settings', () => {
   const text = textOf('docker/agent.Dockerfile')
   const last = text.slice(text.lastIndexOf('\nFROM '))
   assert.match(last, /^ENTRYPOINT \["\/usr\/bin\/tini", "--"/m)
-  assert.match(last, /^USER 10001:10001$/m)
+  assert.doesNotMatch(last, /^USER /m)
+  // A container with `--user 10001` needs a folder of that user.
+  assert.match(last, /install -d -o 10001 -g 10001 -m 0711 \/var\/lib\/windlass-agent$/m)
+  const advised = text.slice(0, text.indexOf('\nFROM ')).matchAll(/--cap-add (\w+)/g)
+  assert.deepEqual(
+    Array.from(advised, ([, power]) => power),
+    powers(),
+  )
+  assert.match(last, /install -y --no-install-recommends .*\bbubblewrap\b.*\butil-linux\b/)
   assert.match(last, /^HEALTHCHECK [^]*\/readyz/m)
   assert.match(text, /sha256sum --check/)
   for (const [name] of text.matchAll(/WINDLASS_AGENT_[A-Z]+/g))
@@ -171,10 +185,31 @@ test('the container of an agent has an init, is not root, says how it is, and na
   assert.doesNotMatch(text, /^(COPY|ADD) (?!--from)/m)
 })
 
+interface Service {
+  environment: Record<string, unknown>
+  stop_grace_period?: string
+  cap_drop?: string[]
+  cap_add?: string[]
+}
+
+function composed(): Record<string, Service> {
+  return (parse(textOf('docker/compose.yaml')) as { services: Record<string, Service> }).services
+}
+
+/** The powers of root that an agent on Kubernetes has. */
+function powers(): string[] {
+  const { template } = kubernetes()[0]!.spec as { template: { spec: Pod } }
+  return template.spec.containers[0]!.securityContext.capabilities.add
+}
+
+test('under compose an agent has the powers of root by which runs get users of their own, and no others', () => {
+  const { cap_drop: dropped, cap_add: added } = composed()['agent']!
+  assert.deepEqual(dropped, ['ALL'])
+  assert.deepEqual(added, powers())
+})
+
 test('compose knows the settings, and gives an agent the time to drain', () => {
-  const { services } = parse(textOf('docker/compose.yaml')) as {
-    services: Record<string, { environment: Record<string, unknown>; stop_grace_period?: string }>
-  }
+  const services = composed()
   const known = { ...CoordinatorSettings.shape, ...AgentSettings.shape }
   for (const part of ['coordinator', 'agent'] as const)
     for (const name of Object.keys(services[part]?.environment ?? {})) assert.ok(Object.hasOwn(known, name), name)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { allOps } from '@windlass/shared/ops/index.ts'
-import { aCoordinator, type TestCoordinator } from '../../coordinator/test/_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, type TestCoordinator } from '../../coordinator/test/_kit/coordinator.ts'
 import { aWorkflow } from '../../coordinator/test/_kit/workflow.ts'
 import { aiSdk, type Connect, handMade, officialNew, officialOld } from './_kit/mcp-clients.ts'
 
@@ -10,7 +10,7 @@ let c: TestCoordinator
 let other: TestCoordinator
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   other = await c.another()
   await aWorkflow(c, { slug: 'any' })
 })

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { handlers } from '@windlass/coordinator/api/index.ts'
 import { startServer, type RunningServer } from '@windlass/coordinator/http/server.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { aCoordinator, aRun, ORG, type TestCoordinator } from '../../coordinator/test/_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../../coordinator/test/_kit/coordinator.ts'
 import { filesOf } from '../../coordinator/test/_kit/workflow-files.ts'
 import { type Check, type Found, runSuite, withCredential } from './_kit/conformance.ts'
 import { conformanceSurface } from './_kit/conformance-surface.ts'
@@ -126,13 +126,14 @@ let standIn: RunningServer
 const proxies: Awaited<ReturnType<typeof withCredential>>[] = []
 
 before(async () => {
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   const files = filesOf({ 'workflow.jsonc': '{ "slug": "hello" }', 'index.ts': 'export const run = () => 1' })
-  await c.call(ops.workflows.create, { org: ORG, files })
+  await c.call(ops.workflows.create, { org: c.org, files })
   await aRun(c, { workflow: 'hello' })
   const { deps, orgId } = c
-  const caller = { kind: 'key', id: 'suite', name: 'suite', orgId, org: ORG, role: 'owner', scopes: [] } as const
+  const caller = { kind: 'key', id: 'suite', name: 'suite', orgId, org: c.org, role: 'owner', scopes: [] } as const
   const verify = {
+    knows: () => true,
     caller: () => Promise.resolve(caller),
     runner: () => Promise.reject(new Error('no runner comes here')),
     program: () => Promise.reject(new Error('no program comes here')),

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { type TestCoordinator, aCoordinator } from '@windlass/coordinator/test/_kit/coordinator.ts'
+import { type TestCoordinator, aCoordinatorOfItsOwn } from '@windlass/coordinator/test/_kit/coordinator.ts'
 import { aWorkflow } from '@windlass/coordinator/test/_kit/workflow.ts'
 import { PROJECT } from '../tools/source-files.ts'
 
@@ -19,7 +19,7 @@ const DOCUMENT = 'openapi.json'
 let coordinator: TestCoordinator
 let folder: string
 before(async () => {
-  coordinator = await aCoordinator()
+  coordinator = await aCoordinatorOfItsOwn()
   await aWorkflow(coordinator, { slug: 'greet' })
   folder = await mkdtemp(path.join(tmpdir(), 'windlass-clients-'))
   const response = await fetch(`${coordinator.url}/v1/openapi.json`)

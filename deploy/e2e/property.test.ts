@@ -1,27 +1,33 @@
-// A thousand generated programs at once, on two agents of which one gives up every process that waits, while both are killed
-// now and then. WINDLASS_TEST_SEED=<number> repeats the programs and the schedule.
+// Generated programs, some of them at once, on two agents of which one gives up every process that waits. In every
+// second round both agents are killed now and then. WINDLASS_TEST_SEED=<number> repeats programs and schedule,
+// WINDLASS_TEST_PROGRAM=<key> one program.
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { isFinal, RUN_STATUSES, type Run } from '@windlass/shared/model/run.ts'
+import { pause } from '@windlass/shared/time.ts'
 import type { Input, Node } from './programs/durable/interpreter/ast.ts'
 import { ensurePool, startAgent, type TestAgent } from './_kit/agents.ts'
 import { arbitraryProgram } from './_kit/arbitrary-program.ts'
 import { ALWAYS_REPLAY, allRuns, metric, outputOf, SHORT } from './_kit/durable.ts'
 import { fileInstance } from './_kit/file-instance.ts'
 import { patiently, responder } from './_kit/responder.ts'
+import { amount, rounds } from '@windlass/shared/test/_kit/rounds.ts'
 import { deploy, programFiles, wholeLog } from './_kit/runs.ts'
-import { chosenSeed, type Random, randomOf } from './_kit/seed.ts'
+import { repeated } from '@windlass/shared/test/_kit/repeated.ts'
+import { chosenSeed, type Random, randomOf } from '@windlass/shared/test/_kit/seed.ts'
 import { notesOf, wrongIn } from './_kit/story.ts'
 import { until } from './_kit/until.ts'
 
-const PROGRAMS = Number(process.env.WINDLASS_TEST_PROGRAMS || 1000)
+/** Programs of a round, which run at once. */
+const PROGRAMS = amount({ test: 30, storm: 60 })
 const CLIENTS = 8
-const KILLS = 4
-const KILL_EVERY_MS = 6000
+const KILLS = 2
+const KILL_EVERY_MS = 3000
+/** A program that is repeated alone is over sooner. */
+const KILL_ONE_EVERY_MS = 400
 const SETTLED_MS = 220_000
 const SLOTS = 6
 const SHOWN = 5
@@ -29,7 +35,9 @@ const SHOWN = 5
 const POOL = 'property'
 const UNFINISHED = RUN_STATUSES.filter((status) => !isFinal(status))
 
+const FILE = import.meta.filename
 const seed = chosenSeed()
+const only = process.env.WINDLASS_TEST_PROGRAM
 const { current, database } = fileInstance({
   programs: [],
   env: { WINDLASS_AGENT_SPARES: '0', ...SHORT, WINDLASS_DATABASE_CONNECTIONS: '20' },
@@ -42,14 +50,13 @@ let folder = ''
 
 interface Case {
   key: string
+  isKilled: boolean
   program: Node
   run: string
 }
 
 async function onceUp(): Promise<void> {
-  console.log(`seed ${seed}`)
-  folder = join(current().home, 'notes')
-  mkdirSync(folder)
+  console.log(`seed ${seed}; the same programs: ${repeated(FILE, { SEED: seed })}`)
   const { client } = current()
   await ensurePool(client, POOL)
   for (const each of [{ name: 'keeps' }, { name: 'gives-up', env: ALWAYS_REPLAY }]) {
@@ -59,22 +66,21 @@ async function onceUp(): Promise<void> {
   await deploy(client, programFiles('durable/interpreter', descriptor))
 }
 
-test('every program comes to what it would without an interruption', { timeout: 300_000 }, async (t) => {
-  const told = await comesToWhatItWould(sampled('calm'), { kills: 0 })
-  t.diagnostic(told)
-})
-
-test('the same while agents are killed', { timeout: 300_000 }, async (t) => {
-  const told = await comesToWhatItWould(sampled('killed'), { kills: KILLS })
-  t.diagnostic(told)
+test('every program comes to what it would without an interruption, also while agents are killed', async (t) => {
+  for (const round of rounds({ test: 2, storm: 16 })) {
+    const cases = only ? [{ ...readKey(only), run: '' }] : sampled(round)
+    folder = join(current().home, `notes-${round}`)
+    mkdirSync(folder)
+    t.diagnostic(await comesToWhatItWould(cases, randomOf(seed + round)))
+  }
 })
 
 /** Answers with what there was to do. */
-async function comesToWhatItWould(cases: Case[], { kills }: { kills: number }): Promise<string> {
-  const random = randomOf(seed)
+async function comesToWhatItWould(cases: Case[], random: Random): Promise<string> {
   const answering = responder(current().client, random)
   const killing = new AbortController()
-  const killer = kills > 0 ? killNowAndThen(random, killing.signal) : undefined
+  const kills = cases.some(({ isKilled }) => isKilled) ? KILLS : 0
+  const killer = killNowAndThen(random, { kills, everyMs: only ? KILL_ONE_EVERY_MS : KILL_EVERY_MS }, killing.signal)
   let questions: number
   try {
     await inParallel(cases, async (each) => void (each.run = await begun(each)))
@@ -104,7 +110,9 @@ interface Wrong extends Case {
 
 function reportOf(wrong: Wrong[], all: number): string {
   const smallest = wrong.toSorted((a, b) => a.text.length - b.text.length).slice(0, SHOWN)
-  const programs = smallest.map(({ key, text, problems }) => `${key}: ${problems.join('\n')}\n${text}`)
+  const programs = smallest.map(({ key, text, problems }) =>
+    [`${key}: ${problems.join('\n')}`, text, repeatCommand(key)].join('\n'),
+  )
   const log = current().process.stderr().split('\n')
   const errors = log.filter((line) => line.includes('"level":"error"')).slice(-SHOWN)
   return [
@@ -115,16 +123,28 @@ function reportOf(wrong: Wrong[], all: number): string {
   ].join('\n\n')
 }
 
-function sampled(name: string): Case[] {
-  const first = (seed * 2 + (name === 'calm' ? 0 : 1)) * PROGRAMS
-  return Array.from({ length: PROGRAMS / 2 }, (_, n) => {
-    const key = `${name}-${n}`
-    const [program] = fc.sample(arbitraryProgram({ key, isKilled: name === 'killed' }), {
-      numRuns: 1,
-      seed: (first + n) | 0,
-    })
-    return { key, program: program!, run: '' }
+function repeatCommand(key: string): string {
+  return `Exactly this program, 20 times: ${repeated(FILE, { SEED: seed, PROGRAM: key, ROUNDS: 20 })}`
+}
+
+function sampled(round: number): Case[] {
+  const kind = round % 2 === 0 ? 'calm' : 'killed'
+  return Array.from({ length: PROGRAMS }, (_, n) => ({ ...readKey(`${kind}-${round}-${n}`), run: '' }))
+}
+
+/**
+ * The program that a key such as `killed-3-17` stands for under the seed of this test, however many others there are.
+ */
+function readKey(key: string): Omit<Case, 'run'> {
+  const [, kind, round, n] = /^(calm|killed)-(\d+)-(\d+)$/.exec(key) ?? []
+  if (!kind) throw new Error(`WINDLASS_TEST_PROGRAM is a key such as killed-3-17, not ${key}`)
+  const isKilled = kind === 'killed'
+  const arbitrary = arbitraryProgram({ key, isKilled })
+  const [program] = fc.sample(arbitrary, {
+    numRuns: 1,
+    seed: (seed * 1_000_003 + Number(round) * 1009 + Number(n)) | 0,
   })
+  return { key, isKilled, program: program! }
 }
 
 async function begun({ key, program }: Case): Promise<string> {
@@ -132,12 +152,16 @@ async function begun({ key, program }: Case): Promise<string> {
   return (await current().client.runs.trigger({ workflow: POOL, input })).run.id
 }
 
-/** Agents one after the other, at moments that nobody chose. */
-async function killNowAndThen(random: Random, stop: AbortSignal): Promise<void> {
-  for (let kill = 0; kill < KILLS; kill++) {
-    await wait(random.between(KILL_EVERY_MS / 2, KILL_EVERY_MS * 1.5), undefined, { signal: stop }).catch(
-      () => undefined,
-    )
+interface Killing {
+  kills: number
+  /** Average time between two kills. */
+  everyMs: number
+}
+
+/** Agents one after the other, at moments that the seed chooses. */
+async function killNowAndThen(random: Random, { kills, everyMs }: Killing, stop: AbortSignal): Promise<void> {
+  for (let kill = 0; kill < kills; kill++) {
+    await pause(random.between(everyMs / 2, everyMs * 1.5), stop)
     if (stop.aborted) return
     const victim = random.pick(agents)
     await victim.kill()

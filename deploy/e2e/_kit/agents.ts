@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Client } from 'windlass/client'
 import type { Instance } from './instance.ts'
-import { watchAgent, type Watched } from './start-process.ts'
+import { ENDED_MS, watchAgent, type Watched } from './start-process.ts'
 
 export interface AgentOptions {
   name: string
@@ -27,9 +27,6 @@ export interface TestAgent {
   start(): Promise<void>
 }
 
-const STARTED_MS = 60_000
-const STOPPED_MS = 30_000
-
 export async function startAgent(instance: Instance, options: AgentOptions): Promise<TestAgent> {
   const { name, pool, slots = 4, url = instance.access.url, nodeArgs = [] } = options
   const token = await tokenFor(instance.client, pool)
@@ -45,7 +42,7 @@ export async function startAgent(instance: Instance, options: AgentOptions): Pro
   let process = watchAgent({ env: { ...env, WINDLASS_AGENT_TOKEN: token }, nodeArgs })
   const isUp = async () => {
     try {
-      await process.says('agent.started', STARTED_MS)
+      await process.says('agent.started', ENDED_MS)
     } catch (error) {
       process.child.kill('SIGKILL')
       throw error
@@ -58,11 +55,11 @@ export async function startAgent(instance: Instance, options: AgentOptions): Pro
     process: () => process,
     async kill() {
       process.child.kill('SIGKILL')
-      await process.ended(STOPPED_MS)
+      await process.ended()
     },
     async stop() {
       if (isAlive()) process.child.kill('SIGTERM')
-      await process.ended(STOPPED_MS)
+      await process.ended()
     },
     async start() {
       if (isAlive()) return

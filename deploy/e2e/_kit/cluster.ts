@@ -7,7 +7,7 @@ import { testDatabase } from '../../../coordinator/test/_kit/database.ts'
 import { type Part, startPart } from '../../start/part.ts'
 import { endLeftovers, processesMarked } from '../../tools/leftovers.ts'
 import { makeHome } from './instance.ts'
-import { inherited } from './start-process.ts'
+import { ENDED_MS, inherited } from './start-process.ts'
 
 /** Coordinators over one database, without any agent. */
 export interface Cluster {
@@ -31,7 +31,6 @@ export interface ClusterOptions {
   home?: string
 }
 
-const STOP_MS = 20_000
 const METRICS_TOKEN = 'token-of-the-fleet-tests'
 /** What becomes of a part is in its log. */
 const SILENT = { json: true, say: () => undefined, fail: () => undefined, answer: () => undefined }
@@ -88,12 +87,14 @@ function startCoordinator(name: string, home: string, env: Record<string, string
       WINDLASS_PORT: '0',
       WINDLASS_LIMIT_IDENTITY_PER_MIN: '0',
       WINDLASS_LIMIT_ORG_PER_MIN: '0',
+      WINDLASS_LIMIT_REFUSED_PER_MIN: '0',
+      WINDLASS_LIMIT_WAITING: '0',
       WINDLASS_METRICS_TOKEN: METRICS_TOKEN,
       ...env,
     },
     logFile: join(home, `${name}.log`),
     tell: SILENT,
-    stopMs: STOP_MS,
+    stopMs: ENDED_MS,
   })
 }
 

@@ -109,7 +109,7 @@ export async function begin(durable: Durable, workflow: string, program: Node, k
   return (await durable.client().runs.trigger({ workflow, input })).run.id
 }
 
-export async function isNow(client: Client, run: string, status: RunStatus, ms = 20_000): Promise<Run> {
+export async function isNow(client: Client, run: string, status: RunStatus): Promise<Run> {
   let last: Run | undefined
   const look = async () => {
     last = await get(client, run)
@@ -117,14 +117,14 @@ export async function isNow(client: Client, run: string, status: RunStatus, ms =
       throw new Error(`${run} is ${last.status}: ${last.error?.message}`)
     return last.status === status && last
   }
-  return until(`${run} to be ${status}`, look, { ms, more: () => `It is ${last?.status}.` })
+  return until(`${run} to be ${status}`, look, { more: () => `It is ${last?.status}.` })
 }
 
 /** Its process is gone and its journal is all that there is of it. */
 export async function isEvicted({ database }: Durable, run: string): Promise<void> {
   const { db } = database()
   const look = async () => (await db<{ place: string | null }[]>`select place from runs where id = ${run}`)[0]
-  await until(`${run} to be evicted`, async () => (await look())?.place === null, { ms: 20_000 })
+  await until(`${run} to be evicted`, async () => (await look())?.place === null)
 }
 
 /** Suspended, and as far gone as the mode takes it. */
@@ -139,7 +139,7 @@ export function questionsOf(client: Client, run: string, count = 1): Promise<Pen
     const { inputs } = await client.inputs.list({ run, limit: 100 })
     return inputs.length >= count && inputs
   }
-  return until(`${count} questions of ${run}`, look, { ms: 20_000 })
+  return until(`${count} questions of ${run}`, look)
 }
 
 export async function outputOf(client: Client, run: string): Promise<unknown> {

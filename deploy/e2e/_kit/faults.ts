@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FleetHost } from './hosts.ts'
-import type { Random } from './seed.ts'
+import type { Random } from '@windlass/shared/test/_kit/seed.ts'
 import { SCALE } from './cluster.ts'
 
 /** Something goes wrong with a host for a while; afterwards all is as before. Answers what it was, with its figures. */

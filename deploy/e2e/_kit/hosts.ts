@@ -53,6 +53,7 @@ export async function startHost(cluster: Cluster, lan: Lan, options: HostOptions
   const way = await shaper(cluster.urls[coordinator]!, lan.address)
   const env = {
     WINDLASS_URL: way.url,
+    WINDLASS_AGENT_ALLOW_HTTP: 'true',
     WINDLASS_AGENT_HOME: join(disk, 'agent'),
     WINDLASS_AGENT_NAME: name,
     WINDLASS_AGENT_SLOTS: String(slots),

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, createClient } from 'windlass/client'
 import { endLeftovers, leftovers, processesMarked } from '../../tools/leftovers.ts'
-import { watchStart, type Watched, type WatchOptions } from './start-process.ts'
-import { until } from './until.ts'
+import { ENDED_MS, watchStart, type Watched, type WatchOptions } from './start-process.ts'
+import { DEADLINE_MS, until } from './until.ts'
 
 export interface Access {
   url: string
@@ -32,13 +32,13 @@ export interface InstanceOptions extends WatchOptions {
   home: string
 }
 
-const READY_MS = 60_000
-const STOP_MS = 30_000
-/** PostgreSQL's sessions notice the death of their server a moment later. */
-const PATIENCE_MS = 5_000
-
 /** Tests look far more often than anybody who has a limit. */
-const UNLIMITED = { WINDLASS_LIMIT_IDENTITY_PER_MIN: '0', WINDLASS_LIMIT_ORG_PER_MIN: '0' }
+const UNLIMITED = {
+  WINDLASS_LIMIT_IDENTITY_PER_MIN: '0',
+  WINDLASS_LIMIT_ORG_PER_MIN: '0',
+  WINDLASS_LIMIT_REFUSED_PER_MIN: '0',
+  WINDLASS_LIMIT_WAITING: '0',
+}
 
 const ENTRIES = { coordinator: 'coordinator/main.ts', agent: 'agent/main.ts' }
 
@@ -48,7 +48,7 @@ export async function startInstance({ home, ...options }: InstanceOptions): Prom
   const started = watchStart({ ...options, env })
   try {
     const access = await until('the line on stdout', () => readLine(started), {
-      ms: READY_MS,
+      ms: ENDED_MS,
       more: () => started.stderr().slice(-3000),
     })
     return {
@@ -74,19 +74,23 @@ function readLine(started: Watched): Access | undefined {
 
 async function stopInstance(home: string, started: Watched): Promise<void> {
   started.child.kill('SIGTERM')
-  assert.equal(await started.ended(STOP_MS), 0, started.stderr().slice(-3000))
+  assert.equal(await started.ended(), 0, started.stderr().slice(-3000))
   await nothingIsLeft(home)
 }
 
-/** No process has this home in its environment, command line or working folder. */
+/**
+ * No process has this home in its environment, command line or working folder. PostgreSQL's sessions notice the death
+ * of their server a moment later.
+ */
 export async function nothingIsLeft(home: string): Promise<void> {
-  assert.deepEqual(await leftovers(home, PATIENCE_MS), [])
+  assert.deepEqual(await leftovers(home, DEADLINE_MS), [])
 }
 
 async function pidOf(starter: number, home: string, part: PartName): Promise<number | undefined> {
   if (part === 'postgres') return postmasterOf(home)
   const parts = processesMarked(home).filter(({ command }) => command.includes(ENTRIES[part]))
-  // An agent that somebody else has started in the same home is none of its parts. One whose starter is dead has a new parent.
+  // An agent that somebody else has started in the same home is none of its parts. One whose starter is dead has a new
+  // parent.
   return (parts.find(({ pid }) => parentOf(pid) === starter) ?? parts[0])?.pid
 }
 
@@ -110,7 +114,9 @@ async function postmasterOf(home: string): Promise<number | undefined> {
   }
 }
 
-/** A folder for an instance. `remove` ends first what still belongs to it, so that a failed test leaves nothing either. */
+/**
+ * A folder for an instance. `remove` ends first what still belongs to it, so that a failed test leaves nothing either.
+ */
 export function makeHome(user?: { uid: number; gid: number }): { home: string; remove(): void } {
   const home = mkdtempSync(join(tmpdir(), 'windlass-e2e-'))
   if (user) chownSync(home, user.uid, user.gid)

@@ -1,6 +1,6 @@
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { type SimulatedAgent, startSimulatedAgent } from '../../load/simulated-agent.ts'
-import type { Random } from './seed.ts'
+import type { Random } from '@windlass/shared/test/_kit/seed.ts'
 
 export interface LightAgent {
   agent: SimulatedAgent

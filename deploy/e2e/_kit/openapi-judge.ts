@@ -1,6 +1,7 @@
 import { request as send, type Agent } from 'node:http'
-import type { JsonSchema } from '@windlass/coordinator/workflows/json-schema.ts'
-import { type Validator, validatorOfWritten } from '@windlass/coordinator/workflows/validate.ts'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import type { Document, Schema } from './openapi.ts'
 import type { Ask } from './openapi-requests.ts'
 
@@ -11,7 +12,6 @@ export interface Answer {
   text: string
 }
 
-const PATIENCE_MS = 20_000
 /** Of a stream the beginning is enough. */
 const STREAM_MS = 50
 
@@ -19,7 +19,7 @@ const STREAM_MS = 50
 export function answerTo(url: string, { operation, path, headers, body }: Ask, agent: Agent): Promise<Answer> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {
-    const outgoing = send({ agent, hostname, port, path, method: operation.method, headers, timeout: PATIENCE_MS })
+    const outgoing = send({ agent, hostname, port, path, method: operation.method, headers, timeout: DEADLINE_MS })
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer to ${operation.method} ${path}`)))
     outgoing.on('error', reject)
     outgoing.on('response', (response) => {
@@ -48,18 +48,28 @@ export function wrongWith(document: Document, { operation }: Ask, answer: Answer
   if (!content) return `the type ${answer.type}, which is not in the document`
   if (answer.type !== 'application/json') return undefined
   const value = parsed(answer.text)
-  const misfit = validatorFor(document, content.schema)?.(value, 'body')
-  if (misfit) return `a body that does not fit: ${misfit.path} ${misfit.message}`
+  const fits = validatorFor(document, content.schema)
+  if (!fits(value)) {
+    const [misfit] = fits.errors ?? []
+    return `a body that does not fit: ${misfit?.instancePath ?? ''} ${misfit?.message ?? ''}`
+  }
   return answer.status < 400 ? undefined : wrongRefusal(value, promised)
 }
 
-const validators = new Map<Schema, Validator | undefined>()
+const validators = new Map<Schema, ValidateFunction>()
 
-/** One a schema of the document: to make it takes far longer than to use it. */
-function validatorFor(document: Document, schema: Schema): Validator | undefined {
-  const whole = { ...schema, components: document.components } as JsonSchema
-  if (!validators.has(schema)) validators.set(schema, validatorOfWritten(whole))
-  return validators.get(schema)
+/**
+ * Caches a validator for each schema of the document: to make it takes far longer than to use it. It is not the
+ * service's own: that gives up after a quarter of a second of the clock, which a busy machine can take for any answer.
+ */
+function validatorFor(document: Document, schema: Schema): ValidateFunction {
+  const known = validators.get(schema)
+  if (known) return known
+  const ajv = new Ajv2020({ strict: false, strictNumbers: true, logger: false })
+  addFormats.default(ajv)
+  const validate = ajv.compile({ ...schema, components: document.components })
+  validators.set(schema, validate)
+  return validate
 }
 
 function parsed(text: string): unknown {

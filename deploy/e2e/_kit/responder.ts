@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { PendingInput } from '@windlass/shared/model/input.ts'
 import { ApiError, type Client } from 'windlass/client'
 import type { Question } from '../programs/durable/interpreter/ast.ts'
-import type { Random } from './seed.ts'
+import type { Random } from '@windlass/shared/test/_kit/seed.ts'
 
 const LOOK_MS = 15
 const SLOWEST_MS = 30

@@ -4,11 +4,10 @@ import { DESCRIPTOR_FILE } from '@windlass/shared/model/descriptor.ts'
 import { CHANNELS, EVENT_PAGE_LEAST, type RunEvent } from '@windlass/shared/model/event.ts'
 import { isFinal, type Run } from '@windlass/shared/model/run.ts'
 import type { Client } from 'windlass/client'
-import { until } from './until.ts'
+import { DEADLINE_MS, until } from './until.ts'
 
 const PROGRAMS = join(import.meta.dirname, '../programs')
 const PAGE = 1000
-const LOG_MS = 15_000
 
 export type Files = Record<string, string>
 
@@ -32,7 +31,7 @@ export async function get(client: Client, run: string): Promise<Run> {
 }
 
 /** The run as it stands when it has ended. */
-export function ended(client: Client, run: string, ms = 20_000): Promise<Run> {
+export function ended(client: Client, run: string, ms = DEADLINE_MS): Promise<Run> {
   let last = ''
   const look = async () => {
     const found = await get(client, run)
@@ -45,7 +44,7 @@ export function ended(client: Client, run: string, ms = 20_000): Promise<Run> {
 /** The run once an event of this type is in its log. */
 export async function hasSaid(client: Client, run: string, type: string, text = ''): Promise<void> {
   const isIt = (event: RunEvent) => event.type === type && JSON.stringify(event.data).includes(text)
-  await until(`${type} ${text} of ${run}`, async () => (await wholeLog(client, run)).some(isIt), { ms: LOG_MS })
+  await until(`${type} ${text} of ${run}`, async () => (await wholeLog(client, run)).some(isIt))
 }
 
 /** All events of all channels. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { PROJECT } from '../../tools/source-files.ts'
-import { until } from './until.ts'
+import { DEADLINE_MS, until } from './until.ts'
 
 /** A process of ours under test, with all that it has said. */
 export interface Watched {
@@ -34,6 +34,8 @@ const START = join(PROJECT, 'deploy/start/main.ts')
 const CLI = join(PROJECT, 'sdk/cli/windlass.mjs')
 const AGENT = join(PROJECT, 'agent/main.ts')
 const TAIL = 3000
+/** Starts and stops of whole parts take the longest of all on a busy machine. */
+export const ENDED_MS = 2 * DEADLINE_MS
 /** What it wrote last may still lie in the pipes. */
 const PIPES_MS = 300
 
@@ -74,7 +76,7 @@ function watch(args: readonly string[], { env, cwd = PROJECT, user, prefix = [] 
   child.once('error', (error) => (ending = error.message))
   const more = () =>
     `It ${ending === undefined ? 'runs' : `ended with ${ending}`}. Its last words:\n${stderr.slice(-TAIL)}`
-  const hear = async (heard: () => string, text: string, ms = 30_000) => {
+  const hear = async (heard: () => string, text: string, ms = DEADLINE_MS) => {
     const isThere = () => heard().includes(text)
     await until(`"${text}"`, () => isThere() || ending !== undefined, { ms, more })
     if (!isThere()) throw new Error(`"${text}" never came. ${more()}`)
@@ -86,7 +88,7 @@ function watch(args: readonly string[], { env, cwd = PROJECT, user, prefix = [] 
     stderr: () => stderr,
     says: (text, ms) => hear(() => stderr, text, ms),
     prints: (text, ms) => hear(() => stdout, text, ms),
-    async ended(ms = 20_000) {
+    async ended(ms = ENDED_MS) {
       await until(`the end of ${args.join(' ')}`, () => ending !== undefined, { ms, more })
       await Promise.race([closed, wait(PIPES_MS)])
       return ending ?? -1

@@ -6,8 +6,8 @@ import { after, before, beforeEach, test } from 'node:test'
 import { createCallers } from '@windlass/coordinator/accounts/callers.ts'
 import type { Database } from '@windlass/coordinator/db/client.ts'
 import { testDatabase } from '@windlass/coordinator/test/_kit/database.ts'
-import { until } from '@windlass/coordinator/test/_kit/until.ts'
 import { createLog } from '@windlass/shared/log.ts'
+import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { keepCredentials, type LocalAccess, localCredentials, ORG, writeAccess } from '../../start/local-key.ts'
 
 const log = createLog({}, 'error')
@@ -83,7 +83,7 @@ test('while the instance runs its session is renewed in time', async () => {
     fail: assert.fail,
   })
   const kept = async () => JSON.parse(await readFile(join(home, 'cli.json'), 'utf8')) as LocalAccess
-  await until('another session', async () => (await kept()).session !== access.session)
+  await untilPolled('another session', async () => (await kept()).session !== access.session)
   stop.abort()
   await keeping
   const now = await kept()

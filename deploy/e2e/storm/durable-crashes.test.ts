@@ -1,13 +1,13 @@
 // Processes, agents and the way to them are lost, and the run goes on.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as ast from './_kit/ast.ts'
-import { begin, durableInstance, isEvicted, isNow, MODES, outputOf, questionsOf } from './_kit/durable.ts'
-import { patiently, responder } from './_kit/responder.ts'
-import { randomOf } from './_kit/seed.ts'
-import { ended, get, hasSaid, textsOf, wholeLog } from './_kit/runs.ts'
-import { notesOf } from './_kit/story.ts'
-import { until } from './_kit/until.ts'
+import * as ast from '../_kit/ast.ts'
+import { begin, durableInstance, isEvicted, isNow, MODES, outputOf, questionsOf } from '../_kit/durable.ts'
+import { patiently, responder } from '../_kit/responder.ts'
+import { randomOf } from '@windlass/shared/test/_kit/seed.ts'
+import { ended, get, hasSaid, textsOf, wholeLog } from '../_kit/runs.ts'
+import { notesOf } from '../_kit/story.ts'
+import { until } from '../_kit/until.ts'
 
 const durable = durableInstance()
 const { folder, client } = durable
@@ -43,11 +43,11 @@ function questionOf(id: string, n: number) {
     const open = await questionsOf(client(), id)
     return open.some(({ prompt }) => prompt.includes(`"q${n}"`)) && open
   }
-  return until(`question ${n} of ${id}`, look, { ms: 30_000 })
+  return until(`question ${n} of ${id}`, look)
 }
 
 async function isWhole(id: string, key: string, { mayCrash = false } = {}): Promise<void> {
-  const run = await ended(client(), id, 30_000)
+  const run = await ended(client(), id)
   assert.equal(run.status, 'completed', run.error?.message)
   if (!mayCrash) assert.equal(run.attempt, 1)
   const events = await wholeLog(client(), id)
@@ -113,11 +113,9 @@ test('kill -9 of the coordinator while runs wait: timers, answers and children s
   )
   await Promise.all(ids.map((id) => hasSaid(client(), id, 'log.stdout', 'waits')))
   process.kill((await durable.current().pidOf('coordinator'))!, 'SIGKILL')
-  await until('the coordinator to be back', () => patiently(async () => (await get(client(), ids[0]!)).id), {
-    ms: 30_000,
-  })
+  await until('the coordinator to be back', () => patiently(async () => (await get(client(), ids[0]!)).id))
   for (const [index, id] of ids.entries()) {
-    const run = await ended(client(), id, 30_000)
+    const run = await ended(client(), id)
     assert.equal(run.status, 'completed', run.error?.message)
     assert.equal(run.attempt, 1)
     assert.deepEqual(textsOf(await wholeLog(client(), id)), ['waits', 'goes on'])
@@ -149,7 +147,7 @@ for (const mode of MODES) {
     const id = await begin(durable, mode, program, key)
     const [input] = await questionsOf(client(), id)
     await client().inputs.respond({ input: input!.id, answer: 'kept' })
-    const run = await ended(client(), id, 40_000)
+    const run = await ended(client(), id)
     assert.equal(run.status, 'completed', run.error?.message)
     assert.equal(run.attempt, 3)
     const values = (await outputOf(client(), id)) as unknown[]
@@ -179,7 +177,7 @@ for (const mode of MODES) {
     )
     const answering = responder(client(), randomOf(1))
     const id = await begin(durable, mode, program)
-    const run = await ended(client(), id, 30_000)
+    const run = await ended(client(), id)
     await answering.stop()
     assert.equal(run.status, 'completed', run.error?.message)
     assert.equal(run.attempt, 2)
@@ -219,12 +217,12 @@ test('a run that throws is tried again where retries.error says so, and keeps it
     ast.seq(ast.step('a'), ast.sleep(1000), ast.fail('no', 2), ast.attempt),
     'throws',
   )
-  const run = await ended(client(), id, 40_000)
+  const run = await ended(client(), id)
   assert.equal(run.status, 'completed', run.error?.message)
   assert.equal(run.attempt, 3)
   assert.deepEqual(stepsOf('throws'), ['/0'])
 
-  const failed = await ended(client(), await begin(durable, 'throws', ast.fail('never')), 40_000)
+  const failed = await ended(client(), await begin(durable, 'throws', ast.fail('never')))
   assert.equal(failed.status, 'failed')
   assert.match(failed.error!.message, /never/)
   assert.equal(failed.attempt, 3)
@@ -243,7 +241,7 @@ test('SIGTERM of an agent with parked runs: another one continues them', async (
     assert.equal((await get(client(), id)).status, 'awaiting_input')
     const [input] = await questionsOf(client(), id)
     await client().inputs.respond({ input: input!.id, answer: 1 })
-    const run = await ended(client(), id, 30_000)
+    const run = await ended(client(), id)
     assert.equal(run.attempt, 1)
     assert.equal(run.runner?.name, 'staying')
     assert.deepEqual(textsOf(await wholeLog(client(), id)), ['asked', 'answered'])

@@ -9,13 +9,13 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { ensurePool } from './_kit/agents.ts'
-import { type CleanMachine, makeMachine, noMachine } from './_kit/clean-machine.ts'
-import { fileInstance } from './_kit/file-instance.ts'
-import { type Instance, makeHome } from './_kit/instance.ts'
-import { deploy, ended, programFiles, trigger } from './_kit/runs.ts'
-import { watchCli } from './_kit/start-process.ts'
-import { until } from './_kit/until.ts'
+import { ensurePool } from '../_kit/agents.ts'
+import { type CleanMachine, makeMachine, noMachine } from '../_kit/clean-machine.ts'
+import { fileInstance } from '../_kit/file-instance.ts'
+import { type Instance, makeHome } from '../_kit/instance.ts'
+import { deploy, ended, programFiles, trigger } from '../_kit/runs.ts'
+import { watchCli } from '../_kit/start-process.ts'
+import { until } from '../_kit/until.ts'
 
 const POOL = 'field'
 const WORK_MS = 4000
@@ -44,7 +44,7 @@ function portOf({ url }: { url: string }): number {
 }
 
 function install(options: string, port = portOf(current().access)): string {
-  return `curl -fsSL http://${machine.address}:${port}/install.sh | sh -s -- ${options}`
+  return `curl -fsSL http://${machine.address}:${port}/install.sh | sh -s -- --allow-http ${options}`
 }
 
 /** A command of the CLI, where the service is operated. */

@@ -1,23 +1,21 @@
 // Four hosts in network namespaces of their own and one coordinator: in each round some of them are cut off, slowed down, filled
-// up, killed or rebooted. WINDLASS_TEST_ROUNDS=<number> plays so many rounds, WINDLASS_TEST_SEED=<number> repeats their choices.
+// up, killed or rebooted. WINDLASS_TEST_ROUNDS=<number> plays that many rounds, WINDLASS_TEST_SEED=<number> repeats their choices.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { FAULTS, type FaultName } from './_kit/faults.ts'
-import { familiesEnded, judge } from './_kit/fleet-rules.ts'
-import { SCALED } from './_kit/cluster.ts'
-import { type Fleet, startFleet } from './_kit/fleet.ts'
-import type { FleetHost } from './_kit/hosts.ts'
-import { ledgerOf } from './_kit/ledger.ts'
-import { noHosts } from './_kit/netns.ts'
-import { chosenSeed, type Random, randomOf } from './_kit/seed.ts'
-import { until } from './_kit/until.ts'
-import type { Input, Part } from './programs/fleet/index.ts'
+import { FAULTS, type FaultName } from '../_kit/faults.ts'
+import { familiesEnded, judge } from '../_kit/fleet-rules.ts'
+import { SCALED } from '../_kit/cluster.ts'
+import { type Fleet, startFleet } from '../_kit/fleet.ts'
+import type { FleetHost } from '../_kit/hosts.ts'
+import { ledgerOf } from '../_kit/ledger.ts'
+import { noHosts } from '../_kit/netns.ts'
+import { rounds } from '@windlass/shared/test/_kit/rounds.ts'
+import { repeated } from '@windlass/shared/test/_kit/repeated.ts'
+import { chosenSeed, type Random, randomOf } from '@windlass/shared/test/_kit/seed.ts'
+import { until } from '../_kit/until.ts'
+import type { Input, Part } from '../programs/fleet/index.ts'
 
-/** As many as there is time for, or as are asked for. */
-const ROUNDS = Number(process.env.WINDLASS_TEST_ROUNDS || Infinity)
-const BUDGET_MS = ROUNDS === Infinity ? 45_000 : Infinity
-const LEAST_ROUNDS = Math.min(ROUNDS, 5)
 const RUNS = 12
 const ROUND_MS = 60_000
 /** Programs of a frozen host go on for a moment when it thaws, until the agent has had its turn. */
@@ -38,7 +36,7 @@ let fleet: Fleet
 
 before(async () => {
   if (skip) return
-  console.log(`seed ${seed}`)
+  console.log(`again: ${repeated(import.meta.filename, { SEED: seed })}`)
   fleet = await startFleet({ env: SCALED, hosts: HOSTS, workflows: { 'fleet-fresh': 'fresh', 'fleet-reuse': 'reuse' } })
 })
 
@@ -52,31 +50,24 @@ interface Round {
   overlapMs: number
 }
 
-test(
-  'whatever happens to its hosts, no run is lost, doubled or left behind',
-  { skip, timeout: 3_600_000 },
-  async (t) => {
-    const rounds: Round[] = []
-    const end = performance.now() + BUDGET_MS
-    while (rounds.length < ROUNDS && (rounds.length < LEAST_ROUNDS || performance.now() < end)) {
-      const round = await play(seed + rounds.length)
-      rounds.push(round)
-      console.log(
-        `${rounds.length}. seed ${round.seed}: ${round.text}; ${round.runs} runs, ${round.lost} attempts lost`,
-      )
-    }
-    assert.equal(await fleet.cluster.metric('windlass_orphans_total'), 0)
-    const [runs, lost] = [sum(rounds, ({ runs }) => runs), sum(rounds, ({ lost }) => lost)]
-    const thaw = Math.max(...rounds.map(({ overlapMs }) => overlapMs))
-    t.diagnostic(
-      `${rounds.length} rounds, ${runs} runs, ${lost} attempts lost; executed twice after a thaw: ${Math.round(thaw)} ms`,
-    )
-    for (const host of fleet.hosts) {
-      assert.equal(await host.stop(), 0, host.process().stderr().slice(-3000))
-      assert.deepEqual(host.net.pids(), [])
-    }
-  },
-)
+test('whatever happens to its hosts, no run is lost, doubled or left behind', { skip }, async (t) => {
+  const played: Round[] = []
+  for (const n of rounds({ test: 5, storm: 40 })) {
+    const round = await play(seed + n)
+    played.push(round)
+    console.log(`${played.length}. seed ${round.seed}: ${round.text}; ${round.runs} runs, ${round.lost} attempts lost`)
+  }
+  assert.equal(await fleet.cluster.metric('windlass_orphans_total'), 0)
+  const [runs, lost] = [sum(played, ({ runs }) => runs), sum(played, ({ lost }) => lost)]
+  const thaw = Math.max(...played.map(({ overlapMs }) => overlapMs))
+  t.diagnostic(
+    `${played.length} rounds, ${runs} runs, ${lost} attempts lost; executed twice after a thaw: ${Math.round(thaw)} ms`,
+  )
+  for (const host of fleet.hosts) {
+    assert.equal(await host.stop(), 0, host.process().stderr().slice(-3000))
+    assert.deepEqual(host.net.pids(), [])
+  }
+})
 
 function sum<T>(all: readonly T[], of: (each: T) => number): number {
   return all.reduce((total, each) => total + of(each), 0)
@@ -105,7 +96,8 @@ async function play(roundSeed: number): Promise<Round> {
     return { seed: roundSeed, text: texts.join(' + '), runs: runs.length, lost, overlapMs }
   } catch (error) {
     const what = faults.map(({ name, host, afterMs }) => `${name} of ${host.name} after ${afterMs} ms`).join(', ')
-    throw new Error(`seed ${roundSeed} (${what}): ${(error as Error).message}`, { cause: error })
+    const again = repeated(import.meta.filename, { SEED: roundSeed, ROUNDS: 1 })
+    throw new Error(`seed ${roundSeed} (${what}): ${(error as Error).message}\nThis round: ${again}`, { cause: error })
   }
 }
 

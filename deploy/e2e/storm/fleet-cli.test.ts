@@ -7,22 +7,22 @@ import type { AddressInfo, Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { aRunningAgent, anAgent, end } from '../../coordinator/test/_kit/agent.ts'
-import { aCoordinator, aRun, ORG, runOf } from '../../coordinator/test/_kit/coordinator.ts'
-import type { TestCoordinator } from '../../coordinator/test/_kit/coordinator.ts'
-import { aWorkflow } from '../../coordinator/test/_kit/workflow.ts'
-import { goingCli, runCli } from '../../sdk/test/_kit/run-cli.ts'
-import type { Ended, Going } from '../../sdk/test/_kit/run-cli.ts'
+import { aRunningAgent, anAgent, end } from '../../../coordinator/test/_kit/agent.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf } from '../../../coordinator/test/_kit/coordinator.ts'
+import type { TestCoordinator } from '../../../coordinator/test/_kit/coordinator.ts'
+import { aWorkflow } from '../../../coordinator/test/_kit/workflow.ts'
+import { goingCli, runCli } from '../../../sdk/test/_kit/run-cli.ts'
+import type { Ended, Going } from '../../../sdk/test/_kit/run-cli.ts'
 
 let c: TestCoordinator
 const service = () => ({
-  env: { WINDLASS_URL: c.url, WINDLASS_API_KEY: c.apiKey, WINDLASS_ORG: ORG },
+  env: { WINDLASS_URL: c.url, WINDLASS_API_KEY: c.apiKey, WINDLASS_ORG: c.org },
 })
 const windlass = (...args: string[]): Promise<Ended> => runCli(args, service())
 const going = (t: TestContext, ...args: string[]): Going => goingCli(t, args, service())
 
 before(async () => {
-  c = await aCoordinator({ SWEEP_MS: 100 })
+  c = await aCoordinatorOfItsOwn({ SWEEP_MS: 100 })
 })
 after(() => c.stop())
 
@@ -30,7 +30,7 @@ let pools = 0
 
 /** A machine in a pool of its own that executes one run. */
 async function aBusyMachine(t: TestContext, name: string) {
-  const { runnerPool } = await c.call(ops.pools.create, { org: ORG, name: `pool-${++pools}` })
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name: `pool-${++pools}` })
   const { slug } = await aWorkflow(c, { descriptor: { pool: runnerPool.name } })
   const run = await aRun(c, { workflow: slug })
   const held = await aRunningAgent(c, { name, pool: runnerPool.id })

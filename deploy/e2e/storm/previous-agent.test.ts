@@ -5,14 +5,14 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { OLDEST_PROTOCOL, PROTOCOL } from '@windlass/shared/wire/agent.ts'
-import { ensurePool } from './_kit/agents.ts'
-import { fileInstance } from './_kit/file-instance.ts'
-import { makeHome } from './_kit/instance.ts'
-import { deploy, ended, get, hasSaid, programFiles, textsOf, trigger, wholeLog } from './_kit/runs.ts'
-import { watchScript, type Watched } from './_kit/start-process.ts'
-import { until } from './_kit/until.ts'
+import { ensurePool } from '../_kit/agents.ts'
+import { fileInstance } from '../_kit/file-instance.ts'
+import { makeHome } from '../_kit/instance.ts'
+import { deploy, ended, get, hasSaid, programFiles, textsOf, trigger, wholeLog } from '../_kit/runs.ts'
+import { watchScript, type Watched } from '../_kit/start-process.ts'
+import { until } from '../_kit/until.ts'
 
-const PACKED = join(import.meta.dirname, `previous/agent-protocol-${OLDEST_PROTOCOL}.tar.gz`)
+const PACKED = join(import.meta.dirname, `../previous/agent-protocol-${OLDEST_PROTOCOL}.tar.gz`)
 const POOL = 'old'
 
 const place = makeHome()

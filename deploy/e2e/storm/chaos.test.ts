@@ -7,15 +7,16 @@ import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isFinal, type Run } from '@windlass/shared/model/run.ts'
 import { ApiError } from 'windlass/client'
-import { type Part, startPart } from '../start/part.ts'
-import { processesMarked } from '../tools/leftovers.ts'
-import { brokenRules } from './_kit/chaos-rules.ts'
-import { type Instance, makeHome, type PartName, startInstance } from './_kit/instance.ts'
-import { deploy, programFiles, wholeLog } from './_kit/runs.ts'
-import { chosenSeed, type Random, randomOf } from './_kit/seed.ts'
-import { inherited } from './_kit/start-process.ts'
-import { until } from './_kit/until.ts'
-import type { Entry, Input } from './programs/chaos/index.ts'
+import { type Part, startPart } from '../../start/part.ts'
+import { processesMarked } from '../../tools/leftovers.ts'
+import { brokenRules } from '../_kit/chaos-rules.ts'
+import { type Instance, makeHome, type PartName, startInstance } from '../_kit/instance.ts'
+import { deploy, programFiles, wholeLog } from '../_kit/runs.ts'
+import { repeated } from '@windlass/shared/test/_kit/repeated.ts'
+import { chosenSeed, type Random, randomOf } from '@windlass/shared/test/_kit/seed.ts'
+import { inherited } from '../_kit/start-process.ts'
+import { until } from '../_kit/until.ts'
+import type { Entry, Input } from '../programs/chaos/index.ts'
 
 const RUNS = 200
 const CLIENTS = 10
@@ -61,7 +62,7 @@ let instance: Instance
 let second: Part
 
 before(async () => {
-  console.log(`seed ${seed}`)
+  console.log(`again: ${repeated(import.meta.filename, { SEED: seed })}`)
   instance = await startInstance({ home: place.home, env: SETTINGS })
   second = await secondAgent(instance)
   for (const slug of WORKFLOWS) {

@@ -1,17 +1,16 @@
-// The timing of the product as it is: a partition of 90 s takes more than two minutes. WINDLASS_TEST_SLOW=1 npm test -- fleet-real-time
+// The timing of the product as it is: a partition of 90 s takes more than two minutes.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Fleet, startFleet } from './_kit/fleet.ts'
-import { familiesEnded, judge } from './_kit/fleet-rules.ts'
-import { ledgerOf, stretchesOf } from './_kit/ledger.ts'
-import { noHosts } from './_kit/netns.ts'
-import { get } from './_kit/runs.ts'
-import { until } from './_kit/until.ts'
-import type { Input } from './programs/fleet/index.ts'
+import { type Fleet, startFleet } from '../_kit/fleet.ts'
+import { familiesEnded, judge } from '../_kit/fleet-rules.ts'
+import { ledgerOf, stretchesOf } from '../_kit/ledger.ts'
+import { noHosts } from '../_kit/netns.ts'
+import { get } from '../_kit/runs.ts'
+import { until } from '../_kit/until.ts'
+import type { Input } from '../programs/fleet/index.ts'
 
-const isWanted = process.env.WINDLASS_TEST_SLOW === '1'
-const skip = isWanted ? (noHosts() ?? false) : 'it takes minutes: WINDLASS_TEST_SLOW=1'
+const skip = noHosts() ?? false
 const PARTITION_MS = 90_000
 const FENCED_BY_MS = 65_000
 const REASSIGNED_FROM_MS = 75_000

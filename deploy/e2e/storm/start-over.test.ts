@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { processesMarked } from '../tools/leftovers.ts'
-import { type Instance, makeHome, startInstance } from './_kit/instance.ts'
-import { deploy, ended, programFiles, trigger } from './_kit/runs.ts'
-import { until } from './_kit/until.ts'
+import { processesMarked } from '../../tools/leftovers.ts'
+import { type Instance, makeHome, startInstance } from '../_kit/instance.ts'
+import { deploy, ended, programFiles, trigger } from '../_kit/runs.ts'
+import { until } from '../_kit/until.ts'
 
 const place = makeHome()
 const { home } = place

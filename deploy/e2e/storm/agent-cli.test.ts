@@ -1,17 +1,20 @@
 // What whoever keeps a machine asks of the agent on it: status, doctor, logs, settings, and a bundle for those who help from afar.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { networkInterfaces, tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { aCoordinator, ORG } from '../../coordinator/test/_kit/coordinator.ts'
-import type { TestCoordinator } from '../../coordinator/test/_kit/coordinator.ts'
-import { runCli } from '../../sdk/test/_kit/run-cli.ts'
-import { watchCli } from './_kit/start-process.ts'
-import type { Watched } from './_kit/start-process.ts'
-import { until } from './_kit/until.ts'
+import { aCoordinatorOfItsOwn } from '../../../coordinator/test/_kit/coordinator.ts'
+import type { TestCoordinator } from '../../../coordinator/test/_kit/coordinator.ts'
+import { runCli } from '../../../sdk/test/_kit/run-cli.ts'
+import { watchCli } from '../_kit/start-process.ts'
+import type { Watched } from '../_kit/start-process.ts'
+import { until } from '../_kit/until.ts'
 
 interface Finding {
   check: string
@@ -49,8 +52,8 @@ const isConnected = () =>
   readFileSync(path.join(home, 'status.json'), 'utf8').includes('"state": "connected"')
 
 before(async () => {
-  c = await aCoordinator()
-  const made = { org: ORG, name: 'fleet', settings: { slots: 3 } }
+  c = await aCoordinatorOfItsOwn()
+  const made = { org: c.org, name: 'fleet', settings: { slots: 3 } }
   const { runnerPool } = await c.call(ops.pools.create, made)
   token = (await c.call(ops.pools.createToken, { pool: runnerPool.id })).registrationToken.token
   const settings = {
@@ -59,6 +62,8 @@ before(async () => {
     WINDLASS_AGENT_NAME: 'build-1',
     WINDLASS_AGENT_LOG_FILE: logFile,
     WINDLASS_AGENT_LABELS: 'eu,ssd',
+    // Other users may not pass this folder, which the doctor would not be content with.
+    WINDLASS_AGENT_RUN_UIDS: 'off',
   }
   mkdirSync(path.dirname(settingsFile), { recursive: true })
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`)
@@ -126,6 +131,21 @@ test('the doctor names the setting where there is no way to the coordinator, and
   for (const one of [tls, http, clock]) assert.equal(one?.verdict, 'skipped')
   const { settings } = await findings([], { WINDLASS_AGENT_SLOTZ: '3' })
   assert.match(settings?.message ?? '', /WINDLASS_AGENT_SLOTZ is no setting of the agent, did you mean/)
+})
+
+test('the doctor accepts plain http with another machine when the agent does', async (t) => {
+  const outside = Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one?.family === 'IPv4' && !one.internal)
+  if (!outside) return t.skip('it needs an address of this machine that is not loopback')
+  const server = createServer((socket) => socket.destroy()).listen(0, outside.address)
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const url = `http://${outside.address}:${(server.address() as AddressInfo).port}`
+  const asked = await findings(['--url', url])
+  assert.equal(asked['tls']?.verdict, 'fail', JSON.stringify(asked['tls']))
+  const allowed = await findings(['--url', url, '--allow-http'])
+  assert.equal(allowed['tls']?.verdict, 'warn', JSON.stringify(allowed['tls']))
 })
 
 test('a key that others may read, and a disk without room, are in the way', async () => {
@@ -212,7 +232,7 @@ test('a support bundle holds what helps and no credential, nothing of runs, and 
 })
 
 test('the doctor says of a machine that was revoked that it has to register anew', async () => {
-  const { runners } = await c.call(ops.runners.list, { org: ORG })
+  const { runners } = await c.call(ops.runners.list, { org: c.org })
   await c.call(ops.runners.revoke, { runner: runners[0]?.id ?? '' })
   const { websocket } = await findings()
   assert.equal(websocket?.verdict, 'fail')

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
-import type { TestAgent } from './_kit/agents.ts'
-import * as ast from './_kit/ast.ts'
-import { begin, durableInstance, isNow, questionsOf } from './_kit/durable.ts'
-import { type Partition, partition } from './_kit/partition.ts'
-import { ended, get, hasSaid, textsOf, typesOf, wholeLog } from './_kit/runs.ts'
-import { notesOf } from './_kit/story.ts'
-import { until } from './_kit/until.ts'
+import type { TestAgent } from '../_kit/agents.ts'
+import * as ast from '../_kit/ast.ts'
+import { begin, durableInstance, isNow, questionsOf } from '../_kit/durable.ts'
+import { type Partition, partition } from '../_kit/partition.ts'
+import { ended, get, hasSaid, textsOf, typesOf, wholeLog } from '../_kit/runs.ts'
+import { notesOf } from '../_kit/story.ts'
+import { until } from '../_kit/until.ts'
 
 const durable = durableInstance({
   onceUp: async () => void (cut = await partition(durable.current().access.url)),
@@ -36,7 +36,7 @@ function isDead(pid: number): Promise<boolean> {
       return true
     }
   }
-  return until(`the end of ${pid}`, look, { ms: 20_000 })
+  return until(`the end of ${pid}`, look)
 }
 
 async function splitPool(slug: string): Promise<{ reached: () => Promise<TestAgent> }> {
@@ -55,7 +55,7 @@ test('an agent that is cut off while its run waits: another continues it, and wh
   cut.cut()
   await split.reached()
   await client().inputs.respond({ input: input!.id, answer: 1 })
-  const run = await ended(client(), id, 30_000)
+  const run = await ended(client(), id)
   assert.equal(run.runner?.name, 'split-parked-reached')
   assert.equal(run.attempt, 1)
   const before = await wholeLog(client(), id)
@@ -76,10 +76,10 @@ test('an agent that is cut off while it computes: the run starts again elsewhere
   const pid = pidOf('split-hot')
   cut.cut()
   await split.reached()
-  await until('attempt 2', async () => (await get(client(), id)).attempt === 2, { ms: 30_000 })
+  await until('attempt 2', async () => (await get(client(), id)).attempt === 2)
   await isDead(pid)
   writeFileSync(gate, '')
-  const run = await ended(client(), id, 30_000)
+  const run = await ended(client(), id)
   assert.equal(run.runner?.name, 'split-hot-reached')
   const before = await wholeLog(client(), id)
   cut.heal()
@@ -93,5 +93,5 @@ test('an agent that is cut off while it computes: the run starts again elsewhere
 /** It hears again, and is heard. */
 async function isFineAgain(name: string): Promise<void> {
   const look = async () => (await client().runners.list({})).runners.find((runner) => runner.name === name)
-  await until(`${name} to be online`, async () => (await look())?.status === 'online', { ms: 30_000 })
+  await until(`${name} to be online`, async () => (await look())?.status === 'online')
 }

@@ -1,19 +1,20 @@
 // Drains of real agents on hosts of their own, while every connection of theirs is cut at random bytes. What programs note by
-// themselves says whether a host that counts as drained executes anything. WINDLASS_TEST_ROUNDS=<number> makes so many trials.
+// themselves says whether a host that counts as drained executes anything. WINDLASS_TEST_ROUNDS=<number> makes that many trials.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { claimsSeen, watchClaims } from './_kit/claims.ts'
-import { type Fleet, startFleet } from './_kit/fleet.ts'
-import { familiesEnded, judge } from './_kit/fleet-rules.ts'
-import type { FleetHost } from './_kit/hosts.ts'
-import { ledgerOf } from './_kit/ledger.ts'
-import { noHosts } from './_kit/netns.ts'
-import { chosenSeed, type Random, randomOf } from './_kit/seed.ts'
-import { until } from './_kit/until.ts'
-import type { Input, Part } from './programs/fleet/index.ts'
+import { claimsSeen, watchClaims } from '../_kit/claims.ts'
+import { type Fleet, startFleet } from '../_kit/fleet.ts'
+import { familiesEnded, judge } from '../_kit/fleet-rules.ts'
+import type { FleetHost } from '../_kit/hosts.ts'
+import { ledgerOf } from '../_kit/ledger.ts'
+import { noHosts } from '../_kit/netns.ts'
+import { rounds } from '@windlass/shared/test/_kit/rounds.ts'
+import { repeated } from '@windlass/shared/test/_kit/repeated.ts'
+import { chosenSeed, type Random, randomOf } from '@windlass/shared/test/_kit/seed.ts'
+import { until } from '../_kit/until.ts'
+import type { Input, Part } from '../programs/fleet/index.ts'
 
-const TRIALS = Number(process.env.WINDLASS_TEST_ROUNDS || 2)
 const RUNS = 24
 const SLOTS = 6
 const DRAINED_MS = 60_000
@@ -26,7 +27,7 @@ let fleet: Fleet
 
 before(async () => {
   if (skip) return
-  console.log(`seed ${seed}`)
+  console.log(`again: ${repeated(import.meta.filename, { SEED: seed })}`)
   const hosts = [
     { name: 'anna', slots: SLOTS },
     { name: 'bert', slots: SLOTS },
@@ -37,36 +38,32 @@ before(async () => {
 
 after(() => fleet?.stop())
 
-test(
-  'a drained host executes nothing, was given nothing, and its runs have lost no attempt',
-  { skip, timeout: 3_000_000 },
-  async (t) => {
-    const ids: string[] = []
-    const times: number[] = []
-    let cuts = 0
-    for (let n = 0; n < TRIALS; n++) {
-      const host = fleet.hosts[n % fleet.hosts.length]!
-      const random = randomOf(seed + n)
-      ids.push(...(await triggerAll(random)))
-      const before = host.way.cuts()
-      times.push(await drainAndResume(host, { random, ids }))
-      cuts += host.way.cuts() - before
-    }
-    const runs = await familiesEnded(fleet.client, ids, ENDED_MS)
-    const judged = await Promise.all(runs.map((run) => judge(fleet.client, run)))
-    assert.deepEqual(
-      judged.flatMap(({ wrong }) => wrong),
-      [],
-    )
-    assert.deepEqual(
-      runs.filter(({ attempt }) => attempt > 1).map(({ id }) => id),
-      [],
-    )
-    t.diagnostic(
-      `${TRIALS} trials, ${cuts} connections cut, ${runs.length} runs; drained after ${Math.round(Math.max(...times))} ms at the latest`,
-    )
-  },
-)
+test('a drained host executes nothing, was given nothing, and its runs have lost no attempt', { skip }, async (t) => {
+  const ids: string[] = []
+  const times: number[] = []
+  let cuts = 0
+  for (const n of rounds({ test: 2, storm: 12 })) {
+    const host = fleet.hosts[n % fleet.hosts.length]!
+    const random = randomOf(seed + n)
+    ids.push(...(await triggerAll(random)))
+    const before = host.way.cuts()
+    times.push(await drainAndResume(host, { random, ids }))
+    cuts += host.way.cuts() - before
+  }
+  const runs = await familiesEnded(fleet.client, ids, ENDED_MS)
+  const judged = await Promise.all(runs.map((run) => judge(fleet.client, run)))
+  assert.deepEqual(
+    judged.flatMap(({ wrong }) => wrong),
+    [],
+  )
+  assert.deepEqual(
+    runs.filter(({ attempt }) => attempt > 1).map(({ id }) => id),
+    [],
+  )
+  t.diagnostic(
+    `${times.length} trials, ${cuts} connections cut, ${runs.length} runs; drained after ${Math.round(Math.max(...times))} ms at the latest`,
+  )
+})
 
 async function triggerAll(random: Random): Promise<string[]> {
   const one = async () => {

@@ -7,9 +7,9 @@ import { type Db, openDatabase } from '@windlass/coordinator/db/client.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import { callOp } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { type Instance, makeHome, startInstance } from './_kit/instance.ts'
-import { watchCli } from './_kit/start-process.ts'
-import { until } from './_kit/until.ts'
+import { type Instance, makeHome, startInstance } from '../_kit/instance.ts'
+import { watchCli } from '../_kit/start-process.ts'
+import { until } from '../_kit/until.ts'
 
 const place = makeHome()
 const { home } = place

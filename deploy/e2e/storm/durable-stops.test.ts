@@ -1,9 +1,9 @@
 // Cancels and timeouts reach a run wherever it is, and all that it has called.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Node } from './programs/durable/interpreter/ast.ts'
-import { ensurePool } from './_kit/agents.ts'
-import * as ast from './_kit/ast.ts'
+import type { Node } from '../programs/durable/interpreter/ast.ts'
+import { ensurePool } from '../_kit/agents.ts'
+import * as ast from '../_kit/ast.ts'
 import {
   ALWAYS_REPLAY,
   begin,
@@ -14,9 +14,9 @@ import {
   MODES,
   questionsOf,
   rests,
-} from './_kit/durable.ts'
-import { ended, hasSaid, textsOf, typesOf, wholeLog } from './_kit/runs.ts'
-import { until } from './_kit/until.ts'
+} from '../_kit/durable.ts'
+import { ended, hasSaid, textsOf, typesOf, wholeLog } from '../_kit/runs.ts'
+import { until } from '../_kit/until.ts'
 
 const HOUR_MS = 3_600_000
 const durable = durableInstance()
@@ -43,7 +43,7 @@ async function descendantsOf(id: string, count: number): Promise<string[]> {
   for (let parent: string | undefined = id; found.length < count; parent = found.at(-1)) {
     const of: string = parent!
     const look = async () => (await client().runs.children({ run: of })).runs[0]?.id
-    found.push(await until(`a child of ${of}`, look, { ms: 20_000 }))
+    found.push(await until(`a child of ${of}`, look))
   }
   return found
 }
@@ -160,7 +160,7 @@ test('a cancel reaches a run that is being replayed', async () => {
   await client().inputs.respond({ input: input!.id, answer: 1 })
   const { db } = durable.database()
   const place = async () => (await db<{ place: string | null }[]>`select place from runs where id = ${id}`)[0]?.place
-  await until(`${id} to be replayed`, async () => (await place()) === 'replaying', { ms: 20_000 })
+  await until(`${id} to be replayed`, async () => (await place()) === 'replaying')
   await client().runs.cancel({ run: id })
   assert.deepEqual(await isCancelled(id), ['begun'])
 })
@@ -203,7 +203,7 @@ test('the whole tree of a run that is cancelled is gone, wherever its members ar
     const { runs } = await client().runs.children({ run: id })
     return runs.length === 3 && runs.every(({ status }) => status === 'awaiting_input') && runs
   }
-  const children = await until('three children that wait', look, { ms: 20_000 })
+  const children = await until('three children that wait', look)
   await client().runs.cancel({ run: id })
   for (const each of [id, ...children.map((run) => run.id)]) await isCancelled(each)
 })

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertMove, mayMove, RUN_STATUSES, SUSPENDED, type RunStatus } from '@windlass/shared/model/run.ts'
-import type { Node } from './programs/durable/interpreter/ast.ts'
-import { ensurePool } from './_kit/agents.ts'
-import * as ast from './_kit/ast.ts'
-import { begin, durableInstance, isNow, questionsOf } from './_kit/durable.ts'
-import { movesOf } from './_kit/moves.ts'
-import { ended, hasSaid, wholeLog } from './_kit/runs.ts'
+import type { Node } from '../programs/durable/interpreter/ast.ts'
+import { ensurePool } from '../_kit/agents.ts'
+import * as ast from '../_kit/ast.ts'
+import { begin, durableInstance, isNow, questionsOf } from '../_kit/durable.ts'
+import { movesOf } from '../_kit/moves.ts'
+import { ended, hasSaid, wholeLog } from '../_kit/runs.ts'
 
 /** Written down once more from the contract, so that a slip in the table is seen. */
 const CONTRACT: Record<RunStatus, RunStatus[]> = {

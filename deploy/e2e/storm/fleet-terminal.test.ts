@@ -4,14 +4,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
-import { aRunningAgent, end } from '../../coordinator/test/_kit/agent.ts'
-import type { Held } from '../../coordinator/test/_kit/agent.ts'
-import { aCoordinator, aRun, ORG } from '../../coordinator/test/_kit/coordinator.ts'
-import type { TestCoordinator } from '../../coordinator/test/_kit/coordinator.ts'
-import { aWorkflow } from '../../coordinator/test/_kit/workflow.ts'
-import { PROJECT } from '../tools/source-files.ts'
-import { openTerminal, whyNoTmux } from './_kit/tmux.ts'
-import type { Terminal } from './_kit/tmux.ts'
+import { aRunningAgent, end } from '../../../coordinator/test/_kit/agent.ts'
+import type { Held } from '../../../coordinator/test/_kit/agent.ts'
+import { aCoordinatorOfItsOwn, aRun } from '../../../coordinator/test/_kit/coordinator.ts'
+import type { TestCoordinator } from '../../../coordinator/test/_kit/coordinator.ts'
+import { aWorkflow } from '../../../coordinator/test/_kit/workflow.ts'
+import { PROJECT } from '../../tools/source-files.ts'
+import { openTerminal, whyNoTmux } from '../_kit/tmux.ts'
+import type { Terminal } from '../_kit/tmux.ts'
 
 const skip = whyNoTmux()
 const folder = mkdtempSync(path.join(tmpdir(), 'windlass-e2e-fleet-terminal-'))
@@ -21,7 +21,7 @@ let held: Held
 
 before(async () => {
   if (skip) return
-  c = await aCoordinator()
+  c = await aCoordinatorOfItsOwn()
   const { slug } = await aWorkflow(c, { slug: 'a-rather-long-name-of-a-workflow' })
   await aRun(c, { workflow: slug })
   held = await aRunningAgent(c, { name: 'east-1' })
@@ -29,7 +29,7 @@ before(async () => {
   mkdirSync(bin)
   const script = `#!/bin/sh\nexec '${process.execPath}' '${PROJECT}/sdk/cli/windlass.mjs' "$@"\n`
   writeFileSync(path.join(bin, 'windlass'), script, { mode: 0o755 })
-  const service = { WINDLASS_URL: c.url, WINDLASS_API_KEY: c.apiKey, WINDLASS_ORG: ORG }
+  const service = { WINDLASS_URL: c.url, WINDLASS_API_KEY: c.apiKey, WINDLASS_ORG: c.org }
   const env = { PATH: `${bin}:${process.env['PATH']}`, HOME: folder, ...service }
   terminal = openTerminal({ columns: 80, env, cwd: folder })
 })

@@ -4,12 +4,12 @@ import { test } from 'node:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Run } from '@windlass/shared/model/run.ts'
-import { ensurePool } from './_kit/agents.ts'
-import * as ast from './_kit/ast.ts'
-import { begin, durableInstance, isEvicted, isNow, MODES, outputOf, questionsOf } from './_kit/durable.ts'
-import { respond } from './_kit/responder.ts'
-import { deploy, ended, get, hasSaid, programFiles, trigger, typesOf, wholeLog } from './_kit/runs.ts'
-import { until } from './_kit/until.ts'
+import { ensurePool } from '../_kit/agents.ts'
+import * as ast from '../_kit/ast.ts'
+import { begin, durableInstance, isEvicted, isNow, MODES, outputOf, questionsOf } from '../_kit/durable.ts'
+import { respond } from '../_kit/responder.ts'
+import { deploy, ended, get, hasSaid, programFiles, trigger, typesOf, wholeLog } from '../_kit/runs.ts'
+import { until } from '../_kit/until.ts'
 
 const durable = durableInstance({ onceUp })
 const { client, folder } = durable
@@ -61,7 +61,7 @@ for (const mode of MODES) {
     await durable.interpreter({ slug, pool: mode, concurrency: 1 })
     const program = ast.seq(ast.child(ast.seq(ast.child(ast.step('deepest')), ast.step('inner'))), ast.step('outer'))
     const runs = await Promise.all([1, 2, 3].map(() => begin(durable, slug, program)))
-    for (const id of runs) assert.equal((await ended(client(), id, 40_000)).status, 'completed')
+    for (const id of runs) assert.equal((await ended(client(), id)).status, 'completed')
   })
 
   test(`${mode}: runs that wait do not count against the limit, and no more than the limit execute`, async () => {
@@ -70,9 +70,9 @@ for (const mode of MODES) {
     const key = `limited-${mode}`
     const program = ast.seq(ast.step('in', { takesMs: 50 }), ast.ask('limit'), ast.step('out'))
     const runs = await Promise.all(Array.from({ length: 8 }, () => begin(durable, slug, program, key)))
-    await Promise.all(runs.map((id) => isNow(client(), id, 'awaiting_input', 40_000)))
+    await Promise.all(runs.map((id) => isNow(client(), id, 'awaiting_input')))
     await Promise.all(runs.map((id) => answer(id, 1)))
-    for (const id of runs) assert.equal((await ended(client(), id, 40_000)).status, 'completed')
+    for (const id of runs) assert.equal((await ended(client(), id)).status, 'completed')
     assert.ok(mostAtOnce(await Promise.all(runs.map((id) => wholeLog(client(), id)))) <= 2)
   })
 }
@@ -128,7 +128,7 @@ test('why says what a run waits for, for each of its waits', async () => {
 
 /** Where the program draws its lot anew. */
 function drawingLine(): number {
-  const lines = readFileSync(join(import.meta.dirname, 'programs/durable/random/index.ts'), 'utf8').split('\n')
+  const lines = readFileSync(join(import.meta.dirname, '../programs/durable/random/index.ts'), 'utf8').split('\n')
   return lines.findIndex((line) => line.includes('await step(')) + 1
 }
 
@@ -166,7 +166,7 @@ test('a blocked run that is restarted begins from the top, with the answers it h
   const { run } = await client().runs.restart({ run: id })
   assert.equal(run.attempt, 2)
   assert.equal(run.blocked, null)
-  const done = await ended(client(), id, 30_000)
+  const done = await ended(client(), id)
   assert.equal(done.status, 'completed', done.error?.message)
   assert.deepEqual(await outputOf(client(), id), { attempt: 2, answer: 'yes' })
   assert.ok(typesOf(await wholeLog(client(), id)).includes('run.restarted'))
@@ -177,9 +177,7 @@ test('a blocked run that is retried is a new run, and stays', async () => {
   const { id } = await blocked()
   const { run } = await client().runs.retry({ run: id })
   assert.equal(run.retryOf, id)
-  await until('the question of the new run', async () => (await get(client(), run.id)).status === 'awaiting_input', {
-    ms: 20_000,
-  })
+  await until('the question of the new run', async () => (await get(client(), run.id)).status === 'awaiting_input')
   assert.equal((await get(client(), id)).blocked?.code, 'REPLAY_MISMATCH')
   for (const each of [id, run.id]) await client().runs.cancel({ run: each })
   for (const each of [id, run.id]) await ended(client(), each)

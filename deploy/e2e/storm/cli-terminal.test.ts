@@ -5,10 +5,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { PROJECT } from '../tools/source-files.ts'
-import { type Instance, makeHome, startInstance } from './_kit/instance.ts'
-import { ended } from './_kit/runs.ts'
-import { openTerminal, type Terminal, whyNoTmux } from './_kit/tmux.ts'
+import { PROJECT } from '../../tools/source-files.ts'
+import { type Instance, makeHome, startInstance } from '../_kit/instance.ts'
+import { ended } from '../_kit/runs.ts'
+import { openTerminal, type Terminal, whyNoTmux } from '../_kit/tmux.ts'
 
 const skip = whyNoTmux()
 const INPUT = `'{"names":["Ada"]}'`

@@ -4,9 +4,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { ApiError } from 'windlass/client'
-import { fileInstance } from './_kit/file-instance.ts'
-import { deploy, ended, textsOf, trigger, typesOf, wholeLog } from './_kit/runs.ts'
-import { until } from './_kit/until.ts'
+import { fileInstance } from '../_kit/file-instance.ts'
+import { deploy, ended, textsOf, trigger, typesOf, wholeLog } from '../_kit/runs.ts'
+import { until } from '../_kit/until.ts'
 
 const FLOOD_BYTES = 100_000_000
 /** Of that nothing stays; what a collector has not collected yet is several times what is in use. */

@@ -6,11 +6,11 @@ import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { type Client, createClient } from 'windlass/client'
-import { startAgent, type TestAgent } from './_kit/agents.ts'
-import { fileInstance } from './_kit/file-instance.ts'
-import { deploy, ended, get, hasSaid, programFiles, textsOf, trigger, wholeLog } from './_kit/runs.ts'
-import { chosenSeed, randomOf } from './_kit/seed.ts'
-import { until } from './_kit/until.ts'
+import { startAgent, type TestAgent } from '../_kit/agents.ts'
+import { fileInstance } from '../_kit/file-instance.ts'
+import { deploy, ended, get, hasSaid, programFiles, textsOf, trigger, wholeLog } from '../_kit/runs.ts'
+import { chosenSeed, randomOf } from '@windlass/shared/test/_kit/seed.ts'
+import { until } from '../_kit/until.ts'
 
 /** Of the processes whose agent does not come back. */
 const FENCE_MS = 15_000
@@ -160,13 +160,14 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
   })
 
   test('its time goes on', async () => {
-    const { agent, run } = await counting('overtime', { lines: 10_000, ms: 20 }, { descriptor: { timeout: '6s' } })
+    const { agent, run } = await counting('overtime', { lines: 10_000, ms: 20 }, { descriptor: { timeout: '20s' } })
     await isKept(agent)
+    await delay(14_000)
     await killAndStart(agent)
-    const found = await ended(current().client, run, 30_000)
+    const found = await ended(current().client, run, 90_000)
     assert.deepEqual([found.status, found.error?.code, found.attempt], ['failed', 'RUN_TIMED_OUT', 1])
-    // And five more for tidying up, which it does not use.
-    assert.ok(found.computeMs < 13_000, `${found.computeMs} ms`)
+    // Counted from the takeover it would be 34 s at least. The rest is room for a busy machine.
+    assert.ok(found.computeMs < 33_000, `${found.computeMs} ms`)
     await agent.stop()
   })
 

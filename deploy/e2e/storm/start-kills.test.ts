@@ -1,0 +1,73 @@
+// What `npm start` promises when all of it is killed at once, and to somebody who is not root.
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { after, test } from 'node:test'
+import { PROJECT } from '../../tools/source-files.ts'
+import { type Instance, makeHome, nothingIsLeft, startInstance } from '../_kit/instance.ts'
+import { patiently } from '../_kit/responder.ts'
+import { deploy, ended, programFiles, trigger } from '../_kit/runs.ts'
+import { ENDED_MS } from '../_kit/start-process.ts'
+import { until } from '../_kit/until.ts'
+
+const QUIET = { WINDLASS_START_EXAMPLE: 'false' }
+const place = makeHome()
+after(() => place.remove())
+
+test('kill -9 of every part at once: each comes back where it was', async () => {
+  const instance = await startInstance({ home: place.home, env: QUIET })
+  await deploy(instance.client, programFiles('healthy'))
+  const before = await pids(instance)
+  for (const pid of before) process.kill(pid, 'SIGKILL')
+  const isNew = async () => {
+    const now = await pids(instance)
+    return now.length === 3 && now.every((pid) => !before.includes(pid))
+  }
+  await until('three new processes', isNew, { ms: ENDED_MS, more: () => instance.process.stderr().slice(-3000) })
+  const id = await until('an answer', () => patiently(() => trigger(instance.client, 'healthy', {})))
+  assert.equal((await ended(instance.client, id)).status, 'completed')
+  await instance.stop()
+})
+
+async function pids(instance: Instance): Promise<number[]> {
+  const found = await Promise.all((['coordinator', 'agent', 'postgres'] as const).map((part) => instance.pidOf(part)))
+  return found.filter((pid) => pid !== undefined)
+}
+
+test('a signal to npm stops all of it', async () => {
+  const own = makeHome()
+  const env = { ...process.env, ...QUIET, WINDLASS_PORT: '0', WINDLASS_HOME: own.home }
+  const npm = spawn('npm', ['start'], { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'ignore'] })
+  try {
+    let said = ''
+    npm.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+    await until('it to be up', () => /http:\/\/127/.test(said), { ms: ENDED_MS, more: () => said })
+    npm.kill('SIGTERM')
+    await until('npm to end', () => npm.exitCode !== null || npm.signalCode !== null, { ms: ENDED_MS })
+    await nothingIsLeft(own.home)
+  } finally {
+    npm.kill('SIGKILL')
+    own.remove()
+  }
+})
+
+const nobody = { uid: 65_534, gid: 65_534 }
+
+test('an ordinary user can start it', { skip: whyNoOtherUser() }, async () => {
+  const theirs = makeHome(nobody)
+  try {
+    const instance = await startInstance({ home: theirs.home, env: { ...QUIET, HOME: theirs.home }, user: nobody })
+    await deploy(instance.client, programFiles('healthy'))
+    assert.equal((await ended(instance.client, await trigger(instance.client, 'healthy', {}))).status, 'completed')
+    await instance.stop()
+    await nothingIsLeft(theirs.home)
+  } finally {
+    theirs.remove()
+  }
+})
+
+/** Nothing where it can be tried. */
+function whyNoOtherUser(): string | false {
+  if (process.getuid?.() !== 0) return 'not root: every other test here runs as an ordinary user already'
+  const readable = spawnSync(process.execPath, ['--version'], { cwd: PROJECT, ...nobody })
+  return readable.status === 0 ? false : 'an ordinary user may not read this checkout'
+}

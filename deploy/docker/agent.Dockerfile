@@ -2,7 +2,9 @@
 # packages of Debian:
 #   curl -fsSL https://windlass.example.com/downloads/agent.Dockerfile |
 #     docker build --build-arg WINDLASS_URL=https://windlass.example.com -t windlass-agent -
-#   docker run -d --stop-timeout 960 -v windlass-agent:/var/lib/windlass-agent -e WINDLASS_AGENT_TOKEN=wlr_… windlass-agent
+#   docker run -d --stop-timeout 960 -v windlass-agent:/var/lib/windlass-agent -e WINDLASS_AGENT_TOKEN=wlr_… \
+#     --cap-drop ALL --cap-add SETUID --cap-add SETGID --cap-add SETPCAP --cap-add CHOWN --cap-add FOWNER \
+#     --cap-add DAC_OVERRIDE --cap-add KILL --security-opt no-new-privileges windlass-agent
 # The volume is the agent's identity and its spool: without it each start is another agent. The token serves the first start only.
 # What programs of runs need besides (git, Python, browsers) belongs into an image made FROM this one.
 
@@ -28,10 +30,9 @@ FROM debian:bookworm-slim
 ARG WINDLASS_URL
 # tini: the first process of a container takes in every orphan that a program leaves behind, and has to let it go when it ends.
 RUN apt-get update \
- && apt-get install -y --no-install-recommends ca-certificates procps tini util-linux \
+ && apt-get install -y --no-install-recommends bubblewrap ca-certificates procps tini util-linux \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --uid 10001 --user-group --no-create-home --home-dir /var/lib/windlass-agent --shell /usr/sbin/nologin windlass \
- && install -d -o windlass -g windlass -m 0700 /var/lib/windlass-agent
+ && install -d -o 10001 -g 10001 -m 0711 /var/lib/windlass-agent
 COPY --from=fetched /agent /opt/windlass-agent
 RUN ln -s /opt/windlass-agent/bin/windlass /usr/local/bin/windlass
 
@@ -40,7 +41,9 @@ ENV WINDLASS_URL=$WINDLASS_URL \
     WINDLASS_AGENT_HEALTH=127.0.0.1:9464
 VOLUME /var/lib/windlass-agent
 WORKDIR /var/lib/windlass-agent
-USER 10001:10001
+# As root the agent gives each process of a run a user of its own, who cannot read the agent's key; the powers above are
+# all that it needs, and by them it can use its folder as well. With `--user 10001`, who owns that folder, runs can take
+# its identity: then set WINDLASS_AGENT_ISOLATION=bubblewrap, where the container may make user namespaces.
 
 # Ready: connected, has polled within a minute, has room on its disk. The image has no curl; the agent brings a Node.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \

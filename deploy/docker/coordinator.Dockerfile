@@ -37,4 +37,5 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
 
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/usr/bin/tini", "--", "node", "--disable-warning=ExperimentalWarning"]
-CMD ["coordinator/main.ts"]
+# The same as deploy/start/part.ts gives it.
+CMD ["--max-semi-space-size=8", "coordinator/main.ts"]

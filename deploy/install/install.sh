@@ -27,6 +27,7 @@ As root it becomes a service of the system, else one of your user. Called again 
   --user NAME         as root: the agent runs as this user, who is made when missing. Without it the agent is root, and
                       each run gets a user of its own
   --dir FOLDER        where the program goes; /opt/$NAME, or ~/.local/share/$NAME
+  --allow-http        plain http with a coordinator on another machine, on a network that you trust
   --ca-file FILE      certificates (PEM) by which the coordinator is known, beside those of the system
   --no-start          install the service, but do not start it
   --no-service        no service at all; how to start it by hand is printed
@@ -38,10 +39,7 @@ USAGE
 
 say() { printf '%s\n' "$@"; }
 warn() { printf 'install.sh: %s\n' "$*" >&2; }
-fail() {
-  warn "$1"
-  exit 1
-}
+fail() { warn "$1"; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
 # --- what was asked for ---------------------------------------------------------------------------------------------
@@ -50,14 +48,10 @@ parse() {
   TOKEN=${WINDLASS_AGENT_TOKEN-}
   unset WINDLASS_AGENT_TOKEN
   AGENT_NAME='' LABELS='' SLOTS='' ISOLATION='' RUN_AS='' DIR='' CA_FILE=''
-  START=yes SERVICE=yes ACTION=install NOW='' KEEP_STATE=''
+  ALLOW_HTTP='' START=yes SERVICE=yes ACTION=install NOW='' KEEP_STATE=''
   while [ $# -gt 0 ]; do
     case $1 in
-      --*=*)
-        option=${1%%=*} value=${1#*=}
-        shift
-        set -- "$option" "$value" "$@"
-        ;;
+      --*=*) option=${1%%=*} value=${1#*=}; shift; set -- "$option" "$value" "$@" ;;
     esac
     case $1 in
       --token | --token-file | --name | --labels | --slots | --isolation | --user | --dir | --ca-file)
@@ -65,16 +59,14 @@ parse() {
         take "$1" "$2"
         shift
         ;;
+      --allow-http) ALLOW_HTTP=yes ;;
       --no-start) START='' ;;
       --no-service) SERVICE='' ;;
       --upgrade) ACTION=upgrade ;;
       --uninstall) ACTION=uninstall ;;
       --now) NOW=--now ;;
       --keep-state) KEEP_STATE=--keep-state ;;
-      --help | -h)
-        usage
-        exit 0
-        ;;
+      --help | -h) usage; exit 0 ;;
       *) fail "$1 is no option; --help lists all." ;;
     esac
     shift
@@ -84,10 +76,7 @@ parse() {
 take() {
   case $1 in
     --token) TOKEN=$2 ;;
-    --token-file)
-      [ -r "$2" ] || fail "--token-file: $2 cannot be read."
-      TOKEN=$(cat "$2")
-      ;;
+    --token-file) [ -r "$2" ] || fail "--token-file: $2 cannot be read."; TOKEN=$(cat "$2") ;;
     --name) AGENT_NAME=$(plain "$1" "$2") ;;
     --labels) LABELS=$(plain "$1" "$2") ;;
     --slots) SLOTS=$(matching "$1" "$2" '^[1-9][0-9]\{0,3\}$' 'a number from 1 to 1024') ;;
@@ -133,9 +122,7 @@ places() {
 
 recorded() { [ ! -f "$RECORD" ] || sed -n "s/^$1=//p" "$RECORD"; }
 
-control() {
-  if [ "$MODE" = system ]; then systemctl "$@"; else systemctl --user "$@"; fi
-}
+control() { if [ "$MODE" = system ]; then systemctl "$@"; else systemctl --user "$@"; fi; }
 
 # Whether there is a systemd that would take the service.
 manages() {
@@ -150,23 +137,38 @@ check() {
   for tool in tar gzip sha256sum mktemp readlink sed grep awk; do
     has "$tool" || fail "\`$tool\` is missing here; install it first."
   done
+  private
   has curl || has wget || fail 'Neither curl nor wget is here; install one of them.'
-  if [ -n "$CA_FILE" ]; then
-    [ -r "$CA_FILE" ] || fail "--ca-file: $CA_FILE cannot be read."
-    CA_FILE=$(readlink -f "$CA_FILE")
-  fi
-  if [ "$ISOLATION" = bubblewrap ]; then
-    has bwrap || fail "--isolation bubblewrap needs the command bwrap: install the package bubblewrap."
-  fi
-  IS_INSTALLED=''
-  [ ! -L "$DIR/current" ] || IS_INSTALLED=yes
-  if [ "$ACTION" = upgrade ] && [ -z "$IS_INSTALLED" ]; then
+  [ -z "$CA_FILE" ] || [ -r "$CA_FILE" ] || fail "--ca-file: $CA_FILE cannot be read."
+  [ -z "$CA_FILE" ] || CA_FILE=$(readlink -f "$CA_FILE")
+  [ "$ISOLATION" != bubblewrap ] || has bwrap ||
+    fail "--isolation bubblewrap needs the command bwrap: install the package bubblewrap."
+  if [ -L "$DIR/current" ]; then IS_INSTALLED=yes; else IS_INSTALLED=''; fi
+  [ "$ACTION" != upgrade ] || [ -n "$IS_INSTALLED" ] ||
     fail "There is no agent in $DIR to be upgraded. Call this with --token, or name its folder by --dir."
-  fi
   [ -n "$TOKEN" ] || [ -s "$STATE/identity.json" ] ||
     fail "A registration token is needed: --token wlr_…, from \`windlass pools token <pool>\`."
   MANAGED=''
   if [ -n "$SERVICE" ] && manages; then MANAGED=yes; fi
+}
+
+# What is fetched becomes a program here, and the agent is handed secrets: neither over a wire that others read.
+private() {
+  if [ -n "$ALLOW_HTTP" ] || grep -Eqs '^WINDLASS_AGENT_ALLOW_HTTP="?true"?$' "$CONFIG"; then return 0; fi
+  is_private "$BASE" || fail "$BASE is the address that
+the coordinator gives, and plain http to another machine: nothing was fetched. Behind a proxy with TLS set
+WINDLASS_BASE_URL=https://… on the coordinator. On a network that you trust add --allow-http."
+  [ "$ACTION" != upgrade ] || is_private "$(address)" || fail "WINDLASS_URL in $CONFIG is $(address), plain http
+to another machine: nothing was fetched. Put its https address there, or add --allow-http on a network that you trust."
+}
+
+is_private() {
+  printf '%s\n' "$1" | grep -Eq '^(https:|http://(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?(/.*)?$|$)'
+}
+
+# Of the agent that is there, which an upgrade leaves to it.
+address() {
+  sed -n "s/^\(export  *\)\{0,1\}WINDLASS_URL=[\"']\{0,1\}\([^\"']*\).*/\2/p" "$CONFIG" 2>/dev/null | tail -n 1
 }
 
 # --- what was made, so that it can be undone -------------------------------------------------------------------------
@@ -308,6 +310,7 @@ settings() {
   [ -z "$SLOTS" ] || set_value WINDLASS_AGENT_SLOTS "$SLOTS"
   [ -z "$ISOLATION" ] || set_value WINDLASS_AGENT_ISOLATION "$ISOLATION"
   [ -z "$CA_FILE" ] || set_value WINDLASS_AGENT_CA_FILE "$CA_FILE"
+  [ -z "$ALLOW_HTTP" ] || set_value WINDLASS_AGENT_ALLOW_HTTP true
   if [ -n "$RUN_AS" ]; then
     # Only root can give a run a user of its own.
     drop_value WINDLASS_AGENT_RUN_UIDS
@@ -325,10 +328,7 @@ drop_value() {
   printf '%s\n' "$kept" >"$CONFIG"
 }
 
-set_value() {
-  drop_value "$1"
-  printf '%s="%s"\n' "$1" "$2" >>"$CONFIG"
-}
+set_value() { drop_value "$1"; printf '%s="%s"\n' "$1" "$2" >>"$CONFIG"; }
 
 # A thousand user ids that nobody has, one for each live process of a run. Where user ids are mapped (in a container of an ordinary
 # user), they must be among those that are.

@@ -4,15 +4,12 @@ import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
 import { execute } from '../run/execute.ts'
 import { Live } from '../run/live.ts'
+import { pollWhileRight } from './poll.ts'
 
 /** The coordinator takes an offer back after 15 s; what it confirms later than this we would not dare to begin. */
 const ACCEPT_MS = 12_000
 const BACKOFF = { firstMs: 250, capMs: 30_000 }
 const LONGEST_POLL_MS = 25_000
-/** Looked at twice before a poll is given up as nothing is free any more: many a run that was woken parks again at once. */
-const FULL_LOOKS = 2
-/** So often with more free than was asked for, and it asks anew: a run that needs several slots may wait for just that. */
-const MORE_LOOKS = 10
 /** With the way to us and back it has to stay under the time of an offer. */
 const LATER_MS = 5_000
 /** An answer without work should have been waited for; if it was not, something between us and the coordinator is odd. */
@@ -43,13 +40,11 @@ export async function claimLoop(deps: Deps, signal: AbortSignal): Promise<void> 
       continue
     }
     closing = new AbortController()
-    const stop = AbortSignal.any([signal, closing.signal])
     try {
-      const isHasty = await pollOnce(deps, stop)
+      const isHasty = await pollOnce(deps, signal, closing.signal)
       failures = isHasty ? failures + 1 : 0
     } catch (error) {
       if (signal.aborted) return
-      if (closing.signal.aborted) continue
       deps.log.warn('claims.failed', { failures, reason: error instanceof Error ? error.message : String(error) })
       failures += 1
     }
@@ -70,7 +65,8 @@ function mayAsk({ intake, facts }: Deps): boolean {
   return intake.isOpen() && facts.isReady()
 }
 
-async function pollOnce(deps: Deps, signal: AbortSignal): Promise<boolean> {
+/** `closing`: no work is wanted any more, but what comes is answered. Returns whether the answer came too soon. */
+async function pollOnce(deps: Deps, signal: AbortSignal, closing: AbortSignal): Promise<boolean> {
   // Asked anew: the checks have taken their time.
   const free = deps.slots.free()
   if (free <= 0 || !mayAsk(deps)) return false
@@ -78,11 +74,13 @@ async function pollOnce(deps: Deps, signal: AbortSignal): Promise<boolean> {
   const waitMs = Math.min(deps.settings.current.pollMs, LONGEST_POLL_MS)
   deps.activity.polled()
   probe('poll.began', { slots: free })
-  const offers = await whileRight(deps, { free, signal }, (stop) => deps.rest.claims(free, waitMs, stop))
+  const { offers, withdrawn } = await pollWhileRight(deps, { free, signal, closing }, waitMs)
   probe('poll.ended', { offers: offers.length })
-  if (mayAsk(deps)) takeAll(deps, offers, signal)
+  if (mayAsk(deps)) takeAll(deps, offers, AbortSignal.any([signal, closing]))
   else decline(deps, offers)
-  return offers.length === 0 && waitMs > HASTY_MS && performance.now() - askedAt < HASTY_MS
+  // Else it might reach the coordinator after the next poll, and end that.
+  await withdrawn
+  return offers.length === 0 && !withdrawn && waitMs > HASTY_MS && performance.now() - askedAt < HASTY_MS
 }
 
 /** Runs that were woken meanwhile have taken slots that the poll had asked for. */
@@ -94,30 +92,6 @@ function takeAll(deps: Deps, offers: readonly Offer[], signal: AbortSignal): voi
   })
   if (fitting.length > 0) take(deps, fitting)
   for (const offer of offers.filter((each) => !fitting.includes(each))) void takeLater(deps, offer, signal)
-}
-
-/** A poll that goes on with no slot free would only keep work from others; one that asked for less than is free, from this agent. */
-async function whileRight(
-  deps: Deps,
-  { free, signal }: { free: number; signal: AbortSignal },
-  poll: (stop: AbortSignal) => Promise<Offer[]>,
-): Promise<Offer[]> {
-  const wrong = new AbortController()
-  let [full, more] = [0, 0]
-  const timer = setInterval(() => {
-    const now = deps.slots.free()
-    full = now === 0 ? full + 1 : 0
-    more = now > free ? more + 1 : 0
-    if (full === FULL_LOOKS || more === MORE_LOOKS) wrong.abort()
-  }, deps.config.paces.pollLookMs)
-  try {
-    return await poll(AbortSignal.any([signal, wrong.signal]))
-  } catch (error) {
-    if (wrong.signal.aborted) return []
-    throw error
-  } finally {
-    clearInterval(timer)
-  }
 }
 
 /** Accepted when there is a slot for it again; if that takes long, it goes back as it came. */

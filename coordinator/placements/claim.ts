@@ -20,13 +20,20 @@ type ClaimDeps = Pick<
 > &
   AnnounceDeps
 
-/** Waits until there is work for this runner. Answers everything that executing it takes. */
+/**
+ * Waits until there is work for this runner. Answers everything that executing it takes. Asked for no slots, it ends
+ * the runner's other polls.
+ */
 export async function claimRuns(
   deps: ClaimDeps,
   runner: RunnerIdentity,
   ask: { slots: number; waitMs: number },
   gone: AbortSignal,
 ): Promise<Offer[]> {
+  if (ask.slots === 0) {
+    deps.dispatchers.withdraw(runner.poolId, runner.id)
+    return []
+  }
   deps.polls.note(runner.id)
   const patience = AbortSignal.any([gone, AbortSignal.timeout(ask.waitMs)])
   const given = await deps.dispatchers.poll(runner.poolId, runner.id, ask.slots, patience)
@@ -45,8 +52,15 @@ export async function claimRuns(
     deps.db,
     claimed.filter((run) => run.entries > 0),
   )
-  return Promise.all(claimed.map((run) => offer(deps, run, journals.get(run.runId) ?? null)))
+  const offers = await Promise.all(claimed.map((run) => offer(deps, run, journals.get(run.runId) ?? null)))
+  // It may have gone while these were made.
+  if (!hasGone(gone)) return offers
+  await giveBack(deps, claimed)
+  return []
 }
+
+/** For a second look: what comes between may change it. */
+const hasGone = (gone: AbortSignal) => gone.aborted
 
 /** Nobody is there any more to hear of these. Where this fails, their offers run out. */
 export async function giveBack(deps: Parameters<typeof loseRuns>[0], given: readonly claims.Claimed[]): Promise<void> {

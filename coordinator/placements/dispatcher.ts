@@ -11,6 +11,8 @@ interface Poll {
   isAsking: boolean
   /** Its time is over, and it only waits for that claim. */
   isLeaving: boolean
+  /** Ends it, with what a claim that is under way brings. */
+  leave: () => void
   answer(claimed: Claimed[]): void
 }
 
@@ -35,6 +37,8 @@ export interface DispatcherOptions {
 export interface Dispatchers {
   /** Waits for work. Resolves with nothing when the signal fires. */
   poll(poolId: PoolId, runnerId: RunnerId, slots: number, signal: AbortSignal): Promise<Claimed[]>
+  /** Ends the polls of a runner, which does not want any more what they ask for. */
+  withdraw(poolId: PoolId, runnerId: RunnerId): void
   /** Something has entered the queue of this pool. */
   poke(poolId: PoolId): void
   pokeAll(): void
@@ -69,33 +73,17 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
   function poll(poolId: PoolId, runnerId: RunnerId, slots: number, signal: AbortSignal): Promise<Claimed[]> {
     return new Promise((resolve) => {
       const pool = poolOf(poolId)
-      let timer: NodeJS.Timeout | undefined
-      const leave = () => {
-        if (!one.isAsking) return one.answer([])
-        one.isLeaving = true
-        timer = setTimeout(() => one.answer([]), LAST_CLAIM_MS)
-      }
-      const one: Poll = {
-        runnerId,
-        slots,
-        isAsking: false,
-        isLeaving: false,
-        answer(claimed) {
-          clearTimeout(timer)
-          pool.polls.delete(one)
-          probe('polls.waiting', { count: pool.polls.size })
-          signal.removeEventListener('abort', leave)
-          resolve(claimed)
-        },
-      }
       if (signal.aborted) return resolve([])
-      signal.addEventListener('abort', leave, { once: true })
-      pool.polls.add(one)
+      pool.polls.add(pollOf(pool, { runnerId, slots, signal }, resolve))
       probe('polls.waiting', { count: pool.polls.size })
       // A coordinator that starts does not know what the queue holds, nor what was put there while nobody polled.
       pool.dirty = true
       void look(pool)
     })
+  }
+
+  function withdraw(poolId: PoolId, runnerId: RunnerId) {
+    for (const one of pools.get(poolId)?.polls ?? []) if (one.runnerId === runnerId) one.leave()
   }
 
   async function look(pool: Pool): Promise<void> {
@@ -150,7 +138,35 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
   const pokeAll = () => {
     for (const id of pools.keys()) poke(id)
   }
-  return { poll, poke, pokeAll, waiting }
+  return { poll, withdraw, poke, pokeAll, waiting }
+}
+
+function pollOf(
+  { polls }: Pool,
+  { runnerId, slots, signal }: { runnerId: RunnerId; slots: number; signal: AbortSignal },
+  resolve: (claimed: Claimed[]) => void,
+): Poll {
+  let timer: NodeJS.Timeout | undefined
+  const one: Poll = {
+    runnerId,
+    slots,
+    isAsking: false,
+    isLeaving: false,
+    leave: () => {
+      if (!one.isAsking) return one.answer([])
+      one.isLeaving = true
+      timer ??= setTimeout(() => one.answer([]), LAST_CLAIM_MS)
+    },
+    answer(claimed) {
+      clearTimeout(timer)
+      polls.delete(one)
+      probe('polls.waiting', { count: polls.size })
+      signal.removeEventListener('abort', one.leave)
+      resolve(claimed)
+    },
+  }
+  signal.addEventListener('abort', one.leave, { once: true })
+  return one
 }
 
 /**

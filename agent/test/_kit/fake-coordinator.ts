@@ -49,6 +49,8 @@ export class FakeCoordinator {
   beatSays: Pick<Extract<CoordinatorFrame, { t: 'beat' }>, 'settings' | 'intake'> = {}
   /** For how many slots each poll asked. */
   readonly asked: number[] = []
+  /** Polls that were cut off before they were answered: what is on its way to one is lost. */
+  cutPolls = 0
   #queue: Offer[] = []
   #polls = new Set<() => void>()
   #server = http.createServer((request, response) => {
@@ -196,8 +198,9 @@ export class FakeCoordinator {
 
   async #claims(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const { slots, waitMs } = await readJson(request)
-    this.asked.push(slots)
-    if (this.#queue.length === 0) {
+    if (slots === 0) for (const wake of this.#polls) wake()
+    else this.asked.push(slots)
+    if (slots > 0 && this.#queue.length === 0) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, waitMs)
         const wake = () => {
@@ -211,7 +214,8 @@ export class FakeCoordinator {
         response.on('close', wake)
       })
     }
-    if (!response.destroyed) answer(response, 200, { offers: this.#queue.splice(0, slots) })
+    if (response.destroyed) this.cutPolls += 1
+    else answer(response, 200, { offers: this.#queue.splice(0, slots) })
   }
 
   #greet(ws: WebSocket): void {
@@ -233,17 +237,7 @@ export class FakeCoordinator {
     if (this.mute.has(frame.t)) return []
     if (frame.t === 'hello') return [this.#welcome(frame.holds)]
     if (frame.t === 'accept') return [this.#accept(frame.runs)]
-    if (frame.t === 'heartbeat')
-      return [
-        {
-          t: 'beat',
-          n: frame.n,
-          ...this.beatSays,
-          stale: this.#staleIn(frame.holds),
-          cancel: [],
-          now: this.runners.now(),
-        },
-      ]
+    if (frame.t === 'heartbeat') return [this.#beat(frame)]
     if (frame.t === 'renew')
       return [{ t: 'tokens', runs: frame.runs.map(([run, epoch]) => ({ run, epoch, token: 'renewed' })) }]
     if (frame.t === 'leave' || frame.t === 'decline') return []
@@ -257,6 +251,10 @@ export class FakeCoordinator {
     const resume = known.map((told) => ({ run: told!.offer.run, epoch: told!.offer.epoch, seq: told!.entries.length }))
     const orders = { resume, stale: this.#staleIn(holds), cancel: [] }
     return { t: 'welcome', settings: this.settings, ...orders, now: this.runners.now() }
+  }
+
+  #beat({ n, holds }: Extract<AgentFrame, { t: 'heartbeat' }>): CoordinatorFrame {
+    return { t: 'beat', n, ...this.beatSays, stale: this.#staleIn(holds), cancel: [], now: this.runners.now() }
   }
 
   #staleIn(holds: Placement[]): Placement[] {

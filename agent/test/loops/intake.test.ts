@@ -52,6 +52,7 @@ withAgent(
   'the poll that is open when an agent is cordoned is given up at once',
   async ({ fake }) => {
     await cordon(fake)
+    assert.equal(fake.cutPolls, 0)
     say(fake, 'open', 2)
     await until('it polls again', () => fake.polling() === 1)
   },
@@ -68,6 +69,7 @@ withAgent(
     wake(fake, told, 1)
     await fake.ending(told)
     await until('it asks for all', () => fake.polling() === 1 && fake.asked.at(-1) === all)
+    assert.equal(fake.cutPolls, 0)
   },
   { settings: { pollMs: 20_000 } },
 )

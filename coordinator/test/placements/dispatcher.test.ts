@@ -60,6 +60,23 @@ test('what a claim brings to a poll that did not wait for it any more goes back'
   assert.deepEqual(back, [run])
 })
 
+test('a poll that is withdrawn gets what a claim under way brings, and else nothing at once', async () => {
+  const { claims, dispatchers } = byHand()
+  const [pool, runner, other] = [newId('pool'), newId('rnr'), newId('rnr')]
+  const { signal } = new AbortController()
+  const [poll, others] = [runner, other].map((id) => dispatchers.poll(pool, id, 1, signal))
+  dispatchers.withdraw(pool, runner)
+  const run = aRunFor(claims[0]!.takers[0]!)
+  claims[0]!.answer({ claimed: [run], isMore: false })
+  assert.deepEqual(await poll, [run])
+  await setImmediate()
+  claims[1]!.answer(NOTHING)
+  await setImmediate()
+  assert.equal(dispatchers.waiting(), 1)
+  dispatchers.withdraw(pool, other)
+  assert.deepEqual(await others, [])
+})
+
 test('of more polls than are served at once all may be chosen, and each has a share', () => {
   const { claims, dispatchers } = byHand()
   const pool = newId('pool')

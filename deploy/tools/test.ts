@@ -1,6 +1,7 @@
 // `npm test` runs the test files of its tier, `npm test -- cancel` those with `cancel` in their path; `npm run
-// test:storm` runs the storms, with `--minutes 12` in about that time. One PostgreSQL serves them all; what they leave
-// running is a failure.
+// test:storm` runs the storms, with `--minutes 12` in about that time. With `--again` up to three red files are
+// executed once more, alone, and named when that is green. One PostgreSQL serves them all; what they leave running is a
+// failure.
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -10,7 +11,8 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startTestServer } from '../../coordinator/test/_kit/database.ts'
-import { listOf, PROCESSES, readNotes } from './file-seconds.ts'
+import { worthAgain } from './again.ts'
+import { listOf, type Notes, PROCESSES, readNotes } from './file-seconds.ts'
 import { endLeftovers, leftovers, unsupported } from './leftovers.ts'
 import { PROJECT } from './source-files.ts'
 import { inProcesses, pathsOf } from './test-groups.ts'
@@ -52,15 +54,18 @@ interface Run {
   readonly files: readonly string[]
   /** How long a storm is to take in all; as long as its rounds take without it. */
   readonly minutes: number | undefined
+  readonly isAgain: boolean
 }
 
 /** Average duration of a storm without rounds (measured: 13 to 180 s). */
 const STEADY_MS = 55_000
 const LEAST_BUDGET_MS = 20_000
 
+const textOf = (file: string) => readFileSync(path.join(PROJECT, file), 'utf8')
+
 /** Storms that play rounds share the time that those without rounds leave. */
 function settingsOf({ tier, files, minutes }: Run): NodeJS.ProcessEnv {
-  const playing = files.filter((file) => readFileSync(path.join(PROJECT, file), 'utf8').includes('rounds({')).length
+  const playing = files.filter((file) => textOf(file).includes('rounds({')).length
   const rest = (minutes ?? 0) * 60_000 * LANES - (files.length - playing) * STEADY_MS
   const budgetMs = minutes === undefined ? undefined : Math.max(LEAST_BUDGET_MS, Math.ceil(rest / Math.max(1, playing)))
   // Programs of tests read and write files of root.
@@ -122,7 +127,29 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-async function withDatabase(run: (url: string) => Promise<number>): Promise<number> {
+type Outcome = { readonly isRed: boolean; readonly notes: Notes }
+
+async function runOnce(run: Run, env: NodeJS.ProcessEnv, stop: AbortSignal, folder: string): Promise<Outcome> {
+  rmSync(path.join(folder, NOTES), { force: true })
+  const code = await runFiles(run, env, stop, folder)
+  const notes = readNotes(path.join(folder, NOTES))
+  const { results, hasFailed } = notes
+  console.log(listOf(results, run.files))
+  const isEmpty = results.every(({ tests }) => tests === 0)
+  if (isEmpty) console.error('No test was executed: WINDLASS_TEST_NAME has to be the whole name of a test.')
+  return { isRed: code !== 0 || hasFailed || isEmpty || results.length < run.files.length, notes }
+}
+
+/** Whoever reads the output of a green run finds here which file needs a look. */
+async function isRedAgain(run: Run, env: NodeJS.ProcessEnv, stop: AbortSignal, folder: string): Promise<boolean> {
+  if (run.files.length === 0) return true
+  console.log(`\nRed, and executed once more, alone: ${run.files.join(', ')}`)
+  const { isRed } = await runOnce(run, env, stop, folder)
+  if (!isRed) console.log(`Red once and green alone, which is a finding: ${run.files.join(', ')}`)
+  return isRed
+}
+
+async function withDatabase<T>(run: (url: string) => Promise<T>): Promise<T> {
   const given = process.env.WINDLASS_TEST_DATABASE_URL
   if (given) return run(given)
   const server = await startTestServer()
@@ -168,7 +195,11 @@ function readRun(args: string[]): Run | string {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { tier: { type: 'string', default: TIERS[0] }, minutes: { type: 'string' } },
+    options: {
+      tier: { type: 'string', default: TIERS[0] },
+      minutes: { type: 'string' },
+      again: { type: 'boolean', default: false },
+    },
   })
   const tier = TIERS.find((each) => each === values.tier)
   if (!tier) return `--tier is one of ${TIERS.join(', ')}, not ${values.tier}`
@@ -177,7 +208,7 @@ function readRun(args: string[]): Run | string {
     return `--minutes is a number above 0 and up to 600, not ${values.minutes}`
   if (minutes !== undefined && tier !== 'storm') return '--minutes is for storms: npm run test:storm -- --minutes 12'
   const files = testFiles(tier, positionals)
-  return files.length === 0 ? notFound(tier, positionals) : { tier, files, minutes }
+  return files.length === 0 ? notFound(tier, positionals) : { tier, files, minutes, isAgain: values.again }
 }
 
 async function main(args: string[]): Promise<number> {
@@ -191,16 +222,19 @@ async function main(args: string[]): Promise<number> {
   // For the shared PostgreSQL too, which starts in this process.
   process.env.TMPDIR = temporary
   try {
-    const code = await withDatabase((url) => {
-      const own = { WINDLASS_TEST_RUN: mark, WINDLASS_TEST_DATABASE_URL: url }
-      return runFiles(run, { ...process.env, ...settingsOf(run), ...own }, stopping.signal, temporary)
+    const isRed = await withDatabase(async (url) => {
+      const env = { ...process.env, ...settingsOf(run), WINDLASS_TEST_RUN: mark, WINDLASS_TEST_DATABASE_URL: url }
+      const outcome = await runOnce(run, env, stopping.signal, temporary)
+      if (!outcome.isRed || !run.isAgain || stopping.signal.aborted) return outcome.isRed
+      return isRedAgain(
+        { ...run, files: worthAgain(outcome.notes, run.files, textOf) },
+        env,
+        stopping.signal,
+        temporary,
+      )
     })
     const isLeftOver = await sweep(stopping.signal.aborted ? 0 : LEFTOVER_PATIENCE_MS)
-    const { results, hasFailed } = readNotes(path.join(temporary, NOTES))
-    console.log(listOf(results, run.files))
-    const isEmpty = results.every(({ tests }) => tests === 0)
-    if (isEmpty) console.error('No test was executed: WINDLASS_TEST_NAME has to be the whole name of a test.')
-    return stopping.code || code || (isLeftOver || hasFailed || isEmpty || results.length < run.files.length ? 1 : 0)
+    return stopping.code || (isLeftOver || isRed ? 1 : 0)
   } finally {
     rmSync(temporary, { recursive: true, force: true })
   }

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { worthAgain } from '../../tools/again.ts'
+
+const result = (file: string, failed: number) => ({ file, ms: 1, tests: 2, failed })
+const plain = () => 'test'
+const FILES = ['a', 'b', 'c', 'd', 'e']
+const redIn = (red: readonly string[]) => ({
+  results: FILES.map((file) => result(file, red.includes(file) ? 1 : 0)),
+  hasFailed: red.length > 0,
+})
+
+test('red files, and those that did not end, are executed again', () => {
+  assert.deepEqual(worthAgain(redIn(['b', 'd']), FILES, plain), ['b', 'd'])
+  assert.deepEqual(worthAgain({ results: [result('a', 0)], hasFailed: false }, ['a', 'b'], plain), ['b'])
+})
+
+test('nothing is, when a random file is red, more than three are, or something outside of files', () => {
+  const text = (file: string) => (file === 'b' ? `import { repeatable } from '../_kit/repeated.ts'` : 'test')
+  assert.deepEqual(worthAgain(redIn(['a', 'b']), FILES, text), [])
+  assert.deepEqual(worthAgain(redIn(['a', 'c']), FILES, text), ['a', 'c'])
+  assert.deepEqual(worthAgain(redIn(['a', 'b', 'c', 'd']), FILES, plain), [])
+  assert.deepEqual(worthAgain({ ...redIn([]), hasFailed: true }, FILES, plain), [])
+})

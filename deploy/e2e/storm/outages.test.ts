@@ -1,5 +1,5 @@
 // What an outage of ours costs fifty runs that execute meanwhile: nothing but what the fence took, and that has a limit
-// of its own.
+// of its own. WINDLASS_TEST_REAL_TIME=1 plays it with the settings of the product, in 45 minutes.
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,9 +16,8 @@ import type { Entry, Input } from '../programs/chaos/index.ts'
 
 const RUNS = 50
 /** Five minutes against a fence of 50 s are as much as 24 s against one of 4. */
-const SETTINGS = {
-  WINDLASS_START_EXAMPLE: 'false',
-  WINDLASS_AGENT_SLOTS: String(RUNS),
+const SCALE = process.env.WINDLASS_TEST_REAL_TIME === '1' ? 12.5 : 1
+const SCALED = {
   WINDLASS_HEARTBEAT_MS: '500',
   WINDLASS_FENCE_MS: '4000',
   WINDLASS_LEASE_MS: '6500',
@@ -26,8 +25,17 @@ const SETTINGS = {
   WINDLASS_OFFER_MS: '5000',
   WINDLASS_SWEEP_MS: '300',
 }
-const OUTAGE_MS = 24_000
-const SETTLED_MS = 120_000
+const SETTINGS = {
+  WINDLASS_START_EXAMPLE: 'false',
+  WINDLASS_AGENT_SLOTS: String(RUNS),
+  ...(SCALE === 1 && SCALED),
+}
+const OUTAGE_MS = 24_000 * SCALE
+/** Longer than a fence, so that it is cut off by each of these outages. */
+const LONG_MS = 8_000 * SCALE
+const SHORT_MS = 15_000 * SCALE
+const SETTLED_MS = 120_000 * SCALE
+const TIMEOUT = { timeout: 400_000 * SCALE }
 const START_MS = 90_000
 
 const place = makeHome()
@@ -39,7 +47,7 @@ before(async () => {
   const { databaseUrl } = JSON.parse(readFileSync(join(place.home, 'admin.json'), 'utf8')) as { databaseUrl: string }
   database = openDatabase({ url: databaseUrl, max: 2, log: createLog({}, 'error') })
   const retries = { crash: 0, error: 0 }
-  await deploy(instance.client, programFiles('chaos', { slug: 'outages', process: 'fresh', timeout: '5m', retries }))
+  await deploy(instance.client, programFiles('chaos', { slug: 'outages', process: 'fresh', timeout: '2h', retries }))
 })
 after(async () => {
   try {
@@ -115,6 +123,9 @@ async function gapsSoFar(): Promise<number> {
   return gaps
 }
 
+/** Stopped as well, it starts no other one in place of what is away. */
+const supervisor = () => instance.process.pid
+
 async function pidOf(part: 'coordinator' | 'postgres'): Promise<number> {
   return until(`a ${part}`, () => instance.pidOf(part), { ms: 60_000 })
 }
@@ -136,8 +147,8 @@ for (const [byMs, what] of [
   [120_000, 'ahead'],
   [-120_000, 'behind'],
 ] as const)
-  test(`a clock of the database that jumps two minutes ${what} costs nothing`, { timeout: 300_000 }, async (t) => {
-    const runs = await throughout(15_000, async () => {
+  test(`a clock of the database that jumps two minutes ${what} costs nothing`, TIMEOUT, async (t) => {
+    const runs = await throughout(SHORT_MS, async () => {
       await setClock(byMs)
       const [{ gaps }] = await until('the gap to be found', async () => {
         const rows = await database.db<
@@ -153,20 +164,38 @@ for (const [byMs, what] of [
     assert.equal(lost(runs), fenced.length, 'whose agent never fenced goes on as it was')
   })
 
-test('a coordinator that is stopped for six fences, and goes on', { timeout: 300_000 }, async (t) => {
-  const pid = await pidOf('coordinator')
+test('a coordinator that is stopped for six fences, and goes on', TIMEOUT, async (t) => {
   const before = await gapsSoFar()
-  const runs = await throughout(8000, async () => {
-    process.kill(pid, 'SIGSTOP')
+  const runs = await throughout(LONG_MS, async () => {
+    const all = [supervisor(), await pidOf('coordinator')]
+    for (const pid of all) process.kill(pid, 'SIGSTOP')
     await wait(OUTAGE_MS)
-    process.kill(pid, 'SIGCONT')
+    for (const pid of all) process.kill(pid, 'SIGCONT')
   })
   assert.ok((await gapsSoFar()) > before)
   t.diagnostic(await lossesOf(runs))
 })
 
-test('a coordinator that is killed, and its next one as well', { timeout: 300_000 }, async (t) => {
-  const runs = await throughout(15_000, async () => {
+for (const part of ['coordinator', 'postgres'] as const)
+  test(`a ${part} that is killed, and the next one comes after six fences`, TIMEOUT, async (t) => {
+    const before = await gapsSoFar()
+    const runs = await throughout(LONG_MS, async () => {
+      const pid = await pidOf(part)
+      process.kill(supervisor(), 'SIGSTOP')
+      process.kill(pid, 'SIGKILL')
+      await wait(OUTAGE_MS)
+      process.kill(supervisor(), 'SIGCONT')
+      await until('the next one', async () => {
+        const next = await instance.pidOf(part)
+        return next !== undefined && next !== pid
+      })
+    })
+    assert.ok((await gapsSoFar()) > before)
+    t.diagnostic(await lossesOf(runs))
+  })
+
+test('a coordinator that is killed, and its next one as well', TIMEOUT, async (t) => {
+  const runs = await throughout(SHORT_MS, async () => {
     for (let i = 0; i < 2; i++) {
       const pid = await pidOf('coordinator')
       process.kill(pid, 'SIGKILL')
@@ -179,11 +208,11 @@ test('a coordinator that is killed, and its next one as well', { timeout: 300_00
   t.diagnostic(await lossesOf(runs))
 })
 
-test('a database that stands still for six fences', { timeout: 300_000 }, async (t) => {
+test('a database that stands still for six fences', TIMEOUT, async (t) => {
   const pid = await pidOf('postgres')
   const backends = () => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
   const before = await gapsSoFar()
-  const runs = await throughout(8000, async () => {
+  const runs = await throughout(LONG_MS, async () => {
     const all = [pid, ...backends()]
     for (const each of all) signal(each, 'SIGSTOP')
     await wait(OUTAGE_MS)
@@ -193,9 +222,9 @@ test('a database that stands still for six fences', { timeout: 300_000 }, async 
   t.diagnostic(await lossesOf(runs))
 })
 
-test('a database that is restarted ten times', { timeout: 400_000 }, async (t) => {
+test('a database that is restarted ten times', TIMEOUT, async (t) => {
   const before = await gapsSoFar()
-  const runs = await throughout(15_000, async () => {
+  const runs = await throughout(SHORT_MS, async () => {
     for (let i = 0; i < 10; i++) {
       const pid = await pidOf('postgres')
       process.kill(pid, 'SIGKILL')

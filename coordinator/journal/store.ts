@@ -15,7 +15,8 @@ const flat = <T extends object>(runs: readonly Changed[], of: (run: Changed) => 
 
 /**
  * Writes new entries. One that was open already and that the program now has completed itself gets its result; sent
- * again it changes nothing.
+ * again it changes nothing. It gets its place too: taken over by this attempt in the same batch, it still has that of
+ * an earlier one, and `adopt` finds it in this attempt.
  */
 export function insert(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const rows = flat(runs, (run) => run.journal.entries)
@@ -35,7 +36,8 @@ export function insert(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
       ${rows.map((r) => r.childRunId)}::text[], ${inMs}::float8[], ${dueAt}::bigint[]
     ) as t (run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id, in_ms, due_at)
     on conflict (run_id, n) do update
-    set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt
+    set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt,
+        position = excluded.position
     where journal.kind = 'step' and journal.state = 'open' and excluded.state <> 'open'`
 }
 

@@ -173,7 +173,7 @@ async function killNowAndThen(random: Random, { kills, everyMs }: Killing, stop:
 async function endBlocked(run: Run): Promise<void> {
   const { db } = database()
   const journal = await db`
-    select n, attempt, parent, kind, name, hash, occurrence, state, delivered, after, idle, completion
+    select n, attempt, position, parent, kind, name, hash, occurrence, state, delivered, after, idle, completion
     from journal
     where run_id = ${run.id}
     order by n`

@@ -22,6 +22,8 @@ export interface TestDatabaseOptions {
   max?: number
 }
 
+/** Of the invariants, so that a template of before is not taken. */
+const INVARIANTS = 'journal_places'
 const MIGRATIONS = join(import.meta.dirname, '../../db/migrations')
 const log = createLog({ part: 'test' }, 'error')
 
@@ -90,7 +92,7 @@ async function borrowServer(): Promise<TestServer> {
 async function ensureTemplate(admin: Database, folder: string): Promise<string> {
   const migrations = await readMigrations(folder)
   const state = createHash('sha256')
-    .update(migrations.map((each) => each.file + each.checksum).join())
+    .update(migrations.map((each) => each.file + each.checksum).join() + INVARIANTS)
     .digest('hex')
   const name = `windlass_template_${state.slice(0, 16)}`
   if (await isReady(admin.db, name)) return name
@@ -105,12 +107,33 @@ async function ensureTemplate(admin: Database, folder: string): Promise<string> 
     await db`drop database if exists ${db(name)} with (force)`
     await db`create database ${db(name)}`
     await migrate({ url: databaseUrl(admin.url, name) }, { folder, log })
+    if (folder === MIGRATIONS) await addInvariants(databaseUrl(admin.url, name))
     // A template that somebody is connected to cannot be cloned.
     await db`alter database ${db(name)} with is_template true allow_connections false`
     return name
   } finally {
     await db`select pg_advisory_unlock(4711)`
   }
+}
+
+/**
+ * What the product relies on and does not pay an index for, checked at every write of every test: two calls of an
+ * attempt have two places. A replay that found one place twice would be blocked.
+ */
+async function addInvariants(url: string): Promise<void> {
+  const template = openDatabase({ url, max: 1, log })
+  try {
+    await template.db`
+      alter table journal
+      add constraint ${template.db(INVARIANTS)} unique (run_id, attempt, position) deferrable initially deferred`
+  } finally {
+    await template.close()
+  }
+}
+
+/** The database as operators have it, for those who look at its plans. */
+export async function dropInvariants(db: Db): Promise<void> {
+  await db`alter table journal drop constraint ${db(INVARIANTS)}`
 }
 
 async function isReady(db: Db, name: string): Promise<boolean> {

@@ -35,8 +35,8 @@ export const calls = (n: number, workflow: string, input: unknown = null): Entry
 export const asks = (n: number, prompt = 'Go on?', timeoutMs: number | null = null): Entry =>
   opened(n, { for: 'input', prompt, schemaText: null, timeoutMs, onTimeoutText: null }, { name: prompt })
 
-export const stepped = (n: number, result: unknown, name = 'step'): Entry =>
-  said({ op: 'close', entry: identity(n, 'step', { name }), state: 'done', result: JSON.stringify(result) })
+export const stepped = (n: number, result: unknown, name = 'step', position = n): Entry =>
+  said({ op: 'close', entry: identity(n, 'step', { name, position }), state: 'done', result: JSON.stringify(result) })
 
 export const delivered = (...list: [order: number, n: number, after?: number, idle?: 0 | 1][]): Entry =>
   said({ op: 'deliver', list: list.map(([order, n, after = n, idle = 0]) => [order, n, after, idle]) })

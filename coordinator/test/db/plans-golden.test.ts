@@ -15,7 +15,7 @@ import { append } from '../../runs/store-append.ts'
 import { list } from '../../runs/store-list.ts'
 import { insertQueued } from '../../runs/store-new.ts'
 import * as timers from '../../timers/store.ts'
-import { testDatabase } from '../_kit/database.ts'
+import { dropInvariants, testDatabase } from '../_kit/database.ts'
 import { createExplained, explainSessions } from '../_kit/explained.ts'
 import { createPlanShapes, type PlanShapes } from '../_kit/plan-shapes.ts'
 
@@ -80,6 +80,7 @@ const explained = createExplained()
 
 before(async () => {
   database = await testDatabase()
+  await dropInvariants(database.db)
   await explainSessions(database.db)
   observed = openDatabase({ url: database.url, max: 1, log: explained.log })
   // The first statement of a connection asks for the types of the database.

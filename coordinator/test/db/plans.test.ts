@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { anAgent } from '../_kit/agent.ts'
 import { builtOnce } from '../_kit/built-once.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import { dropInvariants } from '../_kit/database.ts'
 import { exercise } from '../_kit/exercise.ts'
 import { createExplained, type Executed, explainSessions, type PlanNode, stepsOf } from '../_kit/explained.ts'
 import { fill } from '../_kit/filled.ts'
@@ -137,6 +138,7 @@ function rowsOf(step: PlanNode): number {
 }
 
 async function prepare(db: TestCoordinator['db']): Promise<void> {
+  await dropInvariants(db)
   await explainSessions(db)
   const tables = await db<{ name: string }[]>`
     select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`

@@ -5,7 +5,20 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, logOf, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
-import { calls, delivered, evicted, goesOn, journalOf, parked, said, sleeps, stepped, wakeOf } from '../_kit/journal.ts'
+import {
+  calls,
+  delivered,
+  evicted,
+  goesOn,
+  identity,
+  journalOf,
+  opened,
+  parked,
+  said,
+  sleeps,
+  stepped,
+  wakeOf,
+} from '../_kit/journal.ts'
 import { journalCrew } from '../_kit/journal-crew.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -67,6 +80,41 @@ test('a process lost while it executes restarts from the top, and what succeeded
   assert.ok(run.waiting!.until! < run.waiting!.since + 3_600_000)
   await c.call(ops.runs.cancel, { run: run.id })
   await link.report(second, 6, end({ how: 'cancelled', forced: false }, 0))
+})
+
+test('a step that is taken over and ends in the same breath has its place in the new attempt', async () => {
+  const first = await begun()
+  const step = { name: 'waits' }
+  const within = { parent: '/waits#1' }
+  await link.report(first, 2, sleeps(1, 0), sleeps(2, 0), opened(3, { for: 'step' }, step))
+  await link.report(first, 5, sleeps(4, 0), opened(5, { for: 'sleep', ms: 0 }, within), end(killed(), 1))
+  const second = await next(first.run)
+  // Two calls less than before: the place of the step is that of the sleep within it in the first attempt no more.
+  await link.report(
+    second,
+    1,
+    start(),
+    said({ op: 'adopt', n: 3, position: 1 }),
+    said({ op: 'close', entry: identity(3, 'step', { ...step, position: 1 }), state: 'done', result: 'null' }),
+    said({ op: 'adopt', n: 5, position: 2 }),
+    stepped(6, 'new', 'next', 3),
+    sleeps(7, 3_600_000),
+    parked('sleep'),
+    evicted(),
+  )
+  await hurry(first.run)
+  const again = await next(first.run)
+  const own = journalOf(again).filter(({ attempt }) => attempt === 2)
+  assert.deepEqual(
+    own.map(({ n, position }) => [n, position]),
+    [
+      [3, 1],
+      [5, 2],
+      [6, 3],
+      [7, 7],
+    ],
+  )
+  await link.report(again, 1, start(), end(returned(null), 1))
 })
 
 test('failures of a former attempt are not taken over', async () => {

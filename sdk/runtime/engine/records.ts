@@ -23,7 +23,7 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
   const entries = journal.toSorted((a, b) => a.position - b.position)
   const byKey = new Map(entries.map((record) => [keyOf(record), record]))
   const hidden = entries.filter(isHidden)
-  const unissued = new Map(entries.map((record) => [record.position, record]))
+  const unissued = new Map(entries.map((record) => [record.n, record]))
   const inside = new Map<string, JournalRecord[]>()
   for (const record of entries) {
     const beside = inside.get(record.parent)
@@ -38,7 +38,7 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
   function cover(step: JournalRecord): void {
     for (const record of inside.get(pathOf(step.parent, step.name, step.occurrence)) ?? []) {
       covered.add(record.n)
-      unissued.delete(record.position)
+      unissued.delete(record.n)
       if (record.kind === 'step') cover(record)
     }
   }
@@ -52,7 +52,7 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
     unissued: () => unissued.values(),
     hasUnissued: () => unissued.size > 0,
     match: (call) => {
-      const isFree = (record: JournalRecord) => unissued.has(record.position)
+      const isFree = (record: JournalRecord) => unissued.has(record.n)
       const record = byKey.get(keyOf(call))
       if (record && isFree(record)) return record
       return hidden.find((each) => isFree(each) && isSameCall(each, call))
@@ -70,15 +70,15 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
       return best
     },
     issue: (record) => {
-      unissued.delete(record.position)
+      unissued.delete(record.n)
       if (record.kind === 'step' && record.state !== 'open') cover(record)
     },
     next,
     isReady: (record) => {
-      if (unissued.has(record.position) || covered.has(record.n)) return false
+      if (unissued.has(record.n) || covered.has(record.n)) return false
       // Deleting keeps the order, so the first is the least.
-      const [least] = unissued.keys()
-      return least === undefined || least > record.after
+      const [least] = unissued.values()
+      return least === undefined || least.position > record.after
     },
     given: () => {
       given += 1

@@ -96,7 +96,9 @@ export const Settings = z.strictObject({
     .min(64 * MIB)
     .default(192 * MIB)
     .meta({
-      description: 'Deploys that one coordinator has in memory at once, all together; more is told to come back.',
+      description:
+        'Deploys that one coordinator has in memory at once, all together; more is told to come back. ' +
+        'Reads of files have as much besides.',
     }),
   WINDLASS_MAX_ORG_DEPLOYS_BYTES: z
     .int()

@@ -17,8 +17,6 @@ import { createJudge, type Judge } from './judging/judge.ts'
 import type { Limits } from './limits/limits.ts'
 import type { BytesInFlight } from './limits/bytes-in-flight.ts'
 import { openLimits } from './limits/open.ts'
-import { openFolderStore } from './objects/folder.ts'
-import type { ObjectStore } from './objects/store.ts'
 import { createDispatchers, type Dispatchers } from './placements/dispatcher.ts'
 import { type Accepted, commitAcceptances, commitClaims, giveBack, MOST_CLAIMED } from './placements/claim.ts'
 import type { Acceptance } from './placements/store.ts'
@@ -46,15 +44,15 @@ import { commitTriggers } from './runs/trigger.ts'
 import { openRunTokens, type RunTokens } from './runs/token.ts'
 import { createRunVersions, type RunVersions } from './runs/versions.ts'
 import { openDeploys, type WorkflowBuilder } from './workflows/build.ts'
+import { openStored, type Stored } from './workflows/stored.ts'
 import { createTargets, createVersions, type Targets, type Versions } from './workflows/targets.ts'
 
 /** Everything long-lived, built once. A verb asks for the part that it uses. */
-export interface Deps {
+export interface Deps extends Stored {
   config: Config
   log: Log
   db: Db
   callers: Callers
-  objects: ObjectStore
   builder: WorkflowBuilder
   /** Whether values fit their schemas. */
   judge: Judge
@@ -158,7 +156,7 @@ export async function buildDeps(
     log,
     db,
     callers: createCallers({ db, log }),
-    objects: await openFolderStore(join(config.home, 'objects')),
+    ...(await openStored(config, log)),
     ...deploys,
     judge,
     versions,

@@ -62,6 +62,10 @@ interface OfCoordinator {
   'polls.noted': object
   /** The public halves of all keys of run tokens have been asked for. */
   'tokenKeys.read': { keys: number }
+  /** Long work may go on by one piece. */
+  'pace.passed': { org: string }
+  /** A reader of a version's files has left, having come upon so many of them. */
+  'source.left': { files: number }
   /** A child process for work on what customers send takes jobs. */
   'tools.started': { name: string; pid: number }
   /** A job of an org was answered, or has ended its child. */

@@ -5,6 +5,7 @@ import type { Acting, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import type { SseSink } from '../events/stream.ts'
 import type { AgentSocket, ClosedBy } from '../runners/agent-socket.ts'
+import type { Source } from '../workflows/sources.ts'
 
 export type { AgentSocket, ClosedBy, SseSink }
 
@@ -33,6 +34,16 @@ export class JsonText {
   readonly text: string
   constructor(text: string) {
     this.text = text
+  }
+}
+
+/** A JSON answer whose last field is `files`, which are too many to be held in memory. */
+export class FilesAnswer<T extends object = object> {
+  readonly head: T
+  readonly files: Source
+  constructor(head: T, files: Source) {
+    this.head = head
+    this.files = files
   }
 }
 
@@ -92,11 +103,13 @@ export class SocketAnswer {
   }
 }
 
+type JsonAnswer<T> = T | JsonText | StatusAnswer<T> | FilesAnswer<Omit<T, 'files'>>
+
 type AnswerOf<R> =
   R extends Op<z.ZodObject, z.ZodType>
     ? R['wire'] extends undefined
-      ? OutputOf<R> | JsonText | StatusAnswer<OutputOf<R>>
-      : OutputOf<R> | JsonText | StatusAnswer<OutputOf<R>> | SseAnswer | BytesAnswer | FileAnswer | SocketAnswer
+      ? JsonAnswer<OutputOf<R>>
+      : JsonAnswer<OutputOf<R>> | SseAnswer | BytesAnswer | FileAnswer | SocketAnswer
     : never
 
 export type Handler<R> = (call: Call<InputOf<R>>) => Promise<AnswerOf<R>> | AnswerOf<R>

@@ -8,7 +8,7 @@ import {
   presentVersion,
   presentWorkflow,
 } from '../workflows/read.ts'
-import type { HandlersFor } from './call.ts'
+import { FilesAnswer, type HandlersFor } from './call.ts'
 
 const present = ({ workflow, version }: Deployed) => ({
   workflow: presentWorkflow(workflow),
@@ -25,7 +25,10 @@ export const workflows: HandlersFor<'workflows'> = {
 
   create: async ({ input, caller, deps }) => present(await createWorkflow(deps, caller, input.files)),
 
-  get: ({ input, caller, deps }) => getWorkflow(deps, caller.orgId, input.workflow),
+  get: async ({ input, caller, deps }) => {
+    const { source, ...head } = await getWorkflow(deps, caller.orgId, input.workflow)
+    return new FilesAnswer(head, source)
+  },
 
   update: async ({ input, caller, deps }) => present(await updateWorkflow(deps, caller, input.workflow, input.files)),
 
@@ -37,5 +40,8 @@ export const workflows: HandlersFor<'workflows'> = {
     return { versions: rows, nextCursor }
   },
 
-  getVersion: ({ input, caller, deps }) => getVersion(deps, caller.orgId, input.workflow, input.n),
+  getVersion: async ({ input, caller, deps }) => {
+    const { source, ...head } = await getVersion(deps, caller.orgId, input.workflow, input.n)
+    return new FilesAnswer(head, source)
+  },
 }

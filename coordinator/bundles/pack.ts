@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto'
-import { buffer, text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { gunzip, gzip } from 'node:zlib'
-import { extract, pack as tarPack } from 'tar-stream'
+import { gzip } from 'node:zlib'
+import { pack as tarPack } from 'tar-stream'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 
 export type Packed = { digest: string; bytes: Buffer }
 
-// Files of 50 MiB, a header and padding for each of 2,000, and air.
-const MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 const GZIP_OS_BYTE = 9
 const GZIP_OS_UNKNOWN = 255
 
@@ -18,19 +16,6 @@ export async function pack(files: readonly SourceFile[]): Promise<Packed> {
   // zlib writes here which system it was built for.
   bytes[GZIP_OS_BYTE] = GZIP_OS_UNKNOWN
   return { digest: createHash('sha256').update(bytes).digest('hex'), bytes }
-}
-
-/** The files of a pack, in the order of their paths. */
-export async function unpackInMemory(bytes: Uint8Array): Promise<SourceFile[]> {
-  const tarBytes = await promisify(gunzip)(bytes, { maxOutputLength: MAX_UNPACKED_BYTES })
-  const entries = extract()
-  entries.end(tarBytes)
-  const files: SourceFile[] = []
-  for await (const entry of entries) {
-    if (entry.header.type !== 'file') throw new Error(`pack holds \`${entry.header.name}\`, which is no plain file`)
-    files.push({ path: entry.header.name, content: await text(entry) })
-  }
-  return files
 }
 
 async function tar(files: readonly SourceFile[]): Promise<Buffer> {

@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse } from './exchange.ts'
 import type { OpenWork } from './open-work.ts'
 import { hasMuchToCome, sendAhead } from './unread.ts'
 
-const JSON_TYPE = 'application/json; charset=utf-8'
+export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** A reader of bytes who takes longer than this is cut. */
 const BYTES_DEADLINE_MS = 300_000

@@ -2,13 +2,14 @@ import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Actor, Caller } from '../actor.ts'
-import { BytesAnswer, FileAnswer, SocketAnswer, SseAnswer, StatusAnswer } from '../api/call.ts'
+import { BytesAnswer, FileAnswer, FilesAnswer, SocketAnswer, SseAnswer, StatusAnswer } from '../api/call.ts'
 import type { Deps } from '../deps.ts'
 import type { Holding } from '../limits/bytes-in-flight.ts'
 import { type Verifiers, admit, identify, isCaller } from './access.ts'
 import type { Answered } from './access-log.ts'
 import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
 import { sendFile } from './answer-file.ts'
+import { sendFiles } from './answer-files.ts'
 import type { Room } from './body.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import { faultFor } from './failures.ts'
@@ -164,6 +165,10 @@ async function limit(exchange: Exchange, caller: Caller): Promise<void> {
 function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | void {
   const { row } = plan
   if (row.success === 204) return sendNothing(exchange)
+  if (value instanceof FilesAnswer) {
+    const around = outputText(plan, { ...value.head, files: [] }, exchange.pipeline.strict)
+    return sendFiles(exchange, { around, files: value.files }, exchange.pipeline.stallMs)
+  }
   if (row.wire === undefined) {
     const answer: StatusAnswer<unknown> = value instanceof StatusAnswer ? value : new StatusAnswer(row.success, value)
     const text = outputText(plan, answer.value, exchange.pipeline.strict)

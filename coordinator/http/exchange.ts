@@ -34,7 +34,8 @@ export interface HttpResponse {
   atomic(act: () => void): unknown
   begin_write(): unknown
   drain(act: (offset: number) => boolean): unknown
-  stream(readable: Readable, total: number): Promise<unknown>
+  /** Without a `total` it goes out in chunks. */
+  stream(readable: Readable, total?: number): Promise<unknown>
   upgrade(context: object): unknown
   readonly raw: RawResponse
 }

@@ -1,8 +1,8 @@
 import type { Run } from '@windlass/shared/model/run.ts'
-import type { SourceFile, Workflow } from '@windlass/shared/model/workflow.ts'
+import type { Workflow } from '@windlass/shared/model/workflow.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Asking } from './asking.ts'
-import { type Fields, invoke, mayCall } from './invoke.ts'
+import { type Fields, invoke, invokeForFiles, mayCall } from './invoke.ts'
 import { RUN_EVENTS, WORKFLOW_FILE } from './resources.ts'
 import type { PlanOf } from './table.ts'
 
@@ -24,7 +24,11 @@ export async function complete(planOf: PlanOf, asking: Asking, ask: CompletionAs
   return candidates.filter((each) => each.startsWith(ask.value)).slice(0, MOST)
 }
 
-async function candidatesFor(planOf: PlanOf, asking: Asking, { uri, argument, known }: CompletionAsk) {
+async function candidatesFor(
+  planOf: PlanOf,
+  asking: Asking,
+  { uri, argument, known }: CompletionAsk,
+): Promise<readonly string[]> {
   const read = async (plan: ReturnType<PlanOf>, fields: Fields) =>
     mayCall(plan, asking) ? await invoke(plan, asking, fields) : {}
   if (uri === RUN_EVENTS && argument === 'run') {
@@ -38,6 +42,7 @@ async function candidatesFor(planOf: PlanOf, asking: Asking, { uri, argument, kn
   }
   const { workflow } = known
   if (argument !== 'path' || workflow === undefined) return []
-  const { files = [] } = (await read(planOf(ops.workflows.get), { workflow })) as { files?: SourceFile[] }
-  return files.map(({ path }) => path)
+  const plan = planOf(ops.workflows.get)
+  if (!mayCall(plan, asking)) return []
+  return (await invokeForFiles(plan, asking, { workflow })).paths()
 }

@@ -6,6 +6,32 @@ export interface Cut {
   notes: string[]
 }
 
+/** Characters of JSON in one answer: some 5,000 tokens. */
+export const MOST_CHARS = 20_000
+
+/** The beginning of a text that is not in memory as a whole: as much of it as a cut may leave. */
+export class Excerpt {
+  readonly beginning: string
+  /** Of the whole text. */
+  readonly length: number
+  constructor(beginning: string, length: number) {
+    this.beginning = beginning
+    this.length = length
+  }
+
+  slice(from: number, to: number): string {
+    return this.beginning.slice(from, to)
+  }
+
+  charCodeAt(at: number): number {
+    return this.beginning.charCodeAt(at)
+  }
+
+  toJSON(): string {
+    return this.beginning
+  }
+}
+
 /** A text is never cut below this: ids, names and sentences stay whole. */
 const LEAST_TEXT = 200
 /** Number of entries that lists are cut to at first. It is halved until the value fits. */
@@ -58,8 +84,12 @@ export function cutToFit(value: unknown, limit: number): Cut | undefined {
 }
 
 function longTexts(value: unknown): number[] {
-  if (typeof value === 'string') return value.length > LEAST_TEXT ? [value.length] : []
+  if (isText(value)) return value.length > LEAST_TEXT ? [value.length] : []
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(longTexts) : []
+}
+
+function isText(value: unknown): value is string | Excerpt {
+  return typeof value === 'string' || value instanceof Excerpt
 }
 
 function cutLists(value: unknown, limit: number): Cut | undefined {
@@ -80,8 +110,8 @@ function cutTo(value: unknown, { text, entries }: Bounds, limit: number): Cut | 
   let room = limit
   const walk = (node: unknown, trail?: Trail): unknown => {
     room--
-    if (typeof node === 'string') {
-      const shown = node.length > text ? whole(node, text) + MARK : node
+    if (isText(node)) {
+      const shown = node.length > text ? whole(node, text) + MARK : node.slice(0, text)
       if (node.length > text)
         texts.add(trail, (name) => `${name} has ${node.length} characters; the first ${text} are here.`)
       room -= shown.length
@@ -110,7 +140,7 @@ function fieldsShown(size: number, entries: number): number {
 }
 
 /** Not in the middle of a pair of surrogates: a half is no character. */
-function whole(text: string, length: number): string {
+function whole(text: Pick<string, 'charCodeAt' | 'slice'>, length: number): string {
   const last = text.charCodeAt(length - 1)
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length)
 }

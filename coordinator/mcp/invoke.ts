@@ -1,25 +1,52 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { JsonText, StatusAnswer } from '../api/call.ts'
+import { FilesAnswer, JsonText, StatusAnswer } from '../api/call.ts'
 import { authorize } from '../http/access.ts'
 import { checkInput } from '../http/input.ts'
 import { outputText } from '../http/output.ts'
 import type { Plan } from '../http/plan.ts'
+import type { Source } from '../workflows/sources.ts'
 import { type Asking, ToolCall } from './asking.ts'
+import { Excerpt, MOST_CHARS } from './cut.ts'
 
 export type Fields = Record<string, unknown>
 
 /** Calls an operation as REST would: the same door, the same schema, the same handler. */
 export async function invoke(plan: Plan, asking: Asking, given: Fields): Promise<Fields> {
-  const { caller, deps, bytes } = asking
+  const answer = await called(plan, asking, given)
+  const value: unknown = answer instanceof StatusAnswer ? answer.value : answer
+  if (plan.row.success === 204) return {}
+  if (isFiles(value)) return { ...value.head, files: await glanceAt(value.files) }
+  if (asking.deps.config.strict) outputText(plan, value, true)
+  return (value instanceof JsonText ? JSON.parse(value.text) : value) as Fields
+}
+
+/** The files that an operation answers with, none of them unpacked yet. */
+export async function invokeForFiles(plan: Plan, asking: Asking, given: Fields): Promise<Source> {
+  const answer = await called(plan, asking, given)
+  if (isFiles(answer)) return answer.files
+  throw new Error(`${plan.row.id} answers without files`)
+}
+
+function isFiles(answer: unknown): answer is FilesAnswer {
+  return answer instanceof FilesAnswer
+}
+
+/** As much of the files as may be shown. */
+async function glanceAt(files: Source) {
+  const seen = await files.glance(MOST_CHARS)
+  return seen.map(({ path, text, chars }) => ({
+    path,
+    content: text.length < chars ? new Excerpt(text, chars) : text,
+  }))
+}
+
+async function called(plan: Plan, asking: Asking, given: Fields): Promise<unknown> {
+  const { caller, bytes } = asking
   const fields: Fields = plan.scopedToOrg ? { org: caller.org, ...given } : given
   if (plan.scopedToOrg && fields['org'] !== caller.org) throw new Fault('NOT_FOUND')
   authorize(plan.row, caller)
   if (plan.ridesIn === 'body' && bytes > plan.bodyBytes) throw tooLarge(plan.bodyBytes)
-  const answer = await handled(plan, asking, checkInput(plan, fields))
-  const value: unknown = answer instanceof StatusAnswer ? answer.value : answer
-  if (plan.row.success === 204) return {}
-  if (deps.config.strict) outputText(plan, value, true)
-  return (value instanceof JsonText ? JSON.parse(value.text) : value) as Fields
+  return handled(plan, asking, checkInput(plan, fields))
 }
 
 /** As over REST, a caller has so many calls open that wait: a request may carry a hundred of them. */

@@ -3,10 +3,10 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { CHANNELS, type RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { DESCRIPTOR_FILE } from '@windlass/shared/model/descriptor.ts'
-import type { SourceFile, Workflow } from '@windlass/shared/model/workflow.ts'
+import type { Workflow } from '@windlass/shared/model/workflow.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Asking } from './asking.ts'
-import { type Fields, invoke, mayCall } from './invoke.ts'
+import { type Fields, invoke, invokeForFiles, mayCall } from './invoke.ts'
 import type { PlanOf } from './table.ts'
 
 /** A resource is asked for by a person or a program, not by the way: it may be longer than an answer of a tool. */
@@ -124,21 +124,20 @@ interface FileAsk {
 }
 
 async function readFile(planOf: PlanOf, asking: Asking, { uri, workflow, path }: FileAsk): Promise<ReadText> {
-  const { files } = (await invoke(planOf(ops.workflows.get), asking, { workflow })) as { files: SourceFile[] }
-  const file = files.find((each) => each.path === path)
+  const files = await invokeForFiles(planOf(ops.workflows.get), asking, { workflow })
+  const file = await files.read(path, MOST_CHARS)
   if (!file) {
-    const known = files.map((each) => each.path)
+    const known = await files.paths()
     throw new Fault(
       'NOT_FOUND',
       { workflow, path },
       `\`${workflow}\` has no file \`${path}\`${didYouMean(path, known)}.`,
     )
   }
-  const { length } = file.content
   const text =
-    length <= MOST_CHARS
-      ? file.content
-      : `${file.content.slice(0, MOST_CHARS)}\n[This resource ends here, to stay short: the file has ${length} characters. It is whole in \`GET /v1/orgs/{org}/workflows/${workflow}\` of the REST API.]`
+    file.chars <= MOST_CHARS
+      ? file.text
+      : `${file.text}\n[This resource ends here, to stay short: the file has ${file.chars} characters. It is whole in \`GET /v1/orgs/{org}/workflows/${workflow}\` of the REST API.]`
   return { uri, mimeType: mimeOf(path), text }
 }
 

@@ -1,7 +1,7 @@
 import type { Fault, FaultCode } from '@windlass/shared/errors.ts'
 import { place } from '@windlass/shared/ops/place.ts'
 import type { Plan } from '../http/plan.ts'
-import { cutToFit } from './cut.ts'
+import { cutToFit, MOST_CHARS } from './cut.ts'
 import type { Fields } from './invoke.ts'
 
 /** What `tools/call` answers. */
@@ -12,8 +12,6 @@ export interface ToolResult {
   [key: string]: unknown
 }
 
-/** Characters of JSON in one answer: some 5,000 tokens. */
-export const MOST_CHARS = 20_000
 /** What is said about a cut needs room too. */
 const ROOM_FOR_NOTES = 2000
 

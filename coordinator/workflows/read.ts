@@ -1,12 +1,12 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, WorkflowRef } from '@windlass/shared/ids.ts'
-import type { SourceFile, Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
-import { unpackInMemory } from '../bundles/pack.ts'
+import type { Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
 import type { Deps } from '../deps.ts'
 import { contentKey } from '../objects/key.ts'
+import { missingObject } from './missing.ts'
 import * as store from './store.ts'
 
-type ReadDeps = Pick<Deps, 'db' | 'objects' | 'log'>
+type ReadDeps = Pick<Deps, 'db' | 'sources'>
 
 export async function getWorkflow(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef) {
   const workflow = await needWorkflow(deps, orgId, ref)
@@ -14,7 +14,7 @@ export async function getWorkflow(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef
   return {
     workflow: presentWorkflow(workflow),
     version: presentVersion(version),
-    files: await sourceFiles(deps, version),
+    source: deps.sources.of(orgId, version.sourceDigest),
   }
 }
 
@@ -22,7 +22,7 @@ export async function getVersion(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef,
   const workflow = await needWorkflow(deps, orgId, ref)
   const version = await store.findVersion(deps.db, orgId, workflow.id, number)
   if (!version) throw new Fault('NOT_FOUND', { workflow: ref, version: number })
-  return { version: presentVersion(version), files: await sourceFiles(deps, version) }
+  return { version: presentVersion(version), source: deps.sources.of(orgId, version.sourceDigest) }
 }
 
 export async function listWorkflows(
@@ -50,25 +50,15 @@ export async function needWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: Wo
 }
 
 /** A bundle, for an agent of the org that owns it. */
-export async function bundleBytes(deps: ReadDeps, orgId: OrgId, digest: string): Promise<Uint8Array> {
+export async function bundleBytes(
+  deps: Pick<Deps, 'db' | 'objects' | 'log'>,
+  orgId: OrgId,
+  digest: string,
+): Promise<Uint8Array> {
   if (!(await store.ownsBundle(deps.db, orgId, digest))) throw new Fault('NOT_FOUND', { digest })
-  return needObject(deps, digest)
-}
-
-/** An object that the database knows. Another coordinator may have it: then it is not gone, and agents try again. */
-async function needObject(deps: Pick<Deps, 'objects' | 'log'>, digest: string): Promise<Uint8Array> {
   const bytes = await deps.objects.get(contentKey(digest))
-  if (bytes) return bytes
-  deps.log.error('object.missing', { digest, advice: SHARE })
-  throw new Fault('UNAVAILABLE', { digest }, `This coordinator does not have the content ${digest}. ${SHARE}`)
-}
-
-const SHARE =
-  'All coordinators of a database need one folder of objects, `objects` in WINDLASS_HOME: mount a shared one, ' +
-  'or put the file there that is missing.'
-
-async function sourceFiles(deps: Pick<Deps, 'objects' | 'log'>, version: store.VersionRow): Promise<SourceFile[]> {
-  return unpackInMemory(await needObject(deps, version.sourceDigest))
+  if (!bytes) throw missingObject(deps.log, digest)
+  return bytes
 }
 
 export function presentWorkflow(row: store.WorkflowRow): Workflow {

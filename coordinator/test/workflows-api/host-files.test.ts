@@ -6,7 +6,7 @@ import { join, relative } from 'node:path'
 import { after, before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { unpackInMemory } from '../../bundles/pack.ts'
+import { unpacked } from '../_kit/unpacked.ts'
 import { contentKey } from '../../objects/key.ts'
 import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
 import { tool } from '../_kit/mcp.ts'
@@ -45,7 +45,7 @@ async function bundleOf(slug: string): Promise<string> {
     join workflows w on w.id = v.workflow_id
     where w.slug = ${slug} and w.org_id = ${c.orgId}`
   const bytes = await c.deps.objects.get(contentKey(row!.bundleDigest))
-  const files = await unpackInMemory(bytes!)
+  const files = await unpacked(bytes!)
   assert.deepEqual(
     files.map(({ path }) => path),
     ['main.mjs', 'main.mjs.map'],

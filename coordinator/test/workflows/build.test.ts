@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { unpackInMemory } from '../../bundles/pack.ts'
+import { unpacked } from '../_kit/unpacked.ts'
 import { createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import { createWorkflowBuilder } from '../../workflows/build.ts'
 import { DeployError } from '../../workflows/deploy-error.ts'
@@ -30,12 +30,12 @@ test('a workflow of several files becomes descriptor, bundle, source and schemas
   assert.equal(built.descriptor.slug, 'orders')
   assert.equal(built.descriptor.timeoutMs, 300_000)
   assert.deepEqual(built.warnings, [])
-  const bundled = await unpackInMemory(built.bundle.bytes)
+  const bundled = await unpacked(built.bundle.bytes)
   assert.deepEqual(
     bundled.map(({ path }) => path),
     ['main.mjs', 'main.mjs.map'],
   )
-  const source = await unpackInMemory(built.source.bytes)
+  const source = await unpacked(built.source.bytes)
   assert.deepEqual(
     source,
     files.toSorted((a, b) => (a.path < b.path ? -1 : 1)),

@@ -1,0 +1,25 @@
+import { join } from 'node:path'
+import type { Log } from '@windlass/shared/log.ts'
+import type { Config } from '../config.ts'
+import { type BytesInFlight, createBytesInFlight } from '../limits/bytes-in-flight.ts'
+import { createPace } from '../limits/pace.ts'
+import { openFolderStore } from '../objects/folder.ts'
+import type { ObjectStore } from '../objects/store.ts'
+import { createSources, type Sources } from './sources.ts'
+
+/** What lies beside the database, and the ways to it. */
+export interface Stored {
+  objects: ObjectStore
+  /** Limits the bytes of deployed files that are being read. */
+  reads: BytesInFlight
+  sources: Sources
+}
+
+type Settings = Pick<Config, 'home' | 'maxDeploysBytes' | 'maxOrgDeploysBytes'>
+
+export async function openStored({ home, maxDeploysBytes, maxOrgDeploysBytes }: Settings, log: Log): Promise<Stored> {
+  const objects = await openFolderStore(join(home, 'objects'))
+  // Beside that of deploys: a reader may be slow, and is to keep nobody from deploying.
+  const reads = createBytesInFlight({ org: maxOrgDeploysBytes, all: maxDeploysBytes }, 'Reads of files')
+  return { objects, reads, sources: createSources({ objects, log, inFlight: reads, pace: createPace() }) }
+}

@@ -192,7 +192,7 @@ async function readMessage(exchange: Exchange, limit: number, room: Holding): Pr
   }
 }
 
-/** All of them are answered at once. */
+/** All of them are answered together. */
 const MOST_MESSAGES = 100
 const TOO_MANY = { code: -32_600, message: `Invalid request: a batch has ${MOST_MESSAGES} messages at most.` }
 

@@ -18,6 +18,7 @@ import { fieldPath } from '@windlass/shared/field-path.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { faultFor } from '../http/failures.ts'
 import type { Asking } from './asking.ts'
+import { createBatch } from './batch.ts'
 import { UnknownTool } from './call-tool.ts'
 import type { Surface } from './surface.ts'
 
@@ -96,6 +97,8 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
   }
 
   function serverFor({ asking, message }: Carried): Server {
+    const batch = createBatch(asking)
+    const inTurn = <T>(act: () => Promise<T>, uri?: string) => refusing(asking, () => batch.inTurn(act), uri)
     const server = new Server(info, {
       capabilities: { tools: {}, resources: {}, completions: {} },
       instructions: INSTRUCTIONS,
@@ -104,17 +107,19 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
     server.setRequestHandler('tools/list', () => ({ tools: surface.tools(asking) as Tool[] }))
     server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
       const given = asSent(message, mcpReq.id) ?? params.arguments ?? {}
-      return refusing(asking, () => surface.call(asking, params.name, given))
+      const call = () => surface.call(asking, params.name, given)
+      // What it waits for may be done by a call behind it.
+      return given['waitMs'] ? refusing(asking, call) : inTurn(call)
     })
     server.setRequestHandler('resources/list', () =>
-      refusing(asking, async () => ({ resources: await surface.resources(asking) })),
+      inTurn(async () => ({ resources: await surface.resources(asking) })),
     )
     server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...surface.templates] }))
     server.setRequestHandler('resources/read', ({ params }) =>
-      refusing(asking, async () => ({ contents: [await surface.read(asking, params.uri)] }), params.uri),
+      inTurn(async () => ({ contents: [await batch.withRoom(() => surface.read(asking, params.uri))] }), params.uri),
     )
     server.setRequestHandler('completion/complete', ({ params: { ref, argument, context } }) =>
-      refusing(asking, async () => {
+      inTurn(async () => {
         const uri = ref.type === 'ref/resource' ? ref.uri : ''
         const known = context?.arguments ?? {}
         const values = await surface.complete(asking, { uri, argument: argument.name, value: argument.value, known })

@@ -5,8 +5,16 @@ import { after, before, test, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onMoment } from '@windlass/shared/probe.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { aCoordinatorOfItsOwn, anOrg, asOwner, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
-import { ask, tool } from '../_kit/mcp.ts'
+import {
+  aCoordinatorOfItsOwn,
+  anOrg,
+  aRun,
+  asOwner,
+  rawCall,
+  refusal,
+  type TestCoordinator,
+} from '../_kit/coordinator.ts'
+import { ask, OLD_ERA, post, tool } from '../_kit/mcp.ts'
 import { untilPolled } from '../_kit/until.ts'
 import { filesOf } from '../_kit/workflow-files.ts'
 
@@ -182,3 +190,54 @@ function assertAllFree() {
     holding.release()
   }
 }
+
+const reading = (names: string[]) =>
+  names.map((name, id) => {
+    const params = { uri: `windlass://workflows/large/files/${name}` }
+    return { jsonrpc: '2.0', id, method: 'resources/read', params }
+  })
+const batch = async (messages: object[]) =>
+  (await post(c, messages, { 'mcp-protocol-version': OLD_ERA })).body as Answered[]
+
+interface Answered {
+  id: number
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test says by its assertions what it expects
+  result?: any
+  error?: { message: string; data: { code: string } }
+}
+
+test('the messages of a batch are executed one after the other', async () => {
+  const holding = c.deps.reads.hold(c.orgId)
+  // One reader has room, and no second one beside it.
+  holding.take(LIMIT - MIB + 64 * 1024)
+  const answers = await batch(reading(Array.from({ length: 10 }, () => 'index.ts')))
+  holding.release()
+  assert.deepEqual(
+    answers.map(({ result, error }) => error?.data.code ?? result.contents[0].text),
+    answers.map(() => 'export const run = () => 1'),
+  )
+  assert.equal(answers.length, 10)
+})
+
+test('a call of a batch that waits keeps no other from being executed', async () => {
+  const { id: run } = await aRun(c, { workflow: 'large' })
+  const call = (id: number, name: string, args: object) => {
+    const params = { name, arguments: { run, ...args } }
+    return { jsonrpc: '2.0', id, method: 'tools/call', params }
+  }
+  const waiting = call(1, 'get_run_output', { since: 1, waitMs: 25_000 })
+  const answers = await batch([waiting, call(2, 'cancel_run', {})])
+  const { events } = answers.find(({ id }) => id === 1)!.result.structuredContent
+  assert.ok(events.length > 0)
+})
+
+test('what a batch reads is bounded, and what has no room any more is not read', async (t) => {
+  const readers = readersSince(t)
+  const answers = await batch(reading(LARGE.slice(0, 9).map(([name]) => name)))
+  const isRead = answers.toSorted((a, b) => a.id - b.id).map(({ result }) => result !== undefined)
+  assert.deepEqual(isRead, [true, true, true, true, false, false, false, false, false])
+  const { error } = answers.find(({ id }) => id === 8)!
+  assert.equal(error!.data.code, 'PAYLOAD_TOO_LARGE')
+  assert.match(error!.message, /by a request of its own/)
+  assert.equal(readers.length, 5)
+})

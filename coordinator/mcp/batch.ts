@@ -1,0 +1,45 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { Asking } from './asking.ts'
+
+/** The messages of one request: however many there are, they take no more at a time than one would. */
+export interface Batch {
+  /** Acts when what came before has ended. What nobody waits for any more is not begun. */
+  inTurn<T>(act: () => Promise<T>): Promise<T>
+  /** Gives what the text of a resource has room for in the answer, which is printed as a whole. */
+  withRoom<T extends { text: string }>(read: () => Promise<T>): Promise<T>
+}
+
+/** Characters of all resources in one answer: some 20 ms to print, whatever they are. */
+const MOST_CHARS = 1_000_000
+
+export function createBatch(asking: Asking): Batch {
+  let last: Promise<unknown> | undefined
+  let room = MOST_CHARS
+
+  return {
+    inTurn(act) {
+      const mine = last?.then(() => {
+        if (asking.gone.aborted) throw new Fault('UNAVAILABLE')
+        return act()
+      })
+      const acting = mine ?? act()
+      last = acting.catch(() => undefined)
+      return acting
+    },
+    async withRoom(read) {
+      if (room === 0) throw full()
+      const found = await read()
+      if (found.text.length > room) {
+        room = 0
+        throw full()
+      }
+      room -= found.text.length
+      return found
+    },
+  }
+}
+
+function full(): Fault {
+  const most = `Resources of a batch may have ${MOST_CHARS} characters together`
+  return new Fault('PAYLOAD_TOO_LARGE', { limitChars: MOST_CHARS }, `${most}; read this one by a request of its own.`)
+}

@@ -1,9 +1,8 @@
-import { hash } from 'node:crypto'
-import { canonicalJson } from '@windlass/shared/canonical-json.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Caller } from '../actor.ts'
+import { canonicalHash } from '../canonical-hash.ts'
 import type { Deps } from '../deps.ts'
 import { type Claim, cleanKeys, findKey, type Kept, takeKey } from './store-idempotency.ts'
 import { presentRun } from './row.ts'
@@ -51,7 +50,7 @@ export async function triggerOnce(
   key: string,
 ): Promise<{ run: Run; isNew: boolean }> {
   const { version } = await findVersion(deps, caller.orgId, ask)
-  const claim = { orgId: caller.orgId, workflowId: version.workflowId, key, requestHash: hashOf(ask) }
+  const claim = { orgId: caller.orgId, workflowId: version.workflowId, key, requestHash: await hashOf(ask) }
   // Looked at before the input is: what was accepted once stays accepted, also when the schema is another by now.
   const kept = await findKey(deps.db, claim)
   if (kept) return { run: await firstRun(deps, claim, kept), isNew: false }
@@ -66,9 +65,10 @@ export async function triggerOnce(
 }
 
 /** Everything that makes the request what it is. Equal values are equal in whatever order their fields stand. */
-function hashOf({ input = null, environment, tags, priority, version, delayMs = 0 }: TriggerAsk): Buffer {
+async function hashOf(ask: TriggerAsk): Promise<Buffer> {
+  const { input = null, environment, tags, priority, version, delayMs = 0 } = ask
   // What is left out stays out: no environment is that of the descriptor, and null is none.
-  return hash('sha256', canonicalJson({ input, environment, tags, priority, version, delayMs })!, 'buffer')
+  return (await canonicalHash({ input, environment, tags, priority, version, delayMs })).digest()
 }
 
 async function firstRun(deps: Pick<Deps, 'db'>, claim: Claim, kept: Kept): Promise<Run> {

@@ -56,7 +56,10 @@ export async function prepareRun(
   const environment = environmentOf(ask, target)
   const isOfDescriptor = ask.environment === undefined
   if (environment !== null) await needEnvironment(deps, who.orgId, { environment, isOfDescriptor })
-  return { run: newRun(who, ask, target, await inputText(deps, who.orgId, ask, target)), target }
+  const input = await inputText(deps, who.orgId, ask, target)
+  const { workflowId, descriptor } = target.version
+  const concurrencyGroup = await groupOf(workflowId, descriptor.concurrency, ask.input)
+  return { run: newRun(who, ask, target, { input, concurrencyGroup }), target }
 }
 
 /** PostgreSQL's text holds no U+0000, and UTF-8 no half of a surrogate pair. */
@@ -124,7 +127,12 @@ function environmentOf(ask: TriggerAsk, { version }: Target): string | null {
   return ask.environment === undefined ? version.descriptor.environment : ask.environment
 }
 
-function newRun(who: { orgId: OrgId; actor: string | null }, ask: TriggerAsk, target: Target, input: string): NewRun {
+function newRun(
+  who: { orgId: OrgId; actor: string | null },
+  ask: TriggerAsk,
+  target: Target,
+  found: Pick<NewRun, 'input' | 'concurrencyGroup'>,
+): NewRun {
   const { version, pool } = target
   const { descriptor, workflowId } = version
   return {
@@ -148,8 +156,7 @@ function newRun(who: { orgId: OrgId; actor: string | null }, ask: TriggerAsk, ta
     queueTimeoutMs: descriptor.queueTimeoutMs,
     wallTimeoutMs: descriptor.wallTimeoutMs,
     needs: needsText(descriptor),
-    concurrencyGroup: groupOf(workflowId, descriptor.concurrency, ask.input),
-    input,
+    ...found,
   }
 }
 

@@ -16,7 +16,7 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
     return { ...joined, settings: agentSettings(deps, await poolSettingsOf(deps, poolId)) }
   },
 
-  renew: ({ input, runner, deps }) => renewKey(deps, runner, input.publicKey),
+  renew: ({ input, runner, deps, requestId }) => renewKey(deps, runner, input.publicKey, requestId),
 
   claims: async ({ input, runner, deps, gone }) => ({ offers: await claimRuns(deps, runner, input, gone) }),
 

@@ -26,20 +26,22 @@ export async function credential(db: Db, id: string): Promise<CredentialRow | un
 
 /**
  * Puts a new key in place of the one that the request was signed with, which goes on to serve. The same key a second
- * time, after an answer that was lost, changes nothing.
+ * time, after an answer that was lost, changes nothing and returns false.
  */
 export async function replaceKey(
-  db: Db,
+  tx: Tx,
   id: RunnerId,
   { signedWith, next }: { signedWith: string; next: Jwk },
-): Promise<void> {
-  await db`
+): Promise<boolean> {
+  const rows = await tx`
     update runners
     set
       former_key     = case when former_key->>'x' = ${signedWith} then former_key else public_key end,
-      public_key     = ${db.json(next)},
+      public_key     = ${tx.json(next)},
       key_changed_at = now()
-    where id = ${id} and public_key->>'x' <> ${next.x!}`
+    where id = ${id} and public_key->>'x' <> ${next.x!}
+    returning id`
+  return rows.length > 0
 }
 
 /** The present key has been used, so the agent has it for good. */

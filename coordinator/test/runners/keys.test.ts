@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, keyPair, type TestAgent } from '../_kit/agent.ts'
+import { entriesOf } from '../_kit/audit.ts'
 import { aCoordinatorOfItsOwn, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 
 let c: TestCoordinator
@@ -69,5 +70,35 @@ test('a new key that was lost with its answer does not lock its agent out: it ma
 test('what is no key is refused by name, and changes nothing', async () => {
   const one = await anAgent(c)
   await assert.rejects(renew(await one.bearer(), 'x'.repeat(42)), refusal('VALIDATION_FAILED', 'publicKey.x'))
+  await serves(one)
+})
+
+test('each new key is in the audit log once, by its agent, with which key took over from which', async () => {
+  const one = await anAgent(c)
+  const [second, third] = await Promise.all([keyPair(), keyPair()])
+  await renew(await one.bearer(), second.x)
+  // Its answer was lost.
+  await renew(await one.bearer({ expiresIn: '57 s' }), second.x)
+  await renew(await one.withKey(second.privateKey).bearer(), third.x)
+  const entries = await entriesOf(c, { target: one.id, action: ['runners.renewKey'] })
+  const [last, first, ...more] = entries
+  assert.deepEqual(more, [])
+  assert.deepEqual(first?.actor, { kind: 'system', id: one.id, name: 'the agent itself' })
+  assert.deepEqual([first.via, first.target.type, typeof first.target.name], ['runner', 'runner', 'string'])
+  assert.ok(first.requestId)
+  const prints = [first.before, first.after, last?.before, last?.after].map((facts) => facts?.['keyThumbprint'])
+  assert.ok(prints.every((print) => typeof print === 'string'))
+  assert.deepEqual([prints[1], new Set(prints).size], [prints[2], 3])
+  assert.doesNotMatch(JSON.stringify(entries), new RegExp(`${second.x}|${third.x}`))
+})
+
+test('a new key whose entry cannot be written is not taken', async () => {
+  const one = await anAgent(c)
+  const { privateKey, x } = await keyPair()
+  await c.db`create function no_log() returns trigger language plpgsql as $$ begin raise 'the log is full'; end $$`
+  await c.db`create trigger no_log before insert on audit_log for each row execute function no_log()`
+  await assert.rejects(renew(await one.bearer(), x), refusal('INTERNAL'))
+  await c.db`drop trigger no_log on audit_log`
+  await isOut(one.withKey(privateKey))
   await serves(one)
 })

@@ -1,5 +1,7 @@
 import type { AgentFrame } from '@windlass/shared/wire/agent.ts'
-import { record } from '../audit/record.ts'
+import type { RunnerIdentity } from '../actor.ts'
+import { type Change, record } from '../audit/record.ts'
+import type { Tx } from '../db/client.ts'
 import { reconcile } from '../placements/leases.ts'
 import { explainLosses, type Return, whatWasLost } from '../placements/losses.ts'
 import { tellWakes } from '../placements/wakes.ts'
@@ -11,13 +13,19 @@ import { misfit } from './upgrade.ts'
 
 type Hello = Extract<AgentFrame, { t: 'hello' }>
 
-/** RFC 6455's for an end that breaks the rules, and the most of a reason that its 123 bytes surely take. */
+/** WebSocket close codes: it broke the rules; it may come again. */
 const POLICY = 1008
+const TRY_AGAIN = 1013
+/** The most of a reason that its 123 bytes surely take. */
 const REASON_CHARS = 100
 
 const COPY =
-  'Another agent goes on with this identity: this state folder is a copy or a backup of its folder. Nothing of what is here is executed. ' +
+  'Another agent goes on with this identity: this state folder is a copy or a backup of its folder. ' +
+  'Nothing of what is here is executed. ' +
   'To run an agent here as well, start it with an empty folder and a registration token of its own.'
+
+/** At most 123 bytes: the agent's log has it as the reason of the end. */
+const WAIT = 'another start of this agent is connected or executes runs: stop it, or wait until its lease is over'
 
 /** Lets the agent in, or tells why not. Nobody who is not let in takes anything from the agent that is. */
 export async function greet(session: Session, frame: Hello): Promise<boolean> {
@@ -25,11 +33,11 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   const unfit = misfit(frame.protocol, session.baseUrl)
   if (unfit !== undefined) return turnAway(session, 'UPGRADE_REQUIRED', unfit)
   const { settings, ...next } = await promised.settings()
-  const before = await store.enter(deps.db, runner.id, frame, { ...next, fenceMs: settings.fenceMs })
+  const before = await enter(session, frame, { ...next, fenceMs: settings.fenceMs })
   if (!before) return turnAway(session, 'REVOKED', REVOKED_MESSAGE)
   if (!before.isIn) {
     await reportCopy(session, frame)
-    return turnAway(session, 'REPLACED', COPY)
+    return isCopy(frame, before) ? turnAway(session, 'REPLACED', COPY) : putOff(session)
   }
   if (session.isOver) return false
   session.instance = frame.instance?.id
@@ -59,13 +67,40 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   return true
 }
 
+type Silences = Parameters<typeof store.enter>[3]
+
+/** One without a name that comes after one with a name is written down: nothing tells whether it is a copy. */
+async function enter({ deps, runner }: Session, frame: Hello, silences: Silences): Promise<store.Entered | undefined> {
+  if (frame.instance) return store.enter(deps.db, runner.id, frame, silences)
+  return deps.db.begin(async (tx) => {
+    const before = await store.enter(tx, runner.id, frame, silences)
+    if (!before?.isIn || before.instanceHost === null) return before
+    const { protocol, version } = frame
+    deps.log.warn('agent.taken.over', { runnerId: runner.id, runnerName: runner.name, protocol, version })
+    await recordOf(tx, runner, { action: 'runners.takenOver', after: { protocol, version } })
+    return before
+  })
+}
+
+/** It does not know the start before it, or has another machine. Of one that has no name nobody can tell. */
+function isCopy({ instance }: Hello, before: store.Entered): boolean {
+  if (!instance) return false
+  return before.instanceHost !== null || ![instance.id, ...instance.previous].includes(before.instance ?? '')
+}
+
+/** It comes again by itself, as after any end that was not meant for good. */
+function putOff({ socket }: Session): false {
+  socket.close(TRY_AGAIN, WAIT)
+  return false
+}
+
 /** Protocol 2 does not tell one start from another. */
 function isNewStart({ instance }: Hello, before: store.Entered): boolean {
   return instance !== undefined && instance.id !== before.instance
 }
 
 function returnOf({ instance }: Hello, before: store.Entered): Return | undefined {
-  if (!instance || before.instance === null) return undefined
+  if (!instance || before.instanceHost === null) return undefined
   return { sameInstance: instance.id === before.instance, sameBoot: instance.boot === before.instanceBoot }
 }
 
@@ -83,9 +118,11 @@ async function reportCopy({ deps, runner }: Session, { instance }: Hello): Promi
   deps.log.warn('agent.copy.refused', { runnerId: runner.id, runnerName: runner.name, host: instance?.host })
   await deps.db.begin(async (tx) => {
     const { isNews } = await store.noteCopy(tx, runner.id)
-    if (!isNews) return
-    const by = { kind: 'system', id: 'coordinator', name: 'coordinator', via: 'system', requestId: null } as const
-    const target = { type: 'runner', id: runner.id, name: runner.name }
-    await record(tx, { ...by, orgId: runner.orgId }, { action: 'runners.copyRefused', target })
+    if (isNews) await recordOf(tx, runner, { action: 'runners.copyRefused' })
   })
+}
+
+async function recordOf(tx: Tx, { id, name, orgId }: RunnerIdentity, change: Omit<Change, 'target'>): Promise<void> {
+  const by = { kind: 'system', id: 'coordinator', name: 'coordinator', via: 'system', requestId: null } as const
+  await record(tx, { ...by, orgId }, { ...change, target: { type: 'runner', id, name } })
 }

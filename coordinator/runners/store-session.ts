@@ -1,6 +1,6 @@
 import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { AgentFacts, Instance } from '@windlass/shared/wire/agent.ts'
-import type { Db, Tx } from '../db/client.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
 
 type Jwk = Record<string, string>
 
@@ -65,8 +65,9 @@ export interface Entered {
   at: number | null
   /** The longest silence that it may believe it is allowed, with what it is about to be told. */
   toldFenceMs: number
-  /** The start that was welcomed before; null: none yet. */
+  /** The start that was welcomed before; null: none yet that had a name. */
   instance: string | null
+  /** Null as well while one without a name speaks for the runner. */
   instanceHost: string | null
   instanceBoot: string | null
 }
@@ -75,10 +76,11 @@ export interface Entered {
  * Takes a start of an agent for the one that speaks for its runner from now on, with what it says about itself; one
  * statement, so that of two that come at once the second sees the first. A start that does not know the one before it
  * is a copy. So is one on another machine, unless the one before has been silent for longer than its lease, and than
- * those of its runs: then its folder was moved.
+ * those of its runs: then its folder was moved. Where one of the two has no name, as in protocol 2, nobody can tell a
+ * copy: it is let in when the one before has left and executes nothing.
  */
 export async function enter(
-  db: Db,
+  db: Sql,
   id: RunnerId,
   hello: Hello,
   { leaseMs, fenceMs }: { leaseMs: number; fenceMs: number },
@@ -90,12 +92,15 @@ export async function enter(
       select id, instance, instance_host, instance_boot,
              -- What it says that it obeys, but no more than it was ever told.
              greatest(${fenceMs}::int, least(told_fence_ms, ${obeyedMs}::int)) as told_fence_ms,
+             disconnected_at is not null as has_left,
              (
                greatest(last_heartbeat_at, last_poll_at)
                  > now() - greatest(${leaseMs}::float8, told_fence_ms) * interval '1 millisecond'
-             ) is true
-             or exists (select from placements p where p.runner_id = runners.id and p.accepted_at is not null and p.lease_expires_at > now())
-               as is_alive
+             ) is true as is_heard,
+             exists (
+               select from placements p
+               where p.runner_id = runners.id and p.accepted_at is not null and p.lease_expires_at > now()
+             ) as executes
       from runners
       where id = ${id} and deregistered_at is null
       for no key update
@@ -112,12 +117,16 @@ export async function enter(
         told_fence_ms     = b.told_fence_ms,
         ${facts ? factColumns(db, facts) : db``}
         instance          = coalesce(${instance?.id ?? null}, r.instance),
-        instance_host     = coalesce(${instance?.host ?? null}, r.instance_host),
-        instance_boot     = coalesce(${instance?.boot ?? null}, r.instance_boot)
+        instance_host     = ${instance?.host ?? null},
+        instance_boot     = ${instance?.boot ?? null}
       from before b
       where r.id = b.id
-        and (${instance === undefined} or b.instance is null
-             or b.instance = any(${known}) and (b.instance_host = ${instance?.host ?? ''} or not b.is_alive))
+        and case
+              when b.instance is null or ${!instance} and b.instance_host is null then true
+              when ${instance !== undefined} and b.instance <> all(${known}) then false
+              when ${!instance} or b.instance_host is null then not b.executes and (b.has_left or not b.is_heard)
+              else b.instance_host = ${instance?.host ?? ''} or not (b.executes or b.is_heard)
+            end
       returning extract(epoch from clock_timestamp()) * 1000 as at
     )
     select exists (select from entered) as is_in, (select at from entered)::float8 as at, told_fence_ms,
@@ -126,7 +135,7 @@ export async function enter(
   return row
 }
 
-const factColumns = (db: Db, { labels, platform, capabilities, isolation, unready }: AgentFacts) => db`
+const factColumns = (db: Sql, { labels, platform, capabilities, isolation, unready }: AgentFacts) => db`
   labels       = ${labels},
   platform     = ${platform},
   capabilities = ${capabilities},
@@ -169,7 +178,8 @@ export async function noteFacts(
 export async function isPresent(tx: Tx, id: RunnerId, instance: string | undefined): Promise<boolean> {
   const rows = await tx`
     select from runners
-    where id = ${id} and instance is not distinct from ${instance ?? null}
+    where id = ${id}
+      and case when instance_host is null then null else instance end is not distinct from ${instance ?? null}
     for share`
   return rows.length > 0
 }

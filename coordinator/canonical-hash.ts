@@ -1,12 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import { canonicalJson } from '@windlass/shared/canonical-json.ts'
-
-/** For this long a value may keep all others waiting. Nearly every one is through in less. */
-const SLICE_MS = 5
-
-/** Those who have had a slice stand in line: one of them goes on in each turn of the event loop. */
-let line: Promise<void> = Promise.resolve()
+import { createTurns } from './turns.ts'
 
 /**
  * SHA-256 of the value's JSON, the same in whatever order its fields stand. Inputs are up to 1 MiB of a caller's
@@ -15,13 +9,11 @@ let line: Promise<void> = Promise.resolve()
 export async function canonicalHash(value: unknown): Promise<Hash> {
   const hash = createHash('sha256')
   if (value === undefined) return hash.update('undefined')
-  let since = performance.now()
+  const nextTurn = createTurns()
   for (const piece of canonicalJson(value)) {
     hash.update(piece)
-    if (performance.now() - since < SLICE_MS) continue
-    line = line.then(() => setImmediate())
-    await line
-    since = performance.now()
+    const turn = nextTurn()
+    if (turn) await turn
   }
   return hash
 }

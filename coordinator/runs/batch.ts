@@ -32,9 +32,46 @@ export type Applied = { kind: 'ack'; seq: number } | { kind: 'resume'; seq: numb
 /** Number of characters that count like one more entry: a transaction carries some 16 MiB at most. */
 const CHARS_PER_ENTRY = 4096
 
+/** A child is a run, an event and a row of the queue besides its entry: as much work as so many lines of a log. */
+const ENTRIES_PER_CHILD = 20
+
+/** What one transaction carries: some 50 ms. */
+export const MOST_WEIGHT = 4000
+
 /** What a batch counts for where many share a transaction. */
-export function weightOf({ entries }: AgentBatch): number {
-  return entries.reduce((sum, entry) => sum + 1 + charsOf(entry) / CHARS_PER_ENTRY, 0)
+export function weightOf({ entries, words }: Pick<ReadBatch, 'entries' | 'words'>): number {
+  return entries.reduce((sum, entry) => sum + weightOfEntry(entry, words), 0)
+}
+
+function weightOfEntry(entry: Entry, words: Words): number {
+  const more = words.get(entry)?.child ? ENTRIES_PER_CHILD : 0
+  return 1 + more + charsOf(entry) / CHARS_PER_ENTRY
+}
+
+/** The same in the order in which it came, in parts that fit a transaction each. */
+export function partsOf(batch: ReadBatch): ReadBatch[] {
+  const parts: Entry[][] = []
+  let weight = Infinity
+  for (const entry of batch.entries) {
+    const own = weightOfEntry(entry, batch.words)
+    weight += own
+    if (weight > MOST_WEIGHT) {
+      parts.push([])
+      weight = own
+    }
+    parts.at(-1)!.push(entry)
+  }
+  let { first } = batch
+  return parts.map((entries) => {
+    const part = { ...batch, entries, first }
+    first += entries.length
+    return part
+  })
+}
+
+/** A batch that others must not wait for several times over: its run has one of them in the queue at most. */
+export function isHeavy({ words }: Pick<ReadBatch, 'words'>, parts: readonly ReadBatch[]): boolean {
+  return parts.length > 1 || [...words.values()].some(({ child }) => child !== undefined)
 }
 
 function charsOf(entry: Entry): number {

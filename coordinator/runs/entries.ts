@@ -4,7 +4,7 @@ import { pause } from '@windlass/shared/time.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { isConnectionLoss } from '../db/client.ts'
 import { groupCommit, type GroupCommit } from '../db/group-commit.ts'
-import { type AgentBatch, type Applied, type ReadBatch, weightOf } from './batch.ts'
+import { type AgentBatch, type Applied, isHeavy, MOST_WEIGHT, partsOf, type ReadBatch, weightOf } from './batch.ts'
 
 interface EntryOptions {
   log: Log
@@ -30,7 +30,7 @@ export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Appl
     name: 'entries',
     log,
     patienceMs,
-    max: 4000,
+    max: MOST_WEIGHT,
     lanes: ENTRY_LANES,
     spare: { afterMs: SPARE_AFTER_MS, keyOf: ({ run }) => run },
     weight: weightOf,
@@ -43,32 +43,56 @@ export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Appl
 
 /**
  * What agents report on its way to the database: words about journals are read, values are judged, and only then the
- * batch takes its turn. Batches of one run keep their order; those of other runs pass by.
+ * batch takes its turn. Batches of one run keep their order; those of other runs pass by. A batch that is too much for
+ * a transaction, or creates runs, is committed before the next one of its run is read.
  */
 function readBeforeCommit(
   { read, patienceMs }: Pick<EntryOptions, 'read' | 'patienceMs'>,
   commit: GroupCommit<ReadBatch, Applied>,
 ): GroupCommit<AgentBatch, Applied> {
-  /** The last batch of each run that is being read. */
-  const reading = new Map<string, Promise<unknown>>()
+  /** The last batch of each run that is on its way: resolves, always, when the next one may follow. */
+  const underWay = new Map<string, Promise<void>>()
 
   async function add(batch: AgentBatch): Promise<Applied> {
-    const before = reading.get(batch.run)
-    if (!before && !batch.entries.some(isToBeRead)) return commit.add({ ...batch, words: NOTHING, outputs: NOTHING })
-    const ready = (before ?? Promise.resolve()).then(() => readPatiently(read, batch, patienceMs))
-    reading.set(batch.run, ready)
-    const readBatch = await ready
-    if (reading.get(batch.run) === ready) reading.delete(batch.run)
-    const { failure } = readBatch
-    // Says nothing about the batch: its agent comes again. Patience has been had, and others need not have it as well.
-    if (isUnavailable(failure) || isConnectionLoss(failure)) throw failure
-    return commit.add(readBatch)
+    const before = underWay.get(batch.run)
+    if (!before && !batch.entries.some(isToBeRead) && batch.entries.length <= MOST_WEIGHT)
+      return commit.add({ ...batch, words: NOTHING, outputs: NOTHING })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    underWay.set(batch.run, promise)
+    const letFollow = () => {
+      if (underWay.get(batch.run) === promise) underWay.delete(batch.run)
+      resolve()
+    }
+    try {
+      await before
+      const readBatch = await readPatiently(read, batch, patienceMs)
+      const { failure } = readBatch
+      // Says nothing about the batch: its agent comes again. Others need not have the patience that has been had.
+      if (isUnavailable(failure) || isConnectionLoss(failure)) throw failure
+      const parts = partsOf(readBatch)
+      if (failure === undefined && isHeavy(readBatch, parts)) return await addParts(parts)
+      const committed = commit.add(readBatch)
+      letFollow()
+      return await committed
+    } finally {
+      letFollow()
+    }
+  }
+
+  /** One after the other, so that other runs pass by in between. */
+  async function addParts(parts: readonly ReadBatch[]): Promise<Applied> {
+    let applied!: Applied
+    for (const part of parts) {
+      applied = await commit.add(part)
+      if (applied.kind !== 'ack') break
+    }
+    return applied
   }
 
   return {
     add,
     async idle() {
-      while (reading.size > 0) await Promise.all(reading.values())
+      while (underWay.size > 0) await Promise.all(underWay.values())
       await commit.idle()
     },
   }

@@ -1,0 +1,20 @@
+import { setImmediate } from 'node:timers/promises'
+
+/** For this long one piece of work may keep all others waiting. Nearly every one is through in less. */
+const SLICE_MS = 5
+
+/** Those who have had a slice stand in line: one of them goes on in each turn of the event loop. */
+let line: Promise<void> = Promise.resolve()
+
+/** To be called time and again by long work, which awaits what it returns: undefined as long as its slice lasts. */
+export function createTurns(): () => Promise<void> | undefined {
+  let since = performance.now()
+
+  async function next(): Promise<void> {
+    line = line.then(() => setImmediate())
+    await line
+    since = performance.now()
+  }
+
+  return () => (performance.now() - since < SLICE_MS ? undefined : next())
+}

@@ -1,5 +1,6 @@
 import os from 'node:os'
 import { z } from 'zod'
+import { MOST_PARKED } from '@windlass/shared/wire/agent.ts'
 import { ISOLATION_SETTINGS } from './isolation/settings.ts'
 
 const MIB = 1024 * 1024
@@ -69,10 +70,10 @@ export const Settings = z.strictObject({
   WINDLASS_AGENT_PARKED_MOST: z
     .int()
     .min(0)
-    .max(100_000)
-    .default(() => Math.max(8, Math.floor(os.totalmem() / 4 / (64 * MIB))))
+    .max(MOST_PARKED)
+    .default(() => Math.min(MOST_PARKED, Math.max(8, Math.floor(os.totalmem() / 4 / (64 * MIB)))))
     .meta({
-      description: 'How many such processes are kept.',
+      description: `How many such processes are kept; ${MOST_PARKED} at most.`,
       otherwise: 'a quarter of the memory ÷ 64 MiB, at least 8',
     }),
   WINDLASS_AGENT_MEMORY_RESERVE: z

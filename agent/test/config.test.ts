@@ -34,6 +34,11 @@ const wrong: [string, Record<string, string>, RegExp][] = [
   ],
   ['a number out of range', { ...URL_ONLY, WINDLASS_AGENT_SLOTS: '0' }, /WINDLASS_AGENT_SLOTS: /],
   ['a share over one', { ...URL_ONLY, WINDLASS_AGENT_MEMORY_RESERVE: '10' }, /WINDLASS_AGENT_MEMORY_RESERVE: /],
+  [
+    'more parked processes than a coordinator hears of',
+    { ...URL_ONLY, WINDLASS_AGENT_PARKED_MOST: '14337' },
+    /WINDLASS_AGENT_PARKED_MOST: .*14336/,
+  ],
   ['a text for a number', { ...URL_ONLY, WINDLASS_AGENT_SLOTS: 'many' }, /WINDLASS_AGENT_SLOTS: /],
 ]
 for (const [what, env, expected] of wrong) {

@@ -1,5 +1,6 @@
 import type { CancelOrder, IntakeWord, Placement } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
+import type { Db } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import type { AnnounceDeps } from '../runs/announce.ts'
 import { loseRuns } from './lose.ts'
@@ -20,7 +21,8 @@ export interface Beaten extends Renewal {
 
 /** Heartbeats of many agents: each renews the leases of everything that its agent executes. */
 export async function commitBeats(deps: Pick<Deps, 'db' | 'versions'>, beats: leases.Beat[]): Promise<Beaten[]> {
-  const byRunner = Map.groupBy(await leases.beat(deps.db, beats), (row) => row.runnerId)
+  const rows = await leases.beat(deps.db, await withoutStale(deps.db, beats))
+  const byRunner = Map.groupBy(rows, (row) => row.runnerId)
   return Promise.all(
     beats.map(async ({ runnerId, holds }) => {
       const rows = byRunner.get(runnerId) ?? []
@@ -28,6 +30,24 @@ export async function commitBeats(deps: Pick<Deps, 'db' | 'versions'>, beats: le
       return { stale: staleAmong(holds, renewed), cancel: await cancelOrders(deps, renewed), intake: wordOf(rows[0]) }
     }),
   )
+}
+
+/** More than most agents ever hold. */
+const MANY_HOLDS = 256
+
+/**
+ * Leaves out of long lists what was never given to the agent: it may name 16,384 placements of its own invention, each
+ * of which would be looked for by itself. What it was given was committed before it heard of it, and so is seen here.
+ */
+async function withoutStale(db: Db, beats: readonly leases.Beat[]): Promise<readonly leases.Beat[]> {
+  const long = beats.filter(({ holds }) => holds.length > MANY_HOLDS).map(({ runnerId }) => runnerId)
+  if (long.length === 0) return beats
+  const given = await leases.givenTo(db, long)
+  return beats.map((beat) => {
+    if (beat.holds.length <= MANY_HOLDS) return beat
+    const own = given.get(beat.runnerId)
+    return { ...beat, holds: beat.holds.filter(([run, epoch]) => own?.has(store.placementKey(run, epoch))) }
+  })
 }
 
 function wordOf(row: leases.BeatRow | undefined): IntakeWord | undefined {

@@ -3,7 +3,7 @@ import type { IntakeState } from '@windlass/shared/model/runner.ts'
 import type { Placement } from '@windlass/shared/wire/agent.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { Db } from '../db/client.ts'
-import type { Renewed } from './store.ts'
+import { placementKey, type Renewed } from './store.ts'
 
 /** One heartbeat: what an agent executes, and for how long it may go on without another. */
 export interface Beat {
@@ -20,6 +20,20 @@ export type BeatRow = {
   intakeReason: string
   deadlineAt: Date | null
 } & (Renewed | { runId: null })
+
+/** What was given to these runners and is theirs still, by `placementKey`. */
+export async function givenTo(db: Db, runnerIds: readonly RunnerId[]): Promise<Map<RunnerId, Set<string>>> {
+  const rows = await db<{ runnerId: RunnerId; runId: string; epoch: number }[]>`
+    select runner_id, run_id, epoch
+    from placements
+    where runner_id = any(${[...runnerIds]})`
+  const given = new Map<RunnerId, Set<string>>()
+  for (const { runnerId, runId, epoch } of rows) {
+    const own = given.get(runnerId) ?? new Set()
+    given.set(runnerId, own.add(placementKey(runId, epoch)))
+  }
+  return given
+}
 
 /**
  * Renews the leases of many agents in one statement. A run that is not in the answer is no longer theirs. An offer is

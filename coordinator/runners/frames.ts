@@ -1,16 +1,17 @@
-import { type AgentFrame, JOURNAL_CHARS, OLDEST_PROTOCOL, PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import {
+  type AgentFrame,
+  JOURNAL_CHARS,
+  MOST_HOLDS,
+  MOST_SLOTS,
+  OLDEST_PROTOCOL,
+  PROTOCOL,
+} from '@windlass/shared/wire/agent.ts'
 import { isEnding } from './ending.ts'
 import { isFacts, isInstance, isIsolation } from './frame-facts.ts'
 import { isInt, isText, listOf } from './frame-parts.ts'
 
-/** As with the registration: what more would be is nobody's machine, and autoscalers believe it. */
-const MOST_SLOTS = 1024
 /** Four times the offers that it can have at once. */
 const MOST_RUNS = 4 * MOST_SLOTS
-/**
- * Includes parked runs and those that have ended but are not known here: one process per 64 MiB in a quarter of 4 TiB.
- */
-const MOST_HOLDS = 16 * MOST_SLOTS
 /** The most placements and facts, at some 46 characters each. Entries may have what the socket takes. */
 const MOST_CHARS_OF_OTHERS = 1024 * 1024
 /** Ours cuts its frames at 512 Ki characters, and a batch has 90 at least. */

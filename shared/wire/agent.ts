@@ -10,6 +10,16 @@ export const PROTOCOL = 3
 /** Agents of this one are still served, marked, and told how to upgrade; older ones are refused. */
 export const OLDEST_PROTOCOL = 2
 
+/** Slots of one runner. What had more would be nobody's machine, and autoscalers believe it. */
+export const MOST_SLOTS = 1024
+/**
+ * What an agent may name as its own in one frame: parked runs and those that have ended but are not known to the
+ * coordinator, too.
+ */
+export const MOST_HOLDS = 16 * MOST_SLOTS
+/** Processes that an agent keeps parked. The rest is for its slots, and for what has ended. */
+export const MOST_PARKED = MOST_HOLDS - 2 * MOST_SLOTS
+
 /** What an agent can do beyond what its protocol asks of all. */
 export const CAPABILITIES = ['bubblewrap', 'cgroup', 'own-user', 'hooks', 'takeover'] as const
 export type Capability = (typeof CAPABILITIES)[number]

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
 import { type Moment, onMoment } from '@windlass/shared/probe.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { moment } from '@windlass/shared/test/_kit/until.ts'
 import { pause } from '@windlass/shared/time.ts'
+import type { Db } from '../../db/client.ts'
+import { commitBeats } from '../../placements/leases.ts'
 import {
   aRunningAgent,
   anAgent,
@@ -53,6 +56,27 @@ async function beating(one: Held, during: Promise<unknown>): Promise<number> {
   }
   return n
 }
+
+test('an agent that names thousands of runs that it invented costs no look for each, and keeps its own', async () => {
+  const one = await held()
+  const other = await held()
+  const invented = Array.from({ length: 16_000 }, (_, i): [string, number] => [newId('run'), i])
+  const holds = [...invented, placementOf(other.offer), placementOf(one.offer)]
+  const looks = await c.db.begin(async (tx) => {
+    const scans = () => tx`select idx_scan::int as n from pg_stat_xact_user_tables where relname = 'placements'`
+    const [before] = await scans()
+    const beat = { runnerId: one.agent.id, holds, leaseMs: 75_000 }
+    const [beaten] = await commitBeats({ ...c.deps, db: tx as unknown as Db }, [beat])
+    assert.deepEqual(beaten?.stale, [...invented, placementOf(other.offer)])
+    const [after] = await scans()
+    return after!.n - before!.n
+  })
+  assert.ok(looks < 10, `${looks} looks`)
+  for (const { link, offer } of [one, other]) {
+    assert.deepEqual((await link.heartbeat(1, placementOf(offer))).stale, [])
+    await link.report(offer, 2, end(returned(1)))
+  }
+})
 
 test('heartbeats keep a run with its agent for longer than a lease', async () => {
   const one = await held()

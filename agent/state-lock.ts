@@ -10,6 +10,8 @@ export interface StateLock {
 }
 
 const TRIES = 100
+/** How often this process has asked for a lock: each time by a file of its own. */
+let asked = 0
 /** A takeover is a few file operations; one that is older was cut short. */
 const TAKEOVER_STALE_MS = 5000
 
@@ -19,7 +21,7 @@ const TAKEOVER_STALE_MS = 5000
  */
 export async function lockState(folder: string): Promise<StateLock> {
   const file = path.join(folder, 'agent.lock')
-  const mine = path.join(folder, `agent.lock.${process.pid}`)
+  const mine = path.join(folder, `agent.lock.${process.pid}.${(asked += 1)}`)
   await writeMark(mine)
   try {
     for (let tries = 0; tries < TRIES; tries++) {

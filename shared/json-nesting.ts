@@ -21,6 +21,31 @@ export function nestsWithin(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((inner) => nestsWithin(inner, levels - 1))
 }
 
+/** Marks of a JSON text outside of strings. Each of them costs its parser far more than a character of a string. */
+export interface Marks {
+  /** Brackets that open an array or an object. */
+  opened: number
+  /** Colons, one a name. */
+  names: number
+  commas: number
+}
+
+/** True when a text has more of one kind of mark than there may be. One pass to the first mark too many. */
+export function hasMoreMarks(text: string, most: Marks): boolean {
+  if (text.length <= Math.min(most.opened, most.names, most.commas)) return false
+  const found = { opened: 0, names: 0, commas: 0 }
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x22) at = endOfString(text, at) - 1
+    else if (code === 0x5b || code === 0x7b) {
+      if (++found.opened > most.opened) return true
+    } else if (code === 0x3a) {
+      if (++found.names > most.names) return true
+    } else if (code === 0x2c && ++found.commas > most.commas) return true
+  }
+  return false
+}
+
 /** The index behind the closing quote of the string that starts at `start`, or the length of the text. */
 export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {

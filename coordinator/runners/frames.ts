@@ -1,3 +1,4 @@
+import { hasMoreMarks } from '@windlass/shared/json-nesting.ts'
 import {
   type AgentFrame,
   JOURNAL_CHARS,
@@ -18,6 +19,8 @@ const MOST_CHARS_OF_OTHERS = 1024 * 1024
 const MOST_BATCHES = 8000
 /** Of all batches of a frame, which one transaction may have to write. Ours has 24 characters for an entry at least. */
 const MOST_ENTRIES = 50_000
+/** To parse more of these would stop everybody else for seconds. Ours has half a million characters in a frame. */
+const MOST_MARKS = { opened: 250_000, names: 100_000, commas: 300_000 }
 /** Ten years: no run takes so long, and the sum of as many as come fits into its column. */
 const MOST_COMPUTE_MS = 3650 * 86_400_000
 /** Epochs and the numbers of entries are `int` in the database. */
@@ -52,6 +55,7 @@ const FITS = new Map<unknown, (frame: Record<string, unknown>) => boolean>([
 export function readFrame(text: string): AgentFrame | undefined {
   const isLong = text.length > MOST_CHARS_OF_OTHERS
   if (isLong && !text.startsWith('{"t":"entries"')) return undefined
+  if (hasMoreMarks(text, MOST_MARKS)) return undefined
   try {
     const frame = JSON.parse(text) as Record<string, unknown> | null
     // The last of two keys counts.

@@ -117,6 +117,20 @@ test('only entries may be long, whatever else a frame says that it is', () => {
   assert.equal(readFrame(twoKinds), undefined)
 })
 
+test('a frame that is nearly all brackets or names is refused before it is parsed', (t) => {
+  const parse = t.mock.method(JSON, 'parse')
+  const names = Array.from({ length: 100_001 }, (_, n) => `"${n}":1`).join()
+  const dense = ['['.repeat(250_001) + ']'.repeat(250_001), `[${'[],'.repeat(250_001)}1]`, `{${names}}`]
+  for (const filling of dense) {
+    assert.equal(readFrame(`{"t":"entries","batches":[],"filling":${filling}}`), undefined)
+    assert.equal(readFrame(`{"t":"heartbeat","n":1,"holds":[],"filling":${filling}}`), undefined)
+  }
+  assert.equal(parse.mock.callCount(), 0)
+  const detail = { list: JSON.parse('['.repeat(499) + ']'.repeat(499)) as unknown, text: '[{,:'.repeat(100_000) }
+  const threw = end({ how: 'threw', error: { name: 'Error', message: '', detail } } as never)
+  assert.equal(isRead({ t: 'entries', batches: [{ run: RUN, epoch: 1, first: 1, entries: [threw] }] }), true)
+})
+
 test('numbers that no column takes are refused with their frame', async () => {
   const batch = (first: number, computeMs = 1) => ({
     t: 'entries' as const,

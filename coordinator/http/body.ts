@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '@windlass/shared/errors.ts'
-import { endOfString, MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
+import { hasMoreMarks, type Marks, MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
 import type { Holding } from '../limits/bytes-in-flight.ts'
 import type { HttpRequest } from './exchange.ts'
 import { refuseLossyNumbers } from './json-numbers.ts'
@@ -11,8 +11,11 @@ export type Room = Pick<Holding, 'announce' | 'take'>
 
 /** A body that announces more grows as it comes. */
 const SET_ASIDE_BYTES = 16 * 1024
-/** Commas and colons of a body. Within 1 MiB there cannot be more, and what is larger holds files. */
-const MOST_SEPARATORS = 600_000
+/** Inputs of 1 MiB may be any JSON, but not brackets only: to parse and print those stops everybody else. */
+const MOST_MARKS: Marks = { opened: 300_000, names: Infinity, commas: Infinity }
+/** What is larger holds files, whose texts do not count. */
+const LARGE_CHARS = 1_200_000
+const MOST_MARKS_OF_LARGE: Marks = { opened: 100_000, names: 100_000, commas: 200_000 }
 
 /** The fields that a body carries. No body at all is an object without fields. */
 export async function readFields(request: HttpRequest, limit: number, room?: Room): Promise<Record<string, unknown>> {
@@ -114,25 +117,13 @@ function parseBytes(bytes: Buffer): unknown {
   const text = bytes.toString('utf8')
   if (text.startsWith('\ufeff')) throw invalid('The body begins with a byte order mark; leave it out.', {})
   if (nestsDeeper(text, MOST_LEVELS)) throw invalid(`The body nests deeper than ${MOST_LEVELS} levels.`, {})
-  if (text.length > 2 * MOST_SEPARATORS && separatorsIn(text) > MOST_SEPARATORS)
-    throw invalid(`The body holds more than ${MOST_SEPARATORS / 2} values.`, {})
+  const most = text.length > LARGE_CHARS ? MOST_MARKS_OF_LARGE : MOST_MARKS
+  if (hasMoreMarks(text, most))
+    throw invalid(`The body holds too many values: ${most.opened} lists and objects are the most.`, {})
   const value = parse(text)
   refuseLossyNumbers(text)
   return value
 }
-
-/** Counts commas and colons outside of strings; stops just above the bound. */
-function separatorsIn(text: string): number {
-  let count = 0
-  SEPARATOR.lastIndex = 0
-  for (let match = SEPARATOR.exec(text); match && count <= MOST_SEPARATORS; match = SEPARATOR.exec(text)) {
-    if (match[0] === '"') SEPARATOR.lastIndex = endOfString(text, match.index)
-    else count++
-  }
-  return count
-}
-
-const SEPARATOR = /[",:]/g
 
 function parse(text: string): unknown {
   try {

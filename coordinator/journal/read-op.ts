@@ -1,4 +1,4 @@
-import { MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
+import { hasMoreMarks, MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
 import type { Ask, EntryIdentity, JournalOp } from '@windlass/shared/wire/journal.ts'
 
 /** A run with more is asked to hand parts of its work to children. */
@@ -8,6 +8,12 @@ const RESULT_CHARS = 1024 * 1024 + 64 * 1024
 const PROMPT_CHARS = 10_000
 const SCHEMA_CHARS = 16 * 1024
 const PARENT_CHARS = 10_000
+/** Ours gathers 500 of them. */
+const MOST_DELIVERIES = 1000
+/** Of a word with that many, and more than any other has. */
+const MOST_MARKS = { opened: 2000, names: 1000, commas: 10_000 }
+/** Of an input, as in a request. */
+const MOST_MARKS_OF_JSON = { opened: 300_000, names: Infinity, commas: Infinity }
 /** `int` in the database. */
 const MOST_INT = 2 ** 31 - 1
 const YEAR_MS = 366 * 86_400_000
@@ -21,7 +27,7 @@ type Fields = Record<string, unknown>
  * it is looked at before anything is done.
  */
 export function readOp(text: string): JournalOp | undefined {
-  if (nestsDeeper(text, MOST_LEVELS)) return undefined
+  if (nestsDeeper(text, MOST_LEVELS) || hasMoreMarks(text, MOST_MARKS)) return undefined
   try {
     const op = JSON.parse(text) as Fields | null
     return op !== null && typeof op === 'object' && fits(op) ? (op as unknown as JournalOp) : undefined
@@ -41,7 +47,7 @@ function fits(op: Fields): boolean {
     case 'drift':
       return isInt(op.n, 1, MOST_ENTRIES) && isText(op.args, 1000)
     case 'deliver':
-      return Array.isArray(op.list) && op.list.every(isDelivery)
+      return Array.isArray(op.list) && op.list.length <= MOST_DELIVERIES && op.list.every(isDelivery)
     default:
       return false
   }
@@ -114,7 +120,7 @@ function isCall(ask: Fields): boolean {
 }
 
 function isJsonText(text: string): boolean {
-  if (nestsDeeper(text, MOST_LEVELS)) return false
+  if (nestsDeeper(text, MOST_LEVELS) || hasMoreMarks(text, MOST_MARKS_OF_JSON)) return false
   try {
     JSON.parse(text)
     return true

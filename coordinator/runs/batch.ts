@@ -34,6 +34,8 @@ const CHARS_PER_ENTRY = 4096
 
 /** A child is a run, an event and a row of the queue besides its entry: as much work as so many lines of a log. */
 const ENTRIES_PER_CHILD = 20
+/** What a program was given is one number a row, but a word may name a thousand. */
+const DELIVERIES_PER_ENTRY = 2
 
 /** What one transaction carries: some 50 ms. */
 export const MOST_WEIGHT = 4000
@@ -44,8 +46,12 @@ export function weightOf({ entries, words }: Pick<ReadBatch, 'entries' | 'words'
 }
 
 function weightOfEntry(entry: Entry, words: Words): number {
-  const more = words.get(entry)?.child ? ENTRIES_PER_CHILD : 0
-  return 1 + more + charsOf(entry) / CHARS_PER_ENTRY
+  return 1 + weightOfWord(words.get(entry)) + charsOf(entry) / CHARS_PER_ENTRY
+}
+
+function weightOfWord(word: Word | undefined): number {
+  if (word?.child) return ENTRIES_PER_CHILD
+  return word?.op.op === 'deliver' ? word.op.list.length / DELIVERIES_PER_ENTRY : 0
 }
 
 /** The same in the order in which it came, in parts that fit a transaction each. */

@@ -38,6 +38,7 @@ after(async () => {
   await c.stop()
 })
 
+const deliveries = (count: number) => Array.from({ length: count }, (_, n): [number, number] => [n + 1, 1])
 const { begun, next, hurry } = journalCrew(() => ({ c, agent, link }), 'any')
 
 test('a run that is cancelled while its replay is offered ends, and keeps nobody else from being taken back', async () => {
@@ -225,6 +226,9 @@ test('a word about the journal that cannot be read ends its run, and says so; it
       /It begins with .*"close"/,
     ],
     [JSON.stringify({ op: 'open', entry: identity(1, 'sleep'), ask: { for: 'sleep', ms: -1 } }), /"ms":-1/],
+    [delivered(...deliveries(1001))[2] as string, /"deliver"/],
+    [calls(1, 'child', [deliveries(2000), ...Array.from({ length: 300_000 }, () => [])])[2] as string, /"open"/],
+    [`{"op":"deliver","list":[],"filling":[${'[],'.repeat(2000)}1]}`, /"filling"/],
   ]
   for (const [text, message] of words) {
     const first = await begun()
@@ -234,6 +238,12 @@ test('a word about the journal that cannot be read ends its run, and says so; it
     assert.match(run.error!.message, message)
     assert.deepEqual(await link.report(first, 3, goesOn()), { kind: 'stale' })
   }
+})
+
+test('as many deliveries as a program gathers are read', async () => {
+  const first = await begun()
+  assert.deepEqual(await link.report(first, 2, delivered(...deliveries(1000))), { kind: 'ack', seq: 2 })
+  assert.equal((await runOf(c, first.run)).status, 'running')
 })
 
 test('a child whose own word cannot be read ends, and its parent is told', async () => {

@@ -68,7 +68,9 @@ test('a batch that was taken in part goes on where it was when it is sent again'
 test('the parts of a batch are what it was, in its order, and none weighs too much', () => {
   const text = 'x'.repeat(40_000)
   const entries = Array.from({ length: 9000 }, (_, i): Entry => (i % 20 ? line(`${i}`) : ['e', 1, 'phase', text]))
-  const words = new Map(entries.flatMap((entry, i) => (i % 7 ? [] : [[entry, { child: {} } as Word] as const])))
+  const list = Array.from({ length: 1000 }, () => [1, 1, 0, 0] as const)
+  const said = [{ child: {}, op: { op: 'open' } }, { op: { op: 'deliver', list } }] as unknown as Word[]
+  const words = new Map(entries.flatMap((entry, i) => (i % 7 ? [] : [[entry, said[i % 2]!] as const])))
   const batch = { run: 'run', epoch: 1, first: 5, entries, words, outputs: new Map() } as unknown as ReadBatch
   const parts = partsOf(batch)
   assert.deepEqual(
@@ -76,6 +78,7 @@ test('the parts of a batch are what it was, in its order, and none weighs too mu
     entries,
   )
   assert.ok(parts.every((part) => weightOf(part) <= MOST_WEIGHT))
+  assert.ok(parts.every((part) => part.entries.filter((entry) => words.get(entry) === said[1]).length <= 8))
   let first = 5
   for (const part of parts) {
     assert.equal(part.first, first)

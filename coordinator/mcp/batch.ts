@@ -1,9 +1,12 @@
+import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Asking } from './asking.ts'
 
 /** The messages of one request: however many there are, they take no more at a time than one would. */
 export interface Batch {
-  /** Acts when what came before has ended. What nobody waits for any more is not begun. */
+  /**
+   * Acts when what came before has ended, and others have had their turn. What nobody waits for any more is not begun.
+   */
   inTurn<T>(act: () => Promise<T>): Promise<T>
   /** Gives what the text of a resource has room for in the answer, which is printed as a whole. */
   withRoom<T extends { text: string }>(read: () => Promise<T>): Promise<T>
@@ -18,7 +21,8 @@ export function createBatch(asking: Asking): Batch {
 
   return {
     inTurn(act) {
-      const mine = last?.then(() => {
+      const mine = last?.then(async () => {
+        await setImmediate()
         if (asking.gone.aborted) throw new Fault('UNAVAILABLE')
         return act()
       })

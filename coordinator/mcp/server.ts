@@ -104,7 +104,8 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
       instructions: INSTRUCTIONS,
       cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } },
     })
-    server.setRequestHandler('tools/list', () => ({ tools: surface.tools(asking) as Tool[] }))
+    // To check and print them all takes some milliseconds.
+    server.setRequestHandler('tools/list', () => inTurn(async () => ({ tools: surface.tools(asking) as Tool[] })))
     server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
       const given = asSent(message, mcpReq.id) ?? params.arguments ?? {}
       const call = () => surface.call(asking, params.name, given)

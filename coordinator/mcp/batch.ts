@@ -2,14 +2,19 @@ import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Asking } from './asking.ts'
 
+interface Content {
+  text?: string
+  blob?: string
+}
+
 /** The messages of one request: however many there are, they take no more at a time than one would. */
 export interface Batch {
   /**
    * Acts when what came before has ended, and others have had their turn. What nobody waits for any more is not begun.
    */
   inTurn<T>(act: () => Promise<T>): Promise<T>
-  /** Gives what the text of a resource has room for in the answer, which is printed as a whole. */
-  withRoom<T extends { text: string }>(read: () => Promise<T>): Promise<T>
+  /** Gives what the answer, which is printed as a whole, has room for. `blob`: bytes of a resource as base64. */
+  withRoom<T extends Content>(read: () => Promise<T>): Promise<T>
 }
 
 /** Characters of all resources in one answer: some 20 ms to print, whatever they are. */
@@ -33,11 +38,12 @@ export function createBatch(asking: Asking): Batch {
     async withRoom(read) {
       if (room === 0) throw full()
       const found = await read()
-      if (found.text.length > room) {
+      const { length } = found.text ?? found.blob ?? ''
+      if (length > room) {
         room = 0
         throw full()
       }
-      room -= found.text.length
+      room -= length
       return found
     },
   }

@@ -116,10 +116,11 @@ function parseBytes(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalid('The body is not valid UTF-8.', {})
   const text = bytes.toString('utf8')
   if (text.startsWith('\ufeff')) throw invalid('The body begins with a byte order mark; leave it out.', {})
-  if (nestsDeeper(text, MOST_LEVELS)) throw invalid(`The body nests deeper than ${MOST_LEVELS} levels.`, {})
   const most = text.length > LARGE_CHARS ? MOST_MARKS_OF_LARGE : MOST_MARKS
+  // First, as it ends sooner in a large text of brackets.
   if (hasMoreMarks(text, most))
     throw invalid(`The body holds too many values: ${most.opened} lists and objects are the most.`, {})
+  if (nestsDeeper(text, MOST_LEVELS)) throw invalid(`The body nests deeper than ${MOST_LEVELS} levels.`, {})
   const value = parse(text)
   refuseLossyNumbers(text)
   return value

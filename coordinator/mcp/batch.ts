@@ -2,9 +2,12 @@ import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Asking } from './asking.ts'
 
+/** What an answer may have much of. */
 interface Content {
   text?: string
+  /** Bytes as base64. */
   blob?: string
+  tools?: readonly object[]
 }
 
 /** The messages of one request: however many there are, they take no more at a time than one would. */
@@ -13,11 +16,11 @@ export interface Batch {
    * Acts when what came before has ended, and others have had their turn. What nobody waits for any more is not begun.
    */
   inTurn<T>(act: () => Promise<T>): Promise<T>
-  /** Gives what the answer, which is printed as a whole, has room for. `blob`: bytes of a resource as base64. */
+  /** Gives what the answer, which is printed as a whole, has room for. */
   withRoom<T extends Content>(read: () => Promise<T>): Promise<T>
 }
 
-/** Characters of all resources in one answer: some 20 ms to print, whatever they are. */
+/** Characters of all resources and lists of tools in one answer: some 20 ms to print, whatever they are. */
 const MOST_CHARS = 1_000_000
 
 export function createBatch(asking: Asking): Batch {
@@ -38,7 +41,7 @@ export function createBatch(asking: Asking): Batch {
     async withRoom(read) {
       if (room === 0) throw full()
       const found = await read()
-      const { length } = found.text ?? found.blob ?? ''
+      const length = charsOf(found)
       if (length > room) {
         room = 0
         throw full()
@@ -49,7 +52,10 @@ export function createBatch(asking: Asking): Batch {
   }
 }
 
+const charsOf = ({ text = '', blob = '', tools = [] }: Content) =>
+  text.length + blob.length + (tools.length > 0 ? JSON.stringify(tools).length : 0)
+
 function full(): Fault {
-  const most = `Resources of a batch may have ${MOST_CHARS} characters together`
+  const most = `Resources and lists of tools may have ${MOST_CHARS} characters together in a batch`
   return new Fault('PAYLOAD_TOO_LARGE', { limitChars: MOST_CHARS }, `${most}; read this one by a request of its own.`)
 }

@@ -104,8 +104,10 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
       instructions: INSTRUCTIONS,
       cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } },
     })
-    // To check and print them all takes some milliseconds.
-    server.setRequestHandler('tools/list', () => inTurn(async () => ({ tools: surface.tools(asking) as Tool[] })))
+    const listTools = async () => ({ tools: surface.tools(asking) as Tool[] })
+    server.setRequestHandler('tools/list', () =>
+      inTurn(Array.isArray(message) ? () => batch.withRoom(listTools) : listTools),
+    )
     server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
       const given = asSent(message, mcpReq.id) ?? params.arguments ?? {}
       const call = () => surface.call(asking, params.name, given)

@@ -6,6 +6,22 @@ import { createMcp } from '../../mcp/server.ts'
 import type { Surface } from '../../mcp/surface.ts'
 import { OLD_ERA } from '../_kit/mcp.ts'
 
+/** The answers to a batch that asks for the list of tools so often. */
+async function listed(tools: Surface['tools'], times: number): Promise<{ error?: { message: string } }[]> {
+  const surface: Partial<Surface> = { tools, templates: [] }
+  const log = createLog({ part: 'test' }, 'error')
+  const mcp = createMcp({ surface: surface as Surface, version: '1', log })
+  const asking: Partial<Asking> = {
+    gone: new AbortController().signal,
+    deps: { log, config: { strict: true } } as Asking['deps'],
+  }
+  const message = Array.from({ length: times }, (_, id) => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
+  const headers = { 'mcp-protocol-version': OLD_ERA, 'content-type': 'application/json' }
+  const answer = await mcp.answer({ headers, message, asking: asking as Asking })
+  assert.equal(answer.status, 200)
+  return JSON.parse(answer.text) as { error?: { message: string } }[]
+}
+
 test('between the messages of a batch others have their turn, also when nothing is waited for', async () => {
   const seen: string[] = []
   const tools = () => {
@@ -13,12 +29,14 @@ test('between the messages of a batch others have their turn, also when nothing 
     setImmediate(() => seen.push('others'))
     return []
   }
-  const surface: Partial<Surface> = { tools, templates: [] }
-  const mcp = createMcp({ surface: surface as Surface, version: '1', log: createLog({ part: 'test' }, 'error') })
-  const asking = { gone: new AbortController().signal } as Asking
-  const message = [1, 2, 3].map((id) => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
-  const headers = { 'mcp-protocol-version': OLD_ERA, 'content-type': 'application/json' }
-  const { status } = await mcp.answer({ headers, message, asking })
-  assert.equal(status, 200)
+  await listed(tools, 3)
   assert.deepEqual(seen.slice(0, 5), ['list', 'others', 'list', 'others', 'list'])
+})
+
+test('lists of tools in a batch are bounded together', async () => {
+  const tool = { name: 'long', description: 'x'.repeat(300_000), inputSchema: { type: 'object' } }
+  const answers = await listed(() => [tool] as unknown as ReturnType<Surface['tools']>, 5)
+  const refused = answers.filter(({ error }) => error)
+  assert.equal(refused.length, 2)
+  assert.match(refused[0]!.error!.message, /1000000 characters together in a batch/)
 })

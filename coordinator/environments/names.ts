@@ -47,18 +47,16 @@ const KNOWN_SHOWN = 10
 export async function needEnvironment(
   deps: Pick<Deps, 'environments'>,
   orgId: OrgId,
-  { environment, isOfDescriptor }: { environment: string; isOfDescriptor: boolean },
+  environment: string,
 ): Promise<void> {
   if (await deps.environments.has(orgId, environment)) return
   const names = await deps.environments.some(orgId, KNOWN_SHOWN + 1)
   const known = names.slice(0, KNOWN_SHOWN)
   const listed = known.map((name) => `\`${name}\``).join(', ') + (names.length > KNOWN_SHOWN ? ', …' : '')
-  const whose = isOfDescriptor ? "The workflow's descriptor names the environment" : 'There is no environment'
-  const rest = isOfDescriptor ? ', which does not exist.' : ' in this org.'
   const others = known.length > 0 ? `There are: ${listed}.` : 'It has none yet.'
   throw new Fault(
     'VALIDATION_FAILED',
     { path: 'environment', environment, known },
-    `${whose} \`${environment}\`${rest} ${others} Create it with \`windlass env create ${environment}\`, or leave \`environment\` out for what is set for the whole org.`,
+    `There is no environment \`${environment}\` in this org. ${others} Create it with \`windlass env create ${environment}\`, or leave \`environment\` out for what is set for the whole org.`,
   )
 }

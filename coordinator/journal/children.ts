@@ -2,7 +2,6 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { type OrgId, type RunId, Slug } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError } from '@windlass/shared/wire/journal.ts'
 import { type PrepareDeps, prepareRun, type TriggerAsk } from '../runs/trigger.ts'
-import type { NewRun } from '../runs/store-new.ts'
 import type { PreparedCall } from './word.ts'
 
 type Call = Extract<Ask, { for: 'child' }>
@@ -32,22 +31,9 @@ export async function prepareCall(
     trigger: { kind: 'child', id: from.runId },
     parent: { runId: from.runId, entry: entry.n, rootRunId: from.runId, depth: 0 },
   }
-  const prepared = await prepare(deps, from.orgId, ask)
-  if ('run' in prepared) return { child: { run: prepared.run, inherits: environment === undefined } }
-  const { refused } = prepared
-  if (environment !== undefined || refused.detail?.['path'] !== 'environment') return prepared
-  // Whether the parent has an environment, which would count, is known under its lock only.
-  const alone = await prepare(deps, from.orgId, { ...ask, environment: null })
-  return 'run' in alone ? { child: { run: alone.run, inherits: true, refusedAlone: refused } } : alone
-}
-
-async function prepare(
-  deps: PrepareDeps,
-  orgId: OrgId,
-  ask: TriggerAsk,
-): Promise<{ run: NewRun } | { refused: JournalError }> {
   try {
-    return { run: (await prepareRun(deps, { orgId, actor: null }, ask)).run }
+    const { run } = await prepareRun(deps, { orgId: from.orgId, actor: null }, ask)
+    return { child: { run, inherits: environment === undefined } }
   } catch (error) {
     // Nothing can be found out now: the agent comes again with it.
     if (!(error instanceof Fault) || error.code === 'UNAVAILABLE') throw error

@@ -104,9 +104,8 @@ function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
   }
 }
 
-function whyNoCall(run: Moving, { child, refused }: Word): JournalError | undefined {
-  if (run.depth >= MOST_DEPTH) return tooDeep(run)
-  return run.environment === null ? (child?.refusedAlone ?? refused) : refused
+function whyNoCall(run: Moving, { refused }: Word): JournalError | undefined {
+  return run.depth >= MOST_DEPTH ? tooDeep(run) : refused
 }
 
 function openQuestion(run: Moving, at: number, entry: EntryIdentity, ask: Extract<Ask, { for: 'input' }>): void {
@@ -121,7 +120,7 @@ function openChild(run: Moving, at: number, entry: EntryIdentity, { child }: Wor
   if (!add(run, at, entry, { childRunId: child.run.id })) return
   run.journal.children.push({
     ...child.run,
-    environment: child.inherits ? (run.environment ?? child.run.environment) : child.run.environment,
+    environment: child.inherits ? run.environment : child.run.environment,
     rootRunId: run.rootRunId ?? run.id,
     depth: run.depth + 1,
   })

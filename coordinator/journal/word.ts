@@ -14,8 +14,6 @@ export interface Word {
 
 export interface PreparedCall {
   run: NewRun
-  /** The call names no environment, so the parent's counts before that of the child's descriptor. */
+  /** The call names no environment, so the child has that of its parent. */
   inherits: boolean
-  /** Why it cannot be made by a parent that has no environment: that of the child's descriptor does not exist. */
-  refusedAlone?: JournalError
 }

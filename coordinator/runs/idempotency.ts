@@ -66,8 +66,9 @@ export async function triggerOnce(
 
 /** Everything that makes the request what it is. Equal values are equal in whatever order their fields stand. */
 async function hashOf(ask: TriggerAsk): Promise<Buffer> {
-  const { input = null, environment, tags, priority, version, delayMs = 0 } = ask
-  // What is left out stays out: no environment is that of the descriptor, and null is none.
+  const { input = null, tags, priority, version, delayMs = 0 } = ask
+  // Null and left out are one request. Kept hashes are of what left it out.
+  const environment = ask.environment ?? undefined
   return (await canonicalHash({ input, environment, tags, priority, version, delayMs })).digest()
 }
 

@@ -19,7 +19,7 @@ export interface TriggerAsk {
   workflow: WorkflowRef
   version?: number | undefined
   input?: unknown
-  /** Left out: that of the descriptor. Null: none. */
+  /** Left out or null: the base of the org. */
   environment?: string | null | undefined
   tags: string[]
   priority: number
@@ -53,9 +53,8 @@ export async function prepareRun(
 ): Promise<{ run: NewRun; target: Target }> {
   assertStorable(ask.tags)
   const target = await targetOf(deps, who.orgId, ask)
-  const environment = environmentOf(ask, target)
-  const isOfDescriptor = ask.environment === undefined
-  if (environment !== null) await needEnvironment(deps, who.orgId, { environment, isOfDescriptor })
+  const environment = ask.environment ?? null
+  if (environment !== null) await needEnvironment(deps, who.orgId, environment)
   const input = await inputText(deps, who.orgId, ask, target)
   const { workflowId, descriptor } = target.version
   const concurrencyGroup = await groupOf(workflowId, descriptor.concurrency, ask.input)
@@ -123,10 +122,6 @@ async function inputText(deps: Pick<Deps, 'judge'>, org: OrgId, ask: TriggerAsk,
   throw new Fault('VALIDATION_FAILED', { path }, `${what} ${path}: ${message}`)
 }
 
-function environmentOf(ask: TriggerAsk, { version }: Target): string | null {
-  return ask.environment === undefined ? version.descriptor.environment : ask.environment
-}
-
 function newRun(
   who: { orgId: OrgId; actor: string | null },
   ask: TriggerAsk,
@@ -144,7 +139,7 @@ function newRun(
     triggerKind: ask.trigger.kind,
     triggerId: ask.trigger.id ?? null,
     triggerActor: who.actor,
-    environment: environmentOf(ask, target),
+    environment: ask.environment ?? null,
     tags: ask.tags,
     priority: ask.priority,
     retryOf: ask.retryOf ?? null,

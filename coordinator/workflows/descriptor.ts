@@ -8,6 +8,10 @@ import { DeployError } from './deploy-error.ts'
 const MAX_BYTES = 256 * 1024
 // The parser recurses; real descriptors stay below ten.
 const MAX_DEPTH = 50
+/** Keys that were taken once, and what takes their place. */
+const FORMER = {
+  environment: 'is no key any more: who starts a run names its environment, else it gets the base of the org',
+}
 
 /** Reads `workflow.jsonc`: comments and trailing commas are welcome, anything unknown is refused at its line. */
 export function readDescriptor(source: string): Descriptor {
@@ -15,6 +19,8 @@ export function readDescriptor(source: string): Descriptor {
   if (Buffer.byteLength(text) > MAX_BYTES) refuse(text, `is larger than ${MAX_BYTES / 1024} KiB`, [], 0)
   const tree = parse(text)
   refuseRepeatedKeys(text, tree, [])
+  for (const [key, message] of Object.entries(FORMER))
+    if (findNodeAtLocation(tree, [key])) refuse(text, message, [key], offsetOf(tree, [key]))
   const read = Descriptor.safeParse(getNodeValue(tree), { error: plainWords })
   if (read.success) return read.data
   const { path, message } = firstIssue(read.error)

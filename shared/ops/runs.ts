@@ -35,8 +35,8 @@ export const runs = {
       org: Slug,
       workflow: WorkflowRef,
       input: z.unknown().optional().meta({ description: 'Any JSON value; becomes the first parameter of `run`.' }),
-      environment: Slug.optional().meta({
-        description: 'Whose variables and secrets it gets; left out: what the descriptor names, else those of the org.',
+      environment: Slug.nullable().optional().meta({
+        description: 'Whose variables and secrets it gets; left out or null: those of the org.',
       }),
       tags: z.array(z.string().min(1).max(64)).max(20).default([]),
       priority: z.int().min(-100).max(100).default(0).meta({ description: 'Higher goes first.' }),

@@ -182,7 +182,7 @@ export function asOwner(c: TestCoordinator, { id, slug, poolId, apiKey }: TestOr
 export interface RunAsk {
   workflow: string
   input?: unknown
-  environment?: string
+  environment?: string | null
   tags?: string[]
   priority?: number
   version?: number

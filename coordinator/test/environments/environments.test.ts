@@ -148,17 +148,6 @@ test('a trigger in an unknown environment is refused, with those that are known'
   assert.equal((await trigger('nowhere')).run.environment, 'nowhere')
 })
 
-test('the environment of a descriptor has to exist too, unless the trigger names another', async () => {
-  await aWorkflow(c, { slug: 'bound', descriptor: { environment: 'unmade' } })
-  await assert.rejects(
-    aRun(c, { workflow: 'bound' }),
-    /descriptor names the environment `unmade`, which does not exist/,
-  )
-  await assert.rejects(aRun(c, { workflow: 'bound' }), refusal('VALIDATION_FAILED', 'environment'))
-  await anEnvironment(c, 'made')
-  assert.equal((await aRun(c, { workflow: 'bound', environment: 'made' })).environment, 'made')
-})
-
 test('a coordinator lets go of an environment at once where it is deleted, and soon elsewhere', async () => {
   const other = await c.another()
   await anEnvironment(c, 'brief')

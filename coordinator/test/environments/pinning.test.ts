@@ -6,7 +6,7 @@ import { ageOffers, SWEEPING } from '../_kit/ageing.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
-import { calls, evicted, parked, sleeps, wakeOf } from '../_kit/journal.ts'
+import { calls, evicted, parked, sleeps } from '../_kit/journal.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 import { cleanVariableSets } from '../../environments/sets.ts'
@@ -111,7 +111,7 @@ test('a run that started when there was nothing keeps having nothing', async () 
 
 test('a child without an environment has that of its parent, and is given its variables', async () => {
   await set('FAMILY', 'yes', staging)
-  await aWorkflow(c, { slug: `child-${made}`, descriptor: { environment: 'never-made' } })
+  await aWorkflow(c, { slug: `child-${made}` })
   await aRun(c, { workflow: 'any', environment: staging })
   const parent = await takeNext(agent, link)
   await link.report(parent, 2, calls(1, `child-${made}`))
@@ -121,15 +121,14 @@ test('a child without an environment has that of its parent, and is given its va
   await link.report(parent, 3, end(returned(null)))
 })
 
-test('a call is refused where neither the parent nor the child has an environment that exists', async () => {
-  await aWorkflow(c, { slug: `child-${made}`, descriptor: { environment: 'never-made' } })
+test('a child of a parent without an environment has none either', async () => {
+  await aWorkflow(c, { slug: `child-${made}` })
   await aRun(c, { workflow: 'any' })
   const parent = await takeNext(agent, link)
   await link.report(parent, 2, calls(1, `child-${made}`))
-  const { completions } = await wakeOf(link, parent)
-  const error = JSON.parse(completions[0]!.result) as { code: string; message: string }
-  assert.equal(error.code, 'CALL_REFUSED')
-  assert.match(error.message, /descriptor names the environment `never-made`/)
+  const child = await takeNext(agent, link)
+  assert.equal(child.environment, null)
+  await link.report(child, 2, end(returned(null)))
   await link.report(parent, 3, end(returned(null)))
 })
 

@@ -62,6 +62,12 @@ test('the same key and request answer the first run with 200, as it stands by th
   assert.deepEqual(await runsOf(), [first.run.id])
 })
 
+test('to name no environment and to ask for the base is one request', async () => {
+  await fresh()
+  const { run } = await post({ input: 1 }, 'k')
+  assert.equal((await post({ input: 1, environment: null }, 'k')).run?.id, run.id)
+})
+
 test('another request under the same key is refused and names the first run', async () => {
   await fresh()
   const { run } = await post({ input: 1 }, 'k')

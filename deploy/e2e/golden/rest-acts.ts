@@ -60,7 +60,7 @@ function operationsOf(document: any): string {
 }
 
 async function workflowActs(rest: RestTranscript): Promise<void> {
-  const greet = { slug: 'greet', description: 'Greets.', environment: 'staging' }
+  const greet = { slug: 'greet', description: 'Greets.' }
   const path = '/v1/orgs/rest/workflows'
   const broken = [
     { path: 'workflow.jsonc', content: '{ "slug": "broken" }' },

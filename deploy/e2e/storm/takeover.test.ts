@@ -8,7 +8,7 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import { type Client, createClient } from 'windlass/client'
 import { startAgent, type TestAgent } from '../_kit/agents.ts'
 import { fileInstance } from '../_kit/file-instance.ts'
-import { deploy, ended, get, hasSaid, programFiles, textsOf, trigger, wholeLog } from '../_kit/runs.ts'
+import { deploy, ended, get, hasSaid, programFiles, textsOf, wholeLog } from '../_kit/runs.ts'
 import { chosenSeed, randomOf } from '@windlass/shared/test/_kit/seed.ts'
 import { until } from '../_kit/until.ts'
 
@@ -41,14 +41,22 @@ interface Ask {
 }
 
 /** A run of `counts` on an agent of its own. */
-async function counting(name: string, ask: Ask, more: { descriptor?: object; env?: Record<string, string> } = {}) {
+interface More {
+  descriptor?: object
+  environment?: string
+  env?: Record<string, string>
+}
+
+async function counting(name: string, ask: Ask, more: More = {}) {
   const instance = current()
   const agent = await startAgent(instance, { name, pool: name, env: { WINDLASS_LOG_LEVEL: 'debug', ...more.env } })
   await deploy(instance.client, programFiles('counts', { slug: name, pool: name, ...more.descriptor }))
   const notes = join(instance.home, `${name}.notes`)
   writeFileSync(notes, '')
   chmodSync(notes, 0o666)
-  const run = await trigger(instance.client, name, { ...ask, notes })
+  const { environment } = more
+  const asked = { workflow: name, input: { ...ask, notes }, ...(environment !== undefined && { environment }) }
+  const run = (await instance.client.runs.trigger(asked)).run.id
   await hasSaid(instance.client, run, 'log.stdout', 'line 5')
   return { agent, run, notes }
 }
@@ -132,7 +140,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     const { secrets } = operator()
     await client.environments.create({ name: 'hiding' })
     await secrets.set({ name: 'COUNTS_SECRET', value: SECRET, environment: 'hiding' })
-    const { agent, run } = await counting('hides', { lines: 200, ms: 20 }, { descriptor: { environment: 'hiding' } })
+    const { agent, run } = await counting('hides', { lines: 200, ms: 20 }, { environment: 'hiding' })
     await isKept(agent)
     // It is another one now, and the program has the old one.
     await secrets.set({ name: 'COUNTS_SECRET', value: 'another-one-altogether', environment: 'hiding' })

@@ -1,7 +1,10 @@
 import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Role, Scope } from '@windlass/shared/scopes.ts'
 
-/** Who holds a credential. Nothing behind the access check asks for its `kind`, but the audit log. */
+/**
+ * Who holds a credential. Behind the access check only the audit log asks for its `kind`, and the delete of an
+ * environment, which may take secrets along.
+ */
 export interface Caller {
   /** A session may do what mints credentials; a key never. Signed-in people will come as sessions too. */
   kind: 'key' | 'session'

@@ -51,8 +51,9 @@ function tooMany(): Fault {
 const COUNTED = 1000
 
 /**
- * Deletes an environment with all that is set in it. A run that is queued at this very moment is not seen here: it ends with
- * ENVIRONMENT_GONE when it is claimed, as it must not start with other variables than it was asked to.
+ * Deletes an environment with all that is set in it. No API key deletes a secret, so none deletes an environment that
+ * holds one. A run that is queued at this very moment is not seen here: it ends with ENVIRONMENT_GONE when it is claimed,
+ * as it must not start with other variables than it was asked to.
  */
 export async function deleteEnvironment(deps: EnvironmentDeps, by: Acting, ref: string): Promise<void> {
   const { orgId } = by
@@ -61,6 +62,8 @@ export async function deleteEnvironment(deps: EnvironmentDeps, by: Acting, ref: 
     const found = await store.findEnvironment(tx, orgId, ref)
     if (!found) throw noEnvironment(ref)
     const level = { orgId, environment: found.name }
+    const [secret] = await store.listEntries(tx, level, { kind: 'secret', limit: 1 })
+    if (secret && by.kind !== 'session') throw holdsSecrets(found.name)
     const unfinishedRuns = await store.countUnfinished(tx, level, COUNTED)
     if (unfinishedRuns > 0) throw inUse(found.name, unfinishedRuns)
     const { variables, secrets } = await store.deleteEnvironment(tx, level)
@@ -70,6 +73,12 @@ export async function deleteEnvironment(deps: EnvironmentDeps, by: Acting, ref: 
     return found.name
   })
   deps.environments.forget(orgId, name)
+}
+
+function holdsSecrets(environment: string): Fault {
+  const way = '`windlass admin sessions create` on the host of the coordinator makes one'
+  const message = `The environment \`${environment}\` holds secrets, which no API key deletes; use a session: ${way}.`
+  return new Fault('FORBIDDEN', { environment, needs: { session: true } }, message)
 }
 
 function inUse(environment: string, unfinishedRuns: number): Fault {

@@ -53,7 +53,7 @@ export const environments = {
     role: 'admin',
     mcp: {
       tool: 'delete_environment',
-      when: 'To delete an environment with all its variables and secrets, which do not come back. It is refused while unfinished runs use it.',
+      when: 'To delete an environment with all its variables and secrets, which do not come back. It is refused while unfinished runs use it, and to an API key while it holds secrets.',
     },
     summary: 'Delete an environment with its variables and secrets. Refused while unfinished runs use it.',
     input: z.strictObject({ org: Slug, environment: EnvironmentRef }),

@@ -8,6 +8,7 @@ import { entriesOf } from '../_kit/audit.ts'
 import { aCoordinatorOfItsOwn, anOrg, aRun, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
+import { refusedBy } from '../_kit/mcp.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -68,6 +69,20 @@ test('an API key sets no secret, whatever its role', async () => {
   const args = { org: c.org, name: 'BY_KEY', value: 'x' }
   await assert.rejects(c.call(ops.secrets.set, args), refusal('FORBIDDEN'))
   await assert.rejects(c.call(ops.secrets.delete, { org: c.org, name: 'BY_KEY' }), refusal('FORBIDDEN'))
+})
+
+test('an API key deletes no environment that holds secrets, over REST or MCP; a session does', async () => {
+  const args = { org: c.org, environment: staging }
+  await set('KEPT', 'hush-hush', staging)
+  await assert.rejects(c.call(ops.environments.delete, args), refusal('FORBIDDEN'))
+  assert.equal(await refusedBy(c, 'delete_environment', { environment: staging }), 'FORBIDDEN')
+  const { secrets } = await c.call(ops.secrets.list, args)
+  assert.deepEqual(
+    secrets.map(({ name }) => name),
+    ['KEPT'],
+  )
+  await c.call(ops.environments.delete, args, { apiKey: session })
+  await assert.rejects(c.call(ops.secrets.list, args), refusal('NOT_FOUND'))
 })
 
 test('changes of secrets are in the audit log without their values', async () => {

@@ -33,7 +33,7 @@ export const environments: ExamplesOf<'environments'> = {
   },
   delete: {
     about:
-      'Its variables and secrets go with it and do not come back. While unfinished runs use it, it is refused with `ENVIRONMENT_IN_USE`.',
+      'Its variables and secrets go with it and do not come back. One that holds secrets is refused to API keys with `FORBIDDEN`: use a session. While unfinished runs use it, it is refused with `ENVIRONMENT_IN_USE`.',
     input: { org: 'acme', environment: 'staging' },
     output: {},
   },

@@ -15,7 +15,7 @@ export function faultsOf(row: AnyOp): Set<FaultCode> {
   // Where a credential is looked up, an address that has shown too many wrong ones has to wait.
   if (row.door === 'runner' || row.faults.includes('UNAUTHENTICATED')) faults.add('RATE_LIMITED')
   if (row.door === 'caller') for (const code of FOR_CALLERS) faults.add(code)
-  if (row.door === 'program' && pathNames(row.path).includes('run')) faults.add('NOT_FOUND')
+  if (pathNames(row.path).length > 0) faults.add('NOT_FOUND')
   if (restRidesIn(row) === 'body') for (const code of WITH_BODY) faults.add(code)
   return faults
 }

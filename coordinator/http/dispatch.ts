@@ -19,6 +19,7 @@ import type { Gate } from './gate.ts'
 import { inTime, roomFor } from './held-body.ts'
 import { readInput, readParams } from './input.ts'
 import type { OpenWork } from './open-work.ts'
+import { authorizeFor } from './owned.ts'
 import { outputText } from './output.ts'
 import type { PathPlan, Plan } from './plan.ts'
 import type { Proxies } from './proxies.ts'
@@ -105,6 +106,7 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   // Before the role: who is refused time and again is limited too.
   if (isCaller(actor)) await limit(exchange, actor)
   admit(plan, params, actor, request.headers)
+  if (isCaller(actor)) await authorizeFor(plan, actor, pipeline.deps, params)
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
   if (!plan.isLarge || !isCaller(actor)) return answer(exchange, plan, { actor, params })
   const room = roomFor(pipeline.deps.bodies, actor.orgId, response)

@@ -1,5 +1,6 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { decodeStrings } from '@windlass/shared/ops/place.ts'
+import type { z } from 'zod'
 import { readFields, type Room } from './body.ts'
 import { refuseCrowds } from './crowds.ts'
 import type { HttpRequest } from './exchange.ts'
@@ -13,9 +14,10 @@ type Strings = Record<string, string>
 export function readParams(plan: Plan, request: HttpRequest): Strings {
   const params: Strings = {}
   for (const [name, key] of plan.pathKeys) {
-    const text = decode(request.path_parameters[key] ?? '', name)
-    if (text === '') throw new Fault('NOT_FOUND')
-    params[name] = text
+    params[name] = plan.addressed.includes(name)
+      ? decodeAddress(request.path_parameters[key] ?? '')
+      : decode(request.path_parameters[key] ?? '', name)
+    if (params[name] === '') throw new Fault('NOT_FOUND')
   }
   return params
 }
@@ -31,12 +33,32 @@ export async function readInput(plan: Plan, request: HttpRequest, params: String
 }
 
 /** The fields as the schema of the row has them, or a refusal that names the first that does not fit. */
-export function checkInput({ row }: Plan, fields: unknown): Record<string, unknown> {
+export function checkInput(plan: Plan, fields: Record<string, unknown>): Record<string, unknown> {
+  const { row } = plan
   refuseCrowds(row.input, fields)
   const result = row.input.safeParse(fields)
+  if (!result.success || !plan.addressed.every((name) => isStorable(fields[name]))) needAddress(plan, fields)
   if (!result.success) throw invalidInput(row.input, result.error)
   refuseHalves(row.input, result.data)
   return result.data
+}
+
+/** What nothing can be called is not found, like what nobody has: a path is never at fault for its form. */
+export function needAddress({ row, addressed }: Plan, fields: Record<string, unknown>): void {
+  for (const name of addressed) {
+    const given = fields[name]
+    if (typeof given !== 'string' && typeof given !== 'number') continue
+    const result = (row.input.shape[name] as z.ZodType).safeParse(given)
+    if (result.success && isStorable(given)) continue
+    const why = result.error && invalidInput(row.input, result.error).message
+    const message = `There is nothing here under this name${why ? `: \`${name}\` ${why}` : ''}.`
+    throw new Fault('NOT_FOUND', { [name]: typeof given === 'string' ? given.slice(0, 100) : given }, message)
+  }
+}
+
+/** PostgreSQL's text holds no U+0000, and UTF-8 no half of a surrogate pair. */
+function isStorable(given: unknown): boolean {
+  return typeof given !== 'string' || (given.isWellFormed() && !given.includes('\0'))
 }
 
 type BodyParts = { query: Strings | undefined; room: Room | undefined }
@@ -82,6 +104,14 @@ function readQuery(text: string | undefined): Strings {
     query[name] = equals === -1 ? '' : decode(pair.slice(equals + 1).replaceAll('+', ' '), name)
   }
   return query
+}
+
+function decodeAddress(text: string): string {
+  try {
+    return decode(text, '')
+  } catch (error) {
+    throw error instanceof Fault ? new Fault('NOT_FOUND') : error
+  }
 }
 
 function decode(text: string, path: string): string {

@@ -16,6 +16,8 @@ export interface Plan {
   readonly handle: (call: Call<never>) => unknown
   /** Fields that stand in the path, with the names under which the router hands them over. */
   readonly pathKeys: readonly (readonly [field: string, key: string])[]
+  /** Those of them that are to be there already. A name that a PUT gives to what it makes is content like its body. */
+  readonly addressed: readonly string[]
   readonly ridesIn: 'query' | 'body'
   readonly bodyBytes: number
   /** Whether bodies of the row count as bytes in flight. */
@@ -67,6 +69,7 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined): Plan {
     row,
     handle,
     pathKeys: names.map((name) => [name, routerKey(name)]),
+    addressed: names.filter((name) => row.method !== 'PUT' || name !== 'name'),
     ridesIn: restRidesIn(row),
     bodyBytes: row.bodyBytes ?? DEFAULT_BODY_BYTES,
     isLarge: (row.bodyBytes ?? 0) > LARGE_BODY_BYTES,

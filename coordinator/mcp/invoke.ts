@@ -2,6 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { FilesAnswer, JsonText, StatusAnswer } from '../api/call.ts'
 import { authorize } from '../http/access.ts'
 import { checkInput } from '../http/input.ts'
+import { authorizeFor } from '../http/owned.ts'
 import { outputText } from '../http/output.ts'
 import type { Plan } from '../http/plan.ts'
 import type { Source } from '../workflows/sources.ts'
@@ -44,7 +45,7 @@ async function called(plan: Plan, asking: Asking, given: Fields): Promise<unknow
   const { caller, bytes } = asking
   const fields: Fields = plan.scopedToOrg ? { org: caller.org, ...given } : given
   if (plan.scopedToOrg && fields['org'] !== caller.org) throw new Fault('NOT_FOUND')
-  authorize(plan.row, caller)
+  await authorizeFor(plan, caller, asking.deps, fields)
   if (plan.ridesIn === 'body' && bytes > plan.bodyBytes) throw tooLarge(plan.bodyBytes)
   return handled(plan, asking, checkInput(plan, fields))
 }

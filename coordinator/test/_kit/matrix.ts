@@ -141,6 +141,29 @@ export const KINDS: readonly Kind[] = [
     knocks: (row, world) => [foreign(row, world, { by: world.ours, of: world.theirs })].flat(),
   },
   {
+    name: "another org's credential with this org's ids, whatever it may do",
+    doors: CALLER,
+    unless: (row) => needsOwned(row) ?? (needsOrg(row) === undefined ? 'its path names the org' : undefined),
+    knocks: (row, { ours, bearers }) =>
+      Object.entries(bearers.strangers).map(([as, credential]) => {
+        return { as, authorization: bearer(credential), args: sampleArgs(row, ours), expected: 404 }
+      }),
+  },
+  {
+    name: 'an id that nothing can have',
+    doors: CALLER,
+    unless: (row) => (malformable(row).length > 0 ? undefined : 'its path names nothing that has to be there'),
+    knocks: (row, { ours, bearers }) =>
+      malformable(row).flatMap((name) =>
+        ['NO such id!', '\0', '0'].map((id) => ({
+          as: `${name} ${JSON.stringify(id)}`,
+          authorization: bearer(goodBearer(row, ours, bearers)),
+          args: { ...sampleArgs(row, ours), [name]: id },
+          expected: 404,
+        })),
+      ),
+  },
+  {
     name: "this org's credential with another org's things beside the path",
     doors: CALLER,
     unless: (row) => (row.id in REFERENCES ? undefined : 'it is given nothing of an org beside its path'),
@@ -181,6 +204,10 @@ export const KINDS: readonly Kind[] = [
       }).map(([as, authorization]) => ({ as, authorization, args: sampleArgs(row, ours), expected: 'passes' })),
   },
 ]
+
+/** A name that a row gives to what it makes is told what is wrong with it. */
+const malformable = (row: AnyOp) =>
+  pathNames(row.path).filter((name) => !(row.id in CREATES_BY_NAME && name === 'name'))
 
 function keyKnock(row: AnyOp, { ours, bearers }: World, role: Role, scopes: readonly Scope[]): Knock {
   return {

@@ -36,9 +36,14 @@ test('U+0000 is refused with the name of its field, wherever it cannot be stored
     ['POST', trigger(), 'tags[1]', `{"tags":["a","b${escaped('\0')}"]}`],
     ['POST', trigger(), 'idempotencyKey', `{"idempotencyKey":"${escaped('\0')}"}`],
     ['GET', `/v1/orgs/${c.org}/runs?tag=a%00`, 'tag', undefined],
-    ['DELETE', `/v1/orgs/${c.org}/variables/a%00`, 'name', undefined],
+    ['PUT', `/v1/orgs/${c.org}/variables/a%00`, 'name', '{"value":"x"}'],
   ] as const)
     assert.equal((await refused(method, path, body)).detail?.path, field, path)
+})
+
+test('a path that holds U+0000 names nothing', async () => {
+  for (const path of [`/v1/orgs/${c.org}/variables/a%00`, `/v1/orgs/${c.org}/environments/%00`])
+    assert.equal((await rawCall(c, 'DELETE', path)).status, 404, path)
 })
 
 test('half of a surrogate pair is refused where another character would be stored for it', async () => {

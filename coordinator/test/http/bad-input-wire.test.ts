@@ -161,7 +161,7 @@ test('methods that nobody has are 405, and HEAD is GET without a body', async ()
     assert.match(text, /^HTTP\/1\.1 405 [^]*allow: GET, HEAD\r\n[^]*METHOD_NOT_ALLOWED/, method)
   }
   const head = await rawRequest(server.port, ['HEAD /v1/runs/nonsense HTTP/1.1', HOST, KEY])
-  assert.match(head, /^HTTP\/1\.1 400 [^]*\r\n\r\n$/)
+  assert.match(head, /^HTTP\/1\.1 404 [^]*\r\n\r\n$/)
 })
 
 test('what is no HTTP/1.1 is closed with a status, or without one', async () => {

@@ -164,9 +164,11 @@ test('`__proto__` pollutes nothing', async () => {
 })
 
 test('traversal by percent-encoding stays a name that nobody has', async () => {
-  await invalid(await get('/v1/runs/%2e%2e%2f%2e%2e%2fetc'), /must be the id of a run/, 'run')
-  await invalid(await get('/v1/orgs/acme/workflows/..%2f..%2fx'), /./, 'workflow')
-  await invalid(await get('/v1/runs/%zz'), /percent-encoded/, 'run')
+  const { message, code } = await envelope(await get('/v1/runs/%2e%2e%2f%2e%2e%2fetc'))
+  assert.equal(code, 'NOT_FOUND')
+  assert.match(message, /must be the id of a run/)
+  for (const path of ['/v1/orgs/acme/workflows/..%2f..%2fx', '/v1/runs/%zz', '/v1/orgs/%zz/runs', '/v1/runs/%00'])
+    assert.equal((await get(path)).status, 404, path)
   await invalid(await get('/v1/orgs/acme/runs?tag=%ff'), /percent-encoded/, 'tag')
 })
 

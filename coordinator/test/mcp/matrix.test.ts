@@ -71,3 +71,14 @@ test("what is another org's is found by no tool", async (t) => {
   t.diagnostic(`${cases} cases`)
   assert.ok(cases > 20)
 })
+
+test('an id that nothing can have, and one of another org, are not found, whatever the caller may do', async () => {
+  const viewer = await aKey(c.db, { orgId: theirs.c.orgId, role: 'viewer', scopes: ['billing:read'] })
+  for (const row of TOOLS) {
+    const args = sampleArgs(row, ours)
+    const names = ownedNames(row).filter((name) => row.id !== 'variables.set' || name !== 'name')
+    for (const name of names)
+      assert.equal(await refusal(ours.owner, row, { ...args, [name]: 'NO such id!' }), 'NOT_FOUND', row.id)
+    if (names.length > 0) assert.equal(await refusal(viewer, row, args), 'NOT_FOUND', row.id)
+  }
+})

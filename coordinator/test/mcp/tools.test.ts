@@ -104,7 +104,9 @@ test('a tool that is not shown is refused with the reason when it is called', as
   assert.match(value.error.message, /role member; the key has viewer/)
   assert.match(value.next, /ask the person/)
   const scoped = base(await aKey(c.db, { orgId: c.orgId, scopes: ['run:read'] }))
-  assert.match((await tool(scoped, 'cancel_run', { run: newId('run') })).value.error.message, /scope run:cancel/)
+  const { id: run } = await aRun(c, { workflow: 'any' })
+  assert.match((await tool(scoped, 'cancel_run', { run })).value.error.message, /scope run:cancel/)
+  assert.equal(await refusedBy(scoped, 'cancel_run', { run: newId('run') }), 'NOT_FOUND')
 })
 
 test('a stub does nothing, not even for a session, and says where it is done', async () => {
@@ -150,7 +152,7 @@ test('arguments are checked as REST checks them, and the field is named', async 
     ['list_runs', { limit: 101 }, 'limit'],
     ['list_runs', { status: ['done'] }, 'status[0]'],
     ['list_runs', { cursor: 'nonsense' }, 'cursor'],
-    ['get_run', { run: 'run_x' }, 'run'],
+    ['get_run', {}, 'run'],
     ['get_run_output', { run: id, waitMs: 25_001 }, 'waitMs'],
     ['get_run_output', { run: id, since: -1 }, 'since'],
     ['respond_to_input', { input: newId('inp') }, 'answer'],
@@ -160,6 +162,7 @@ test('arguments are checked as REST checks them, and the field is named', async 
     ['cancel_run', { run: id, reason: 'half \ud800' }, 'reason'],
   ]
   for (const [name, args, path] of wrong) assert.equal(await refusedBy(c, name, args), `VALIDATION_FAILED ${path}`)
+  assert.equal(await refusedBy(c, 'get_run', { run: 'run_x' }), 'NOT_FOUND')
 })
 
 test('the words of a refusal are those of REST', async () => {

@@ -66,7 +66,7 @@ test('a version that does not exist is 404, however large its number', async () 
     )
   }
   for (const n of ['0', '-1', '1.5', 'x']) {
-    assert.equal((await rawCall(c, 'GET', `/v1/orgs/${c.org}/workflows/${made[0]!.slug}/versions/${n}`)).status, 400, n)
+    assert.equal((await rawCall(c, 'GET', `/v1/orgs/${c.org}/workflows/${made[0]!.slug}/versions/${n}`)).status, 404, n)
   }
 })
 

@@ -1,0 +1,44 @@
+import type { InputId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { Caller } from '../actor.ts'
+import type { Deps } from '../deps.ts'
+import { getInput } from '../inputs/read.ts'
+import { getPool } from '../runners/pools.ts'
+import { getRunner } from '../runners/read.ts'
+import { getRun } from '../runs/read.ts'
+import { authorize } from './access.ts'
+import { needAddress } from './input.ts'
+import type { Plan } from './plan.ts'
+
+/** How the things are looked up that a path names without their org. */
+const FIND: Readonly<Record<string, (deps: Deps, caller: Caller, id: string) => Promise<unknown>>> = {
+  run: (deps, caller, id) => getRun(deps, caller, id as RunId),
+  input: (deps, caller, id) => getInput(deps, caller, id as InputId),
+  pool: (deps, caller, id) => getPool(deps, caller, id as PoolId),
+  runner: (deps, caller, id) => getRunner(deps, caller, { runner: id as RunnerId, base: '' }),
+}
+
+/**
+ * Throws unless role and scopes of the caller allow the row. What is missing or of another org is not found by anybody,
+ * whatever he may do; it is looked for only where he is refused, as the handler finds out for all others.
+ */
+export async function authorizeFor(
+  plan: Plan,
+  caller: Caller,
+  deps: Deps,
+  given: Record<string, unknown>,
+): Promise<void> {
+  try {
+    authorize(plan.row, caller)
+  } catch (refused) {
+    if (!plan.scopedToOrg) await needOwned(plan, caller, deps, given)
+    throw refused
+  }
+}
+
+async function needOwned(plan: Plan, caller: Caller, deps: Deps, given: Record<string, unknown>): Promise<void> {
+  needAddress(plan, given)
+  for (const name of plan.addressed) {
+    const id = given[name]
+    if (typeof id === 'string') await FIND[name]?.(deps, caller, id)
+  }
+}

@@ -5,9 +5,12 @@ import {
   getWorkflow,
   listVersions,
   listWorkflows,
+  missingFile,
   presentVersion,
   presentWorkflow,
+  sourceOf,
 } from '../workflows/read.ts'
+import { partIn, stretchFor } from './part.ts'
 import { FilesAnswer, type HandlersFor } from './call.ts'
 
 const present = ({ workflow, version }: Deployed) => ({
@@ -28,6 +31,16 @@ export const workflows: HandlersFor<'workflows'> = {
   get: async ({ input, caller, deps }) => {
     const { source, ...head } = await getWorkflow(deps, caller.orgId, input.workflow)
     return new FilesAnswer(head, source)
+  },
+
+  file: async ({ input, caller, deps }) => {
+    const { workflow, path, offset } = input
+    const { version, source } = await sourceOf(deps, caller.orgId, workflow, input.version)
+    const { from, most } = stretchFor(offset)
+    const found = await source.read(path, most, from)
+    if (!found) throw await missingFile(source, workflow, path)
+    const { text, part } = partIn({ ...found, from }, offset)
+    return { file: { path, content: text }, version, part }
   },
 
   update: async ({ input, caller, deps }) => present(await updateWorkflow(deps, caller, input.workflow, input.files)),

@@ -1,4 +1,3 @@
-import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { CHANNELS, type RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
@@ -6,6 +5,7 @@ import { DESCRIPTOR_FILE } from '@windlass/shared/model/descriptor.ts'
 import type { Workflow } from '@windlass/shared/model/workflow.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Asking } from './asking.ts'
+import { missingFile } from '../workflows/read.ts'
 import { type Fields, invoke, invokeForFiles, mayCall } from './invoke.ts'
 import type { PlanOf } from './table.ts'
 
@@ -126,18 +126,11 @@ interface FileAsk {
 async function readFile(planOf: PlanOf, asking: Asking, { uri, workflow, path }: FileAsk): Promise<ReadText> {
   const files = await invokeForFiles(planOf(ops.workflows.get), asking, { workflow })
   const file = await files.read(path, MOST_CHARS)
-  if (!file) {
-    const known = await files.paths()
-    throw new Fault(
-      'NOT_FOUND',
-      { workflow, path },
-      `\`${workflow}\` has no file \`${path}\`${didYouMean(path, known)}.`,
-    )
-  }
+  if (!file) throw await missingFile(files, workflow, path)
   const text =
     file.chars <= MOST_CHARS
       ? file.text
-      : `${file.text}\n[This resource ends here, to stay short: the file has ${file.chars} characters. It is whole in \`GET /v1/orgs/{org}/workflows/${workflow}\` of the REST API.]`
+      : `${file.text}\n[This resource ends here, to stay short: the file has ${file.chars} characters. get_workflow_file reads it on from \`offset\` ${file.text.length}.]`
   return { uri, mimeType: mimeOf(path), text }
 }
 

@@ -56,8 +56,12 @@ export function countThatFit(items: readonly unknown[]): number {
 }
 
 function restOf({ row }: Plan, input: Fields): string {
-  if (row.id === 'workflows.get')
-    return `Each file is whole as the resource windlass://workflows/${String(input['workflow'])}/files/{path}.`
+  if (row.id === 'workflows.get') {
+    const address = `windlass://workflows/${String(input['workflow'])}/files/{path}`
+    return `get_workflow_file reads each file whole; so does the resource ${address}.`
+  }
+  if (row.id === 'workflows.getVersion')
+    return `get_workflow_file with \`version\` ${String(input['n'])} reads each file whole.`
   if (row.id === 'runs.events')
     return `The log is as text in the resource windlass://runs/${String(input['run'])}/events.`
   const { path } = place(row, input)

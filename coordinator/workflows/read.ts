@@ -1,9 +1,11 @@
+import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
 import type { Deps } from '../deps.ts'
 import { contentKey } from '../objects/key.ts'
 import { missingObject } from './missing.ts'
+import type { Source } from './sources.ts'
 import * as store from './store.ts'
 
 type ReadDeps = Pick<Deps, 'db' | 'sources'>
@@ -23,6 +25,20 @@ export async function getVersion(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef,
   const version = await store.findVersion(deps.db, orgId, workflow.id, number)
   if (!version) throw new Fault('NOT_FOUND', { workflow: ref, version: number })
   return { version: presentVersion(version), source: deps.sources.of(orgId, version.sourceDigest) }
+}
+
+/** The files of one version, the current one unless another is named. */
+export async function sourceOf(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef, number: number | undefined) {
+  const { version, source } = await (number === undefined
+    ? getWorkflow(deps, orgId, ref)
+    : getVersion(deps, orgId, ref, number))
+  return { version: version.version, source }
+}
+
+/** A file that a workflow does not have, with the name of one that it has. */
+export async function missingFile(source: Source, workflow: WorkflowRef, path: string): Promise<Fault> {
+  const hint = didYouMean(path, await source.paths())
+  return new Fault('NOT_FOUND', { workflow, path }, `\`${workflow}\` has no file \`${path}\`${hint}.`)
 }
 
 export async function listWorkflows(

@@ -22,8 +22,8 @@ export interface Source {
   readonly digest: string
   /** What is known already is told without unpacking anything. */
   paths(): Promise<readonly string[]>
-  /** One file, or the first `most` characters of it. The files behind it are not unpacked. */
-  read(path: string, most: number): Promise<Beginning | undefined>
+  /** One file, or `most` characters of it from `from` on. The files behind it are not unpacked. */
+  read(path: string, most: number, from?: number): Promise<Beginning | undefined>
   /** All files, of their texts no more than an answer with `most` characters in all could show. */
   glance(most: number): Promise<Beginning[]>
   /** All files as items of a JSON list, in pieces. */
@@ -80,8 +80,8 @@ export function createSources({ objects, log, inFlight, pace }: SourcesParts): S
       return {
         digest,
         paths: async () => known.get(digest) ?? (await pathsOf(files())),
-        read: async (path, most) =>
-          known.get(digest)?.includes(path) === false ? undefined : readOne(files(), path, most),
+        read: async (path, most, from = 0) =>
+          known.get(digest)?.includes(path) === false ? undefined : readOne(files(), path, { most, from }),
         glance: (most) => glanceAt(files(), most),
         json: () => jsonOf(files()),
       }
@@ -95,16 +95,21 @@ async function pathsOf(files: AsyncIterable<PackedFile>): Promise<string[]> {
   return paths
 }
 
-async function readOne(files: AsyncIterable<PackedFile>, path: string, most: number): Promise<Beginning | undefined> {
-  for await (const file of files) if (file.path === path) return await beginningOf(file, most)
+async function readOne(files: AsyncIterable<PackedFile>, path: string, range: Range): Promise<Beginning | undefined> {
+  for await (const file of files) if (file.path === path) return await stretchOf(file, range)
   return undefined
 }
 
-async function beginningOf(file: PackedFile, most: number): Promise<Beginning> {
+interface Range {
+  from: number
+  most: number
+}
+
+async function stretchOf(file: PackedFile, { from, most }: Range): Promise<Beginning> {
   let text = ''
   let chars = 0
   for await (const piece of file.text()) {
-    text += piece.slice(0, Math.max(0, most - chars))
+    text += piece.slice(Math.max(0, from - chars), Math.max(0, from + most - chars))
     chars += piece.length
   }
   return { path: file.path, text, chars }
@@ -115,7 +120,7 @@ async function glanceAt(files: AsyncIterable<PackedFile>, most: number): Promise
   let longest = most
   let held = 0
   for await (const file of files) {
-    const beginning = await beginningOf(file, longest)
+    const beginning = await stretchOf(file, { from: 0, most: longest })
     seen.push(beginning)
     held += beginning.text.length
     // With texts of half the length there is still more than fits, so none of them could be shown any further.

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Slug, WorkflowRef } from '../ids.ts'
 import { NextCursor, PageQuery } from '../model/page.ts'
+import { Offset, Part } from '../model/part.ts'
 import { SourceFile, Workflow, WorkflowVersion } from '../model/workflow.ts'
 import { op } from './op.ts'
 
@@ -62,6 +63,33 @@ export const workflows = {
     summary: 'Get a workflow with the files and schemas of its current version.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef }),
     output: z.object({ workflow: Workflow, version: WorkflowVersion, files: z.array(SourceFile) }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  file: op({
+    id: 'workflows.file',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows/{workflow}/files/{path}',
+    door: 'caller',
+    scope: ['workflow:read'],
+    role: 'viewer',
+    mcp: {
+      tool: 'get_workflow_file',
+      when: [
+        'To read one file of a workflow whole, for instance where get_workflow shows its beginning only.',
+        'A long one comes in parts: call again with its `version` and `nextOffset` as `offset`,',
+        'until that is null.',
+      ].join(' '),
+    },
+    summary: 'Get one file of a workflow, a long one in parts.',
+    input: z.strictObject({
+      org: Slug,
+      workflow: WorkflowRef,
+      path: SourceFile.shape.path,
+      version: z.int().min(1).optional().meta({ description: 'A version other than the current one.' }),
+      offset: Offset.default(0),
+    }),
+    output: z.object({ file: SourceFile, version: z.int(), part: Part }),
     faults: ['NOT_FOUND'],
     success: 200,
   }),

@@ -10,6 +10,7 @@ const SAMPLES: Readonly<Record<string, (tenant: Tenant) => Args>> = {
   'workflows.list': () => ({}),
   'workflows.create': () => ({ files: aPackage('brand-new') }),
   'workflows.get': () => ({}),
+  'workflows.file': () => ({ path: 'index.ts' }),
   'workflows.update': ({ ids }) => ({ files: aPackage(ids['workflow']!, 2) }),
   'workflows.listVersions': () => ({}),
   'workflows.getVersion': () => ({ n: 1 }),
@@ -93,7 +94,7 @@ export function sampleArgs(row: AnyOp, tenant: Tenant): Args {
 }
 
 /** Rows whose path names nothing that belongs to an org. */
-const WORLDWIDE = new Set(['org', 'n', 'file'])
+const WORLDWIDE = new Set(['org', 'n', 'file', 'path'])
 
 /** What the path names that belongs to one org, beside the org itself. */
 export function ownedNames(row: AnyOp): string[] {

@@ -137,7 +137,7 @@ test('one file is read without those behind it, and paths without any once they 
 
 const cutNote = () =>
   `\n[This resource ends here, to stay short: the file has ${TEXT.length} characters. ` +
-  'It is whole in `GET /v1/orgs/{org}/workflows/sought` of the REST API.]'
+  'get_workflow_file reads it on from `offset` 200000.]'
 
 test('a tool shows the beginnings of many long files, and how long they are', async () => {
   const { structured, texts } = await tool(c, 'get_workflow', { workflow: 'large' })

@@ -90,6 +90,7 @@ async function workflowActs(mcp: McpTranscript): Promise<void> {
   await mcp.call('create a workflow', 'create_workflow', { files: filesOf('typed', { slug: 'greet' }) })
   await mcp.call('create it again', 'create_workflow', { files: filesOf('typed', { slug: 'greet' }) })
   await mcp.call('get a workflow', 'get_workflow', { workflow: 'greet' })
+  await mcp.call('get a file', 'get_workflow_file', { workflow: 'greet', path: 'index.ts' })
   await mcp.call('list workflows', 'list_workflows')
 }
 

@@ -8,6 +8,7 @@ const TOOLS = new Map([
   ['workflows.list', 'list_workflows'],
   ['workflows.create', 'create_workflow'],
   ['workflows.get', 'get_workflow'],
+  ['workflows.file', 'get_workflow_file'],
   ['workflows.update', 'update_workflow'],
   ['workflows.listVersions', 'list_workflow_versions'],
   ['workflows.getVersion', 'get_workflow_version'],

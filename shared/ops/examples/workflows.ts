@@ -68,6 +68,20 @@ export const workflows: ExamplesOf<'workflows'> = {
     input: { org: 'acme', workflow: 'approval' },
     output: { workflow: WORKFLOW, version: VERSION, files: FILES },
   },
+  file: {
+    about: [
+      'Slashes of the path are percent-encoded: `lib%2Fparse.ts`. A part has up to 16,000 characters in JSON;',
+      'read on from `part.nextOffset` until it is null, with the `version` of the first part, since another may be',
+      'deployed meanwhile. An offset at the end or behind it answers an empty part.',
+    ].join(' '),
+    input: { org: 'acme', workflow: 'approval', path: 'index.ts' },
+    output: {
+      file: FILES[1]!,
+      version: 3,
+      part: { offset: 0, chars: FILES[1]!.content.length, nextOffset: null },
+    },
+    fields: { path: 'Path of the file, as `workflows.get` shows it.' },
+  },
   update: {
     about:
       'Runs that were created before keep the version they have. All files are sent, not only the changed ones. The slug in `workflow.jsonc` must stay. The same files again make one more version that does the same.',

@@ -43,7 +43,7 @@ export const workflows: HandlersFor<'workflows'> = {
     return { file: { path, content: text }, version, part }
   },
 
-  update: async ({ input, caller, deps }) => present(await updateWorkflow(deps, caller, input.workflow, input.files)),
+  update: async ({ input, caller, deps }) => present(await updateWorkflow(deps, caller, input.workflow, input)),
 
   listVersions: async ({ input, caller, deps }) => {
     const before = decodeCursor(input.cursor, /^[0-9]{1,9}$/)

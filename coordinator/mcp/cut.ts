@@ -1,3 +1,4 @@
+import { CUT_MARK } from '@windlass/shared/cut-mark.ts'
 import { fieldPath } from '@windlass/shared/field-path.ts'
 
 /** What was left out of a value, one sentence a place. */
@@ -40,8 +41,6 @@ const MOST_ENTRIES = 4096
 const MOST_FIELDS = 50
 /** Number of entries that such an object keeps at least. */
 const LEAST_FIELDS = 25
-/** What stands around a text that is cut: quotes, the mark, escapes. */
-const MARK = '…'
 const MOST_NOTES = 10
 /** Characters of a path in a note. Ten notes then fit into the room that the answer has for them. */
 const MOST_PATH = 100
@@ -111,7 +110,7 @@ function cutTo(value: unknown, { text, entries }: Bounds, limit: number): Cut | 
   const walk = (node: unknown, trail?: Trail): unknown => {
     room--
     if (isText(node)) {
-      const shown = node.length > text ? whole(node, text) + MARK : node.slice(0, text)
+      const shown = node.length > text ? whole(node, text) + CUT_MARK : node.slice(0, text)
       if (node.length > text)
         texts.add(trail, (name) => `${name} has ${node.length} characters; the first ${text} are here.`)
       room -= shown.length
@@ -173,5 +172,5 @@ function nameOf(trail: Trail | undefined): string {
   const path: PropertyKey[] = []
   for (let at = trail; at; at = at.above) path.push(at.key)
   const name = fieldPath(path.toReversed())
-  return name.length > MOST_PATH ? whole(name, MOST_PATH) + MARK : name
+  return name.length > MOST_PATH ? `${whole(name, MOST_PATH)}…` : name
 }

@@ -1,3 +1,4 @@
+import { CUT_MARK } from '@windlass/shared/cut-mark.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { CHANNELS, type RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
@@ -127,11 +128,13 @@ async function readFile(planOf: PlanOf, asking: Asking, { uri, workflow, path }:
   const files = await invokeForFiles(planOf(ops.workflows.get), asking, { workflow })
   const file = await files.read(path, MOST_CHARS)
   if (!file) throw await missingFile(files, workflow, path)
-  const text =
-    file.chars <= MOST_CHARS
-      ? file.text
-      : `${file.text}\n[This resource ends here, to stay short: the file has ${file.chars} characters. get_workflow_file reads it on from \`offset\` ${file.text.length}.]`
-  return { uri, mimeType: mimeOf(path), text }
+  const { text, chars } = file
+  return { uri, mimeType: mimeOf(path), text: chars <= MOST_CHARS ? text : `${text}\n${goOnReading(text, chars)}` }
+}
+
+function goOnReading({ length }: string, chars: number): string {
+  const why = `[This resource ends here, to stay short: the file has ${chars} characters.`
+  return `${why} get_workflow_file reads it on from \`offset\` ${length}.] ${CUT_MARK}`
 }
 
 function mimeOf(path: string): string {

@@ -6,11 +6,14 @@ import { record } from '../audit/record.ts'
 import { contentKey } from '../objects/key.ts'
 import type { Deps } from '../deps.ts'
 import type { BuiltWorkflow } from './build.ts'
+import { assertBase, filesAfter, type Update } from './changes.ts'
 import { DeployError, type DeployProblem } from './deploy-error.ts'
+import { needWorkflow } from './read.ts'
 import * as store from './store.ts'
 import { trySchemas } from './try-schemas.ts'
 
 type DeployDeps = Pick<Deps, 'db' | 'objects' | 'builder' | 'judge' | 'targets' | 'log'>
+type UpdateDeps = DeployDeps & Pick<Deps, 'sources' | 'bodies'>
 export interface Deployed {
   workflow: store.WorkflowRow
   version: store.VersionRow
@@ -38,16 +41,16 @@ export async function createWorkflow(deps: DeployDeps, caller: Acting, files: So
 
 /** Deploys a new version of a workflow and makes it current. Runs that exist keep theirs. */
 export async function updateWorkflow(
-  deps: DeployDeps,
+  deps: UpdateDeps,
   caller: Acting,
   ref: WorkflowRef,
-  files: SourceFile[],
+  update: Update,
 ): Promise<Deployed> {
-  if (!(await store.find(deps.db, caller.orgId, ref))) throw new Fault('NOT_FOUND', { workflow: ref })
-  const built = await build(deps, caller.orgId, files)
+  const built = await buildUpdate(deps, caller.orgId, ref, update)
   const version = await deps.db.begin(async (tx) => {
     const workflow = await store.lock(tx, caller.orgId, ref)
     if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
+    assertBase(update, workflow)
     const { slug, name, description } = built.descriptor
     if (slug !== workflow.slug) {
       throw new Fault(
@@ -69,6 +72,18 @@ export async function updateWorkflow(
     return version
   })
   return deployed(deps, caller, ref, version)
+}
+
+async function buildUpdate(deps: UpdateDeps, orgId: OrgId, ref: WorkflowRef, update: Update): Promise<BuiltWorkflow> {
+  const workflow = await needWorkflow(deps, orgId, ref)
+  assertBase(update, workflow)
+  const { sourceDigest } = (await store.findVersion(deps.db, orgId, workflow.id, workflow.version))!
+  const holding = deps.bodies.hold(orgId)
+  try {
+    return await build(deps, orgId, await filesAfter(update, deps.sources.of(orgId, sourceDigest), holding.take))
+  } finally {
+    holding.release()
+  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { CUT_MARK } from '@windlass/shared/cut-mark.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { DeployError } from './deploy-error.ts'
 
@@ -25,6 +26,19 @@ export function checkSourceFiles(files: readonly SourceFile[]): void {
   }
   refuseClashes(files)
   refuseTooLarge(files)
+  for (const { path, content } of files) if (isCut(content)) throw fileError(path, CUT)
+}
+
+const CUT =
+  `ends in \`${CUT_MARK}\`, as a text does of which an answer shows the beginning only. ` +
+  'get_workflow_file has it whole; or send as `changes` only what is to change'
+
+/** Also when an editor has put the end of a line behind the mark. */
+function isCut(content: string): boolean {
+  return content
+    .slice(-2 * CUT_MARK.length)
+    .trimEnd()
+    .endsWith(CUT_MARK)
 }
 
 /** What is wrong with a path, or undefined. */

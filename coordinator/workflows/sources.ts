@@ -1,5 +1,6 @@
 import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { type PackedFile, unpack } from '../bundles/unpack.ts'
 import { recent } from '../judging/recent.ts'
@@ -15,8 +16,8 @@ export interface Sources {
 }
 
 /**
- * The files of one version, 50 MiB or 2,000 of them. They are never in memory as a whole: whoever reads them gets them
- * in pieces, between which the event loop goes on, and has room for so many readers as an org may have.
+ * The files of one version, 50 MiB or 2,000 of them. A deploy alone has them in memory as a whole: whoever reads them
+ * gets them in pieces, between which the event loop goes on, and has room for so many readers as an org may have.
  */
 export interface Source {
   readonly digest: string
@@ -26,6 +27,8 @@ export interface Source {
   read(path: string, most: number, from?: number): Promise<Beginning | undefined>
   /** All files, of their texts no more than an answer with `most` characters in all could show. */
   glance(most: number): Promise<Beginning[]>
+  /** All files but these, whole. What they take in memory is told to `take` piece by piece, which may throw. */
+  others(but: ReadonlySet<string>, take: (bytes: number) => void): Promise<SourceFile[]>
   /** All files as items of a JSON list, in pieces. */
   json(): AsyncGenerator<string>
 }
@@ -83,6 +86,7 @@ export function createSources({ objects, log, inFlight, pace }: SourcesParts): S
         read: async (path, most, from = 0) =>
           known.get(digest)?.includes(path) === false ? undefined : readOne(files(), path, { most, from }),
         glance: (most) => glanceAt(files(), most),
+        others: (but, take) => othersOf(files(), but, take),
         json: () => jsonOf(files()),
       }
     },
@@ -134,6 +138,24 @@ async function glanceAt(files: AsyncIterable<PackedFile>, most: number): Promise
     }
   }
   return seen
+}
+
+async function othersOf(
+  files: AsyncIterable<PackedFile>,
+  but: ReadonlySet<string>,
+  take: (bytes: number) => void,
+): Promise<SourceFile[]> {
+  const others: SourceFile[] = []
+  for await (const file of files) {
+    if (but.has(file.path)) continue
+    let content = ''
+    for await (const piece of file.text()) {
+      take(Buffer.byteLength(piece))
+      content += piece
+    }
+    others.push({ path: file.path, content })
+  }
+  return others
 }
 
 async function* jsonOf(files: AsyncIterable<PackedFile>): AsyncGenerator<string> {

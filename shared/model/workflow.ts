@@ -9,6 +9,14 @@ export const SourceFile = z
   .meta({ id: 'SourceFile' })
 export type SourceFile = z.output<typeof SourceFile>
 
+export const FileChange = z
+  .strictObject({
+    path: SourceFile.shape.path,
+    content: z.string().nullable().meta({ description: 'Its text from now on, as a whole; null takes the file away.' }),
+  })
+  .meta({ id: 'FileChange' })
+export type FileChange = z.output<typeof FileChange>
+
 const JsonSchema = z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema, draft 2020-12.' })
 
 export const Workflow = z

@@ -2,12 +2,21 @@ import { z } from 'zod'
 import { Slug, WorkflowRef } from '../ids.ts'
 import { NextCursor, PageQuery } from '../model/page.ts'
 import { Offset, Part } from '../model/part.ts'
-import { SourceFile, Workflow, WorkflowVersion } from '../model/workflow.ts'
+import { FileChange, SourceFile, Workflow, WorkflowVersion } from '../model/workflow.ts'
 import { op } from './op.ts'
 
 const Files = z.array(SourceFile).min(1).max(2000).meta({
   description:
     'All files of the package: `workflow.jsonc`, the entry that exports `run`, whatever it imports, README and skills.',
+})
+
+const Changes = z.array(FileChange).min(1).max(2000).meta({
+  description:
+    'In place of `files`: only those that are new, change or go. The others stay as they are in `baseVersion`.',
+})
+
+const BaseVersion = z.int().min(1).meta({
+  description: 'The version that was read before; wanted with `changes`. When another is current: `CONFLICT`.',
 })
 
 /** 50 MiB of files, and what JSON adds to them. */
@@ -102,11 +111,21 @@ export const workflows = {
     role: 'member',
     mcp: {
       tool: 'update_workflow',
-      when: 'To deploy changed files as a new version, which runs use from then on; runs that exist keep theirs. Pass all files of the package, the unchanged ones too: get_workflow has them.',
+      when: [
+        'To deploy changed files as a new version, which runs use from then on; runs that exist keep theirs.',
+        'Pass `changes` with the files that differ, and the version that you have read as `baseVersion`:',
+        'all others stay. Or pass all `files` of the package, each of them whole: get_workflow_file has what is cut.',
+      ].join(' '),
       idempotent: false,
     },
     summary: 'Deploy changed files as a new version and make it current.',
-    input: z.strictObject({ org: Slug, workflow: WorkflowRef, files: Files }),
+    input: z.strictObject({
+      org: Slug,
+      workflow: WorkflowRef,
+      files: Files.optional(),
+      changes: Changes.optional(),
+      baseVersion: BaseVersion.optional(),
+    }),
     output: z.object({ workflow: Workflow, version: WorkflowVersion }),
     faults: ['NOT_FOUND', 'CONFLICT'],
     success: 200,

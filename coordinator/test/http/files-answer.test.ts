@@ -34,6 +34,7 @@ async function serving(pieces: () => AsyncGenerator<string>, stallMs?: number): 
     paths: () => Promise.resolve([]),
     read: () => Promise.resolve(undefined),
     glance: () => Promise.resolve([]),
+    others: () => Promise.resolve([]),
   }
   const get = () => new FilesAnswer({ workflow: {}, version: {} }, files)
   return (server = await startStub({ handlers: { 'workflows.get': get }, stallMs, strict: false }))

@@ -137,7 +137,7 @@ test('one file is read without those behind it, and paths without any once they 
 
 const cutNote = () =>
   `\n[This resource ends here, to stay short: the file has ${TEXT.length} characters. ` +
-  'get_workflow_file reads it on from `offset` 200000.]'
+  'get_workflow_file reads it on from `offset` 200000.] … [cut by Windlass]'
 
 test('a tool shows the beginnings of many long files, and how long they are', async () => {
   const { structured, texts } = await tool(c, 'get_workflow', { workflow: 'large' })
@@ -146,7 +146,7 @@ test('a tool shows the beginnings of many long files, and how long they are', as
   assert.ok(texts[0]!.length <= 20_000 && texts[0]!.length > 10_000, `${texts[0]!.length} characters`)
   for (const [name, content] of LARGE) {
     const { content: beginning } = shown.find((each) => each.path === name)!
-    assert.ok(beginning.length > 500 && content.startsWith(beginning.slice(0, -1)), name)
+    assert.ok(beginning.length > 500 && content.startsWith(beginning.replace(/… \[cut by Windlass\]$/, '')), name)
   }
   assert.match(texts[1]!, new RegExp(`has ${LARGE[0]![1].length} characters`))
 })

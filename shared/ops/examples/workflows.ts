@@ -83,8 +83,11 @@ export const workflows: ExamplesOf<'workflows'> = {
     fields: { path: 'Path of the file, as `workflows.get` shows it.' },
   },
   update: {
-    about:
-      'Runs that were created before keep the version they have. All files are sent, not only the changed ones. The slug in `workflow.jsonc` must stay. The same files again make one more version that does the same.',
+    about: [
+      'Runs that were created before keep the version they have. Either all `files` are sent, not only the changed ones,',
+      'or `changes` to the version `baseVersion`; then another deploy in between is answered with `CONFLICT`.',
+      'The slug in `workflow.jsonc` must stay. The same files again make one more version that does the same.',
+    ].join(' '),
     input: { org: 'acme', workflow: 'approval', files: FILES },
     output: { workflow: WORKFLOW, version: VERSION },
   },

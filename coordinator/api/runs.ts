@@ -1,4 +1,5 @@
 import { decodeCursor, pageOf } from './page.ts'
+import { partIn } from './part.ts'
 import { liveStream, snapshot } from '../events/stream.ts'
 import { cancelRun } from '../runs/cancel.ts'
 import { listChildren } from '../runs/children.ts'
@@ -33,9 +34,10 @@ export const runs: HandlersFor<'runs'> = {
 
   get: async ({ input, caller, deps }) => ({ run: await getRun(deps, caller, input.run) }),
 
-  input: async ({ input, caller, deps }) => new JsonText(`{"input":${await inputOf(deps, caller, input.run)}}`),
+  input: async ({ input: { run, offset }, caller, deps }) => payload('input', await inputOf(deps, caller, run), offset),
 
-  output: async ({ input, caller, deps }) => new JsonText(`{"output":${await outputOf(deps, caller, input.run)}}`),
+  output: async ({ input: { run, offset }, caller, deps }) =>
+    payload('output', await outputOf(deps, caller, run), offset),
 
   events: async (call) => new JsonText(await snapshot(call.deps, call.caller.orgId, call.input, call)),
 
@@ -62,4 +64,11 @@ export const runs: HandlersFor<'runs'> = {
   why: async ({ input, caller, deps }) => ({ why: await whyOf(deps, caller, input.run) }),
 
   restart: async ({ input, caller, deps }) => ({ run: await restartRun(deps, caller, input.run) }),
+}
+
+/** A value by its JSON text; with an offset a part of this text. */
+function payload(name: 'input' | 'output', json: string, offset: number | undefined): JsonText {
+  if (offset === undefined) return new JsonText(`{"${name}":${json}}`)
+  const { text, part } = partIn({ text: json, from: 0, chars: json.length }, offset)
+  return new JsonText(JSON.stringify({ [name]: text, part }))
 }

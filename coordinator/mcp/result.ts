@@ -64,6 +64,8 @@ function restOf({ row }: Plan, input: Fields): string {
     return `get_workflow_file with \`version\` ${String(input['n'])} reads each file whole.`
   if (row.id === 'runs.events')
     return `The log is as text in the resource windlass://runs/${String(input['run'])}/events.`
+  if (row.id === 'runs.input' || row.id === 'runs.output')
+    return 'It comes whole, as JSON text in parts, with `offset` 0 and then the `nextOffset` of each part.'
   const { path } = place(row, input)
   return `The whole is at ${row.method} ${path} of the REST API.`
 }

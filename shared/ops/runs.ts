@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { RunId, Slug, WorkflowRef } from '../ids.ts'
 import { CHANNELS, Channel, DEFAULT_CHANNELS, RunEvent } from '../model/event.ts'
 import { NextCursor, PageQuery } from '../model/page.ts'
+import { Offset, Part } from '../model/part.ts'
 import { Run, RunStatus, TriggerKind } from '../model/run.ts'
 import { Why } from '../model/why.ts'
 import { op } from './op.ts'
@@ -16,6 +17,10 @@ const Channels = z
   .meta({ description: '`agent` and `log` come only when asked for. In a query they are separated by commas.' })
 
 const Since = z.int().min(0).default(0).meta({ description: 'Only events with a greater cursor.' })
+
+const InParts = Offset.optional().meta({
+  description: 'Given, the JSON text of the value is answered in parts, this one from so many characters on.',
+})
 
 export const runs = {
   trigger: op({
@@ -111,11 +116,11 @@ export const runs = {
     role: 'viewer',
     mcp: {
       tool: 'get_run_input',
-      when: 'To read the input that a run was called with, for instance before retry_run.',
+      when: 'To read the input of a run, for instance before retry_run. It takes `offset` as get_run_result does.',
     },
     summary: 'Get the input that a run was called with.',
-    input: z.strictObject({ run: RunId }),
-    output: z.object({ input: z.unknown() }),
+    input: z.strictObject({ run: RunId, offset: InParts }),
+    output: z.object({ input: z.unknown(), part: Part.optional() }),
     faults: ['NOT_FOUND'],
     success: 200,
   }),
@@ -126,9 +131,16 @@ export const runs = {
     door: 'caller',
     scope: ['run:read'],
     role: 'viewer',
+    mcp: {
+      tool: 'get_run_result',
+      when: [
+        'To read the value that a run has returned, once it has completed. One that is shown cut comes whole with',
+        '`offset`: 0 at first, then the `nextOffset` of each part until that is null; together the parts are JSON.',
+      ].join(' '),
+    },
     summary: 'Get the value that a run returned; null when it returned none.',
-    input: z.strictObject({ run: RunId }),
-    output: z.object({ output: z.unknown() }),
+    input: z.strictObject({ run: RunId, offset: InParts }),
+    output: z.object({ output: z.unknown(), part: Part.optional() }),
     faults: ['NOT_FOUND', 'RUN_NOT_FINISHED'],
     success: 200,
   }),
@@ -141,7 +153,11 @@ export const runs = {
     role: 'viewer',
     mcp: {
       tool: 'get_run_output',
-      when: 'To read or follow what a run did: status changes, phases and its output; ask for the channels `log` and `agent` to see what it printed. Pass the last `cursor` as `since` for what came after, and `waitMs` (up to 25000) to wait for it; `done` says that there is no more.',
+      when: [
+        'To read or follow what a run did: status changes, phases and its output (get_run_result has a long one);',
+        'ask for the channels `log` and `agent` to see what it printed. Pass the last `cursor` as `since` for what came',
+        'after, and `waitMs` (up to 25000) to wait for it; `done` says that there is no more.',
+      ].join(' '),
     },
     summary: 'Read the event log of a run from a cursor on.',
     input: z.strictObject({

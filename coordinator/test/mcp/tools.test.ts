@@ -87,7 +87,16 @@ test('a credential is shown what its role and scopes allow, and the stubs', asyn
   assert.ok(!viewer.includes('trigger_now') && !viewer.includes('list_audit'))
   assert.deepEqual(
     await namesFor('owner', ['run:read']),
-    [...STUBS, 'explain_run', 'get_run', 'get_run_input', 'get_run_output', 'list_pending_inputs', 'list_runs'].sort(),
+    [
+      ...STUBS,
+      'explain_run',
+      'get_run',
+      'get_run_input',
+      'get_run_output',
+      'get_run_result',
+      'list_pending_inputs',
+      'list_runs',
+    ].sort(),
   )
   const sizes = await Promise.all(ROLES.map(async (role) => (await namesFor(role)).length))
   assert.deepEqual(

@@ -16,6 +16,7 @@ const TOOLS = new Map([
   ['runs.list', 'list_runs'],
   ['runs.get', 'get_run'],
   ['runs.input', 'get_run_input'],
+  ['runs.output', 'get_run_result'],
   ['runs.events', 'get_run_output'],
   ['runs.cancel', 'cancel_run'],
   ['runs.retry', 'retry_run'],

@@ -54,7 +54,7 @@ export const workflows: HandlersFor<'workflows'> = {
   },
 
   getVersion: async ({ input, caller, deps }) => {
-    const { source, ...head } = await getVersion(deps, caller.orgId, input.workflow, input.n)
+    const { source, ...head } = await getVersion(deps, caller.orgId, input.workflow, input.version)
     return new FilesAnswer(head, source)
   },
 }

@@ -1,20 +1,18 @@
 import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 import { Fault } from '@windlass/shared/errors.ts'
+import { decodeStrings } from '@windlass/shared/ops/place.ts'
 import { faultFor } from '../http/failures.ts'
 import type { Plan } from '../http/plan.ts'
 import type { Asking } from './asking.ts'
 import { type Fields, invoke } from './invoke.ts'
 import { countThatFit, failureOf, resultOf, type ToolResult } from './result.ts'
-import { ALIASES, isPaged, PAGE } from './schema.ts'
+import { ALIASES, isPaged } from './schema.ts'
 import type { ToolTable } from './table.ts'
 
 /** No tool has this name: an error of the protocol, not of a tool. */
 export class UnknownTool extends Error {}
 
 const BY_HAND = 'No tool does this, with any credential: what it is about must not stand in a conversation.'
-
-/** Events on a page where the caller does not say. */
-const EVENTS = 100
 
 export async function callTool(table: ToolTable, asking: Asking, name: string, given: Fields): Promise<ToolResult> {
   const tool = table.get(name)
@@ -23,7 +21,7 @@ export async function callTool(table: ToolTable, asking: Asking, name: string, g
   if (instead !== undefined) return failureOf(new Fault('FORBIDDEN', { tool: name }, BY_HAND), instead)
   try {
     const own = plan.scopedToOrg ? { org: asking.caller.org } : {}
-    const input = { ...own, ...withDefaults(plan, withoutAliases(plan, given)) }
+    const input = { ...own, ...withLists(plan, withoutAliases(plan, given)) }
     return await answer(plan, asking, input)
   } catch (error) {
     const { requestId, deps } = asking
@@ -51,9 +49,14 @@ function rowsThatFit(value: Fields): number | undefined {
   return fit < rows.length ? fit : undefined
 }
 
-function withDefaults({ row }: Plan, fields: Fields): Fields {
-  if (isPaged(row)) return { limit: PAGE, ...fields }
-  return row.id === 'runs.events' ? { limit: EVENTS, ...fields } : fields
+/** A filter that takes several values takes one as plain text, or several as in a query. */
+function withLists({ row }: Plan, fields: Fields): Fields {
+  if (row.method !== 'GET') return fields
+  const read = ([name, value]: [string, unknown]): [string, unknown] => {
+    const decoded = typeof value === 'string' ? decodeStrings(row.input, { [name]: value })[name] : value
+    return [name, Array.isArray(decoded) ? decoded : value]
+  }
+  return Object.fromEntries(Object.entries(fields).map(read))
 }
 
 function withoutAliases({ row }: Plan, given: Fields): Fields {

@@ -61,7 +61,7 @@ function restOf({ row }: Plan, input: Fields): string {
     return `get_workflow_file reads each file whole; so does the resource ${address}.`
   }
   if (row.id === 'workflows.getVersion')
-    return `get_workflow_file with \`version\` ${String(input['n'])} reads each file whole.`
+    return `get_workflow_file with \`version\` ${String(input['version'])} reads each file whole.`
   if (row.id === 'runs.events')
     return `The log is as text in the resource windlass://runs/${String(input['run'])}/events.`
   if (row.id === 'runs.input' || row.id === 'runs.output')

@@ -21,22 +21,32 @@ export const ALIASES: Readonly<Record<string, Readonly<Record<string, Alias>>>> 
   'runs.trigger': { args: { field: 'input', description: 'Another name of `input`; give one of them.' } },
 }
 
-/** Items on a page where the caller does not say: what a model reads should be short. */
-export const PAGE = 20
-
 /** What a tool takes: the fields of its operation, but that `org` may be left out. */
 export function inputSchemaOf(row: AnyOp): ObjectSchema {
   const schema = inlined(z.toJSONSchema(row.input, { io: 'input', override: plainer }))
   const properties = Object.fromEntries(
-    Object.entries(schema.properties ?? {}).map(([name, property]) => [name, explained(row, name, property)]),
+    Object.entries(schema.properties ?? {}).map(([name, property]) => [
+      name,
+      explained(row, name, row.method === 'GET' ? orText(property) : property),
+    ]),
   )
   if (properties['org'])
     properties['org'] = { ...properties['org'], description: 'The org of the credential; may be left out.' }
-  if (isPaged(row)) properties['limit'] = { ...properties['limit'], default: PAGE }
   for (const [name, { description }] of Object.entries(ALIASES[row.id] ?? {})) properties[name] = { description }
   const required = (schema.required ?? []).filter((name) => name !== 'org')
   const { required: _, ...rest } = schema
   return { ...rest, properties, ...(required.length > 0 && { required }) }
+}
+
+/** A filter that takes several values takes one as plain text too. */
+function orText(property: object): object {
+  if (!('type' in property) || property.type !== 'array') return property
+  const { description, default: preset, ...list } = property as { description?: string; default?: unknown }
+  return {
+    ...(description !== undefined && { description }),
+    ...(preset !== undefined && { default: preset }),
+    anyOf: [list, { type: 'string' }],
+  }
 }
 
 /** A model reads nothing of an argument but this; what the schema itself says of it comes first. */

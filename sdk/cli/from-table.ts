@@ -52,7 +52,7 @@ export function rowCommand(group: Command, name: string, row: object, help?: str
 /** What could stand for an argument. */
 const SAMPLES: Record<string, string> = {
   workflow: 'hello',
-  n: '3',
+  version: '3',
   run: 'run_…',
   input: 'inp_…',
   environment: 'staging',

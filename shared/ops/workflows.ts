@@ -19,6 +19,8 @@ const BaseVersion = z.int().min(1).meta({
   description: 'The version that was read before; wanted with `changes`. When another is current: `CONFLICT`.',
 })
 
+const VersionNumber = z.int().min(1).meta({ description: 'Number of the version: 1, 2, 3 …' })
+
 /** 50 MiB of files, and what JSON adds to them. */
 const DEPLOY_BYTES = 64 * 1024 * 1024
 
@@ -151,7 +153,7 @@ export const workflows = {
   getVersion: op({
     id: 'workflows.getVersion',
     method: 'GET',
-    path: '/v1/orgs/{org}/workflows/{workflow}/versions/{n}',
+    path: '/v1/orgs/{org}/workflows/{workflow}/versions/{version}',
     door: 'caller',
     scope: ['workflow_version:read'],
     role: 'viewer',
@@ -160,7 +162,7 @@ export const workflows = {
       when: 'To read the files and schemas of one version of a workflow, for instance to compare it with the current one.',
     },
     summary: 'Get one version of a workflow with its files.',
-    input: z.strictObject({ org: Slug, workflow: WorkflowRef, n: z.int().min(1) }),
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef, version: VersionNumber }),
     output: z.object({ version: WorkflowVersion, files: z.array(SourceFile) }),
     faults: ['NOT_FOUND'],
     success: 200,

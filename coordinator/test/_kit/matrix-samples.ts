@@ -13,7 +13,7 @@ const SAMPLES: Readonly<Record<string, (tenant: Tenant) => Args>> = {
   'workflows.file': () => ({ path: 'index.ts' }),
   'workflows.update': ({ ids }) => ({ files: aPackage(ids['workflow']!, 2) }),
   'workflows.listVersions': () => ({}),
-  'workflows.getVersion': () => ({ n: 1 }),
+  'workflows.getVersion': () => ({ version: 1 }),
   'runs.trigger': () => ({ input: { name: 'Ada' } }),
   'runs.list': () => ({}),
   'runs.get': () => ({}),
@@ -94,7 +94,7 @@ export function sampleArgs(row: AnyOp, tenant: Tenant): Args {
 }
 
 /** Rows whose path names nothing that belongs to an org. */
-const WORLDWIDE = new Set(['org', 'n', 'file', 'path'])
+const WORLDWIDE = new Set(['org', 'version', 'file', 'path'])
 
 /** What the path names that belongs to one org, beside the org itself. */
 export function ownedNames(row: AnyOp): string[] {

@@ -82,6 +82,6 @@ test('where a file is cut, the answer says how to read it whole', async () => {
   await deploy('long', { 'README.md': README })
   const { texts } = await tool(c, 'get_workflow', { workflow: 'long' })
   assert.match(texts[1]!, /`files\[\d\]\.content` has \d+ characters.*get_workflow_file/)
-  const version = await tool(c, 'get_workflow_version', { workflow: 'long', n: 1 })
+  const version = await tool(c, 'get_workflow_version', { workflow: 'long', version: 1 })
   assert.match(version.texts[1]!, /get_workflow_file with `version` 1/)
 })

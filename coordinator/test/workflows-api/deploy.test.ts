@@ -90,7 +90,7 @@ test('an update makes the next version current at once, and runs that exist keep
   assert.equal((await runOf(c, old.id)).workflow.version, 1)
   assert.equal((await aRun(c, { workflow: 'growing', input: { names: [] } })).workflow.version, 2)
   await assert.rejects(aRun(c, { workflow: 'growing', input: { name: 'Ada' } }), refusal('VALIDATION_FAILED'))
-  const first = await c.call(ops.workflows.getVersion, { org: c.org, workflow: 'growing', n: 1 })
+  const first = await c.call(ops.workflows.getVersion, { org: c.org, workflow: 'growing', version: 1 })
   assert.equal(first.files.find(({ path }) => path === 'index.ts')?.content, GREET)
 })
 
@@ -103,7 +103,11 @@ test('two updates at once make two versions, and each hears of its own', async (
   assert.deepEqual(new Set(answers.map(({ version }) => version.version)), new Set([2, 3, 4]))
   for (const [i, { version }] of answers.entries()) {
     assert.equal((version.descriptor as { name: string }).name, ['a', 'b', 'c'][i])
-    const { files } = await c.call(ops.workflows.getVersion, { org: c.org, workflow: 'contended', n: version.version })
+    const { files } = await c.call(ops.workflows.getVersion, {
+      org: c.org,
+      workflow: 'contended',
+      version: version.version,
+    })
     assert.equal(files.find(({ path }) => path === 'note.txt')?.content, ['a', 'b', 'c'][i])
   }
   const last = answers.find(({ version }) => version.version === 4)

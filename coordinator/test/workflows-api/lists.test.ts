@@ -61,7 +61,7 @@ test('a cursor of another list, or none, is refused', async () => {
 test('a version that does not exist is 404, however large its number', async () => {
   for (const n of [6, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
     await assert.rejects(
-      c.call(ops.workflows.getVersion, { org: c.org, workflow: made[0]!.slug, n }),
+      c.call(ops.workflows.getVersion, { org: c.org, workflow: made[0]!.slug, version: n }),
       refusal('NOT_FOUND'),
     )
   }
@@ -87,7 +87,7 @@ test("another org's lists are empty, and ours looks absent to it", async () => {
   })
   const ask = { org: strangers.slug, workflow: made[0]!.slug }
   await assert.rejects(c.call(ops.workflows.listVersions, ask, strangers), refusal('NOT_FOUND'))
-  await assert.rejects(c.call(ops.workflows.getVersion, { ...ask, n: 1 }, strangers), refusal('NOT_FOUND'))
+  await assert.rejects(c.call(ops.workflows.getVersion, { ...ask, version: 1 }, strangers), refusal('NOT_FOUND'))
   await assert.rejects(c.call(ops.workflows.list, { org: c.org }, strangers), refusal('NOT_FOUND'))
 })
 

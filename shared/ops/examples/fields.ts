@@ -2,7 +2,6 @@
 export const FIELDS: Readonly<Record<string, string>> = {
   org: 'Slug of the org.',
   run: 'Id of a run.',
-  n: 'Number of the version: 1, 2, 3 …',
   input: 'Id of the question.',
   pool: 'Id of the pool.',
   runner: 'Id of the runner.',

@@ -99,7 +99,7 @@ export const workflows: ExamplesOf<'workflows'> = {
   getVersion: {
     about:
       'With its files as they were deployed. To run a version that is not the current one, name it in `runs.trigger`.',
-    input: { org: 'acme', workflow: 'approval', n: 1 },
+    input: { org: 'acme', workflow: 'approval', version: 1 },
     output: { version: FIRST, files: FILES },
   },
 }

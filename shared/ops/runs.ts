@@ -278,7 +278,12 @@ export const runs = {
     role: 'member',
     mcp: {
       tool: 'restart_run',
-      when: 'To start a run again from the top when explain_run says that it is BLOCKED. What its steps had kept is dropped; a run that has finished takes retry_run instead.',
+      when: [
+        'To start a run again from the top when explain_run says that it is BLOCKED.',
+        'What its earlier attempts have finished is taken over where the program asks for the same again',
+        '(steps, answers, children), unless its `retries.onCrash` is `fresh`: then all is done anew.',
+        'A run that has finished takes retry_run instead.',
+      ].join(' '),
       destructive: true,
       openWorld: true,
     },

@@ -255,3 +255,10 @@ test('what is deleted answers an empty object', async () => {
   const { structured, isError } = await tool(c, 'delete_environment', { environment: 'short-lived' })
   assert.deepEqual([structured, isError], [{}, false])
 })
+
+test('restart_run says that what has finished stays, unless the descriptor wants it otherwise', async () => {
+  const { body } = await ask(c, 'tools/list')
+  const { description } = body.result.tools.find(({ name }: { name: string }) => name === 'restart_run')
+  assert.match(description, /What its earlier attempts have finished is taken over/)
+  assert.doesNotMatch(description, /dropped/)
+})

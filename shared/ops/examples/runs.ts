@@ -146,7 +146,7 @@ export const runs: ExamplesOf<'runs'> = {
   },
   restart: {
     about:
-      'Only for a run whose `blocked` is set: a process that took it up did something else than its journal says. The program starts from the top as the next attempt, with what earlier attempts have finished. To leave it as it is and begin anew, use `runs.retry`.',
+      'Only for a run whose `blocked` is set: a process that took it up did something else than its journal says. The program starts from the top as the next attempt, with what earlier attempts have finished, unless `retries.onCrash` of its descriptor is `fresh`. To leave it as it is and begin anew, use `runs.retry`.',
     input: { run: IDS.run },
     output: { run: { ...QUEUED, attempt: 2, queuedAt: NINE + 600_000 } },
   },

@@ -44,7 +44,7 @@ for (const [whose, connect] of Object.entries(CLIENTS)) {
       assert.match(await hand.read(`windlass://runs/${value.run.id}/events`), /run\.queued/)
     }
     const refused = await hand.call('get_run', { run: 'run_x' })
-    assert.deepEqual([refused.isError, refused.value.error.detail.path], [true, 'run'])
+    assert.deepEqual([refused.isError, refused.value.error.code], [true, 'NOT_FOUND'])
     await assert.rejects(hand.call('no_such_tool'), /no_such_tool/)
     assert.ok(reached.c > 5 && reached.other > 5, JSON.stringify(reached))
   })

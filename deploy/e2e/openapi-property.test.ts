@@ -77,7 +77,8 @@ async function onceUp({ client, access }: Instance): Promise<void> {
     key: keys,
     environment: ['staging'],
     name: ['GREETING', 'TOKEN', 'SEALED', 'PLAIN'],
-    n: ['1'],
+    version: ['1'],
+    path: ['index.ts', 'workflow.jsonc'],
     file: ['start.js', 'SHA256SUMS'],
   }
 }

@@ -137,7 +137,8 @@ export function pathOf(row: AnyOp): string {
   const values: Record<string, string> = {
     org: 'acme',
     workflow: 'hello',
-    n: '1',
+    version: '1',
+    path: 'index.ts',
     run: RUN,
     runner: RUNNER,
     pool: POOL,

@@ -122,7 +122,7 @@ test('an operation without a hand-made command is there by its row, with flags d
   const { code, stdout, stderr } = await runCli(['workflows', 'get-version', 'hello', '3', '--json'], { url })
   assert.equal(code, 0, stderr)
   assert.deepEqual(JSON.parse(stdout), answer)
-  assert.equal(asked[0]?.args['n'], 3)
+  assert.equal(asked[0]?.args['version'], 3)
   assert.deepEqual(JSON.parse((await runCli(['service', 'ready'], { url })).stdout), { status: 'ready' })
 })
 

@@ -158,7 +158,8 @@ test('with --json an error is one line of JSON on standard error, also of wrong 
 
 const SAMPLES: Record<string, string> = {
   workflow: 'hello',
-  n: '3',
+  version: '3',
+  path: 'index.ts',
   run: newId('run'),
   input: newId('inp'),
   pool: newId('pool'),

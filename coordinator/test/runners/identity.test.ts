@@ -169,7 +169,7 @@ test("a bundle comes whole to agents of its org, and looks absent to another org
   assert.equal(await fetchBundle(await agent.bearer(), workflow.digest), `bundle of ${workflow.slug} 1`)
   await assert.rejects(fetchBundle(theirs, workflow.digest), refusal('NOT_FOUND'))
   await assert.rejects(fetchBundle(await agent.bearer(), 'ab'.repeat(32)), refusal('NOT_FOUND'))
-  await assert.rejects(fetchBundle(await agent.bearer(), '../../etc/passwd'), refusal('VALIDATION_FAILED', 'digest'))
+  await assert.rejects(fetchBundle(await agent.bearer(), '../../etc/passwd'), refusal('NOT_FOUND'))
 })
 
 /** The bearer of an agent that joined with this token. */

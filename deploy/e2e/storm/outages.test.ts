@@ -223,7 +223,6 @@ test('a database that stands still for six fences', TIMEOUT, async (t) => {
 })
 
 test('a database that is restarted ten times', TIMEOUT, async (t) => {
-  const before = await gapsSoFar()
   const runs = await throughout(SHORT_MS, async () => {
     for (let i = 0; i < 10; i++) {
       const pid = await pidOf('postgres')
@@ -235,7 +234,6 @@ test('a database that is restarted ten times', TIMEOUT, async (t) => {
       await wait(500)
     }
   })
-  assert.ok((await gapsSoFar()) > before)
   t.diagnostic(await lossesOf(runs))
 })
 

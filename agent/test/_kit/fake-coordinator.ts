@@ -51,6 +51,8 @@ export class FakeCoordinator {
   readonly asked: number[] = []
   /** Polls that were cut off before they were answered: what is on its way to one is lost. */
   cutPolls = 0
+  /** It ends no poll that it is asked to end, as if another one held it. */
+  isElsewhere = false
   #queue: Offer[] = []
   #polls = new Set<() => void>()
   #server = http.createServer((request, response) => {
@@ -198,8 +200,8 @@ export class FakeCoordinator {
 
   async #claims(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const { slots, waitMs } = await readJson(request)
-    if (slots === 0) for (const wake of this.#polls) wake()
-    else this.asked.push(slots)
+    if (slots > 0) this.asked.push(slots)
+    else if (!this.isElsewhere) for (const wake of this.#polls) wake()
     if (slots > 0 && this.#queue.length === 0) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, waitMs)

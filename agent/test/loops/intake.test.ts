@@ -60,6 +60,16 @@ withAgent(
 )
 
 withAgent(
+  'a poll that another coordinator holds is cut off in the end',
+  async ({ fake }) => {
+    fake.isElsewhere = true
+    await cordon(fake)
+    assert.equal(fake.cutPolls, 1)
+  },
+  { settings: { pollMs: 20_000 } },
+)
+
+withAgent(
   'a poll that waits asks anew when more is free than it asked for',
   async ({ fake }) => {
     await until('it polls', () => fake.polling() === 1)

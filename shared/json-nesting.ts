@@ -30,6 +30,9 @@ export interface Marks {
   commas: number
 }
 
+/** What a JSON value of a caller's choice may have in its 1 MiB: to parse and print more lists stops everybody else. */
+export const MOST_MARKS_OF_INPUT: Marks = { opened: 300_000, names: Infinity, commas: Infinity }
+
 /** True when a text has more of one kind of mark than there may be. One pass to the first mark too many. */
 export function hasMoreMarks(text: string, most: Marks): boolean {
   if (text.length <= Math.min(most.opened, most.names, most.commas)) return false

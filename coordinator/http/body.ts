@@ -1,6 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '@windlass/shared/errors.ts'
-import { hasMoreMarks, type Marks, MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
+import {
+  hasMoreMarks,
+  type Marks,
+  MOST_LEVELS,
+  MOST_MARKS_OF_INPUT,
+  nestsDeeper,
+} from '@windlass/shared/json-nesting.ts'
 import type { Holding } from '../limits/bytes-in-flight.ts'
 import type { HttpRequest } from './exchange.ts'
 import { refuseLossyNumbers } from './json-numbers.ts'
@@ -11,9 +17,7 @@ export type Room = Pick<Holding, 'announce' | 'take'>
 
 /** A body that announces more grows as it comes. */
 const SET_ASIDE_BYTES = 16 * 1024
-/** Inputs of 1 MiB may be any JSON, but not brackets only: to parse and print those stops everybody else. */
-const MOST_MARKS: Marks = { opened: 300_000, names: Infinity, commas: Infinity }
-/** What is larger holds files, whose texts do not count. */
+/** A body that is larger than an input holds files, whose texts do not count. */
 const LARGE_CHARS = 1_200_000
 const MOST_MARKS_OF_LARGE: Marks = { opened: 100_000, names: 100_000, commas: 200_000 }
 
@@ -116,7 +120,7 @@ function parseBytes(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalid('The body is not valid UTF-8.', {})
   const text = bytes.toString('utf8')
   if (text.startsWith('\ufeff')) throw invalid('The body begins with a byte order mark; leave it out.', {})
-  const most = text.length > LARGE_CHARS ? MOST_MARKS_OF_LARGE : MOST_MARKS
+  const most = text.length > LARGE_CHARS ? MOST_MARKS_OF_LARGE : MOST_MARKS_OF_INPUT
   // First, as it ends sooner in a large text of brackets.
   if (hasMoreMarks(text, most))
     throw invalid(`The body holds too many values: ${most.opened} lists and objects are the most.`, {})

@@ -1,4 +1,4 @@
-import { hasMoreMarks, MOST_LEVELS, nestsDeeper } from '@windlass/shared/json-nesting.ts'
+import { hasMoreMarks, MOST_LEVELS, MOST_MARKS_OF_INPUT, nestsDeeper } from '@windlass/shared/json-nesting.ts'
 import type { Ask, EntryIdentity, JournalOp } from '@windlass/shared/wire/journal.ts'
 
 /** A run with more is asked to hand parts of its work to children. */
@@ -12,8 +12,6 @@ const PARENT_CHARS = 10_000
 const MOST_DELIVERIES = 1000
 /** Of a word with that many, and more than any other has. */
 const MOST_MARKS = { opened: 2000, names: 1000, commas: 10_000 }
-/** Of an input, as in a request. */
-const MOST_MARKS_OF_JSON = { opened: 300_000, names: Infinity, commas: Infinity }
 /** `int` in the database. */
 const MOST_INT = 2 ** 31 - 1
 const YEAR_MS = 366 * 86_400_000
@@ -120,7 +118,7 @@ function isCall(ask: Fields): boolean {
 }
 
 function isJsonText(text: string): boolean {
-  if (nestsDeeper(text, MOST_LEVELS) || hasMoreMarks(text, MOST_MARKS_OF_JSON)) return false
+  if (nestsDeeper(text, MOST_LEVELS) || hasMoreMarks(text, MOST_MARKS_OF_INPUT)) return false
   try {
     JSON.parse(text)
     return true

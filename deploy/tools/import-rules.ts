@@ -1,4 +1,4 @@
-// Who may import whom, as data. `imports.ts` reads import lines and holds them against these tables. A path that ends
+// These tables say who may import whom. `imports.ts` reads import lines and holds them against them. A path that ends
 // in `/` stands for all below it, any other path for what begins with it.
 
 export const ROOMS = ['shared', 'coordinator', 'agent', 'sdk', 'deploy'] as const

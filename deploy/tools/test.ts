@@ -140,7 +140,7 @@ async function runOnce(run: Run, env: NodeJS.ProcessEnv, stop: AbortSignal, fold
   return { isRed: code !== 0 || hasFailed || isEmpty || results.length < run.files.length, notes }
 }
 
-/** Whoever reads the output of a green run finds here which file needs a look. */
+/** The output names the files that were red once: they need a look, also where the run is green. */
 async function isRedAgain(run: Run, env: NodeJS.ProcessEnv, stop: AbortSignal, folder: string): Promise<boolean> {
   if (run.files.length === 0) return true
   console.log(`\nRed, and executed once more, alone: ${run.files.join(', ')}`)

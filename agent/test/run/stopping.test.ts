@@ -16,7 +16,7 @@ async function underWay(stage: Stage, name: string, more: Partial<ProgramStart>)
   return { program, lines }
 }
 
-// Whoever waited for the grace would wait too long.
+// The test ends by its deadline where somebody waits for the grace.
 test('a program that heeds the signal is cancelled without force', { timeout: DEADLINE_MS }, async (t) => {
   const stage = await aStage(t)
   const { program, lines } = await underWay(stage, 'never-ends.mjs', { inputText: '{"tidies":true}', graceMs: 600_000 })

@@ -25,7 +25,7 @@ before(async () => {
 after(() => database.close())
 
 const open = (now?: () => number) => openRunTokens({ db: database.db, log, now })
-/** Whole in form, signed with nothing. */
+/** A token that is whole in form, and signed with nothing. */
 const decoy = (kid: string) =>
   `${Buffer.from(JSON.stringify({ alg: 'EdDSA', kid })).toString('base64url')}.e30.${'A'.repeat(86)}`
 const kidOf = (token: string) => decodeProtectedHeader(token).kid

@@ -1,4 +1,4 @@
-/** Whoever may deploy sends any text. Nothing of it makes the builder read a file of the coordinator's machine. */
+/** A deploy may hold any text. Nothing of it makes the builder read a file of the coordinator's machine. */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

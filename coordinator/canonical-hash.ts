@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { canonicalJson } from '@windlass/shared/canonical-json.ts'
-import { createTurns } from './turns.ts'
+import { createSlices } from './slices.ts'
 
 /**
  * SHA-256 of the value's JSON, the same in whatever order its fields stand. Inputs are up to 1 MiB of a caller's
@@ -9,10 +9,10 @@ import { createTurns } from './turns.ts'
 export async function canonicalHash(value: unknown): Promise<Hash> {
   const hash = createHash('sha256')
   if (value === undefined) return hash.update('undefined')
-  const nextTurn = createTurns()
+  const endOfSlice = createSlices()
   for (const piece of canonicalJson(value)) {
     hash.update(piece)
-    const turn = nextTurn()
+    const turn = endOfSlice()
     if (turn) await turn
   }
   return hash

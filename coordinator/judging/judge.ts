@@ -4,7 +4,7 @@ import { createToolPool, type Held, type Outcome } from '../tools/pool.ts'
 import { createBudget } from './budget.ts'
 import { type Check, compile } from './compile.ts'
 import type { Invalid } from './invalid.ts'
-import { recent } from './recent.ts'
+import { recent } from '../recent.ts'
 import type { JudgeAnswer, JudgeJob } from './program.ts'
 import type { Schema } from './schema.ts'
 

@@ -8,7 +8,7 @@ import { readWord } from '../journal/read-word.ts'
 import { takeOp } from '../journal/take.ts'
 import type { Word } from '../journal/word.ts'
 import { type IntakeDeps as FailureDeps, noteFailure } from '../runners/intake.ts'
-import { createTurns } from '../turns.ts'
+import { createSlices } from '../slices.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
 import { appendPlain } from './append.ts'
 import type { AgentBatch, Applied, Output, ReadBatch } from './batch.ts'
@@ -90,9 +90,9 @@ export async function readBatch(deps: ReadDeps, batch: AgentBatch): Promise<Read
   const from = { orgId: batch.orgId, runId: batch.run as RunId }
   const words = new Map<Entry, Word>()
   const outputs = new Map<Entry, Output>()
-  const nextTurn = createTurns()
+  const endOfSlice = createSlices()
   for (const entry of batch.entries) {
-    const turn = nextTurn()
+    const turn = endOfSlice()
     if (turn) await turn
     if (entry[0] === 'j') {
       const word = await readWord(deps, from, entry[2])

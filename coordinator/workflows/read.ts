@@ -4,7 +4,7 @@ import type { OrgId, WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
 import type { Deps } from '../deps.ts'
 import { contentKey } from '../objects/key.ts'
-import { missingObject } from './missing.ts'
+import { missingObject } from './missing-object.ts'
 import type { Source } from './sources.ts'
 import * as store from './store.ts'
 

@@ -3,12 +3,12 @@ import type { Log } from '@windlass/shared/log.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { type PackedFile, unpack } from '../bundles/unpack.ts'
-import { recent } from '../judging/recent.ts'
+import { recent } from '../recent.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Pace } from '../limits/pace.ts'
 import { contentKey } from '../objects/key.ts'
 import type { ObjectStore } from '../objects/store.ts'
-import { missingObject } from './missing.ts'
+import { missingObject } from './missing-object.ts'
 
 /** The files of deployed versions. */
 export interface Sources {

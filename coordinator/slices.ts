@@ -7,7 +7,7 @@ const SLICE_MS = 5
 let line: Promise<void> = Promise.resolve()
 
 /** To be called time and again by long work, which awaits what it returns: undefined as long as its slice lasts. */
-export function createTurns(): () => Promise<void> | undefined {
+export function createSlices(): () => Promise<void> | undefined {
   let since = performance.now()
 
   async function next(): Promise<void> {

@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto'
 import { v7 } from 'uuid'
 import { z } from 'zod'
 
@@ -34,7 +35,26 @@ export type AuditId = Id<'aud'>
 
 /** A new id: prefix, underscore, and a UUIDv7 in 26 characters, so that ids sort by their time of creation. */
 export function newId<P extends IdPrefix>(prefix: P): Id<P> {
-  return `${prefix}_${base32(v7(undefined, new Uint8Array(16)))}` as Id<P>
+  const msecs = Math.max(Date.now(), last.msecs)
+  const random = randomBytes()
+  // Within a millisecond ids are in the order of their creation too: the bits behind the time count on.
+  const seq = msecs > last.msecs ? new DataView(random.buffer, random.byteOffset).getUint32(0) >>> 1 : last.seq + 1
+  last = { msecs, seq }
+  return `${prefix}_${base32(v7({ random, msecs, seq }, new Uint8Array(16)))}` as Id<P>
+}
+
+let last = { msecs: 0, seq: 0 }
+
+/** Random bytes for 256 ids: one call to the system for each id would take 10 µs of its 13. */
+const POOL = new Uint8Array(16 * 256)
+let poolAt = POOL.length
+
+function randomBytes(): Uint8Array {
+  if (poolAt === POOL.length) {
+    randomFillSync(POOL)
+    poolAt = 0
+  }
+  return POOL.subarray(poolAt, (poolAt += 16))
 }
 
 /** Sorts before all ids of this moment, in milliseconds since the epoch, and behind all earlier ones. */

@@ -16,12 +16,24 @@ export function refuseCrowds(schema: z.ZodType, fields: unknown): void {
   const entries = Object.entries(fields)
   if (entries.length > MOST_FIELDS)
     throw crowded('', `${entries.length} fields are given; no request has more than a few of them`)
-  const [{ shape = {} } = {}] = definitions(schema)
+  const free = freeFields(schema)
   for (const [name, value] of entries) {
-    const isFree = Object.hasOwn(shape, name) && definitions(shape[name]!).some(({ type }) => type === 'unknown')
-    if (!isFree && countUpTo(value, MOST_VALUES) > MOST_VALUES)
+    if (!free.has(name) && countUpTo(value, MOST_VALUES) > MOST_VALUES)
       throw crowded(name, `\`${name}\` holds more than ${MOST_VALUES} values; give fewer`)
   }
+}
+
+const freeOf = new WeakMap<z.ZodType, ReadonlySet<string>>()
+
+/** The fields that take any JSON value. */
+function freeFields(schema: z.ZodType): ReadonlySet<string> {
+  const known = freeOf.get(schema)
+  if (known) return known
+  const [{ shape = {} } = {}] = definitions(schema)
+  const names = Object.keys(shape).filter((name) => definitions(shape[name]!).some(({ type }) => type === 'unknown'))
+  const free = new Set(names)
+  freeOf.set(schema, free)
+  return free
 }
 
 /** Counts the values within a value, itself included; stops soon after `most`. */

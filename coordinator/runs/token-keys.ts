@@ -1,4 +1,6 @@
-import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK } from 'jose'
+import { generateKeyPair, type KeyObject } from 'node:crypto'
+import { promisify } from 'node:util'
+import { calculateJwkThumbprint, type CryptoKey, importJWK } from 'jose'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
@@ -6,7 +8,7 @@ import type { Db } from '../db/client.ts'
 import * as store from './store-token-keys.ts'
 
 /**
- * The keys of run tokens. Each coordinator signs with one of its own, which nobody can take out of its memory; the
+ * The keys of run tokens. Each coordinator signs with one of its own, which stays in its memory; the
  * database holds the public halves only. A start makes a new one, and so does each day.
  */
 export interface TokenKeys {
@@ -22,7 +24,7 @@ type PublicKey = Awaited<ReturnType<typeof store.publicKeys>>[number]
 interface SigningKey {
   /** RFC 7638 thumbprint of the public half. */
   kid: string
-  key: CryptoKey
+  key: KeyObject
 }
 
 export interface TokenKeysDeps {
@@ -90,8 +92,8 @@ export async function openTokenKeys({ db, log, now = () => Date.now() }: TokenKe
 
 /** Resolves when the row is committed: no token names a key that the others cannot find. */
 async function publishNew(db: Db): Promise<SigningKey> {
-  const { privateKey, publicKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519' })
-  const jwk = await exportJWK(publicKey)
+  const { privateKey, publicKey } = await promisify(generateKeyPair)('ed25519')
+  const jwk = publicKey.export({ format: 'jwk' })
   const kid = await calculateJwkThumbprint(jwk)
   await store.publish(db, kid, jwk, KNOWN_MS)
   return { kid, key: privateKey }

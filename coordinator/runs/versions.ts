@@ -1,5 +1,6 @@
 import type { RunId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db } from '../db/client.ts'
+import { recent } from '../recent.ts'
 import type { Version, Versions } from '../workflows/targets.ts'
 import * as store from './store.ts'
 
@@ -25,20 +26,14 @@ export interface RunVersions {
 const RUNS_KEPT = 20_000
 
 export function createRunVersions(db: Db, versions: Versions): RunVersions {
-  const kept = new Map<RunId, VersionId>()
-
-  function note(runId: RunId, id: VersionId) {
-    if (kept.size >= RUNS_KEPT) kept.delete(kept.keys().next().value!)
-    kept.set(runId, id)
-  }
+  const kept = recent<VersionId>(RUNS_KEPT)
 
   return {
-    note,
+    note: (runId, id) => void kept.set(runId, id),
     async of(runId) {
       const id = kept.get(runId) ?? (await store.versionsOf(db, [runId]))[0]
       if (id === undefined) return undefined
-      note(runId, id)
-      return versions.get(id)
+      return versions.get(kept.set(runId, id))
     },
   }
 }

@@ -51,10 +51,18 @@ export function hasMoreMarks(text: string, most: Marks): boolean {
 
 /** The index behind the closing quote of the string that starts at `start`, or the length of the text. */
 export function endOfString(text: string, start: number): number {
-  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-    let slashes = 0
-    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
-    if (slashes % 2 === 0) return at + 1
+  const quote = text.indexOf('"', start + 1)
+  if (quote === -1) return text.length
+  // Most strings hold no quote of their own, and looking for one is the fastest then.
+  if (text.charCodeAt(quote - 1) !== BACKSLASH) return quote + 1
+  // In a megabyte of escaped quotes, looking for each of them would take ten times as long as this.
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === BACKSLASH) at++
+    else if (code === QUOTE) return at + 1
   }
   return text.length
 }
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c

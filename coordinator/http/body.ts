@@ -8,6 +8,7 @@ import {
   nestsDeeper,
 } from '@windlass/shared/json-nesting.ts'
 import type { Holding } from '../limits/bytes-in-flight.ts'
+import { createSlices } from '../slices.ts'
 import type { HttpRequest } from './exchange.ts'
 import { refuseLossyNumbers } from './json-numbers.ts'
 import { findTrouble } from './json-text.ts'
@@ -24,7 +25,7 @@ const MOST_MARKS_OF_LARGE: Marks = { opened: 100_000, names: 100_000, commas: 20
 /** The fields that a body carries. No body at all is an object without fields. */
 export async function readFields(request: HttpRequest, limit: number, room?: Room): Promise<Record<string, unknown>> {
   const bytes = await readBytes(request, limit, room)
-  return bytes === undefined || bytes.length === 0 ? {} : parseObject(bytes)
+  return bytes === undefined || bytes.length === 0 ? {} : asObject(await parseBytes(bytes))
 }
 
 /** Any JSON value, and how many bytes it took. */
@@ -35,7 +36,7 @@ export async function readJson(
 ): Promise<{ value: unknown; bytes: number }> {
   const bytes = await readBytes(request, limit, room)
   if (bytes === undefined || bytes.length === 0) throw invalid('The body is empty.', {})
-  return { value: parseBytes(bytes), bytes: bytes.length }
+  return { value: await parseBytes(bytes), bytes: bytes.length }
 }
 
 async function readBytes(request: HttpRequest, limit: number, room?: Room): Promise<Buffer | undefined> {
@@ -110,23 +111,29 @@ export class ClientGone extends Error {
   }
 }
 
-function parseObject(bytes: Buffer): Record<string, unknown> {
-  const value = parseBytes(bytes)
+function asObject(value: unknown): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   throw invalid('The body must be a JSON object, as in `{"name": …}`.', {})
 }
 
-function parseBytes(bytes: Buffer): unknown {
+/** Each step takes up to 20 ms for a body of 12 MB; between them others have their turn. */
+async function parseBytes(bytes: Buffer): Promise<unknown> {
+  const slice = createSlices()
   if (!isUtf8(bytes)) throw invalid('The body is not valid UTF-8.', {})
   const text = bytes.toString('utf8')
   if (text.startsWith('\ufeff')) throw invalid('The body begins with a byte order mark; leave it out.', {})
+  await slice()
   const most = text.length > LARGE_CHARS ? MOST_MARKS_OF_LARGE : MOST_MARKS_OF_INPUT
   // First, as it ends sooner in a large text of brackets.
   if (hasMoreMarks(text, most))
     throw invalid(`The body holds too many values: ${most.opened} lists and objects are the most.`, {})
+  await slice()
   if (nestsDeeper(text, MOST_LEVELS)) throw invalid(`The body nests deeper than ${MOST_LEVELS} levels.`, {})
+  await slice()
   const value = parse(text)
+  await slice()
   refuseLossyNumbers(text)
+  await slice()
   return value
 }
 

@@ -30,7 +30,6 @@ const PATTERN = JSON.stringify({ type: 'string', pattern: '^(a|a)*$' })
 const HANGS = `${'a'.repeat(60)}b`
 const QUESTIONS = 400
 const LARGE_BYTES = 12_000_000
-const LOOK_MS = 50
 /** Of each act under way at once. */
 const LANES = 3
 
@@ -150,18 +149,4 @@ export function inWords(outcomes: Outcomes): string {
     ([name, counts]) => `${name}: ${[...counts].map(([outcome, n]) => `${n} ${outcome}`).join(', ')}`,
   )
   return each.join('; ')
-}
-
-/** How long `/healthz` took each time, in milliseconds, until the signal fires. */
-export async function healthDelays(url: string, signal: AbortSignal): Promise<number[]> {
-  const delays: number[] = []
-  while (!signal.aborted) {
-    const since = performance.now()
-    const response = await fetch(`${url}/healthz`)
-    await response.text()
-    if (response.status !== 200) throw new Error(`/healthz was answered with ${response.status}`)
-    delays.push(performance.now() - since)
-    await wait(LOOK_MS)
-  }
-  return delays
 }

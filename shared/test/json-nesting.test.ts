@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nestsDeeper, nestsWithin } from '../json-nesting.ts'
+import { endOfString, nestsDeeper, nestsWithin } from '../json-nesting.ts'
 
 test('depth counts brackets outside of strings', () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
@@ -16,4 +16,13 @@ test('a value is measured no deeper than is asked for', () => {
   assert.equal(nestsWithin({ a: [{ b: null }], c: 'text' }, 3), true)
   assert.equal(nestsWithin({ a: [{ b: null }] }, 2), false)
   assert.equal(nestsWithin('text', 0), true)
+})
+
+test('a string ends at its first quote that nothing escapes', () => {
+  for (const value of ['', 'plain', '"', '\\', '\\"', '"'.repeat(50), '\\'.repeat(51), 'a\\"b"\\\\', 'é"\n'])
+    for (const behind of ['', ',"next"', '\\"']) {
+      const text = JSON.stringify(value)
+      assert.equal(endOfString(`[${text}${behind}`, 1), 1 + text.length, text)
+    }
+  for (const unended of ['"', '"abc', '"abc\\"', '"\\']) assert.equal(endOfString(unended, 0), unended.length, unended)
 })

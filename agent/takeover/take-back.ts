@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { NOT_TAKEN_BACK } from '@windlass/shared/model/lost-reasons.ts'
 import type { RejoinReport } from '@windlass/shared/wire/program.ts'
 import type { Deps } from '../deps.ts'
 import { endCgroup } from '../isolation/cgroup.ts'
@@ -47,7 +48,7 @@ export async function takeBack(deps: Deps, kept: Kept, mark: KnownMark, lease: L
   } catch (error) {
     const isClean = await (host ? endHost(host) : endAlone(kept))
     deps.log.warn('run.not-taken-back', { run, epoch, isClean, error })
-    lost(deps, live, `its agent was killed, and the next one could not take it back: ${String(error)}`)
+    lost(deps, live, `${NOT_TAKEN_BACK}${String(error)}`)
   } finally {
     deps.lives.remove(live)
     deps.records.forget(kept.marker)

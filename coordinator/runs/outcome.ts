@@ -172,26 +172,52 @@ export function lose(run: Moving, at: number, version: Version, why: Why): void 
   if (!isSuspended(run.status)) return crash(run, at, version, why)
   // It only waited, and its journal is committed: losing it costs nothing.
   if (run.place !== 'replaying' || why.what === 'operator') return rest(run)
-  if (isOutOfReach(why.what)) return cutOffReplay(run, at, version, why)
-  loseReplay(run, at, why)
+  if (why.what === 'program') return loseReplay(run, at, why)
+  if (why.what === 'network') return cutOffReplay(run, at, version, why)
+  cutReplay(run, at, why)
 }
 
 const MOST_REPLAYS = 5
 const FIRST_REPLAY_MS = 1000
+/**
+ * An agent that dies says nothing about the program, however often that happens in a night. But a program may take its
+ * machine with it each time it is led back, so that there is an end: with these delays after eight hours at the least.
+ */
+const MOST_CUT_REPLAYS = 500
+const CUT_REPLAY_MS = 1000
+const LONGEST_CUT_REPLAY_MS = 60_000
+/** `replays` holds both counts: losses by the program, plus this many for each loss with its agent. */
+const CUT_REPLAY = 1000
 
 /** Leading a program back executes nothing new, so it is no attempt of the run; but it does not go on for ever. */
 function loseReplay(run: Moving, at: number, why: Why): void {
-  run.replays++
-  if (run.replays <= MOST_REPLAYS) {
-    release(run)
-    run.replayAfterMs = FIRST_REPLAY_MS * 2 ** (run.replays - 1)
-    return
-  }
-  const replays = run.replays
+  const replays = ++run.replays % CUT_REPLAY
+  if (replays <= MOST_REPLAYS) return replayAfter(run, FIRST_REPLAY_MS * 2 ** (replays - 1))
+  giveReplaysUp(run, at, { replays, how: '', why })
+}
+
+/** The agent of a replay died, or its machine did: the program has nothing to do with it, as far as one can tell. */
+function cutReplay(run: Moving, at: number, why: Why): void {
+  run.replays += CUT_REPLAY
+  const replays = Math.floor(run.replays / CUT_REPLAY)
+  if (replays <= MOST_CUT_REPLAYS) return replayAfter(run, Math.min(LONGEST_CUT_REPLAY_MS, CUT_REPLAY_MS * replays))
+  giveReplaysUp(run, at, { replays, how: ', with its agent or the machine of it,', why })
+}
+
+function replayAfter(run: Moving, delayMs: number): void {
+  release(run)
+  run.replayAfterMs = delayMs
+}
+
+function giveReplaysUp(
+  run: Moving,
+  at: number,
+  { replays, how, why }: { replays: number; how: string; why: Why },
+): void {
   resume(run, at, { reason: 'it could not be continued' })
   fail(run, at, {
     code: 'RUN_CRASHED',
-    message: `The run could not be continued: its process was lost ${replays} times before it was where it had stood; the last time ${why.reason}.`,
+    message: `The run could not be continued: its process was lost ${replays} times${how} before it was where it had stood; the last time ${why.reason}.`,
     detail: { replays, ...why },
   })
 }

@@ -18,7 +18,13 @@ const WHAT: ReadonlyMap<string, Loss['what']> = new Map([
   [LOST_REASONS.killed, 'daemon'],
 ])
 
+/** How an agent begins that found the program of a killed one and could not go on with it; the cause follows. */
+export const NOT_TAKEN_BACK = `${LOST_REASONS.killed}, and the next one could not take it back: `
+/** The same in the words of an earlier version. */
+const NOT_TAKEN_BACK_BEFORE = 'its agent was killed, and '
+
 /** What was lost where an agent says why it lost a run. All else that it can say is about that one process. */
 export function whatIsLost(reason: string): Loss['what'] {
+  if (reason.startsWith(NOT_TAKEN_BACK) || reason.startsWith(NOT_TAKEN_BACK_BEFORE)) return 'daemon'
   return WHAT.get(reason) ?? 'program'
 }

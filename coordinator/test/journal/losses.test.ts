@@ -164,37 +164,6 @@ test('losing a parked process is no crash, whatever ended it', async () => {
   }
 })
 
-test('a replay that dies is tried again five times without touching the attempt; the sixth fails the run', async () => {
-  let offer = await begun()
-  const { run } = offer
-  await link.report(offer, 2, sleeps(1, 0), parked('sleep'), evicted())
-  for (let replays = 1; replays <= 6; replays++) {
-    offer = await next(run)
-    assert.deepEqual([offer.attempt, offer.replay], [1, true])
-    await link.report(offer, 1, start(), end(killed(), 1))
-    if (replays === 6) break
-    assert.equal((await runOf(c, run)).status, 'sleeping')
-    assert.deepEqual(await agent.poll(1, 0), [], 'it waits before it is tried again')
-    await hurry(run)
-  }
-  const failed = await runOf(c, run)
-  assert.deepEqual([failed.status, failed.error?.code, failed.attempt], ['failed', 'RUN_CRASHED', 1])
-  assert.match(failed.error!.message, /lost 6 times/)
-})
-
-test('a replay that comes through counts from zero again', async () => {
-  let offer = await begun()
-  await link.report(offer, 2, sleeps(1, 0), parked('sleep'), evicted())
-  offer = await next(offer.run)
-  await link.report(offer, 1, start(), end(killed(), 1))
-  await hurry(offer.run)
-  offer = await next(offer.run)
-  await link.report(offer, 1, start(), goesOn(), delivered([1, 1]))
-  const [row] = await c.db<{ replays: number }[]>`select replays from runs where id = ${offer.run}`
-  assert.equal(row!.replays, 0)
-  await link.report(offer, 4, end(returned(null), 1))
-})
-
 test('a replay that meets something else blocks the run, which keeps its status until somebody restarts or cancels it', async () => {
   let offer = await begun()
   await link.report(offer, 2, sleeps(1, 0), parked('sleep'), evicted())

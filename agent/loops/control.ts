@@ -59,6 +59,7 @@ function beat(deps: Deps, frame: Frame<'beat'>): void {
   // It may have lain here while this machine slept.
   fence(deps)
   deps.beats.answered(frame.n)
+  fence(deps)
   deps.takeover.leaseFrom(leaseOf(deps))
   probe('lease.told', { beat: frame.n })
   heed(deps, frame)
@@ -83,6 +84,7 @@ function welcome(deps: Deps, upload: Upload, frame: Frame<'welcome'>): void {
 function accepted(deps: Deps, { runs, no }: Frame<'accepted'>): void {
   for (const [run, epoch] of runs) deps.lives.find(run, epoch)?.answer('ours')
   for (const [run, epoch] of no) deps.lives.find(run, epoch)?.answer('refused')
+  fence(deps)
 }
 
 /** Killed without a report and forgotten. */

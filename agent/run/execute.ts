@@ -9,6 +9,7 @@ import { probe } from '@windlass/shared/probe.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Rest } from '../link/rest.ts'
+import { fence, type FenceDeps } from '../loops/fence.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import type { Takeover } from '../takeover/takeover.ts'
 import { BundleUnusable } from './bundles.ts'
@@ -29,7 +30,7 @@ import type { Activity } from '../status/activity.ts'
 import type { Slots } from './slots.ts'
 import type { Spool } from './spool.ts'
 
-export interface ExecuteDeps {
+export interface ExecuteDeps extends FenceDeps {
   bundles: Bundles
   secrets: Secrets
   processes: Processes
@@ -102,6 +103,8 @@ export async function follow(deps: ExecuteDeps, live: Live, program: RunningProg
   const { run, epoch, outputBytes } = live.offer
   deps.takeover.watch(live, program, wasTaken)
   const ending = await program.done
+  // While this agent stood still, others may have ended it for its lease: that is no crash.
+  fence(deps)
   const computeMs = program.computeMs()
   const left = program.leftLines()
   if (left) deps.leftLines.put(run, epoch, left)

@@ -55,6 +55,8 @@ export interface Processes {
   /** It outlives this agent by what is left of its lease. */
   keep(pid: number, isKept: boolean): void
   leaseUntil(untilMs: number): void
+  /** When all of them are ended by somebody else, as this agent stands still; see `Reaper`. */
+  fenceAt(atMs: number | undefined): void
   stats(): ProcessesStats
   /** What is in force for the next process, or why none is started. */
   isolation(): Promise<InForce | Refusal>

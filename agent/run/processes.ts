@@ -62,9 +62,8 @@ function assemble(
   files: Files,
   ...[isolation, first]: [Isolation, InForce | Refusal]
 ): Processes {
-  const log = options.log ?? (() => {})
+  const { log = () => {}, cores = availableParallelism(), environment } = options
   let latest = first
-  const cores = options.cores ?? availableParallelism()
   const markerPrefix = randomBytes(9).toString('hex')
   const hosts = new Map<string, HostProcess>()
   const running = new Set<RunningProgram>()
@@ -72,7 +71,6 @@ function assemble(
   let started = 0
   let isClosed = false
 
-  const environment = options.environment
   const workspaces = keepWorkspaces(files.workspaces)
   const reaper = startReaper({
     cwd: files.cwd,
@@ -248,6 +246,7 @@ function assemble(
     },
     keep: (pid, isKept) => reaper.keep(pid, isKept),
     leaseUntil: (untilMs) => reaper.leaseUntil(untilMs),
+    fenceAt: (atMs) => reaper.fenceAt(atMs),
     run: (wanted, onEvents, taken) => {
       if (isClosed) throw new Error('no program can be started: the agent is closing')
       const program = runProgram(place, wanted, onEvents, taken)

@@ -5,71 +5,38 @@ import { launch, type Launched } from './process.ts'
 import { sinceBootMs } from '../takeover/records.ts'
 import { MARKER } from './environment.ts'
 import { signal } from './end-processes.ts'
-
-/**
- * Outlives the agent by a moment: when the agent's end of its pipe closes, by whatever cause, everything on its list is killed,
- * and what is in the agent's cgroups. Then whatever bears the agent's marker or is a user of its runs, as far as /proc can be
- * read. A shell, because it is everywhere and weighs nothing.
- */
-const SCRIPT = `
-list=' ' kept=' ' until=0
-while read -r word pid; do
-  # With 1 or nothing in its place, a kill would mean every process there is.
-  case $pid in '' | *[!0-9]*) continue ;; esac
-  [ "$word" = lease ] || [ "$pid" -gt 1 ] || continue
-  case $word in
-    add) list="$list$pid " ;;
-    keep) kept="$kept$pid " ;;
-    del) case $list in *" $pid "*) list="\${list%%" $pid "*} \${list#*" $pid "}" ;; esac ;;
-    drop) case $kept in *" $pid "*) kept="\${kept%%" $pid "*} \${kept#*" $pid "}" ;; esac ;;
-    lease) read -r up rest < /proc/uptime && until=$((\${up%.*} + pid)) ;;
-  esac
-done
-for pid in $list; do
-  case $kept in *" $pid "*) ;; *) kill -s KILL -- "-$pid" 2>/dev/null ;; esac
-done
-while [ "$kept" != ' ' ] && read -r up rest < /proc/uptime && [ "\${up%.*}" -lt "$until" ]; do
-  left=
-  for pid in $kept; do kill -s 0 -- "-$pid" 2>/dev/null && left=1; done
-  [ -n "$left" ] || break
-  sleep 1
-done
-for pid in $list; do kill -s KILL -- "-$pid" 2>/dev/null; done
-[ -z "$2" ] || for file in "$2".*/cgroup.kill; do echo 1 > "$file"; done 2>/dev/null
-[ -d /proc/self ] || exit 0
-[ -z "$3" ] || for file in /proc/[0-9]*/status; do
-  while read -r word real rest; do
-    [ "$word" = Uid: ] || continue
-    if [ "$real" -ge "$3" ] && [ "$real" -le "$4" ]; then
-      pid=\${file#/proc/}
-      kill -9 "\${pid%/status}"
-    fi
-    break
-  done < "$file"
-done 2>/dev/null
-for round in 1 2 3; do
-  for file in $(grep -lsa "$1" /proc/[0-9]*/environ); do
-    pid=\${file#/proc/}
-    pid=\${pid%/environ}
-    [ "$pid" = $$ ] || kill -9 "$pid" 2>/dev/null
-  done
-done
-[ -z "$2" ] || rmdir "$2".* "\${2%/*}" 2>/dev/null
-`
+import { REAPER_SCRIPT } from './reaper-script.ts'
 
 const RESTART_MS = 200
 
+/** A fence that moves by less is not told again. */
+const FENCE_NOISE_MS = 50
+
+/**
+ * Outlives the agent by a moment: when the agent's end of its pipe closes, by whatever cause, everything on its list is
+ * killed, and what is in the agent's cgroups. Then whatever bears the agent's marker or is a user of its runs, as far
+ * as /proc can be read. The same at the fence, when the agent stands still and does not do so itself. A shell, because
+ * it is everywhere and weighs nothing.
+ */
 export interface Reaper {
   add(pgid: number): void
   del(pgid: number): void
   /** One that is kept lives on until the lease is over: the next agent may come for it, and ends this reaper then. */
   keep(pgid: number, isKept: boolean): void
   leaseUntil(untilMs: number): void
+  /**
+   * Everything is ended then, unless another time is told before, in milliseconds since the machine's start. Undefined:
+   * nothing is. Where there is no /proc, an agent that stands still has programs that go on.
+   */
+  fenceAt(atMs: number | undefined): void
   pid(): number | undefined
   close(): Promise<void>
 }
 
-export function startReaper(options: {
+/** Hundredths of a second, as in /proc/uptime. */
+const fenceLine = (atMs: number) => `fence ${Math.ceil(atMs / 10)}\n`
+
+interface ReaperOptions {
   cwd: string
   path: string
   markerPrefix: string
@@ -78,26 +45,25 @@ export function startReaper(options: {
   uids: UidRange | null
   onRestart: () => void
   onStart?: (pid: number) => void
-}): Reaper {
+}
+
+function launchScript({ uids, cgroups, markerPrefix, cwd, path: PATH }: ReaperOptions): Launched {
+  const ownCgroups = cgroups === undefined ? '' : path.join(cgroups, markerPrefix)
+  const range = uids ? [String(uids.first), String(uids.last)] : []
+  const args = ['-c', REAPER_SCRIPT, 'reaper', `${MARKER}=${markerPrefix}`, ownCgroups, ...range]
+  return launch({ file: '/bin/sh', args, cwd, env: { PATH }, morePipes: 0, stdin: 'pipe' })
+}
+
+export function startReaper(options: ReaperOptions): Reaper {
   const groups = new Set<number>()
   const kept = new Set<number>()
   let lease = ''
+  let fencedAtMs = 0
   let isClosed = false
   let child = start()
 
   function start(): Launched {
-    const { uids, cgroups, markerPrefix } = options
-    const ownCgroups = cgroups === undefined ? '' : path.join(cgroups, markerPrefix)
-    const range = uids ? [String(uids.first), String(uids.last)] : []
-    const args = ['-c', SCRIPT, 'reaper', `${MARKER}=${markerPrefix}`, ownCgroups, ...range]
-    const started = launch({
-      file: '/bin/sh',
-      args,
-      cwd: options.cwd,
-      env: { PATH: options.path },
-      morePipes: 0,
-      stdin: 'pipe',
-    })
+    const started = launchScript(options)
     started.stdout.resume()
     started.stderr.resume()
     // A reaper that is gone says so by its exit; its pipe has nothing to add.
@@ -105,7 +71,7 @@ export function startReaper(options: {
     void started.exited.then(restart)
     for (const pgid of groups) started.stdin?.write(`add ${pgid}\n`)
     for (const pgid of kept) started.stdin?.write(`keep ${pgid}\n`)
-    started.stdin?.write(lease)
+    started.stdin?.write(`${lease}${fenceLine(fencedAtMs)}`)
     if (started.pid !== undefined) options.onStart?.(started.pid)
     return started
   }
@@ -141,6 +107,11 @@ export function startReaper(options: {
       // Whole seconds, and never one too many.
       lease = `lease ${Math.max(0, Math.floor((untilMs - sinceBootMs()) / 1000) - 1)}\n`
       child.stdin?.write(lease)
+    },
+    fenceAt: (atMs = 0) => {
+      if (Math.abs(atMs - fencedAtMs) < FENCE_NOISE_MS) return
+      fencedAtMs = atMs
+      child.stdin?.write(fenceLine(fencedAtMs))
     },
     pid: () => child.pid,
     close: async () => {

@@ -121,7 +121,7 @@ export function findPrograms(folder: string, machine = THIS_MACHINE): Found {
   const programs = all.filter((kept) => holds && isThere(kept, boot))
   for (const { marker } of all.filter((kept) => !programs.includes(kept))) openRecords(folder).forget(marker)
   const reaper = parse(readOrNothing(path.join(folder, REAPER_FILE)) ?? 'null') as ProcessMark | null | undefined
-  return { programs, lease, endReaper: () => void (reaper && isAlive(reaper) && signal(reaper.pid, 'SIGKILL')) }
+  return { programs, lease, endReaper: () => void (reaper && isAlive(reaper) && signal(-reaper.pid, 'SIGKILL')) }
 }
 
 function recorded(folder: string): Kept[] {

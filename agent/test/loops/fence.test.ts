@@ -42,6 +42,42 @@ test('an agent that was stopped for longer than its fence ends its runs when it 
   }
 })
 
+/** Leaves the process group, as servers do that a program starts. */
+const STARTS_ANOTHER = `
+  const { spawn } = await import('node:child_process')
+  const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore' })
+  console.log(String(process.pid)); console.log(String(other.pid)); await new Promise(() => {})`
+
+test('programs of an agent that stands still are ended at its fence, before it wakes', async () => {
+  const fake = await FakeCoordinator.start({ heartbeatMs: 100, fenceMs: 1000 })
+  const { folder, remove } = await aFolder()
+  try {
+    const agent = await anAgentProcess(fake.url, folder)
+    const [plain, forked] = [fake.offer(await aProgram(STAYS)), fake.offer(await aProgram(STARTS_ANOTHER))]
+    const pids = [await pidOf(plain), await pidOf(forked)]
+    pids.push(Number(await until('the second line', () => linesOf(forked)[1])))
+    await until('a heartbeat', () => fake.heard('heartbeat').some(({ holds }) => holds.length === 2))
+    agent.child.kill('SIGSTOP')
+    // It is stopped all the while: only who ends programs after an agent's death can have done it.
+    for (const pid of pids) await untilGone('a program', pid)
+    agent.child.kill('SIGCONT')
+    for (const told of [plain, forked]) {
+      const ending = await fake.ending(told)
+      assert.ok(ending.how === 'lost', ending.how)
+      assert.match(ending.reason, /lease/)
+    }
+    // It goes on as it did, and so does what ends its programs.
+    const next = fake.offer(await aProgram(STAYS))
+    const pid = await pidOf(next)
+    await agent.kill('SIGKILL')
+    await untilGone('the next program', pid)
+  } finally {
+    await endAgentProcesses()
+    await fake.close()
+    await remove()
+  }
+})
+
 withAgent(
   'a longer fence counts only once a heartbeat that promised it was answered',
   async ({ fake }) => {

@@ -51,3 +51,19 @@ test('one that is kept lives on while the lease holds, and a stop of the agent k
   await reaper.close()
   assert.equal(await ended(child), 'SIGKILL')
 })
+
+test('the groups on its list are killed at the fence, though its pipe is open', async (t) => {
+  const [fenced, later] = [aGroup(t), aGroup(t)]
+  const reaper = aReaper()
+  reaper.add(fenced.pid!)
+  reaper.fenceAt(sinceBootMs() + 60_000)
+  // It comes earlier than it was waited for.
+  reaper.fenceAt(sinceBootMs() + 200)
+  assert.equal(await ended(fenced), 'SIGKILL')
+  reaper.add(later.pid!)
+  reaper.fenceAt(sinceBootMs() + 60_000)
+  reaper.fenceAt(undefined)
+  assert.equal(later.signalCode, null)
+  await reaper.close()
+  assert.equal(await ended(later), 'SIGKILL')
+})

@@ -1,0 +1,97 @@
+/**
+ * Shell script of the reaper; `reaper.ts` says what it is for. Words come line by line on its stdin. Arguments: what
+ * the environment of each program has, the start of the names of our cgroups, first and last user of runs.
+ *
+ * `read` waits without an end: a timer of its own signals the script when the fence is due, in case the agent stands
+ * still and neither speaks nor closes its pipe. The timer rings each second until it is heard, as `read` misses a
+ * signal that comes just before it waits. All times are hundredths of a second since the machine's start.
+ */
+export const REAPER_SCRIPT = `
+list=' ' kept=' ' until=0 fence=0 timer= aim=0 rang=
+now() { read -r up idle < /proc/uptime && up=\${up%.*}\${up#*.}; }
+stop_timer() { [ -z "$timer" ] || kill "$timer"; timer=; }
+start_timer() {
+  now || return 0
+  left=$((fence - up))
+  [ "$left" -gt 0 ] || left=1
+  # The clock of a sleep stands still while the machine sleeps: it looks again.
+  [ "$left" -lt 1000 ] || left=1000
+  aim=$((up + left)) part=$((left % 100 + 100))
+  (
+    trap 'kill $nap; exit 0' TERM
+    sleep "$((left / 100)).\${part#1}" & nap=$!
+    wait $nap || { sleep $((left / 100 + 1)) & nap=$!; wait $nap; }
+    while read -r own name state parent others < /proc/self/stat && [ "$parent" = $$ ]; do
+      kill -s USR1 $$
+      sleep 1 & nap=$!
+      wait $nap
+    done
+  ) > /dev/null 2>&1 &
+  timer=$!
+}
+ring() {
+  rang=1
+  stop_timer
+  [ "$fence" -gt 0 ] && now || return 0
+  [ "$up" -ge "$fence" ] || { start_timer; return 0; }
+  fence=0
+  end_all "$@"
+  # Numbers of what is gone may be those of others one day.
+  list=' ' kept=' '
+}
+end_all() {
+  for each in $list; do kill -s KILL -- "-$each" 2>/dev/null; done
+  [ -z "$2" ] || for file in "$2".*/cgroup.kill; do echo 1 > "$file"; done 2>/dev/null
+  [ -d /proc/self ] || return 0
+  [ -z "$3" ] || for file in /proc/[0-9]*/status; do
+    while read -r field real others; do
+      [ "$field" = Uid: ] || continue
+      if [ "$real" -ge "$3" ] && [ "$real" -le "$4" ]; then
+        each=\${file#/proc/}
+        kill -9 "\${each%/status}"
+      fi
+      break
+    done < "$file"
+  done 2>/dev/null
+  for round in 1 2 3; do
+    for file in $(grep -lsa "$1" /proc/[0-9]*/environ); do
+      each=\${file#/proc/}
+      each=\${each%/environ}
+      [ "$each" = $$ ] || kill -9 "$each" 2>/dev/null
+    done
+  done
+}
+trap 'ring "$@"' USR1
+while rang=; do
+  # What a signal has cut off is no line.
+  read -r word pid || { [ -n "$rang" ] && continue; break; }
+  # With 1 or nothing in its place, a kill would mean every process there is.
+  case $pid in '' | *[!0-9]*) continue ;; esac
+  [ "$word" = lease ] || [ "$word" = fence ] || [ "$pid" -gt 1 ] || continue
+  case $word in
+    add) list="$list$pid " ;;
+    keep) kept="$kept$pid " ;;
+    del) case $list in *" $pid "*) list="\${list%%" $pid "*} \${list#*" $pid "}" ;; esac ;;
+    drop) case $kept in *" $pid "*) kept="\${kept%%" $pid "*} \${kept#*" $pid "}" ;; esac ;;
+    lease) read -r up idle < /proc/uptime && until=$((\${up%.*} + pid)) ;;
+    fence)
+      fence=$pid
+      [ -z "$timer" ] || [ "$fence" -ge "$aim" ] || stop_timer
+      [ -n "$timer" ] || [ "$fence" -eq 0 ] || start_timer
+      ;;
+  esac
+done
+trap '' USR1
+stop_timer
+for pid in $list; do
+  case $kept in *" $pid "*) ;; *) kill -s KILL -- "-$pid" 2>/dev/null ;; esac
+done
+while [ "$kept" != ' ' ] && read -r up idle < /proc/uptime && [ "\${up%.*}" -lt "$until" ]; do
+  left=
+  for pid in $kept; do kill -s 0 -- "-$pid" 2>/dev/null && left=1; done
+  [ -n "$left" ] || break
+  sleep 1
+done
+end_all "$@"
+[ -z "$2" ] || rmdir "$2".* "\${2%/*}" 2>/dev/null
+`

@@ -40,6 +40,8 @@ export async function runHook(call: HookCall): Promise<string | undefined> {
   over.abort()
   if (exit === undefined && child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL')
   await Promise.race([heard.all, pause(LAST_LINES_MS)])
+  // Its children too, but not before they had time for its last lines.
+  if (child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL')
   child.stdout.destroy()
   child.stderr.destroy()
   const cut = call.signal?.aborted ? 'nobody waits for it any more' : `it took more than ${deadlineMs} ms`

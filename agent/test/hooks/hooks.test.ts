@@ -135,6 +135,14 @@ test('a hook that does not come to an end is killed with its children', async (c
   }
 })
 
+test('what a hook leaves running ends with it', async (context) => {
+  const { fake, seen } = await withHooks(context, { 'pre-run': `sleep 1000 & echo $! > $SEEN/child; exit 0` })
+  const told = fake.offer(await aProgram(`return 1`))
+  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' })
+  const pid = Number(await readFile(seen('child'), 'utf8'))
+  await untilGone('its child', pid)
+})
+
 test('a run that is cancelled does not wait for its pre-run', async (context) => {
   const { fake, seen } = await withHooks(context, { 'pre-run': `echo $$ > $SEEN/pid; sleep 1000` })
   const told = fake.offer(await aProgram(`return 1`))

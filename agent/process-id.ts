@@ -7,9 +7,11 @@ export interface ProcessMark {
   started: string
 }
 
+/** Returns undefined when it has ended, also when its parent has not noticed yet (a zombie). */
 export function markOf(pid: number): ProcessMark | undefined {
   if (!exists(pid)) return undefined
-  return { pid, started: startOf(pid) ?? '' }
+  const [state = '', started = ''] = statOf(pid)
+  return state === 'Z' || state === 'X' ? undefined : { pid, started }
 }
 
 export function isAlive(mark: ProcessMark): boolean {
@@ -38,10 +40,11 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Field 22 of stat. The second field is a name in brackets that may hold anything, so counting starts behind it. */
-function startOf(pid: number): string | undefined {
+/** State and start. The name before them, in brackets, may hold anything: counting starts behind it. */
+function statOf(pid: number): (string | undefined)[] {
   const stat = readOrNothing(`/proc/${pid}/stat`)
-  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
+  return [fields[0], fields[19]]
 }
 
 export function readOrNothing(file: string): string | undefined {

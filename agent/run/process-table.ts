@@ -18,10 +18,6 @@ export function groupMembers(pgid: number): number[] {
 
 const isOver = (state: string) => state === 'Z' || state === 'X'
 
-export function isZombie(pid: number): boolean {
-  return isOver(readState(pid)?.state ?? '')
-}
-
 function readState(pid: number): { state: string; parent: number; pgid: number } | null {
   const text = read(`/proc/${pid}/stat`)
   // The name stands in brackets and may hold anything, brackets too: what counts begins behind the last one.

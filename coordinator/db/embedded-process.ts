@@ -43,6 +43,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** A zombie has ended, and only its parent has not looked. Where there is no /proc nothing is known to be one. */
+export async function isZombie(pid: number): Promise<boolean> {
+  return (await statFields(pid))[0] === 'Z'
+}
+
 /** When a process started, in ticks since the machine's boot: tells it from a later one with the same number. */
 export async function startTicks(pid: number): Promise<string> {
   return (await statFields(pid))[19] ?? ''

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { isAlive, startTicks } from './embedded-process.ts'
+import { isAlive, isZombie, startTicks } from './embedded-process.ts'
 import { ignoring } from './embedded-place.ts'
 import type { Place } from './embedded-place.ts'
 
@@ -59,6 +59,6 @@ async function takeAway(file: string, judged: string) {
 async function liveHolder(text: string): Promise<number | undefined> {
   const match = /"pid":(\d+),"startTicks":"(\d*)"/.exec(text)
   const pid = Number(match?.[1])
-  if (!match || !isAlive(pid)) return undefined
+  if (!match || !isAlive(pid) || (await isZombie(pid))) return undefined
   return (await startTicks(pid)) === match[2] ? pid : undefined
 }

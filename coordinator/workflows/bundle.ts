@@ -11,9 +11,6 @@ const MAP = `${BUNDLE}.map`
 const DEADLINE_MS = 45_000
 const MAX_PROBLEMS = 20
 
-// CommonJS code that asks for a Node module calls `require`, which an ES module does not have by itself.
-const REQUIRE_BANNER = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"
-
 export type Bundle = { files: SourceFile[]; warnings: DeployProblem[] }
 
 /** esbuild's own process has ended in the middle of a build. */
@@ -29,7 +26,8 @@ export async function bundleWorkflow(files: readonly SourceFile[], entry: string
     throw new DeployError(`entry \`${entry}\` is not a program: name a .ts or .js file`, { path: 'entry' })
   const options = bundleOptions(contents, entry)
   let result = await build(options)
-  if (needsRequire(text(result, BUNDLE))) result = await build({ ...options, banner: { js: REQUIRE_BANNER } })
+  const code = text(result, BUNDLE)
+  if (needsRequire(code)) result = await build({ ...options, banner: { js: requireBanner(code) } })
   refuseWithoutRun(result, entry)
   return {
     files: [
@@ -158,6 +156,16 @@ function refuseWithoutRun(result: Result, entry: string) {
 
 function needsRequire(code: string): boolean {
   return /\b__require\d*\(/.test(code)
+}
+
+/**
+ * CommonJS code that asks for a Node module calls `require`, which an ES module does not have by itself. esbuild
+ * renames what else is called `require`, but knows nothing of the name that this import takes.
+ */
+function requireBanner(code: string): string {
+  let name = 'createRequireOfBundle'
+  while (code.includes(name)) name += '_'
+  return `import { createRequire as ${name} } from 'node:module'; const require = ${name}(import.meta.url);`
 }
 
 function text(result: Result, name: string): string {

@@ -95,8 +95,25 @@ test('CommonJS inside a vendored package reaches the modules of Node', async () 
       export default __require('path')`,
   }
   assert.equal(await execute(contents, 'console.log(run())'), 'a/b')
-  assert.match((await bundle(contents)).code, /^import \{ createRequire \}/)
+  assert.match((await bundle(contents)).code, /^import \{ createRequire as /)
   assert.doesNotMatch((await bundle({ 'index.ts': 'export const run = () => 1' })).code, /createRequire/)
+})
+
+test('a program with a `require` of its own may import CommonJS code that asks for modules of Node', async () => {
+  const contents = {
+    'index.ts': `import { createRequire } from 'node:module'
+      import { eol } from './old.cjs'
+      import { one } from 'packed'
+      const require = createRequire(import.meta.url)
+      const createRequireOfBundle = 'mine'
+      export const run = () => [eol.length, require('node:path').sep, one, createRequireOfBundle]`,
+    'old.cjs': `exports.eol = require('node:os').EOL`,
+    // As the deploy packs a CommonJS package.
+    'vendor/packed.mjs': `import { createRequire as windlassCreateRequire } from 'node:module'
+      const require = windlassCreateRequire(import.meta.url)
+      var __require = ((x) => require)(); export const one = __require('node:util').format('%d', 1)`,
+  }
+  assert.equal(await execute(contents, 'console.log(JSON.stringify(run()))'), '[1,"/","1","mine"]')
 })
 
 test('the source map names the files as they were sent, and a stack shows their lines', async () => {

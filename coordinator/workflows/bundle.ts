@@ -59,6 +59,8 @@ function bundleOptions(contents: ReadonlyMap<string, string>, entry: string) {
     jsx: 'automatic',
     // An empty one, or esbuild would look for a tsconfig.json around the coordinator.
     tsconfigRaw: {},
+    // Node gives them to CommonJS modules only. A program's own constants of these names stay what they are.
+    define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
     logLevel: 'silent',
     // Whether a folder of this machine is empty is not to be told from whether it is there.
     logOverride: { 'empty-glob': 'error' },

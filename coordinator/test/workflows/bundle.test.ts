@@ -116,6 +116,19 @@ test('a program with a `require` of its own may import CommonJS code that asks f
   assert.equal(await execute(contents, 'console.log(JSON.stringify(run()))'), '[1,"/","1","mine"]')
 })
 
+test('CommonJS code finds the folder and the file of the bundle', async () => {
+  const contents = {
+    'index.ts': `import { here } from './old.cjs'
+      import { own } from './own'
+      export const run = () => [...here, own]`,
+    'old.cjs': `exports.here = [typeof __dirname, __dirname, require('path').relative(__dirname, __filename)]`,
+    'own.ts': `import { dirname } from 'node:path'
+      const __dirname = dirname('/of/mine'); export const own = __dirname`,
+  }
+  // The folder itself is cut from what is printed.
+  assert.equal(await execute(contents, 'console.log(JSON.stringify(run()))'), '["string","","main.mjs","/of"]')
+})
+
 test('the source map names the files as they were sent, and a stack shows their lines', async () => {
   const contents = {
     'index.ts': `import { fail } from './lib/fail'\nexport const run = () => fail()`,

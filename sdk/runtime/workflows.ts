@@ -40,6 +40,9 @@ export const workflows = {
    * `waiting_for_child` meanwhile as far as nothing else of it goes on. Calls run side by side when they are awaited together.
    * When this run is cancelled, so are the runs that it has called.
    *
+   * To start a run without waiting for it, do not await: `void workflows.call('report', { month })`. It goes on when
+   * this run has ended. A refused call fails this run, even when it has returned meanwhile; `.catch(…)` handles it.
+   *
    * @param slug which workflow
    * @param input any JSON, at most 1 MiB
    * @throws RunFailedError when that run fails

@@ -1,4 +1,5 @@
 import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import { whenAnswered } from './answers.ts'
 import { identityOf, settle, type Call, type Scope } from './call.ts'
 import { createFormer } from './former.ts'
 import { createHolds } from './holds.ts'
@@ -205,10 +206,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     for (const call of held) begin(call)
   }
 
-  function hasNews(): boolean {
-    for (const n of results.keys()) if (pending.has(n)) return true
-    return false
-  }
+  const hasNews = () => [...results.keys()].some((n) => pending.has(n))
 
   function park(): boolean {
     const kind = waitedFor(pending.values())
@@ -254,6 +252,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
       } else park()
     },
     kept: (count) => outbox.kept(count),
+    answered: () => whenAnswered({ pending, results, outbox, port }, () => replay.isOver() && !over && !stopped),
     stop: (reason) => {
       if (over || stopped) return
       stopped = reason

@@ -1,4 +1,5 @@
 import type { Delivery, EntryIdentity, JournalOp } from '@windlass/shared/wire/journal.ts'
+import { createCommits } from './commits.ts'
 import type { Port } from './port.ts'
 
 const GATHER_MS = 1_000
@@ -17,14 +18,15 @@ interface Outbox {
   release(): void
   flush(): void
   kept(count: number): void
+  /** Resolves when each call that was made is committed, or nothing is sent any more. */
+  answered(): Promise<void>
   /** Nothing is sent or waited for any more, whoever still speaks: the process may serve another run by then. */
   close(): void
 }
 
 /** The words to the journal: at once what somebody waits for, the rest in batches, in time before a parking. */
 export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: boolean) => void): Outbox {
-  let sent = 0
-  let waiting: { sent: number; kept: () => void }[] = []
+  const commits = createCommits(holdOn)
   let sleeps: EntryIdentity[] = []
   let deliveries: Delivery[] = []
   let stopTimer: (() => void) | undefined
@@ -39,7 +41,7 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
 
   function sendNow(op: JournalOp): void {
     if (isClosed) return
-    sent += 1
+    commits.sent(op)
     port.send(op)
   }
 
@@ -75,8 +77,7 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
     sendAndKeep: (op, kept) => {
       if (isClosed) return
       send(op)
-      waiting.push({ sent, kept })
-      holdOn(true)
+      commits.onceKept(kept)
     },
     gather: (entry) => {
       sleeps.push(entry)
@@ -88,22 +89,19 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
     },
     release,
     flush,
-    kept: (count) => {
-      if (waiting.length === 0) return
-      const committed = waiting.filter((each) => each.sent <= count)
-      waiting = waiting.slice(committed.length)
-      for (const each of committed) each.kept()
-      if (waiting.length === 0) holdOn(false)
+    kept: (count) => commits.kept(count),
+    answered: () => {
+      release()
+      return commits.answered()
     },
     close: () => {
       isClosed = true
       stopTimer?.()
       stopHolding?.()
       held = []
-      waiting = []
       sleeps = []
       deliveries = []
-      holdOn(false)
+      commits.close()
     },
   }
 }

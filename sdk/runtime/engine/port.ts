@@ -39,6 +39,11 @@ export interface Engine extends Waits {
   wake(completions: readonly Completion[]): void
   /** The first `count` of the words that were sent are committed. */
   kept(count: number): void
+  /**
+   * The program has returned. Resolves when its calls are committed, and it has been given what came of those that
+   * were refused: a rejection that nobody handles fails the run then too.
+   */
+  answered(): Promise<void>
   /** The run is to end: whatever is waited for rejects with this, now and from now on. */
   stop(reason: Error): void
   /** Nothing of the program is in flight. False: nothing is waited for either, and the program can never go on. */

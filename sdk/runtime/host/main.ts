@@ -95,6 +95,7 @@ async function begin(start: StartMessage): Promise<void> {
   watching.unref()
   const outcome = await execute(own)
   clearTimeout(watching)
+  if ('returned' in outcome && own.engine) await own.engine.answered()
   finish(own, outcome)
 }
 

@@ -123,6 +123,51 @@ test('a refused call that nobody catches fails the run with what was wrong', asy
   assert.ok(stack)
 })
 
+const REFUSAL = { name: 'CallRefusedError', code: 'CALL_REFUSED', message: 'There is no workflow nobody.', detail: {} }
+const REFUSED = { n: 1, state: 'failed' as const, result: JSON.stringify(REFUSAL) }
+
+test('a refused call that nobody awaits fails the run, though the program has returned', async (t) => {
+  const host = await aHost(t, `void workflows.call('nobody')\nreturn 'done'`)
+  host.start()
+  await opened(host)
+  // In the order in which an agent hears of them.
+  host.send({ t: 'wake', completions: [REFUSED] })
+  host.send({ t: 'kept', count: 1 })
+  const { code, message } = JSON.parse(await host.next('threw')) as ThrownError
+  assert.deepEqual([code, message], [REFUSAL.code, REFUSAL.message])
+})
+
+test('a run with a call that nobody awaits ends when that call is committed', async (t) => {
+  const host = await aHost(t, `void workflows.call('other')\nlog('over')\nreturn 'done'`)
+  host.start()
+  await opened(host)
+  await host.next('log')
+  assert.equal(
+    host.seen.some(({ name }) => name === 'returned'),
+    false,
+  )
+  host.send({ t: 'kept', count: 1 })
+  assert.equal(await host.next('returned'), '"done"')
+})
+
+test('a refusal that the program handles by itself fails nothing', async (t) => {
+  const host = await aHost(t, `workflows.call('nobody').catch(({ code }) => log(code))\nreturn 'done'`)
+  host.start()
+  await opened(host)
+  host.send({ t: 'wake', completions: [REFUSED] })
+  host.send({ t: 'kept', count: 1 })
+  assert.equal(JSON.parse(await host.next('log')).text, 'CALL_REFUSED')
+  assert.equal(await host.next('returned'), '"done"')
+})
+
+test('a run that is cancelled does not wait for the calls that nobody awaits', async (t) => {
+  const host = await aHost(t, `workflows.call('other').catch(() => {})\nreturn 'done'`)
+  host.start()
+  await opened(host)
+  host.send({ t: 'cancel', why: 'cancelled', reason: '', graceMs: 1000 })
+  assert.equal(await host.next('returned'), '"done"')
+})
+
 test('a program that waits for nothing at all is still told so', async (t) => {
   const host = await aHost(t, `await sleep(5)\nawait new Promise(() => {})`)
   host.start()

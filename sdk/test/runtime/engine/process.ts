@@ -128,7 +128,7 @@ export async function execute({ program, world, replay, ...chance }: SessionOpti
     if (engine.end(how)) end ??= ended
   }
   program({ engine, raw }).then(
-    (value) => finish({ how: 'returned', value }, 'run() returned'),
+    (value) => engine.answered().then(() => finish({ how: 'returned', value }, 'run() returned')),
     (error: unknown) => finish({ how: 'threw', error }, `run() threw ${String(error)}`),
   )
 

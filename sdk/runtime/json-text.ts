@@ -1,7 +1,10 @@
 /** The value as JSON, or null where JSON has no way to say it: bigints, cycles, a toJSON that throws. */
-export function jsonText(value: unknown): string | null {
+export function jsonText(
+  value: unknown,
+  replacer?: (this: unknown, key: string, value: unknown) => unknown,
+): string | null {
   try {
-    return JSON.stringify(value)
+    return JSON.stringify(value, replacer)
   } catch {
     // The caller words the refusal: it knows what the value was for.
     return null

@@ -1,6 +1,6 @@
 import type { LogData, LogLevel } from '@windlass/shared/wire/program.ts'
 import { runtime } from './bridge.ts'
-import { jsonText } from './json-text.ts'
+import { eventText } from './event-text.ts'
 import { print } from './print.ts'
 
 // An event carries at most 64 KiB. A character takes up to 6 bytes in JSON (a control character does), so a text always fits.
@@ -20,8 +20,9 @@ export interface Log {
 
 /**
  * Writes a line to the run's log: `log` and `log.info` to its stdout, `log.warn` and `log.error` to its stderr. In order with
- * `console.log` and `phase`, and never lost, even when the program ends in the next statement. Logging never throws: fields that
- * are not JSON or too large (64 KiB with the message) are left out, which the line then says; long messages are split.
+ * `console.log` and `phase`, and never lost, even when the program ends in the next statement. An error among the
+ * fields keeps its message, stack and cause. Logging never throws: fields that are not JSON or too large (64 KiB with
+ * the message) are left out, which the line then says; long messages are split.
  *
  * @example
  * import { log } from 'windlass'
@@ -48,7 +49,7 @@ function write(level: LogLevel | undefined, message: string, fields: LogFields |
 
 /** JSON leaves out what is undefined. */
 function lineText(data: LogData): string {
-  const text = jsonText(data)
+  const text = data.fields === undefined ? JSON.stringify(data) : eventText(data)
   if (text !== null && fits(text)) return text
   const omitted = text === null ? 'the fields are not JSON' : 'the fields are too large'
   return JSON.stringify({ ...data, fields: { omitted } })

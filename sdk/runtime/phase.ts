@@ -1,5 +1,5 @@
 import { runtime } from './bridge.ts'
-import { jsonText } from './json-text.ts'
+import { eventText } from './event-text.ts'
 import { print } from './print.ts'
 
 const NAME_CHARACTERS = 200
@@ -26,7 +26,7 @@ export function phase(name: string, data?: unknown): void {
   if (typeof name !== 'string' || name === '' || name.length > NAME_CHARACTERS) {
     throw new TypeError(`phase(name): name is a text of 1 to ${NAME_CHARACTERS} characters.`)
   }
-  const text = jsonText(data === undefined ? { name } : { name, data })
+  const text = eventText(data === undefined ? { name } : { name, data })
   if (text === null)
     throw new TypeError(`phase('${name}', data): data is not JSON. Leave out bigints and circular references.`)
   const bytes = Buffer.byteLength(text)

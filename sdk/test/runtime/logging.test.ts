@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { log, phase } from '../../index.ts'
+import { provideRuntime } from '../../runtime/bridge.ts'
+
+/** What is said within a run, parsed. */
+function said(t: TestContext, act: () => void): Record<string, unknown>[] {
+  const seen: Record<string, unknown>[] = []
+  const emit = (_channel: string, text: string) => seen.push(JSON.parse(text) as Record<string, unknown>)
+  provideRuntime({ context: null, emit, waits: () => undefined })
+  t.after(() => Reflect.deleteProperty(globalThis, Symbol.for('windlass.runtime')))
+  act()
+  return seen
+}
+
+interface Told {
+  name: string
+  message: string
+  stack: string
+  [field: string]: unknown
+}
+
+test('an error among the fields of a log line keeps its message, its stack and what it was caused by', (t) => {
+  const cause = Object.assign(new TypeError('no such host'), { code: 'ENOTFOUND' })
+  const error = new Error('boom', { cause })
+  const [line] = said(t, () => log.error('failed', { error, list: [new RangeError('third')] }))
+  const { error: told, list } = line!['fields'] as { error: Told; list: Told[] }
+  assert.deepEqual([told.name, told.message], ['Error', 'boom'])
+  assert.match(told.stack, /^Error: boom\n +at .*logging\.test\.ts/)
+  const { name, message, code } = told['cause'] as Told
+  assert.deepEqual([name, message, code], ['TypeError', 'no such host', 'ENOTFOUND'])
+  assert.equal(list[0]?.message, 'third')
+})
+
+test('an error in the data of a phase is told like one in a log line', (t) => {
+  const [told] = said(t, () => phase('retrying', { error: new Error('boom') }))
+  assert.equal((told!['data'] as { error: Told }).error.message, 'boom')
+})
+
+test('several errors in one are all told, and a circle of causes ends', (t) => {
+  const circle: Error = new Error('round')
+  circle.cause = circle
+  const many = new AggregateError([new Error('one'), new Error('two')], 'both')
+  const [line] = said(t, () => log.warn('odd', { circle, many }))
+  const { circle: round, many: both } = line!['fields'] as { circle: Told; many: Told & { errors: Told[] } }
+  assert.deepEqual([round.message, round['cause']], ['round', 'Error: round'])
+  assert.deepEqual(
+    both.errors.map(({ message }) => message),
+    ['one', 'two'],
+  )
+})
+
+test('an error that says by itself how it is written is written so', (t) => {
+  const own = Object.assign(new Error('hidden'), { toJSON: () => ({ status: 404 }) })
+  const [line] = said(t, () => log('asked', { own }))
+  assert.deepEqual(line!['fields'], { own: { status: 404 } })
+})

@@ -44,10 +44,14 @@ export interface InputRequest<Schema, Answer> {
  *   return answer.approve ? 'paid' : (answer.note ?? 'refused')
  * }
  */
-export function requestInput<const Schema extends JsonSchema>(
-  request: InputRequest<Schema, FromSchema<Schema>> & { schema: Schema },
+export function requestInput<Answer = unknown>(
+  request: InputRequest<SchemaFor<Answer>, NoInfer<Answer>>,
+): Promise<Answer>
+/** With a schema that is written out in place: the answer has its type, and so has that of `onTimeout`. */
+// The last one, as compilers tell of that one what does not fit.
+export function requestInput<const Schema extends JsonSchema | undefined>(
+  request: InputRequest<Schema, FromSchema<Schema>>,
 ): Promise<FromSchema<Schema>>
-export function requestInput<Answer = unknown>(request: InputRequest<JsonSchema, Answer>): Promise<Answer>
 export function requestInput(request: InputRequest<JsonSchema, unknown>): Promise<unknown> {
   const ask = askOf(request)
   const waits = waitsFor('requestInput()')
@@ -59,6 +63,10 @@ export function requestInput(request: InputRequest<JsonSchema, unknown>): Promis
   }
   return waits.wait({ kind: 'input', name: ask.prompt, args: request, ask, toError: reviveError })
 }
+
+/** Where no type is named, the schema tells it: then nothing may pass as an answer that does not fit the schema. */
+type SchemaFor<Answer> = IsAny<Answer> extends true ? JsonSchema : unknown extends Answer ? never : JsonSchema
+type IsAny<T> = 0 extends 1 & T ? true : false
 
 function askOf({ prompt, schema, timeout, onTimeout = 'throw' }: InputRequest<JsonSchema, unknown>) {
   // PostgreSQL keeps neither NUL nor half a character.

@@ -154,6 +154,22 @@ test('an answer has the type that its schema says', () => {
   assert.ok(isSame && isNamed && unknowns.every(Boolean))
 })
 
+test('an answer for the end of the time fits the schema, or the program does not compile', () => {
+  const prompt = 'May it be shipped?'
+  const schema = { type: 'object', properties: { choice: { enum: ['yes', 'no'] } }, required: ['choice'] } as const
+  // @ts-expect-error -- this is none of the choices.
+  const wrong = () => requestInput({ prompt, schema, onTimeout: { answer: { choice: 'timeout' } } })
+  const right = () => requestInput({ prompt, schema, onTimeout: { answer: { choice: 'no' } } })
+  const isSame: Same<Awaited<ReturnType<typeof right>>, { choice: 'yes' | 'no' }> = true
+  const wide: Record<string, unknown> = schema
+  const others = [
+    () => requestInput({ prompt, schema: wide, onTimeout: { answer: 5 } }),
+    () => requestInput({ prompt, onTimeout: { answer: 5 } }),
+    () => requestInput<{ ok: boolean }>({ prompt, schema: wide, onTimeout: { answer: { ok: true } } }),
+  ]
+  assert.ok(isSame && others.every((ask) => ask !== wrong))
+})
+
 test('a call has the types of the function that it names', () => {
   type Resize = (input: { url: string }, context: unknown) => Promise<{ bytes: number }>
   const call = () => workflows.call<Resize>('resize', { url: 'a' })

@@ -84,7 +84,7 @@ export async function run(input: Input, context: RunContext): Promise<unknown> {
   }
 
   function answered({ question, schema, timeoutMs, onTimeout }: Node & { op: 'input' }): Promise<unknown> {
-    return requestInput<unknown>({
+    return requestInput({
       prompt: JSON.stringify(question),
       ...(schema && { schema }),
       ...(timeoutMs !== undefined && { timeout: timeoutMs }),

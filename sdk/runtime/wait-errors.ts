@@ -48,7 +48,7 @@ export class RunFailedError extends Error {
   readonly detail: Readonly<Record<string, unknown>>
 
   constructor(runId: string, error: RunFailure) {
-    super(`The run ${runId} failed: ${error.message}`)
+    super(`The run ${runId} failed${becauseOf(error)}`)
     this.runId = runId
     this.error = error
     this.detail = { runId, error }
@@ -57,6 +57,24 @@ export class RunFailedError extends Error {
   static override [Symbol.hasInstance](value: unknown): boolean {
     return carries(value, 'RUN_FAILED')
   }
+}
+
+/** A failure goes up through all who called: what is told is where it came from, and not each of them again. */
+function becauseOf(error: RunFailure): string {
+  let cause = error
+  let from: unknown
+  let calls = 0
+  for (; cause.code === 'RUN_FAILED' && isFailure(cause.detail?.['error']); cause = cause.detail['error']) {
+    from = cause.detail['runId']
+    calls += 1
+  }
+  if (calls === 0) return `: ${cause.message}`
+  const below = calls === 1 ? 'which it called' : `${calls} calls below it`
+  return ` because ${String(from)}, ${below}, failed: ${cause.message}`
+}
+
+function isFailure(value: unknown): value is RunFailure {
+  return typeof value === 'object' && value !== null && 'code' in value && 'message' in value
 }
 
 /** The run that was called has been cancelled. */

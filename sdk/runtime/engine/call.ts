@@ -43,7 +43,15 @@ function valueOf(kind: EntryKind, result: string): unknown {
 
 function failureOf(call: Call, result: string): Error {
   const error = JSON.parse(result) as Parameters<typeof reviveError>[0]
-  return 'wait' in call.work ? call.work.wait.toError(error) : reviveError(error)
+  return 'wait' in call.work ? calledAt(call, call.work.wait.toError(error)) : reviveError(error)
+}
+
+const CALLED = { sleep: 'sleep()', input: 'requestInput()', child: 'workflows.call()' } as const
+
+/** It was made in a turn in which nothing of the program is on the stack: the line that asked says more. */
+function calledAt({ kind, site }: Call, error: Error): Error {
+  if (kind !== 'step' && site !== '') error.stack = `${error.name}: ${error.message}\n    at ${CALLED[kind]} (${site})`
+  return error
 }
 
 const TEXT_CHARACTERS = 200

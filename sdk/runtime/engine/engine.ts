@@ -135,8 +135,8 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
   }
 
   function bind(record: JournalRecord, call: Call): void {
-    const { n, position, state } = record
-    Object.assign(call, { n, position })
+    const { n, position, site, state } = record
+    Object.assign(call, { n, position, site })
     pending.set(n, { call, record })
     if (call.kind === 'step' && state === 'open') void execute(call, true)
   }

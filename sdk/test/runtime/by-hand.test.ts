@@ -11,6 +11,7 @@ import {
   step,
   workflows,
   type FromSchema,
+  type JsonSchema,
 } from '../../index.ts'
 import { provideRuntime } from '../../runtime/bridge.ts'
 import { millisecondsOf } from '../../runtime/duration.ts'
@@ -115,6 +116,20 @@ test('the errors of waits are told apart, also when a step has kept nothing but 
   assert.equal(reviveError({ name: 'Odd', message: 'odd' }).name, 'Odd')
 })
 
+test('a run that fails because of one that it called names the one that failed by itself', () => {
+  const boom = { code: 'PROGRAM_FAILED', message: 'boom' }
+  const inner = new RunFailedError('run_c', boom)
+  const middle = new RunFailedError('run_b', { code: inner.code, message: inner.message, detail: inner.detail })
+  const outer = new RunFailedError('run_a', { code: middle.code, message: middle.message, detail: middle.detail })
+  assert.equal(inner.message, 'The run run_c failed: boom')
+  assert.equal(middle.message, 'The run run_b failed because run_c, which it called, failed: boom')
+  assert.equal(outer.message, 'The run run_a failed because run_c, 2 calls below it, failed: boom')
+  assert.equal(outer.error.detail, middle.detail)
+  const detail = { truncated: true }
+  const cut = new RunFailedError('run_a', { code: 'RUN_FAILED', message: 'The run run_b …', detail })
+  assert.equal(cut.message, 'The run run_a failed: The run run_b …')
+})
+
 /** Whether each can stand for the other. */
 type Same<A, B> = [A, B] extends [B, A] ? true : false
 
@@ -164,6 +179,7 @@ test('an answer for the end of the time fits the schema, or the program does not
   const wide: Record<string, unknown> = schema
   const others = [
     () => requestInput({ prompt, schema: wide, onTimeout: { answer: 5 } }),
+    (maybe?: JsonSchema) => requestInput({ prompt, ...(maybe && { schema: maybe }), onTimeout: { answer: 5 } }),
     () => requestInput({ prompt, onTimeout: { answer: 5 } }),
     () => requestInput<{ ok: boolean }>({ prompt, schema: wide, onTimeout: { answer: { ok: true } } }),
   ]

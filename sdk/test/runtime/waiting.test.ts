@@ -120,7 +120,7 @@ test('a refused call that nobody catches fails the run with what was wrong', asy
   host.send({ t: 'wake', completions: [{ n: 1, state: 'failed', result: JSON.stringify(failure) }] })
   const { name, code, message, detail: told, stack } = JSON.parse(await host.next('threw')) as ThrownError
   assert.deepEqual({ name, code, message, detail: told }, failure)
-  assert.ok(stack)
+  assert.equal(stack, 'CallRefusedError: There is no workflow nobody.\n    at workflows.call() (index.ts:3:18)')
 })
 
 const REFUSAL = { name: 'CallRefusedError', code: 'CALL_REFUSED', message: 'There is no workflow nobody.', detail: {} }

@@ -4,6 +4,7 @@ import { endOfString } from '@windlass/shared/json-nesting.ts'
 
 /** Only a large exponent, or very many digits, make a number that is none any more, or another. */
 const MAY_LOSE = /[\d.][eE]\+?\d{3}|\d{16}/
+const MANY_DIGITS = 16
 /** The start of a text, or a whole number. */
 const TOKEN = /"|-?\d[\d.eE+-]*/g
 
@@ -13,13 +14,29 @@ const TOKEN = /"|-?\d[\d.eE+-]*/g
  * and pass. The text is JSON. One pass to the first such number, however many values there are.
  */
 export function refuseLossyNumbers(text: string): void {
-  if (!MAY_LOSE.test(text)) return
+  if (!hasLongNumber(text)) return
   TOKEN.lastIndex = 0
   for (let match = TOKEN.exec(text); match; match = TOKEN.exec(text)) {
     const [token] = match
     if (token === '"') TOKEN.lastIndex = endOfString(text, match.index)
     else if (MAY_LOSE.test(token) && isChanged(Number(token), token)) throw lossy(token, pathTo(text, match.index))
   }
+}
+
+/** Whether a number outside of strings has many digits or a large exponent. One walk, whatever strings hold. */
+function hasLongNumber(text: string): boolean {
+  let digits = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code >= 0x30 && code <= 0x39) {
+      if (++digits === MANY_DIGITS) return true
+    } else {
+      digits = 0
+      if (code === 0x22) at = endOfString(text, at) - 1
+      else if ((code === 0x65 || code === 0x45) && MAY_LOSE.test(text.slice(at - 1, at + 5))) return true
+    }
+  }
+  return false
 }
 
 function isChanged(kept: number, sent: string): boolean {

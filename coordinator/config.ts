@@ -97,14 +97,14 @@ export const Settings = z.strictObject({
     .default(192 * MIB)
     .meta({
       description:
-        'Deploys that one coordinator has in memory at once, all together; more is told to come back. ' +
-        'Reads of files have as much besides.',
+        'Files of deploys that one coordinator has in memory at once, all together; more is told to come back. ' +
+        'Bodies of requests above 64 KiB have as much besides, and so have reads of files.',
     }),
   WINDLASS_MAX_ORG_DEPLOYS_BYTES: z
     .int()
     .min(64 * MIB)
     .default(96 * MIB)
-    .meta({ description: 'The same for the deploys of one org.' }),
+    .meta({ description: 'The same for one org.' }),
   WINDLASS_LIMIT_IDENTITY_PER_MIN: z.int().min(0).max(10_000_000).default(600).meta({
     description: 'Requests that one key or session may send in a minute, over all coordinators; 0: no limit.',
   }),

@@ -7,14 +7,11 @@ import {
   MOST_MARKS_OF_INPUT,
   nestsDeeper,
 } from '@windlass/shared/json-nesting.ts'
-import type { Holding } from '../limits/bytes-in-flight.ts'
 import { createSlices } from '../slices.ts'
 import type { HttpRequest } from './exchange.ts'
 import { refuseLossyNumbers } from './json-numbers.ts'
 import { findTrouble } from './json-text.ts'
-
-/** Counts bytes before they are in memory; throws when there are too many. */
-export type Room = Pick<Holding, 'announce' | 'take'>
+import type { Room } from './room.ts'
 
 /** A body that announces more grows as it comes. */
 const SET_ASIDE_BYTES = 16 * 1024
@@ -25,7 +22,7 @@ const MOST_MARKS_OF_LARGE: Marks = { opened: 100_000, names: 100_000, commas: 20
 /** The fields that a body carries. No body at all is an object without fields. */
 export async function readFields(request: HttpRequest, limit: number, room?: Room): Promise<Record<string, unknown>> {
   const bytes = await readBytes(request, limit, room)
-  return bytes === undefined || bytes.length === 0 ? {} : asObject(await parseBytes(bytes))
+  return bytes === undefined || bytes.length === 0 ? {} : asObject(await parseBytes(bytes, room))
 }
 
 /** Any JSON value, and how many bytes it took. */
@@ -36,7 +33,7 @@ export async function readJson(
 ): Promise<{ value: unknown; bytes: number }> {
   const bytes = await readBytes(request, limit, room)
   if (bytes === undefined || bytes.length === 0) throw invalid('The body is empty.', {})
-  return { value: await parseBytes(bytes), bytes: bytes.length }
+  return { value: await parseBytes(bytes, room), bytes: bytes.length }
 }
 
 async function readBytes(request: HttpRequest, limit: number, room?: Room): Promise<Buffer | undefined> {
@@ -117,7 +114,8 @@ function asObject(value: unknown): Record<string, unknown> {
 }
 
 /** Each step takes up to 20 ms for a body of 12 MB; between them others have their turn. */
-async function parseBytes(bytes: Buffer): Promise<unknown> {
+async function parseBytes(bytes: Buffer, room: Room | undefined): Promise<unknown> {
+  await room?.seat(bytes.length)
   const slice = createSlices()
   if (!isUtf8(bytes)) throw invalid('The body is not valid UTF-8.', {})
   const text = bytes.toString('utf8')
@@ -134,6 +132,7 @@ async function parseBytes(bytes: Buffer): Promise<unknown> {
   await slice()
   refuseLossyNumbers(text)
   await slice()
+  room?.read(bytes.length)
   return value
 }
 

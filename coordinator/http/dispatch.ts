@@ -4,19 +4,18 @@ import type { Log } from '@windlass/shared/log.ts'
 import type { Actor, Caller } from '../actor.ts'
 import { BytesAnswer, FileAnswer, FilesAnswer, SocketAnswer, SseAnswer, StatusAnswer } from '../api/call.ts'
 import type { Deps } from '../deps.ts'
-import type { Holding } from '../limits/bytes-in-flight.ts'
+import type { Seats } from '../limits/seats.ts'
 import { type Verifiers, admit, identify, isCaller } from './access.ts'
 import type { Answered } from './access-log.ts'
 import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
 import { sendFile } from './answer-file.ts'
 import { sendFiles } from './answer-files.ts'
-import type { Room } from './body.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import { faultFor } from './failures.ts'
 import type { Waiting } from '../limits/waiting.ts'
 import { assertFraming } from './framing.ts'
 import type { Gate } from './gate.ts'
-import { inTime, roomFor } from './held-body.ts'
+import { inTime, mayBeLarge, roomFor } from './held-body.ts'
 import { readInput, readParams } from './input.ts'
 import type { OpenWork } from './open-work.ts'
 import { authorizeFor } from './owned.ts'
@@ -25,6 +24,7 @@ import type { PathPlan, Plan } from './plan.ts'
 import type { Proxies } from './proxies.ts'
 import { RequestCall } from './request-call.ts'
 import { requestIdOf } from './request-id.ts'
+import type { Room } from './room.ts'
 import { sendStream } from './sse.ts'
 import type { Upgrade } from './socket.ts'
 
@@ -35,6 +35,10 @@ export interface Pipeline {
   gate: Gate
   proxies: Proxies
   waiting: Waiting
+  /** Of requests whose bodies have become values. */
+  seats: Seats
+  /** The same for MCP, whose calls may last as long as a compiler. */
+  mcpSeats: Seats
   /** Writes the access log; undefined when it is off. */
   access: ((outlet: Outlet, answered: Answered) => void) | undefined
   open: OpenWork
@@ -108,8 +112,8 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   admit(plan, params, actor, request.headers)
   if (isCaller(actor)) await authorizeFor(plan, actor, pipeline.deps, params)
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
-  if (!plan.isLarge || !isCaller(actor)) return answer(exchange, plan, { actor, params })
-  const room = roomFor(pipeline.deps.bodies, actor.orgId, response)
+  if (!isCaller(actor) || !mayBeLarge(request)) return answer(exchange, plan, { actor, params })
+  const room = roomFor({ bodies: pipeline.deps.bodies, seats: pipeline.seats }, actor.orgId, response)
   try {
     await answer(exchange, plan, { actor, params, room })
   } finally {
@@ -120,7 +124,7 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
 interface Admitted {
   actor: Actor | undefined
   params: Record<string, string>
-  room?: Holding
+  room?: Room
 }
 
 async function answer(exchange: Exchange, plan: Plan, { actor, params, room }: Admitted): Promise<void> {
@@ -128,6 +132,8 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room }: A
   const { deps, proxies } = pipeline
   const read = (space?: Room) => readInput(plan, request, params, space)
   const input = await (room ? inTime(response, room, read) : read())
+  // What is made of files takes long, and has bounds of its own.
+  if (plan.row.bodyBytes !== undefined) room?.leave()
   exchange.input = input
   const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor.id) : undefined
   const call = new RequestCall({ input, actor, requestId, request, response, deps, open, proxies })

@@ -1,22 +1,62 @@
-import type { BytesInFlight, Holding } from '../limits/bytes-in-flight.ts'
-import { ClientGone, type Room } from './body.ts'
-import type { HttpResponse } from './exchange.ts'
+import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
+import type { Seats } from '../limits/seats.ts'
+import { ClientGone } from './body.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
+import type { Room } from './room.ts'
 
+/** Smaller bodies are neither counted nor paced. */
+const SMALL_BYTES = 64 * 1024
+/** A body that is larger holds files: few values, and a wait for the compiler that nobody else is to wait for. */
+const FILES_BYTES = 1_200_000
 /**
  * Deadline for a body: 64 MiB at 220 KB/s. A slower client would block others with bytes that it has not sent yet.
  */
 const BODY_DEADLINE_MS = 300_000
 
+/** Whether the body may be larger than what is never counted. */
+export function mayBeLarge({ headers }: Pick<HttpRequest, 'headers'>): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > SMALL_BYTES
+}
+
+interface Bounds {
+  bodies: BytesInFlight
+  seats: Seats
+}
+
 /** Room for a body that may be large. The caller releases it when nothing of the body is in memory any more. */
-export function roomFor(inFlight: BytesInFlight, orgId: string, response: HttpResponse): Holding {
-  const holding = inFlight.hold(orgId)
+export function roomFor({ bodies, seats }: Bounds, orgId: string, response: HttpResponse): Room {
+  const holding = bodies.hold(orgId)
+  let leaveSeat: (() => void) | undefined
+  let isReleased = false
+  const leave = () => leaveSeat?.()
+  const release = () => {
+    isReleased = true
+    holding.release()
+    leave()
+  }
   // A body whose client has gone may never come to its end, nor whoever waits for it.
-  response.once('abort', holding.release)
-  return holding
+  response.once('abort', release)
+  return {
+    announce: holding.announce,
+    take: holding.take,
+    release,
+    leave,
+    async seat(bytes) {
+      if (bytes <= SMALL_BYTES) return
+      leaveSeat = await seats.take(orgId)
+      if (isReleased) {
+        leave()
+        throw new ClientGone()
+      }
+    },
+    read(bytes) {
+      if (bytes > FILES_BYTES) leave()
+    },
+  }
 }
 
 /** Reads a body that takes up room, in time. Throws ClientGone when its client has left already. */
-export async function inTime<T>(response: HttpResponse, room: Holding, read: (room: Room) => Promise<T>): Promise<T> {
+export async function inTime<T>(response: HttpResponse, room: Room, read: (room: Room) => Promise<T>): Promise<T> {
   // A client that leaves while its credential is looked up is announced before anything here listens.
   if (response.completed) throw new ClientGone()
   const late = setTimeout(() => response.close(), BODY_DEADLINE_MS)

@@ -1,11 +1,12 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { decodeStrings } from '@windlass/shared/ops/place.ts'
 import type { z } from 'zod'
-import { readFields, type Room } from './body.ts'
+import { readFields } from './body.ts'
 import { refuseCrowds } from './crowds.ts'
 import type { HttpRequest } from './exchange.ts'
 import { invalidInput } from './issues.ts'
 import type { Plan } from './plan.ts'
+import type { Room } from './room.ts'
 import { refuseHalves } from './texts.ts'
 
 type Strings = Record<string, string>

@@ -5,7 +5,6 @@ import type { Caller } from '../actor.ts'
 import { MCP_METADATA_PATH, MCP_PATH } from '../api/base-url.ts'
 import type { Handlers } from '../api/index.ts'
 import type { Config } from '../config.ts'
-import type { Holding } from '../limits/bytes-in-flight.ts'
 import type { Asking } from '../mcp/asking.ts'
 import { createHosts, type Hosts } from '../mcp/hosts.ts'
 import type { Mcp } from '../mcp/server.ts'
@@ -15,6 +14,7 @@ import { assertOrg, bearerOf } from './access.ts'
 import { begin, end, type Outlet, sendFault } from './answer.ts'
 import { readJson } from './body.ts'
 import { inTime, roomFor } from './held-body.ts'
+import type { Room } from './room.ts'
 import type { Arrival, Pipeline } from './dispatch.ts'
 import { faultFor } from './failures.ts'
 import { assertFraming } from './framing.ts'
@@ -122,7 +122,7 @@ async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
   exchange.actor = caller.id
   await take(exchange, caller)
   assertOrg(request.headers, caller)
-  const room = roomFor(deps.bodies, caller.orgId, response)
+  const room = roomFor({ bodies: deps.bodies, seats: pipeline.mcpSeats }, caller.orgId, response)
   try {
     await answer(await load(), exchange, { caller, room })
   } finally {
@@ -132,11 +132,7 @@ async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
 
 type Loaded = Awaited<ReturnType<Mounted['load']>>
 
-async function answer(
-  { mcp, surface }: Loaded,
-  exchange: Exchange,
-  { caller, room }: { caller: Caller; room: Holding },
-) {
+async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, room }: { caller: Caller; room: Room }) {
   const { pipeline, request, response, requestId, open } = exchange
   const { deps, proxies } = pipeline
   const body = await readMessage(exchange, surface.mostBytes({ caller }), room)
@@ -147,7 +143,10 @@ async function answer(
   for (let n = 1; n < messages; n++) await take(exchange, caller)
   const call = new RequestCall({ input: undefined, actor: caller, requestId, request, response, deps, open, proxies })
   try {
-    const wait = () => pipeline.waiting.enter(caller.id)
+    const wait = () => {
+      room.leave()
+      return pipeline.waiting.enter(caller.id)
+    }
     const asking = askingOf(call, { caller, bytes: body.bytes, wait })
     const { status, text } = await mcp.answer({ headers: request.headers, message: body.value, asking })
     if (!response.completed) send(exchange, status, text)
@@ -181,7 +180,7 @@ async function take(exchange: Exchange, caller: Caller): Promise<void> {
 type Message = { value: unknown; bytes: number }
 
 /** The message, or nothing when it is none: that has been answered in the protocol's own form. */
-async function readMessage(exchange: Exchange, limit: number, room: Holding): Promise<Message | undefined> {
+async function readMessage(exchange: Exchange, limit: number, room: Room): Promise<Message | undefined> {
   try {
     return await inTime(exchange.response, room, (space) => readJson(exchange.request, limit, space))
   } catch (error) {

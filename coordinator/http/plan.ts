@@ -7,8 +7,6 @@ import { faultsOf } from '../api/faults-of.ts'
 import type { Handlers } from '../api/index.ts'
 
 const DEFAULT_BODY_BYTES = 1024 * 1024
-/** Larger bodies also count for the limits of all bodies in memory. */
-const LARGE_BODY_BYTES = 4 * 1024 * 1024
 
 /** A row with everything about it that need not be worked out again for each request. */
 export interface Plan {
@@ -20,8 +18,6 @@ export interface Plan {
   readonly addressed: readonly string[]
   readonly ridesIn: 'query' | 'body'
   readonly bodyBytes: number
-  /** Whether bodies of the row count as bytes in flight. */
-  readonly isLarge: boolean
   readonly scopedToOrg: boolean
   readonly scopedToRun: boolean
   readonly faults: ReadonlySet<FaultCode>
@@ -72,7 +68,6 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined): Plan {
     addressed: names.filter((name) => row.method !== 'PUT' || name !== 'name'),
     ridesIn: restRidesIn(row),
     bodyBytes: row.bodyBytes ?? DEFAULT_BODY_BYTES,
-    isLarge: (row.bodyBytes ?? 0) > LARGE_BODY_BYTES,
     scopedToOrg: row.door === 'caller' && names.includes('org'),
     scopedToRun: row.door === 'program' && names.includes('run'),
     faults: faultsOf(row),

@@ -6,6 +6,7 @@ import { MCP_PATH } from '../api/base-url.ts'
 import type { Handlers } from '../api/index.ts'
 import type { Deps } from '../deps.ts'
 import { createStrangers } from '../limits/strangers.ts'
+import { createSeats } from '../limits/seats.ts'
 import { createWaiting } from '../limits/waiting.ts'
 import type { Surface } from '../mcp/surface.ts'
 import type { Verifiers } from './access.ts'
@@ -35,6 +36,9 @@ const RECHECK_MS = 5000
  * Seconds without a sign of life of a socket. Pings go out by themselves before that; agents send theirs every 10 s.
  */
 const IDLE_S = 40
+
+/** Requests whose large bodies are values at once: of an org, and of all. Each takes up to 20 MiB for 1 MiB of text. */
+const SEATS = { org: 4, all: 8 }
 
 const SOCKET_OPTIONS = {
   message_type: 'String',
@@ -95,12 +99,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 function admissionOf({
   deps: { config },
   log,
-}: ServerOptions): Pick<Pipeline, 'gate' | 'proxies' | 'access' | 'strict' | 'waiting'> {
+}: ServerOptions): Pick<Pipeline, 'gate' | 'proxies' | 'access' | 'strict' | 'waiting' | 'seats' | 'mcpSeats'> {
   const { strict, limitRefusedPerMin, limitWaiting, trustedProxies, accessLog } = config
   const proxies = createProxies(trustedProxies)
   const gate = createGate({ log, strangers: createStrangers(limitRefusedPerMin) })
   const access = accessLog ? createAccessLog(log, proxies) : undefined
-  return { strict, proxies, gate, access, waiting: createWaiting(limitWaiting) }
+  const [seats, mcpSeats] = [createSeats(SEATS), createSeats(SEATS)]
+  return { strict, proxies, gate, access, waiting: createWaiting(limitWaiting), seats, mcpSeats }
 }
 
 interface Serving {

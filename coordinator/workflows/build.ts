@@ -45,7 +45,7 @@ export interface BuilderParts {
 export function openDeploys(config: Pick<Config, 'maxDeploysBytes' | 'maxOrgDeploysBytes'>, log: Log) {
   const limits = { org: config.maxOrgDeploysBytes, all: config.maxDeploysBytes }
   const builder = createWorkflowBuilder({ compiler: createCompiler({ log }), inFlight: createBytesInFlight(limits) })
-  return { builder, bodies: createBytesInFlight(limits) }
+  return { builder, bodies: createBytesInFlight(limits, 'Requests') }
 }
 
 /** Nothing of the customer's code is executed here: it is parsed, bundled and type-checked. */

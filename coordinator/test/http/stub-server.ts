@@ -8,7 +8,7 @@ import { type Call, BytesAnswer, SocketAnswer, SseAnswer } from '../../api/call.
 import type { Handlers } from '../../api/index.ts'
 import type { Caller, ProgramIdentity, RunnerIdentity } from '../../actor.ts'
 import type { Deps } from '../../deps.ts'
-import { createBytesInFlight } from '../../limits/bytes-in-flight.ts'
+import { type BytesInFlight, createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import type { Limits } from '../../limits/limits.ts'
 import type { Verifiers } from '../../http/access.ts'
 import { type RunningServer, startServer } from '../../http/server.ts'
@@ -45,6 +45,7 @@ export interface StubOptions {
   accessLog?: boolean
   limitWaiting?: number
   knows?: Verifiers['knows']
+  bodies?: BytesInFlight
 }
 
 export async function startStub({
@@ -60,6 +61,7 @@ export async function startStub({
   accessLog = false,
   limitWaiting = 0,
   knows = () => false,
+  bodies = createBytesInFlight({ org: Infinity, all: Infinity }),
 }: StubOptions = {}): Promise<StubServer> {
   const logged: Record<string, unknown>[] = []
   const log: Log = createLog({}, 'debug', {
@@ -79,7 +81,7 @@ export async function startStub({
     },
     log,
     limits,
-    bodies: createBytesInFlight({ org: Infinity, all: Infinity }),
+    bodies,
   } as unknown as Deps
   const server = await startServer({
     handlers: stubs(handlers),

@@ -1,0 +1,48 @@
+import { createTurns } from '../tools/turns.ts'
+
+/** Limits how many large things are in memory as values at once, which take twenty times the bytes of their text. */
+export interface Seats {
+  /** Resolves with what gives the seat back, once one is free; again does nothing. Each org has its turn. */
+  take(orgId: string): Promise<() => void>
+}
+
+export function createSeats(most: { org: number; all: number }): Seats {
+  const waiting = createTurns<() => void>()
+  const byOrg = new Map<string, number>()
+  let taken = 0
+
+  const count = (org: string) => byOrg.get(org) ?? 0
+
+  function next(): void {
+    while (taken < most.all) {
+      const sit = waiting.take((org) => count(org) < most.org)
+      if (!sit) return
+      sit()
+    }
+  }
+
+  function leaveOnce(orgId: string): () => void {
+    let isTaken = true
+    return () => {
+      if (!isTaken) return
+      isTaken = false
+      taken--
+      if (count(orgId) > 1) byOrg.set(orgId, count(orgId) - 1)
+      else byOrg.delete(orgId)
+      next()
+    }
+  }
+
+  return {
+    take(orgId) {
+      return new Promise((resolve) => {
+        waiting.add(orgId, () => {
+          taken++
+          byOrg.set(orgId, count(orgId) + 1)
+          resolve(leaveOnce(orgId))
+        })
+        next()
+      })
+    },
+  }
+}

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { tmpdir } from 'node:os'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { cpuMicrosOf } from './cpu-time.ts'
-import type { Said } from './serve.ts'
+import type { Said, Told } from './serve.ts'
 
 export type Outcome<A> =
   | { kind: 'answer'; answer: A; cpuMs: number }
@@ -41,8 +42,8 @@ export interface Child<P, A> {
   readonly pid: number
   /** What the process keeps from earlier jobs, by name, for those who send a thing once only. Noted by them. */
   readonly held: Held
-  /** `cpuMs` bounds the first step in place of the pool's. */
-  ask(payload: P, cpuMs?: number): Promise<Outcome<A>>
+  /** `cpuMs` bounds the first step in place of the pool's. `pieces` are sent before, one at a time. */
+  ask(payload: P, options?: { cpuMs?: number; pieces?: readonly unknown[] }): Promise<Outcome<A>>
   /** Kills the process; resolves when it is gone. */
   end(): Promise<void>
   /** Resolves when the process is gone, whatever ended it. */
@@ -74,9 +75,9 @@ export async function startChild<P, A>(entry: URL, bounds: Bounds): Promise<Chil
   }
   let usedMicros = first.cpuMicros
 
-  async function ask(payload: P, cpuMs?: number): Promise<Outcome<A>> {
+  async function ask(payload: P, { cpuMs, pieces = [] }: Parameters<Child<P, A>['ask']>[1] = {}): Promise<Outcome<A>> {
     const before = usedMicros
-    const act = () => child.send(payload as object)
+    const act = () => void send(child, payload, pieces)
     const said = await heard<A>(child, { steps: bounds, act, usedMicros, ...(cpuMs !== undefined && { cpuMs }) })
     if (said.is === 'answer') {
       usedMicros = said.cpuMicros
@@ -93,6 +94,20 @@ export async function startChild<P, A>(entry: URL, bounds: Bounds): Promise<Chil
   }
 
   return { pid: child.pid!, held: new Map(), ask, end, gone }
+}
+
+/**
+ * Each message is printed in one go, which for 50 MB of files would take half a second: between two of them others have
+ * their turn.
+ */
+async function send(child: ChildProcess, job: unknown, pieces: readonly unknown[]): Promise<void> {
+  const told: Told<unknown>[] = [...pieces.map((piece) => ({ piece })), { job }]
+  for (const one of told) {
+    const error = await new Promise<Error | null>((resolve) => child.send(one, resolve))
+    // It takes no word, so it is on its way out.
+    if (error) return killGroup(child)
+    await setImmediate()
+  }
 }
 
 function launch(program: string, { heapMb, dataMb, stackKb, user }: Bounds): ChildProcess {
@@ -186,7 +201,6 @@ function heard<A>(child: ChildProcess, { act, steps: bounds, ...hearing }: Heari
     }
     const onError = (error: Error) => {
       if (child.pid === undefined) settle({ is: 'ended', signal: null, how: error.message, steps })
-      // It took no word, so it is on its way out.
       else killGroup(child)
     }
     const onExit = (code: number | null, signal: string | null) =>

@@ -28,6 +28,8 @@ export interface ToolJob<P> {
   org: string
   /** What `serve` gets; or makes it, knowing what the process that will do it holds already. */
   payload: P | ((held: Held) => P)
+  /** Sent before the payload, each in a turn of its own: what is large is to keep nobody waiting. */
+  pieces?: readonly unknown[]
   /** Processor time of the job's first step, in place of the pool's `cpuMs`. Asked when the payload has been made. */
   cpuMs?(): number | undefined
   /** Exempts the job from `mostWaiting`: the caller brings such jobs one by one. */
@@ -90,7 +92,8 @@ export function createToolPool<P, A>(options: ToolPoolOptions): ToolPool<P, A> {
       throw new Fault('UNAVAILABLE', undefined, `no process for ${name} can be started here: try again in a minute`)
     })
     const made = typeof payload === 'function' ? (payload as Made<P>)(child.held) : payload
-    const outcome = await child.ask(made, job.cpuMs?.())
+    const cpuMs = job.cpuMs?.()
+    const outcome = await child.ask(made, { ...(cpuMs !== undefined && { cpuMs }), pieces: job.pieces ?? [] })
     if (outcome.kind === 'answer') children.giveBack(child)
     return outcome
   }

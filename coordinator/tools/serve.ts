@@ -35,17 +35,23 @@ watch.unref()
 // At once: it starts beside the program, which takes longer to be loaded.
 const isWatched = once(watch, 'online')
 
-/** `step` is called between the parts of a long job: the limit of processor time counts anew from there. */
-export type Work<P, A> = (payload: P, step: () => void) => A | Promise<A>
+/** What a child hears: the pieces of a large job, one message each, and then the job. */
+export type Told<P> = { piece: unknown } | { job: P }
+
+/**
+ * `step` is called between the parts of a long job: the limit of processor time counts anew from there. `pieces` came
+ * before the job.
+ */
+export type Work<P, A> = (payload: P, step: () => void, pieces: readonly unknown[]) => A | Promise<A>
 
 /** The child's half of a pool: answers one job after the other. */
 export function serve<P, A>(answer: Work<P, A>): void {
   const say = (said: { is: 'ready' | 'step' } | { is: 'answer'; answer: A } | { is: 'broken'; why: string }) =>
     process.send?.({ ...said, cpuMicros: cpuMicros() })
 
-  async function work(payload: P): Promise<void> {
+  async function work(payload: P, pieces: readonly unknown[]): Promise<void> {
     try {
-      say({ is: 'answer', answer: await answer(payload, () => say({ is: 'step' })) })
+      say({ is: 'answer', answer: await answer(payload, () => say({ is: 'step' }), pieces) })
     } catch (error) {
       // V8 dies of a full heap by itself; memory beside the heap, and a text longer than any may be, end in an error.
       if (error instanceof RangeError && /allocation failed|string length/.test(error.message)) process.abort()
@@ -53,7 +59,16 @@ export function serve<P, A>(answer: Work<P, A>): void {
     }
   }
 
-  process.on('message', (payload: P) => void work(payload))
+  let pieces: unknown[] = []
+  process.on('message', (told: Told<P>) => {
+    if ('piece' in told) {
+      pieces.push(told.piece)
+      return
+    }
+    const all = pieces
+    pieces = []
+    void work(told.job, all)
+  })
   process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'))
   // Ctrl-C and supervisors reach every process of a group; the coordinator ends this one when its jobs are done.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)

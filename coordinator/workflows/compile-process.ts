@@ -2,10 +2,12 @@ import { serve } from '../tools/serve.ts'
 import { BundlerGone, bundleWorkflow } from './bundle.ts'
 import type { CompileAnswer, CompileJob } from './compile.ts'
 import { DeployError } from './deploy-error.ts'
+import { type FilePiece, filesOf } from './file-pieces.ts'
 import { deriveIoSchemas } from './io-schema-derive.ts'
 
 /** The process that holds bundler and type checker, so that their seconds and memory are not the coordinator's. */
-serve(async ({ files, entry }: CompileJob, step): Promise<CompileAnswer> => {
+serve(async ({ entry }: CompileJob, step, pieces): Promise<CompileAnswer> => {
+  const files = filesOf(pieces as FilePiece[])
   try {
     // First, and alone: what esbuild says of a syntax error is better than what a type checker says.
     const bundle = await bundleWorkflow(files, entry)

@@ -4,11 +4,13 @@ import { type Bounds, startChild } from '../tools/child.ts'
 import { createToolPool, type Outcome, type ToolPool } from '../tools/pool.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
+import { piecesOf } from './file-pieces.ts'
 import type { Bundle } from './bundle.ts'
 import { DeployError, type DeployErrorDetail } from './deploy-error.ts'
 import type { IoSchemas } from './io-schema-derive.ts'
 
-export type CompileJob = { files: SourceFile[]; entry: string }
+/** The files come before, in pieces. */
+export type CompileJob = { entry: string }
 export type Compiled = { bundle: Bundle; schemas: IoSchemas }
 export type CompileAnswer = { compiled: Compiled } | { refused: { message: string; detail: DeployErrorDetail } }
 
@@ -65,7 +67,7 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
         opening = undefined
         throw error
       })
-      const outcome = await (await opening).run({ org, payload: { files: [...files], entry } })
+      const outcome = await (await opening).run({ org, payload: { entry }, pieces: piecesOf(files) })
       const answer = answerOf(outcome, entry)
       if ('compiled' in answer) return answer.compiled
       throw new DeployError(answer.refused.message, answer.refused.detail)
@@ -84,7 +86,7 @@ type Pool = ToolPool<CompileJob, CompileAnswer>
 const PROGRAM = new URL('./compile-process.ts', import.meta.url)
 
 /** A small program that is really built: what it takes to reach every file is known by trying only. */
-const TRIAL: CompileJob = { files: [{ path: 'index.ts', content: 'export const run = () => 1' }], entry: 'index.ts' }
+const TRIAL: SourceFile[] = [{ path: 'index.ts', content: 'export const run = () => 1' }]
 
 /** By program: what was found out holds for as long as this process. */
 const settled = new Map<string, Promise<OwnUser>>()
@@ -114,7 +116,7 @@ async function triedUser(program: URL): Promise<OwnUser> {
 async function whyNot(user: Bounds['user'] & object, program: URL): Promise<string | undefined> {
   try {
     const child = await startChild<CompileJob, CompileAnswer>(program, { ...BOUNDS, dataMb: dataMb(), user })
-    const outcome = await child.ask(TRIAL)
+    const outcome = await child.ask({ entry: TRIAL[0]!.path }, { pieces: piecesOf(TRIAL) })
     await child.end()
     if (outcome.kind === 'answer' && 'compiled' in outcome.answer) return undefined
     return `a program that was built as user ${user.uid} for a trial ended with: ${JSON.stringify(outcome)}`

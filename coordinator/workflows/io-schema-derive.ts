@@ -6,10 +6,14 @@ import { NotJson } from './io-schema-fault.ts'
 import { programOver, workflowPath } from './io-schema-host.ts'
 import { type Direction, schemaOf } from './io-schema-walk.ts'
 import type { JsonSchema } from './json-schema.ts'
+import { type UntypedImports, untypedImports } from './untyped-imports.ts'
 
 const MAX_WARNINGS = 50
-// "Cannot find module", "has no declaration file": the bundle has already proved that the import exists.
-const UNTYPED_IMPORT_CODES = new Set([2307, 7016])
+// "Cannot find module", "has no declaration file", the same of JSX: the bundle has proved that the import exists.
+const UNTYPED_IMPORT_CODES = new Set([2307, 7016, 2875])
+// "Cannot find name", "no exported member", and the same with a guess: true whatever the types of packages are.
+const CERTAIN_CODES = new Set([2304, 2305, 2552, 2614, 2724])
+const PACKAGES_NAMED = 3
 
 export type IoSchemas = { inputSchema: JsonSchema; outputSchema: JsonSchema; warnings: DeployProblem[] }
 
@@ -18,19 +22,44 @@ export function deriveIoSchemas(files: readonly SourceFile[], entry: string): Io
   const { program, entryFile } = programOver(files, entry)
   if (!entryFile) throw new DeployError(`entry \`${entry}\` is not among the files`, { path: 'entry' })
   const run = runOf(program.getTypeChecker(), entryFile, entry)
-  if (!run) return { inputSchema: {}, outputSchema: {}, warnings: typeErrors(program) }
+  const untyped = untypedImports(files)
+  const packages = untyped.packagesOf(entry)
+  if (!run) {
+    const unknown = packages.size > 0 ? [{ message: unknownTypes('`run`', packages), file: entry }] : []
+    return { inputSchema: {}, outputSchema: {}, warnings: [...unknown, ...typeErrors(program, untyped)] }
+  }
   const warnings: DeployProblem[] = []
+  const warn = (message: string) => void warnings.push({ ...run.place, message })
+  const unresolved = packages.size > 0 ? once((at) => warn(unknownTypes(`\`${at}\``, packages))) : undefined
   const schema = (type: ts.Type | undefined, direction: Direction) =>
     type
       ? placed(run.place, () =>
-          schemaOf(type, { program, direction, warn: (message) => warnings.push({ ...run.place, message }) }),
+          schemaOf(type, { program, direction, warn, ...(direction === 'input' && unresolved && { unresolved }) }),
         )
       : {}
   const inputSchema = schema(run.input, 'input')
   const outputSchema = schema(run.output, 'output')
   refuseLarge(inputSchema, 'the input type', run.place)
   refuseLarge(outputSchema, 'the return type', run.place)
-  return { inputSchema, outputSchema, warnings: [...warnings, ...typeErrors(program)].slice(0, MAX_WARNINGS) }
+  return { inputSchema, outputSchema, warnings: [...warnings, ...typeErrors(program, untyped)].slice(0, MAX_WARNINGS) }
+}
+
+function unknownTypes(what: string, packages: ReadonlySet<string>): string {
+  const named = [...packages].slice(0, PACKAGES_NAMED).map((name) => `\`${name}\``)
+  const others = packages.size > named.length ? ` and ${packages.size - named.length} more` : ''
+  return (
+    `the type of ${what} comes from an npm package (${named.join(', ')}${others}), and a deploy does not know their ` +
+    "types: it is not checked and has no schema. Write the type out in the workflow's own files"
+  )
+}
+
+/** The first time only. */
+function once(act: (at: string) => void): (at: string) => void {
+  let isDone = false
+  return (at) => {
+    if (!isDone) act(at)
+    isDone = true
+  }
 }
 
 /** Here, where it costs the coordinator nothing: a type of a few characters can have a schema of many MiB. */
@@ -107,13 +136,16 @@ function placeOf(symbol: ts.Symbol, entry: string): Place {
   return { file, ...lineOf(source, declaration.getStart(source)) }
 }
 
-function typeErrors(program: ts.Program): DeployProblem[] {
+/** Where types of packages are missing, what follows from that is no fault of the program, and looks like one. */
+function typeErrors(program: ts.Program, untyped: UntypedImports): DeployProblem[] {
   const problems: DeployProblem[] = []
   for (const source of program.getSourceFiles()) {
     const file = workflowPath(source)
     if (file === undefined || problems.length >= MAX_WARNINGS) continue
+    const isSure = untyped.packagesOf(file).size === 0
     for (const diagnostic of program.getSemanticDiagnostics(source)) {
       if (UNTYPED_IMPORT_CODES.has(diagnostic.code)) continue
+      if (!isSure && !CERTAIN_CODES.has(diagnostic.code)) continue
       const message = ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n')
       problems.push({ message, file, ...lineOf(source, diagnostic.start ?? 0) })
     }

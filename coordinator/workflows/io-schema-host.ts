@@ -4,7 +4,7 @@ import { dirname, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript-api'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
-import { isRelative, resolveRelative } from './resolve-file.ts'
+import { isRelative, resolveRelative, typesPath } from './resolve-file.ts'
 
 /** The made-up folder that the workflow's files lie in; nothing on the disk has this name. */
 const ROOT = '/@workflow/'
@@ -93,7 +93,7 @@ function resolveModule(
   const importer = containing.slice(ROOT.length)
   if (!isRelative(specifier)) {
     // The types of a package, where the deploy ships them; its code is never searched for types.
-    const path = `vendor/${specifier}.d.mts`
+    const path = typesPath(specifier)
     return contents.has(path) ? resolved(ROOT + path) : undefined
   }
   const path = resolveRelative(contents, importer, specifier)

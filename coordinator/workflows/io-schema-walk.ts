@@ -14,10 +14,16 @@ const MAX_NODES = 50_000
 
 export type Direction = 'input' | 'output'
 type Where = { path: PropertyKey[]; inProperty: boolean }
-type Walk = { program: ts.Program; direction: Direction; warn: (message: string) => void }
+type Walk = {
+  program: ts.Program
+  direction: Direction
+  warn: (message: string) => void
+  /** Told of each place whose type comes from a module that the checker does not know. */
+  unresolved?: (at: string) => void
+}
 
 /** JSON Schema of a type: of what JSON.parse gives for `input`, of what JSON.stringify writes for `output`. */
-export function schemaOf(root: ts.Type, { program, direction, warn }: Walk): JsonSchema {
+export function schemaOf(root: ts.Type, { program, direction, warn, unresolved }: Walk): JsonSchema {
   const checker = program.getTypeChecker()
   const definitions = createDefinitions()
   let nodes = 0
@@ -38,7 +44,7 @@ export function schemaOf(root: ts.Type, { program, direction, warn }: Walk): Jso
 
   function primitive(type: ts.Type, where: Where): JsonSchema | undefined {
     const { flags } = type
-    if (flags & (F.Any | F.Unknown)) return {}
+    if (flags & (F.Any | F.Unknown)) return unchecked(type, () => unresolved?.(textOf(where)))
     if (flags & (F.Null | F.Undefined | F.Void)) return { type: 'null' }
     if (type.isStringLiteral() || type.isNumberLiteral()) return { const: type.value }
     if (flags & F.BooleanLiteral) return { const: checker.typeToString(type) === 'true' }
@@ -202,6 +208,13 @@ export function schemaOf(root: ts.Type, { program, direction, warn }: Walk): Jso
 
 function inside(where: Where, index: number): Where {
   return { path: [...where.path, index], inProperty: false }
+}
+
+/** `tell` is called for the `any` that the checker makes of what it cannot resolve, not for one that was written. */
+function unchecked(type: ts.Type, tell: () => void): JsonSchema {
+  const name: unknown = Reflect.get(type, 'intrinsicName')
+  if (name === 'error' || name === 'unresolved') tell()
+  return {}
 }
 
 function isAbsent(type: ts.Type): boolean {

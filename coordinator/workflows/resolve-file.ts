@@ -30,6 +30,11 @@ export function vendorPath(packageSpecifier: string): string {
   return `vendor/${packageSpecifier}.mjs`
 }
 
+/** Where the types of a package are looked for. */
+export function typesPath(packageSpecifier: string): string {
+  return `vendor/${packageSpecifier}.d.mts`
+}
+
 function candidates(target: string): string[] {
   const extension = posix.extname(target)
   const stem = target.slice(0, target.length - extension.length)

@@ -78,6 +78,8 @@ function resolve(files: ReadonlyMap<string, string>, { path, importer, kind }: O
   }
   const vendored = vendorPath(path)
   if (files.has(vendored)) return inFiles(vendored)
+  // The deploy has found nothing there, and lets that pass only where the package goes on without it.
+  if (kind === 'dynamic-import' && importer.startsWith('vendor/')) return { path, external: true }
   return problem(`\`${path}\` is not among the files: deploy with \`windlass deploy\`, which bundles npm packages`)
 }
 

@@ -178,6 +178,17 @@ test('an npm package that was not sent names the command that sends it', async (
   assert.deepEqual([error.detail.line, error.detail.column], [1, 15])
 })
 
+test('a packed package may do without an optional part that it looks for at run time', async () => {
+  const contents = {
+    'index.ts': `import { how } from 'one'
+      export const run = () => how`,
+    'vendor/one.mjs': `export const how = await import('optional-part').catch(({ code }) => code)`,
+  }
+  assert.equal(await execute(contents, 'console.log(run())'), 'ERR_MODULE_NOT_FOUND')
+  const own = { 'index.ts': `export const run = () => import('optional-part')` }
+  assert.match((await refusal(own)).message, /`optional-part` is not among the files/)
+})
+
 test('a missing file names the nearest one', async () => {
   const error = await refusal({ 'index.ts': `import './libb/a.ts'; export const run = () => 1`, 'lib/a.ts': '' })
   assert.match(error.message, /`\.\/libb\/a\.ts` is not among the files, did you mean `\.\/lib\/a\.ts`\?/)

@@ -37,7 +37,7 @@ export function addDeploy(program: Command): void {
 
 const HELP = `
 All text files of the folder are sent, without node_modules, dist, coverage, lock files and names that begin with a dot.
-npm packages that the program imports are bundled along; native addons are refused.
+npm packages that the program imports are bundled along; native addons and binaries are refused.
   windlass deploy            this folder
   windlass deploy hello      another one`
 

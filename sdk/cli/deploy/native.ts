@@ -23,7 +23,9 @@ export async function refuseNativePackages(folder: string, inputs: readonly stri
   )
   for (const root of roots) {
     const sign = await signOfAddon(root)
-    if (sign !== undefined) throw nativeFailure(`${packageOf(`${root}/`) ?? root} (${sign})`)
+    const name = packageOf(`${root}/`) ?? root
+    if (sign && 'binary' in sign) throw binaryFailure(name, sign.binary)
+    if (sign) throw nativeFailure(`${name} (${sign.addon})`)
   }
 }
 
@@ -42,16 +44,16 @@ interface Manifest {
   optionalDependencies?: Record<string, string>
 }
 
-async function signOfAddon(root: string): Promise<string | undefined> {
+async function signOfAddon(root: string): Promise<{ addon: string } | { binary: string } | undefined> {
   const names = await readdir(root)
-  if (names.includes('binding.gyp')) return 'it has a binding.gyp'
+  if (names.includes('binding.gyp')) return { addon: 'it has a binding.gyp' }
   if (!names.includes('package.json')) return undefined
   const manifest = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as Manifest
-  if (manifest.gypfile === true) return 'it is built by node-gyp'
+  if (manifest.gypfile === true) return { addon: 'it is built by node-gyp' }
   const loader = Object.keys(manifest.dependencies ?? {}).find((name) => ADDON_LOADERS.has(name))
-  if (loader !== undefined) return `it loads its addon by ${loader}`
+  if (loader !== undefined) return { addon: `it loads its addon by ${loader}` }
   const binary = Object.keys(manifest.optionalDependencies ?? {}).find((name) => BINARY_PACKAGE.test(name))
-  return binary === undefined ? undefined : `it needs ${binary}`
+  return binary === undefined ? undefined : { binary }
 }
 
 /** `…/node_modules/@scope/pkg/lib/a.js` → `…/node_modules/@scope/pkg`; nothing for a file of no package. */
@@ -70,5 +72,14 @@ function nativeFailure(name: string): Failure {
   return new Failure(
     `\`${name}\` is a native addon, and a workflow travels without binaries.`,
     'use a package in plain JavaScript or WebAssembly in its place, then windlass deploy again',
+  )
+}
+
+/** An addon, or a program of its own: it is not known which. */
+function binaryFailure(name: string, binary: string): Failure {
+  return new Failure(
+    `\`${name}\` brings a binary for each platform (\`${binary}\` and the like), and a workflow travels without them.`,
+    'use a package in plain JavaScript or WebAssembly in its place; what is installed on the machines of the agents ' +
+      'is started with node:child_process',
   )
 }

@@ -42,7 +42,7 @@ export async function scanImports(folder: string, entry: string): Promise<Scan> 
       logLevel: 'silent',
     })
     .catch((error: unknown) => {
-      throw buildFailure(error)
+      throw buildFailure(error, folder)
     })
   const sources = Object.keys(metafile.inputs)
   const outside = sources.find((source) => source.startsWith('..'))

@@ -60,7 +60,7 @@ function build(
       logLevel: 'silent',
     })
     .catch((error: unknown) => {
-      throw buildFailure(error)
+      throw buildFailure(error, folder)
     })
 }
 

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
+import { Failure } from '../../cli/failure.ts'
 import { packFolder } from '../../cli/commands/deploy.ts'
 import { startFake } from '../_kit/fake-service.ts'
 import { folderOf, runCli } from '../_kit/run-cli.ts'
@@ -68,7 +69,7 @@ test('what is wrong in the folder is told before anything is sent', async (t) =>
     [{ ...BASE, 'index.ts': 'export const run = (' }, /index\.ts:1:\d+: Unexpected end of file/],
     [
       { ...BASE, 'index.ts': "import x from 'not-installed'\nexport const run = () => x" },
-      /Could not resolve "not-installed"[^]*npm install not-installed/,
+      /Could not resolve "not-installed"[^]*see that `not-installed` is the npm package that you mean/,
     ],
   ]
   for (const [files, why] of cases) {
@@ -78,6 +79,15 @@ test('what is wrong in the folder is told before anything is sent', async (t) =>
   }
   assert.equal(asked.length, 0)
 })
+
+async function failureOf(packed: Promise<unknown>): Promise<Failure> {
+  const failure = await packed.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  assert.ok(failure instanceof Failure, 'it is refused')
+  return failure
+}
 
 async function pathsOf(folder: string): Promise<string[]> {
   return (await packFolder(folder)).files.map((file) => file.path)
@@ -197,6 +207,46 @@ test('what two packages share exists once', async (t) => {
   assert.equal(vendor.length, 3)
 })
 
+test('an alias of tsconfig.json is not taken for a package that could be installed', async (t) => {
+  const program = { 'workflow.jsonc': '{"slug":"a"}', 'index.ts': "import '@lib/greet'\nexport const run = () => 1\n" }
+  const paths = '{ // ours\n "compilerOptions": { "paths": { "@lib/*": ["./lib/*"], "~": ["./x"] }, }, }'
+  for (const at of ['tsconfig.json', '../tsconfig.json']) {
+    const parent = await folderOf(t, {
+      ...Object.fromEntries(Object.entries(program).map(([file, text]) => [`wf/${file}`, text])),
+      [path.join('wf', at)]: paths,
+    })
+    const { message, next } = await failureOf(packFolder(path.join(parent, 'wf')))
+    assert.match(
+      message,
+      /`@lib\/greet` is an alias \(`@lib\/\*`\) of .*tsconfig\.json, and a deploy does not know aliases/,
+    )
+    assert.match(next, /relative path/)
+    assert.doesNotMatch(message + next, /npm install/)
+  }
+})
+
+test('what a package requires and is not installed is told as that, and is not advised to be installed', async (t) => {
+  const folder = await folderOf(t, {
+    'workflow.jsonc': '{"slug":"a"}',
+    'index.ts': "import knex from 'knex'\nexport const run = () => knex\n",
+    ...packageFiles('knex', { 'index.js': "module.exports = () => require('mariadb/callback')\n" }),
+  })
+  const { message, next } = await failureOf(packFolder(folder))
+  assert.match(message, /knex\/index\.js:1:\d+: Could not resolve "mariadb\/callback"/)
+  assert.match(next, /`knex` asks for `mariadb`.*optional/)
+  assert.doesNotMatch(next, /npm install/)
+})
+
+test('a package that needs a binary of some platform is not called an addon', async (t) => {
+  const folder = await folderOf(t, {
+    'workflow.jsonc': '{"slug":"a"}',
+    'index.ts': "import ffmpeg from 'ffmpeg'\nexport const run = () => ffmpeg\n",
+    ...packageFiles('ffmpeg', { 'index.js': '' }, { optionalDependencies: { '@ffmpeg/darwin-arm64': '1' } }),
+  })
+  const { message } = await failureOf(packFolder(folder))
+  assert.match(message, /^`ffmpeg` brings a binary for each platform \(`@ffmpeg\/darwin-arm64` and the like\)/)
+})
+
 test('native addons are refused, those that hide from the bundler too', async (t) => {
   const program = { 'workflow.jsonc': '{"slug":"a"}', 'index.ts': "import x from 'fast'\nexport const run = () => x\n" }
   const open = packageFiles('fast', {
@@ -209,6 +259,9 @@ test('native addons are refused, those that hide from the bundler too', async (t
     { optionalDependencies: { '@fast/linux-x64': '1' } },
   )
   for (const files of [open, hidden]) {
-    await assert.rejects(packFolder(await folderOf(t, { ...program, ...files })), /`fast.*` is a native addon/)
+    await assert.rejects(
+      packFolder(await folderOf(t, { ...program, ...files })),
+      /`fast.*` (is a native addon|brings a binary)/,
+    )
   }
 })

@@ -1,5 +1,5 @@
 import type { OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
-import { isFinal, type RunStatus, type TriggerKind } from '@windlass/shared/model/run.ts'
+import { isFinal, type RunStatus, SUSPENDED, type TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Db, Sql } from '../db/client.ts'
 import { calendarMs, idBounds } from '../db/ids-at.ts'
 import { type Fragment, newest, type Newest } from '../db/newest.ts'
@@ -15,6 +15,8 @@ export interface RunFilter {
   environment?: string | undefined
   trigger?: TriggerKind | undefined
   tag?: string | undefined
+  /** Whether somebody has to decide how it goes on. */
+  blocked?: boolean | undefined
   /** Only runs that this one has called. */
   parentRunId?: RunId | undefined
   createdAfter?: number | undefined
@@ -28,7 +30,9 @@ export interface RunFilter {
  * Newest first: ids sort by creation. The page is made of the runs alone, and what it is shown with is joined to it
  * afterwards: planned together, the whole list may be joined and sorted for the sake of one page.
  */
-export function list(db: Db, f: RunFilter): Promise<RunRow[]> {
+export function list(db: Db, given: RunFilter): Promise<RunRow[]> {
+  // What leads to runs of these statuses leads to the blocked ones: a run keeps the status in which it waited.
+  const f = given.blocked ? { ...given, status: given.status ?? [...SUSPENDED] } : given
   const start = startOf(db, f)
   const bounds = idBounds('run', { before: f.before, since: f.createdAfter, until: f.createdBefore })
   const { where, order } = newest(db, { ...start, ...bounds })
@@ -110,6 +114,7 @@ function filters(sql: Sql, f: RunFilter): [keyof RunFilter, Fragment][] {
     workflowId: (value) => sql`r.workflow_id = ${value}`,
     environment: (value) => sql`r.environment = ${value}`,
     status: (value) => sql`r.status = any(${value})`,
+    blocked: (value) => sql`(r.blocked is not null) = ${value}`,
     trigger: (value) => sql`r.trigger_kind = ${value}`,
     // `is true`, or the planner takes the two for a narrow range and thinks that there is little to sort.
     createdAfter: (ms) => sql`(r.created_at > ${time(sql, ms)}) is true`,

@@ -25,6 +25,7 @@ const SAID: Record<string, string> = {
   environment: 'only those of this environment',
   trigger: 'only those that were started so',
   tag: 'only those with this tag',
+  blocked: 'only those that wait for somebody to decide',
   run: 'only those of this run',
   pool: 'only those of this pool',
   createdAfter: 'not before; milliseconds since the Unix epoch',

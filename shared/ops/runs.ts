@@ -82,6 +82,7 @@ export const runs = {
       environment: Slug.optional(),
       trigger: TriggerKind.optional(),
       tag: z.string().max(64).optional(),
+      blocked: z.boolean().optional(),
       createdAfter: z.int().optional(),
       createdBefore: z.int().optional(),
       ...PageQuery,

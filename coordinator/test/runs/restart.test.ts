@@ -51,6 +51,22 @@ test('a blocked run starts again from the top, as its next attempt', async () =>
   assert.match(String(told?.data['by']), /^key_/)
 })
 
+test('blocked runs are found among the others', async () => {
+  const { run } = await aBlockedRun(crew, { workflow: 'any' })
+  const waiting = await aParkedRun(crew, { workflow: 'any' }, sleepFor())
+  const listed = async (filter: { blocked?: boolean; status?: ['sleeping'] | ['awaiting_input'] }) =>
+    (await c.call(ops.runs.list, { org: c.org, ...filter, limit: 100 })).runs.map(({ id }) => id)
+  assert.deepEqual(await listed({ blocked: true }), [run])
+  assert.deepEqual(await listed({ blocked: true, status: ['sleeping'] }), [run])
+  assert.deepEqual(await listed({ blocked: true, status: ['awaiting_input'] }), [])
+  const others = await listed({ blocked: false })
+  assert.deepEqual([others.includes(waiting.run), others.includes(run)], [true, false])
+  await restart(run)
+  assert.deepEqual(await listed({ blocked: true }), [])
+  const offer = await accepted(crew)
+  await crew.link.report(offer, 1, start(), end(returned('done')))
+})
+
 test('of twenty restarts at once one counts', async () => {
   const { run } = await aBlockedRun(crew, { workflow: 'any' })
   const results = await Promise.allSettled(Array.from({ length: 20 }, () => restart(run)))

@@ -4,11 +4,10 @@ import type { Channel, RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { momentFlag } from '../duration-flag.ts'
 import { eventLine } from '../event-line.ts'
-import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import { followRun } from '../follow-run.ts'
+import { runOf } from '../newest-run.ts'
 import { does } from '../session.ts'
-import type { Session } from '../session.ts'
 import { note } from '../terminal.ts'
 import { printLines, wholeLog } from './run-log.ts'
 
@@ -40,7 +39,7 @@ export function addLogs(program: Command): void {
     const events = log.events.filter((event) => event.at >= from.notBefore)
     await session.answer({ events, done: log.done }, () => {
       printLines(events, line)
-      if (!log.done) note(`It is ${run.status.replaceAll('_', ' ')}. Next: windlass logs -f ${run.id}`)
+      if (!log.done) note(standText(run))
     })
     return undefined
   })
@@ -62,16 +61,7 @@ function sinceOf(text: string | undefined): { since: number; notBefore: number }
   return { since: 0, notBefore: momentFlag('--since', text, 'logs <run> --since 10m') }
 }
 
-async function runOf({ client, isJson }: Session, given: string): Promise<Run> {
-  if (given.startsWith('run_')) return (await client.runs.get({ run: given })).run
-  const [newest] = (await client.runs.list({ workflow: given, limit: 1 })).runs
-  if (!newest)
-    throw new Failure(
-      `\`${given}\` has no run.`,
-      `windlass run ${given}, or windlass runs list`,
-      EXIT.refused,
-      'NOT_FOUND',
-    )
-  if (!isJson) note(`${newest.id} of ${newest.workflow.slug}, version ${newest.workflow.version}`)
-  return newest
+function standText({ id, status, blocked }: Run): string {
+  if (blocked) return `It is blocked, and waits for somebody to decide. Next: windlass runs why ${id}`
+  return `It is ${status.replaceAll('_', ' ')}. Next: windlass logs -f ${id}`
 }

@@ -2,16 +2,23 @@ import type { Command } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { isSuspended, type Loss } from '@windlass/shared/model/run.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
-import { rowArgs, rowCommand } from '../from-table.ts'
+import { rowCommand } from '../from-table.ts'
+import { runOf } from '../newest-run.ts'
 import { does } from '../session.ts'
 import { printTable } from '../table.ts'
 import { lengthText, paint, print, safe, timeText } from '../terminal.ts'
 import type { Style } from '../terminal.ts'
 
+const HELP = `
+<run> is the id of a run, or a workflow: its newest run is meant.
+  windlass runs why hello`
+
 /** `runs why`: what a run waits for, since when, and who could change that. */
 export function addWhy(group: Command): void {
-  does(rowCommand(group, 'why', ops.runs.why), async (session, positional, options) => {
-    const answer = await session.client.runs.why(await rowArgs(ops.runs.why, positional, options))
+  const command = rowCommand(group, 'why', ops.runs.why).addHelpText('after', HELP)
+  does(command, async (session, [given = '']) => {
+    const run = given.startsWith('run_') ? given : (await runOf(session, given)).id
+    const answer = await session.client.runs.why({ run })
     await session.answer(answer, () => tell(answer.why))
   })
 }

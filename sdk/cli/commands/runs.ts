@@ -42,7 +42,7 @@ function rowOf(run: Run): string[] {
   return [
     run.id,
     `${run.workflow.slug}@${run.workflow.version}`,
-    run.status,
+    run.blocked ? `${run.status} (blocked)` : run.status,
     cellTime(run.createdAt),
     tookText(run),
     String(run.attempt),

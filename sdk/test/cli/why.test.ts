@@ -21,6 +21,34 @@ test('runs why tells the answer first, then each cause, then every runner', asyn
   assert.deepEqual(JSON.parse((await runCli(['runs', 'why', why.run, '--json'], { url })).stdout), { why })
 })
 
+test('runs why takes a workflow for its newest run', async (t) => {
+  const run = aRun()
+  const { url, asked } = await startFake(t, {
+    'runs.list': () => ({ runs: [run], nextCursor: null }),
+    'runs.why': () => ({ why: aWhy({ run: run.id }) }),
+  })
+  const { code, stderr } = await runCli(['runs', 'why', 'hello'], { url })
+  assert.equal(code, 0, stderr)
+  assert.deepEqual(
+    asked.map(({ args }) => args),
+    [{ workflow: 'hello', limit: 1, org: 'acme' }, { run: run.id }],
+  )
+})
+
+test('a blocked run is shown as that in the list and at the end of its log', async (t) => {
+  const blocked = { code: 'REPLAY_MISMATCH', message: 'It differs.', expected: 'a', received: 'b', at: '' } as const
+  const run = aRun({ status: 'sleeping', blocked })
+  const { url, asked } = await startFake(t, {
+    'runs.list': () => ({ runs: [run], nextCursor: null }),
+    'runs.get': () => ({ run }),
+    'runs.events': () => ({ events: [], done: false }),
+  })
+  assert.match((await runCli(['runs', 'list', '--blocked'], { url })).stdout, /sleeping \(blocked\)/)
+  assert.equal((asked[0]!.args as { blocked?: boolean }).blocked, true)
+  const { stderr } = await runCli(['logs', run.id], { url })
+  assert.match(stderr, new RegExp(`It is blocked.*Next: windlass runs why ${run.id}`))
+})
+
 test('runs why names the process of a waiting run, the place in the program and the runs that hold it', async (t) => {
   const holder = newId('run')
   const why = aWhy({

@@ -31,6 +31,8 @@ export const runs: ExamplesOf<'runs'> = {
       environment: 'Name of an environment.',
       trigger: 'What started it.',
       tag: 'Runs that carry this tag.',
+      blocked:
+        'Runs that are blocked, or with `false` those that are not. A blocked run keeps the status in which it waited.',
       createdAfter: 'Milliseconds since the Unix epoch; later than this.',
       createdBefore: 'Milliseconds since the Unix epoch; earlier than this.',
     },

@@ -47,6 +47,10 @@ export interface Situation {
   queueTimeoutAt: Date | null
   /** What has been completed and not been given to the program yet. */
   undelivered: number
+  /** When the first of that was. */
+  completedAt: Date | null
+  /** When its replay could not go on. */
+  blockedAt: Date | null
   /** The last thing that the log says about its status. */
   lastMoveAt: Date | null
   cancelledBy: string | null
@@ -80,6 +84,18 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
              from journal j
              where j.run_id = r.id and j.attempt = r.attempt and j.completion is not null and j.delivered is null
            ) as undelivered,
+           (
+             select min(j.completed_at)
+             from journal j
+             where j.run_id = r.id and j.attempt = r.attempt and j.completion is not null and j.delivered is null
+           ) as completed_at,
+           case when r.blocked is not null then (
+             select to_timestamp(e.at / 1000.0)
+             from run_events e
+             where e.run_id = r.id and e.cursor > r.cursor - ${LOG_SEARCHED} and e.type = 'run.blocked'
+             order by e.cursor desc
+             limit 1
+           ) end as blocked_at,
            (
              select to_timestamp(e.at / 1000.0)
              from run_events e

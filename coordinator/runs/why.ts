@@ -165,16 +165,26 @@ function resuming(facts: Facts): Reasons {
   if (run.entersAt !== null)
     return only(`Continuing it has failed; it is tried again at ${timeText(run.entersAt)}.`, { until: run.entersAt })
   if (run.undelivered === 0) return { causes: [], runners: [] }
-  if (run.place === 'parked')
-    return only(`What it waited for is there; its process goes on as soon as the runner ${run.runner} has a free slot.`)
-  return only('What it waited for is there, and it enters the queue.')
+  const since = run.completedAt ?? run.suspendedAt
+  if (run.place === 'parked') return only(parkedText(run), { since })
+  return only('What it waited for is there, and it enters the queue.', { since })
+}
+
+function parkedText({ runner, lastHeardAt, completedAt, leaseExpiresAt }: store.Situation): string {
+  const goesOn = `its process goes on as soon as the runner ${runner} has heard of it and has a free slot`
+  const isUnheard = completedAt !== null && (lastHeardAt === null || lastHeardAt < completedAt)
+  if (!isUnheard || leaseExpiresAt === null) return `What it waited for is there; ${goesOn}.`
+  return (
+    `What it waited for is there; ${goesOn}. ${runner} has not been heard of since; ` +
+    `when it is not until ${timeText(leaseExpiresAt)}, the run continues on another runner, with nothing lost.`
+  )
 }
 
 function blocked(run: store.Situation, { at, message }: Blocked): Cause {
   return causeOf({
     code: 'BLOCKED',
     message,
-    since: run.suspendedAt,
+    since: run.blockedAt ?? run.suspendedAt,
     change: `Somebody decides: \`windlass runs restart ${run.id}\` starts it again from the top, \`windlass runs retry ${run.id}\` starts a new run, \`windlass runs cancel ${run.id}\` ends it.`,
     ...(at !== '' && { at }),
   })

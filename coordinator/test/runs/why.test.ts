@@ -200,7 +200,13 @@ test('a run whose answer is there and that nobody executes yet is resuming, and 
   await answer(parked.run)
   const soon = await whyOf(parked.run)
   assert.deepEqual([codesOf(soon), soon.process?.place], [['RESUMING'], 'parked'])
-  assert.match(soon.summary, /as soon as the runner east-1 has a free slot/)
+  assert.match(soon.summary, /as soon as the runner east-1 has heard of it and has a free slot/)
+  const since = soon.causes[0]!.since!
+  assert.ok(since > soon.since, 'it counts from the answer, not from the question')
+  // Shorter than what makes it silent.
+  const before = new Date(since - 1000)
+  await c.db`update runners set last_poll_at = ${before}, last_heartbeat_at = null where id = ${crew.agent.id}`
+  assert.match((await whyOf(parked.run)).summary, /east-1 has not been heard of since/)
 
   const evicted = await anEvictedRun(crew, { workflow }, question(), sleepFor())
   await answer(evicted.run)
@@ -226,6 +232,8 @@ test('a blocked run tells what was recorded, what came, where, and the three way
   assert.deepEqual([codesOf(why), why.process], [['BLOCKED'], null])
   const [cause] = why.causes
   assert.equal(cause?.at, 'index.ts:14:3')
+  const { events } = await c.call(ops.runs.events, { run })
+  assert.equal(cause.since, events.find(({ type }) => type === 'run.blocked')?.at)
   assert.match(cause.message, /sleep\(1000\) at index\.ts:12:9.*sleep\(2000\) at index\.ts:14:3/)
   for (const way of ['restart', 'retry', 'cancel'])
     assert.match(cause.change, new RegExp(`windlass runs ${way} ${run}`))

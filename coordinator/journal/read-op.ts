@@ -110,15 +110,20 @@ function isQuestion(ask: Fields): boolean {
 }
 
 function isCall(ask: Fields): boolean {
-  if (!isText(ask.workflow, 200) || !isText(ask.inputText, 2 * RESULT_CHARS) || !isJsonText(ask.inputText)) return false
+  if (!isText(ask.workflow, 200) || !isText(ask.inputText, 2 * RESULT_CHARS)) return false
+  // One with too many lists is not parsed, by anybody: its call is refused.
+  if (!hasTooManyLists(ask.inputText) && !isJsonText(ask.inputText)) return false
   if (ask.version !== null && !isInt(ask.version, 1, MOST_INT)) return false
   if (ask.environment !== undefined && ask.environment !== null && !isText(ask.environment, 200)) return false
   if (!isInt(ask.priority, -100, 100)) return false
   return Array.isArray(ask.tags) && ask.tags.length <= 20 && ask.tags.every((tag) => isText(tag, 64) && tag !== '')
 }
 
+/** More than a run may be given as its input. */
+export const hasTooManyLists = (text: string) => hasMoreMarks(text, MOST_MARKS_OF_INPUT)
+
 function isJsonText(text: string): boolean {
-  if (nestsDeeper(text, MOST_LEVELS) || hasMoreMarks(text, MOST_MARKS_OF_INPUT)) return false
+  if (nestsDeeper(text, MOST_LEVELS) || hasTooManyLists(text)) return false
   try {
     JSON.parse(text)
     return true

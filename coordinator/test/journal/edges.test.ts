@@ -227,7 +227,6 @@ test('a word about the journal that cannot be read ends its run, and says so; it
     ],
     [JSON.stringify({ op: 'open', entry: identity(1, 'sleep'), ask: { for: 'sleep', ms: -1 } }), /"ms":-1/],
     [delivered(...deliveries(1001))[2] as string, /"deliver"/],
-    [calls(1, 'child', [deliveries(2000), ...Array.from({ length: 300_000 }, () => [])])[2] as string, /"open"/],
     [`{"op":"deliver","list":[],"filling":[${'[],'.repeat(2000)}1]}`, /"filling"/],
   ]
   for (const [text, message] of words) {

@@ -133,6 +133,25 @@ test('a call that cannot be made fails in the program, with the reason, and crea
   await link.report(offer, 3, end(returned(null), 1))
 })
 
+test('a call whose input has too many lists is refused, and its run goes on', async () => {
+  const offer = await begun()
+  const lists = (count: number) => Array.from({ length: count }, () => [])
+  await link.report(offer, 2, calls(1, 'child', lists(300_000)))
+  const { completions } = await wakeOf(link, offer)
+  assert.deepEqual(
+    completions.map(({ n }) => n),
+    [1],
+  )
+  const { code, message, detail } = JSON.parse(completions[0]!.result) as Record<string, unknown>
+  assert.deepEqual([code, detail], ['CALL_REFUSED', { path: 'input', limit: 300_000 }])
+  assert.match(String(message), /^input: has more than 300000 lists and objects/)
+  await link.report(offer, 3, calls(2, 'child', lists(299_999)))
+  const child = await takeNext(agent, link)
+  assert.equal((await runOf(c, child.run)).parentRunId, offer.run)
+  await link.report(child, 2, end(returned(null), 1))
+  await link.report(offer, 4, end(returned(null), 1))
+})
+
 test('completions that the program has not been given are said again with the next welcome and heartbeat', async () => {
   const offer = await begun()
   await link.report(offer, 2, sleeps(1, 0), parked('sleep'))

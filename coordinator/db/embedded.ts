@@ -37,6 +37,8 @@ export interface EmbeddedPostgres {
   exited: Promise<Ending>
   /** Fast shutdown: transactions under way are rolled back. Settles when the process is gone; may be called again. */
   stop(): Promise<void>
+  /** Immediate shutdown, also during a fast one: the next start recovers. Settles when the process is gone. */
+  end(): Promise<void>
 }
 
 export interface EmbeddedOptions {
@@ -67,7 +69,8 @@ export async function startEmbedded({ home, log, settings = {} }: EmbeddedOption
       pid: server.pid,
       adopted: orphan !== undefined,
       exited,
-      stop: once(() => stop(place, server.pid, exited, log)),
+      stop: once(() => stop(place, { ...server, exited }, shutDown, log)),
+      end: once(() => stop(place, { ...server, exited }, shutDownNow, log)),
     }
   } catch (error) {
     await release()
@@ -92,7 +95,7 @@ async function adopt(place: Place, log: Log): Promise<Server | undefined> {
   if (await answers(place)) return { pid: found.pid, exited: watch(found.pid, place) }
 
   log.warn('postgres.unreachable', { pid: found.pid, socket: place.socket })
-  await end(place, found.pid)
+  await shutDown(place, found.pid)
   return undefined
 }
 
@@ -124,23 +127,26 @@ async function start(place: Place, program: Program, settings: Record<string, st
   return { pid: child.pid, exited }
 }
 
-async function stop(place: Place, pid: number, exited: Promise<Ending>, log: Log) {
+async function stop(place: Place, { pid, exited }: Server, how: typeof shutDown, log: Log) {
   const startedAt = performance.now()
-  await end(place, pid)
+  await how(place, pid)
   await exited
   await leavePlace(place)
   log('postgres.stopped', { pid, tookMs: Math.round(performance.now() - startedAt) })
 }
 
 /** Fast shutdown, and when that does not come to an end an immediate one: nothing is lost, the next start recovers. */
-async function end(place: Place, pid: number) {
+async function shutDown(place: Place, pid: number) {
   const isGone = async () => !(await isPostmaster(pid, place))
   signal(pid, 'SIGINT')
   const deadline = performance.now() + STOP_WITHIN_MS
   while (!(await isGone()) && performance.now() < deadline) await delay(20)
-  if (await isGone()) return
+  if (!(await isGone())) await shutDownNow(place, pid)
+}
+
+async function shutDownNow(place: Place, pid: number) {
   signal(pid, 'SIGQUIT')
-  await waitUntil(isGone, 15_000, `PostgreSQL (process ${pid}) to stop`)
+  await waitUntil(async () => !(await isPostmaster(pid, place)), 15_000, `PostgreSQL (process ${pid}) to stop`)
 }
 
 /** An adopted server is not our child, so nobody tells us of its end. */

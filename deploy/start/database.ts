@@ -7,11 +7,15 @@ import type { Teller } from './tell.ts'
 export interface StartedDatabase {
   url: string
   stop(): Promise<void>
+  /** Immediate shutdown, also while it is being stopped: the next start recovers what was committed. */
+  end(): Promise<void>
 }
+
+const NOT_OURS = { stop: () => Promise.resolve(), end: () => Promise.resolve() }
 
 /** The database that the settings name, or a server of our own that is started again whenever it dies. */
 export async function startDatabase(settings: StartSettings, tell: Teller): Promise<StartedDatabase> {
-  if (settings.databaseUrl) return { url: settings.databaseUrl, stop: () => Promise.resolve() }
+  if (settings.databaseUrl) return { url: settings.databaseUrl, ...NOT_OURS }
   const log = createLog({ process: 'database' }, settings.json ? 'info' : 'error')
   const start = () => startEmbedded({ home: settings.home, log })
   let server: EmbeddedPostgres = await start()
@@ -39,14 +43,13 @@ export async function startDatabase(settings: StartSettings, tell: Teller): Prom
     }
   }
 
-  return {
-    url: server.url,
-    async stop() {
-      stopping.abort()
-      // A server that is just being started again would otherwise come up after we have gone, and stay.
-      if (isRestarting) await watch
-      await server.stop()
-      await watch
-    },
+  async function takeDown(how: 'stop' | 'end'): Promise<void> {
+    stopping.abort()
+    // A server that is just being started again would otherwise come up after we have gone, and stay.
+    if (isRestarting) await watch
+    await server[how]()
+    await watch
   }
+
+  return { url: server.url, stop: () => takeDown('stop'), end: () => takeDown('end') }
 }

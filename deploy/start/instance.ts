@@ -21,37 +21,62 @@ export interface Up {
   agent: Part
 }
 
+/** How the instance is asked to end: in order, or, when that takes too long for somebody, at once. */
+export interface Asked {
+  stop: AbortSignal
+  hurry?: AbortSignal
+}
+
+/** A step of the way up, and the two ways down. */
+interface Step {
+  stop(): Promise<void>
+  end(): Promise<void>
+}
+
 /** Brings everything up, stays, and takes it down again in the reverse order. */
 export async function runInstance(
   settings: StartSettings,
   tell: Teller,
-  stop: AbortSignal,
+  asked: Asked,
   onUp?: (up: Up) => Promise<void>,
 ): Promise<void> {
-  const downwards: (() => Promise<void>)[] = []
+  const { stop, hurry = NEVER } = asked
+  const steps: Step[] = []
   try {
     // Now, and not after the database was made and started.
     await freePort(settings.host, settings.port)
     await makeHome(settings.home)
-    const up = await bringUp(settings, tell, stop, downwards)
+    const up = await bringUp(settings, tell, { stop, hurry }, steps)
     if (up) await onUp?.(up)
-    if (!stop.aborted)
-      await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }))
+    await fired(stop)
   } finally {
-    for (const down of downwards.toReversed()) await down()
+    for (const step of steps.toReversed()) await takeDown(step, hurry)
   }
+}
+
+const NEVER = new AbortController().signal
+
+const fired = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+async function takeDown(step: Step, hurry: AbortSignal): Promise<void> {
+  const ended = fired(hurry).then(() => step.end())
+  await (hurry.aborted ? ended : Promise.race([step.stop(), ended]))
 }
 
 async function bringUp(
   settings: StartSettings,
   tell: Teller,
-  stop: AbortSignal,
-  downwards: (() => Promise<void>)[],
+  { stop, hurry }: Required<Asked>,
+  steps: Step[],
 ): Promise<Up | undefined> {
   const since = performance.now()
   const { home } = settings
   const database = await startDatabase(settings, tell)
-  downwards.push(() => database.stop())
+  steps.push(database)
   const nodeArgs = await stripTypes(home)
   const credentials = await localCredentials(database.url, home)
   await makeKeyFile(settings)
@@ -60,7 +85,9 @@ async function bringUp(
   if (stop.aborted) return undefined
 
   const coordinator = startCoordinator(settings, nodeArgs, database.url, tell)
-  downwards.push(() => coordinator.stop())
+  steps.push(coordinator)
+  await Promise.race([coordinator.ready, fired(hurry)])
+  if (hurry.aborted) return undefined
   const { port } = (await coordinator.ready) as { port: number }
   const url = `http://${reachable(settings.host)}:${port}`
   tell.say(`coordinator  ${url}`)
@@ -70,7 +97,7 @@ async function bringUp(
   await writeAccess(home, access)
   void keepCredentials(access, { databaseUrl: database.url, home, stop, fail: (sentence) => tell.fail(sentence) })
   const agent = await startLocalAgent(settings, { nodeArgs, access, tell })
-  downwards.push(() => agent.part.stop())
+  steps.push(agent.part)
   const isOnline = await agent.online(stop)
   if (isOnline) tell.say(`agent        local, pool ${agent.pool}`)
   if (stop.aborted) return undefined

@@ -36,7 +36,15 @@ export interface Part {
   ready: Promise<unknown>
   pid(): number | undefined
   stop(): Promise<void>
+  /** Ends it as fast as it can, also while it is being stopped: what it has started must not outlive it. */
+  end(): Promise<void>
 }
+
+/** A third signal makes an agent kill its programs; without it, its reaper would keep them for the next agent. */
+const END_SIGNALS = 3
+/** Signals that come too soon after one another are delivered as one. */
+const END_SIGNAL_MS = 100
+const END_MS = 3000
 
 const BACKOFF = { firstMs: 200, capMs: 10_000 }
 /** After so long up, an end is news and not one more failure in a row. */
@@ -103,6 +111,18 @@ export function startPart(options: PartOptions): Part {
         patience.abort()
         if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
       }
+      await loop
+    },
+    async end() {
+      stopping.abort()
+      const over = new AbortController()
+      void loop.finally(() => over.abort())
+      for (let times = 0; times < END_SIGNALS && !over.signal.aborted; times++) {
+        child?.kill('SIGTERM')
+        await pause(END_SIGNAL_MS, over.signal)
+      }
+      await pause(END_MS, over.signal)
+      if (!over.signal.aborted) child?.kill('SIGKILL')
       await loop
     },
   }

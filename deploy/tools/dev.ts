@@ -23,7 +23,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => 
 /** An editor writes a file in several steps. */
 const SETTLE_MS = 150
 
-await runInstance(settings, tell, stopping.signal, async (up) => {
+await runInstance(settings, tell, { stop: stopping.signal }, async (up) => {
   await seed(up.access)
   restartOnChange(up)
 })

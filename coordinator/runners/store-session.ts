@@ -25,23 +25,35 @@ export async function credential(db: Db, id: string): Promise<CredentialRow | un
 }
 
 /**
- * Puts a new key in place of the one that the request was signed with, which goes on to serve. The same key a second
- * time, after an answer that was lost, changes nothing and returns false.
+ * Puts a new key in place of the one that the request was signed with, which goes on to serve; not when that happened
+ * less than `everyMs` ago. The same key a second time, after an answer that was lost, changes nothing.
  */
 export async function replaceKey(
   tx: Tx,
   id: RunnerId,
-  { signedWith, next }: { signedWith: string; next: Jwk },
-): Promise<boolean> {
-  const rows = await tx`
-    update runners
-    set
-      former_key     = case when former_key->>'x' = ${signedWith} then former_key else public_key end,
-      public_key     = ${tx.json(next)},
-      key_changed_at = now()
-    where id = ${id} and public_key->>'x' <> ${next.x!}
-    returning id`
-  return rows.length > 0
+  { signedWith, next, everyMs }: { signedWith: string; next: Jwk; everyMs: number },
+): Promise<{ isNew: boolean; ageMs: number }> {
+  const [row] = await tx<[{ isNew: boolean; ageMs: number }]>`
+    with present as materialized (
+      select
+        id,
+        public_key->>'x' <> ${next.x!} as is_new,
+        extract(epoch from now() - key_changed_at)::float8 * 1000 as age_ms
+      from runners
+      where id = ${id}
+      for update
+    ),
+    replaced as (
+      update runners r
+      set
+        former_key     = case when r.former_key->>'x' = ${signedWith} then r.former_key else r.public_key end,
+        public_key     = ${tx.json(next)},
+        key_changed_at = now()
+      from present p
+      where r.id = p.id and p.is_new and p.age_ms >= ${everyMs}
+    )
+    select is_new, age_ms from present`
+  return row ?? { isNew: false, ageMs: Infinity }
 }
 
 /** The present key has been used, so the agent has it for good. */

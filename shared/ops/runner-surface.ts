@@ -53,7 +53,7 @@ export const runnerSurface = {
       }),
     }),
     output: z.object({ runner: RunnerId, renewAfterMs: z.int() }),
-    faults: [],
+    faults: ['RATE_LIMITED'],
     success: 200,
     bodyBytes: SMALL_BODY_BYTES,
   }),

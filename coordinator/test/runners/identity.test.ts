@@ -126,6 +126,7 @@ test('wrong signatures for the id of a runner cost no query each, and make nobod
 
   // It made itself a new key elsewhere in the middle of that.
   const publicKey = { kty: 'OKP', crv: 'Ed25519', x: next.x }
+  await c.db`update runners set key_changed_at = now() - interval '1 day' where id = ${one.id}`
   await c.call(ops.runnerSurface.renew, { publicKey } as never, { apiKey: await one.bearer() })
   const renewed = one.withKey(next.privateKey)
   let last: unknown

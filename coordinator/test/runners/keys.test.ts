@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { ApiError } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, keyPair, type TestAgent } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'
@@ -16,8 +17,13 @@ before(async () => {
 after(() => c.stop())
 
 const poll = (by: string, at = c) => at.call(ops.runnerSurface.claims, { slots: 1, waitMs: 0 }, { apiKey: by })
-const renew = (by: string, x: string, at = c) =>
+const renewNow = (by: string, x: string, at = c) =>
   at.call(ops.runnerSurface.renew, { publicKey: { kty: 'OKP', crv: 'Ed25519', x } }, { apiKey: by })
+/** The same when the keys of all agents are old enough for it. */
+const renew = async (by: string, x: string) => {
+  await c.db`update runners set key_changed_at = now() - interval '1 day'`
+  return renewNow(by, x)
+}
 const serves = async (one: TestAgent, at = c) => assert.deepEqual(await poll(await one.bearer(), at), { offers: [] })
 const isOut = async (one: TestAgent, at = c) =>
   assert.rejects(poll(await one.bearer({ expiresIn: '59 s' }), at), refusal('UNAUTHENTICATED'))
@@ -90,6 +96,25 @@ test('each new key is in the audit log once, by its agent, with which key took o
   assert.ok(prints.every((print) => typeof print === 'string'))
   assert.deepEqual([prints[1], new Set(prints).size], [prints[2], 3])
   assert.doesNotMatch(JSON.stringify(entries), new RegExp(`${second.x}|${third.x}`))
+})
+
+test('an agent that renews its key again and again is told when it may, and leaves no entries', async () => {
+  const one = await anAgent(c)
+  const [second, third] = await Promise.all([keyPair(), keyPair()])
+  await renew(await one.bearer(), second.x)
+  const two = one.withKey(second.privateKey)
+  const [bearer, ...bearers] = await Promise.all([59, 58, 57, 56].map((s) => two.bearer({ expiresIn: `${s} s` })))
+  for (const each of bearers)
+    await assert.rejects(renewNow(each, third.x), (error: ApiError) => {
+      assert.deepEqual([error.status, error.code], [429, 'RATE_LIMITED'])
+      assert.match(error.message, /has had its key for .* once in 1\.5 s.*goes on to serve.*in \d/)
+      const { scope, retryAfterMs } = error.detail as { scope: string; retryAfterMs: number }
+      return scope === 'key' && retryAfterMs > 0 && retryAfterMs <= 1500
+    })
+  // The same key again is an answer that was lost, and none of these.
+  assert.equal((await renewNow(bearer!, second.x)).runner, one.id)
+  assert.equal((await entriesOf(c, { target: one.id, action: ['runners.renewKey'] })).length, 1)
+  await serves(two)
 })
 
 test('a new key whose entry cannot be written is not taken', async () => {

@@ -2,6 +2,7 @@ import { createLog } from '@windlass/shared/log.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { forgetToken, readConfig } from './config.ts'
 import type { AgentConfig } from './config.ts'
+import { diskFull } from './disk-full.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
 import { closeInheritedFiles } from './inherited-files.ts'
 import { openLogFile } from './log-file.ts'
@@ -34,9 +35,11 @@ export async function runAgent(
   paces: Paces = PACES,
 ): Promise<number> {
   let log = createLog({ part: 'agent' })
+  let home = ''
   closeInheritedFiles()
   try {
     const config = { ...configOf(flags, env), paces }
+    home = config.home
     forgetToken()
     // Everybody on the machine may read command lines, runs among them.
     if (flags.token !== undefined) process.title = 'windlass agent start'
@@ -62,7 +65,9 @@ export async function runAgent(
     }
   } catch (error) {
     if (!(error instanceof AgentRefusal)) {
-      log.error('agent.failed', { error })
+      const reason = diskFull(error, home, 'WINDLASS_AGENT_HOME')
+      if (reason === undefined) log.error('agent.failed', { error })
+      else log.error('agent.refused', { reason })
       return EXIT.internal
     }
     if (error.exitCode !== EXIT.stopped) log.error('agent.refused', { reason: error.message })

@@ -22,8 +22,8 @@ const TAKEOVER_STALE_MS = 5000
 export async function lockState(folder: string): Promise<StateLock> {
   const file = path.join(folder, 'agent.lock')
   const mine = path.join(folder, `agent.lock.${process.pid}.${(asked += 1)}`)
-  await writeMark(mine)
   try {
+    await writeMark(mine)
     for (let tries = 0; tries < TRIES; tries++) {
       if (await linked(mine, file)) return { release: () => rm(file, { force: true }) }
       const holder = readMark(file)

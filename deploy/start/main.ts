@@ -1,3 +1,4 @@
+import { failureOf } from './failure.ts'
 import { runInstance } from './instance.ts'
 import { readSettings } from './settings.ts'
 import { createUrgencies } from './signals.ts'
@@ -31,7 +32,7 @@ try {
   await runInstance(settings, tell, { stop: stopping.signal, hurry: hurrying.signal })
   tell.say('stopped')
 } catch (error) {
-  tell.fail(error instanceof Error ? error.message : String(error))
+  tell.fail(failureOf(error, settings.home))
   process.exitCode ??= 1
 }
 process.exit()

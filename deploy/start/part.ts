@@ -78,7 +78,15 @@ export function startPart(options: PartOptions): Part {
   const loop = (async () => {
     while (!stopping.signal.aborted) {
       const startedAt = performance.now()
-      child = launch(options)
+      try {
+        child = launch(options)
+      } catch (error) {
+        // Its log cannot be opened: the disk is full, most likely.
+        if (!options.isPatient) reject(error)
+        options.tell.fail(`The ${options.name} could not be started: ${(error as Error).message}`)
+        await pause(backoffMs(++failures, BACKOFF), stopping.signal)
+        continue
+      }
       const watched = watch(child, options)
       child.on('message', (message) => {
         if (isAlive(message)) return watched.heard(message)

@@ -120,7 +120,7 @@ async function tokenFor({ client }: Cluster, pool: string): Promise<string> {
 }
 
 /** Down to the last byte. */
-function fill(file: string): void {
+export function fill(file: string): void {
   const chunk = Buffer.alloc(64 * 1024)
   const out = openSync(file, 'a')
   try {

@@ -114,12 +114,12 @@ export function suspend(run: Moving, waitsFor: SuspendKind, at: number): void {
 }
 
 /** The program goes on where it stood. */
-export function resume(run: Moving, at: number, data: Record<string, unknown> = {}): void {
+export function resume(run: Moving, at: number): void {
   change(run, 'running')
   run.place = 'hot'
   run.replays = 0
   run.resumed = true
-  lifecycle(run, 'run.resumed', at, { attempt: run.attempt, runner: run.runnerId, ...data })
+  lifecycle(run, 'run.resumed', at, { attempt: run.attempt, runner: run.runnerId })
 }
 
 /** Its process is gone while it only waited: nothing is lost, and it goes on elsewhere when something is there for it. */

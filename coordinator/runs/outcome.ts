@@ -33,6 +33,7 @@ export function settle(
     case 'threw':
       return settleThrown(run, threwError(ending.error), at, version)
     case 'exited':
+      goOn(run, at)
       return fail(run, at, exitedError(ending.exitCode))
     case 'timed-out':
       return fail(run, at, timedOutError(version))
@@ -67,7 +68,7 @@ export function park(run: Moving, waitsFor: SuspendKind, at: number): void {
   run.isMoved = true
 }
 
-/** What it waited for is there, and the program has it. */
+/** The program went on: what it waited for is there, or a timer of its own did it. */
 export function goOn(run: Moving, at: number): void {
   if (isSuspended(run.status)) resume(run, at)
 }
@@ -128,9 +129,8 @@ export function refuseWord(run: Moving, at: number, what: string): void {
 /** Another try, where the descriptor asks for it: its journal keeps what succeeded. */
 function settleThrown(run: Moving, error: RunError, at: number, version: Version): void {
   const { max, factor, delayMs, maxDelayMs } = version.descriptor.retries.error
-  if (run.thrown >= max) return fail(run, at, error)
-  // Its replay may have found that it cannot be executed here.
   goOn(run, at)
+  if (run.thrown >= max) return fail(run, at, error)
   const waitMs = Math.round(Math.min(maxDelayMs, delayMs * factor ** run.thrown))
   run.thrown++
   const { code, message } = error
@@ -140,11 +140,11 @@ function settleThrown(run: Moving, error: RunError, at: number, version: Version
 function settleReturned(run: Moving, at: number, output: Output | undefined): void {
   // Judged before the lock, which takes as long as it takes.
   if (!output) throw new Error(`the output of run ${run.id} was not judged`)
-  if ('error' in output) return fail(run, at, output.error)
-  const { line } = output
   // An agent that leaves out `start` has executed it all the same.
   begin(run, at)
   goOn(run, at)
+  if ('error' in output) return fail(run, at, output.error)
+  const { line } = output
   run.output = line
   emit(run, { at, channel: 'output', type: 'output', dataText: outputEvent(line) })
   finish(run, 'completed', at)
@@ -158,8 +158,6 @@ function outputEvent(outputText: string): string {
 }
 
 export function fail(run: Moving, at: number, error: RunError): void {
-  // A program may end without having been told that its wait is over: a timer of its own did it.
-  if (isSuspended(run.status)) resume(run, at)
   run.error = error
   finish(run, 'failed', at, { error: { code: error.code, message: error.message } })
 }
@@ -214,7 +212,6 @@ function giveReplaysUp(
   at: number,
   { replays, how, why }: { replays: number; how: string; why: Why },
 ): void {
-  resume(run, at, { reason: 'it could not be continued' })
   fail(run, at, {
     code: 'RUN_CRASHED',
     message: `The run could not be continued: its process was lost ${replays} times${how} before it was where it had stood; the last time ${why.reason}.`,

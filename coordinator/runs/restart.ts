@@ -6,7 +6,7 @@ import { record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
 import type { Version } from '../workflows/targets.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
-import { lockRuns, move } from './moves.ts'
+import { lockRuns } from './moves.ts'
 import { again } from './outcome.ts'
 import { type Moving, presentRun } from './row.ts'
 import { saveMoves } from './save-moves.ts'
@@ -52,8 +52,5 @@ function startAnew(run: Moving, version: Version, caller: Acting): void {
     )
   run.blocked = null
   run.replays = 0
-  const at = Date.now()
-  // The table of moves knows one way out of waiting.
-  move(run, 'running', at, { attempt: run.attempt })
-  again(run, at, version, { reason: 'it was blocked, and a restart was asked for', by: caller.id, blocked })
+  again(run, Date.now(), version, { reason: 'it was blocked, and a restart was asked for', by: caller.id, blocked })
 }

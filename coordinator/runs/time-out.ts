@@ -1,7 +1,6 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import { isFinal, isSuspended, type RunError } from '@windlass/shared/model/run.ts'
 import type { Version } from '../workflows/targets.ts'
-import { move } from './moves.ts'
 import { fail } from './outcome.ts'
 import type { Moving } from './row.ts'
 import { overtimeError } from './run-errors.ts'
@@ -14,21 +13,13 @@ export function timeOut(run: Moving, kind: 'queue-timeout' | 'wall-timeout', at:
   if (isFinal(run.status) || run.status === 'cancelling') return
   if (kind === 'queue-timeout') {
     const isNew = run.status === 'queued' && run.attempt === 1 && run.startedAt === null
-    if (isNew) failInQueue(run, at, queueError(version))
+    if (isNew) fail(run, at, queueError(version))
     return
   }
-  if (run.status === 'queued') failInQueue(run, at, overtimeError(version))
-  else if (isSuspended(run.status) && run.place === null) fail(run, at, overtimeError(version))
-  else {
-    run.timedOut = true
-    run.isMoved = true
-  }
-}
-
-/** The table of moves knows one way out of the queue. */
-function failInQueue(run: Moving, at: number, error: RunError): void {
-  move(run, 'pending', at, { attempt: run.attempt, runner: null })
-  fail(run, at, error)
+  if (run.status === 'queued' || (isSuspended(run.status) && run.place === null))
+    return fail(run, at, overtimeError(version))
+  run.timedOut = true
+  run.isMoved = true
 }
 
 function queueError({ descriptor: { queueTimeoutMs } }: Version): RunError {

@@ -28,12 +28,12 @@ export type FinalStatus = 'completed' | 'failed' | 'cancelled'
 
 /** The one transition table. A move that is not in it is a bug of ours, never an answer to a caller. */
 const NEXT: Record<RunStatus, readonly RunStatus[]> = {
-  queued: ['pending', 'cancelling'],
+  queued: ['pending', 'failed', 'cancelling'],
   pending: ['running', 'queued', 'failed', 'cancelling'],
   running: ['completed', 'failed', 'sleeping', 'awaiting_input', 'waiting_for_child', 'queued', 'cancelling'],
-  sleeping: ['running', 'cancelling'],
-  awaiting_input: ['running', 'cancelling'],
-  waiting_for_child: ['running', 'cancelling'],
+  sleeping: ['running', 'failed', 'queued', 'cancelling'],
+  awaiting_input: ['running', 'failed', 'queued', 'cancelling'],
+  waiting_for_child: ['running', 'failed', 'queued', 'cancelling'],
   cancelling: ['cancelled'],
   completed: [],
   failed: [],

@@ -15,6 +15,12 @@ const ALLOWED: [RunStatus, RunStatus][] = [
   ['pending', 'queued'],
   ['running', 'queued'],
   ['pending', 'failed'],
+  // Its time is over, or it is lost too often, while it waits; a blocked run starts again from the top.
+  ['queued', 'failed'],
+  ...SUSPENDED.flatMap((status): [RunStatus, RunStatus][] => [
+    [status, 'failed'],
+    [status, 'queued'],
+  ]),
   // A cancel takes every run that has not finished.
   ...(['queued', 'pending', 'running', ...SUSPENDED] as const).map((status): [RunStatus, RunStatus] => [
     status,

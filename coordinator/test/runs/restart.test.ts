@@ -38,7 +38,6 @@ test('a blocked run starts again from the top, as its next attempt', async () =>
   const types = await typesOf(c, blocked.run)
   assert.deepEqual(types.slice(types.indexOf('run.blocked')), [
     'run.blocked',
-    'run.running',
     'run.restarted',
     'run.queued',
     'run.pending',

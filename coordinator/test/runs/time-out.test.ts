@@ -95,7 +95,7 @@ test('a new run that nobody begins in time fails and leaves the queue', async ()
   const { status, error } = await ended(run.id)
   assert.deepEqual([status, error?.code, error?.detail], ['failed', 'RUN_TIMED_OUT', { queueTimeoutMs: HOUR_MS }])
   assert.match(error!.message, /entered the queue.*`timeout\.queue` in workflow\.jsonc/)
-  assert.deepEqual(await typesOf(c, run.id), ['run.queued', 'run.pending', 'run.failed'])
+  assert.deepEqual(await typesOf(c, run.id), ['run.queued', 'run.failed'])
   assert.deepEqual(await agent.poll(1, 0), [])
 })
 
@@ -161,6 +161,7 @@ test('a run that waits without a process fails at once when its whole time is us
   await ripen(run.id, 'wall-timeout')
   const { status, error } = await ended(run.id)
   assert.deepEqual([status, error?.code], ['failed', 'RUN_TIMED_OUT'])
+  assert.deepEqual((await typesOf(c, run.id)).slice(-2), ['run.awaiting_input', 'run.failed'])
   assert.deepEqual(await timersOf(run), {})
 })
 
@@ -181,6 +182,7 @@ for (const [where, entries] of [
     await link.report(offer, 2 + entries.length, end({ how: 'cancelled', forced: false }))
     const { status, error } = await runOf(c, run.id)
     assert.deepEqual([status, error?.code, error?.detail], ['failed', 'RUN_TIMED_OUT', { wallTimeoutMs: HOUR_MS }])
+    assert.equal((await typesOf(c, run.id)).includes('run.resumed'), false)
   })
 
 test('a run that ends in time leaves no timers', async () => {

@@ -5,18 +5,18 @@ import { assertMove, mayMove, RUN_STATUSES, SUSPENDED, type RunStatus } from '@w
 import type { Node } from '../programs/durable/interpreter/ast.ts'
 import { ensurePool } from '../_kit/agents.ts'
 import * as ast from '../_kit/ast.ts'
-import { begin, durableInstance, isNow, questionsOf } from '../_kit/durable.ts'
+import { begin, durableInstance, isEvicted, isNow, questionsOf } from '../_kit/durable.ts'
 import { movesOf } from '../_kit/moves.ts'
-import { ended, hasSaid, wholeLog } from '../_kit/runs.ts'
+import { deploy, ended, hasSaid, programFiles, trigger, wholeLog } from '../_kit/runs.ts'
 
 /** Written down once more from the contract, so that a slip in the table is seen. */
 const CONTRACT: Record<RunStatus, RunStatus[]> = {
-  queued: ['pending', 'cancelling'],
+  queued: ['pending', 'failed', 'cancelling'],
   pending: ['running', 'cancelling', 'queued', 'failed'],
   running: ['completed', 'failed', ...SUSPENDED, 'cancelling', 'queued'],
-  sleeping: ['running', 'cancelling'],
-  awaiting_input: ['running', 'cancelling'],
-  waiting_for_child: ['running', 'cancelling'],
+  sleeping: ['running', 'failed', 'queued', 'cancelling'],
+  awaiting_input: ['running', 'failed', 'queued', 'cancelling'],
+  waiting_for_child: ['running', 'failed', 'queued', 'cancelling'],
   cancelling: ['cancelled'],
   completed: [],
   failed: [],
@@ -25,6 +25,7 @@ const CONTRACT: Record<RunStatus, RunStatus[]> = {
 
 const durable = durableInstance()
 const { client, folder } = durable
+const HOUR_MS = 3_600_000
 const begun: string[] = []
 
 async function starts(workflow: string, program: Node): Promise<string> {
@@ -53,37 +54,57 @@ test('a run that throws fails, and one that crashes is queued again', async () =
 })
 
 test('a run is cancelled from every status', async () => {
-  const hour = 3_600_000
   await nobodyServes('moves-idle')
   await isCancelledWhen('queued', await starts('moves-idle', ast.step('a')))
-  await isCancelledWhen('sleeping', await starts('parked', ast.sleep(hour)))
+  await isCancelledWhen('sleeping', await starts('parked', ast.sleep(HOUR_MS)))
   await isCancelledWhen('awaiting_input', await starts('replayed', ast.ask('moves')))
-  await isCancelledWhen('waiting_for_child', await starts('parked', ast.child(ast.sleep(hour))))
+  await isCancelledWhen('waiting_for_child', await starts('parked', ast.child(ast.sleep(HOUR_MS))))
   const hot = await starts('parked', ast.seq(ast.log('begun'), ast.gate(`${folder()}/never`)))
   await hasSaid(client(), hot, 'log.stdout', 'begun')
   await isCancelledWhen('running', hot)
 })
 
-test('a run whose agent does not answer goes back into the queue, is cancelled while it is offered, or fails in the queue', async () => {
+test('a run that waits fails when its whole time is over, and starts again from the top when it was blocked', async () => {
+  const slug = 'moves-wall'
+  await durable.interpreter({ slug, pool: 'replayed', timeout: { wall: '3s' } })
+  for (const program of [ast.sleep(HOUR_MS), ast.ask('wall'), ast.child(ast.sleep(HOUR_MS))]) {
+    const { error } = await isNow(client(), await starts(slug, program), 'failed')
+    assert.equal(error?.code, 'RUN_TIMED_OUT')
+  }
+  await deploy(client(), programFiles('durable/random', { slug: 'random', pool: 'replayed', timeout: '1m' }))
+  for (const status of SUSPENDED) {
+    const id = await trigger(client(), 'random', { waits: status })
+    begun.push(id)
+    await isNow(client(), id, status)
+    await isEvicted(durable, id)
+    if (status === 'awaiting_input')
+      await client().inputs.respond({ input: (await questionsOf(client(), id))[0]!.id, answer: 1 })
+    await hasSaid(client(), id, 'run.blocked')
+    await client().runs.restart({ run: id })
+    await hasSaid(client(), id, 'run.restarted')
+    await client().runs.cancel({ run: id })
+    await ended(client(), id)
+  }
+})
+
+test('a run whose agent does not answer is queued again, is cancelled while it is offered, or fails', async () => {
   const agent = await durable.join({ name: 'frozen', pool: 'frozen' })
   await durable.interpreter({ slug: 'frozen', pool: 'frozen' })
-  await ended(client(), await starts('frozen', ast.step('it asks for work')))
-  agent.process().child.kill('SIGSTOP')
-  try {
+  await durable.interpreter({ slug: 'frozen-wall', pool: 'frozen', timeout: { wall: '2s' } })
+  const whileFrozen = async (act: () => Promise<unknown>) => {
+    // It asks for work: its request is held.
+    await ended(client(), await starts('frozen', ast.step('it asks for work')))
+    agent.process().child.kill('SIGSTOP')
+    await act().finally(() => agent.process().child.kill('SIGCONT'))
+  }
+  await whileFrozen(async () => {
     await isNow(client(), await starts('frozen', ast.step('a')), 'pending')
     const id = begun.at(-1)!
     await isNow(client(), id, 'queued')
     await client().runs.cancel({ run: id })
-  } finally {
-    agent.process().child.kill('SIGCONT')
-  }
-  await ended(client(), await starts('frozen', ast.step('it asks again')))
-  agent.process().child.kill('SIGSTOP')
-  try {
-    await isCancelledWhen('pending', await starts('frozen', ast.step('a')))
-  } finally {
-    agent.process().child.kill('SIGCONT')
-  }
+  })
+  await whileFrozen(async () => isCancelledWhen('pending', await starts('frozen', ast.step('a'))))
+  await whileFrozen(async () => isNow(client(), await starts('frozen-wall', ast.step('a')), 'failed'))
   await nobodyServes('moves-queue', { timeout: { queue: '1s' } })
   await isNow(client(), await starts('moves-queue', ast.step('a')), 'failed')
 })

@@ -1,10 +1,18 @@
-import { requestInput, step } from 'windlass'
+import { requestInput, sleep, step, workflows } from 'windlass'
 import type { RunContext } from 'windlass'
 
 /** Is another program each time it is started, until it is started again from the top. */
-export async function run(_input: unknown, context: RunContext): Promise<{ attempt: number; answer: unknown }> {
+export async function run(
+  input: { waits?: string } | null,
+  context: RunContext,
+): Promise<{ attempt: number; answer: unknown }> {
   const lot = context.attempt === 1 ? Math.random() : 1
   await step(`draw ${lot}`, () => lot)
-  const answer = await requestInput<unknown>({ prompt: 'Go on?' })
-  return { attempt: context.attempt, answer }
+  return { attempt: context.attempt, answer: await wait(input?.waits) }
+}
+
+function wait(how?: string): Promise<unknown> {
+  if (how === 'sleeping') return sleep(1000)
+  if (how === 'waiting_for_child') return workflows.call('parked', { program: { op: 'sleep', ms: 1000 } })
+  return requestInput<unknown>({ prompt: 'Go on?' })
 }

@@ -185,7 +185,8 @@ async function readMessage(exchange: Exchange, limit: number, room: Room): Promi
     return await inTime(exchange.response, room, (space) => readJson(exchange.request, limit, space))
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'VALIDATION_FAILED') throw error
-    const { path: _, ...data } = error.detail ?? {}
+    const { path: _, ...where } = error.detail ?? {}
+    const data = { code: error.code, ...where }
     sendError(exchange, { code: -32_700, message: `Parse error: ${error.message}`, data })
     return undefined
   }
@@ -193,7 +194,11 @@ async function readMessage(exchange: Exchange, limit: number, room: Room): Promi
 
 /** All of them are answered together. */
 const MOST_MESSAGES = 100
-const TOO_MANY = { code: -32_600, message: `Invalid request: a batch has ${MOST_MESSAGES} messages at most.` }
+const TOO_MANY = {
+  code: -32_600,
+  message: `Invalid request: a batch has ${MOST_MESSAGES} messages at most.`,
+  data: { code: 'VALIDATION_FAILED' },
+}
 
 /** In the form of JSON-RPC, of which the request was to be one. */
 function sendError(exchange: Exchange, error: object): void {

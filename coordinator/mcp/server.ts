@@ -14,12 +14,12 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { Fault } from '@windlass/shared/errors.ts'
-import { fieldPath } from '@windlass/shared/field-path.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { faultFor } from '../http/failures.ts'
 import type { Asking } from './asking.ts'
 import { createBatch } from './batch.ts'
 import { UnknownTool } from './call-tool.ts'
+import { coded, type JsonRpcError, withCode } from './coded.ts'
 import type { Surface } from './surface.ts'
 
 /** One POST, behind every check that is ours. */
@@ -70,6 +70,8 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
   return { answer }
 
   async function answer({ headers, message, asking }: McpRequest): Promise<McpAnswer> {
+    if (!takesJson(headers['accept']))
+      return refusal(406, null, { code: ProtocolErrorCode.InvalidRequest, message: NOT_TAKEN })
     const outcome = classifyInboundRequest({
       httpMethod: 'POST',
       protocolVersionHeader: headers['mcp-protocol-version'],
@@ -138,7 +140,8 @@ async function refusing<T>(asking: Asking, act: () => Promise<T>, uri?: string):
   try {
     return await act()
   } catch (error) {
-    if (error instanceof UnknownTool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message)
+    if (error instanceof UnknownTool)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message, { code: 'NOT_FOUND' })
     const { requestId, deps } = asking
     const fault = faultFor(error, { plan: undefined, requestId, log: deps.log, strict: deps.config.strict })
     const { code, message, detail } = fault ?? new Fault('UNAVAILABLE')
@@ -156,13 +159,13 @@ function headersOf(given: McpRequest['headers']): Headers {
     const value = given[name]
     if (value !== undefined) headers.set(name, value)
   }
-  // We answer JSON only. Whoever takes that need not name the event stream besides, though the protocol wants it.
-  const { accept = '*/*' } = given
-  headers.set('accept', /(^|[,\s])(\*\/\*|application\/(json|\*))/.test(accept) ? TAKES_BOTH : accept)
+  // The protocol wants both named. We answer JSON only, and whoever takes that has been let in.
+  headers.set('accept', 'application/json, text/event-stream')
   return headers
 }
 
-const TAKES_BOTH = 'application/json, text/event-stream'
+const takesJson = (accept = '*/*') => /(^|[,\s])(\*\/\*|application\/(json|\*))/.test(accept)
+const NOT_TAKEN = 'Every answer is `application/json`: `Accept` has to name that, or a pattern that fits it.'
 
 /** What belongs to one request. */
 interface Carried {
@@ -186,30 +189,7 @@ function asSent(message: unknown, id: RequestId): Record<string, unknown> | unde
 }
 
 async function textOf(response: Response): Promise<McpAnswer> {
-  const text = await response.text()
-  return { status: response.status, text: text.includes(OWN_FAULT) ? reblamed(text) : text }
-}
-
-const OWN_FAULT = `"code":${ProtocolErrorCode.InternalError}`
-
-/** The library takes params that it cannot read for a fault of its own, and tells them as a list of issues. */
-function reblamed(text: string): string {
-  const answers = JSON.parse(text) as Failing | Failing[]
-  for (const { error } of [answers].flat()) {
-    const issue = error?.code === ProtocolErrorCode.InternalError ? firstIssueIn(error.message) : undefined
-    if (issue) Object.assign(error!, { code: ProtocolErrorCode.InvalidParams, message: issue })
-  }
-  return JSON.stringify(answers)
-}
-
-interface Failing {
-  error?: { code: number; message: string }
-}
-
-function firstIssueIn(message: string): string | undefined {
-  if (!message.startsWith('[')) return undefined
-  const [issue] = JSON.parse(message) as { path?: (string | number)[]; message?: string }[]
-  return issue?.path && `${fieldPath(issue.path)}: ${issue.message}`
+  return { status: response.status, text: coded(await response.text()) }
 }
 
 function messagesIn(message: unknown): JSONRPCRequest[] {
@@ -233,6 +213,6 @@ function unfitting(message: unknown): McpAnswer | undefined {
   return found && refusal(200, found.id, { code: ProtocolErrorCode.InvalidParams, message: WANTED })
 }
 
-function refusal(status: number, id: RequestId, error: { code: number; message: string }): McpAnswer {
-  return { status, text: JSON.stringify({ jsonrpc: '2.0', id, error }) }
+function refusal(status: number, id: RequestId | null, error: JsonRpcError): McpAnswer {
+  return { status, text: JSON.stringify({ jsonrpc: '2.0', id, error: withCode(error) }) }
 }

@@ -9,7 +9,7 @@ import { retryRun } from '../runs/retry.ts'
 import { keyOf, triggerOnce } from '../runs/idempotency.ts'
 import { type TriggerAsk, triggerRun } from '../runs/trigger.ts'
 import { whyOf } from '../runs/why.ts'
-import { needWorkflow } from '../workflows/read.ts'
+import { findWorkflow } from '../workflows/read.ts'
 import { type HandlersFor, JsonText, SseAnswer, StatusAnswer } from './call.ts'
 
 export const runs: HandlersFor<'runs'> = {
@@ -25,7 +25,8 @@ export const runs: HandlersFor<'runs'> = {
 
   list: async ({ input, caller, deps }) => {
     const { org: _, workflow, limit, cursor, ...filter } = input
-    const workflowId = workflow ? (await needWorkflow(deps, caller.orgId, workflow)).id : undefined
+    const workflowId = workflow === undefined ? undefined : (await findWorkflow(deps, caller.orgId, workflow))?.id
+    if (workflow !== undefined && workflowId === undefined) return { runs: [], nextCursor: null }
     const before = decodeCursor(cursor, /^run_[0-9a-z]{26}$/)
     const found = await listRuns(deps, { ...filter, orgId: caller.orgId, workflowId, before, limit: limit + 1 })
     const { rows, nextCursor } = pageOf(found, limit, (run) => run.id)

@@ -4,17 +4,19 @@ import type { Sql, Tx } from '../db/client.ts'
 import type { Level } from './row.ts'
 import * as store from './store.ts'
 
-/** The level that a caller names: an environment, or nothing for the org itself. Throws NOT_FOUND. */
-export async function levelOf(sql: Sql, orgId: OrgId, environment: string | undefined): Promise<Level> {
-  if (environment !== undefined && !(await store.findEnvironment(sql, orgId, environment)))
-    throw noEnvironment(environment)
-  return { orgId, environment: environment ?? '' }
+/** The level that a caller names: an environment, or nothing for the org itself. Undefined: there is none. */
+export async function findLevel(sql: Sql, orgId: OrgId, ref: string | undefined): Promise<Level | undefined> {
+  if (ref === undefined) return { orgId, environment: '' }
+  const found = await store.findEnvironment(sql, orgId, ref)
+  return found && { orgId, environment: found.name }
 }
 
-/** The same, to be changed: nobody else changes anything of the org until the end of the transaction. */
-export async function lockLevel(tx: Tx, orgId: OrgId, environment: string | undefined): Promise<Level> {
+/** The same, locked: nobody else changes anything of the org until the end of the transaction. Throws NOT_FOUND. */
+export async function lockLevel(tx: Tx, orgId: OrgId, ref: string | undefined): Promise<Level> {
   await store.lockOrg(tx, orgId)
-  return levelOf(tx, orgId, environment)
+  const level = await findLevel(tx, orgId, ref)
+  if (!level) throw noEnvironment(ref!)
+  return level
 }
 
 export function noEnvironment(environment: string): Fault {

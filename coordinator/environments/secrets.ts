@@ -4,7 +4,7 @@ import type { SecretName } from '@windlass/shared/model/environment.ts'
 import type { Acting, ProgramIdentity } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
-import { assertFits, levelOf, lockLevel, noEnvironment } from './level.ts'
+import { assertFits, findLevel, lockLevel, noEnvironment } from './level.ts'
 import type { EntryRow, Level } from './row.ts'
 import * as sealed from './store-sealed.ts'
 import { refreshHeads } from './store-sets.ts'
@@ -16,8 +16,8 @@ export async function listSecrets(
   { orgId, environment }: { orgId: OrgId; environment: string | undefined },
   page: store.NamePage,
 ): Promise<SecretName[]> {
-  const level = await levelOf(deps.db, orgId, environment)
-  return (await store.listEntries(deps.db, level, { ...page, kind: 'secret' })).map(present)
+  const level = await findLevel(deps.db, orgId, environment)
+  return level ? (await store.listEntries(deps.db, level, { ...page, kind: 'secret' })).map(present) : []
 }
 
 export async function setSecret(

@@ -4,7 +4,7 @@ import type { Variable } from '@windlass/shared/model/environment.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
-import { assertFits, inWords, levelOf, lockLevel } from './level.ts'
+import { assertFits, findLevel, inWords, lockLevel } from './level.ts'
 import type { EntryRow, Level } from './row.ts'
 import { refreshHeads } from './store-sets.ts'
 import * as store from './store.ts'
@@ -20,8 +20,8 @@ export async function listVariables(
   { orgId, environment }: { orgId: OrgId; environment: string | undefined },
   page: store.NamePage,
 ): Promise<Variable[]> {
-  const level = await levelOf(deps.db, orgId, environment)
-  return (await store.listEntries(deps.db, level, { ...page, kind: 'variable' })).map(present)
+  const level = await findLevel(deps.db, orgId, environment)
+  return level ? (await store.listEntries(deps.db, level, { ...page, kind: 'variable' })).map(present) : []
 }
 
 export async function setVariable(

@@ -59,6 +59,11 @@ export async function listVersions(
   return (await store.listVersions(deps.db, orgId, workflow.id, page)).map(presentVersion)
 }
 
+/** Undefined: none of this name or id. */
+export function findWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: WorkflowRef) {
+  return store.find(deps.db, orgId, ref)
+}
+
 export async function needWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: WorkflowRef): Promise<store.WorkflowRow> {
   const workflow = await store.find(deps.db, orgId, ref)
   if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })

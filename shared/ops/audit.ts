@@ -20,7 +20,7 @@ export const audit = {
     input: z.strictObject({
       org: Slug,
       actor: z.string().min(1).max(200).optional().meta({ description: 'Id of a credential, as in `actor.id`.' }),
-      action: z.array(z.string().min(1).max(100)).max(20).optional().meta({
+      action: z.array(z.string().min(1).max(100)).min(1).max(20).optional().meta({
         description: 'Operations such as `keys.revoke`, or all of a group as `keys.*`.',
       }),
       target: z.string().min(1).max(200).optional().meta({ description: 'Id of what was changed.' }),

@@ -78,7 +78,7 @@ export const variables = {
     summary: 'List the variables of the org, or of one environment without what it inherits.',
     input: z.strictObject({ org: Slug, environment: Of, ...PageQuery }),
     output: z.object({ variables: z.array(Variable), nextCursor: NextCursor }),
-    faults: ['NOT_FOUND'],
+    faults: [],
     success: 200,
   }),
   set: op({
@@ -131,7 +131,7 @@ export const secrets = {
     summary: 'List the names of the secrets of the org, or of one environment without what it inherits.',
     input: z.strictObject({ org: Slug, environment: Of, ...PageQuery }),
     output: z.object({ secrets: z.array(SecretName), nextCursor: NextCursor }),
-    faults: ['NOT_FOUND'],
+    faults: [],
     success: 200,
   }),
   set: op({

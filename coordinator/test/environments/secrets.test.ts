@@ -82,7 +82,8 @@ test('an API key deletes no environment that holds secrets, over REST or MCP; a 
     ['KEPT'],
   )
   await c.call(ops.environments.delete, args, { apiKey: session })
-  await assert.rejects(c.call(ops.secrets.list, args), refusal('NOT_FOUND'))
+  await assert.rejects(c.call(ops.environments.delete, args, { apiKey: session }), refusal('NOT_FOUND'))
+  assert.deepEqual((await c.call(ops.secrets.list, args)).secrets, [])
 })
 
 test('changes of secrets are in the audit log without their values', async () => {

@@ -88,11 +88,10 @@ test('times of creation bound a list, however far away they are', async () => {
   }
 })
 
-test('a cursor that is none, and a workflow that is none, are told', async () => {
+test('a cursor that is none is told', async () => {
   for (const cursor of ['x', '', Buffer.from('wf_00000000000000000000000000').toString('base64url'), '%00']) {
     await assert.rejects(list({ cursor }), refusal('VALIDATION_FAILED', 'cursor'), cursor)
   }
-  await assert.rejects(list({ workflow: 'nowhere' }), refusal('NOT_FOUND'))
   for (const query of ['limit=0', 'limit=101', 'limit=x', 'status=done', 'unknown=1']) {
     assert.equal((await rawCall(c, 'GET', `/v1/orgs/${c.org}/runs?${query}`)).status, 400, query)
   }
@@ -130,6 +129,6 @@ test("another org's runs, and unknown ones, look absent behind every door", asyn
     }
   }
   assert.deepEqual(await c.call(ops.runs.list, { org: slug }, { apiKey }), { runs: [], nextCursor: null })
-  await assert.rejects(c.call(ops.runs.list, { org: slug, workflow: 'any' }, { apiKey }), refusal('NOT_FOUND'))
+  assert.deepEqual((await c.call(ops.runs.list, { org: slug, workflow: 'any' }, { apiKey })).runs, [])
   await assert.rejects(c.call(ops.runs.list, { org: c.org }, { apiKey }), refusal('NOT_FOUND'))
 })

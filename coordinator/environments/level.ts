@@ -46,13 +46,13 @@ export async function assertFits(tx: Tx, level: Level): Promise<void> {
     )
   if (bytes > MOST_BYTES)
     throw new Fault(
-      'VALIDATION_FAILED',
+      'PAYLOAD_TOO_LARGE',
       { path: 'value', bytes, limitBytes: MOST_BYTES },
       `value: all variables and secrets of ${inWords(level)} would have ${bytes} bytes together, and may have ${MOST_BYTES}. Let the program fetch what is large.`,
     )
   if (secretBytes > MOST_SECRET_BYTES)
     throw new Fault(
-      'VALIDATION_FAILED',
+      'PAYLOAD_TOO_LARGE',
       { path: 'value', bytes: secretBytes, limitBytes: MOST_SECRET_BYTES },
       `value: all secrets of ${inWords(level)} would have ${secretBytes} bytes together, and may have ${MOST_SECRET_BYTES}. Keep credentials there, and what is large elsewhere.`,
     )

@@ -40,7 +40,7 @@ async function readBytes(request: HttpRequest, limit: number, room?: Room): Prom
   // Not `request.received`: while the credential was looked up a small body may have come in whole.
   const length = request.headers['content-length']
   if (Number(length ?? 0) === 0 && request.headers['transfer-encoding'] === undefined) return undefined
-  if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
+  if (length !== undefined && Number(length) > limit) throw tooLarge(limit, Number(length))
   assertJson(request.headers['content-type'])
   assertPlain(request.headers['content-encoding'])
   const chunked = request.headers['transfer-encoding'] !== undefined
@@ -49,8 +49,10 @@ async function readBytes(request: HttpRequest, limit: number, room?: Room): Prom
   return chunked || Number(length) > SET_ASIDE_BYTES ? readCounted(request, limit, room) : request.buffer()
 }
 
-function tooLarge(limit: number): Fault {
-  return new Fault('PAYLOAD_TOO_LARGE', { limitBytes: limit }, `The request body may have ${limit} bytes at most.`)
+/** `bytes`: what was announced, or what has come so far of a body that announces nothing. */
+function tooLarge(limitBytes: number, bytes: number): Fault {
+  const message = `The request body may have ${limitBytes} bytes at most.`
+  return new Fault('PAYLOAD_TOO_LARGE', { bytes, limitBytes }, message)
 }
 
 function assertJson(contentType: string | undefined): void {
@@ -78,7 +80,7 @@ function readCounted(request: HttpRequest, limit: number, room?: Room): Promise<
     request.on('data', (chunk) => {
       if (!chunks) return
       size += chunk.byteLength
-      const refusal = size > limit ? tooLarge(limit) : refusalOf(room, chunk.byteLength)
+      const refusal = size > limit ? tooLarge(limit, size) : refusalOf(room, chunk.byteLength)
       if (refusal) {
         chunks = undefined
         reject(refusal)

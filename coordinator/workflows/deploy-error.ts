@@ -1,4 +1,9 @@
-/** Where the fault lies: `path` in the request's own terms, and the place in a file where there is one. Lines and columns count from 1. */
+import { Fault } from '@windlass/shared/errors.ts'
+
+/**
+ * Where the fault lies: a field of the request, a key of the descriptor, or `files/` and a file's path (`paths/` where
+ * the path itself is at fault), and the place in a file where there is one. Lines and columns count from 1.
+ */
 export type DeployErrorDetail = {
   path: string
   file?: string
@@ -6,6 +11,9 @@ export type DeployErrorDetail = {
   column?: number
   /** Everything that is wrong, when the tool that refused said more than one thing. */
   problems?: DeployProblem[]
+  /** Of what is too large. */
+  bytes?: number
+  limitBytes?: number
 }
 
 export type DeployProblem = { message: string; file?: string; line?: number; column?: number }
@@ -19,6 +27,22 @@ export class DeployError extends Error {
     super(message)
     this.detail = detail
   }
+}
+
+/** The same in terms of what was sent: `files[2].content`, or `changes` where a file that stays is at fault. */
+export function faultOf({ message, detail }: DeployError, sent: Sent): Fault {
+  const [, kind, name] = /^(files|paths)\/(.*)$/s.exec(detail.path) ?? []
+  const code = detail.limitBytes === undefined ? 'VALIDATION_FAILED' : 'PAYLOAD_TOO_LARGE'
+  if (kind === undefined) return new Fault(code, { ...detail }, message)
+  const list = sent.files ? 'files' : 'changes'
+  const at = (sent.files ?? sent.changes ?? []).findLastIndex((file) => file.path === name)
+  const path = at === -1 ? list : `${list}[${at}].${kind === 'files' ? 'content' : 'path'}`
+  return new Fault(code, { ...detail, path }, message)
+}
+
+interface Sent {
+  files?: readonly { path: string }[] | undefined
+  changes?: readonly { path: string }[] | undefined
 }
 
 /** Of a type of `run` by whose schema nothing can be judged. */

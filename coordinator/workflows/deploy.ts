@@ -7,7 +7,7 @@ import { contentKey } from '../objects/key.ts'
 import type { Deps } from '../deps.ts'
 import type { BuiltWorkflow } from './build.ts'
 import { assertBase, filesAfter, type Update } from './changes.ts'
-import { DeployError, type DeployProblem } from './deploy-error.ts'
+import { DeployError, type DeployProblem, faultOf } from './deploy-error.ts'
 import { needWorkflow } from './read.ts'
 import * as store from './store.ts'
 import { trySchemas } from './try-schemas.ts'
@@ -21,7 +21,7 @@ export interface Deployed {
 
 /** Deploys a workflow that the org does not have yet. */
 export async function createWorkflow(deps: DeployDeps, caller: Acting, files: SourceFile[]): Promise<Deployed> {
-  const built = await build(deps, caller.orgId, files)
+  const built = await build(deps, caller.orgId, files, { files })
   const { slug, name, description } = built.descriptor
   const id = newId('wf')
   await deps.db.begin(async (tx) => {
@@ -80,7 +80,8 @@ async function buildUpdate(deps: UpdateDeps, orgId: OrgId, ref: WorkflowRef, upd
   const { sourceDigest } = (await store.findVersion(deps.db, orgId, workflow.id, workflow.version))!
   const holding = deps.bodies.hold(orgId)
   try {
-    return await build(deps, orgId, await filesAfter(update, deps.sources.of(orgId, sourceDigest), holding.take))
+    const files = await filesAfter(update, deps.sources.of(orgId, sourceDigest), holding.take)
+    return await build(deps, orgId, files, update)
   } finally {
     holding.release()
   }
@@ -90,10 +91,9 @@ async function buildUpdate(deps: UpdateDeps, orgId: OrgId, ref: WorkflowRef, upd
  * Objects first: a version in the database whose bundle is missing would fail every run; a bundle without a version
  * harms nobody.
  */
-async function build(deps: DeployDeps, orgId: OrgId, files: SourceFile[]): Promise<BuiltWorkflow> {
+async function build(deps: DeployDeps, orgId: OrgId, files: SourceFile[], sent: Update): Promise<BuiltWorkflow> {
   const built = await buildAndTry(deps, orgId, files).catch((error: unknown) => {
-    if (error instanceof DeployError) throw new Fault('VALIDATION_FAILED', { ...error.detail }, error.message)
-    throw error
+    throw error instanceof DeployError ? faultOf(error, sent) : error
   })
   await Promise.all(
     [built.bundle, built.source].map((object) => deps.objects.put(contentKey(object.digest), object.bytes)),

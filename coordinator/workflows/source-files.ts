@@ -22,7 +22,7 @@ export function checkSourceFiles(files: readonly SourceFile[]): void {
   }
   for (const { path } of files) {
     const fault = pathFault(path)
-    if (fault) throw fileError(path, fault)
+    if (fault) throw pathError(path, fault)
   }
   refuseClashes(files)
   refuseTooLarge(files)
@@ -65,32 +65,36 @@ function refuseClashes(files: readonly SourceFile[]) {
   for (const { path } of files) {
     const key = fold(path)
     const other = fileByKey.get(key)
-    if (other === path) throw fileError(path, 'is there twice')
-    if (other !== undefined) throw fileError(path, `differs from \`${other}\` only in case or accents: rename one`)
+    if (other === path) throw pathError(path, 'is there twice')
+    if (other !== undefined) throw pathError(path, `differs from \`${other}\` only in case or accents: rename one`)
     fileByKey.set(key, path)
     for (let end = key.indexOf('/'); end !== -1; end = key.indexOf('/', end + 1))
       folderKeys.set(key.slice(0, end), path)
   }
   for (const [key, path] of fileByKey) {
     const inside = folderKeys.get(key)
-    if (inside !== undefined) throw fileError(path, `is both a file and the folder of \`${inside}\`: rename one`)
+    if (inside !== undefined) throw pathError(path, `is both a file and the folder of \`${inside}\`: rename one`)
   }
 }
 
 function refuseTooLarge(files: readonly SourceFile[]) {
-  let total = 0
-  for (const { path, content } of files) {
-    total += Buffer.byteLength(content)
-    if (total > MAX_TOTAL_BYTES)
-      throw fileError(path, `brings the files above ${MAX_TOTAL_BYTES / 1024 / 1024} MiB in all`)
-  }
+  const bytes = files.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0)
+  if (bytes <= MAX_TOTAL_BYTES) return
+  const most = `the files have ${bytes} bytes in all, and may have ${MAX_TOTAL_BYTES}`
+  const message = `${most}: leave out what the program does not need`
+  throw new DeployError(message, { path: 'files', bytes, limitBytes: MAX_TOTAL_BYTES })
 }
 
 function fold(path: string): string {
   return path.normalize('NFC').toLowerCase()
 }
 
+function pathError(path: string, fault: string): DeployError {
+  const { message, detail } = fileError(path, fault)
+  return new DeployError(message, { ...detail, path: `paths/${path}` })
+}
+
 function fileError(path: string, fault: string): DeployError {
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path
-  return new DeployError(`file ${JSON.stringify(shown)} ${fault}`, { path: `files/${shown}`, file: shown })
+  return new DeployError(`file ${JSON.stringify(shown)} ${fault}`, { path: `files/${path}`, file: shown })
 }

@@ -40,10 +40,10 @@ export function told(error: unknown, command: string): Told {
 
 function toldApiError(error: ApiError, command: string): Told {
   const [next, exit] = wayOut(error, command)
-  const where =
-    typeof error.detail?.['path'] === 'string' && !error.message.includes(error.detail['path'])
-      ? `${error.detail['path']}: `
-      : ''
+  const { path, file } = error.detail ?? {}
+  // The message names the file; its place in the request says nothing to a person.
+  const isNamed = typeof path !== 'string' || error.message.includes(path) || file !== undefined
+  const where = isNamed ? '' : `${path}: `
   const id = error.status >= 500 && error.requestId ? ` (request ${error.requestId})` : ''
   return tell(`${where}${error.message}${id}`, next, exit, { code: error.code, detail: error.detail })
 }

@@ -36,6 +36,7 @@ withAgent('an output over its limit fails the run and names both sizes', async (
   assert.ok(ending.how === 'threw')
   assert.equal(ending.error.code, 'OUTPUT_TOO_LARGE')
   assert.match(ending.error.message, /5002.*1000/)
+  assert.deepEqual(ending.error.detail, { bytes: 5002, limitBytes: 1000 })
 })
 
 withAgent('a bundle that is none fails the run, and the next run is not disturbed', async ({ fake }) => {

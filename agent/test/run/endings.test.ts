@@ -60,6 +60,7 @@ test('what is not JSON is refused with its path', async (t) => {
   assert.deepEqual(nothing.ending, { how: 'returned', outputText: 'null' })
   const large = await stage.play('returns-odd.mjs', { inputText: '{"what":"large"}' })
   assert.ok(large.ending.how === 'threw' && large.ending.error.code === 'OUTPUT_TOO_LARGE')
+  assert.deepEqual(Object.keys(large.ending.error.detail ?? {}), ['bytes', 'limitBytes'])
 })
 
 test('a program that leaves by itself ends as it left', async (t) => {

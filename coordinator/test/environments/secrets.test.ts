@@ -260,7 +260,7 @@ test('the secrets of a level have 64 KiB together, whatever the sizes of the val
     64 * 1024,
   )
   for (const [index, size] of sizes.entries()) await set(`S${index}`, 'x'.repeat(size), staging)
-  await assert.rejects(set('ONE_MORE', 'x', staging), refusal('VALIDATION_FAILED', 'value'))
+  await assert.rejects(set('ONE_MORE', 'x', staging), refusal('PAYLOAD_TOO_LARGE', 'value'))
   await set('S1', 'y', staging)
   await assert.rejects(set('S1', 'yy', staging), /65537 bytes together, and may have 65536/)
 })

@@ -144,7 +144,7 @@ test('a level holds 200 names, variables and secrets together, and so many bytes
     refusal('VALIDATION_FAILED', 'name'),
   )
   for (let i = 0; i < 7; i++) await put(`V${i}`, 'x'.repeat(65_536))
-  await assert.rejects(put('V7', 'x'.repeat(65_536)), refusal('VALIDATION_FAILED', 'value'))
+  await assert.rejects(put('V7', 'x'.repeat(65_536)), refusal('PAYLOAD_TOO_LARGE', 'value'))
   await put('V7', 'smaller')
 })
 

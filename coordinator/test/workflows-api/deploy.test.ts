@@ -127,7 +127,7 @@ test('what is wrong with the files is told with its path, and nothing is kept of
     [files('bad', {}, ', "timeout": "soon"'), 'timeout'],
     [files('bad', {}, ', "entry": "main.ts"'), 'entry'],
     [files('Bad Slug'), 'slug'],
-    [files('bad', { '../outside.ts': '' }), 'files/../outside.ts'],
+    [files('bad', { '../outside.ts': '' }), 'files[2].path'],
   ]
   for (const [bad, path] of wrong) await assert.rejects(create(bad), refusal('VALIDATION_FAILED', path), path)
   const failure: Error = await create(wrong[1]![0]).then(

@@ -42,9 +42,9 @@ function invalid({ path, what }: Culprit): Outcome {
   return { threw: { name: 'OutputError', code: 'OUTPUT_INVALID', message, detail: { path } } }
 }
 
-function tooLarge(bytes: number, limit: number): Outcome {
-  const message = `run() returned ${bytes} bytes of JSON, ${limit} at most. Return less, or keep it in a file and return where it is.`
-  return { threw: { name: 'OutputError', code: 'OUTPUT_TOO_LARGE', message, detail: { bytes, limit } } }
+function tooLarge(bytes: number, limitBytes: number): Outcome {
+  const message = `run() returned ${bytes} bytes of JSON, ${limitBytes} at most. Return less, or keep it in a file and return where it is.`
+  return { threw: { name: 'OutputError', code: 'OUTPUT_TOO_LARGE', message, detail: { bytes, limitBytes } } }
 }
 
 /** The first bigint or circular reference, found only after JSON has refused the value. */

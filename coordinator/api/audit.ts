@@ -8,6 +8,6 @@ export const audit: HandlersFor<'audit'> = {
     const before = decodeCursor(cursor, /^aud_[0-9a-z]{26}$/)
     const found = await listAudit(deps, caller, { ...filter, before, limit: limit + 1 })
     const { rows, nextCursor } = pageOf(found, limit, (entry) => entry.id)
-    return { entries: rows, nextCursor }
+    return { auditEntries: rows, nextCursor }
   },
 }

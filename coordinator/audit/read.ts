@@ -40,7 +40,7 @@ function present(org: string, row: AuditRow): AuditEntry {
   return {
     id,
     org,
-    at: at.getTime(),
+    createdAt: at.getTime(),
     actor: { kind: row.actorKind, id: row.actorId, name: row.actorName },
     via,
     requestId,

@@ -1,6 +1,6 @@
 import type { AuditId, OrgId } from '@windlass/shared/ids.ts'
 import type { Db, Sql } from '../db/client.ts'
-import { calendarMs, idBounds } from '../db/ids-at.ts'
+import { idBounds, instant } from '../db/ids-at.ts'
 import { newest, type Newest } from '../db/newest.ts'
 import type { AuditRow, Author, Change } from './row.ts'
 
@@ -20,9 +20,9 @@ export interface AuditFilter {
   actor?: string | undefined
   actions?: ActionFilter | undefined
   target?: string | undefined
-  /** Milliseconds since the epoch: from then on, and before. */
-  since?: number | undefined
-  until?: number | undefined
+  /** Milliseconds since the epoch; neither is counted in. */
+  createdAfter?: number | undefined
+  createdBefore?: number | undefined
   /** Only entries older than this one. */
   before?: string | undefined
   limit: number
@@ -48,7 +48,11 @@ export function list(db: Db, f: AuditFilter): Promise<AuditRow[]> {
 }
 
 function page(sql: Sql, f: AuditFilter) {
-  const { where, order } = newest(sql, { ...startOf(sql, f), id: sql`a.id`, ...idBounds('aud', f) })
+  const { where, order } = newest(sql, {
+    ...startOf(sql, f),
+    id: sql`a.id`,
+    ...idBounds('aud', { before: f.before, since: f.createdAfter, until: f.createdBefore }),
+  })
   return sql`
     select a.id, a.at, a.actor_kind, a.actor_id, a.actor_name, a.via, a.request_id, a.action, a.target_type, a.target_id,
            a.target_name, a.before, a.after
@@ -56,8 +60,8 @@ function page(sql: Sql, f: AuditFilter) {
     where ${where}
     ${f.actions ? among(sql, f, f.actions) : sql``}
     ${f.actor === undefined || f.target === undefined ? sql`` : sql`and a.actor_id = ${f.actor}`}
-    ${f.since === undefined ? sql`` : sql`and (a.at >= ${time(sql, f.since)}) is true`}
-    ${f.until === undefined ? sql`` : sql`and (a.at < ${time(sql, f.until)}) is true`}
+    ${f.createdAfter === undefined ? sql`` : sql`and (a.at >= ${instant(sql, f.createdAfter + 1)}) is true`}
+    ${f.createdBefore === undefined ? sql`` : sql`and (a.at < ${instant(sql, f.createdBefore)}) is true`}
     order by ${order}
     limit ${f.limit}`
 }
@@ -78,5 +82,3 @@ function among(sql: Sql, f: AuditFilter, { exact, wholeGroups }: ActionFilter) {
   const wantsGroup = f.actor !== undefined || f.target !== undefined
   return wantsGroup ? sql`${isAsked} and starts_with(a.action, g.name || '.')` : isAsked
 }
-
-const time = (sql: Sql, ms: number) => sql`to_timestamp(${calendarMs(ms)}::float8 / 1000)`

@@ -17,7 +17,7 @@ const REUSABLE_USES = 100
 export async function mintRegistrationToken(
   deps: Pick<Deps, 'db'>,
   caller: Acting,
-  ask: { pool: PoolId; reusable: boolean; uses?: number | undefined; ttlSeconds: number },
+  ask: { pool: PoolId; reusable: boolean; uses?: number | undefined; ttlMs: number },
 ) {
   const uses = ask.uses ?? (ask.reusable ? REUSABLE_USES : 1)
   if (uses > 1 && !ask.reusable)
@@ -26,7 +26,7 @@ export async function mintRegistrationToken(
   if (!pool) throw new Fault('NOT_FOUND', { pool: ask.pool })
   const token = mintSecret('wlr_')
   const id = newId('rtok')
-  const row = { id, poolId: pool.id, hash: hashOf(token), uses, ttlSeconds: ask.ttlSeconds, createdBy: caller.id }
+  const row = { id, poolId: pool.id, hash: hashOf(token), uses, ttlMs: ask.ttlMs, createdBy: caller.id }
   const expiresAt = await deps.db.begin(async (tx) => {
     const at = (await store.insertToken(tx, row)).getTime()
     const after = { pool: { id: pool.id, name: pool.name }, uses, expiresAt: at }

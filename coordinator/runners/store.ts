@@ -52,14 +52,15 @@ export interface NewToken {
   poolId: PoolId
   hash: Buffer
   uses: number
-  ttlSeconds: number
+  ttlMs: number
   createdBy: string
 }
 
 export async function insertToken(sql: Sql, token: NewToken): Promise<Date> {
   const [row] = await sql<[{ expiresAt: Date }]>`
     insert into registration_tokens (id, pool_id, hash, uses_left, created_by, expires_at)
-    values (${token.id}, ${token.poolId}, ${token.hash}, ${token.uses}, ${token.createdBy}, now() + ${token.ttlSeconds} * interval '1 second')
+    values (${token.id}, ${token.poolId}, ${token.hash}, ${token.uses}, ${token.createdBy},
+            now() + ${token.ttlMs} * interval '1 millisecond')
     returning expires_at`
   return row.expiresAt
 }

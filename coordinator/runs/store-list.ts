@@ -1,7 +1,7 @@
 import type { OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
 import { isFinal, type RunStatus, SUSPENDED, type TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Db, Sql } from '../db/client.ts'
-import { calendarMs, idBounds } from '../db/ids-at.ts'
+import { idBounds, instant } from '../db/ids-at.ts'
 import { type Fragment, newest, type Newest } from '../db/newest.ts'
 import { unfinishedRuns } from '../db/unfinished.ts'
 import { onlyFilters, runById } from '../db/by-key.ts'
@@ -19,6 +19,7 @@ export interface RunFilter {
   blocked?: boolean | undefined
   /** Only runs that this one has called. */
   parentRunId?: RunId | undefined
+  /** Milliseconds since the epoch; neither is counted in. */
   createdAfter?: number | undefined
   createdBefore?: number | undefined
   /** Only runs older than this one. */
@@ -117,13 +118,11 @@ function filters(sql: Sql, f: RunFilter): [keyof RunFilter, Fragment][] {
     blocked: (value) => sql`(r.blocked is not null) = ${value}`,
     trigger: (value) => sql`r.trigger_kind = ${value}`,
     // `is true`, or the planner takes the two for a narrow range and thinks that there is little to sort.
-    createdAfter: (ms) => sql`(r.created_at > ${time(sql, ms)}) is true`,
-    createdBefore: (ms) => sql`(r.created_at < ${time(sql, ms)}) is true`,
+    createdAfter: (ms) => sql`(r.created_at >= ${instant(sql, ms + 1)}) is true`,
+    createdBefore: (ms) => sql`(r.created_at < ${instant(sql, ms)}) is true`,
   }
   return Object.entries(all).flatMap(([name, condition]) => {
     const value = f[name as keyof RunFilter]
     return value === undefined ? [] : [[name, condition(value as never)] as [keyof RunFilter, Fragment]]
   })
 }
-
-const time = (sql: Sql, ms: number) => sql`to_timestamp(${calendarMs(ms)}::float8 / 1000)`

@@ -66,7 +66,7 @@ test('variables and secrets that are set reach the next run, and the audit log s
   await ok('vars', 'set', 'REGION=eu', '--environment', 'staging')
   await ok('secrets', 'set', 'TOKEN', '--file', 'token', '--environment', 'staging')
   assert.deepEqual(JSON.parse(await ok('run', 'hello', '-e', 'staging')), { region: 'eu', length: 7 })
-  const audit = await ok('audit', 'list', '--since', '1h', '--action', 'secrets.*,variables.*')
+  const audit = await ok('audit', 'list', '--created-after', '1h', '--action', 'secrets.*,variables.*')
   assert.match(audit, /local \(session\) {2}secrets\.set {2}TOKEN[^]*local \(key\) {2}variables\.set {2}REGION/)
   assert.doesNotMatch(audit, /hunter2/)
 })

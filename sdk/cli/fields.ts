@@ -28,7 +28,7 @@ const SAID: Record<string, string> = {
   blocked: 'only those that wait for somebody to decide',
   run: 'only those of this run',
   pool: 'only those of this pool',
-  createdAfter: 'not before; milliseconds since the Unix epoch',
+  createdAfter: 'after; milliseconds since the Unix epoch',
   createdBefore: 'before; milliseconds since the Unix epoch',
   reason: 'why, for those who read the log',
   reusable: 'it serves more than once',

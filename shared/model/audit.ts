@@ -12,7 +12,7 @@ export const AuditEntry = z
   .object({
     id: AuditId,
     org: Slug,
-    at: z.int().meta({ description: 'Milliseconds since the Unix epoch.' }),
+    createdAt: z.int().meta({ description: 'Milliseconds since the Unix epoch.' }),
     actor: z.object({
       kind: z.enum(['key', 'session', 'token', 'operator', 'system']),
       id: z.string().meta({ description: 'Of the credential, or the operator by the name of the system.' }),

@@ -138,7 +138,9 @@ export const pools = {
       uses: z.int().min(1).max(1000).optional().meta({
         description: 'How often it serves: once, or 100 times when `reusable`; more than 1 wants `reusable`.',
       }),
-      ttlSeconds: z.int().min(10).max(86_400).default(900).meta({ description: 'At most 24 h; 15 min by default.' }),
+      ttlMs: z.int().min(10_000).max(86_400_000).default(900_000).meta({
+        description: 'How long it serves: at most 24 h; 15 min by default.',
+      }),
     }),
     output: z.object({ registrationToken: z.object({ token: z.string(), uses: z.int(), expiresAt: z.int() }) }),
     faults: ['NOT_FOUND'],

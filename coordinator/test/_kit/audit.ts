@@ -9,7 +9,7 @@ export async function entriesOf(
   c: Pick<TestCoordinator, 'call' | 'org'>,
   filter: Omit<ArgsOf<typeof ops.audit.list>, 'org'> = {},
 ): Promise<AuditEntry[]> {
-  return (await c.call(ops.audit.list, { org: c.org, limit: 100, ...filter })).entries
+  return (await c.call(ops.audit.list, { org: c.org, limit: 100, ...filter })).auditEntries
 }
 
 /** The entries that the work adds, newest first. Nobody else may change anything meanwhile. */

@@ -47,7 +47,7 @@ test('an entry says who, with which credential, by which request and when', asyn
   assert.deepEqual([entry?.org, entry?.via, entry?.requestId], [c.org, 'rest', 'the-request-of-this-test'])
   assert.deepEqual([entry?.actor.kind, entry?.actor.name], ['key', 'test'])
   assert.equal(entry?.actor.id, (await runOf(c, id)).trigger.actor)
-  assert.ok(Math.abs(entry!.at - Date.now()) < 60_000)
+  assert.ok(Math.abs(entry!.createdAt - Date.now()) < 60_000)
 })
 
 test('a cancel that does something is logged once, however often it is asked for', async () => {

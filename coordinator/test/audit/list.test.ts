@@ -34,7 +34,7 @@ async function log(orgId: TestCoordinator['orgId'], { actor, action, target }: (
 before(async () => {
   c = await aCoordinator()
   for (const change of CHANGES) await log(c.orgId, change)
-  entries = (await list()).entries.toReversed()
+  entries = (await list()).auditEntries.toReversed()
 })
 after(() => c.stop())
 
@@ -43,16 +43,16 @@ type Query = Omit<ArgsOf<typeof ops.audit.list>, 'org'>
 const list = (query: Query = {}) => c.call(ops.audit.list, { org: c.org, ...query })
 /** Which of the entries, newest first. */
 const found = async (query: Query) =>
-  (await list(query)).entries.map((entry) => entries.findIndex(({ id }) => id === entry.id))
+  (await list(query)).auditEntries.map((entry) => entries.findIndex(({ id }) => id === entry.id))
 
 test('what was written comes back, newest first', () => {
   assert.deepEqual(
     entries.map(({ actor, action, target }) => ({ actor: actor.id, action, target: target.id })),
     CHANGES,
   )
-  const { id, at, ...rest } = entries[0]!
+  const { id, createdAt, ...rest } = entries[0]!
   assert.match(id, /^aud_/)
-  assert.ok(Math.abs(at - Date.now()) < 60_000)
+  assert.ok(Math.abs(createdAt - Date.now()) < 60_000)
   assert.deepEqual(rest, {
     org: c.org,
     actor: { kind: 'operator', id: 'key_a', name: 'Ada' },
@@ -78,22 +78,25 @@ test('each filter leaves what fits, alone and together', async () => {
   assert.deepEqual(await found({ actor: "' or true --" }), [])
 })
 
-test('times bound a list, the first with and the last without its own moment, however far away they are', async () => {
-  const between = await found({ since: entries[2]!.at, until: entries[4]!.at + 1 })
+test('times bound a list, both without their own moment, however far away they are', async () => {
+  const between = await found({ createdAfter: entries[2]!.createdAt - 1, createdBefore: entries[4]!.createdAt + 1 })
   for (const i of [2, 3, 4]) assert.ok(between.includes(i))
   assert.deepEqual(
     between,
-    entries.flatMap(({ at }, i) => (at >= entries[2]!.at && at <= entries[4]!.at ? [i] : [])).toReversed(),
+    entries
+      .flatMap(({ createdAt: at }, i) => (at >= entries[2]!.createdAt && at <= entries[4]!.createdAt ? [i] : []))
+      .toReversed(),
   )
-  assert.ok(!(await found({ until: entries[3]!.at })).includes(3))
+  assert.ok(!(await found({ createdBefore: entries[3]!.createdAt })).includes(3))
+  assert.ok(!(await found({ createdAfter: entries[3]!.createdAt })).includes(3))
   const HOURS = 3 * 3_600_000
-  assert.deepEqual(await found({ since: Date.now() + HOURS }), [])
-  assert.deepEqual(await found({ until: Date.now() - HOURS }), [])
+  assert.deepEqual(await found({ createdAfter: Date.now() + HOURS }), [])
+  assert.deepEqual(await found({ createdBefore: Date.now() - HOURS }), [])
   for (const far of [Number.MAX_SAFE_INTEGER, 2 ** 48, 8.64e15]) {
-    assert.deepEqual(await found({ since: far }), [])
-    assert.equal((await found({ until: far, since: 0 })).length, CHANGES.length)
+    assert.deepEqual(await found({ createdAfter: far }), [])
+    assert.equal((await found({ createdBefore: far, createdAfter: 0 })).length, CHANGES.length)
   }
-  assert.deepEqual(await found({ until: 0 }), [])
+  assert.deepEqual(await found({ createdBefore: 0 }), [])
 })
 
 test('pages leave nothing out and repeat nothing, whatever is filtered', async () => {
@@ -120,7 +123,15 @@ test('what cannot be meant is refused with its path and the form', async () => {
   }
   for (const cursor of ['x', Buffer.from(newId('run')).toString('base64url')])
     await assert.rejects(list({ cursor }), refusal('VALIDATION_FAILED', 'cursor'))
-  for (const query of ['actor=%00', 'target=a%00b', 'since=-1', 'since=x', 'until=1.5', 'limit=101', 'who=me'])
+  for (const query of [
+    'actor=%00',
+    'target=a%00b',
+    'createdAfter=-1',
+    'createdAfter=x',
+    'createdBefore=1.5',
+    'limit=101',
+    'who=me',
+  ])
     assert.equal((await rawCall(c, 'GET', `/v1/orgs/${c.org}/audit?${query}`)).status, 400, query)
 })
 
@@ -129,10 +140,10 @@ test('only the own log is shown, and only to who may read it', async () => {
   await log(other.id, CHANGES[0]!)
   const seen = await c.call(ops.audit.list, { org: other.slug }, { apiKey: other.apiKey })
   assert.deepEqual(
-    seen.entries.map(({ org, action }) => [org, action]),
+    seen.auditEntries.map(({ org, action }) => [org, action]),
     [[other.slug, 'keys.revoke']],
   )
-  assert.equal((await list()).entries.length, CHANGES.length)
+  assert.equal((await list()).auditEntries.length, CHANGES.length)
   await assert.rejects(c.call(ops.audit.list, { org: c.org }, { apiKey: other.apiKey }), refusal('NOT_FOUND'))
 
   const read = async (ask: Pick<Parameters<typeof mintApiKey>[1], 'role' | 'scopes'>) => {
@@ -141,7 +152,7 @@ test('only the own log is shown, and only to who may read it', async () => {
   }
   await assert.rejects(read({ role: 'member' }), refusal('FORBIDDEN'))
   await assert.rejects(read({ role: 'admin', scopes: ['run:read'] }), refusal('FORBIDDEN'))
-  assert.equal((await read({ role: 'admin', scopes: ['audit_log:read'] })).entries.length, CHANGES.length)
+  assert.equal((await read({ role: 'admin', scopes: ['audit_log:read'] })).auditEntries.length, CHANGES.length)
 })
 
 test('a page of 100,000 entries is found by an index, whatever is asked for', async () => {
@@ -170,7 +181,7 @@ test('a page of 100,000 entries is found by an index, whatever is asked for', as
   assert.deepEqual(await rowsOf({ before: await idOf(id, 30_000) }), { found: 51, read: 51 })
   // A few minutes of long ago: what is read besides is an hour on either side, for the sake of clocks that differ.
   const then = start + 500 * HOUR_MS
-  const minutes = await rowsOf({ since: then, until: then + 180_000 })
+  const minutes = await rowsOf({ createdAfter: then - 1, createdBefore: then + 180_000 })
   assert.equal(minutes.found, 5)
   assert.ok(minutes.read <= 210, `${minutes.read} rows were read`)
 })

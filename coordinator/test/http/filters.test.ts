@@ -38,7 +38,7 @@ test('a filter that names nothing finds nothing', async () => {
     ['inputs', `inputs?run=${newId('run')}`],
     ['runners', 'runners?pool=nope'],
     ['runners', `runners?pool=${newId('pool')}`],
-    ['entries', `audit?actor=${newId('key')}`],
+    ['auditEntries', `audit?actor=${newId('key')}`],
   ] as const) {
     const { status, body } = await listed(path)
     assert.deepEqual([status, body], [200, { [list]: [], nextCursor: null }], path)

@@ -80,6 +80,13 @@ test('times of creation bound a list, however far away they are', async () => {
   const [from, to] = [runs[2]!.createdAt, runs[4]!.createdAt]
   const between = await idsOf({ createdAfter: from - 1, createdBefore: to + 1 })
   for (const id of ids(2, 3, 4)) assert.ok(between.includes(id))
+  // The database counts in microseconds: to a reader this one was created at the same time.
+  await c.db`
+    update runs
+    set created_at = date_trunc('milliseconds', created_at) + interval '900 microseconds'
+    where id = ${runs[2]!.id}`
+  assert.ok(!(await idsOf({ createdAfter: from })).includes(runs[2]!.id))
+  assert.ok(!(await idsOf({ createdBefore: from })).includes(runs[2]!.id))
   for (const far of [Number.MAX_SAFE_INTEGER, 8.64e15]) {
     assert.deepEqual(await idsOf({ createdAfter: far }), [])
     assert.equal((await idsOf({ createdBefore: far })).length, 7)

@@ -128,7 +128,7 @@ test('all of it is in the audit log, under the name of whoever typed it', async 
   const { key } = jsonOf(
     await done(['keys', 'create', '--org', 'acme', '--name', 'reader', '--role', 'admin', '--json']),
   ) as { key: string }
-  const { entries } = await callOp(at(key), ops.audit.list, { org: 'acme' })
+  const { auditEntries: entries } = await callOp(at(key), ops.audit.list, { org: 'acme' })
   assert.deepEqual(
     entries.filter((entry) => entry.via === 'admin').map((entry) => entry.action),
     ['keys.create', 'sessions.revoke', 'sessions.create', 'keys.revoke', 'keys.create', 'orgs.create'],

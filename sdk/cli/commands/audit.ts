@@ -7,8 +7,8 @@ import { does } from '../session.ts'
 import { note, paint, print, safe, timeText, wrapped } from '../terminal.ts'
 
 const HELP = `
-  windlass audit list --since 2d
-  windlass audit list --action 'keys.*,secrets.*' --since 2026-11-01 --until 2026-11-08
+  windlass audit list --created-after 2d
+  windlass audit list --action 'keys.*,secrets.*' --created-after 2026-11-01 --created-before 2026-11-08
   windlass audit list --target wf_… --json`
 
 /** `audit list`: a line per change, when, who, what, to what, and what became of it. */
@@ -17,9 +17,9 @@ export function addAudit(program: Command): void {
   does(command, async (session, positional, options) => {
     const answer = await session.client.audit.list(await rowArgs(ops.audit.list, positional, options))
     await session.answer(answer, () => {
-      for (const entry of answer.entries) print(entryLine(entry))
-      if (answer.entries.length === 0)
-        note('No changes. `--since 30d` looks further back, without it to the beginning.')
+      for (const entry of answer.auditEntries) print(entryLine(entry))
+      if (answer.auditEntries.length === 0)
+        note('No changes. `--created-after 30d` looks further back, without it to the beginning.')
       tellNextPage(answer.nextCursor)
     })
   })
@@ -27,10 +27,15 @@ export function addAudit(program: Command): void {
 
 /** When, who, what, to what, and what became of it; on a terminal the latter on a line of its own. */
 function entryLine(entry: AuditEntry): string {
-  const { at, actor, via, action, target } = entry
+  const { createdAt, actor, via, action, target } = entry
   const out = process.stdout
   const who = `${actor.name || actor.id} (${actor.kind}${via === 'rest' ? '' : `, ${via}`})`
-  const head = [paint('dim', timeText(at), out), safe(who, out), paint('bold', action, out), safe(nameOf(target), out)]
+  const head = [
+    paint('dim', timeText(createdAt), out),
+    safe(who, out),
+    paint('bold', action, out),
+    safe(nameOf(target), out),
+  ]
   const id = target.name === null || target.name === target.id ? '' : target.id
   const more = [id, safe(changeText(entry), out)].filter((text) => text !== '').join('  ')
   if (more === '') return head.join('  ')

@@ -111,7 +111,7 @@ function addDelete(group: Command): void {
 
 const TOKEN_HELP = `${BY_NAME}
   windlass pools token default
-  windlass pools token builders --reusable --uses 20 --ttl-seconds 3600`
+  windlass pools token builders --reusable --uses 20 --ttl-ms 3600000`
 
 function addToken(group: Command): void {
   const command = rowCommand(group, 'token', ops.pools.createToken, TOKEN_HELP)

@@ -153,7 +153,7 @@ test('pools token takes the name of a pool and prints the token alone', async (t
     stderr.includes(`curl -fsSL http://<address of this machine>:${port}/install.sh | sh -s -- --token wlr_x`),
     stderr,
   )
-  assert.deepEqual(asked[1]?.args, { pool: pool.id, reusable: true, uses: 2, ttlSeconds: 900 })
+  assert.deepEqual(asked[1]?.args, { pool: pool.id, reusable: true, uses: 2, ttlMs: 900_000 })
   assert.equal((await runCli(['pools', 'token', 'nobody'], { url })).code, 4)
 })
 

@@ -143,7 +143,7 @@ test('audit list is a line per change: when, who, what, to what, and what became
   const entry = {
     id: newId('aud'),
     org: ORG,
-    at: AT,
+    createdAt: AT,
     actor: { kind: 'key', id: 'key_1', name: 'ci' },
     via: 'mcp',
     requestId: null,
@@ -152,23 +152,23 @@ test('audit list is a line per change: when, who, what, to what, and what became
     before: { value: 'eu', environment: null },
     after: { value: 'us', environment: null },
   }
-  const { url, asked } = await startFake(t, { 'audit.list': () => ({ entries: [entry], nextCursor: null }) })
+  const { url, asked } = await startFake(t, { 'audit.list': () => ({ auditEntries: [entry], nextCursor: null }) })
   const before = Date.now()
   const { code, stdout, stderr } = await runCli(
-    ['audit', 'list', '--since', '2d', '--until', '2026-11-21', '--action', 'variables.*,keys.revoke'],
+    ['audit', 'list', '--created-after', '2d', '--created-before', '2026-11-21', '--action', 'variables.*,keys.revoke'],
     { url },
   )
   assert.equal(code, 0, stderr)
   assert.match(stdout, /^2026-11-20 [\d:]+ {2}ci \(key, mcp\) {2}variables\.set {2}REGION {2}value: eu → us\n$/)
-  const { since, until, action } = asked[0]!.args
-  assert.ok(Math.abs(Number(since) - (before - 2 * 86_400_000)) < 60_000)
-  assert.equal(until, new Date('2026-11-21T00:00:00').getTime())
+  const { createdAfter, createdBefore, action } = asked[0]!.args
+  assert.ok(Math.abs(Number(createdAfter) - (before - 2 * 86_400_000)) < 60_000)
+  assert.equal(createdBefore, new Date('2026-11-21T00:00:00').getTime())
   assert.deepEqual(action, ['variables.*', 'keys.revoke'])
   assert.deepEqual(JSON.parse((await runCli(['audit', 'list', '--json'], { url })).stdout), {
-    entries: [entry],
+    auditEntries: [entry],
     nextCursor: null,
   })
-  assert.equal((await runCli(['audit', 'list', '--since', 'yesterday'], { url })).code, 2)
+  assert.equal((await runCli(['audit', 'list', '--created-after', 'yesterday'], { url })).code, 2)
 })
 
 test('a refusal for too many requests says how long to wait', async (t) => {

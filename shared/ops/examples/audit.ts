@@ -9,7 +9,7 @@ const ENTRIES: z.input<typeof AuditEntry>[] = [
   {
     id: IDS.auditEntry,
     org: 'acme',
-    at: NINE - 300_000,
+    createdAt: NINE - 300_000,
     actor: ACTOR,
     via: 'rest',
     requestId: 'req_01m7w2n2n0c4mfd8v6x2kq1r7t',
@@ -21,7 +21,7 @@ const ENTRIES: z.input<typeof AuditEntry>[] = [
   {
     id: IDS.earlierAuditEntry,
     org: 'acme',
-    at: NINE - 540_000,
+    createdAt: NINE - 540_000,
     actor: ACTOR,
     via: 'rest',
     requestId: 'req_01m7w2dr90s3yb5e1h9w8z4npq',
@@ -36,7 +36,7 @@ export const audit: ExamplesOf<'audit'> = {
   list: {
     about:
       'Everything but the triggering of runs, which the runs themselves record. Entries are never changed nor removed, and hold no value of a secret or key. Filters are joined by "and", several actions by "or". Pages are joined by `nextCursor`.',
-    input: { org: 'acme', action: ['secrets.*', 'variables.*'], since: NINE - 86_400_000, limit: 20 },
-    output: { entries: ENTRIES, nextCursor: null },
+    input: { org: 'acme', action: ['secrets.*', 'variables.*'], createdAfter: NINE - 86_400_000, limit: 20 },
+    output: { auditEntries: ENTRIES, nextCursor: null },
   },
 }

@@ -141,7 +141,7 @@ export const pools: ExamplesOf<'pools'> = {
   createToken: {
     about:
       'Each call makes a new token; it is in this answer and nowhere else. On the new machine: `windlass agent start --url <address> --token <token>`. The agent makes a key pair of its own and needs the token never again.',
-    input: { pool: IDS.pool, ttlSeconds: 900 },
+    input: { pool: IDS.pool, ttlMs: 900_000 },
     output: {
       registrationToken: {
         token: 'wlr_4Q9vXk2mT7cBz1RfY8nHs6LdW0pJ3gKaE5uVxCiZ00000',

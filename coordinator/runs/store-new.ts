@@ -66,17 +66,20 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
         ${runs.map((r) => r.environment)}::text[], ${tags}::text[], ${runs.map((r) => r.priority)}::int[],
         ${runs.map((r) => r.retryOf)}::text[], ${runs.map((r) => r.parentRunId)}::text[], ${runs.map((r) => r.parentEntry)}::int[],
         ${runs.map((r) => r.rootRunId)}::text[], ${runs.map((r) => r.depth)}::int[], ${runs.map((r) => r.concurrencyGroup)}::text[],
-        ${runs.map((r) => r.needs)}::text[], ${runs.map((r) => r.input)}::text[]
+        ${runs.map((r) => r.needs)}::text[], ${runs.map((r) => r.input)}::text[],
+        ${runs.map((r) => r.delayMs)}::float8[]
       ) as t (id, org_id, workflow_id, version_id, pool_id, trigger_kind, trigger_id, trigger_actor, environment, tags,
-              priority, retry_of, parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input)
+              priority, retry_of, parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input,
+              delay_ms)
     ),
     created as (
       insert into runs (id, org_id, workflow_id, version_id, pool_id, status, cursor, trigger_kind, trigger_id, trigger_actor,
                         environment, tags, priority, retry_of, parent_run_id, parent_entry, root_run_id, depth,
-                        concurrency_group, needs, input)
+                        concurrency_group, needs, input, queued_at)
       select id, org_id, workflow_id, version_id, pool_id, 'queued', 1, trigger_kind, trigger_id, trigger_actor,
              environment, coalesce((select array_agg(value) from json_array_elements_text(tags::json)), '{}'), priority, retry_of,
-             parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input
+             parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input,
+             now() + delay_ms * interval '1 millisecond'
       from input
       on conflict (id) do nothing
       returning id, org_id, pool_id, priority, needs, tags, created_at, trigger_kind

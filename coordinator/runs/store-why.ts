@@ -67,7 +67,8 @@ const LOG_SEARCHED = 5000
 export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situation | undefined> {
   const [row] = await tx<Situation[]>`
     select r.id, r.status, r.attempt, r.pool_id, p.name as pool, p.settings as pool_settings, r.needs, r.place, n.id as runner_id, n.name as runner, r.blocked, r.error,
-           r.queued_at, r.claimed_at, r.started_at, r.suspended_at, r.finished_at, r.cancel_requested_at, r.timed_out_at,
+           case when r.queued_at > now() then r.created_at else r.queued_at end as queued_at, r.claimed_at, r.started_at,
+           r.suspended_at, r.finished_at, r.cancel_requested_at, r.timed_out_at,
            r.concurrency_group, now() as now, q.run_id is not null as is_in_queue, q.entered_at as entered_queue_at,
            case when q.run_id is not null then (
              select count(*)::int

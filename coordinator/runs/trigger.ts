@@ -185,7 +185,7 @@ export function presentNew(caller: Caller, run: NewRun, target: Target, at: Date
     isolation: null,
     lost: null,
     createdAt: at,
-    queuedAt: at,
+    queuedAt: new Date(at.getTime() + run.delayMs),
     claimedAt: null,
     startedAt: null,
     finishedAt: null,

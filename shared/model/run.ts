@@ -134,7 +134,10 @@ export const Run = z
     blocked: Blocked.nullable().meta({ description: 'Set when a replay met something else than was recorded.' }),
     error: RunError.nullable(),
     createdAt: At,
-    queuedAt: At,
+    queuedAt: z.int().meta({
+      description:
+        'When the run entered the queue last; one with a delay, when it will enter: milliseconds since the Unix epoch.',
+    }),
     claimedAt: At.nullable(),
     startedAt: At.nullable(),
     finishedAt: At.nullable(),

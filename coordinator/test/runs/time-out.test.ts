@@ -59,6 +59,8 @@ test('a delayed run is queued at once and offered when its time has come', async
   const { run } = await c.call(ops.runs.trigger, { org: c.org, workflow: slug, delayMs: 150 })
   assert.equal(run.status, 'queued')
   assert.deepEqual(await timersOf(run), { enqueue: 150 })
+  assert.equal(run.queuedAt, run.createdAt + 150)
+  assert.equal((await runOf(c, run.id)).queuedAt, run.queuedAt)
   assert.deepEqual(await agent.poll(1, 0), [])
   const offer = await takeNext(agent, link)
   assert.equal(offer.run, run.id)

@@ -1,4 +1,5 @@
 import type { OrgId, PoolId, RunId, RunnerId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
 import type { Blocked, Loss, Run, RunError, RunStatus, TriggerKind } from '@windlass/shared/model/run.ts'
 import type { SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { NewEvent } from '../events/store.ts'
@@ -53,6 +54,7 @@ export interface RunRow {
   isolation: string | null
   /** The last one. */
   lost: Loss | null
+  budget: Descriptor['budget']
 }
 
 /** Where a run's process is: executing, being led back to where the last one stood, or waiting without a slot. */
@@ -139,6 +141,9 @@ export interface Moving {
   parent: Moving | undefined
 }
 
+/** This version meters neither tokens nor costs. */
+const UNSPENT = { spentTokens: 0, spentMicros: 0, reservedMicros: 0 }
+
 const at = (date: Date | null) => date?.getTime() ?? null
 
 /** The run as the API shows it. */
@@ -180,7 +185,7 @@ export function presentRun(row: RunRow): Run {
       reasoning: Number(row.tokensReasoning),
     },
     costMicros: Number(row.costMicros),
-    budget: null,
+    budget: row.budget && { ...row.budget, ...UNSPENT },
   }
 }
 

@@ -185,6 +185,7 @@ export function presentNew(caller: Caller, run: NewRun, target: Target, at: Date
     isolation: null,
     lost: null,
     createdAt: at,
+    budget: target.version.descriptor.budget,
     queuedAt: new Date(at.getTime() + run.delayMs),
     claimedAt: null,
     startedAt: null,

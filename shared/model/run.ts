@@ -109,6 +109,15 @@ export const Loss = z.object({
 })
 export type Loss = z.output<typeof Loss>
 
+const RunBudget = z.object({
+  tokens: z.int().nullable().meta({ description: 'At most so many tokens. Null: no bound.' }),
+  costMicros: z.int().nullable().meta({ description: 'At most so many micro-dollars. Null: no bound.' }),
+  spentTokens: z.int(),
+  spentMicros: z.int(),
+  reservedMicros: z.int().meta({ description: 'For calls that are under way.' }),
+  onBreach: z.enum(['notify', 'ask', 'cancel']),
+})
+
 export const Run = z
   .object({
     id: RunId,
@@ -144,9 +153,7 @@ export const Run = z
     computeMs: z.int().meta({ description: 'Milliseconds of execution, over all attempts.' }),
     tokens: z.object({ input: z.int(), output: z.int(), cachedInput: z.int(), reasoning: z.int() }),
     costMicros: z.int().meta({ description: 'Metered cost in micro-dollars.' }),
-    budget: z
-      .object({ tokens: z.int().optional(), usd: z.number().optional(), onBreach: z.enum(['notify', 'cancel']) })
-      .nullable(),
+    budget: RunBudget.nullable().meta({ description: 'What its descriptor lets one run use. Null: no bound.' }),
   })
   .meta({ id: 'Run' })
 export type Run = z.output<typeof Run>

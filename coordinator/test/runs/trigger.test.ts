@@ -55,6 +55,15 @@ test('a trigger answers 201 with the run as it stands in the database', async ()
   assert.deepEqual([event?.type, event?.channel, event?.data], ['run.queued', 'lifecycle', { trigger: 'api' }])
 })
 
+test('a run shows the budget of its descriptor, of which nothing is spent as nothing is metered', async () => {
+  const { slug } = await aWorkflow(c, { descriptor: { budget: { usd: 0.5, tokens: 100 } } })
+  const run = await aRun(c, { workflow: slug })
+  const spent = { spentTokens: 0, spentMicros: 0, reservedMicros: 0 }
+  assert.deepEqual(run.budget, { tokens: 100, costMicros: 500_000, ...spent, onBreach: 'notify' })
+  assert.deepEqual((await runOf(c, run.id)).budget, run.budget)
+  assert.equal((await aRun(c, { workflow: 'anything' })).budget, null)
+})
+
 test('slug and id of a workflow both serve', async () => {
   assert.equal((await aRun(c, { workflow: anything.id })).workflow.slug, 'anything')
 })

@@ -105,10 +105,23 @@ export const Slug = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be lower-case letters, digits and dashes, 1 to 63 characters')
 
-/** Wherever a path takes a workflow, its id and its slug both serve. */
-export const WorkflowRef = z.union([WorkflowId, Slug]).meta({ description: 'Id or slug of a workflow.' })
+/**
+ * What its id and its name both address; a name is never taken for an id, as it has no underscore. Not a union: that
+ * would not say of a bad value what would do.
+ */
+function refSchema(prefix: IdPrefix, noun: string, name: string) {
+  const message = `must be the ${name} of ${noun}, or its id, such as ${prefix}_01jd…`
+  return z
+    .string()
+    .regex(new RegExp(`^(?:${prefix}_[0-9a-hjkmnp-tv-z]{26}|[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)$`), message)
+    .meta({ description: `${name[0]!.toUpperCase()}${name.slice(1)} or id of ${noun}.` })
+}
+
+export const WorkflowRef = refSchema('wf', 'a workflow', 'slug')
 export type WorkflowRef = z.output<typeof WorkflowRef>
 
-/** Where a path takes an environment, its id and its name both serve. */
-export const EnvironmentRef = z.union([EnvironmentId, Slug]).meta({ description: 'Id or name of an environment.' })
+export const EnvironmentRef = refSchema('env', 'an environment', 'name')
 export type EnvironmentRef = z.output<typeof EnvironmentRef>
+
+export const PoolRef = refSchema('pool', 'a runner pool', 'name')
+export type PoolRef = z.output<typeof PoolRef>

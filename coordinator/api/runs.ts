@@ -27,8 +27,13 @@ export const runs: HandlersFor<'runs'> = {
     const { org: _, workflow, limit, cursor, ...filter } = input
     const workflowId = workflow === undefined ? undefined : (await findWorkflow(deps, caller.orgId, workflow))?.id
     if (workflow !== undefined && workflowId === undefined) return { runs: [], nextCursor: null }
+    // By its name also runs of one that is gone are found.
+    const isId = filter.environment?.includes('_') ?? false
+    const environment = isId ? await deps.environments.find(caller.orgId, filter.environment!) : filter.environment
+    if (isId && environment === undefined) return { runs: [], nextCursor: null }
     const before = decodeCursor(cursor, /^run_[0-9a-z]{26}$/)
-    const found = await listRuns(deps, { ...filter, orgId: caller.orgId, workflowId, before, limit: limit + 1 })
+    const ask = { ...filter, orgId: caller.orgId, workflowId, environment, before, limit: limit + 1 }
+    const found = await listRuns(deps, ask)
     const { rows, nextCursor } = pageOf(found, limit, (run) => run.id)
     return { runs: rows, nextCursor }
   },

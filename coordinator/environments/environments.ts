@@ -57,7 +57,7 @@ const COUNTED = 1000
  */
 export async function deleteEnvironment(deps: EnvironmentDeps, by: Acting, ref: string): Promise<void> {
   const { orgId } = by
-  const name = await deps.db.begin(async (tx) => {
+  const { id, name } = await deps.db.begin(async (tx) => {
     await store.lockOrg(tx, orgId)
     const found = await store.findEnvironment(tx, orgId, ref)
     if (!found) throw noEnvironment(ref)
@@ -70,9 +70,9 @@ export async function deleteEnvironment(deps: EnvironmentDeps, by: Acting, ref: 
     await retireSets(tx, orgId)
     const target = { type: 'environment', id: found.id, name: found.name }
     await record(tx, by, { action: 'environments.delete', target, before: { name: found.name, variables, secrets } })
-    return found.name
+    return found
   })
-  deps.environments.forget(orgId, name)
+  for (const one of [id, name]) deps.environments.forget(orgId, one)
 }
 
 function holdsSecrets(environment: string): Fault {

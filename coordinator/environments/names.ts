@@ -6,10 +6,11 @@ import * as store from './store.ts'
 
 /** Which environments exist, for triggers: at most one statement a second and environment. */
 export interface EnvironmentNames {
-  has(orgId: OrgId, name: string): Promise<boolean>
+  /** The name of the environment with this name or id; undefined: there is none. */
+  find(orgId: OrgId, ref: string): Promise<string | undefined>
   /** Some names, in their order. */
   some(orgId: OrgId, limit: number): Promise<string[]>
-  forget(orgId: OrgId, name: string): void
+  forget(orgId: OrgId, ref: string): void
 }
 
 /** A delete through another coordinator is seen after this long at the latest; one made here, at once. */
@@ -17,39 +18,40 @@ const FRESH_MS = 1000
 const KEPT = 5000
 
 export function createEnvironmentNames(db: Db): EnvironmentNames {
-  const kept = new Map<string, { at: number; found: Promise<boolean> }>()
-  const drop = (key: string, found: Promise<boolean>) => {
+  const kept = new Map<string, { at: number; found: Promise<string | undefined> }>()
+  const drop = (key: string, found: Promise<string | undefined>) => {
     if (kept.get(key)?.found === found) kept.delete(key)
   }
   return {
-    has(orgId, name) {
-      const key = `${orgId}/${name}`
+    find(orgId, ref) {
+      const key = `${orgId}/${ref}`
       const known = kept.get(key)
       if (known && performance.now() - known.at < FRESH_MS) return known.found
-      const found = store.findEnvironment(db, orgId, name).then((row) => row !== undefined)
+      const found = store.findEnvironment(db, orgId, ref).then((row) => row?.name)
       if (kept.size >= KEPT) kept.clear()
       kept.set(key, { at: performance.now(), found })
       // What is not there is looked for again each time: somebody may create it now.
       found.then(
-        (exists) => exists || drop(key, found),
+        (name) => name ?? drop(key, found),
         () => drop(key, found),
       )
       return found
     },
     some: async (orgId, limit) => (await store.listEnvironments(db, orgId, { limit })).map((row) => row.name),
-    forget: (orgId, name) => void kept.delete(`${orgId}/${name}`),
+    forget: (orgId, ref) => void kept.delete(`${orgId}/${ref}`),
   }
 }
 
 const KNOWN_SHOWN = 10
 
-/** Throws VALIDATION_FAILED, with what there is and how to make one, unless the org has this environment. */
+/** The name of an environment. Throws VALIDATION_FAILED, with what there is and how to make one, when there is none. */
 export async function needEnvironment(
   deps: Pick<Deps, 'environments'>,
   orgId: OrgId,
   environment: string,
-): Promise<void> {
-  if (await deps.environments.has(orgId, environment)) return
+): Promise<string> {
+  const found = await deps.environments.find(orgId, environment)
+  if (found !== undefined) return found
   const names = await deps.environments.some(orgId, KNOWN_SHOWN + 1)
   const known = names.slice(0, KNOWN_SHOWN)
   const listed = known.map((name) => `\`${name}\``).join(', ') + (names.length > KNOWN_SHOWN ? ', …' : '')

@@ -1,4 +1,4 @@
-import type { InputId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { InputId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import { getInput } from '../inputs/read.ts'
@@ -13,7 +13,7 @@ import type { Plan } from './plan.ts'
 const FIND: Readonly<Record<string, (deps: Deps, caller: Caller, id: string) => Promise<unknown>>> = {
   run: (deps, caller, id) => getRun(deps, caller, id as RunId),
   input: (deps, caller, id) => getInput(deps, caller, id as InputId),
-  pool: (deps, caller, id) => getPool(deps, caller, id as PoolId),
+  pool: (deps, caller, id) => getPool(deps, caller, id),
   runner: (deps, caller, id) => getRunner(deps, caller, { runner: id as RunnerId, base: '' }),
 }
 

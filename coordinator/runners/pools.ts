@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId, type OrgId, type PoolId } from '@windlass/shared/ids.ts'
+import { newId, type OrgId, type PoolRef } from '@windlass/shared/ids.ts'
 import type { RunnerPool } from '@windlass/shared/model/pool.ts'
 import type { Acting, Caller } from '../actor.ts'
 import { record } from '../audit/record.ts'
@@ -16,7 +16,7 @@ export async function ensurePool(sql: Sql, orgId: OrgId, name: string): Promise<
   await store.insertPool(sql, { id: newId('pool'), orgId, name, settings: {} })
 }
 
-export async function getPool(deps: Pick<Deps, 'db'>, caller: Caller, pool: PoolId): Promise<RunnerPool> {
+export async function getPool(deps: Pick<Deps, 'db'>, caller: Caller, pool: PoolRef): Promise<RunnerPool> {
   const row = await findPool(deps.db, caller.orgId, pool)
   if (!row) throw new Fault('NOT_FOUND', { pool })
   return presentPool(row)
@@ -47,19 +47,20 @@ export async function createPool(
 export async function updatePool(
   deps: Pick<Deps, 'db' | 'poolSettings'>,
   caller: Acting,
-  ask: { pool: PoolId; settings: SettingsChange },
+  ask: { pool: PoolRef; settings: SettingsChange },
 ): Promise<RunnerPool> {
-  await deps.db.begin(async (tx) => {
+  const id = await deps.db.begin(async (tx) => {
     const pool = await store.lockPool(tx, caller.orgId, ask.pool)
     if (!pool) throw new Fault('NOT_FOUND', { pool: ask.pool })
     const after = changed(pool.settings, ask.settings)
-    if (isDeepStrictEqual(checked(after), checked(pool.settings))) return
+    if (isDeepStrictEqual(checked(after), checked(pool.settings))) return pool.id
     await store.writeSettings(tx, pool.id, after)
     const target = { type: 'runner_pool', id: pool.id, name: pool.name }
     await record(tx, caller, { action: 'pools.update', target, before: pool.settings, after })
+    return pool.id
   })
-  deps.poolSettings.forget(ask.pool)
-  return getPool(deps, caller, ask.pool)
+  deps.poolSettings.forget(id)
+  return getPool(deps, caller, id)
 }
 
 /** Enough to say that there are many. */
@@ -69,10 +70,11 @@ const MOST = { runs: 1000, workflows: 10 }
  * Its registration tokens go with it. A run that is queued at this very moment, by a retry or by an older version that names the pool,
  * is not seen here: it waits until a pool of this name is there again.
  */
-export async function deletePool(deps: Pick<Deps, 'db' | 'targets'>, caller: Acting, id: PoolId): Promise<void> {
+export async function deletePool(deps: Pick<Deps, 'db' | 'targets'>, caller: Acting, ref: PoolRef): Promise<void> {
   await deps.db.begin(async (tx) => {
-    const pool = await store.lockPool(tx, caller.orgId, id)
-    if (!pool) throw new Fault('NOT_FOUND', { pool: id })
+    const pool = await store.lockPool(tx, caller.orgId, ref)
+    if (!pool) throw new Fault('NOT_FOUND', { pool: ref })
+    const { id } = pool
     const tokens = await store.deleteTokens(tx, id)
     const use = await store.useOf(tx, caller.orgId, pool, MOST)
     if (use.runners + use.unfinishedRuns + use.workflows.length > 0) throw inUse(pool.name, use)

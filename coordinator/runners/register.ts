@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { importJWK } from 'jose'
 import { mintSecret } from '@windlass/shared/api-key.ts'
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId, type PoolId, type RunnerId } from '@windlass/shared/ids.ts'
+import { newId, type PoolId, type PoolRef, type RunnerId } from '@windlass/shared/ids.ts'
 import type { Acting } from '../actor.ts'
 import { type Author, type Change, record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
@@ -17,7 +17,7 @@ const REUSABLE_USES = 100
 export async function mintRegistrationToken(
   deps: Pick<Deps, 'db'>,
   caller: Acting,
-  ask: { pool: PoolId; reusable: boolean; uses?: number | undefined; ttlMs: number },
+  ask: { pool: PoolRef; reusable: boolean; uses?: number | undefined; ttlMs: number },
 ) {
   const uses = ask.uses ?? (ask.reusable ? REUSABLE_USES : 1)
   if (uses > 1 && !ask.reusable)

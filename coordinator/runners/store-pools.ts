@@ -1,7 +1,8 @@
-import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
+import type { OrgId, PoolId, PoolRef } from '@windlass/shared/ids.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import { unfinishedRuns } from '../db/unfinished.ts'
-import { onlyFilters, runById } from '../db/by-key.ts'
+import { runById } from '../db/by-key.ts'
+import { isMeant } from './store.ts'
 
 /**
  * Returns undefined when the org has a pool of this name. A deleted one comes back, under its old id: its finished runs
@@ -28,11 +29,11 @@ export interface LockedPool {
 }
 
 /** Not `for update`: a runner that registers refers to the row, and holds the token that a deletion waits for. */
-export async function lockPool(tx: Tx, orgId: OrgId, id: PoolId): Promise<LockedPool | undefined> {
+export async function lockPool(tx: Tx, orgId: OrgId, ref: PoolRef): Promise<LockedPool | undefined> {
   const [row] = await tx<LockedPool[]>`
-    select id, name, settings
-    from runner_pools
-    where id = ${id} and ${onlyFilters(tx, tx`org_id = ${orgId}`)} and deleted_at is null
+    select p.id, p.name, p.settings
+    from runner_pools p
+    where ${isMeant(tx, orgId, ref)} and p.deleted_at is null
     for no key update`
   return row
 }

@@ -53,12 +53,12 @@ export async function prepareRun(
 ): Promise<{ run: NewRun; target: Target }> {
   assertStorable(ask.tags)
   const target = await targetOf(deps, who.orgId, ask)
-  const environment = ask.environment ?? null
-  if (environment !== null) await needEnvironment(deps, who.orgId, environment)
+  const named = ask.environment ?? null
+  const environment = named === null ? null : await needEnvironment(deps, who.orgId, named)
   const input = await inputText(deps, who.orgId, ask, target)
   const { workflowId, descriptor } = target.version
   const concurrencyGroup = await groupOf(workflowId, descriptor.concurrency, ask.input)
-  return { run: newRun(who, ask, target, { input, concurrencyGroup }), target }
+  return { run: newRun(who, { ...ask, environment }, target, { input, concurrencyGroup }), target }
 }
 
 /** PostgreSQL's text holds no U+0000, and UTF-8 no half of a surrogate pair. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EnvironmentId, Slug } from '../ids.ts'
+import { EnvironmentId, EnvironmentRef, Slug } from '../ids.ts'
 
 const At = z.int().meta({ description: 'Milliseconds since the Unix epoch.' })
 
@@ -10,7 +10,9 @@ export const Environment = z
 export type Environment = z.output<typeof Environment>
 
 /** Whose: that of one environment, or that of the org, which all of its environments inherit. */
-export const Of = Slug.optional().meta({ description: 'Name of an environment; left out: the org itself.' })
+export const Of = EnvironmentRef.optional().meta({
+  description: 'Name or id of an environment; left out: the org itself.',
+})
 
 /** What the program's runtime and the system under it need of the process environment. */
 const RESERVED =

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PoolId, Slug } from '../ids.ts'
+import { PoolRef, Slug } from '../ids.ts'
 import { NextCursor, PageQuery } from '../model/page.ts'
 import { PoolDemand, PoolSettings, RunLimits, RunnerPool } from '../model/pool.ts'
 import { op } from './op.ts'
@@ -50,7 +50,7 @@ export const pools = {
     scope: [],
     role: 'member',
     summary: 'Get one runner pool with its settings.',
-    input: z.strictObject({ pool: PoolId }),
+    input: z.strictObject({ pool: PoolRef }),
     output: z.object({ runnerPool: RunnerPool }),
     faults: ['NOT_FOUND'],
     success: 200,
@@ -85,7 +85,7 @@ export const pools = {
       idempotent: true,
     },
     summary: 'Change the settings of a runner pool.',
-    input: z.strictObject({ pool: PoolId, settings: SettingsChange }),
+    input: z.strictObject({ pool: PoolRef, settings: SettingsChange }),
     output: z.object({ runnerPool: RunnerPool }),
     faults: ['NOT_FOUND'],
     success: 200,
@@ -102,7 +102,7 @@ export const pools = {
       when: 'To remove a pool that has no runners, no unfinished runs and no workflow that names it.',
     },
     summary: 'Delete an empty runner pool with its registration tokens.',
-    input: z.strictObject({ pool: PoolId }),
+    input: z.strictObject({ pool: PoolRef }),
     output: z.object({}),
     faults: ['NOT_FOUND', 'POOL_IN_USE'],
     success: 204,
@@ -115,7 +115,7 @@ export const pools = {
     scope: [],
     role: 'member',
     summary: 'How much work waits in a pool and how much room there is: what an autoscaler asks.',
-    input: z.strictObject({ org: Slug, pool: z.union([PoolId, Slug]) }),
+    input: z.strictObject({ org: Slug, pool: PoolRef }),
     output: z.object({ demand: PoolDemand }),
     faults: ['NOT_FOUND'],
     success: 200,
@@ -133,7 +133,7 @@ export const pools = {
     },
     summary: 'Mint a token by which an agent joins the pool. It is shown once.',
     input: z.strictObject({
-      pool: PoolId,
+      pool: PoolRef,
       reusable: z.boolean().default(false),
       uses: z.int().min(1).max(1000).optional().meta({
         description: 'How often it serves: once, or 100 times when `reusable`; more than 1 wants `reusable`.',

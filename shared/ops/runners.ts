@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PoolId, RunnerId, Slug } from '../ids.ts'
+import { PoolRef, RunnerId, Slug } from '../ids.ts'
 import { NextCursor, PageQuery } from '../model/page.ts'
 import { DrainPlan, IntakeState, OnDeadline, Runner, RunnerStatus } from '../model/runner.ts'
 import { op } from './op.ts'
@@ -24,7 +24,7 @@ export const runners = {
     summary: 'List the runners of an org.',
     input: z.strictObject({
       org: Slug,
-      pool: z.union([PoolId, Slug]).optional(),
+      pool: PoolRef.optional().meta({ description: 'Only those of this pool: its name or id.' }),
       status: RunnerStatus.optional(),
       intake: IntakeState.optional().meta({ description: 'Only those that are so.' }),
       ...PageQuery,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RunId, Slug, WorkflowRef } from '../ids.ts'
+import { EnvironmentRef, RunId, Slug, WorkflowRef } from '../ids.ts'
 import { CHANNELS, Channel, DEFAULT_CHANNELS, RunEvent } from '../model/event.ts'
 import { NextCursor, PageQuery } from '../model/page.ts'
 import { Offset, Part } from '../model/part.ts'
@@ -40,7 +40,7 @@ export const runs = {
       org: Slug,
       workflow: WorkflowRef,
       input: z.unknown().optional().meta({ description: 'Any JSON value; becomes the first parameter of `run`.' }),
-      environment: Slug.nullable().optional().meta({
+      environment: EnvironmentRef.nullable().optional().meta({
         description: 'Whose variables and secrets it gets; left out or null: those of the org.',
       }),
       tags: z.array(z.string().min(1).max(64)).max(20).default([]),
@@ -78,8 +78,8 @@ export const runs = {
     input: z.strictObject({
       org: Slug,
       status: z.array(RunStatus).min(1).optional(),
-      workflow: WorkflowRef.optional(),
-      environment: Slug.optional(),
+      workflow: WorkflowRef.optional().meta({ description: 'Only those of this workflow: its slug or id.' }),
+      environment: EnvironmentRef.optional().meta({ description: 'Only those of this environment: its name or id.' }),
       trigger: TriggerKind.optional(),
       tag: z.string().min(1).max(64).optional(),
       blocked: z.boolean().optional(),

@@ -152,11 +152,12 @@ test('a trigger in an unknown environment is refused, with those that are known'
 test('a coordinator lets go of an environment at once where it is deleted, and soon elsewhere', async () => {
   const other = await c.another()
   await anEnvironment(c, 'brief')
-  assert.equal(await other.deps.environments.has(c.orgId, 'brief'), true)
-  assert.equal(await c.deps.environments.has(c.orgId, 'brief'), true)
+  assert.equal(await other.deps.environments.find(c.orgId, 'brief'), 'brief')
+  assert.equal(await c.deps.environments.find(c.orgId, 'brief'), 'brief')
   await drop('brief')
   await assert.rejects(aRun(c, { workflow: 'any', environment: 'brief' }), refusal('VALIDATION_FAILED', 'environment'))
-  await untilPolled('the other to let go of it', async () => !(await other.deps.environments.has(c.orgId, 'brief')))
+  const isGone = async () => (await other.deps.environments.find(c.orgId, 'brief')) === undefined
+  await untilPolled('the other to let go of it', isGone)
 })
 
 test('a run whose environment goes away while it is queued ends and says so, and starts nowhere', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
-import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { anOrg, aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -43,6 +44,20 @@ test('a filter that names nothing finds nothing', async () => {
     const { status, body } = await listed(path)
     assert.deepEqual([status, body], [200, { [list]: [], nextCursor: null }], path)
   }
+})
+
+test('a filter that names a thing of another org finds nothing', async () => {
+  const strangers = await anOrg(c)
+  const { environment } = await c.call(
+    ops.environments.create,
+    { org: strangers.slug, name: 'theirs' },
+    { apiKey: strangers.apiKey },
+  )
+  const variable = { org: strangers.slug, name: 'THEIRS', value: 'x', environment: 'theirs' }
+  await c.call(ops.variables.set, variable, { apiKey: strangers.apiKey })
+  for (const ref of ['theirs', environment.id])
+    for (const list of ['variables', 'secrets', 'runs'])
+      assert.deepEqual((await listed(`${list}?environment=${ref}`)).body, { [list]: [], nextCursor: null })
 })
 
 test('a filter without a value is refused, and named', async () => {

@@ -3,7 +3,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   org: 'Slug of the org.',
   run: 'Id of a run.',
   input: 'Id of the question.',
-  pool: 'Id of the pool.',
+  pool: 'Name or id of the pool.',
   runner: 'Id of the runner.',
   key: 'Id of the key; not the key itself.',
 }

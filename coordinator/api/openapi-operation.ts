@@ -22,8 +22,9 @@ export function operation(row: AnyOp): ZodOpenApiOperationObject {
   return {
     operationId: operationIdOf(row),
     summary: row.summary,
-    description: [example.about, ...access(row)].join('\n\n'),
+    description: [...farewell(row), example.about, ...access(row)].join('\n\n'),
     tags: [groupOf(row)],
+    ...(row.deprecated && { deprecated: true }),
     ...security(row),
     requestParams: {
       ...(inPath.length > 0 && { path: parameters(row, inPath) }),
@@ -34,6 +35,12 @@ export function operation(row: AnyOp): ZodOpenApiOperationObject {
     responses: { ...success(row), ...failures(row) },
     ...facts(row),
   }
+}
+
+function farewell({ deprecated }: AnyOp): string[] {
+  if (!deprecated) return []
+  const { since, sunset, use } = deprecated
+  return [`Deprecated since ${since}: use \`${use}\`. It may be gone from ${sunset} on.`]
 }
 
 function fieldsByPlace(row: AnyOp): Record<'inPath' | 'inQuery' | 'inBody', string[]> {

@@ -11,6 +11,7 @@ import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answ
 import { sendFile } from './answer-file.ts'
 import { sendFiles } from './answer-files.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
+import { deprecationHeaders } from './deprecation.ts'
 import { faultFor } from './failures.ts'
 import type { Waiting } from '../limits/waiting.ts'
 import { assertFraming } from './framing.ts'
@@ -92,6 +93,7 @@ export async function dispatch(
     exchange.isLast = false
     // An upgrade is a GET by definition; hyper-express gives its method another name.
     plan = path?.methods[isUpgrade ? 'GET' : request.method]
+    if (plan?.row.deprecated) exchange.headers = deprecationHeaders(plan.row.deprecated)
     if (plan) await serve(exchange, plan)
     else throw noSuchPlan(path)
   } catch (error) {
@@ -166,7 +168,7 @@ async function handled(exchange: Exchange, plan: Plan, call: RequestCall): Promi
 
 async function limit(exchange: Exchange, caller: Caller): Promise<void> {
   const { refusal, headers } = await exchange.pipeline.deps.limits.take(caller)
-  exchange.headers = headers
+  exchange.headers = [...exchange.headers, ...headers]
   if (refusal) throw refusal
 }
 

@@ -18,6 +18,15 @@ export interface Tool {
   readonly openWorld?: true
 }
 
+/** Of a row that is going to be removed. Days are written `2027-05-01` and begin at midnight, UTC. */
+export interface Deprecation {
+  readonly since: string
+  /** When it may be gone: six months later at the earliest. */
+  readonly sunset: string
+  /** Path of what to use instead. */
+  readonly use: string
+}
+
 /** One row = one operation = one route. Rows are data: what wants an `if` is two rows, or a handler's business. */
 export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
   readonly id: string
@@ -43,6 +52,7 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly wire?: 'sse' | 'bytes' | 'socket'
   /** Fields that ride in the query though the method has a body: they are part of what the address names. */
   readonly inQuery?: readonly string[]
+  readonly deprecated?: Deprecation
   /** Body limit in bytes where 1 MiB will not do. */
   readonly bodyBytes?: number
 }

@@ -147,8 +147,8 @@ test('numbers at the edge of what is whole find nothing, and break nothing', asy
     [`/v1/orgs/${c.org}/runs?createdAfter=9007199254740992`, 400],
     [`/v1/runs/${id}/events?since=9007199254740991`, 200],
     [`/v1/orgs/${c.org}/workflows/any/versions/9007199254740991`, 404],
-    [`/v1/orgs/${c.org}/audit?since=9007199254740991`, 200],
-    [`/v1/orgs/${c.org}/audit?until=0`, 200],
+    [`/v1/orgs/${c.org}/audit?createdAfter=9007199254740991`, 200],
+    [`/v1/orgs/${c.org}/audit?createdBefore=0`, 200],
   ] as const) {
     const response = await rawCall(c, 'GET', path)
     assert.equal(response.status, status, `${path} ${await response.text()}`)

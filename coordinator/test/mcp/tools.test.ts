@@ -27,6 +27,12 @@ interface Listed {
   annotations: Record<string, unknown>
 }
 
+interface Schema {
+  properties?: Record<string, Schema>
+  items?: Schema
+  anyOf?: Schema[]
+}
+
 before(async () => {
   c = await aCoordinator()
   await aWorkflow(c, { slug: 'any' })
@@ -202,7 +208,7 @@ test('what was done over MCP is told so: by the run, and by the audit log', asyn
   const { run } = (await tool(c, 'trigger_now', { workflow: 'any' })).structured
   assert.equal(run.trigger.kind, 'mcp')
   await tool(c, 'cancel_run', { run: run.id, reason: 'enough' })
-  const { entries } = (await tool(c, 'list_audit', { action: ['runs.cancel'], target: run.id })).structured
+  const { auditEntries: entries } = (await tool(c, 'list_audit', { action: ['runs.cancel'], target: run.id })).structured
   assert.equal(entries.length, 1)
   assert.equal(entries[0].via, 'mcp')
 })
@@ -261,4 +267,22 @@ test('restart_run says that what has finished stays, unless the descriptor wants
   const { description } = body.result.tools.find(({ name }: { name: string }) => name === 'restart_run')
   assert.match(description, /What its earlier attempts have finished is taken over/)
   assert.doesNotMatch(description, /dropped/)
+})
+
+test('each argument of each tool has a type or says what it is, however deep', async () => {
+  const silent: string[] = []
+  const look = (at: string, schema: Schema): void => {
+    for (const [name, each] of Object.entries(schema.properties ?? {})) {
+      const says = ['type', 'anyOf', 'enum', 'const', 'description'].some((keyword) => keyword in each)
+      if (!says) silent.push(`${at}.${name}`)
+      look(`${at}.${name}`, each)
+    }
+    for (const each of [schema.items, ...(schema.anyOf ?? [])]) if (each) look(`${at}[]`, each)
+  }
+  for (const { name, inputSchema } of await listFor(c.apiKey)) look(name, inputSchema as Schema)
+  assert.deepEqual(silent, [])
+  const untold = (await listFor(c.apiKey)).flatMap(({ name, inputSchema: { properties } }) =>
+    Object.entries(properties).flatMap(([field, { description }]) => (description ? [] : [`${name}.${field}`])),
+  )
+  assert.deepEqual(untold, [])
 })

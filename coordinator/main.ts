@@ -34,15 +34,19 @@ process.send?.({ ready: true, port: coordinator.port })
 sayAlive(log, readSystemd())
 
 let stopping = false
-async function stop(why: string) {
+async function stop(why: string, code = 0) {
   if (stopping) return
   stopping = true
   log('coordinator.stopping', { why })
   setTimeout(() => process.exit(1), STOP_MS).unref()
   await coordinator.stop()
   log('coordinator.stopped')
-  process.exit(0)
+  process.exit(code)
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
 process.on('disconnect', () => void stop('supervisor gone'))
+void coordinator.outgrown.then((why) => {
+  if (why !== undefined) log.error('coordinator.outgrown', { reason: why })
+  return why === undefined ? undefined : stop('database outgrown', 1)
+})

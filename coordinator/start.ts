@@ -4,6 +4,7 @@ import { handlers } from './api/index.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
 import { migrate } from './db/migrate.ts'
+import { watchSchema } from './db/schema-watch.ts'
 import { buildDeps, type Deps } from './deps.ts'
 import { warnOfKeys } from './environments/check-keys.ts'
 import { startServer } from './http/server.ts'
@@ -16,6 +17,8 @@ import { sweepRuns } from './runs/sweep.ts'
 export interface Coordinator {
   port: number
   deps: Deps
+  /** Why it is to be stopped, once a newer program has changed the database so that this one cannot work on it. */
+  readonly outgrown: Promise<string | undefined>
   /** Stops in the reverse order of the start. */
   stop(): Promise<void>
 }
@@ -30,7 +33,7 @@ export async function startCoordinator(
 ): Promise<Coordinator> {
   const database = openDatabase({ url: config.databaseUrl, max: config.databaseConnections, log })
   const pgPool = openPgPool(config.databaseUrl, { max: JOB_CONNECTIONS, log })
-  await migrate(database, { log })
+  const { known } = await migrate(database, { log })
   await migrateJobs(pgPool, log)
   await ensureDefaults(database.db)
   const { deps, close } = await buildDeps(config, database, log)
@@ -44,6 +47,7 @@ export async function startCoordinator(
     sweepRuns(deps, stopping.signal),
     watchDeadlines(deps, stopping.signal),
   ]
+  const outgrown = watchSchema(deps.db, { known, signal: stopping.signal })
   const server = await startServer({
     handlers,
     deps,
@@ -66,10 +70,11 @@ export async function startCoordinator(
   return {
     port: server.port,
     deps,
+    outgrown,
     async stop() {
       await server.close()
       stopping.abort()
-      await Promise.all(loops)
+      await Promise.all([...loops, outgrown])
       // What waits to be judged comes again with its agent; waiting for all of it would outlast the stop.
       await deps.judge.close()
       await Promise.all([

@@ -21,11 +21,14 @@ const FOLDER = join(import.meta.dirname, 'migrations')
 // Any number will do that nobody else uses: the bytes of "windlass" as a bigint.
 const LOCK = '8604520161023325043'
 
-/** Answers the files that this call applied, in their order. Throws, with what to do, when program and database do not fit. */
+/**
+ * Answers the files that this call applied, in their order, and how many this program knows. Throws, with what to do, when program and
+ * database do not fit. A newer database fits as long as no migration that is unknown here is breaking.
+ */
 export async function migrate(
   database: Pick<Database, 'url'>,
   { folder = FOLDER, log, lockWithinMs = 300_000 }: MigrateOptions,
-): Promise<{ applied: string[] }> {
+): Promise<{ applied: string[]; known: number }> {
   const migrations = await readMigrations(folder)
   // Connections of its own: a step over a big table takes longer than a statement of ours may. One holds the lock, the other
   // is for what cannot run in the transaction that holds it.
@@ -38,7 +41,7 @@ export async function migrate(
       if (!step) break
       applied.push(step)
     }
-    return { applied }
+    return { applied, known: migrations.length }
   } finally {
     await own.close()
   }
@@ -121,8 +124,8 @@ function refuseMisfit(known: Recorded[], migrations: Migration[], folder: string
       )
     }
     const file = migrations[index]
-    if (!file) throw newer(known.slice(index), label, migrations.length)
-    if (file.checksum !== record.checksum) {
+    if (!file && record.breaking) throw newer(label, migrations.length)
+    if (file && file.checksum !== record.checksum) {
       throw new Error(
         `Migration ${file.file} in ${folder} is not the one that the database was changed with (${label}): put its text back as it was, and make further changes in a new migration.`,
       )
@@ -130,11 +133,9 @@ function refuseMisfit(known: Recorded[], migrations: Migration[], folder: string
   })
 }
 
-function newer(unknown: Recorded[], label: string, knownHere: number): Error {
-  const isBreaking = unknown.some((record) => record.breaking)
-  const why = isBreaking ? ', and cannot be used by older programs' : ''
+function newer(label: string, knownHere: number): Error {
   return new Error(
-    `The database is newer than this Windlass: it has the migration ${label}, this program knows ${knownHere}${why}. Install the Windlass that last used it, or restore a backup from before the upgrade.`,
+    `The database is newer than this Windlass: it has the migration ${label}, this program knows ${knownHere}, and cannot be used by older programs. Install the Windlass that last used it, or restore a backup from before the upgrade.`,
   )
 }
 

@@ -7,6 +7,7 @@ import type { TestContext } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
 import type { Database } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
+import { outgrownBy, watchSchema } from '../../db/schema-watch.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { untilPolled } from '../_kit/until.ts'
 
@@ -41,8 +42,8 @@ const INDEX = '-- online\ncreate index concurrently things_by_id on things (id)'
 test('the migrations are applied in their order, recorded, and not applied again', async (t) => {
   const database = await anEmptyDatabase(t)
   const folder = await aFolder(TWO)
-  assert.deepEqual(await migrate(database, { folder, log }), { applied: ['0001-things.sql', '0002-more.sql'] })
-  assert.deepEqual(await migrate(database, { folder, log }), { applied: [] })
+  assert.deepEqual((await migrate(database, { folder, log })).applied, ['0001-things.sql', '0002-more.sql'])
+  assert.deepEqual(await migrate(database, { folder, log }), { applied: [], known: 2 })
   const rows = await database.db`
     select number, name, breaking, length(checksum) as digits, applied_at <= now() as is_past
     from windlass_migrations
@@ -111,12 +112,12 @@ test('a migration that was changed after it was applied stops the start', async 
   const database = await anEmptyDatabase(t)
   await migrate(database, { folder: await aFolder(TWO), log })
   const unixAndWindows = await aFolder({ ...TWO, '0001-things.sql': TWO['0001-things.sql'].replace('\n', '\r\n') })
-  assert.deepEqual(await migrate(database, { folder: unixAndWindows, log }), { applied: [] })
+  assert.deepEqual(await migrate(database, { folder: unixAndWindows, log }), { applied: [], known: 2 })
   const changed = await aFolder({ ...TWO, '0001-things.sql': 'create table things (id bigint)' })
   await assert.rejects(migrate(database, { folder: changed, log }), /0001-things\.sql .* put its text back/)
 })
 
-test('a database that is newer than the program stops the start', async (t) => {
+test('a database that older programs cannot use stops their start', async (t) => {
   const database = await anEmptyDatabase(t)
   await migrate(database, { folder: await aFolder(TWO), log })
   const older = await aFolder({ '0001-things.sql': TWO['0001-things.sql'] })
@@ -124,6 +125,38 @@ test('a database that is newer than the program stops the start', async (t) => {
     migrate(database, { folder: older, log }),
     /newer than this Windlass: it has the migration 0002-more, this program knows 1, and cannot be used by older programs/,
   )
+})
+
+test('a program goes on with a newer database, and ends by itself when that has outgrown it', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const older = await aFolder({ '0001-things.sql': TWO['0001-things.sql'] })
+  const { known } = await migrate(database, { folder: older, log })
+  const stopping = new AbortController()
+  t.after(() => stopping.abort())
+  const outgrown = watchSchema(database.db, { known, signal: stopping.signal, everyMs: 10 })
+
+  const newer = { '0001-things.sql': TWO['0001-things.sql'], '0002-index.sql': 'create index on things (id)' }
+  await migrate(database, { folder: await aFolder(newer), log })
+  assert.equal(await outgrownBy(database.db, known), undefined)
+  assert.deepEqual(await migrate(database, { folder: older, log }), { applied: [], known: 1 })
+
+  const newest = await aFolder({ ...newer, '0003-more.sql': TWO['0002-more.sql'] })
+  await migrate(database, { folder: newest, log })
+  assert.match((await outgrown) ?? '', /by the migration 0003-more, after which this one cannot work on it/)
+  await assert.rejects(
+    migrate(database, { folder: older, log }),
+    /it has the migration 0003-more, this program knows 1/,
+  )
+  assert.equal(await outgrownBy(database.db, 3), undefined)
+})
+
+test('a program that is stopped looks no more', async (t) => {
+  const database = await anEmptyDatabase(t)
+  const { known } = await migrate(database, { folder: await aFolder(TWO), log })
+  const stopping = new AbortController()
+  const outgrown = watchSchema(database.db, { known, signal: stopping.signal, everyMs: 3_600_000 })
+  stopping.abort()
+  assert.equal(await outgrown, undefined)
 })
 
 test('a number that is missing in the database stops the start', async (t) => {
@@ -149,7 +182,7 @@ test('who waits too long for another coordinator is told what to look at', async
   const holder = migrate(database, { folder: slow, log })
   await sleeping(database)
   await assert.rejects(migrate(database, { folder: slow, log, lockWithinMs: 200 }), /more than 0\.2 s.*pg_locks/)
-  assert.deepEqual(await holder, { applied: ['0001-slow.sql'] })
+  assert.deepEqual(await holder, { applied: ['0001-slow.sql'], known: 1 })
 })
 
 const sleeping = ({ db }: Database) =>

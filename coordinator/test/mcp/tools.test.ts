@@ -208,7 +208,8 @@ test('what was done over MCP is told so: by the run, and by the audit log', asyn
   const { run } = (await tool(c, 'trigger_now', { workflow: 'any' })).structured
   assert.equal(run.trigger.kind, 'mcp')
   await tool(c, 'cancel_run', { run: run.id, reason: 'enough' })
-  const { auditEntries: entries } = (await tool(c, 'list_audit', { action: ['runs.cancel'], target: run.id })).structured
+  const asked = { action: ['runs.cancel'], target: run.id }
+  const { auditEntries: entries } = (await tool(c, 'list_audit', asked)).structured
   assert.equal(entries.length, 1)
   assert.equal(entries[0].via, 'mcp')
 })

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { ensureKeyFile } from '@windlass/coordinator/environments/key-file.ts'
 import { freePort } from '@windlass/coordinator/http/free-port.ts'
 import { startDatabase } from './database.ts'
+import { awaitEarlier, noteProcess, noteSupervisor } from './earlier.ts'
 import { exampleWasShown, showExample } from './example.ts'
 import { startLocalAgent } from './local-agent.ts'
 import { keepCredentials, type LocalAccess, localCredentials } from './local-key.ts'
@@ -43,6 +44,7 @@ export async function runInstance(
   const { stop, hurry = NEVER } = asked
   const steps: Step[] = []
   try {
+    await awaitEarlier(settings.home, tell, stop)
     // Now, and not after the database was made and started.
     await freePort(settings.host, settings.port)
     await makeHome(settings.home)
@@ -77,6 +79,7 @@ async function bringUp(
   const { home } = settings
   const database = await startDatabase(settings, tell)
   steps.push(database)
+  noteSupervisor(home)
   const nodeArgs = await stripTypes(home)
   const credentials = await localCredentials(database.url, home)
   await makeKeyFile(settings)
@@ -143,6 +146,7 @@ function startCoordinator(settings: StartSettings, nodeArgs: string[], databaseU
     logFile: logFile(settings, 'coordinator'),
     tell,
     stopMs: COORDINATOR_STOP_MS,
+    onStart: (pid) => noteProcess(settings.home, 'coordinator', pid),
     onMessage: (message) => void (port = (message as { port: number }).port),
   })
 }

@@ -6,6 +6,7 @@ import { lockState } from '@windlass/agent/state-lock.ts'
 import { ApiError } from '@windlass/shared/ops/call.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { type LocalAccess, ORG } from './local-key.ts'
+import { noteProcess } from './earlier.ts'
 import { logFile, partEnvironment } from './part-settings.ts'
 import { type Part, startPart } from './part.ts'
 import type { StartSettings } from './settings.ts'
@@ -53,6 +54,7 @@ export async function startLocalAgent(
     logFile: logFile(settings, 'agent'),
     tell,
     stopMs: settings.agentStopMs + STOP_SPARE_MS,
+    onStart: (pid) => noteProcess(settings.home, 'agent', pid),
     // After kill -9 of an earlier start its agent holds the state folder for some seconds more.
     isPatient: true,
   })

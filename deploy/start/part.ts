@@ -23,6 +23,8 @@ export interface PartOptions {
   isPatient?: boolean
   /** Interval of the watchdog's looks. */
   lookMs?: number
+  /** Called with the process of each start. */
+  onStart?(pid: number | undefined): void
   /** Called with each message, except those that say it is alive. */
   onMessage?(message: unknown): void
 }
@@ -80,6 +82,7 @@ export function startPart(options: PartOptions): Part {
       const startedAt = performance.now()
       try {
         child = launch(options)
+        options.onStart?.(child.pid)
       } catch (error) {
         // Its log cannot be opened: the disk is full, most likely.
         if (!options.isPatient) reject(error)

@@ -28,6 +28,30 @@ test('kill -9 of every part at once: each comes back where it was', async () => 
   await instance.stop()
 })
 
+test('a start right after kill -9 of the one before waits for what that left, and says so', async () => {
+  const own = makeHome()
+  try {
+    const first = await startInstance({ home: own.home, env: QUIET })
+    await deploy(first.client, programFiles('healthy'))
+    // Its agent does not end before it.
+    const run = await trigger(first.client, 'healthy', { takesMs: 8000 })
+    const status = async () => (await first.client.runs.get({ run })).run.status
+    await until('the program to run', async () => (await status()) === 'running')
+    const [coordinator, agent] = await pids(first)
+    first.process.child.kill('SIGKILL')
+    const env = { ...QUIET, WINDLASS_PORT: new URL(first.access.url).port }
+    const next = await startInstance({ home: own.home, env })
+    assert.equal(next.access.url, first.access.url)
+    const which = `(coordinator \\(process ${coordinator}\\), )?agent \\(process ${agent}\\)`
+    assert.match(next.process.stderr(), new RegExp(`Waiting up to 30 s for what it left to end: ${which}\\.`))
+    assert.doesNotMatch(next.process.stderr(), /Starting it again/)
+    assert.equal((await ended(next.client, run)).status, 'completed')
+    await next.stop()
+  } finally {
+    own.remove()
+  }
+})
+
 async function pids(instance: Instance): Promise<number[]> {
   const found = await Promise.all((['coordinator', 'agent', 'postgres'] as const).map((part) => instance.pidOf(part)))
   return found.filter((pid) => pid !== undefined)

@@ -4,6 +4,7 @@ import * as esbuild from 'esbuild'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { COMPUTED_PATH, isProgram, memoryFiles } from './bundle-plugin.ts'
 import { DeployError, type DeployProblem } from './deploy-error.ts'
+import { missingFromSdk, sdkExports } from './sdk-imports.ts'
 import { NAMESPACE, ownMap, withoutNamespace } from './source-map.ts'
 
 const BUNDLE = 'main.mjs'
@@ -29,6 +30,7 @@ export async function bundleWorkflow(files: readonly SourceFile[], entry: string
   const code = text(result, BUNDLE)
   if (needsRequire(code)) result = await build({ ...options, banner: { js: requireBanner(code) } })
   refuseWithoutRun(result, entry)
+  if (importsSdk(result)) await build({ ...options, sourcemap: false, plugins: [sdkExports(), ...options.plugins] })
   return {
     files: [
       { path: BUNDLE, content: text(result, BUNDLE) },
@@ -36,6 +38,10 @@ export async function bundleWorkflow(files: readonly SourceFile[], entry: string
     ],
     warnings: problemsOf(result.warnings),
   }
+}
+
+function importsSdk({ metafile }: Result): boolean {
+  return Object.values(metafile.outputs).some(({ imports }) => imports.some(({ path }) => path === 'windlass'))
 }
 
 type Result = BuildResult<{ write: false; metafile: true }>
@@ -67,7 +73,9 @@ function bundleOptions(contents: ReadonlyMap<string, string>, entry: string) {
   } satisfies BuildOptions
 }
 
-async function build(options: ReturnType<typeof bundleOptions> & { banner?: { js: string } }): Promise<Result> {
+type Options = Omit<ReturnType<typeof bundleOptions>, 'sourcemap'> & Pick<BuildOptions, 'banner' | 'sourcemap'>
+
+async function build(options: Options): Promise<Result> {
   const context = await esbuild.context(options)
   const done = new AbortController()
   let isLate = false
@@ -123,7 +131,7 @@ function problemsOf(messages: readonly Message[]): DeployProblem[] {
 
 function problemOf(message: Message): DeployProblem {
   const { location } = message
-  const text = isOfComputedPath(message) ? COMPUTED_PATH : message.text
+  const text = missingFromSdk(message.text) ?? (isOfComputedPath(message) ? COMPUTED_PATH : message.text)
   if (!location) return { message: text }
   if (!location.file.startsWith(`${NAMESPACE}:`)) return { message: COMPUTED_PATH }
   // esbuild counts columns from 0, people and editors from 1.

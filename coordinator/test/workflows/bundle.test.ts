@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import * as esbuild from 'esbuild'
 import { bundleWorkflow } from '../../workflows/bundle.ts'
 import { DeployError } from '../../workflows/deploy-error.ts'
+import { SDK_EXPORTS } from '../../workflows/sdk-imports.ts'
 import { filesOf } from '../_kit/workflow-files.ts'
 
 after(() => esbuild.stop())
@@ -228,4 +229,29 @@ test('two builds at once do not disturb each other', async () => {
 test('the service of the bundler can be stopped and starts again by itself', async () => {
   await esbuild.stop()
   assert.match((await bundle({ 'index.ts': 'export const run = () => 1' })).code, /run/)
+})
+
+test('an import that `windlass` does not have is refused with its place, in either language', async () => {
+  for (const entry of ['index.ts', 'index.js']) {
+    const code = "import { phase, agnt, stp } from 'windlass'\nexport const run = () => (phase('a'), agnt(), stp())"
+    const { message, detail } = await refusal({ [entry]: code }, entry)
+    assert.match(message, /`windlass` exports no `agnt`.*could not be started/)
+    assert.deepEqual([detail.file, detail.line, detail.column], [entry, 1, 17])
+    assert.match(detail.problems?.[1]?.message ?? '', /no `stp`, did you mean `step`/)
+  }
+})
+
+test('what `windlass` has is imported from there in each way, and types need not be there', async () => {
+  const { code } = await bundle({
+    'index.ts': [
+      "import { type Duration, RunContext, phase } from 'windlass'",
+      "import * as all from 'windlass'",
+      "export { step } from 'windlass'",
+      "export async function run(_: unknown, context: RunContext, wait?: Duration) { all.log('a'); phase('b')",
+      "  return (await import('windlass')).sleep(wait ?? 1) }",
+    ].join('\n'),
+  })
+  assert.match(code, /import \{[^}]*phase[^}]*\} from "windlass"/)
+  assert.match(code, /import\("windlass"\)/)
+  assert.deepEqual(Object.keys(await import('windlass')).toSorted(), [...SDK_EXPORTS].toSorted())
 })

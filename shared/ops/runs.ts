@@ -212,7 +212,7 @@ export const runs = {
       destructive: true,
       idempotent: true,
     },
-    summary: 'Ask a run to stop. A queued one ends at once, a running one when its processes are gone.',
+    summary: 'Ask a run to stop. One without a process ends at once, any other when its processes are gone.',
     input: z.strictObject({ run: RunId, reason: z.string().max(500).default('') }),
     output: RunAnswer,
     faults: ['NOT_FOUND', 'RUN_ALREADY_FINISHED'],

@@ -79,7 +79,7 @@ export const runs: ExamplesOf<'runs'> = {
   },
   cancel: {
     about:
-      'A run without a process is `cancelled` at once; one that executes is `cancelling` until its processes are gone, at the latest when the grace of its descriptor (10 s by default) is over. The runs that it has called are cancelled with it. Asked again it changes nothing and answers 200; a run that has completed or failed is refused with `RUN_ALREADY_FINISHED`.',
+      'A run without a process is `cancelled` at once; one that executes, or waits in a process that its agent has kept, is `cancelling` until its processes are gone, at the latest when the grace of its descriptor (10 s by default) is over. The runs that it has called are cancelled with it. Asked again it changes nothing and answers 200; a run that has completed or failed is refused with `RUN_ALREADY_FINISHED`.',
     input: { run: IDS.run, reason: 'Paid by hand.' },
     output: { run: CANCELLED },
     fields: { reason: 'Why; it stands in the log of the run.' },

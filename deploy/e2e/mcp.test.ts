@@ -137,7 +137,7 @@ for (const [era, connect] of Object.entries({ '2025': officialOld, '2026': offic
     assert.deepEqual(new Set(runs.map(({ id }: { id: string }) => id)), new Set([failing.id, sleeping.id]))
 
     // Evening: who did all that.
-    const { entries } = await done('list_audit', { limit: 100 })
+    const { auditEntries: entries } = await done('list_audit', { limit: 100 })
     const mine = entries
       .filter(({ via }: { via: string }) => via === 'mcp')
       .map(({ action }: { action: string }) => action)

@@ -64,7 +64,9 @@ function phaseText(data: Record<string, unknown>): string {
 }
 
 function logLines(event: RunEvent, stream: NodeJS.WriteStream): string {
-  const bar = event.type === 'log.stderr' ? paint('yellow', '│', stream) : paint('dim', '│', stream)
+  const isError = event.data['level'] === 'error'
+  const style = event.type !== 'log.stderr' ? 'dim' : isError ? 'red' : 'yellow'
+  const bar = paint(style, '│', stream)
   const lines = logText(event).split('\n')
   return lines.map((line) => `${bar} ${safe(line, stream)}`).join(`\n${' '.repeat(14)}`)
 }

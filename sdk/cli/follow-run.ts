@@ -55,6 +55,7 @@ async function tellEvents(session: Session, run: Run, wishes: FollowWishes, sign
   const { progress, client, isJson } = session
   const { channels, since, notBefore = 0 } = wishes
   waitFor(session, run, run.status)
+  const said = tellsOf()
   const onReconnect = (why: string) => isJson || progress.note(paint('dim', `connection lost (${why}), trying again`))
   for await (const event of client.follow(run.id, { channels, since, signal, onReconnect })) {
     if (event.at < notBefore) continue
@@ -62,7 +63,7 @@ async function tellEvents(session: Session, run: Run, wishes: FollowWishes, sign
     else if (wishes.line) progress.print(wishes.line(event))
     else progress.note(eventLine(event))
     if (event.type === 'run.awaiting_input' && !isJson && !wishes.line) await tellQuestions(session, run, signal)
-    if (event.channel === 'lifecycle') waitFor(session, run, event.type.replace(/^run\./, ''))
+    if (event.channel === 'lifecycle') waitFor(session, run, event.type.replace(/^run\./, ''), said(event))
   }
   progress.end()
 }
@@ -89,10 +90,28 @@ const WAITING: Record<string, string> = {
   waiting_for_child: 'waiting for a child run',
 }
 
-function waitFor({ progress }: Session, run: Run, status: string): void {
-  const words = WAITING[status]
+/** What an event has told of the wait that follows it. */
+interface Told {
+  isSaid: true
+  /** How long the next attempt waits. */
+  delayMs: number
+}
+
+/** Reads the events in their order: the delay of an attempt stands in the one before it is queued. */
+function tellsOf(): (event: RunEvent) => Told {
+  let delayMs = 0
+  return ({ type, data }) => {
+    if (type === 'run.restarted') delayMs = typeof data['delayMs'] === 'number' ? data['delayMs'] : 0
+    else if (type !== 'run.queued') delayMs = 0
+    return { isSaid: true, delayMs }
+  }
+}
+
+function waitFor({ progress }: Session, run: Run, status: string, told?: Told): void {
+  const isDelayed = status === 'queued' && told !== undefined && told.delayMs > 0
+  const words = isDelayed ? `the next attempt begins in ${lengthText(told.delayMs)}` : WAITING[status]
   if (words === undefined) progress.end()
-  else progress.wait(words, hintFor(run, status))
+  else progress.wait(words, hintFor(run, isDelayed ? 'delayed' : status), told?.isSaid && !isDelayed)
 }
 
 /** What to type when that takes long. */
@@ -106,6 +125,7 @@ function hintFor(run: Run, status: string): string | undefined {
     case 'waiting_for_child':
     case 'sleeping':
     case 'blocked':
+    case 'delayed':
       return `windlass runs why ${run.id} shows what it waits for.`
     default:
       return undefined

@@ -21,6 +21,8 @@ export class Progress {
   private hint: string | undefined
   private since = 0
   private frame = 0
+  /** A line that is there for good says the same. */
+  private isSaid = false
   private shown = false
   private timer: NodeJS.Timeout | undefined
 
@@ -28,11 +30,19 @@ export class Progress {
     this.isQuiet = isQuiet
   }
 
-  /** Begins to wait for something; the same words go on counting. The hint is given when it takes long. */
-  wait(text: string, hint?: string): void {
-    if (this.isQuiet || this.text === text) return
+  /**
+   * Begins to wait for something; the same words go on counting. The hint is given when it takes long. `isSaid`: a line
+   * has just told it, so that a pipe is told no sooner than the wait has lasted.
+   */
+  wait(text: string, hint?: string, isSaid = false): void {
+    if (this.isQuiet) return
+    if (this.text === text) {
+      this.isSaid ||= isSaid
+      return
+    }
     this.end()
     this.text = text
+    this.isSaid = isSaid
     this.hint = hint
     this.since = performance.now()
     this.timer = setTimeout(() => this.tick(), PATIENCE_MS)
@@ -73,7 +83,7 @@ export class Progress {
     this.frame++
     this.giveHint()
     if (this.isDrawn) this.draw()
-    else note(this.words())
+    else if (this.frame > 1 || !this.isSaid) note(this.words())
     this.timer = setTimeout(() => this.tick(), this.isDrawn ? FRAME_MS : REPEAT_MS)
     this.timer.unref()
   }

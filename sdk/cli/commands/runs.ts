@@ -72,6 +72,7 @@ function fieldsOf(run: Run): [string, string][] {
     ['environment', run.environment],
     ['tags', run.tags.join(', ')],
     ['attempt', String(run.attempt)],
+    ['lost', run.lost && `attempt ${run.lost.attempt}, at ${timeText(run.lost.at)}: ${run.lost.reason}`],
     ['parent', run.parentRunId],
     ['retry of', run.retryOf],
     ['pool', run.pool.name],

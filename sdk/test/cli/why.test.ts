@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { newId } from '@windlass/shared/ids.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { startFake } from '../_kit/fake-service.ts'
 import { jsonLines, runCli } from '../_kit/run-cli.ts'
-import { aRun, aWhy, events, sendStream, anInput } from '../_kit/samples.ts'
+import { aRun, aWhy, anInput, events, sendSseHead, sendStream, SSE_DONE, sseText } from '../_kit/samples.ts'
 
 test('runs why tells the answer first, then each cause, then every runner', async (t) => {
   const runner = { id: newId('rnr'), name: 'east-1', takes: false, reason: 'is offline: last heard of 5 min ago' }
@@ -157,4 +159,34 @@ test('following goes on through every wait to the end, and tells of it on the wa
   assert.match(stderr, /blocked {2}recorded sleep\(1\), came sleep\(2\) at index\.ts:3:1/)
   const json = await runCli(['runs', 'events', '-f', run.id, '--json'], { url })
   assert.equal(jsonLines(json.stdout).length, log.length + 1)
+})
+
+test('a pipe is told each state once, and in a backoff that the next attempt has to wait', async (t) => {
+  const log = events(
+    ['lifecycle', 'run.queued'],
+    ['lifecycle', 'run.sleeping', { waitsFor: 'sleep' }],
+    ['lifecycle', 'run.restarted', { attempt: 2, reason: 'it threw', delayMs: 20_000 }],
+    ['lifecycle', 'run.queued', { attempt: 2 }],
+    ['lifecycle', 'run.completed'],
+  )
+  const run = aRun({ status: 'queued' })
+  const slowly = async (response: ServerResponse) => {
+    sendSseHead(response)
+    for (const event of log) {
+      response.write(sseText(event))
+      // Longer than it takes until a wait is put into words.
+      await pause(450)
+    }
+    response.end(SSE_DONE)
+  }
+  const { url } = await startFake(t, {
+    'runs.trigger': () => ({ run }),
+    'runs.get': () => ({ run: { ...run, status: 'completed', finishedAt: run.createdAt } }),
+    'runs.output': () => ({ output: 1 }),
+    'runs.stream': (_, response) => void slowly(response),
+  })
+  const { stderr } = await runCli(['run', 'hello'], { url })
+  const lines = stderr.split('\n').map((line) => line.replace(/^[\d:.]+ {2}/, ''))
+  assert.equal(lines.filter((line) => line === 'sleeping').length, 1, stderr)
+  assert.ok(lines.includes('the next attempt begins in 20 s'), stderr)
 })

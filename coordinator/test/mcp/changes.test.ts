@@ -28,7 +28,7 @@ test('files that get_workflow showed cut are refused by name, and the version st
   await deploy('cut', { 'README.md': README })
   const { structured } = await tool(c, 'get_workflow', { workflow: 'cut' })
   const files = structured.files as SourceFile[]
-  assert.equal(await refusedBy(c, 'update_workflow', { workflow: 'cut', files }), 'VALIDATION_FAILED files/README.md')
+  assert.equal(await refusedBy(c, 'update_workflow', { workflow: 'cut', files }), 'VALIDATION_FAILED files[0].content')
   const more = files.map(({ path, content }) => ({ path, content: `${content}\n` }))
   const { value } = await tool(c, 'update_workflow', { workflow: 'cut', files: more })
   assert.match(value.error.message, /README\.md.*get_workflow_file/)
@@ -41,7 +41,7 @@ test('so is the text of a resource that was cut', async () => {
   const { body } = await ask(c, 'resources/read', { uri: 'windlass://workflows/resource/files/README.md' })
   const changes = [{ path: 'README.md', content: body.result.contents[0].text }]
   const refused = await refusedBy(c, 'update_workflow', { workflow: 'resource', changes, baseVersion: 1 })
-  assert.equal(refused, 'VALIDATION_FAILED files/README.md')
+  assert.equal(refused, 'VALIDATION_FAILED changes[0].content')
 })
 
 test('changes leave the other files as they are', async () => {

@@ -121,6 +121,9 @@ export const Settings = z.strictObject({
     description:
       'Streams, waiting requests and MCP calls that wait which a key or session may have open here; 0: no limit.',
   }),
+  WINDLASS_LIMIT_ORG_WAITING: z.int().min(0).max(1_000_000).default(600).meta({
+    description: 'The same for all keys and sessions of an org together.',
+  }),
   WINDLASS_TRUSTED_PROXIES: z
     .array(z.string().refine(isNetwork, 'must be addresses or networks, such as 10.0.0.5 or 10.0.0.0/8 or fd00::/8'))
     .default([])
@@ -194,6 +197,7 @@ export type Config = {
   limitOrgPerMin: number
   limitRefusedPerMin: number
   limitWaiting: number
+  limitOrgWaiting: number
   trustedProxies: string[]
   accessLog: boolean
   baseUrl: string | undefined
@@ -265,6 +269,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     limitOrgPerMin: s.WINDLASS_LIMIT_ORG_PER_MIN,
     limitRefusedPerMin: s.WINDLASS_LIMIT_REFUSED_PER_MIN,
     limitWaiting: s.WINDLASS_LIMIT_WAITING,
+    limitOrgWaiting: s.WINDLASS_LIMIT_ORG_WAITING,
     trustedProxies: s.WINDLASS_TRUSTED_PROXIES,
     accessLog: s.WINDLASS_ACCESS_LOG,
     baseUrl: s.WINDLASS_BASE_URL?.replace(/\/$/, ''),

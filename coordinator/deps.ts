@@ -17,6 +17,7 @@ import { createJudge, type Judge } from './judging/judge.ts'
 import type { Limits } from './limits/limits.ts'
 import type { BytesInFlight } from './limits/bytes-in-flight.ts'
 import { openLimits } from './limits/open.ts'
+import type { UnreadBytes } from './limits/unread-bytes.ts'
 import { createDispatchers, type Dispatchers } from './placements/dispatcher.ts'
 import { type Accepted, commitAcceptances, commitClaims, giveBack, MOST_CLAIMED } from './placements/claim.ts'
 import type { Acceptance } from './placements/store.ts'
@@ -67,6 +68,7 @@ export interface Deps extends Stored {
   secretKeys: SecretKeys
   runTokens: RunTokens
   tails: Tails
+  unread: UnreadBytes
   bell: Bell
   dispatchers: Dispatchers
   sockets: Sockets
@@ -144,7 +146,7 @@ export async function buildDeps(
   const judge = createJudge({ log })
   const polls = createPolls(db, log)
   const downloads = createDownloads({ folder: join(config.home, 'downloads'), given: config.downloads, log })
-  const { limits, close: closeLimits } = openLimits({
+  const { close: closeLimits, ...limits } = openLimits({
     url: database.url,
     identity: config.limitIdentityPerMin,
     org: config.limitOrgPerMin,
@@ -173,7 +175,7 @@ export async function buildDeps(
     polls,
     timers: createTimers(),
     metrics,
-    limits,
+    ...limits,
     facts: createFactReader(db),
     demand: createDemandReader(db),
     poolSettings: createPoolSettings(db),

@@ -1,19 +1,26 @@
 import type { RunId } from '@windlass/shared/ids.ts'
-import { CHANNELS, type Channel } from '@windlass/shared/model/event.ts'
+import { CHANNELS } from '@windlass/shared/model/event.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Db } from '../db/client.ts'
+import { createSlices } from '../slices.ts'
+import { LogPage } from './page.ts'
 import * as store from './store.ts'
 
 /** Readers of one run share its reads: frames are gathered for this long, then one statement serves all of them. */
 const GATHER_MS = 5
 const PAGE = 500
+/** What one read brings, and so what lies here for a reader that takes nothing; one event may come on top. */
+const PAGE_BYTES = 128 * 1024
 
 export interface Reader {
-  /** Gets events in order, without gap or double. `done`: the run has finished and this was the last of its log. */
-  take(events: readonly store.StoredEvent[], done: boolean): void
+  /**
+   * Gets what of a page comes after `since`: events in order, without gap or double. `done`: the run has finished, and
+   * this was the last of its log. A reader that answers a promise is full, and gets nothing more before it resolves.
+   */
+  take(page: LogPage, since: number, done: boolean): Promise<void> | undefined
 }
 
 /** Live readers of run logs in this process. */
@@ -28,11 +35,18 @@ export interface Tails {
 
 interface Tail {
   run: { id: RunId; orgId: string }
-  /** Readers with the cursor of the last event that each has got. */
-  readers: Map<Reader, number>
+  /** Who has waited longest for a page stands first. */
+  readers: Map<Reader, Progress>
   rung: boolean
   reading: boolean
   timer: NodeJS.Timeout | undefined
+}
+
+interface Progress {
+  /** Cursor of the last event that the reader has got. */
+  seen: number
+  /** The reader has not taken what it has got. */
+  isFull: boolean
 }
 
 /** A lost bell costs latency only: readers look by themselves after `lookAgainMs`. */
@@ -50,7 +64,7 @@ export function createTails(db: Db, log: Log, lookAgainMs: number): Tails {
     let tail = tails.get(run.id)
     if (!tail) tails.set(run.id, (tail = { run, readers: new Map(), rung: false, reading: false, timer: undefined }))
     // Joined before the first read: what is committed from here on rings, so nothing falls between backlog and tail.
-    tail.readers.set(reader, since)
+    tail.readers.set(reader, { seen: since, isFull: false })
     probe('readers.following', { run: run.id, count: tail.readers.size })
     ring(run.id)
     return { leave: () => leave(tail, reader) }
@@ -70,7 +84,8 @@ export function createTails(db: Db, log: Log, lookAgainMs: number): Tails {
     try {
       while (tail.rung && tail.readers.size > 0) {
         tail.rung = false
-        await readOnce(tail)
+        const reading = await readPage(db, tail)
+        if (reading) await handOut(tail, reading, () => ring(tail.run.id))
         if (tail.rung) await pause(GATHER_MS)
       }
     } catch (error) {
@@ -78,30 +93,6 @@ export function createTails(db: Db, log: Log, lookAgainMs: number): Tails {
     } finally {
       tail.reading = false
       if (tail.readers.size > 0) tail.timer = setTimeout(() => ring(tail.run.id), lookAgainMs).unref()
-    }
-  }
-
-  async function readOnce(tail: Tail): Promise<void> {
-    const since = Math.min(...tail.readers.values())
-    // The status first: when it is final, the log that is read after it is complete.
-    const position = await store.position(db, tail.run.orgId, tail.run.id)
-    const gone = !position
-    const { events } =
-      gone || position.cursor <= since
-        ? { events: [] }
-        : await store.after(db, tail.run.id, { since, channels: CHANNELS, limit: PAGE })
-    const last = events.at(-1)?.cursor ?? since
-    const done = gone || (isFinal(position.status) && last >= position.cursor)
-    if (!done && last < (position?.cursor ?? 0)) tail.rung = true
-    for (const [reader, seen] of tail.readers) {
-      // Joined while the read was under way, and wants more of the past than was read: the next one is for it.
-      if (seen < since) {
-        tail.rung = true
-        continue
-      }
-      const fresh = events.filter((event) => event.cursor > seen)
-      tail.readers.set(reader, Math.max(seen, last))
-      if (fresh.length > 0 || done) reader.take(fresh, done)
     }
   }
 
@@ -115,11 +106,64 @@ export function createTails(db: Db, log: Log, lookAgainMs: number): Tails {
   }
 }
 
-/** One event as the API shows it. Its data is JSON text already. */
-export function eventJson(event: store.StoredEvent): string {
-  return `{"cursor":${event.cursor},"at":${event.at},"channel":"${event.channel}","type":${JSON.stringify(event.type)},"data":${event.dataText}}`
+/** What one read has brought. */
+interface Reading {
+  page: LogPage
+  /** The page has what lies between these cursors; undefined: nobody lacks anything. */
+  since: number | undefined
+  last: number
+  /** Last cursor of the log. */
+  end: number
+  /** Nothing comes after that. */
+  isOver: boolean
 }
 
-export function isWanted(channels: readonly Channel[]): (event: store.StoredEvent) => boolean {
-  return channels.length === CHANNELS.length ? () => true : (event) => channels.includes(event.channel)
+/** Reads a page for the reader that has waited longest. Undefined: none takes more now. */
+async function readPage(db: Db, tail: Tail): Promise<Reading | undefined> {
+  if (Array.from(tail.readers.values()).every(({ isFull }) => isFull)) return undefined
+  // The status first: when it is final, the log that is read after it is complete.
+  const position = await store.position(db, tail.run.orgId, tail.run.id)
+  const end = position?.cursor ?? 0
+  const isOver = !position || isFinal(position.status)
+  const since = firstBehind(tail, end)
+  if (since === undefined) return { page: new LogPage([]), since, last: end, end, isOver }
+  const ask = { since, channels: CHANNELS, limit: PAGE, bytes: PAGE_BYTES }
+  const { events } = await store.after(db, tail.run.id, ask)
+  return { page: new LogPage(events), since, last: events.at(-1)?.cursor ?? end, end, isOver }
+}
+
+/** Gives a page to all who stand within it. */
+async function handOut(tail: Tail, reading: Reading, ring: () => void): Promise<void> {
+  const { page, since, last, end, isOver } = reading
+  const slice = createSlices()
+  for (const [reader, progress] of Array.from(tail.readers)) {
+    const { seen, isFull } = progress
+    if (isFull || !tail.readers.has(reader)) continue
+    const isWithin = since !== undefined && seen >= since && seen < last
+    if (isWithin) progress.seen = last
+    const done = isOver && progress.seen >= end
+    if (isWithin || done) {
+      // It stands behind those now who wait for other pages.
+      tail.readers.delete(reader)
+      tail.readers.set(reader, progress)
+      const taken = reader.take(page, seen, done)
+      if (taken) void fill(progress, taken, ring)
+    }
+    if (progress.seen < end && !progress.isFull) tail.rung = true
+    // So many readers would keep everybody else waiting.
+    await slice()
+  }
+}
+
+async function fill(progress: Progress, taken: Promise<void>, ring: () => void): Promise<void> {
+  progress.isFull = true
+  await taken
+  progress.isFull = false
+  ring()
+}
+
+/** Where the reader stands that has waited longest; undefined when nobody who takes more has less than there is. */
+function firstBehind({ readers }: Tail, end: number): number | undefined {
+  for (const { seen, isFull } of readers.values()) if (!isFull && seen < end) return seen
+  return undefined
 }

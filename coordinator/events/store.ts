@@ -1,5 +1,5 @@
 import type { RunId } from '@windlass/shared/ids.ts'
-import { type Channel, EVENT_PAGE_BYTES } from '@windlass/shared/model/event.ts'
+import type { Channel } from '@windlass/shared/model/event.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db, Tx } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
@@ -53,7 +53,7 @@ export interface Page {
 export async function after(
   db: Db,
   runId: RunId,
-  read: { since: number; channels: readonly Channel[]; limit: number },
+  read: { since: number; channels: readonly Channel[]; limit: number; bytes: number },
 ): Promise<Page> {
   const rows = await db<(StoredEvent & { bytes: number })[]>`
     with page as (
@@ -66,8 +66,8 @@ export async function after(
     )
     select cursor, at::float8 as at, channel, type, data as data_text, bytes
     from page
-    where bytes - octet_length(data) < ${EVENT_PAGE_BYTES}
+    where bytes - octet_length(data) < ${read.bytes}
     order by cursor`
   const bytes = rows.at(-1)?.bytes ?? 0
-  return { events: rows, isFull: rows.length >= read.limit || bytes >= EVENT_PAGE_BYTES }
+  return { events: rows, isFull: rows.length >= read.limit || bytes >= read.bytes }
 }

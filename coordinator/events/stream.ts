@@ -1,18 +1,13 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
-import type { Channel } from '@windlass/shared/model/event.ts'
+import { type Channel, EVENT_PAGE_BYTES } from '@windlass/shared/model/event.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Deps } from '../deps.ts'
-import { eventJson, isWanted } from './live.ts'
+import { eventJson, isWanted, type PageText } from './page.ts'
 import * as store from './store.ts'
 
 /** 15 s: proxies and clients take a silent stream for a dead one. */
 const HEARTBEAT_MS = 15_000
-/**
- * A reader that leaves so many characters of its stream unread is cut off; it resumes by its last cursor. One page of the log
- * may come on top, so that each connection brings a reader further, however large the events are.
- */
-const MOST_WAITING = 2 * 1024 * 1024
 
 /** Where a live stream is written. */
 export interface SseSink {
@@ -21,6 +16,8 @@ export interface SseSink {
   /** Resolves when the buffer is empty again or the reader has gone. */
   drained(): Promise<void>
   close(): void
+  /** Ends the connection at once, with all that its reader has not taken. */
+  cut(): void
   gone: AbortSignal
 }
 
@@ -60,7 +57,7 @@ interface Snapshot {
 async function read(deps: Pick<Deps, 'db'>, orgId: OrgId, query: PageQuery): Promise<Snapshot> {
   const position = await store.position(deps.db, orgId, query.run)
   if (!position) throw new Fault('NOT_FOUND', { run: query.run })
-  const { events, isFull } = await store.after(deps.db, query.run, query)
+  const { events, isFull } = await store.after(deps.db, query.run, { ...query, bytes: EVENT_PAGE_BYTES })
   const isAtEnd = !isFull || events.at(-1)?.cursor === position.cursor
   return { events, done: isFinal(position.status) && isAtEnd, cursor: position.cursor }
 }
@@ -82,8 +79,9 @@ async function news(
   gone.addEventListener('abort', giveUp, { once: true })
   // Joining reads what was committed since the page was; from there on each commit rings.
   const tail = deps.tails.follow({ id: query.run, orgId: query.orgId }, Math.max(query.after, query.since), {
-    take: (events, done) => {
-      if (done || events.some(wanted)) resolve(true)
+    take(page, since, done) {
+      if (done || page.after(since).some(wanted)) resolve(true)
+      return undefined
     },
   })
   if (gone.aborted) giveUp()
@@ -96,9 +94,11 @@ async function news(
   }
 }
 
+type StreamDeps = Pick<Deps, 'tails' | 'unread'>
+
 /** The log from a cursor on, then what follows, until the run has finished: what is to be done with the sink. */
 export async function liveStream(
-  deps: Pick<Deps, 'db' | 'tails'>,
+  deps: StreamDeps & Pick<Deps, 'db'>,
   orgId: OrgId,
   query: LogQuery,
 ): Promise<(sink: SseSink) => Promise<void>> {
@@ -106,70 +106,52 @@ export async function liveStream(
   return (sink) => pour(deps, orgId, query, sink)
 }
 
-async function pour(deps: Pick<Deps, 'tails'>, orgId: OrgId, query: LogQuery, sink: SseSink): Promise<void> {
-  const wanted = isWanted(query.channels)
-  let waiting: string[] = []
-  let waitingChars = 0
-  let done = false
-  const cutting = new AbortController()
-  const gone = AbortSignal.any([sink.gone, cutting.signal])
-  let wake = () => {}
-  const tail = deps.tails.follow({ id: query.run, orgId }, query.since, {
-    take(events, isDone) {
-      if (waitingChars > MOST_WAITING) return cut()
-      const frames = events.filter(wanted).map(frame)
-      waiting.push(...frames)
-      waitingChars += frames.reduce((sum, text) => sum + text.length, 0)
-      done ||= isDone
-      wake()
+function pour({ tails, unread }: StreamDeps, orgId: OrgId, query: LogQuery, sink: SseSink): Promise<void> {
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  let isFull = false
+  const heartbeats = setInterval(() => sayNothing('heartbeat'), HEARTBEAT_MS)
+  const tail = tails.follow({ id: query.run, orgId }, query.since, {
+    take(page, since, done) {
+      const taken = put(page.text(since, query.channels))
+      if (done) void (taken ?? Promise.resolve()).then(finish)
+      return taken
     },
   })
-  // Here and not in the loop below, which waits for the reader just when it takes nothing.
-  const cut = () => {
-    cutting.abort()
-    waiting = []
-    tail.leave()
+  if (sink.gone.aborted) leave()
+  else sink.gone.addEventListener('abort', leave, { once: true })
+  sayNothing('connected')
+  return ended
+
+  /** Answers when the reader has taken it, if that is not at once. Nothing is written before. */
+  function put({ text, bytes }: PageText): Promise<void> | undefined {
+    if (text === '' || sink.gone.aborted) return undefined
+    heartbeats.refresh()
+    if (sink.write(text)) return undefined
+    return untilTaken(bytes)
+  }
+
+  async function untilTaken(bytes: number): Promise<void> {
+    isFull = true
+    const release = unread.hold(orgId, bytes, () => sink.cut())
+    await sink.drained()
+    isFull = false
+    release()
+  }
+
+  function sayNothing(comment: string) {
+    if (!isFull) void put({ text: `: ${comment}\n\n`, bytes: comment.length + 4 })
+  }
+
+  function finish() {
+    if (!sink.gone.aborted) sink.write('event: done\ndata: {"done":true}\n\n')
+    leave()
     sink.close()
   }
-  try {
-    sink.write(': connected\n\n')
-    while (!gone.aborted) {
-      const text = waiting.join('')
-      waiting = []
-      waitingChars = 0
-      if (text && !sink.write(text)) await sink.drained()
-      if (gone.aborted) return
-      if (done && waiting.length === 0) return end(sink)
-      if (waiting.length === 0 && !(await rung())) sink.write(': heartbeat\n\n')
-    }
-  } finally {
+
+  function leave() {
+    clearInterval(heartbeats)
+    sink.gone.removeEventListener('abort', leave)
     tail.leave()
+    end()
   }
-
-  /** True when something came, false when it is time for a sign of life. */
-  function rung(): Promise<boolean> {
-    return new Promise((resolve) => {
-      const settle = (came: boolean) => {
-        clearTimeout(timer)
-        gone.removeEventListener('abort', onGone)
-        wake = () => {}
-        resolve(came)
-      }
-      const onGone = () => settle(true)
-      const timer = setTimeout(() => settle(false), HEARTBEAT_MS)
-      gone.addEventListener('abort', onGone, { once: true })
-      wake = () => settle(true)
-      if (waiting.length > 0 || done || gone.aborted) settle(true)
-    })
-  }
-}
-
-/** The `id:` line comes last: some clients move their cursor as soon as they have read it. */
-function frame(event: store.StoredEvent): string {
-  return `event: ${event.type}\ndata: ${eventJson(event)}\nid: ${event.cursor}\n\n`
-}
-
-function end(sink: SseSink): void {
-  sink.write('event: done\ndata: {"done":true}\n\n')
-  sink.close()
 }

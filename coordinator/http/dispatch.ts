@@ -137,7 +137,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room }: A
   // What is made of files takes long, and has bounds of its own.
   if (plan.row.bodyBytes !== undefined) room?.leave()
   exchange.input = input
-  const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor.id) : undefined
+  const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor) : undefined
   const call = new RequestCall({ input, actor, requestId, request, response, deps, open, proxies })
   try {
     const value: unknown = await handled(exchange, plan, call)

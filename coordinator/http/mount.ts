@@ -145,7 +145,7 @@ async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, ro
   try {
     const wait = () => {
       room.leave()
-      return pipeline.waiting.enter(caller.id)
+      return pipeline.waiting.enter(caller)
     }
     const asking = askingOf(call, { caller, bytes: body.bytes, wait })
     const { status, text } = await mcp.answer({ headers: request.headers, message: body.value, asking })

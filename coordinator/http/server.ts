@@ -100,12 +100,13 @@ function admissionOf({
   deps: { config },
   log,
 }: ServerOptions): Pick<Pipeline, 'gate' | 'proxies' | 'access' | 'strict' | 'waiting' | 'seats' | 'mcpSeats'> {
-  const { strict, limitRefusedPerMin, limitWaiting, trustedProxies, accessLog } = config
+  const { strict, limitRefusedPerMin, limitWaiting, limitOrgWaiting, trustedProxies, accessLog } = config
   const proxies = createProxies(trustedProxies)
   const gate = createGate({ log, strangers: createStrangers(limitRefusedPerMin) })
+  const waiting = createWaiting({ caller: limitWaiting, org: limitOrgWaiting })
   const access = accessLog ? createAccessLog(log, proxies) : undefined
   const [seats, mcpSeats] = [createSeats(SEATS), createSeats(SEATS)]
-  return { strict, proxies, gate, access, waiting: createWaiting(limitWaiting), seats, mcpSeats }
+  return { strict, proxies, gate, access, waiting, seats, mcpSeats }
 }
 
 interface Serving {

@@ -7,6 +7,9 @@ import type { Open } from './open-work.ts'
 /** What may wait for one reader. Writers stop at the first `false`, so only a writer that does not look gets here. */
 const MOST_BUFFERED = 16 * 1024 * 1024
 
+/** Means nothing to a reader. */
+const COMMENT = ':\n\n'
+
 export interface StreamOptions {
   log: Log
   /** How long a reader may stall. */
@@ -114,10 +117,18 @@ class Stream implements SseSink, Open {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(() => this.cut(), this.#stallMs)
     this.#stalled = { timer, drained: promise, resolve, bytes }
-    this.#response.drain(() => {
-      this.#flow()
-      return true
+    this.#response.drain(() => this.#sendOn(timer))
+  }
+
+  /** The reader has taken something. What µWS still holds of the stream leaves with the next write only: a comment. */
+  #sendOn(timer: NodeJS.Timeout): boolean {
+    timer.refresh()
+    let taken = true
+    this.#response.atomic(() => {
+      taken = this.#response.raw.write(COMMENT)
     })
+    if (taken) this.#flow()
+    return taken
   }
 
   #flow(): void {

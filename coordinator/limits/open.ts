@@ -1,6 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { openPgPool } from '../db/client.ts'
 import { createLimits, type Limits } from './limits.ts'
+import { createUnreadBytes, type UnreadBytes } from './unread-bytes.ts'
 import { createDraws, PATIENCE_MS } from './store.ts'
 
 const WINDOW_MS = 60_000
@@ -19,9 +20,10 @@ export interface OpenLimitsOptions {
 /** The limits of this coordinator, with connections of their own: neither jobs nor callers keep a draw waiting. */
 export function openLimits({ url, identity, org, log, windowMs = WINDOW_MS }: OpenLimitsOptions): {
   limits: Limits
+  unread: UnreadBytes
   close: () => Promise<void>
 } {
   const pool = openPgPool(url, { name: 'limits', max: CONNECTIONS, log, queryTimeoutMs: PATIENCE_MS })
   const limits = createLimits({ identity, org, windowMs, draws: createDraws({ pool, windowMs, log }) })
-  return { limits, close: () => pool.end() }
+  return { limits, unread: createUnreadBytes({ log }), close: () => pool.end() }
 }

@@ -51,6 +51,7 @@ const BOUNDLESS = {
   WINDLASS_LIMIT_IDENTITY_PER_MIN: '10000000',
   WINDLASS_LIMIT_ORG_PER_MIN: '10000000',
   WINDLASS_LIMIT_WAITING: '0',
+  WINDLASS_LIMIT_ORG_WAITING: '0',
 }
 
 export async function startBenchInstance(settings: Record<string, string> = {}): Promise<BenchInstance> {

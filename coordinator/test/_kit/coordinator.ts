@@ -36,6 +36,7 @@ const CALM: Settings = {
   LIMIT_ORG_PER_MIN: 0,
   LIMIT_REFUSED_PER_MIN: 0,
   LIMIT_WAITING: 0,
+  LIMIT_ORG_WAITING: 0,
 }
 
 export interface CoordinatorAsk {

@@ -68,6 +68,26 @@ test('a stalled reader holds the writer up, and gets everything once it reads', 
   assert.ok(bytes > events * event.length, `${bytes} bytes of ${events * event.length}`)
 })
 
+test('what a stalled reader has left comes once it reads, though nothing more is written', async () => {
+  const bytes = 16_000_000
+  const [full, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { port } = await streaming(async (sink) => {
+    assert.equal(sink.write('x'.repeat(bytes)), false)
+    full.resolve()
+    await sink.drained()
+    taken.resolve()
+    await once(sink.gone, 'abort')
+  })
+  const reader = stalledReader(port)
+  await within(60_000, full.promise, 'the stream was not written')
+  let received = 0
+  reader.on('data', (chunk: Buffer) => (received += chunk.length))
+  reader.resume()
+  await untilPolled('all of it', () => received >= bytes)
+  await within(60_000, taken.promise, 'the writer was not told')
+  reader.destroy()
+})
+
 test('a reader that stalls for too long is cut, and its writer told', async () => {
   const ended = Promise.withResolvers<void>()
   const { port, logged } = await streaming(async (sink) => {

@@ -44,6 +44,7 @@ export interface StubOptions {
   limitRefusedPerMin?: number
   accessLog?: boolean
   limitWaiting?: number
+  limitOrgWaiting?: number
   knows?: Verifiers['knows']
   bodies?: BytesInFlight
 }
@@ -60,6 +61,7 @@ export async function startStub({
   limitRefusedPerMin = 0,
   accessLog = false,
   limitWaiting = 0,
+  limitOrgWaiting = 0,
   knows = () => false,
   bodies = createBytesInFlight({ org: Infinity, all: Infinity }),
 }: StubOptions = {}): Promise<StubServer> {
@@ -77,6 +79,7 @@ export async function startStub({
       trustedProxies,
       limitRefusedPerMin,
       limitWaiting,
+      limitOrgWaiting,
       accessLog,
     },
     log,

@@ -89,6 +89,7 @@ function startCoordinator(name: string, home: string, env: Record<string, string
       WINDLASS_LIMIT_ORG_PER_MIN: '0',
       WINDLASS_LIMIT_REFUSED_PER_MIN: '0',
       WINDLASS_LIMIT_WAITING: '0',
+      WINDLASS_LIMIT_ORG_WAITING: '0',
       WINDLASS_METRICS_TOKEN: METRICS_TOKEN,
       ...env,
     },

@@ -38,6 +38,7 @@ const UNLIMITED = {
   WINDLASS_LIMIT_ORG_PER_MIN: '0',
   WINDLASS_LIMIT_REFUSED_PER_MIN: '0',
   WINDLASS_LIMIT_WAITING: '0',
+  WINDLASS_LIMIT_ORG_WAITING: '0',
 }
 
 const ENTRIES = { coordinator: 'coordinator/main.ts', agent: 'agent/main.ts' }

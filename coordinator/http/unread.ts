@@ -12,6 +12,12 @@ export function hasMuchToCome({ received, headers }: HttpRequest, fault: Fault):
   return fault.code === 'PAYLOAD_TOO_LARGE' || length > SHORT_BYTES
 }
 
+/**
+ * A client that sends so much before it reads still has its answer; whoever sends more is cut. Reading keeps everybody
+ * else waiting.
+ */
+const MOST_DROPPED_BYTES = 8 * 1024 * 1024
+
 type Headers = readonly (readonly [name: string, value: string])[]
 
 interface Place {
@@ -30,7 +36,7 @@ interface Ahead {
 /**
  * Answers at the head of a request whose body nobody wants, and goes on reading: closed at once, the connection would
  * be reset and the answer lost to every client that reads after it has written. What comes is dropped. The connection
- * ends with the body, or by `Unread`.
+ * ends with the body, after `MOST_DROPPED_BYTES`, or by `Unread`.
  *
  * The framework sends no answer before the body is in, and µWS ends a connection with its answer or not at all. So the
  * answer is written as what µWS passes on unread, its status line. The line break that µWS adds counts as body: behind
@@ -49,9 +55,15 @@ export function sendAhead({ request, response, requestId, headers }: Place, answ
   const head = fields.map(([name, value]) => `${name}: ${value}`).join('\r\n')
   const line = `${answer.status} ${STATUS_CODES[answer.status]}`
   response.atomic(() => response.raw.writeStatus(`${line}\r\n${head}\r\n\r\n${answer.text}`))
-  request.on('data', () => {})
   // Not at once: with the last piece of the body the answer may still lie in the packet that is being put together.
-  request.on('end', () => setImmediate(() => response.close()))
+  const close = () => setImmediate(() => response.close())
+  let dropped = 0
+  request.on('data', ({ byteLength }) => {
+    const isOver = dropped > MOST_DROPPED_BYTES
+    dropped += byteLength
+    if (!isOver && dropped > MOST_DROPPED_BYTES) close()
+  })
+  request.on('end', close)
 }
 
 /** Refusals whose request is still coming in. What does not end in time is cut. */

@@ -73,3 +73,26 @@ test('clients that send all before they read get the refusal of a body that is t
     socket.destroy()
   }
 })
+
+test('whoever sends on and on behind a refusal is read for a few MiB only', async () => {
+  const { port } = (server = await startStub({ stallMs: 600_000 }))
+  const heads = ['Content-Length: 9000000000\r\n\r\n', 'Transfer-Encoding: chunked\r\n\r\nfffffff\r\n']
+  for (const [path, head] of [`/v1/runs/${RUN}/cancel`, '/nope'].flatMap((at) => heads.map((each) => [at, each]))) {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    let answer = ''
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${head}`)
+    const piece = Buffer.alloc(1024 * 1024, 'x')
+    let sent = 0
+    for (; sent < 100 && !socket.destroyed; sent++) {
+      await new Promise<void>((resolve) => {
+        socket.once('close', () => resolve())
+        socket.write(piece, () => resolve())
+      })
+    }
+    assert.ok(sent < 50, `${sent} MiB were read behind ${path}, ${head}`)
+    assert.match(answer, /^HTTP\/1\.1 40[14] /)
+    socket.destroy()
+  }
+})

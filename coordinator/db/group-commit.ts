@@ -30,6 +30,8 @@ export interface GroupCommitOptions<I, O> {
   patienceMs: number
   /** Counts towards `max` in place of 1, for items of very different size. */
   weight?(item: I): number
+  /** Each org has its turn in a commit, however much waits of another. Without it all items are of one. */
+  orgOf?(item: I): string
   /** Told of each commit and how long it took. */
   onCommit?(items: I[], ms: number): void
   /**

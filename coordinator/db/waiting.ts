@@ -1,3 +1,5 @@
+import { createFifo, type Fifo } from './fifo.ts'
+
 /** An item of a group commit, with those who wait for its result. */
 export interface Waiting<I, O> {
   item: I
@@ -9,9 +11,10 @@ export interface QueueOptions<I> {
   max: number
   weight?: ((item: I) => number) | undefined
   keyOf?: (item: I) => string
+  orgOf?: ((item: I) => string) | undefined
 }
 
-/** What waits for its commit, in the order in which it came. */
+/** What waits for its commit. Orgs take turns; items of one org and key keep the order in which they came. */
 export interface Queue<I, O> {
   add(one: Waiting<I, O>): void
   isEmpty(): boolean
@@ -20,53 +23,133 @@ export interface Queue<I, O> {
   release(batch: readonly Waiting<I, O>[]): void
 }
 
-export function createQueue<I, O>({ max, weight = () => 1, keyOf }: QueueOptions<I>): Queue<I, O> {
-  let waiting: Waiting<I, O>[] = []
-  let head = 0
-  const busy = new Set<string>()
-  const keysOf = (batch: readonly Waiting<I, O>[]) => (keyOf ? batch.map(({ item }) => keyOf(item)) : [])
+/** The items of one key, and of one org. */
+interface List<I, O> {
+  org: Org<I, O>
+  key: string
+  items: Fifo<Waiting<I, O>>
+}
 
-  function takeNext(): Waiting<I, O>[] {
-    let sum = 0
-    let end = head
-    while (end < waiting.length && (end === head || sum < max)) sum += weight(waiting[end++]!.item)
-    const batch = waiting.slice(head, end)
-    head = end
-    if (head === waiting.length || head > 10_000) {
-      waiting = waiting.slice(head)
-      head = 0
+interface Org<I, O> {
+  id: string
+  /** All that wait, by key. */
+  lists: Map<string, List<I, O>>
+  /** Those whose key is not known to be busy, in the order of their turns. */
+  ready: Set<List<I, O>>
+  /** Weight that it may take in its turn. Below 0 it has taken more, and passes. */
+  credit: number
+}
+
+/** An org takes a sixteenth of a batch in its turn. */
+const TURNS = 16
+
+export function createQueue<I, O>(options: QueueOptions<I>): Queue<I, O> {
+  return new OrgQueues(options)
+}
+
+class OrgQueues<I, O> implements Queue<I, O> {
+  readonly #max: number
+  readonly #weight: (item: I) => number
+  readonly #keyOf: ((item: I) => string) | undefined
+  readonly #orgOf: (item: I) => string
+  readonly #orgs = new Map<string, Org<I, O>>()
+  /** Those with something ready, in the order of their turns. */
+  readonly #turns = new Set<Org<I, O>>()
+  readonly #busy = new Set<string>()
+  /** Found with a busy key; each is looked at again when its key is released, and not before. */
+  readonly #blocked = new Map<string, List<I, O>[]>()
+  #count = 0
+
+  constructor({ max, weight = () => 1, keyOf, orgOf = () => '' }: QueueOptions<I>) {
+    this.#max = max
+    this.#weight = weight
+    this.#keyOf = keyOf
+    this.#orgOf = orgOf
+  }
+
+  add(one: Waiting<I, O>): void {
+    const org = this.#orgFor(this.#orgOf(one.item))
+    const key = this.#keyOf?.(one.item) ?? ''
+    let list = org.lists.get(key)
+    if (!list) {
+      org.lists.set(key, (list = { org, key, items: createFifo() }))
+      this.#makeReady(list)
     }
+    list.items.push(one)
+    this.#count++
+  }
+
+  isEmpty(): boolean {
+    return this.#count === 0
+  }
+
+  take(): Waiting<I, O>[] {
+    const batch: Waiting<I, O>[] = []
+    let sum = 0
+    for (let [org] = this.#turns; org && sum < this.#max; [org] = this.#turns) {
+      this.#turns.delete(org)
+      sum += this.#takeTurn(org, this.#max - sum, batch)
+      if (org.ready.size > 0) this.#turns.add(org)
+      else if (org.lists.size === 0) this.#orgs.delete(org.id)
+    }
+    this.#count -= batch.length
+    if (this.#keyOf) for (const { item } of batch) this.#busy.add(this.#keyOf(item))
     return batch
   }
 
-  function takeFree(): Waiting<I, O>[] {
-    const free: Waiting<I, O>[] = []
-    const left: Waiting<I, O>[] = []
-    let sum = 0
-    for (const one of waiting.slice(head)) {
-      const isFull = free.length > 0 && sum >= max
-      if (isFull || busy.has(keyOf!(one.item))) {
-        left.push(one)
-        continue
-      }
-      free.push(one)
-      sum += weight(one.item)
+  release(batch: readonly Waiting<I, O>[]): void {
+    if (!this.#keyOf) return
+    for (const { item } of batch) {
+      const key = this.#keyOf(item)
+      this.#busy.delete(key)
+      const lists = this.#blocked.get(key)
+      if (!lists) continue
+      this.#blocked.delete(key)
+      for (const list of lists) this.#makeReady(list)
     }
-    waiting = left
-    head = 0
-    return free
   }
 
-  return {
-    add: (one) => void waiting.push(one),
-    isEmpty: () => head === waiting.length,
-    take() {
-      const batch = busy.size === 0 ? takeNext() : takeFree()
-      for (const key of keysOf(batch)) busy.add(key)
-      return batch
-    },
-    release(batch) {
-      for (const key of keysOf(batch)) busy.delete(key)
-    },
+  #orgFor(id: string): Org<I, O> {
+    let org = this.#orgs.get(id)
+    if (!org) this.#orgs.set(id, (org = { id, lists: new Map(), ready: new Set(), credit: 0 }))
+    return org
+  }
+
+  #makeReady(list: List<I, O>): void {
+    list.org.ready.add(list)
+    this.#turns.add(list.org)
+  }
+
+  /** Takes what this org may in its turn. Answers its weight. */
+  #takeTurn(org: Org<I, O>, room: number, batch: Waiting<I, O>[]): number {
+    let sum = 0
+    const share = this.#max / TURNS
+    org.credit = Math.min(share, org.credit + share)
+    while (org.credit > 0 && sum < room) {
+      const [list] = org.ready
+      if (!list) break
+      // With more than the turn takes it comes last: no key waits for all of another.
+      org.ready.delete(list)
+      if (this.#busy.has(list.key)) {
+        this.#block(list)
+        continue
+      }
+      while (list.items.length > 0 && org.credit > 0 && sum < room) {
+        const one = list.items.shift()!
+        const own = this.#weight(one.item)
+        sum += own
+        org.credit -= own
+        batch.push(one)
+      }
+      if (list.items.length > 0) org.ready.add(list)
+      else org.lists.delete(list.key)
+    }
+    return sum
+  }
+
+  #block(list: List<I, O>): void {
+    const others = this.#blocked.get(list.key)
+    if (others) others.push(list)
+    else this.#blocked.set(list.key, [list])
   }
 }

@@ -34,6 +34,7 @@ export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Appl
     lanes: ENTRY_LANES,
     spare: { afterMs: SPARE_AFTER_MS, keyOf: ({ run }) => run },
     weight: weightOf,
+    orgOf: ({ orgId }) => orgId,
     commit: (batches) => options.commit(batches),
     onCommit: (batches, ms) => options.onCommit(entriesIn(batches), ms),
     giveUp: (batch, error) => options.giveUp(batch, error),

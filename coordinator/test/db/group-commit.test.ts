@@ -72,7 +72,11 @@ test('a commit that waits lets others pass but not those of its keys, which keep
   assert.deepEqual(batches.slice(1).flat(), [3, 13, 4])
   held.resolve()
   await Promise.all([...first, ...late, idle()])
-  assert.deepEqual(batches.at(-1), [11, 21, 12])
+  assert.deepEqual(new Set(batches.at(-1)), new Set([11, 12, 21]))
+  assert.deepEqual(
+    batches.at(-1)!.filter((item) => item % 10 === 1),
+    [11, 21],
+  )
 })
 
 test('commits that end at once share one lane, however many there are', async () => {

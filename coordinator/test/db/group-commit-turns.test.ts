@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLog } from '@windlass/shared/log.ts'
+import { groupCommit, type GroupCommitOptions } from '../../db/group-commit.ts'
+
+const log = createLog({}, 'error')
+const upTo = (n: number) => Array.from({ length: n }, (_, i) => i)
+
+/** One lane, batches of ten, answers that are twice the item; and the batches as they came. */
+function doubling(over: Partial<GroupCommitOptions<number, number>> = {}) {
+  const batches: number[][] = []
+  const commit = async (items: number[]) => {
+    batches.push(items)
+    return over.commit ? over.commit(items) : items.map((item) => item * 2)
+  }
+  const group = groupCommit<number, number>({ name: 'test', log, max: 10, lanes: 1, patienceMs: 300, ...over, commit })
+  return { batches, add: (item: number) => group.add(item), idle: () => group.idle() }
+}
+
+test('each org has its turn in a commit, however much another has brought', async () => {
+  const { add, batches, idle } = doubling({ orgOf: (item) => String(item % 2) })
+  // A hundred of one org, and then two of another.
+  const all = [...upTo(100).map((n) => 2 * n), 1, 3].map(add)
+  await Promise.all([...all, idle()])
+  assert.ok(
+    [1, 3].every((item) => batches[0]!.includes(item)),
+    `the first commit has ${batches[0]!.join()}`,
+  )
+  assert.equal(batches.length, 11)
+  const ofTheFirst = batches.flat().filter((item) => item % 2 === 0)
+  assert.deepEqual(
+    ofTheFirst,
+    upTo(100).map((n) => 2 * n),
+  )
+})
+
+test('a heavy item costs its org the turns of as many light ones', async () => {
+  const { add, batches } = doubling({
+    max: 20,
+    weight: (item) => (item >= 100 ? 10 : 1),
+    orgOf: (item) => (item >= 100 ? 'heavy' : 'light'),
+  })
+  await Promise.all([100, 101, 102, ...upTo(20)].map(add))
+  assert.deepEqual(
+    batches[0]!.filter((item) => item < 100),
+    upTo(10),
+  )
+})
+
+test('a commit that begins while another waits looks at no more items than it takes', async () => {
+  const held = Promise.withResolvers<void>()
+  let looks = 0
+  const { add, batches, idle } = doubling({
+    lanes: 2,
+    spare: {
+      afterMs: 1,
+      keyOf: (item) => {
+        looks++
+        return String(item % 100)
+      },
+    },
+    commit: async (items) => {
+      if (items.includes(0)) await held.promise
+      return items
+    },
+  })
+  const all = upTo(2000).map(add)
+  const free = all.filter((_, n) => n % 100 >= 10)
+  await Promise.all(free)
+  assert.ok(looks <= 3 * 2000, `${looks} looks at 2,000 items`)
+  held.resolve()
+  await Promise.all([...all, idle()])
+  const ofKey = (key: number) => batches.flat().filter((item) => item % 100 === key)
+  for (const key of upTo(100))
+    assert.deepEqual(
+      ofKey(key),
+      ofKey(key).toSorted((a, b) => a - b),
+    )
+})
+
+test('items of one key of several orgs are never in two commits at once', async () => {
+  const held = Promise.withResolvers<void>()
+  const { add, batches } = doubling({
+    lanes: 2,
+    orgOf: (item) => String(item % 10),
+    spare: { afterMs: 1, keyOf: (item) => (item < 100 ? 'same' : 'other') },
+    commit: async (items) => {
+      if (items.includes(1)) await held.promise
+      return items
+    },
+  })
+  const first = add(1)
+  await new Promise(setImmediate)
+  const second = add(2)
+  assert.equal(await add(102), 102)
+  assert.deepEqual(batches, [[1], [102]])
+  held.resolve()
+  assert.deepEqual(await Promise.all([first, second]), [1, 2])
+})

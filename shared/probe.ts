@@ -62,6 +62,8 @@ interface OfCoordinator {
   'polls.noted': object
   /** The public halves of all keys of run tokens have been asked for. */
   'tokenKeys.read': { keys: number }
+  /** A frame of an agent was parsed, and is about to be begun. */
+  'frame.read': { runner: string; chars: number }
   /** Long work may go on by one piece. */
   'pace.passed': { org: string }
   /** A reader of a version's files has left, having come upon so many of them. */

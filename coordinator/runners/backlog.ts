@@ -1,44 +1,34 @@
-import type { AgentFrame } from '@windlass/shared/wire/agent.ts'
-
 /**
- * What one agent may have under way here, in characters. Ours keeps some 4 Mi unacknowledged and then a frame; one that
- * does not wait would fill our memory.
+ * What one agent may have under way here, in characters and over all its connections. Ours keeps 4 Mi unacknowledged
+ * and then a frame, of which the socket takes 16 MiB. After a reconnect one more may still be on its way to the
+ * database.
  */
-const MOST_CHARS = 48 * 1024 * 1024
-/** The same without entries: the rest is some words at a time. */
-const MOST_OTHER_CHARS = 4 * 1024 * 1024
+const MOST_CHARS = 40 * 1024 * 1024
 /** Ours may have a whole window of entries under way in the shortest frames, and else a frame for each slot. */
 const MOST_FRAMES = 50_000
-const MOST_OTHER_FRAMES = 2000
+/** Of one connection, and without entries: the rest is some words at a time. */
+const MOST_OTHERS = { chars: 4 * 1024 * 1024, frames: 2000 }
+/** All agents of an org: the windows of some thirty, and three times what one of them may have. */
+const MOST_OF_ORG = { chars: 128 * 1024 * 1024, frames: 200_000 }
 
-const TOO_MUCH = 'more was sent than may wait for its answer'
-
-/** The frames of one connection that are under way here or wait for their turn. */
-export interface Backlog {
-  /** Counts a frame until it is left; or says why there may not be more. */
-  enter(t: AgentFrame['t'], chars: number): { leave(): void } | string
+/** What is under way: it waits to be read, or for its answer. */
+export interface Load {
+  chars: number
+  frames: number
 }
 
-export function createBacklog(): Backlog {
-  const all = { frames: 0, chars: 0 }
-  const others = { frames: 0, chars: 0 }
+export const newLoad = (): Load => ({ chars: 0, frames: 0 })
 
-  return {
-    enter(t, chars) {
-      const counts = t === 'entries' ? [all] : [all, others]
-      const add = (by: 1 | -1) => {
-        for (const count of counts) {
-          count.frames += by
-          count.chars += by * chars
-        }
-      }
-      add(1)
-      if (all.frames > MOST_FRAMES || others.frames > MOST_OTHER_FRAMES) return TOO_MUCH
-      if (all.chars > MOST_CHARS || others.chars > MOST_OTHER_CHARS) return TOO_MUCH
-      return { leave: () => add(-1) }
-    },
-  }
+export function addTo(load: Load, frames: 1 | -1, chars: number): void {
+  load.frames += frames
+  load.chars += frames * chars
 }
+
+const isOver = (load: Load, most: Load) => load.chars > most.chars || load.frames > most.frames
+
+export const isTooMuchOfRunner = (load: Load) => isOver(load, { chars: MOST_CHARS, frames: MOST_FRAMES })
+export const isTooMuchOfOthers = (load: Load) => isOver(load, MOST_OTHERS)
+export const isTooMuchOfOrg = (load: Load) => isOver(load, MOST_OF_ORG)
 
 /** Begins each work when the one before has ended, the first at once; nothing is begun any more once it is over. */
 export type Line = <T>(work: () => Promise<T>) => Promise<T | undefined>

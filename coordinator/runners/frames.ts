@@ -51,15 +51,18 @@ const FITS = new Map<unknown, (frame: Record<string, unknown>) => boolean>([
   ['renew', (frame) => isHolds(frame.runs)],
 ])
 
+/** Whether a text is to be entries, before it is parsed. */
+export const saysEntries = (text: string): boolean => text.startsWith('{"t":"entries"')
+
 /** The frame, or undefined for what no agent of ours sends. What is too long for its kind is not even parsed. */
 export function readFrame(text: string): AgentFrame | undefined {
-  const isLong = text.length > MOST_CHARS_OF_OTHERS
-  if (isLong && !text.startsWith('{"t":"entries"')) return undefined
+  const isEntries = saysEntries(text)
+  if (text.length > MOST_CHARS_OF_OTHERS && !isEntries) return undefined
   if (hasMoreMarks(text, MOST_MARKS)) return undefined
   try {
     const frame = JSON.parse(text) as Record<string, unknown> | null
     // The last of two keys counts.
-    if (isLong && frame?.t !== 'entries') return undefined
+    if ((frame?.t === 'entries') !== isEntries) return undefined
     return frame && FITS.get(frame.t)?.(frame) ? (frame as unknown as AgentFrame) : undefined
   } catch {
     return undefined

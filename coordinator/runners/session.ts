@@ -5,13 +5,18 @@ import type { Deps } from '../deps.ts'
 import type { AgentFrame, CoordinatorFrame, EntryBatch, Placement } from '@windlass/shared/wire/agent.ts'
 import { createSample } from '../limits/sample.ts'
 import { takeBackDeclined } from '../placements/claim.ts'
+import type { Applied } from '../runs/batch.ts'
 import { renewTokens } from '../placements/leases.ts'
 import { tellWakes } from '../placements/wakes.ts'
-import { createBacklog, createLine } from './backlog.ts'
+import { createLine } from './backlog.ts'
+import type { ReadFrame } from './frame-queue.ts'
 import { greet } from './hello.ts'
 import { closeByAgent, REVOKED_MESSAGE } from './intake.ts'
 import { createPromise, type Promised } from './promise.ts'
 import * as store from './store-session.ts'
+
+/** Batches that are handed on in one turn of the event loop; each of them takes some 10 µs. */
+const BATCHES_AT_ONCE = 250
 
 /** WebSocket close codes: the sender broke the protocol; something broke on our side, come again. */
 const BAD_FRAME = 1008
@@ -53,34 +58,36 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
   }
   /** Whether the agent was let in; undefined before its hello. */
   let entered: Promise<boolean> | undefined
-  const backlog = createBacklog()
-  const acknowledge = createAcknowledge(tell)
+  const answer = createAnswers(tell)
   /** Runs work that opens transactions of its own, or has the answers of group commits looked up. */
   const oneByOne = createLine(() => session.isOver)
   /** Runs heartbeats only: nothing else may hold up a lease. */
   const beatByBeat = createLine(() => session.isOver)
   let heardAt = performance.now()
 
+  const close = (code: number, reason: string) => socket.close(code, reason)
+  const queue = deps.sockets.frames.open(runner, { read, failed, close })
+
   socket.onClose((by) => {
     session.isOver = true
+    queue.end()
     deps.sockets.leave(runner.id, socket)
     deps.log('agent.disconnected', { runnerId: runner.id, by })
     void noteEnd(by)
   })
-  socket.onMessage((text) => {
-    if (session.isOver) return
+  socket.onMessage((text) => queue.add(text))
+
+  function read(text: string): ReadFrame | undefined {
     const frame = readFrame(text)
-    if (!frame || (frame.t === 'hello') === (entered !== undefined))
-      return socket.close(BAD_FRAME, !frame ? 'not a frame' : entered ? 'hello comes once' : 'hello comes first')
-    const place = backlog.enter(frame.t, text.length)
-    if (typeof place === 'string') return socket.close(BAD_FRAME, place)
-    take(frame)
-      .catch((error: unknown) => {
-        deps.log.warn('agent.frame.failed', { runnerId: runner.id, frame: frame.t, error })
-        socket.close(TRY_AGAIN, 'the coordinator could not take it; connect again')
-      })
-      .finally(() => place.leave())
-  })
+    if (frame && (frame.t === 'hello') === (entered === undefined)) return inPieces(frame, take)
+    socket.close(BAD_FRAME, !frame ? 'not a frame' : entered ? 'hello comes once' : 'hello comes first')
+    return undefined
+  }
+
+  function failed(error: unknown): void {
+    deps.log.warn('agent.frame.failed', { runnerId: runner.id, error })
+    socket.close(TRY_AGAIN, 'the coordinator could not take it; connect again')
+  }
 
   async function noteEnd(by: ClosedBy): Promise<void> {
     try {
@@ -167,27 +174,45 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
   async function entries(batch: EntryBatch): Promise<void> {
     const applied = await deps.entries.add({ ...batch, runnerId: runner.id, orgId: runner.orgId })
     const { run, epoch } = batch
-    if (applied.kind === 'stale') tell({ t: 'stale', runs: [[run, epoch]] })
-    else if (applied.kind === 'resume') tell({ t: 'resume', runs: [{ run, epoch, seq: applied.seq }] })
-    else acknowledge({ run, epoch, seq: applied.seq })
+    answer(applied.kind, { run, epoch, seq: applied.kind === 'stale' ? 0 : applied.seq })
   }
 }
 
-interface Ack {
+/** Small ones in one piece, so that they are begun as they come. */
+function inPieces(frame: AgentFrame, take: (frame: AgentFrame) => Promise<void>): ReadFrame {
+  if (frame.t !== 'entries') return { weight: 0, pieces: [() => take(frame)] }
+  const { t, batches } = frame
+  const weight = batches.reduce((sum, { entries }) => sum + 1 + entries.length, 0)
+  if (batches.length <= BATCHES_AT_ONCE) return { weight, pieces: [() => take(frame)] }
+  const pieces = []
+  for (let from = 0; from < batches.length; from += BATCHES_AT_ONCE) {
+    const piece = batches.slice(from, from + BATCHES_AT_ONCE)
+    pieces.push(() => take({ t, batches: piece }))
+  }
+  return { weight, pieces }
+}
+
+interface Answer {
   run: string
   epoch: number
   seq: number
 }
 
-/** The batches of one commit are acknowledged in one frame. */
-function createAcknowledge(tell: Session['tell']): (ack: Ack) => void {
-  let acks: Ack[] = []
-  return (ack) => {
-    if (acks.push(ack) > 1) return
-    setImmediate(() => {
-      const frame = { t: 'ack', acks } as const
-      acks = []
-      tell(frame)
-    })
+/** The batches of one commit are answered in one frame of each kind. */
+function createAnswers(tell: Session['tell']): (kind: Applied['kind'], answer: Answer) => void {
+  let gathered: Record<Applied['kind'], Answer[]> | undefined
+  const flush = () => {
+    const { ack: acks, stale, resume } = gathered!
+    gathered = undefined
+    if (acks.length > 0) tell({ t: 'ack', acks })
+    if (stale.length > 0) tell({ t: 'stale', runs: stale.map(({ run, epoch }) => [run, epoch]) })
+    if (resume.length > 0) tell({ t: 'resume', runs: resume })
+  }
+  return (kind, answer) => {
+    if (!gathered) {
+      gathered = { ack: [], stale: [], resume: [] }
+      setImmediate(flush)
+    }
+    gathered[kind].push(answer)
   }
 }

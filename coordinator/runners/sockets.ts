@@ -1,11 +1,17 @@
 import { OLDEST_PROTOCOL, type CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
+import { createPace, type Pace } from '../limits/pace.ts'
 import type { AgentSocket } from './agent-socket.ts'
+import { createFrameQueues, type FrameQueues } from './frame-queue.ts'
 
 export type RefusalCode = Extract<CoordinatorFrame, { t: 'refused' }>['code']
 
 /** The agents that are connected to this coordinator. */
 export interface Sockets {
   readonly size: number
+  /** What they have sent and nobody has read. */
+  readonly frames: FrameQueues
+  /** By which their large frames are read. */
+  readonly pace: Pace
   /** An agent has one socket: an older one of the same runner is closed. */
   join(runnerId: string, socket: AgentSocket, protocol: number): void
   leave(runnerId: string, socket: AgentSocket): void
@@ -34,7 +40,11 @@ export function createSockets(): Sockets {
   const sockets = new Map<string, { socket: AgentSocket; protocol: number }>()
   const refused = new Map<AgentSocket, NodeJS.Timeout>()
 
+  const pace = createPace()
+
   return {
+    pace,
+    frames: createFrameQueues(pace),
     get size() {
       return sockets.size
     },

@@ -1,0 +1,235 @@
+import { probe } from '@windlass/shared/probe.ts'
+import type { Pace } from '../limits/pace.ts'
+import { createFifo } from '../db/fifo.ts'
+import { saysEntries } from './frames.ts'
+import { addTo, isTooMuchOfOrg, isTooMuchOfOthers, isTooMuchOfRunner, newLoad } from './backlog.ts'
+import { FramesOfOrg, FramesOfRunner, FrameTurns, relieve, SMALL_CHARS, type WaitingFrames } from './frame-turns.ts'
+
+/** A frame that was read. */
+export interface ReadFrame {
+  /** Rows that the database has to write or look for. */
+  weight: number
+  /** Each is begun in its turn, in this order; the frame is answered when all have ended. */
+  pieces: readonly (() => Promise<unknown>)[]
+}
+
+/** The connection, as its queue sees it. */
+interface Receiver {
+  /** Undefined for what is no frame; the connection is closed then. */
+  read(text: string): ReadFrame | undefined
+  failed(error: unknown): void
+  close(code: number, reason: string): void
+}
+
+/** The frames of one connection, on their way to be read. */
+interface FrameQueue {
+  add(text: string): void
+  /** The connection is closed: what was not begun is dropped. */
+  end(): void
+}
+
+/**
+ * Small frames are read as they come. Larger ones would stop everybody else, so one of an org is read in a turn of the
+ * event loop, and each org and connection has its turn. Entries keep their order; what keeps leases alive overtakes
+ * them.
+ */
+export interface FrameQueues {
+  open(runner: { id: string; orgId: string }, receiver: Receiver): FrameQueue
+}
+
+/** Two commits of one agent, and four of an org: what is beyond stays text until some of it is committed. */
+const MOST_WEIGHT = { runner: 8000, org: 16_000 }
+/** Number of characters that count like one more entry, as in a commit. */
+const CHARS_PER_WEIGHT = 4096
+/** WebSocket close code of RFC 6455: the sender breaks the rules. */
+const POLICY = 1008
+const TOO_MUCH = 'more was sent than may wait for its answer'
+
+export function createFrameQueues(pace: Pace): FrameQueues {
+  const orgs = new Map<string, FramesOfOrg>()
+  const loop = new FrameTurns(pace, (org) => org.runners.size === 0 && orgs.delete(org.id))
+  return {
+    open({ id: runnerId, orgId }, receiver) {
+      let org = orgs.get(orgId)
+      if (!org) orgs.set(orgId, (org = new FramesOfOrg(orgId)))
+      let runner = org.runners.get(runnerId)
+      if (!runner) org.runners.set(runnerId, (runner = new FramesOfRunner()))
+      return new Queue({ runnerId, org, runner, receiver, loop })
+    },
+  }
+}
+
+interface Open {
+  chars: number
+  weight: number
+  isEntries: boolean
+  /** Pieces that have not ended. */
+  left: number
+}
+
+class Queue implements FrameQueue, WaitingFrames {
+  readonly #of: { runnerId: string; org: FramesOfOrg; runner: FramesOfRunner; receiver: Receiver; loop: FrameTurns }
+  readonly #urgent = createFifo<string>()
+  readonly #entries = createFifo<string>()
+  /** Of entries that were read: what has not been begun. */
+  #pieces: { open: Open; rest: ReadFrame['pieces'] } | undefined
+  readonly #others = newLoad()
+  /** Its first frame is hello, and comes before all others. */
+  #isBegun = false
+  #isOver = false
+
+  constructor(of: {
+    runnerId: string
+    org: FramesOfOrg
+    runner: FramesOfRunner
+    receiver: Receiver
+    loop: FrameTurns
+  }) {
+    this.#of = of
+    of.runner.queues.add(this)
+  }
+
+  add(text: string): void {
+    if (this.#isOver) return
+    const { org, runner, loop } = this.#of
+    const isEntries = this.#isBegun && saysEntries(text)
+    this.#count(1, text.length, isEntries)
+    if (isTooMuchOfRunner(runner.load) || isTooMuchOfOthers(this.#others)) {
+      this.close(POLICY, TOO_MUCH)
+      return this.#drop(text, isEntries)
+    }
+    if (isTooMuchOfOrg(org.load)) relieve(org)
+    if (this.#isOver) return this.#drop(text, isEntries)
+    if (this.#comesNext(isEntries) && loop.mayReadNow(org, text.length)) return this.#begin(text, isEntries)
+    runner.unread += text.length
+    if (isEntries) this.#entries.push(text)
+    else this.#urgent.push(text)
+    this.wake()
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const { org, runner } = this.#of
+    for (const [texts, isEntries] of [[this.#urgent, false] as const, [this.#entries, true] as const])
+      for (let text = texts.shift(); text !== undefined; text = texts.shift()) {
+        runner.unread -= text.length
+        this.#count(-1, text.length, isEntries)
+      }
+    org.urgent.delete(this)
+    org.entries.delete(this)
+    runner.queues.delete(this)
+    const pieces = this.#pieces
+    this.#pieces = undefined
+    if (pieces) this.#leave(pieces.open, pieces.rest.length)
+    this.#forget()
+  }
+
+  /** Cut off: its agent says everything again on its next connection. */
+  close(code: number, reason: string): void {
+    this.end()
+    this.#of.receiver.close(code, reason)
+  }
+
+  mayGoOn(): boolean {
+    const { org, runner } = this.#of
+    return this.#pieces !== undefined || (runner.weight < MOST_WEIGHT.runner && org.weight < MOST_WEIGHT.org)
+  }
+
+  step(isUrgent: boolean): void {
+    const { org, runner } = this.#of
+    org.wasUrgent = isUrgent
+    org[isUrgent ? 'urgent' : 'entries'].delete(this)
+    const texts = isUrgent ? this.#urgent : this.#entries
+    if (!isUrgent && this.#pieces) this.#beginPiece()
+    else {
+      let chars = 0
+      do {
+        const text = texts.shift()!
+        chars += text.length
+        runner.unread -= text.length
+        this.#begin(text, !isUrgent)
+      } while (chars < SMALL_CHARS && texts.length > 0 && !this.#pieces && this.mayGoOn())
+    }
+    this.wake()
+  }
+
+  /** Nothing that must come before it waits. */
+  #comesNext(isEntries: boolean): boolean {
+    if (this.#urgent.length > 0) return false
+    return !isEntries || (this.#entries.length === 0 && this.#pieces === undefined && this.mayGoOn())
+  }
+
+  wake(): void {
+    if (this.#isOver) return
+    const { org, loop } = this.#of
+    if (this.#urgent.length > 0) org.urgent.add(this)
+    if (this.#pieces || this.#entries.length > 0) org.entries.add(this)
+    if (org.urgent.size > 0 || org.entries.size > 0) loop.wake(org)
+  }
+
+  #begin(text: string, isEntries: boolean): void {
+    const { org, runner, receiver } = this.#of
+    this.#isBegun = true
+    const frame = receiver.read(text)
+    if (!frame) return this.#drop(text, isEntries)
+    const { pieces } = frame
+    const weight = frame.weight + text.length / CHARS_PER_WEIGHT
+    runner.weight += weight
+    org.weight += weight
+    const open = { chars: text.length, weight, isEntries, left: pieces.length }
+    probe('frame.read', { runner: this.#of.runnerId, chars: text.length })
+    if (pieces.length === 0) return this.#leave(open, 0)
+    if (!isEntries || pieces.length === 1) for (const piece of pieces) this.#do(piece, open)
+    else {
+      this.#pieces = { open, rest: pieces }
+      this.#beginPiece()
+    }
+  }
+
+  #beginPiece(): void {
+    const { open, rest } = this.#pieces!
+    const [piece, ...others] = rest
+    this.#pieces = others.length > 0 ? { open, rest: others } : undefined
+    if (piece) this.#do(piece, open)
+  }
+
+  #do(piece: () => Promise<unknown>, open: Open): void {
+    piece()
+      .catch((error: unknown) => this.#of.receiver.failed(error))
+      .finally(() => this.#leave(open, 1))
+  }
+
+  /** So many pieces of a frame have ended; with the last one it is no longer under way. */
+  #leave(open: Open, pieces: number): void {
+    open.left -= pieces
+    if (open.left > 0) return
+    const { org, runner } = this.#of
+    const wasFull = org.weight >= MOST_WEIGHT.org
+    runner.weight -= open.weight
+    org.weight -= open.weight
+    this.#count(-1, open.chars, open.isEntries)
+    const runners = wasFull && org.weight < MOST_WEIGHT.org ? org.runners.values() : [runner]
+    for (const each of runners) for (const queue of each.queues) queue.wake()
+    this.#forget()
+  }
+
+  #count(by: 1 | -1, chars: number, isEntries: boolean): void {
+    const { org, runner } = this.#of
+    addTo(org.load, by, chars)
+    addTo(runner.load, by, chars)
+    if (!isEntries) addTo(this.#others, by, chars)
+  }
+
+  #drop({ length }: string, isEntries: boolean): void {
+    this.#count(-1, length, isEntries)
+    this.#forget()
+  }
+
+  #forget(): void {
+    const { org, runner, runnerId, loop } = this.#of
+    if (runner.queues.size > 0 || runner.load.frames > 0) return
+    if (org.runners.get(runnerId) === runner) org.runners.delete(runnerId)
+    loop.forget(org)
+  }
+}

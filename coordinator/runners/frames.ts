@@ -15,8 +15,8 @@ import { isInt, isText, listOf } from './frame-parts.ts'
 const MOST_RUNS = 4 * MOST_SLOTS
 /** The most placements and facts, at some 46 characters each. Entries may have what the socket takes. */
 const MOST_CHARS_OF_OTHERS = 1024 * 1024
-/** Ours cuts its frames at 512 Ki characters, and a batch has 90 at least. */
-const MOST_BATCHES = 8000
+/** Ours cuts its frames at 512 Ki characters, and a batch has 97 at least. */
+const MOST_BATCHES = 5500
 /** Of all batches of a frame, which one transaction may have to write. Ours has 24 characters for an entry at least. */
 const MOST_ENTRIES = 50_000
 /** To parse more of these would stop everybody else for seconds. Ours has half a million characters in a frame. */

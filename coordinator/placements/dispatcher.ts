@@ -16,6 +16,9 @@ interface Poll {
   answer(claimed: Claimed[]): void
 }
 
+/** Open polls of one runner. Ours has one, and another when it has given up a connection. */
+const MOST_POLLS = 4
+
 /** A poll has promised when it answers; a claim that takes longer than this is not waited for. */
 const LAST_CLAIM_MS = 2000
 
@@ -35,7 +38,7 @@ export interface DispatcherOptions {
 
 /** Gathers the waiting polls of each pool and claims for all of them in one statement. */
 export interface Dispatchers {
-  /** Waits for work. Resolves with nothing when the signal fires. */
+  /** Waits for work. Resolves with nothing when the signal fires, or when its runner has opened some more. */
   poll(poolId: PoolId, runnerId: RunnerId, slots: number, signal: AbortSignal): Promise<Claimed[]>
   /** Ends the polls of a runner, which does not want any more what they ask for. */
   withdraw(poolId: PoolId, runnerId: RunnerId): void
@@ -48,10 +51,16 @@ export interface Dispatchers {
 interface Pool {
   id: PoolId
   polls: Set<Poll>
+  /** The same, the oldest first. */
+  byRunner: Map<RunnerId, Set<Poll>>
   claiming: boolean
   /** The queue may hold something that nobody has looked for yet. */
   dirty: boolean
   timer: NodeJS.Timeout | undefined
+}
+
+function newPool(id: PoolId): Pool {
+  return { id, polls: new Set(), byRunner: new Map(), claiming: false, dirty: true, timer: undefined }
 }
 
 export function createDispatchers(options: DispatcherOptions): Dispatchers {
@@ -59,7 +68,7 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
 
   function poolOf(id: PoolId): Pool {
     let pool = pools.get(id)
-    if (!pool) pools.set(id, (pool = { id, polls: new Set(), claiming: false, dirty: true, timer: undefined }))
+    if (!pool) pools.set(id, (pool = newPool(id)))
     return pool
   }
 
@@ -74,7 +83,7 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
     return new Promise((resolve) => {
       const pool = poolOf(poolId)
       if (signal.aborted) return resolve([])
-      pool.polls.add(pollOf(pool, { runnerId, slots, signal }, resolve))
+      pollOf(pool, { runnerId, slots, signal }, resolve)
       probe('polls.waiting', { count: pool.polls.size })
       // A coordinator that starts does not know what the queue holds, nor what was put there while nobody polled.
       pool.dirty = true
@@ -83,7 +92,7 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
   }
 
   function withdraw(poolId: PoolId, runnerId: RunnerId) {
-    for (const one of pools.get(poolId)?.polls ?? []) if (one.runnerId === runnerId) one.leave()
+    for (const one of pools.get(poolId)?.byRunner.get(runnerId) ?? []) one.leave()
   }
 
   async function look(pool: Pool): Promise<void> {
@@ -141,11 +150,17 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
   return { poll, withdraw, poke, pokeAll, waiting }
 }
 
+/** Each holds a request open, and each claim looks at all of them. */
+function endOldest(polls: ReadonlySet<Poll>): void {
+  const open = [...polls].filter(({ isLeaving }) => !isLeaving)
+  for (const one of open.slice(0, -MOST_POLLS)) one.leave()
+}
+
 function pollOf(
-  { polls }: Pool,
+  { polls, byRunner }: Pool,
   { runnerId, slots, signal }: { runnerId: RunnerId; slots: number; signal: AbortSignal },
   resolve: (claimed: Claimed[]) => void,
-): Poll {
+): void {
   let timer: NodeJS.Timeout | undefined
   const one: Poll = {
     runnerId,
@@ -160,13 +175,18 @@ function pollOf(
     answer(claimed) {
       clearTimeout(timer)
       polls.delete(one)
+      mine.delete(one)
+      if (mine.size === 0 && byRunner.get(runnerId) === mine) byRunner.delete(runnerId)
       probe('polls.waiting', { count: polls.size })
       signal.removeEventListener('abort', one.leave)
       resolve(claimed)
     },
   }
+  const mine = byRunner.get(runnerId) ?? new Set()
+  byRunner.set(runnerId, mine.add(one))
+  polls.add(one)
+  endOldest(mine)
   signal.addEventListener('abort', one.leave, { once: true })
-  return one
 }
 
 /**

@@ -93,3 +93,26 @@ test('of more polls than are served at once all may be chosen, and each has a sh
     }),
   )
 })
+
+test('a runner has a handful of polls open: the newest ends the oldest, and none of another', async () => {
+  const { claims, dispatchers } = byHand()
+  const [pool, runner, other] = [newId('pool'), newId('rnr'), newId('rnr')]
+  const { signal } = new AbortController()
+  const ended: string[] = []
+  const open = (name: string, of: typeof runner) =>
+    void dispatchers.poll(pool, of, 1, signal).then(() => ended.push(name))
+  open('other', other)
+  for (let n = 0; n < 100; n++) open(`${n}`, runner)
+  claims[0]!.answer(NOTHING)
+  await setImmediate()
+  assert.equal(dispatchers.waiting(), 5)
+  assert.deepEqual(
+    ended,
+    Array.from({ length: 96 }, (_, n) => `${n}`),
+  )
+  dispatchers.withdraw(pool, runner)
+  claims[1]!.answer(NOTHING)
+  await setImmediate()
+  assert.equal(dispatchers.waiting(), 1)
+  assert.equal(ended.includes('other'), false)
+})

@@ -209,6 +209,8 @@ async function mayStay(exchange: Exchange, plan: Plan): Promise<boolean> {
 function upgrade(exchange: Exchange, answer: SocketAnswer): void {
   const { response, requestId } = exchange
   const context: Upgrade = { answer, requestId }
+  // For the build of µWS that we bring: an upgrade is corked in another way than an answer.
+  Object.assign(response.raw, { becomesSocket: true })
   response.atomic(() => {
     exchange.sent = { status: 101, bytes: 0 }
     response.raw.writeStatus('101 Switching Protocols')

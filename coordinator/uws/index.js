@@ -88,7 +88,9 @@ function upgradeUnderLentCork(res) {
   const { cork } = res
   res.cork = (act) => {
     const [lender] = open
-    if (lender) lender.cork(() => cork.call(res, act))
+    // A refusal is an answer like any other.
+    if (!res.becomesSocket) cork.call(res, act)
+    else if (lender) lender.cork(() => cork.call(res, act))
     else act()
     return res
   }

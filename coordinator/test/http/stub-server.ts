@@ -38,6 +38,7 @@ export interface StubOptions {
   idleS?: number
   /** In place of the stub's own. */
   caller?: Verifiers['caller']
+  runner?: Verifiers['runner']
   strict?: boolean
   port?: number
   trustedProxies?: string[]
@@ -55,6 +56,7 @@ export async function startStub({
   recheckMs,
   idleS,
   caller = aCaller,
+  runner = verify.runner,
   strict = true,
   port = 0,
   trustedProxies = [],
@@ -92,7 +94,7 @@ export async function startStub({
     log,
     host: '127.0.0.1',
     port,
-    verify: { ...verify, knows, caller },
+    verify: { ...verify, knows, caller, runner },
     stallMs,
     recheckMs,
     idleS,

@@ -24,8 +24,8 @@ const REPORTER = path.join(import.meta.dirname, 'file-seconds.ts')
 const WHOLE_FILE = path.join(import.meta.dirname, 'whole-file.mjs')
 /** What the reporter writes, in the folder of temporary files. */
 const NOTES = 'file-results.jsonl'
-/** WINDLASS_TEST_ROUNDS asks for as many rounds as somebody wants to wait for. */
-const IS_LONG = Boolean(process.env.WINDLASS_TEST_ROUNDS)
+/** They ask for as many rounds, or for rounds as large, as somebody wants to wait for. */
+const IS_LONG = Boolean(process.env.WINDLASS_TEST_ROUNDS ?? process.env.WINDLASS_TEST_TIMES)
 /**
  * Against an endless wait only: a busy machine takes several times as long as an idle one. A process that executes
  * several files in turn has twice as long as a file.

@@ -205,12 +205,14 @@ test('a run whose answer is there and that nobody executes yet is resuming, and 
   assert.ok(since > soon.since, 'it counts from the answer, not from the question')
   // Shorter than what makes it silent.
   const before = new Date(since - 1000)
-  await c.db`update runners set last_poll_at = ${before}, last_heartbeat_at = null where id = ${crew.agent.id}`
-  assert.match((await whyOf(parked.run)).summary, /east-1 has not been heard of since/)
+  // The note of its last poll may be on its way still, and would count as a sign of life.
+  await untilPolled('the runner to be unheard of', async () => {
+    await c.db`update runners set last_poll_at = ${before}, last_heartbeat_at = null where id = ${crew.agent.id}`
+    return /east-1 has not been heard of since/.test((await whyOf(parked.run)).summary)
+  })
 
   const evicted = await anEvictedRun(crew, { workflow }, question(), sleepFor())
   await answer(evicted.run)
-  // The note of its last poll may be on its way still, and would count as a sign of life.
   const queued = await untilPolled('nobody to be there', async () => {
     await c.db`update runners set last_poll_at = now() - interval '5 minutes', last_heartbeat_at = null where id = ${crew.agent.id}`
     const why = await whyOf(evicted.run)

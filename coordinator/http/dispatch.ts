@@ -134,8 +134,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room }: A
   const { deps, proxies } = pipeline
   const read = (space?: Room) => readInput(plan, request, params, space)
   const input = await (room ? inTime(response, room, read) : read())
-  // What is made of files takes long, and has bounds of its own.
-  if (plan.row.bodyBytes !== undefined) room?.leave()
+  if (plan.takesFiles) room?.leave()
   exchange.input = input
   const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor) : undefined
   const call = new RequestCall({ input, actor, requestId, request, response, deps, open, proxies })

@@ -7,6 +7,8 @@ import { faultsOf } from '../api/faults-of.ts'
 import type { Handlers } from '../api/index.ts'
 
 const DEFAULT_BODY_BYTES = 1024 * 1024
+/** A row that takes larger bodies takes files. */
+const FILES_BODY_BYTES = 4 * 1024 * 1024
 
 /** A row with everything about it that need not be worked out again for each request. */
 export interface Plan {
@@ -18,6 +20,8 @@ export interface Plan {
   readonly addressed: readonly string[]
   readonly ridesIn: 'query' | 'body'
   readonly bodyBytes: number
+  /** What is made of its body takes long, and has bounds of its own. */
+  readonly takesFiles: boolean
   readonly scopedToOrg: boolean
   readonly scopedToRun: boolean
   readonly faults: ReadonlySet<FaultCode>
@@ -68,6 +72,7 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined): Plan {
     addressed: names.filter((name) => row.method !== 'PUT' || name !== 'name'),
     ridesIn: restRidesIn(row),
     bodyBytes: row.bodyBytes ?? DEFAULT_BODY_BYTES,
+    takesFiles: (row.bodyBytes ?? 0) > FILES_BODY_BYTES,
     scopedToOrg: row.door === 'caller' && names.includes('org'),
     scopedToRun: row.door === 'program' && names.includes('run'),
     faults: faultsOf(row),

@@ -35,7 +35,7 @@ export interface Tails {
 
 interface Tail {
   run: { id: RunId; orgId: string }
-  /** Who has waited longest for a page stands first. */
+  /** In the order of their waits for a page: the longest stands first. */
   readers: Map<Reader, Progress>
   rung: boolean
   reading: boolean

@@ -1,21 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLog } from '@windlass/shared/log.ts'
-import { groupCommit, type GroupCommitOptions } from '../../db/group-commit.ts'
+import { doubling } from '../_kit/doubling.ts'
 
-const log = createLog({}, 'error')
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i)
-
-/** One lane, batches of ten, answers that are twice the item; and the batches as they came. */
-function doubling(over: Partial<GroupCommitOptions<number, number>> = {}) {
-  const batches: number[][] = []
-  const commit = async (items: number[]) => {
-    batches.push(items)
-    return over.commit ? over.commit(items) : items.map((item) => item * 2)
-  }
-  const group = groupCommit<number, number>({ name: 'test', log, max: 10, lanes: 1, patienceMs: 300, ...over, commit })
-  return { batches, add: (item: number) => group.add(item), idle: () => group.idle() }
-}
 
 test('each org has its turn in a commit, however much another has brought', async () => {
   const { add, batches, idle } = doubling({ orgOf: (item) => String(item % 2) })

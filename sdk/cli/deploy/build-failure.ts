@@ -26,7 +26,7 @@ function missingPackage({ text }: Message): string | undefined {
   return /^Could not resolve "([^"./][^"]*)"/.exec(text)?.[1]
 }
 
-/** Whoever is told to install what only looks like a package gets the package of a stranger. */
+/** The advice to install what only looks like a package would bring the package of a stranger. */
 function aliasFailure(message: Message, folder: string): Failure | undefined {
   const specifier = missingPackage(message)
   // A package of others knows nothing of our aliases.

@@ -6,7 +6,7 @@ import { createHolds } from './holds.ts'
 import { argumentsOf, cleanName, createCounter, NO_ARGUMENTS, pathOf, type Arguments } from './identity.ts'
 import { checkRoom } from './limits.ts'
 import { createOutbox } from './outbox.ts'
-import { outcomeOf, waitedFor, type Pending } from './pending.ts'
+import { isAnyPending, outcomeOf, waitedFor, type Pending } from './pending.ts'
 import type { Engine, EngineOptions, Port } from './port.ts'
 import { createReplay } from './replay.ts'
 import { createScopes } from './scopes.ts'
@@ -206,7 +206,7 @@ export function createEngine({ attempt, journal, entries, replay: isReplay }: En
     for (const call of held) begin(call)
   }
 
-  const hasNews = () => [...results.keys()].some((n) => pending.has(n))
+  const hasNews = () => isAnyPending(results.keys(), pending)
 
   function park(): boolean {
     const kind = waitedFor(pending.values())

@@ -26,3 +26,9 @@ export function outcomeOf({ record, outcome }: Pending): Outcome | undefined {
   if (outcome || !record || record.state === 'open') return outcome
   return { state: record.state, result: record.result ?? 'null' }
 }
+
+/** Not by a copy of the numbers: 25,000 results may wait for a program that waits for one thing. */
+export function isAnyPending(numbers: Iterable<number>, pending: ReadonlyMap<number, Pending>): boolean {
+  for (const n of numbers) if (pending.has(n)) return true
+  return false
+}

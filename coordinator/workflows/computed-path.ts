@@ -1,6 +1,6 @@
 import { SourceMap, type SourceMapPayload } from 'node:module'
 import * as esbuild from 'esbuild'
-import ts from 'typescript-api'
+import ts from './typescript-api.cjs'
 
 export interface Place {
   /** From 1. */

@@ -1,4 +1,4 @@
-import type ts from 'typescript-api'
+import type ts from './typescript-api.cjs'
 
 /** Types of the language itself that JSON.stringify empties or turns into something else, and what to use instead. */
 const INSTEAD: Record<string, string> = {

@@ -1,4 +1,4 @@
-import type ts from 'typescript-api'
+import type ts from './typescript-api.cjs'
 import { type JsonSchema, mapSubschemas } from './json-schema.ts'
 
 type Definition = { baseName: string; schema: JsonSchema; uses: number }

@@ -1,4 +1,4 @@
-import ts from 'typescript-api'
+import ts from './typescript-api.cjs'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { MOST_SCHEMA_CHARS } from '../judging/schema.ts'
 import { DeployError, type DeployErrorDetail, type DeployProblem, tooLarge } from './deploy-error.ts'

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import ts from 'typescript-api'
+import ts from './typescript-api.cjs'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { isRelative, resolveRelative, typesPath } from './resolve-file.ts'
 

@@ -1,4 +1,4 @@
-import ts from 'typescript-api'
+import ts from './typescript-api.cjs'
 import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 import { NotJson } from './io-schema-fault.ts'
 import { isJsonFormat, JSON_FORMATS } from '../judging/json-formats.ts'

@@ -1,4 +1,4 @@
-import ts from 'typescript-api'
+import ts from './typescript-api.cjs'
 import { fieldPath } from '@windlass/shared/field-path.ts'
 import { builtinOf } from './io-schema-builtins.ts'
 import { createDefinitions } from './io-schema-defs.ts'

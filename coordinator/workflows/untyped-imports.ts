@@ -1,6 +1,6 @@
 import { isBuiltin } from 'node:module'
 import { posix } from 'node:path'
-import ts from 'typescript-api'
+import ts from './typescript-api.cjs'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { isRelative, resolveRelative, typesPath } from './resolve-file.ts'
 

@@ -1,0 +1,3 @@
+import api = require('typescript-api')
+
+export = api

@@ -12,23 +12,24 @@ export interface Children<P, A> {
   endAll(): Promise<void>
 }
 
-export interface ChildrenOptions extends Bounds {
+export interface ChildrenOptions<P, A> extends Bounds {
   /** Names the pool in messages and moments: `judging`. */
   name: string
   /** The program, which calls `serve`. */
   entry: URL
   /** A process that had nothing to do for this long ends. */
   idleMs: number
+  /** One that runs already, within the same bounds, and has nothing to do. */
+  first?: Child<P, A>
 }
 
-export function keepChildren<P, A>(options: ChildrenOptions): Children<P, A> {
+export function keepChildren<P, A>(options: ChildrenOptions<P, A>): Children<P, A> {
   const { name, entry, idleMs } = options
   const all = new Set<Promise<Child<P, A>>>()
   /** Children that have nothing to do, with the timers that will end them. */
   const free = new Map<Child<P, A>, NodeJS.Timeout>()
 
-  async function start(): Promise<Child<P, A>> {
-    const starting = startChild<P, A>(entry, options)
+  async function join(starting: Promise<Child<P, A>>): Promise<Child<P, A>> {
     all.add(starting)
     try {
       const child = await starting
@@ -54,20 +55,27 @@ export function keepChildren<P, A>(options: ChildrenOptions): Children<P, A> {
     free.delete(child)
   }
 
+  function giveBack(child: Child<P, A>) {
+    const timer = setTimeout(() => {
+      stay(child)
+      void child.end()
+    }, idleMs)
+    free.set(child, timer.unref())
+  }
+
+  if (options.first) {
+    giveBack(options.first)
+    void join(Promise.resolve(options.first))
+  }
+
   return {
     async take() {
       // The child that was used last is taken, so that the others come to their end.
-      const child = [...free.keys()].at(-1) ?? (await start())
+      const child = [...free.keys()].at(-1) ?? (await join(startChild(entry, options)))
       stay(child)
       return child
     },
-    giveBack(child) {
-      const timer = setTimeout(() => {
-        stay(child)
-        void child.end()
-      }, idleMs)
-      free.set(child, timer.unref())
-    },
+    giveBack,
     count: () => all.size,
     async endAll() {
       for (const child of free.keys()) stay(child)

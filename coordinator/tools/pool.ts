@@ -36,7 +36,7 @@ export interface ToolJob<P> {
   isPatient?: boolean
 }
 
-export interface ToolPoolOptions extends ChildrenOptions {
+export interface ToolPoolOptions<P, A> extends ChildrenOptions<P, A> {
   /** Processes at once. The last free one is kept for an org that has none at work. */
   most: number
   /** Jobs of one org that may wait; a stampede is told to come back. */
@@ -51,7 +51,7 @@ interface Waiting<P, A> {
   reject: (error: unknown) => void
 }
 
-export function createToolPool<P, A>(options: ToolPoolOptions): ToolPool<P, A> {
+export function createToolPool<P, A>(options: ToolPoolOptions<P, A>): ToolPool<P, A> {
   const { name, most, mostWaiting } = options
   const children = keepChildren<P, A>(options)
   const turns = createTurns<Waiting<P, A>>()

@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os'
 import { type OwnUser, ownUser } from '../tools/own-user.ts'
-import { type Bounds, startChild } from '../tools/child.ts'
+import { type Bounds, type Child, startChild } from '../tools/child.ts'
 import { createToolPool, type Outcome, type ToolPool } from '../tools/pool.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
@@ -53,8 +53,7 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
   let opening: Promise<Pool> | undefined
 
   async function open(): Promise<Pool> {
-    const user = await settleUser(options)
-    pool = openPool(user ? { ...options, user } : options)
+    pool = await openPool(options)
     if (closed) await pool.close()
     return pool
   }
@@ -88,61 +87,62 @@ const PROGRAM = new URL('./compile-process.ts', import.meta.url)
 /** A small program that is really built: what it takes to reach every file is known by trying only. */
 const TRIAL: SourceFile[] = [{ path: 'index.ts', content: 'export const run = () => 1' }]
 
+type CompileChild = Child<CompileJob, CompileAnswer>
+
 /** By program: what was found out holds for as long as this process. */
-const settled = new Map<string, Promise<OwnUser>>()
-
-async function settleUser({ log, program = PROGRAM }: CompilerOptions): Promise<Bounds['user']> {
-  const own = await (settled.get(program.href) ?? settle(program))
-  if (own.user) log?.('deploys.confined', { by: 'user', uid: own.user.uid })
-  else log?.('deploys.confined', { by: 'process', why: own.why })
-  return own.user
-}
-
-function settle(program: URL): Promise<OwnUser> {
-  const trying = triedUser(program)
-  settled.set(program.href, trying)
-  trying.catch(() => settled.delete(program.href))
-  return trying
-}
-
-async function triedUser(program: URL): Promise<OwnUser> {
-  const esbuild = new URL(import.meta.resolve('esbuild'))
-  const own = await ownUser([program, esbuild, new URL(import.meta.resolve('typescript-api'))])
-  const why = own.user && (await whyNot(own.user, program))
-  return why === undefined ? own : { user: undefined, why }
-}
-
-/** Why the program does not work for this user, if it does not. */
-async function whyNot(user: Bounds['user'] & object, program: URL): Promise<string | undefined> {
-  try {
-    const child = await startChild<CompileJob, CompileAnswer>(program, { ...BOUNDS, dataMb: dataMb(), user })
-    const outcome = await child.ask({ entry: TRIAL[0]!.path }, { pieces: piecesOf(TRIAL) })
-    await child.end()
-    if (outcome.kind === 'answer' && 'compiled' in outcome.answer) return undefined
-    return `a program that was built as user ${user.uid} for a trial ended with: ${JSON.stringify(outcome)}`
-  } catch (error) {
-    return (error as Error).message
-  }
-}
+const settled = new Map<string, OwnUser>()
 
 const BOUNDS = { cpuMs: 15_000, wallMs: 60_000, heapMb: 768, stackKb: STACK_KB }
 
-function openPool(options: CompilerOptions & Pick<Bounds, 'user'>): Pool {
-  return createToolPool<CompileJob, CompileAnswer>({
-    name: 'deploys',
-    entry: options.program ?? PROGRAM,
+/** With a user of their own for the processes, where that works. The process that has shown it is the pool's first. */
+async function openPool(options: CompilerOptions): Promise<Pool> {
+  const { log, program = PROGRAM } = options
+  const bounds = {
     cpuMs: options.typesMs ?? BOUNDS.cpuMs,
     wallMs: options.wallMs ?? BOUNDS.wallMs,
     heapMb: options.heapMb ?? BOUNDS.heapMb,
     dataMb: options.dataMb ?? dataMb(),
     stackKb: BOUNDS.stackKb,
+  }
+  const { own, first } = await settle(program, bounds)
+  const pool = createToolPool<CompileJob, CompileAnswer>({
+    name: 'deploys',
+    entry: program,
+    ...bounds,
     idleMs: options.idleMs ?? IDLE_MS,
     // The second is for another org than that of the first.
     most: 2,
     mostWaiting: options.mostWaiting ?? 20,
-    ...(options.user && { user: options.user }),
-    ...(options.log && { log: options.log }),
+    ...(own.user && { user: own.user }),
+    ...(first && { first }),
+    ...(log && { log }),
   })
+  if (own.user) log?.('deploys.confined', { by: 'user', uid: own.user.uid })
+  else log?.('deploys.confined', { by: 'process', why: own.why })
+  return pool
+}
+
+async function settle(program: URL, bounds: Bounds): Promise<{ own: OwnUser; first?: CompileChild }> {
+  const known = settled.get(program.href)
+  if (known) return { own: known }
+  const esbuild = new URL(import.meta.resolve('esbuild'))
+  const own = await ownUser([program, esbuild, new URL(import.meta.resolve('typescript-api'))])
+  const tried = own.user ? await tryUser(own.user, program, bounds) : { own }
+  settled.set(program.href, tried.own)
+  return tried
+}
+
+async function tryUser(user: NonNullable<Bounds['user']>, program: URL, bounds: Bounds) {
+  try {
+    const child: CompileChild = await startChild(program, { ...bounds, user })
+    const outcome = await child.ask({ entry: TRIAL[0]!.path }, { pieces: piecesOf(TRIAL) })
+    if (outcome.kind === 'answer' && 'compiled' in outcome.answer) return { own: { user }, first: child }
+    await child.end()
+    const why = `a program that was built as user ${user.uid} for a trial ended with: ${JSON.stringify(outcome)}`
+    return { own: { user: undefined, why } }
+  } catch (error) {
+    return { own: { user: undefined, why: (error as Error).message } }
+  }
 }
 
 /** A quarter of the machine's or container's memory; 24 MiB of code make esbuild use 1.5 GiB. */

@@ -8,6 +8,7 @@ import { createLog } from '@windlass/shared/log.ts'
 import { onMoment } from '@windlass/shared/probe.ts'
 import { isGone, untilGone } from '@windlass/shared/test/_kit/processes.ts'
 import { moment } from '@windlass/shared/test/_kit/until.ts'
+import { startChild } from '../../tools/child.ts'
 import { createToolPool, type Outcome, type ToolPoolOptions } from '../../tools/pool.ts'
 import type { Wish } from './programs/tool.ts'
 
@@ -15,7 +16,7 @@ const entry = new URL('./programs/tool.ts', import.meta.url)
 const isLinux = process.platform === 'linux'
 const PATIENT = { wallMs: 60_000, heapMb: 64, most: 1, idleMs: 60_000, mostWaiting: 100 }
 
-function aPool(t: TestContext, options: Partial<ToolPoolOptions> = {}) {
+function aPool(t: TestContext, options: Partial<ToolPoolOptions<Wish, unknown>> = {}) {
   const pool = createToolPool<Wish, unknown>({ name: 'test', entry, ...PATIENT, ...options })
   t.after(() => pool.close())
   const ask = async (wish: Wish, org = 'org') => answerOf(await pool.run({ org, payload: wish }))
@@ -38,6 +39,17 @@ test('there is no process before there is a job, and none when nothing came for 
   await ended
   assert.equal(pool.awake(), 0)
   assert.equal(await ask({ do: 'say', text: 'again' }), 'again')
+})
+
+test('a process that ran already takes the first job, and ends with the pool', async (t) => {
+  const first = await startChild<Wish, unknown>(entry, PATIENT)
+  const { pool, ask } = aPool(t, { first })
+  assert.equal(pool.awake(), 1)
+  assert.equal(await ask({ do: 'say', text: 'hello' }), 'hello')
+  assert.equal(pool.awake(), 1)
+  await pool.close()
+  await first.gone
+  assert.equal(pool.awake(), 0)
 })
 
 test('jobs that come at once are all answered by as many processes as are allowed', async (t) => {

@@ -10,7 +10,7 @@ import { createLog } from '@windlass/shared/log.ts'
 import { within } from '@windlass/shared/time.ts'
 import { type Client, createClient } from 'windlass/client'
 import { startPart } from '../start/part.ts'
-import { stripTypes } from '../start/strip.ts'
+import { partFiles, stripTypes } from '../start/strip.ts'
 import { createTeller } from '../start/tell.ts'
 import { type Belongings, createBelongings } from './belongings.ts'
 import { wait } from './measure.ts'
@@ -131,7 +131,7 @@ function settingsOf({ slots, spares, parkedMs }: AgentOptions): Record<string, s
 /** Starts processes of the product as `npm start` does, each agent with a home of its own. */
 async function partsIn(home: string, own: Belongings) {
   const tell = createTeller(true)
-  const nodeArgs = await stripTypes(home)
+  const nodeArgs = await stripTypes(join(home, 'cache/stripped'), partFiles())
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('WINDLASS_')))
   const shared = {
     ...inherited,

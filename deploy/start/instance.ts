@@ -10,7 +10,7 @@ import { makeHome, ORG, writeAccess, writeAdmin } from './local-key.ts'
 import { logFile, partEnvironment } from './part-settings.ts'
 import { type Part, startPart } from './part.ts'
 import type { StartSettings } from './settings.ts'
-import { stripTypes } from './strip.ts'
+import { partFiles, stripTypes } from './strip.ts'
 import type { Teller } from './tell.ts'
 
 /** Over what the coordinator gives itself. */
@@ -80,7 +80,7 @@ async function bringUp(
   const database = await startDatabase(settings, tell)
   steps.push(database)
   noteSupervisor(home)
-  const nodeArgs = await stripTypes(home)
+  const nodeArgs = await stripTypes(join(home, 'cache/stripped'), partFiles())
   const credentials = await localCredentials(database.url, home)
   await makeKeyFile(settings)
   await writeAdmin(home, { databaseUrl: database.url, secretKeyFile: settings.secretKeyFile })

@@ -7,9 +7,9 @@ export function partEnvironment(settings: StartSettings, isMeant: (name: string)
     ([name]) => !name.startsWith('WINDLASS_') || name.startsWith('WINDLASS_TEST_') || isMeant(name),
   )
   return {
+    NODE_COMPILE_CACHE: join(settings.home, 'cache', 'compile'),
     ...Object.fromEntries(kept),
     WINDLASS_HOME: settings.home,
-    NODE_COMPILE_CACHE: join(settings.home, 'cache', 'compile'),
   }
 }
 

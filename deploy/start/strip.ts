@@ -12,17 +12,18 @@ type Index = Record<string, { file: string; mtimeMs: number }>
 const INDEX = 'index.json'
 const rooms = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 
+/** All that the parts of an installation are made of. */
+export function partFiles(): string[] {
+  const exclude = (name: string) => name === 'node_modules' || name === 'test'
+  return globSync('{agent,coordinator,shared,sdk/client}/**/*.ts', { cwd: rooms, exclude })
+}
+
 /**
- * Strips the types of all that the parts are made of, once, and answers the arguments that make a part use the result.
- * Lines and columns stay where they are, so that stacks are right.
+ * Strips the types of these files, named from the folder of the rooms, once, and answers the arguments that make a Node
+ * use the result. Lines and columns stay where they are, so that stacks are right.
  */
-export async function stripTypes(home: string): Promise<string[]> {
-  const folder = join(home, 'cache', 'stripped')
+export async function stripTypes(folder: string, files: readonly string[]): Promise<[flag: '--import', hook: string]> {
   await mkdir(folder, { recursive: true })
-  const files = globSync('{agent,coordinator,shared,sdk/client}/**/*.ts', {
-    cwd: rooms,
-    exclude: (name) => name === 'node_modules' || name === 'test',
-  })
   const index: Index = Object.fromEntries(await Promise.all(files.map((file) => strip(join(rooms, file), folder))))
   await write(join(folder, INDEX), JSON.stringify(index))
   await removeOthers(folder, index)

@@ -12,6 +12,16 @@ registerHooks({
   load(url, context, next) {
     const entry = index[url]
     if (entry === undefined || statSync(fileURLToPath(url)).mtimeMs !== entry.mtimeMs) return next(url, context)
-    return { format: 'module', shortCircuit: true, source: readFileSync(`${folder}/${entry.file}`, 'utf8') }
+    const source = textOf(entry)
+    return source === undefined ? next(url, context) : { format: 'module', shortCircuit: true, source }
   },
 })
+
+/** Nothing when a start of a later version has removed it. */
+function textOf({ file }) {
+  try {
+    return readFileSync(`${folder}/${file}`, 'utf8')
+  } catch {
+    return undefined
+  }
+}

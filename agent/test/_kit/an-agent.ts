@@ -6,15 +6,18 @@ import os from 'node:os'
 import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import { createLog } from '@windlass/shared/log.ts'
+import { testRunVariables } from '@windlass/shared/test/_kit/test-run.ts'
 import { announce, until } from '@windlass/shared/test/_kit/until.ts'
 import { readConfig } from '../../config.ts'
 import { startAgent } from '../../start.ts'
 import type { Agent } from '../../start.ts'
 import { REGISTRATION_TOKEN } from './fake-coordinator.ts'
 import { QUICK } from './quick.ts'
+import { giveRuntime } from './runtime.ts'
 
 export async function aFolder(): Promise<{ folder: string; remove: () => Promise<void> }> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'windlass-agent-'))
+  await giveRuntime(folder)
   return { folder, remove: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }) }
 }
 
@@ -70,7 +73,7 @@ export async function anAgentProcess(
   home: string,
   more: Record<string, string> = {},
 ): Promise<AgentProcess> {
-  const env = { PATH: process.env.PATH, ...envOf(url, home, more) }
+  const env = { PATH: process.env.PATH, ...testRunVariables(), ...envOf(url, home, more) }
   const main = path.join(import.meta.dirname, 'quick-agent.ts')
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'inherit', 'pipe'] })
   started.add(child)

@@ -6,6 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { isGone } from '@windlass/shared/test/_kit/processes.ts'
+import { testRunVariables } from '@windlass/shared/test/_kit/test-run.ts'
 import { DEADLINE_MS, until } from '@windlass/shared/test/_kit/until.ts'
 import { aFolder, anAgent, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
@@ -91,6 +92,7 @@ test('an agent tells its supervisor that it is connected, and stops by itself wh
   await given(async (fake, folder) => {
     const env = {
       PATH: process.env.PATH,
+      ...testRunVariables(),
       WINDLASS_URL: fake.url,
       WINDLASS_AGENT_HOME: folder,
       WINDLASS_AGENT_TOKEN: 'wlr_good',

@@ -12,6 +12,7 @@ import { programEnvironment } from '../../run/environment.ts'
 import { createProcesses, type Processes, type ProcessesOptions } from '../../run/processes.ts'
 import type { ProgramEvent } from '../../run/program-output.ts'
 import type { ProgramStart } from '../../run/program.ts'
+import { giveRuntime } from '../_kit/runtime.ts'
 
 const PROGRAMS = path.resolve(import.meta.dirname, '../programs')
 
@@ -28,6 +29,7 @@ export interface Stage {
 /** Real processes in a folder of their own, all gone when the test is. */
 export async function aStage(t: TestContext, options: Partial<ProcessesOptions> = {}): Promise<Stage> {
   const home = await fs.mkdtemp(path.join(os.tmpdir(), 'windlass-run-'))
+  await giveRuntime(home)
   const environment = programEnvironment(process.env)
   const isolation = isolationOfTests()
   const processes = await createProcesses({ home, environment, spares: 0, isolation, ...options })

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { testRunVariables } from '@windlass/shared/test/_kit/test-run.ts'
 import { PROJECT } from '../../tools/source-files.ts'
 import { DEADLINE_MS, until } from './until.ts'
 
@@ -96,11 +97,9 @@ function watch(args: readonly string[], { env, cwd = PROJECT, user, prefix = [] 
   }
 }
 
-/**
- * What a shell would pass on, and the mark by which the test runner finds what was left behind. No setting of ours but the one by
- * which all of it can be run in bubblewrap.
- */
+/** What a shell would pass on. No setting of ours but the one by which all of it can be run in bubblewrap. */
 export function inherited(): Record<string, string> {
-  const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'WINDLASS_TEST_RUN', 'WINDLASS_AGENT_ISOLATION']
-  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+  const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'WINDLASS_AGENT_ISOLATION']
+  const given = Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+  return { ...given, ...testRunVariables() }
 }

@@ -3,19 +3,18 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { stripTypes } from '../../start/strip.ts'
+import { partFiles, stripTypes } from '../../start/strip.ts'
 
 test('what no source stands for any more is removed, and what somebody is writing stays', async (t) => {
-  const home = await mkdtemp(join(tmpdir(), 'windlass-strip-'))
-  t.after(() => rm(home, { recursive: true, force: true }))
-  const folder = join(home, 'cache', 'stripped')
-  await stripTypes(home)
+  const folder = await mkdtemp(join(tmpdir(), 'windlass-strip-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  await stripTypes(folder, partFiles())
   const wanted = await readdir(folder)
   assert.ok(wanted.length > 100)
 
   const beingWritten = `new.mjs.${process.pid}`
   // Process numbers end at 2^22.
   for (const name of ['old.mjs', 'old.mjs.4194305', beingWritten]) await writeFile(join(folder, name), '')
-  await stripTypes(home)
+  await stripTypes(folder, partFiles())
   assert.deepEqual((await readdir(folder)).sort(), [...wanted, beingWritten].sort())
 })

@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import type { TestContext } from 'node:test'
+import { testRunVariables } from '@windlass/shared/test/_kit/test-run.ts'
 import { KEY, ORG } from './fake-service.ts'
 
 const BIN = path.resolve(import.meta.dirname, '../../cli/windlass.mjs')
@@ -89,7 +90,7 @@ function start(args: string[], options: CliOptions) {
   const named = options.url === undefined ? {} : { WINDLASS_URL: options.url, WINDLASS_API_KEY: KEY, WINDLASS_ORG: ORG }
   const child = spawn(process.execPath, [BIN, ...args], {
     cwd: options.cwd ?? os.tmpdir(),
-    env: { PATH: process.env['PATH'], HOME: os.tmpdir(), ...marker(), ...named, ...options.env },
+    env: { PATH: process.env['PATH'], HOME: os.tmpdir(), ...testRunVariables(), ...named, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
     timeout: DEADLINE_MS,
     killSignal: 'SIGKILL',
@@ -98,12 +99,6 @@ function start(args: string[], options: CliOptions) {
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said.stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said.stderr += text))
   return { child, said }
-}
-
-/** By which the test runner finds processes that were left behind. */
-function marker(): Record<string, string> {
-  const run = process.env['WINDLASS_TEST_RUN']
-  return run === undefined ? {} : { WINDLASS_TEST_RUN: run }
 }
 
 /** A folder with these files, gone after the test. */

@@ -1,11 +1,12 @@
-// Test files that share a coordinator are executed in groups, one process for each.
+// Short test files are executed in groups, one process for each: to load what they test takes longer than most of them.
+// Those that share a coordinator stand together.
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PROJECT } from './source-files.ts'
 
-/** Each group starts a coordinator of its own; when its process breaks, so many files are to be repeated. */
-const GROUP_SIZE = 10
+/** When the process of a group breaks, so many are to be repeated; and groups shall end at about the same time. */
+const GROUP_SIZE = 12
 const TOGETHER = path.join(PROJECT, 'coordinator/test/_kit/together.ts')
 
 export interface TestProcess {
@@ -19,6 +20,7 @@ const LONGEST: ReadonlySet<string> = new Set([
   'coordinator/test/api/examples.test.ts',
   'coordinator/test/db/plans.test.ts',
   'coordinator/test/downloads/downloads.test.ts',
+  'coordinator/test/workflows/compile.test.ts',
   'deploy/e2e/cli.test.ts',
   'deploy/e2e/durable-waits.test.ts',
   'deploy/e2e/golden/golden.test.ts',
@@ -28,20 +30,44 @@ const LONGEST: ReadonlySet<string> = new Set([
   'sdk/test/cli/drain.test.ts',
 ])
 
-/** One process for each file, or for several that share a coordinator. Modules of groups are written to `folder`. */
+/**
+ * What a file does to its process, or measures of it, that the others of a group would meet: the end of a process is
+ * among it, and so are clocks that are held, and the test of the sharing itself.
+ */
+const OF_THE_PROCESS = [
+  /process\.env(\.\w+|\[[^\]]+\]) ?=[^=]/,
+  /process\.(chdir|exit|umask|on|once|memoryUsage|cpuUsage)\b/,
+  /delete process\.env|globalThis|mock\.|'nock'|new Worker|shared-coordinator\.ts/,
+]
+
+/** One process for each file, or for several. Modules of groups are written to `folder`. */
 export function inProcesses(files: readonly string[], folder: string, deadlineMs: number): TestProcess[] {
-  const sharing = files.filter(sharesCoordinator)
-  const groups = evenly(sharing, Math.ceil(sharing.length / GROUP_SIZE))
-  const together = groups.map((group, i): TestProcess => {
+  const of = Map.groupBy(files, groupOf)
+  let count = 0
+  const processOf = (group: string[]): TestProcess => {
     if (group.length === 1) return { entry: group[0]!, files: group }
-    const entry = path.join(folder, `group-${i + 1}.mjs`)
+    const entry = path.join(folder, `group-${++count}.mjs`)
     const options = JSON.stringify({ root: PROJECT, files: group, deadlineMs })
     const source = `import { executeTogether } from '${pathToFileURL(TOGETHER).href}'\nexecuteTogether(${options})\n`
     writeFileSync(entry, source)
     return { entry, files: group }
-  })
-  const alone = files.filter((file) => !sharing.includes(file)).map((file) => ({ entry: file, files: [file] }))
-  return [...together, ...alone]
+  }
+  const alone = (of.get(ALONE) ?? []).map((file) => ({ entry: file, files: [file] }))
+  of.delete(ALONE)
+  const groups = [...of.values()].flatMap((all) => evenly(all, Math.ceil(all.length / GROUP_SIZE)))
+  return [...groups.map(processOf), ...alone]
+}
+
+const ALONE = 'alone'
+
+/** Files with the same answer may share a process. */
+function groupOf(file: string): string {
+  const [room = '', kind] = file.split('/')
+  if (LONGEST.has(file) || kind !== 'test') return ALONE
+  const source = readFileSync(path.join(PROJECT, file), 'utf8')
+  if (OF_THE_PROCESS.some((sign) => sign.test(source))) return ALONE
+  // Those with settings of their own ask in other words.
+  return source.includes('aCoordinator()') ? 'with a coordinator' : room
 }
 
 /**
@@ -50,13 +76,6 @@ export function inProcesses(files: readonly string[], folder: string, deadlineMs
  */
 export function pathsOf(processes: readonly TestProcess[], longest = LONGEST): string[] {
   return processes.map(({ entry }) => (longest.has(entry) ? path.join(PROJECT, entry) : entry))
-}
-
-/** Files with settings of their own ask in other words; the test of the sharing itself has a process to itself. */
-function sharesCoordinator(file: string): boolean {
-  if (!file.startsWith('coordinator/test/')) return false
-  const source = readFileSync(path.join(PROJECT, file), 'utf8')
-  return source.includes('aCoordinator()') && !source.includes('shared-coordinator.ts')
 }
 
 /** Neighbours stand in different groups: files of one room take equally long. */

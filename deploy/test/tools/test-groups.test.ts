@@ -96,18 +96,34 @@ test('a file that cannot be loaded and a last hook that fails are red, and the n
   assert.deepEqual([hook.followed.hasFailed(), hook.said], [true, 'fine\n'])
 })
 
-test('files that ask for the shared coordinator stand in groups, all others alone, and none is lost', (t) => {
+test('short files of a room stand in groups, those that share a coordinator in others, and none is lost', (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'windlass-group-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const sharing = ['cancel', 'read', 'why', 'retry'].map((name) => `coordinator/test/runs/${name}.test.ts`)
-  const alone = ['coordinator/test/metrics/metrics.test.ts', 'deploy/test/tools/imports.test.ts']
-  const processes = inProcesses([...sharing, ...alone], folder, 1000)
+  const short = ['did-you-mean', 'field-path'].map((name) => `shared/test/${name}.test.ts`)
+  // It holds the clock, it shows the sharing itself, it is long, it is none of the unit tests.
+  const alone = [
+    'coordinator/test/runs/token.test.ts',
+    'coordinator/test/shared/shared.test.ts',
+    'coordinator/test/db/plans.test.ts',
+    'deploy/e2e/cancel.test.ts',
+  ]
+  const processes = inProcesses([...alone, ...short, ...sharing], folder, 1000)
   assert.deepEqual(
     processes.map(({ files }) => files),
-    [sharing, ...alone.map((file) => [file])],
+    [short, sharing, ...alone.map((file) => [file])],
   )
-  assert.ok(readFileSync(processes[0]!.entry, 'utf8').includes(sharing[3]!))
+  assert.ok(readFileSync(processes[1]!.entry, 'utf8').includes(sharing[3]!))
   assert.deepEqual(inProcesses([sharing[0]!], folder, 1000), [{ entry: sharing[0], files: [sharing[0]] }])
+})
+
+test('all test files are in processes, and none of a group has more than its share', (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'windlass-group-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const files = testFiles('test')
+  const processes = inProcesses(files, folder, 1000)
+  assert.deepEqual(processes.flatMap((each) => each.files).toSorted(), files)
+  for (const each of processes) assert.ok(each.files.length <= 12, each.entry)
 })
 
 test('the longest files are executed first, and are followed like all others', (t) => {
@@ -138,5 +154,5 @@ test('the longest files are executed first, and are followed like all others', (
 test('each of the longest files is there', () => {
   const files = testFiles('test')
   const paths = pathsOf(files.map((file) => ({ entry: file, files: [file] })))
-  assert.equal(paths.filter((each) => path.isAbsolute(each)).length, 10)
+  assert.equal(paths.filter((each) => path.isAbsolute(each)).length, 11)
 })

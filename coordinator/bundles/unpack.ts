@@ -1,6 +1,7 @@
 import { pipeline, type Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { createGunzip } from 'node:zlib'
+import { MOST_BUNDLE_BYTES } from '@windlass/shared/model/workflow.ts'
 import { extract, type Extract } from 'tar-stream'
 
 /** A file that a reader has come upon in a pack. */
@@ -12,8 +13,11 @@ export interface PackedFile {
 
 /** Bytes that are unpacked at a time: some 0.3 ms of work for whoever reads them. */
 const PIECE_BYTES = 64 * 1024
-// Files of 50 MiB, a header and padding for each of 2,000, and air.
-const MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+/**
+ * The largest files that a deploy may be allowed to have, a header and padding for each of 2,000, and air. Not what it
+ * may have at present: a version that was deployed under a higher limit stays readable.
+ */
+const MAX_UNPACKED_BYTES = MOST_BUNDLE_BYTES + 16 * 1024 * 1024
 
 /**
  * The files of a pack in the order of their paths, unpacked as they are read and beside the event loop. `next` is

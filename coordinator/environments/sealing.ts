@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
-import { SECRET_KEY } from '../config.ts'
+import { SECRET_KEY } from '../settings.ts'
 import type { Seat } from './row.ts'
 
 // A sealed value is `v1.<fingerprint of the key>.<nonce>.<ciphertext and tag>`: AES-256-GCM, the last two in base64url. What it is

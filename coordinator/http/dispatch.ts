@@ -115,7 +115,7 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   if (isCaller(actor)) await authorizeFor(plan, actor, pipeline.deps, params)
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
   if (!isCaller(actor) || !mayBeLarge(request)) return answer(exchange, plan, { actor, params })
-  const room = roomFor({ bodies: pipeline.deps.bodies, seats: pipeline.seats }, actor.orgId, response)
+  const room = roomFor({ ...pipeline.deps, seats: pipeline.seats }, actor.orgId, response)
   try {
     await answer(exchange, plan, { actor, params, room })
   } finally {

@@ -1,13 +1,12 @@
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Seats } from '../limits/seats.ts'
+import { mostWithoutFiles, type Sizes } from '../sizes.ts'
 import { ClientGone } from './body.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import type { Room } from './room.ts'
 
 /** Smaller bodies are neither counted nor paced. */
 const SMALL_BYTES = 64 * 1024
-/** A body that is larger holds files: few values, and a wait for the compiler that nobody else is to wait for. */
-const FILES_BYTES = 1_200_000
 /**
  * Deadline for a body: 64 MiB at 220 KB/s. A slower client would block others with bytes that it has not sent yet.
  */
@@ -21,10 +20,11 @@ export function mayBeLarge({ headers }: Pick<HttpRequest, 'headers'>): boolean {
 interface Bounds {
   bodies: BytesInFlight
   seats: Seats
+  config: Sizes
 }
 
 /** Room for a body that may be large. The caller releases it when nothing of the body is in memory any more. */
-export function roomFor({ bodies, seats }: Bounds, orgId: string, response: HttpResponse): Room {
+export function roomFor({ bodies, seats, config }: Bounds, orgId: string, response: HttpResponse): Room {
   const holding = bodies.hold(orgId)
   let leaveSeat: (() => void) | undefined
   let isReleased = false
@@ -50,7 +50,8 @@ export function roomFor({ bodies, seats }: Bounds, orgId: string, response: Http
       }
     },
     read(bytes) {
-      if (bytes > FILES_BYTES) leave()
+      // It holds files: few values, and a wait for the compiler that nobody else is to wait for.
+      if (bytes > mostWithoutFiles(config)) leave()
     },
   }
 }

@@ -43,7 +43,7 @@ export function mountedMcp({ handlers, config, log, surface: given }: MountOptio
       import('../mcp/server.ts'),
       import('../mcp/surface.ts'),
     ])
-    const surface = given ?? createSurface(handlers)
+    const surface = given ?? createSurface(handlers, { sizes: config })
     return { surface, mcp: createMcp({ surface, version: manifest.version, log }) }
   }
   return { hosts: createHosts(config), load: () => (loaded ??= load()) }
@@ -122,7 +122,7 @@ async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
   exchange.actor = caller.id
   await take(exchange, caller)
   assertOrg(request.headers, caller)
-  const room = roomFor({ bodies: deps.bodies, seats: pipeline.mcpSeats }, caller.orgId, response)
+  const room = roomFor({ ...deps, seats: pipeline.mcpSeats }, caller.orgId, response)
   try {
     await answer(await load(), exchange, { caller, room })
   } finally {

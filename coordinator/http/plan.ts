@@ -5,10 +5,7 @@ import { pathNames, restRidesIn } from '@windlass/shared/ops/place.ts'
 import type { Call } from '../api/call.ts'
 import { faultsOf } from '../api/faults-of.ts'
 import type { Handlers } from '../api/index.ts'
-
-const DEFAULT_BODY_BYTES = 1024 * 1024
-/** A row that takes larger bodies takes files. */
-const FILES_BODY_BYTES = 4 * 1024 * 1024
+import { bodyBytes, DEFAULT_SIZES, type Sizes } from '../sizes.ts'
 
 /** A row with everything about it that need not be worked out again for each request. */
 export interface Plan {
@@ -41,12 +38,12 @@ export function routerKey(name: string): string {
 }
 
 /** The table, by path. Throws when a row has no handler: then the process must not start. */
-export function planPaths(handlers: Handlers): PathPlan[] {
+export function planPaths(handlers: Handlers, sizes: Sizes = DEFAULT_SIZES): PathPlan[] {
   const byPath = new Map<string, Plan[]>()
   for (const [group, rows] of Object.entries(ops)) {
     const handlersOfGroup = handlers[group as keyof Handlers] as Record<string, Plan['handle'] | undefined>
     for (const [name, row] of Object.entries(rows) as unknown as [string, AnyOp][]) {
-      const plan = planRow(row, handlersOfGroup[name])
+      const plan = planRow(row, handlersOfGroup[name], sizes)
       byPath.set(row.path, [...(byPath.get(row.path) ?? []), plan])
     }
   }
@@ -62,7 +59,7 @@ function planPath(path: string, plans: Plan[]): PathPlan {
   return { path, methods, allow: order.filter((method) => methods[method]).join(', ') }
 }
 
-function planRow(row: AnyOp, handle: Plan['handle'] | undefined): Plan {
+function planRow(row: AnyOp, handle: Plan['handle'] | undefined, sizes: Sizes): Plan {
   if (!handle) throw new Error(`${row.id} has no handler; write one in coordinator/api`)
   const names = pathNames(row.path)
   return {
@@ -71,8 +68,8 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined): Plan {
     pathKeys: names.map((name) => [name, routerKey(name)]),
     addressed: names.filter((name) => row.method !== 'PUT' || name !== 'name'),
     ridesIn: restRidesIn(row),
-    bodyBytes: row.bodyBytes ?? DEFAULT_BODY_BYTES,
-    takesFiles: (row.bodyBytes ?? 0) > FILES_BODY_BYTES,
+    bodyBytes: bodyBytes(row.carries, sizes),
+    takesFiles: row.carries === 'files',
     scopedToOrg: row.door === 'caller' && names.includes('org'),
     scopedToRun: row.door === 'program' && names.includes('run'),
     faults: faultsOf(row),

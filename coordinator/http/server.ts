@@ -84,7 +84,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     // Each row has a limit of its own, and an envelope to say so; the server's own answer to a large body is empty.
     max_body_length: Number.MAX_SAFE_INTEGER,
   })
-  for (const path of planPaths(options.handlers)) addPath(server, path, { pipeline, idleS: options.idleS ?? IDLE_S })
+  for (const path of planPaths(options.handlers, deps.config))
+    addPath(server, path, { pipeline, idleS: options.idleS ?? IDLE_S })
   mountMcp(server, options, pipeline)
   server.set_not_found_handler((request, response) => void dispatch(pipeline, undefined, { request, response }))
   server.set_error_handler((_request, response, error) => {

@@ -1,11 +1,9 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { Config } from '../config.ts'
 import type { Judge, Verdict } from '../judging/judge.ts'
 import { type Schema, schemaOf } from '../judging/schema.ts'
 import type { JsonSchema } from '../workflows/json-schema.ts'
-
-/** 1 MiB as JSON. */
-const ANSWER_BYTES = 1024 * 1024
 
 type JudgeDeps = { judge: Judge }
 /** The run that asks the question. */
@@ -48,7 +46,7 @@ function readSchema(schemaText: string | null): Schema | undefined | string {
 
 /** The answer as JSON text, when it fits the question. */
 export async function answerText(
-  deps: JudgeDeps,
+  deps: JudgeDeps & { config: Pick<Config, 'maxAnswerBytes'> },
   org: OrgId,
   schemaText: string | null,
   answer: unknown,
@@ -57,11 +55,12 @@ export async function answerText(
     throw new Fault('VALIDATION_FAILED', { path: 'answer' }, 'answer: is required; null is an answer too.')
   const text = JSON.stringify(answer)
   const bytes = Buffer.byteLength(text)
-  if (bytes > ANSWER_BYTES)
+  const limitBytes = deps.config.maxAnswerBytes
+  if (bytes > limitBytes)
     throw new Fault(
       'PAYLOAD_TOO_LARGE',
-      { path: 'answer', bytes, limitBytes: ANSWER_BYTES },
-      `The answer has ${bytes} bytes as JSON; a question takes ${ANSWER_BYTES}.`,
+      { path: 'answer', bytes, limitBytes },
+      `The answer has ${bytes} bytes as JSON; a question takes ${limitBytes}.`,
     )
   const schema = readSchema(schemaText)
   if (typeof schema === 'string') throw unusable(schema)

@@ -13,7 +13,7 @@ import { answerText } from './judge.ts'
 import { needInput, presentInput } from './read.ts'
 import * as store from './store.ts'
 
-type RespondDeps = Pick<Deps, 'db' | 'judge'> & AnnounceDeps
+type RespondDeps = Pick<Deps, 'db' | 'judge' | 'config'> & AnnounceDeps
 
 /** The first answer counts. Question, journal and whatever lets the run go on are written together, or nothing is. */
 export async function respondToInput(

@@ -46,7 +46,7 @@ async function called(plan: Plan, asking: Asking, given: Fields): Promise<unknow
   const fields: Fields = plan.scopedToOrg ? { org: caller.org, ...given } : given
   if (plan.scopedToOrg && fields['org'] !== caller.org) throw new Fault('NOT_FOUND')
   await authorizeFor(plan, caller, asking.deps, fields)
-  if (plan.ridesIn === 'body' && bytes > plan.bodyBytes) throw tooLarge(plan.bodyBytes)
+  if (plan.ridesIn === 'body' && bytes > plan.bodyBytes) throw tooLarge(plan.bodyBytes, bytes)
   return handled(plan, asking, checkInput(plan, fields))
 }
 
@@ -70,6 +70,7 @@ export function mayCall(plan: Plan, asking: Pick<Asking, 'caller'>): boolean {
   }
 }
 
-function tooLarge(limitBytes: number): Fault {
-  return new Fault('PAYLOAD_TOO_LARGE', { limitBytes }, `A call of this tool may have ${limitBytes} bytes at most.`)
+function tooLarge(limitBytes: number, bytes: number): Fault {
+  const message = `A call of this tool may have ${limitBytes} bytes at most.`
+  return new Fault('PAYLOAD_TOO_LARGE', { bytes, limitBytes }, message)
 }

@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Handlers } from '../api/index.ts'
+import type { Sizes } from '../sizes.ts'
 import type { Asking } from './asking.ts'
 import { callTool } from './call-tool.ts'
 import { complete, type CompletionAsk } from './complete.ts'
@@ -36,9 +37,16 @@ const LEAST_BYTES = 1024 * 1024
 /** Proxies in front of us close what is silent for 30 s. The longest wait that a tool takes is 25 s. */
 const MOST_MS = 28_000
 
+interface SurfaceOptions {
+  /** The defaults, unless given. */
+  sizes?: Sizes
+  /** Longest that a call may take; 28 s unless given. */
+  mostMs?: number
+}
+
 /** The operations of the coordinator as tools, its logs and files as resources. */
-export function createSurface(handlers: Handlers, mostMs = MOST_MS): Surface {
-  const { tools, planOf } = tablesOf(handlers)
+export function createSurface(handlers: Handlers, { sizes, mostMs = MOST_MS }: SurfaceOptions = {}): Surface {
+  const { tools, planOf } = tablesOf(handlers, sizes)
   const views = new Map<string, View>()
   return {
     tools: (asking) => viewOf(asking).tools,

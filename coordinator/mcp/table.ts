@@ -1,6 +1,7 @@
 import type { AnyOp, Tool } from '@windlass/shared/ops/op.ts'
 import type { Handlers } from '../api/index.ts'
 import { type Plan, planPaths } from '../http/plan.ts'
+import type { Sizes } from '../sizes.ts'
 import { type ObjectSchema, inputSchemaOf, outputSchemaOf } from './schema.ts'
 
 /** A tool as clients are shown it. */
@@ -45,9 +46,9 @@ export interface Tables {
 }
 
 /** Every row that has `mcp`, as a tool; and the way from rows to what serves them. */
-export function tablesOf(handlers: Handlers): Tables {
+export function tablesOf(handlers: Handlers, sizes?: Sizes): Tables {
   const plans = new Map<string, Plan>()
-  for (const { methods } of planPaths(handlers))
+  for (const { methods } of planPaths(handlers, sizes))
     for (const plan of Object.values(methods)) if (plan) plans.set(plan.row.id, plan)
   const tools = [...plans.values()].flatMap((plan) =>
     plan.row.mcp ? [[plan.row.mcp.tool, toolOf(plan, plan.row.mcp)] as const] : [],

@@ -111,7 +111,7 @@ async function offer(
     // 1: what is used up ends in the agent, as a timeout like any other.
     timeoutMs: Math.max(1, Math.round(version.descriptor.timeoutMs - run.activeMs)),
     graceMs: version.descriptor.cancelGraceMs,
-    outputBytes: deps.config.outputBytes,
+    outputBytes: deps.config.maxOutputBytes,
     replay: run.isResume,
     journal: { entries: run.entries, text: journalText },
     variables,

@@ -111,9 +111,9 @@ async function readOutput(
   { orgId: org, runId: run }: { orgId: AgentBatch['orgId']; runId: RunId },
   { outputText }: Extract<Ending, { how: 'returned' }>,
 ): Promise<Output | undefined> {
-  const { outputBytes } = deps.config
+  const { maxOutputBytes } = deps.config
   const bytes = Buffer.byteLength(outputText)
-  if (bytes > outputBytes) return { error: tooLargeOutput(bytes, outputBytes) }
+  if (bytes > maxOutputBytes) return { error: tooLargeOutput(bytes, maxOutputBytes) }
   const line = jsonLine(outputText)
   if (line === undefined) return { error: invalidOutput({ path: 'output', message: NOT_JSON }) }
   const version = await deps.runVersions.of(run)

@@ -4,6 +4,7 @@ import type { Run, TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Caller } from '../actor.ts'
 import { rebalance } from '../concurrency/admit.ts'
 import { groupOf } from '../concurrency/group.ts'
+import type { Config } from '../config.ts'
 import { needEnvironment } from '../environments/names.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
@@ -11,9 +12,6 @@ import type { Target } from '../workflows/targets.ts'
 import { needsText } from './needs.ts'
 import { presentRun } from './row.ts'
 import { createdAt, insertQueued, type NewRun } from './store-new.ts'
-
-/** 1 MiB as JSON. */
-const INPUT_BYTES = 1024 * 1024
 
 export interface TriggerAsk {
   workflow: WorkflowRef
@@ -40,7 +38,7 @@ export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: Trigger
   return presentNew(caller, run, target, at)
 }
 
-export type PrepareDeps = Pick<Deps, 'targets' | 'environments' | 'judge'>
+export type PrepareDeps = Pick<Deps, 'targets' | 'environments' | 'judge'> & { config: Pick<Config, 'maxInputBytes'> }
 
 /**
  * A run that may be inserted: workflow and environment are found, the input fits. Throws a `Fault` for what is wrong
@@ -99,15 +97,17 @@ export async function findVersion(
   )
 }
 
-async function inputText(deps: Pick<Deps, 'judge'>, org: OrgId, ask: TriggerAsk, target: Target): Promise<string> {
+async function inputText(deps: PrepareDeps, org: OrgId, ask: TriggerAsk, target: Target): Promise<string> {
   const input = ask.input === undefined ? null : ask.input
   const text = JSON.stringify(input)
   const bytes = Buffer.byteLength(text)
-  if (bytes > INPUT_BYTES)
+  const limitBytes = deps.config.maxInputBytes
+  // A retry takes over what was accepted once, whatever the limit is by now.
+  if (bytes > limitBytes && !ask.retryOf)
     throw new Fault(
       'PAYLOAD_TOO_LARGE',
-      { path: 'input', bytes, limitBytes: INPUT_BYTES },
-      `The input has ${bytes} bytes as JSON; a run takes ${INPUT_BYTES}.`,
+      { path: 'input', bytes, limitBytes },
+      `The input has ${bytes} bytes as JSON; a run takes ${limitBytes}.`,
     )
   // What a run calls is checked at its expense, however many others it calls.
   const payer = ask.parent && { run: ask.parent.runId, isPatient: true }

@@ -5,6 +5,7 @@ import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { type Packed, pack } from '../bundles/pack.ts'
 import type { Config } from '../config.ts'
 import { type BytesInFlight, createBytesInFlight } from '../limits/bytes-in-flight.ts'
+import { DEFAULT_SIZES } from '../sizes.ts'
 import { type Compiler, createCompiler } from './compile.ts'
 import { DeployError, type DeployProblem } from './deploy-error.ts'
 import { readDescriptor } from './descriptor.ts'
@@ -39,20 +40,33 @@ export interface BuilderParts {
   compiler?: Compiler
   /** Limits the bytes of all files that are being built. */
   inFlight: BytesInFlight
+  /** Of all files of a deploy together; 50 MiB unless given. */
+  mostBytes?: number
 }
 
 /** Files being built have a limit of their own: over MCP a build may outlive its request. */
-export function openDeploys(config: Pick<Config, 'maxDeploysBytes' | 'maxOrgDeploysBytes'>, log: Log) {
+export function openDeploys(
+  config: Pick<Config, 'maxBundleBytes' | 'maxDeploysBytes' | 'maxOrgDeploysBytes'>,
+  log: Log,
+) {
   const limits = { org: config.maxOrgDeploysBytes, all: config.maxDeploysBytes }
-  const builder = createWorkflowBuilder({ compiler: createCompiler({ log }), inFlight: createBytesInFlight(limits) })
+  const builder = createWorkflowBuilder({
+    compiler: createCompiler({ log }),
+    inFlight: createBytesInFlight(limits),
+    mostBytes: config.maxBundleBytes,
+  })
   return { builder, bodies: createBytesInFlight(limits, 'Requests') }
 }
 
 /** Nothing of the customer's code is executed here: it is parsed, bundled and type-checked. */
-export function createWorkflowBuilder({ compiler = createCompiler(), inFlight }: BuilderParts): WorkflowBuilder {
+export function createWorkflowBuilder({
+  compiler = createCompiler(),
+  inFlight,
+  mostBytes = DEFAULT_SIZES.maxBundleBytes,
+}: BuilderParts): WorkflowBuilder {
   return {
     async build(org, files) {
-      checkSourceFiles(files)
+      checkSourceFiles(files, mostBytes)
       const holding = inFlight.hold(org)
       try {
         for (const { content } of files) holding.take(Buffer.byteLength(content))

@@ -3,13 +3,12 @@ import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { DeployError } from './deploy-error.ts'
 
 const MAX_FILES = 2_000
-const MAX_TOTAL_BYTES = 50 * 1024 * 1024
 // Longer names do not fit a tar header without extensions, nor some file systems.
 const MAX_PATH_BYTES = 512
 const MAX_SEGMENT_BYTES = 255
 
 /** Refuses files that could leave their folder, hide one another, or are simply too much. */
-export function checkSourceFiles(files: readonly SourceFile[]): void {
+export function checkSourceFiles(files: readonly SourceFile[], mostBytes: number): void {
   if (files.length === 0)
     throw new DeployError('no files were sent: a workflow needs `workflow.jsonc` and its entry', { path: 'files' })
   if (files.length > MAX_FILES) {
@@ -25,7 +24,7 @@ export function checkSourceFiles(files: readonly SourceFile[]): void {
     if (fault) throw pathError(path, fault)
   }
   refuseClashes(files)
-  refuseTooLarge(files)
+  refuseTooLarge(files, mostBytes)
   for (const { path, content } of files) if (isCut(content)) throw fileError(path, CUT)
 }
 
@@ -77,12 +76,12 @@ function refuseClashes(files: readonly SourceFile[]) {
   }
 }
 
-function refuseTooLarge(files: readonly SourceFile[]) {
+function refuseTooLarge(files: readonly SourceFile[], limitBytes: number) {
   const bytes = files.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0)
-  if (bytes <= MAX_TOTAL_BYTES) return
-  const most = `the files have ${bytes} bytes in all, and may have ${MAX_TOTAL_BYTES}`
+  if (bytes <= limitBytes) return
+  const most = `the files have ${bytes} bytes in all, and may have ${limitBytes}`
   const message = `${most}: leave out what the program does not need`
-  throw new DeployError(message, { path: 'files', bytes, limitBytes: MAX_TOTAL_BYTES })
+  throw new DeployError(message, { path: 'files', bytes, limitBytes })
 }
 
 function fold(path: string): string {

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { EXIT, FINAL_CODES } from '@windlass/agent/exit-codes.ts'
 import { LOCKS } from '@windlass/agent/isolation/uid-lock.ts'
 import { Settings as AgentSettings } from '@windlass/agent/settings.ts'
-import { Settings as CoordinatorSettings } from '@windlass/coordinator/config.ts'
+import { Settings as CoordinatorSettings } from '@windlass/coordinator/settings.ts'
 import { parse, parseAllDocuments } from 'yaml'
 import { PROJECT } from '../tools/source-files.ts'
 

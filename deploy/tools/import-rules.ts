@@ -103,7 +103,16 @@ export const LAYERS: readonly Layer[] = [
   { name: 'verbs', files: [] },
   { name: 'store, events, jobs/queue', files: ['coordinator/events/', 'coordinator/jobs/queue.ts'] },
   { name: 'db', files: ['coordinator/db/'] },
-  { name: 'ground', files: ['coordinator/config.ts', 'coordinator/actor.ts', 'coordinator/slices.ts'] },
+  {
+    name: 'ground',
+    files: [
+      'coordinator/config.ts',
+      'coordinator/settings.ts',
+      'coordinator/sizes.ts',
+      'coordinator/actor.ts',
+      'coordinator/slices.ts',
+    ],
+  },
 ]
 
 /** Where a file of the coordinator belongs that no layer names. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Failure } from './failure.ts'
 
-// A run takes 1 MiB of input; what is much larger is the wrong file.
+// A run takes 1 MiB of input by default; what is much larger is the wrong file.
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** The value of an argument that holds JSON: the text itself, `@file`, or `-` for standard input. */

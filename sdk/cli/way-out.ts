@@ -38,10 +38,7 @@ const WAYS: Record<ApiErrorCode, Find> = {
   WORKFLOW_EXISTS: () => ['windlass deploy again, which makes a new version of it', EXIT.failed],
   STALE_PLACEMENT: (error) => [`windlass runs get ${run(error)}`, EXIT.failed],
   REGISTRATION_TOKEN_USED: () => ['windlass pools token <pool> makes another', EXIT.refused],
-  PAYLOAD_TOO_LARGE: (_, command) => [
-    command === 'deploy' ? 'leave large files out of the folder' : 'send less: a run takes 1 MiB of input',
-    EXIT.usage,
-  ],
+  PAYLOAD_TOO_LARGE: (error, command) => [nextForLarge(error, command), EXIT.usage],
   UNSUPPORTED_MEDIA_TYPE: () => ['windlass service health shows the version of the service', EXIT.failed],
   UPGRADE_REQUIRED: () => ['install the version of the service, which windlass service health shows', EXIT.failed],
   RATE_LIMITED: (error, command) => [`${waitText(error)}, then again: windlass ${command}`, EXIT.unreachable],
@@ -81,6 +78,12 @@ function nextForInput(error: ApiError, command: string): string {
   return command === 'run'
     ? 'windlass workflows get <workflow> shows what input it takes'
     : `windlass ${command} --help`
+}
+
+function nextForLarge({ detail }: ApiError, command: string): string {
+  if (command === 'deploy') return 'leave large files out of the folder'
+  const limit = detail?.['limitBytes']
+  return typeof limit === 'number' ? `send less: ${limit} bytes at most` : 'send less'
 }
 
 function nextForRight(error: ApiError): string {

@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { Slug, VersionId, WorkflowId } from '../ids.ts'
 
+/** The most that any coordinator may be set to take as the files of one deploy. */
+export const MOST_BUNDLE_BYTES = 64 * 1024 * 1024
+
 export const SourceFile = z
   .strictObject({
     path: z.string().min(1).max(512).meta({ description: 'Relative, with `/`, as in `lib/parse.ts`.' }),

@@ -60,6 +60,6 @@ export const inputs = {
     output: z.object({ input: PendingInput }),
     faults: ['NOT_FOUND', 'INPUT_CLOSED', 'PAYLOAD_TOO_LARGE'],
     success: 200,
-    bodyBytes: 1024 * 1024 + 64 * 1024,
+    carries: 'answer',
   }),
 }

@@ -4,6 +4,9 @@ import type { Role, Scope } from '../scopes.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
+/** What may be in a body and has a limit of its own, which is a setting of the coordinator but for agents. */
+export type Carries = 'files' | 'input' | 'answer' | 'agent'
+
 /** Who knocks: anybody, a person or key, an installed agent (its own signed token), a running program (per-run token). */
 export type Door = 'public' | 'caller' | 'runner' | 'program'
 
@@ -53,8 +56,8 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   /** Fields that ride in the query though the method has a body: they are part of what the address names. */
   readonly inQuery?: readonly string[]
   readonly deprecated?: Deprecation
-  /** Body limit in bytes where 1 MiB will not do. */
-  readonly bodyBytes?: number
+  /** What its body carries, where the limit of other bodies will not do. */
+  readonly carries?: Carries
 }
 
 export type AnyOp = Op

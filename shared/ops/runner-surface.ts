@@ -3,9 +3,6 @@ import { Slug, RunId, RunnerId } from '../ids.ts'
 import { AgentSettings, Offer } from '../wire/agent.ts'
 import { op } from './op.ts'
 
-/** Largest body of an agent's request. Strangers can send one, and honest ones are far smaller. */
-const SMALL_BODY_BYTES = 128 * 1024
-
 /**
  * What installed agents and running programs speak. Routed and checked like the rest; absent from OpenAPI, MCP and CLI.
  */
@@ -35,7 +32,7 @@ export const runnerSurface = {
     output: z.object({ runner: RunnerId, org: Slug, pool: Slug, settings: AgentSettings }),
     faults: ['UNAUTHENTICATED', 'REGISTRATION_TOKEN_USED'],
     success: 201,
-    bodyBytes: SMALL_BODY_BYTES,
+    carries: 'agent',
   }),
   renew: op({
     id: 'runnerSurface.renew',
@@ -55,7 +52,7 @@ export const runnerSurface = {
     output: z.object({ runner: RunnerId, renewAfterMs: z.int() }),
     faults: ['RATE_LIMITED'],
     success: 200,
-    bodyBytes: SMALL_BODY_BYTES,
+    carries: 'agent',
   }),
   claims: op({
     id: 'runnerSurface.claims',
@@ -69,7 +66,7 @@ export const runnerSurface = {
     output: z.object({ offers: z.array(Offer) }),
     faults: [],
     success: 200,
-    bodyBytes: SMALL_BODY_BYTES,
+    carries: 'agent',
   }),
   bundle: op({
     id: 'runnerSurface.bundle',

@@ -60,8 +60,7 @@ export const runs = {
     output: RunAnswer,
     faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'IDEMPOTENCY_CONFLICT'],
     success: 201,
-    // 1 MiB of input, and room for the fields around it.
-    bodyBytes: 1024 * 1024 + 64 * 1024,
+    carries: 'input',
   }),
   list: op({
     id: 'runs.list',

@@ -21,9 +21,6 @@ const BaseVersion = z.int().min(1).meta({
 
 const VersionNumber = z.int().min(1).meta({ description: 'Number of the version: 1, 2, 3 …' })
 
-/** 50 MiB of files, and what JSON adds to them. */
-const DEPLOY_BYTES = 64 * 1024 * 1024
-
 export const workflows = {
   list: op({
     id: 'workflows.list',
@@ -58,7 +55,7 @@ export const workflows = {
     output: z.object({ workflow: Workflow, version: WorkflowVersion }),
     faults: ['WORKFLOW_EXISTS'],
     success: 201,
-    bodyBytes: DEPLOY_BYTES,
+    carries: 'files',
   }),
   get: op({
     id: 'workflows.get',
@@ -131,7 +128,7 @@ export const workflows = {
     output: z.object({ workflow: Workflow, version: WorkflowVersion }),
     faults: ['NOT_FOUND', 'CONFLICT'],
     success: 200,
-    bodyBytes: DEPLOY_BYTES,
+    carries: 'files',
   }),
   listVersions: op({
     id: 'workflows.listVersions',

@@ -10,6 +10,7 @@ import type { Caller, ProgramIdentity, RunnerIdentity } from '../../actor.ts'
 import type { Deps } from '../../deps.ts'
 import { type BytesInFlight, createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import type { Limits } from '../../limits/limits.ts'
+import { DEFAULT_SIZES } from '../../sizes.ts'
 import type { Verifiers } from '../../http/access.ts'
 import { type RunningServer, startServer } from '../../http/server.ts'
 
@@ -74,6 +75,7 @@ export async function startStub({
   const limits: Limits = { take: () => ({ refusal: null, headers: [] }) }
   const deps = {
     config: {
+      ...DEFAULT_SIZES,
       strict,
       host: '127.0.0.1',
       mcpHosts: [],

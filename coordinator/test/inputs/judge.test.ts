@@ -5,6 +5,7 @@ import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import { answerText, questionTrouble } from '../../inputs/judge.ts'
 import { createJudge } from '../../judging/judge.ts'
+import { DEFAULT_SIZES } from '../../sizes.ts'
 
 const judge = createJudge({ log: createLog({ process: 'test' }, 'error') })
 after(() => judge.close())
@@ -13,7 +14,12 @@ const orgId = 'org_1' as OrgId
 
 async function judged(schema: unknown, answer: unknown): Promise<string> {
   try {
-    return await answerText({ judge }, orgId, schema === null ? null : JSON.stringify(schema), answer)
+    return await answerText(
+      { judge, config: DEFAULT_SIZES },
+      orgId,
+      schema === null ? null : JSON.stringify(schema),
+      answer,
+    )
   } catch (error) {
     assert.ok(error instanceof Fault, String(error))
     return `${error.code} ${String(error.detail?.['path'])}`

@@ -29,7 +29,7 @@ test('a tool that does not come to its end is answered in time, and the model to
   let fail = (_error: Error) => {}
   const never = new Promise<never>((_resolve, reject) => (fail = reject))
   const slow = { ...handlers, workflows: { ...handlers.workflows, list: () => never } }
-  const surface = createSurface(slow, 20)
+  const surface = createSurface(slow, { mostMs: 20 })
   const { isError, content } = await surface.call(asking(c.orgId), 'list_workflows', {})
   const { error, next } = JSON.parse(content[0]!.text) as { error: { code: string; message: string }; next: string }
   assert.deepEqual([isError, error.code], [true, 'UNAVAILABLE'])

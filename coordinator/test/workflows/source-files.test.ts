@@ -3,9 +3,14 @@ import { test } from 'node:test'
 import { DeployError } from '../../workflows/deploy-error.ts'
 import { checkSourceFiles } from '../../workflows/source-files.ts'
 
+const MOST_BYTES = 50 * 1024 * 1024
+
 function refusal(...paths: string[]): DeployError {
   try {
-    checkSourceFiles(paths.map((path) => ({ path, content: '' })))
+    checkSourceFiles(
+      paths.map((path) => ({ path, content: '' })),
+      MOST_BYTES,
+    )
   } catch (error) {
     if (error instanceof DeployError) return error
     throw error
@@ -19,6 +24,7 @@ test('plain relative paths are fine, dots within names too', () => {
       path,
       content: '',
     })),
+    MOST_BYTES,
   )
 })
 
@@ -61,11 +67,14 @@ test('too many files and too much of them are refused', () => {
   const half = 'x'.repeat(26 * 1024 * 1024)
   assert.throws(
     () =>
-      checkSourceFiles([
-        { path: 'a.ts', content: half },
-        { path: 'b.ts', content: half },
-      ]),
-    (error: DeployError) => error.detail.bytes === 2 * half.length && error.detail.limitBytes === 50 * 1024 * 1024,
+      checkSourceFiles(
+        [
+          { path: 'a.ts', content: half },
+          { path: 'b.ts', content: half },
+        ],
+        MOST_BYTES,
+      ),
+    (error: DeployError) => error.detail.bytes === 2 * half.length && error.detail.limitBytes === MOST_BYTES,
   )
 })
 

@@ -1,5 +1,5 @@
 import { Settings as AgentSettings } from '@windlass/agent/settings.ts'
-import { Settings as CoordinatorSettings } from '@windlass/coordinator/config.ts'
+import { Settings as CoordinatorSettings } from '@windlass/coordinator/settings.ts'
 import { code, headed, table } from './markdown.ts'
 
 const ABOUT = `Environment variables. Lengths of time are in milliseconds, sizes in bytes, lists have commas. An unknown \`WINDLASS_*\` name stops

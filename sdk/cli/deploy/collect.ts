@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import type { Dirent } from 'node:fs'
 import path from 'node:path'
-import type { SourceFile } from '@windlass/shared/model/workflow.ts'
+import { MOST_BUNDLE_BYTES, type SourceFile } from '@windlass/shared/model/workflow.ts'
 import { Failure } from '../failure.ts'
 
 export interface Collected {
@@ -9,9 +9,8 @@ export interface Collected {
   warnings: string[]
 }
 
-// The service takes no more; it is noticed here before a whole home folder has been read.
+// No service takes more, and each says its own limit; it is noticed here before a whole home folder has been read.
 const MAX_FILES = 2_000
-const MAX_BYTES = 50 * 1024 * 1024
 const MAX_ENTRIES = 20_000
 
 /** Built, installed or found again elsewhere: none of it is source. Names that begin with a dot are left out too. */
@@ -79,7 +78,8 @@ async function isFileInside(walk: Walk, relative: string): Promise<boolean> {
 async function addFile(walk: Walk, relative: string): Promise<void> {
   const file = path.join(walk.root, relative)
   walk.bytes += (await stat(file)).size
-  if (walk.bytes > MAX_BYTES) throw tooMuch(`With ${relative} the files are more than ${MAX_BYTES / 1024 / 1024} MiB.`)
+  if (walk.bytes > MOST_BUNDLE_BYTES)
+    throw tooMuch(`With ${relative} the files are more than ${MOST_BUNDLE_BYTES / 1024 / 1024} MiB.`)
   if (walk.files.length >= MAX_FILES) throw tooMuch(`${walk.root} holds more than ${MAX_FILES} files.`)
   const content = textOf(await readFile(file))
   if (content === undefined) walk.warnings.push(`${relative} is not UTF-8 text and was left out`)

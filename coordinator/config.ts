@@ -91,6 +91,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     maxInputBytes: s.WINDLASS_MAX_INPUT_BYTES,
     maxOutputBytes: s.WINDLASS_MAX_OUTPUT_BYTES,
     maxAnswerBytes: s.WINDLASS_MAX_ANSWER_BYTES,
+    maxEventDataBytes: s.WINDLASS_MAX_EVENT_DATA_BYTES,
     maxDeploysBytes: s.WINDLASS_MAX_DEPLOYS_BYTES,
     maxOrgDeploysBytes: s.WINDLASS_MAX_ORG_DEPLOYS_BYTES,
     limitIdentityPerMin: s.WINDLASS_LIMIT_IDENTITY_PER_MIN,

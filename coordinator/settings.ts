@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { MOST_EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
 import { MOST_BUNDLE_BYTES } from '@windlass/shared/model/workflow.ts'
 import { DEFAULT_SIZES } from './sizes.ts'
 
@@ -120,6 +121,16 @@ export const Settings = z.strictObject({
   WINDLASS_MAX_ANSWER_BYTES: z.int().min(KIB).max(MOST_VALUE_BYTES).default(DEFAULT_SIZES.maxAnswerBytes).meta({
     description: 'Answer of a person to a question of a run, as JSON, 4 MiB at most.',
   }),
+  WINDLASS_MAX_EVENT_DATA_BYTES: z
+    .int()
+    .min(4 * KIB)
+    .max(MOST_EVENT_DATA_BYTES)
+    .default(DEFAULT_SIZES.maxEventDataBytes)
+    .meta({
+      description:
+        'Data of a phase, or a log line with its fields, as JSON, 4 to 256 KiB. Longer lines are split, a note ' +
+        'stands in place of other data. Agents of earlier versions split lines at 64 KiB.',
+    }),
   WINDLASS_MAX_DEPLOYS_BYTES: z
     .int()
     .min(64 * MIB)

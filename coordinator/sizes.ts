@@ -1,3 +1,4 @@
+import { EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
 import type { Carries } from '@windlass/shared/ops/op.ts'
 
 const KIB = 1024
@@ -12,6 +13,8 @@ export interface Sizes {
   maxInputBytes: number
   maxOutputBytes: number
   maxAnswerBytes: number
+  /** Of what a program puts into an event. */
+  maxEventDataBytes: number
 }
 
 export const DEFAULT_SIZES: Readonly<Sizes> = {
@@ -20,6 +23,7 @@ export const DEFAULT_SIZES: Readonly<Sizes> = {
   maxInputBytes: MIB,
   maxOutputBytes: MIB,
   maxAnswerBytes: MIB,
+  maxEventDataBytes: EVENT_DATA_BYTES,
 }
 
 /** Strangers can send what an agent sends, and honest ones send far less. No setting. */

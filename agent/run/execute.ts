@@ -143,14 +143,15 @@ export function startOf(
   secrets: RunSecrets | undefined,
 ): ProgramStart {
   const { run, attempt, epoch, org, workflow, environment, inputText, token } = offer
-  const { timeoutMs, graceMs, process, outputBytes, replay } = offer
+  const { timeoutMs, graceMs, process, outputBytes, eventDataBytes, replay } = offer
   // Of one level a name is one or the other. Where a secret is of the more specific one, it is the one that counts.
   const variables = { ...offer.variables, ...secrets?.values }
   const reuseKey = `${offer.reuseKey} ${keyOf(variables)}`
   const facts = { runId: run, attempt, epoch, org, workflow, environment, inputText, variables, token, replay }
   const recorded = { journal, entries: offer.journal.entries }
   const { redactor } = secrets ?? {}
-  return { ...facts, ...recorded, bundleDir, timeoutMs, graceMs, process, reuseKey, outputBytes, redactor }
+  const limits = { outputBytes, eventDataBytes }
+  return { ...facts, ...recorded, ...limits, bundleDir, timeoutMs, graceMs, process, reuseKey, redactor }
 }
 
 /** A program may keep what it has found in its environment: its process serves no run that has something else there. */

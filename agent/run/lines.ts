@@ -1,10 +1,11 @@
 import { StringDecoder } from 'node:string_decoder'
+import { EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
 import type { Redactor } from './redact/redactor.ts'
 
 const EMPTY = Buffer.alloc(0)
 const LINE_BREAK = 10
-// An event's data is at most 64 KiB; `{"text":""}` takes its part.
-const LINE_BYTES = 64 * 1024 - 16
+/** `{"text":""}` takes its part of an event. */
+const AROUND_LINE_BYTES = 16
 
 export interface LineSplitter {
   /** The lines that `chunk` completes. */
@@ -21,7 +22,7 @@ export interface LineSplitter {
  * Bytes into lines: secrets go first, so that no cut lets half of one through; characters stay whole across chunks, and a line
  * that is too long for one event becomes several.
  */
-export function createLineSplitter(redactor?: Redactor): LineSplitter {
+export function createLineSplitter(redactor?: Redactor, eventBytes = EVENT_DATA_BYTES): LineSplitter {
   const decoder = new StringDecoder('utf8')
   let hiding = redactor?.stream()
   /** What an earlier process may have begun of a secret. */
@@ -42,7 +43,7 @@ export function createLineSplitter(redactor?: Redactor): LineSplitter {
     const lines = text.split('\n')
     lines[0] = open + (lines[0] ?? '')
     open = lines.pop() ?? ''
-    return lines.flatMap((line) => fitting(withoutReturn(line)))
+    return lines.flatMap((line) => fitting(withoutReturn(line), eventBytes))
   }
 
   return {
@@ -51,8 +52,8 @@ export function createLineSplitter(redactor?: Redactor): LineSplitter {
       if (bytes.length > 0) isInside = bytes.at(-1) !== LINE_BREAK
       const lines = complete(decoder.write(bytes))
       // A program that never breaks its line must not make us hold all of it.
-      if (open.length <= LINE_BYTES) return lines
-      const pieces = fitting(open)
+      if (open.length <= eventBytes - AROUND_LINE_BYTES) return lines
+      const pieces = fitting(open, eventBytes)
       open = pieces.pop() ?? ''
       return [...lines, ...pieces]
     },
@@ -61,7 +62,7 @@ export function createLineSplitter(redactor?: Redactor): LineSplitter {
       const last = open
       open = ''
       isInside = false
-      return last === '' ? lines : [...lines, ...fitting(last)]
+      return last === '' ? lines : [...lines, ...fitting(last, eventBytes)]
     },
     isEmpty: () => open === '' && !isInside && carried.length === 0 && !hiding?.heldBytes,
     hideWith: (next) => {
@@ -74,20 +75,21 @@ export function createLineSplitter(redactor?: Redactor): LineSplitter {
 const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
 
 /** JSON makes up to six bytes of a character; most lines are far too short for that to matter. */
-export function fitting(line: string): string[] {
-  if (line.length * 6 <= LINE_BYTES) return [line]
+export function fitting(line: string, eventBytes: number): string[] {
+  const lineBytes = eventBytes - AROUND_LINE_BYTES
+  if (line.length * 6 <= lineBytes) return [line]
   const pieces: string[] = []
   for (let from = 0; from < line.length;) {
-    const to = cut(line, from)
+    const to = cut(line, from, lineBytes)
     pieces.push(line.slice(from, to))
     from = to
   }
   return pieces
 }
 
-function cut(line: string, from: number): number {
-  let length = Math.min(LINE_BYTES, line.length - from)
-  while (length > 1 && Buffer.byteLength(JSON.stringify(line.slice(from, from + length))) - 2 > LINE_BYTES) length >>= 1
+function cut(line: string, from: number, lineBytes: number): number {
+  let length = Math.min(lineBytes, line.length - from)
+  while (length > 1 && Buffer.byteLength(JSON.stringify(line.slice(from, from + length))) - 2 > lineBytes) length >>= 1
   const to = from + length
   // Between the halves of one character is no place to cut.
   const splits = to < line.length && (line.charCodeAt(to - 1) & 0xfc00) === 0xd800

@@ -1,11 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import type { SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { LogData } from '@windlass/shared/wire/program.ts'
 import type { RawStream } from './host-process.ts'
 import { createLineSplitter, fitting, type LineSplitter } from './lines.ts'
-import { BrokenFrame, type Frame } from './program-frames.ts'
-import { parsePayload } from './program-reports.ts'
+import type { Frame } from './program-frames.ts'
+import { logIn, parsePayload, phaseIn } from './program-reports.ts'
 import { hideInFrame } from './redact/frames.ts'
 import type { Redactor } from './redact/redactor.ts'
 import type { RedactionStream } from './redact/stream.ts'
@@ -50,6 +49,8 @@ interface OutputOptions {
   lines: LineSplitters | undefined
   /** Nothing comes out of here that it would hide. */
   redactor: Redactor | undefined
+  /** What the program may put into an event, in bytes of JSON. */
+  eventDataBytes: number
   pause: () => void
   resume: () => void
   /** Of a program that was taken back: what was read of it before, and how many events of what it tells again are known. */
@@ -60,25 +61,23 @@ interface OutputOptions {
 
 const PIPES_MS = 2_000
 const BLOCKED_MS = 60_000
-// The largest event, with room for what a frame says besides its data.
-const EVENT_BYTES = 64 * 1024 + 512
 
 /** JavaScript's streams and the bare descriptors come through different pipes; each may be in the middle of a character. */
 export type LineSplitters = Record<'out' | 'err' | RawStream, LineSplitter>
 
-function createSplitters(redactor: Redactor | undefined): LineSplitters {
+function createSplitters({ redactor, eventDataBytes }: OutputOptions): LineSplitters {
   return {
-    out: createLineSplitter(redactor),
-    err: createLineSplitter(redactor),
-    stdout: createLineSplitter(redactor),
-    stderr: createLineSplitter(redactor),
+    out: createLineSplitter(redactor, eventDataBytes),
+    err: createLineSplitter(redactor, eventDataBytes),
+    stdout: createLineSplitter(redactor, eventDataBytes),
+    stderr: createLineSplitter(redactor, eventDataBytes),
   }
 }
 
 export function createProgramOutput(options: OutputOptions): ProgramOutput {
   const startedAt = Date.now()
-  const { redactor } = options
-  const inReplay = createSplitters(redactor)
+  const { redactor, eventDataBytes } = options
+  const inReplay = createSplitters(options)
   let splitters = inReplay
   /** Of a message that comes in pieces, as long as there are more. */
   let message: RedactionStream | undefined
@@ -137,7 +136,7 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
     count(frame)
     const at = plausible(frame.at)
     const told = options.onFrame(frame, at)
-    const printed = frame.name === 'log' ? logged(frame, raw, at) : eventsOf(frame, at, splitters)
+    const printed = frame.name === 'log' ? logged(frame, raw, at) : eventsOf(frame, at, { splitters, eventDataBytes })
     if (options.isReplaying()) return told
     if (isRawReplaying) endReplay()
     return [...told, ...printed]
@@ -148,7 +147,7 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
    * secret that begins with another one, the first piece would have lost the beginning already.
    */
   function logged(frame: Frame, raw: Frame, at: number): ProgramEvent[] {
-    const { more, ...data }: Partial<LogData> = parse(frame)
+    const { more, ...data } = logIn(frame, eventDataBytes)
     const stream = data.level === 'warn' || data.level === 'error' ? 'stderr' : 'stdout'
     const event = (hidden: unknown): ProgramEvent => ({
       at,
@@ -156,14 +155,14 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
       type: `log.${stream}`,
       data: { ...data, text: hidden },
     })
-    if (!redactor || (!more && !message)) return [event(data.text)]
+    if (!redactor || (!more && !message)) return fitting(String(data.text), eventDataBytes).map(event)
     message ??= redactor.stream()
-    const { text }: Partial<LogData> = parse(raw)
+    const { text }: Partial<LogData> = parsePayload(raw)
     const certain = message.push(Buffer.from(String(text))).toString()
-    if (more) return certain === '' ? [] : fitting(certain).map(event)
+    if (more) return certain === '' ? [] : fitting(certain, eventDataBytes).map(event)
     const rest = message.end().toString()
     message = undefined
-    return fitting(certain + rest).map(event)
+    return fitting(certain + rest, eventDataBytes).map(event)
   }
 
   function endReplay(): void {
@@ -208,22 +207,15 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
   }
 }
 
-function eventsOf(frame: Frame, at: number, splitters: LineSplitters): ProgramEvent[] {
+type Into = Pick<OutputOptions, 'eventDataBytes'> & { splitters: LineSplitters }
+
+function eventsOf(frame: Frame, at: number, { splitters, eventDataBytes }: Into): ProgramEvent[] {
   if (frame.name === 'out') return logEvents(splitters.out.push(frame.payload), at, 'stdout')
   if (frame.name === 'err') return logEvents(splitters.err.push(frame.payload), at, 'stderr')
-  return frame.name === 'phase' ? [{ at, channel: 'phase', type: 'phase', data: parse(frame) }] : []
+  return frame.name === 'phase' ? [{ at, channel: 'phase', type: 'phase', data: phaseIn(frame, eventDataBytes) }] : []
 }
 
 function logEvents(lines: string[], at: number, stream: RawStream): ProgramEvent[] {
   const type = `log.${stream}`
   return lines.map((text) => ({ at, channel: 'log', type, data: { text } }))
-}
-
-/** What nests too deep can be read, but not be written again. */
-const TOO_DEEP: LogData = { text: `Left out: the data of this event nests deeper than ${MOST_LEVELS} levels.` }
-
-function parse(frame: Frame): object {
-  if (frame.payload.length > EVENT_BYTES) throw new BrokenFrame(`a ${frame.name} of ${frame.payload.length} bytes`)
-  const data = parsePayload(frame)
-  return nestsWithin(data, MOST_LEVELS) ? data : TOO_DEEP
 }

@@ -1,7 +1,8 @@
 import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
+import { AROUND_EVENT_BYTES } from '@windlass/shared/model/event.ts'
 import { JOURNAL_CHARS } from '@windlass/shared/wire/agent.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
-import type { IdleReport, ParkReport, ThrownError } from '@windlass/shared/wire/program.ts'
+import type { IdleReport, LogData, ParkReport, ThrownError } from '@windlass/shared/wire/program.ts'
 import { BrokenFrame, type Frame } from './program-frames.ts'
 
 // What a program says about itself. The runtime writes these, but a program can write in its place: what is passed on has
@@ -11,6 +12,8 @@ import { BrokenFrame, type Frame } from './program-frames.ts'
 const TEXT_CHARACTERS = 32 * 1024
 const DETAIL_BYTES = 64 * 1024
 const MISMATCH_CHARACTERS = 2_000
+// Of a phase, in code units, each of which takes six bytes at most.
+const NAME_CHARACTERS = 200
 
 export function parsePayload(frame: Frame): object {
   try {
@@ -20,6 +23,30 @@ export function parsePayload(frame: Frame): object {
     throw new BrokenFrame(`a ${frame.name} that is not JSON: ${String(error)}`)
   }
   throw new BrokenFrame(`a ${frame.name} that is no object`)
+}
+
+/** What nests too deep can be read, but not be written again. */
+const TOO_DEEP: LogData = { text: `Left out: the data of this event nests deeper than ${MOST_LEVELS} levels.` }
+
+function dataIn(frame: Frame): object {
+  const data = parsePayload(frame)
+  return nestsWithin(data, MOST_LEVELS) ? data : TOO_DEEP
+}
+
+/** The runtime sends none that is too large; but what stands in place of a secret may be longer than it. */
+export function phaseIn(frame: Frame, limitBytes: number): object {
+  const told: { name?: unknown } = dataIn(frame)
+  const bytes = frame.payload.length
+  if (bytes <= limitBytes + AROUND_EVENT_BYTES) return told
+  return { name: textOr(told.name, '').slice(0, NAME_CHARACTERS), data: { truncated: true, bytes, limitBytes } }
+}
+
+/** Its text may still be too long: that is split. */
+export function logIn(frame: Frame, limitBytes: number): Partial<LogData> {
+  const told: Partial<LogData> = dataIn(frame)
+  const bytes = frame.payload.length
+  if (told.fields === undefined || bytes <= limitBytes) return told
+  return { ...told, fields: { omitted: 'the fields are too large', bytes, limitBytes } }
 }
 
 export function thrownIn(frame: Frame): ThrownError {

@@ -40,6 +40,8 @@ export interface ProgramStart {
   reuseKey: string
   /** Largest output in bytes of JSON. */
   outputBytes?: number
+  /** What it may put into an event, in bytes of JSON. */
+  eventDataBytes?: number | undefined
 }
 
 export interface RunningProgram {

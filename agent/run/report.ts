@@ -1,10 +1,12 @@
 import type { Log } from '@windlass/shared/log.ts'
+import { AROUND_EVENT_BYTES } from '@windlass/shared/model/event.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import type { Live } from './live.ts'
 import type { Parking } from './parking.ts'
 import type { OnEvents, ProgramEvent } from './program-output.ts'
 import type { Slots } from './slots.ts'
 import type { Spool } from './spool.ts'
+import { UNSAID_EVENT_DATA_BYTES } from './start-message.ts'
 
 export interface ReportDeps {
   spool: Spool
@@ -38,8 +40,6 @@ export function reportTo({ spool, parking, slots, log }: ReportDeps, live: Live)
   }
 }
 
-const DATA_CHARS = 64 * 1024
-
 function toEntry(log: Log, offer: Offer, event: ProgramEvent): Entry {
   if (event.channel === 'journal') return ['j', event.at, event.data]
   if (event.channel === 'park') return ['park', event.at, event.data.waitsFor, event.data.computeMs]
@@ -50,9 +50,10 @@ function toEntry(log: Log, offer: Offer, event: ProgramEvent): Entry {
 /** Longer data is cut up where it is made; what gets here nevertheless must not stop everything behind it. */
 function toEventEntry(log: Log, offer: Offer, event: Pick<ProgramEvent, 'at' | 'type' | 'data'>): Entry {
   const text = JSON.stringify(event.data) ?? 'null'
-  const bytes = text.length * 3 > DATA_CHARS ? Buffer.byteLength(text) : text.length
-  if (bytes <= DATA_CHARS + 1024) return ['e', event.at, event.type, text]
+  const most = (offer.eventDataBytes ?? UNSAID_EVENT_DATA_BYTES) + AROUND_EVENT_BYTES
+  const bytes = text.length * 3 > most ? Buffer.byteLength(text) : text.length
+  if (bytes <= most) return ['e', event.at, event.type, text]
   log.warn('run.event.too-large', { run: offer.run, type: event.type, bytes })
-  const note = `Left out: the data of this event has ${bytes} bytes, and ${DATA_CHARS} are allowed.`
+  const note = `Left out: the data of this event has ${bytes} bytes, and ${most} are allowed.`
   return ['e', event.at, event.type, JSON.stringify({ text: note, bytes })]
 }

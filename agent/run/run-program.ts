@@ -14,7 +14,7 @@ import { whereaboutsOf } from '../takeover/whereabouts.ts'
 import { createProgramOutput, type OnEvents, type ProgramEvent } from './program-output.ts'
 import { leftoversIn, mismatchIn, parkIn, thrownIn } from './program-reports.ts'
 import { createStanding } from './standing.ts'
-import { startMessage } from './start-message.ts'
+import { startMessage, whatOutputNeeds } from './start-message.ts'
 import { createTimers } from './timers.ts'
 import { within } from './within.ts'
 
@@ -150,8 +150,7 @@ export function runProgram(
     onEvents,
     onFrame,
     isReplaying: () => standing.isReplaying,
-    lines: start.lines,
-    redactor: start.redactor,
+    ...whatOutputNeeds(start),
     known: taken && { ...taken.mark, ...taken.known },
     pause: () => host?.pause(),
     resume: () => host?.resume(),

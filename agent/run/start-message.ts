@@ -1,7 +1,10 @@
+import { AROUND_EVENT_BYTES, EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
 import type { StartMessage } from '@windlass/shared/wire/program.ts'
 import type { ProgramStart } from './program.ts'
 
 const OUTPUT_BYTES = 1024 * 1024
+/** What stands around it goes off the 64 KiB that a coordinator takes which names no limit. */
+export const UNSAID_EVENT_DATA_BYTES = EVENT_DATA_BYTES - AROUND_EVENT_BYTES
 
 /** What a process is told of the run that it is to execute. */
 export function startMessage(
@@ -9,8 +12,13 @@ export function startMessage(
   places: Pick<StartMessage, 'bundleFile' | 'workspace' | 'rejoin'>,
 ): StartMessage {
   const { runId, attempt, epoch, org, workflow, environment, inputText, variables, token } = start
-  const { journal, entries, replay, outputBytes = OUTPUT_BYTES } = start
+  const { journal, entries, replay, outputBytes = OUTPUT_BYTES, eventDataBytes = UNSAID_EVENT_DATA_BYTES } = start
   const facts = { runId, attempt, epoch, org, workflow, environment, inputText, variables, token }
   const stays = start.process === 'reuse'
-  return { t: 'start', ...facts, journal, entries, replay, ...places, stays, outputBytes }
+  return { t: 'start', ...facts, journal, entries, replay, ...places, stays, outputBytes, eventDataBytes }
+}
+
+/** What decides how the program's output is cut into events. */
+export function whatOutputNeeds({ lines, redactor, eventDataBytes = UNSAID_EVENT_DATA_BYTES }: ProgramStart) {
+  return { lines, redactor, eventDataBytes }
 }

@@ -112,6 +112,7 @@ async function offer(
     timeoutMs: Math.max(1, Math.round(version.descriptor.timeoutMs - run.activeMs)),
     graceMs: version.descriptor.cancelGraceMs,
     outputBytes: deps.config.maxOutputBytes,
+    eventDataBytes: deps.config.maxEventDataBytes,
     replay: run.isResume,
     journal: { entries: run.entries, text: journalText },
     variables,

@@ -1,5 +1,6 @@
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
+import type { Config } from '../config.ts'
 import type { Deps } from '../deps.ts'
 import { MOST_ENTRIES } from '../journal/read-op.ts'
 import type { Applied, ReadBatch, Words } from './batch.ts'
@@ -12,12 +13,12 @@ import { takeEvent } from './take-event.ts'
  * written, and the caller looks closer.
  */
 export async function appendPlain(
-  deps: Pick<Deps, 'db' | 'tails' | 'bell'>,
+  deps: Pick<Deps, 'db' | 'tails' | 'bell' | 'config'>,
   batches: readonly ReadBatch[],
 ): Promise<Applied[] | undefined> {
   if (!batches.every((batch) => batch.entries.every((entry) => isPlain(entry, batch.words)))) return undefined
   if (new Set(batches.map((batch) => batch.run)).size < batches.length) return undefined
-  const additions = batches.map(additionOf)
+  const additions = batches.map((batch) => additionOf(batch, deps.config))
   // In the order of their ids, like all who lock several runs.
   const done = await store.append(
     deps.db,
@@ -38,12 +39,12 @@ function isPlain(entry: Entry, words: Words): boolean {
   return op?.op === 'close' && op.entry.n <= MOST_ENTRIES
 }
 
-function additionOf(batch: ReadBatch): store.Addition {
+function additionOf(batch: ReadBatch, config: Config): store.Addition {
   const scratch = { id: batch.run as RunId, cursor: 0, events: [] }
   const entries: store.Addition['entries'] = []
   const numbers = new Set<number>()
   for (const entry of batch.entries) {
-    if (entry[0] === 'e') takeEvent(scratch, entry[1], entry[2], entry[3])
+    if (entry[0] === 'e') takeEvent(scratch, entry, config)
     const op = batch.words.get(entry)?.op
     // The first result of an entry counts.
     if (op?.op === 'close' && !numbers.has(op.entry.n)) {

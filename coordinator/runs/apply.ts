@@ -26,7 +26,7 @@ import { invalidOutput, NOT_JSON, tooLargeOutput } from './run-errors.ts'
  * taken already (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
  */
 export async function applyBatches(
-  deps: Pick<Deps, 'db' | 'versions' | 'log'> & AnnounceDeps & FailureDeps,
+  deps: Pick<Deps, 'db' | 'versions' | 'log' | 'config'> & AnnounceDeps & FailureDeps,
   batches: ReadBatch[],
 ): Promise<Applied[]> {
   const unreadable = batches.find(({ failure }) => failure !== undefined)
@@ -140,7 +140,12 @@ export function lastOf(batch: AgentBatch): number {
   return batch.first + batch.entries.length - 1
 }
 
-async function take(deps: Pick<Deps, 'versions'>, run: Moving, entry: Entry, batch: ReadBatch): Promise<void> {
+async function take(
+  deps: Pick<Deps, 'versions' | 'config'>,
+  run: Moving,
+  entry: Entry,
+  batch: ReadBatch,
+): Promise<void> {
   run.seq++
   if (run.released) return
   const at = entry[1]
@@ -148,7 +153,7 @@ async function take(deps: Pick<Deps, 'versions'>, run: Moving, entry: Entry, bat
     case 'start':
       return begin(run, at, entry[2] ? isolationText(entry[2]) : null)
     case 'e':
-      return takeEvent(run, at, entry[2], entry[3])
+      return takeEvent(run, entry, deps.config)
     case 'j': {
       const word = batch.words.get(entry)
       if (!word) return refuseWord(run, at, `It begins with ${entry[2].slice(0, 300)}`)
@@ -162,7 +167,7 @@ async function take(deps: Pick<Deps, 'versions'>, run: Moving, entry: Entry, bat
     case 'end': {
       spend(run, entry[3])
       const version = await deps.versions.get(run.versionId)
-      return settle(run, entry[2], at, { version, output: batch.outputs.get(entry) })
+      return settle(run, entry[2], at, { version, output: batch.outputs.get(entry), config: deps.config })
     }
   }
 }

@@ -1,9 +1,9 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import { EVENT_DATA_BYTES } from '@windlass/shared/model/event.ts'
 import { LOST_REASONS, whatIsLost } from '@windlass/shared/model/lost-reasons.ts'
 import { isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type { Config } from '../config.ts'
 import type { Version } from '../workflows/targets.ts'
 import type { Output } from './batch.ts'
 import { block, emit, finish, move, release, requeue, rest, resume, suspend } from './moves.ts'
@@ -17,19 +17,20 @@ const SIGNAL_CHARACTERS = 32
 /** What an agent says, as far as it is kept. No column takes U+0000. */
 const worded = (text: string, most = REASON_CHARACTERS) => text.replaceAll('\0', '').slice(0, most)
 
+interface Settling {
+  version: Version
+  output: Output | undefined
+  config: Pick<Config, 'maxEventDataBytes'>
+}
+
 /** What an ending means for its run: the rules of contract and descriptor in one place. */
-export function settle(
-  run: Moving,
-  ending: Ending,
-  at: number,
-  { version, output }: { version: Version; output: Output | undefined },
-): void {
+export function settle(run: Moving, ending: Ending, at: number, { version, output, config }: Settling): void {
   if (run.status === 'cancelling')
     return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
   if (run.timedOut) return fail(run, at, overtimeError(version))
   switch (ending.how) {
     case 'returned':
-      return settleReturned(run, at, output)
+      return settleReturned(run, at, output, config)
     case 'threw':
       return settleThrown(run, threwError(ending.error), at, version)
     case 'exited':
@@ -137,7 +138,7 @@ function settleThrown(run: Moving, error: RunError, at: number, version: Version
   again(run, at, version, { reason: 'it threw', error: { code, message }, delayMs: waitMs })
 }
 
-function settleReturned(run: Moving, at: number, output: Output | undefined): void {
+function settleReturned(run: Moving, at: number, output: Output | undefined, config: Settling['config']): void {
   // Judged before the lock, which takes as long as it takes.
   if (!output) throw new Error(`the output of run ${run.id} was not judged`)
   // An agent that leaves out `start` has executed it all the same.
@@ -146,14 +147,14 @@ function settleReturned(run: Moving, at: number, output: Output | undefined): vo
   if ('error' in output) return fail(run, at, output.error)
   const { line } = output
   run.output = line
-  emit(run, { at, channel: 'output', type: 'output', dataText: outputEvent(line) })
+  emit(run, { at, channel: 'output', type: 'output', dataText: outputEvent(line, config.maxEventDataBytes) })
   finish(run, 'completed', at)
 }
 
 /** An output that is larger than an event may be is named only; `/output` has all of it. */
-function outputEvent(outputText: string): string {
+function outputEvent(outputText: string, limitBytes: number): string {
   const bytes = Buffer.byteLength(outputText)
-  if (bytes > EVENT_DATA_BYTES - 64) return JSON.stringify({ truncated: true, bytes })
+  if (bytes > limitBytes) return JSON.stringify({ truncated: true, bytes, limitBytes })
   return `{"output":${outputText}}`
 }
 

@@ -7,6 +7,8 @@ export interface Runtime {
   context: RunContext | null
   /** Appends an event to the run's log; `dataText` is its data as JSON. */
   emit(channel: 'phase' | 'log', dataText: string): void
+  /** What the program may put into an event, in bytes of JSON. */
+  readonly eventDataBytes: number
   /** The journal of the run in progress, loaded at first use. Undefined between runs. */
   waits(): Waits | undefined
 }

@@ -3,9 +3,9 @@ import { runtime } from './bridge.ts'
 import { eventText } from './event-text.ts'
 import { print } from './print.ts'
 
-// An event carries at most 64 KiB. A character takes up to 6 bytes in JSON (a control character does), so a text always fits.
-const TEXT_CHARACTERS = 10_000
-const EVENT_BYTES = 64 * 1024
+// A character takes up to 6 bytes in JSON (a control character does): a piece fits with what stands around it.
+const BYTES_PER_CHARACTER = 6.5
+const MOST_CHARACTERS = 10_000
 
 /** Facts beside a log line. */
 export type LogFields = Record<string, unknown>
@@ -22,7 +22,7 @@ export interface Log {
  * Writes a line to the run's log: `log` and `log.info` to its stdout, `log.warn` and `log.error` to its stderr. In order with
  * `console.log` and `phase`, and never lost, even when the program ends in the next statement. An error among the
  * fields keeps its message, stack and cause. Logging never throws: fields that are not JSON or too large (64 KiB with
- * the message) are left out, which the line then says; long messages are split.
+ * the message, unless the service has another limit) are left out, which the line then says; long messages are split.
  *
  * @example
  * import { log } from 'windlass'
@@ -41,28 +41,28 @@ export const log: Log = Object.assign((message: string, fields?: LogFields) => w
 function write(level: LogLevel | undefined, message: string, fields: LogFields | undefined): void {
   const host = runtime()
   if (!host) return print(level, message, fields)
-  const texts = pieces(message)
+  const limitBytes = host.eventDataBytes
+  const texts = pieces(message, Math.min(MOST_CHARACTERS, Math.floor(limitBytes / BYTES_PER_CHARACTER)))
   const last = texts.length - 1
   for (const [at, text] of texts.entries())
-    host.emit('log', lineText({ text, level, fields, more: at < last || undefined }))
+    host.emit('log', lineText({ text, level, fields, more: at < last || undefined }, limitBytes))
 }
 
 /** JSON leaves out what is undefined. */
-function lineText(data: LogData): string {
+function lineText(data: LogData, limitBytes: number): string {
   const text = data.fields === undefined ? JSON.stringify(data) : eventText(data)
-  if (text !== null && fits(text)) return text
-  const omitted = text === null ? 'the fields are not JSON' : 'the fields are too large'
-  return JSON.stringify({ ...data, fields: { omitted } })
+  if (text === null) return JSON.stringify({ ...data, fields: { omitted: 'the fields are not JSON' } })
+  // UTF-8 takes at most three bytes for a unit of a JavaScript text: short ones need no counting.
+  const bytes = text.length * 3 <= limitBytes ? 0 : Buffer.byteLength(text)
+  if (bytes <= limitBytes) return text
+  return JSON.stringify({ ...data, fields: { omitted: 'the fields are too large', bytes, limitBytes } })
 }
 
-// UTF-8 takes at most three bytes for a unit of a JavaScript text: short ones need no counting.
-const fits = (text: string) => text.length * 3 <= EVENT_BYTES || Buffer.byteLength(text) <= EVENT_BYTES
-
-function pieces(text: string): string[] {
-  if (text.length <= TEXT_CHARACTERS) return [text]
+function pieces(text: string, most: number): string[] {
+  if (text.length <= most) return [text]
   const found: string[] = []
   for (let from = 0; from < text.length;) {
-    let to = Math.min(from + TEXT_CHARACTERS, text.length)
+    let to = Math.min(from + most, text.length)
     // Never between the two halves of a character beyond the basic plane.
     if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1
     found.push(text.slice(from, to))

@@ -1,17 +1,16 @@
 import { runtime } from './bridge.ts'
 import { eventText } from './event-text.ts'
+import { log } from './log.ts'
 import { print } from './print.ts'
 
 const NAME_CHARACTERS = 200
-// The whole event; name and wrapping take their part of it.
-const EVENT_BYTES = 64 * 1024
-const DATA_BYTES = 60 * 1024
 
 /**
  * Marks that the run has come to a new part of its work. Phases are what people see first when they look at a run.
  *
  * @param name what begins now, at most 200 characters: `'download'`
- * @param data any JSON that helps whoever reads it, at most 60 KiB
+ * @param data any JSON that helps whoever reads it, at most 64 KiB, unless the service is set to another limit. A note
+ *   with the size stands in place of more, and a warning in the log
  * @example
  * import { phase } from 'windlass'
  *
@@ -29,13 +28,12 @@ export function phase(name: string, data?: unknown): void {
   const text = eventText(data === undefined ? { name } : { name, data })
   if (text === null)
     throw new TypeError(`phase('${name}', data): data is not JSON. Leave out bigints and circular references.`)
-  const bytes = Buffer.byteLength(text)
-  if (bytes > EVENT_BYTES) {
-    throw new TypeError(
-      `phase('${name}', data): data is ${bytes} bytes of JSON, ${DATA_BYTES} at most. Return what is large from run().`,
-    )
-  }
   const host = runtime()
-  if (host) host.emit('phase', text)
-  else print(undefined, `[phase] ${name}`, data)
+  if (!host) return print(undefined, `[phase] ${name}`, data)
+  const bytes = Buffer.byteLength(text) - Buffer.byteLength(JSON.stringify({ name, data: 0 })) + 1
+  const limitBytes = host.eventDataBytes
+  if (bytes <= limitBytes) return host.emit('phase', text)
+  host.emit('phase', JSON.stringify({ name, data: { truncated: true, bytes, limitBytes } }))
+  const what = `data has ${bytes} bytes of JSON and was left out, as ${limitBytes} are allowed`
+  log.warn(`phase('${name}', data): ${what}. Return what is large from run().`)
 }

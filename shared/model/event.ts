@@ -31,10 +31,14 @@ export function channelOfProgramEvent(type: string): Channel | undefined {
   return Object.hasOwn(PROGRAM_EVENTS, type) ? PROGRAM_EVENTS[type] : undefined
 }
 
-/** 64 KiB of JSON text: the most that the data of one event may hold. Longer log lines are split by the agent. */
+/** What a program may put into an event, as JSON, unless its coordinator is set to another limit: 64 KiB. */
 export const EVENT_DATA_BYTES = 64 * 1024
+/** The highest limit that can be set. */
+export const MOST_EVENT_DATA_BYTES = 256 * 1024
+/** For what stands around it, such as the name of a phase. Only with this are the data of an event too large. */
+export const AROUND_EVENT_BYTES = 2 * 1024
 
 /** A page of the log ends once its data has so many bytes, however many events were asked for. */
 export const EVENT_PAGE_BYTES = 4 * 1024 * 1024
 /** A page that was ended by its bytes has this many events at least; one with fewer has all that there was. */
-export const EVENT_PAGE_LEAST = EVENT_PAGE_BYTES / EVENT_DATA_BYTES
+export const EVENT_PAGE_LEAST = Math.floor(EVENT_PAGE_BYTES / (MOST_EVENT_DATA_BYTES + AROUND_EVENT_BYTES))

@@ -71,6 +71,8 @@ export const Offer = z.object({
   timeoutMs: z.int(),
   graceMs: z.int(),
   outputBytes: z.int(),
+  /** What the program may put into an event, as JSON. Coordinators that do not say it take events of 64 KiB in all. */
+  eventDataBytes: z.int().optional(),
   /** The run is suspended and continues: its journal is replayed, and what it logs meanwhile was logged before. */
   replay: z.boolean(),
   /** Entries of the journal; 0: there is none to hand over. `text` is JSON of `JournalRecord[]`, null when it has to be fetched. */

@@ -29,6 +29,8 @@ export interface StartMessage {
   stays: boolean
   /** Largest output in bytes of JSON. */
   outputBytes: number
+  /** What it may put into an event, in bytes of JSON. */
+  eventDataBytes: number
   /** What is recorded of the run so far, and may be handed over. */
   journal: JournalRecord[]
   /** Number of its last entry, handed over or not: new ones count on from there. */

@@ -93,6 +93,7 @@ export class FakeCoordinator {
       timeoutMs: 60_000,
       graceMs: 500,
       outputBytes: 1024 * 1024,
+      eventDataBytes: 64 * 1024,
       replay: false,
       journal: { entries: 0, text: '[]' },
       variables: {},

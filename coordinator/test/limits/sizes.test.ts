@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { ApiError } from '@windlass/shared/ops/call.ts'
+import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { readConfig } from '../../config.ts'
 import { anAgent, end, returned, takeNext } from '../_kit/agent.ts'
-import { aCoordinatorOfItsOwn, aRun, rawCall, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, logOf, rawCall, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { ask } from '../_kit/mcp.ts'
 import { aParkedRun, question } from '../_kit/waiting.ts'
 import { filesOf } from '../_kit/workflow-files.ts'
@@ -16,6 +17,8 @@ const MIB = 1024 * KIB
 let c: TestCoordinator
 /** Over the same database, with lower limits. */
 let strict: TestCoordinator
+/** With small events. */
+let small: TestCoordinator
 
 before(async () => {
   const raised = { MAX_INPUT_BYTES: 2 * MIB, MAX_ANSWER_BYTES: 2 * MIB, MAX_BODY_BYTES: 64 * KIB }
@@ -23,6 +26,7 @@ before(async () => {
   await aWorkflow(c, { slug: 'any' })
   const lowered = { MAX_INPUT_BYTES: KIB, MAX_ANSWER_BYTES: KIB, MAX_OUTPUT_BYTES: KIB }
   strict = await c.another({ ...lowered, MAX_BUNDLE_BYTES: 64 * KIB })
+  small = await c.another({ MAX_EVENT_DATA_BYTES: 4 * KIB })
 })
 after(() => c.stop())
 
@@ -90,6 +94,23 @@ test('an answer may be as large as the setting says', async () => {
   await strict.call(ops.inputs.respond, { input, answer: text(KIB) })
   const { input: answered } = await c.call(ops.inputs.respond, { input: other, answer: text(2 * MIB) })
   assert.equal(answered.status, 'answered')
+  agent.close()
+})
+
+test('an event may hold what the setting says, which the agent is told, and more is named by its size', async () => {
+  const { id } = await aRun(c, { workflow: 'any' })
+  const agent = await anAgent(small, { slots: 50 })
+  const link = await agent.connect()
+  let offer = await takeNext(agent, link)
+  while (offer.run !== id) offer = await takeNext(agent, link)
+  assert.equal(offer.eventDataBytes, 4 * KIB)
+  const event = (bytes: number): Entry => ['e', Date.now(), 'phase', JSON.stringify({ name: text(bytes - 9) })]
+  await link.report(offer, 2, event(6 * KIB), event(6 * KIB + 1), end(returned(text(4 * KIB + 1))))
+  const shown = (await logOf(c, id)).filter(({ type }) => type === 'phase' || type === 'output')
+  const [most, more, output] = shown.map(({ data }) => data)
+  assert.equal((most!['name'] as string).length, 6 * KIB - 11)
+  assert.deepEqual(more, { truncated: true, bytes: 6 * KIB + 1, limitBytes: 6 * KIB })
+  assert.deepEqual(output, { truncated: true, bytes: 4 * KIB + 1, limitBytes: 4 * KIB })
   agent.close()
 })
 

@@ -70,6 +70,7 @@ test('an offer carries everything that executing the run takes', async () => {
     timeoutMs: 90_000,
     graceMs: 3000,
     outputBytes: 1024 * 1024,
+    eventDataBytes: 64 * 1024,
     variables: {},
     secrets: false,
   })

@@ -95,7 +95,7 @@ test('an output too large for an event is named in the log and whole at /output'
   const output = 'x'.repeat(100_000)
   const run = await ended(returned(output))
   const event = (await logOf(c, run.id)).find(({ type }) => type === 'output')
-  assert.deepEqual(event?.data, { truncated: true, bytes: 100_002 })
+  assert.deepEqual(event?.data, { truncated: true, bytes: 100_002, limitBytes: 64 * 1024 })
   assert.deepEqual(await c.call(ops.runs.output, { run: run.id }), { output })
 })
 

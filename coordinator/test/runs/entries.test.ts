@@ -174,14 +174,15 @@ test('an event of an unknown type, or one that only the coordinator may write, i
   assert.equal((await runOf(c, offer.run)).status, 'running')
 })
 
-test('data of more than 64 KiB is named by its size, counted in bytes', async () => {
+test('data of more than 64 KiB are named by their size, counted in bytes', async () => {
   const offer = await aRunning()
+  const LIMIT = 66 * 1024
   const data = (text: string): Entry => ['e', Date.now(), 'log.stdout', JSON.stringify({ text })]
-  await link.report(offer, 2, data('x'.repeat(65_525)), data('x'.repeat(65_526)), data('€'.repeat(22_000)))
+  await link.report(offer, 2, data('x'.repeat(LIMIT - 11)), data('x'.repeat(LIMIT - 10)), data('€'.repeat(23_000)))
   const [fits, long, wide] = (await logOf(c, offer.run)).slice(3).map((event) => event.data)
-  assert.equal((fits!.text as string).length, 65_525)
-  assert.deepEqual(long, { truncated: true, bytes: 65_537 })
-  assert.deepEqual(wide, { truncated: true, bytes: 66_011 })
+  assert.equal((fits!.text as string).length, LIMIT - 11)
+  assert.deepEqual(long, { truncated: true, bytes: LIMIT + 1, limitBytes: LIMIT })
+  assert.deepEqual(wide, { truncated: true, bytes: 69_011, limitBytes: LIMIT })
 })
 
 test('data that is no JSON object is told of, so that the log stays readable', async () => {

@@ -12,6 +12,7 @@ import type { Moving, Place } from '../../runs/row.ts'
 import { timeOut } from '../../runs/time-out.ts'
 import type { Version } from '../../workflows/targets.ts'
 import { identity } from '../_kit/journal.ts'
+import { DEFAULT_SIZES } from '../../sizes.ts'
 
 // Whatever agents, clocks and people say, and in whatever order: a run moves along the contract's table or not at all. The rules
 // are pure functions of a locked run, so that all of them can be tried in all places.
@@ -48,7 +49,7 @@ const WORDS: [string, Word][] = [
   ]),
   ...ENDINGS.map((ending): [string, Word] => [
     `end ${ending.how}`,
-    (run, version) => settle(run, ending, 0, { version, output: { line: 'null' } }),
+    (run, version) => settle(run, ending, 0, { version, output: { line: 'null' }, config: DEFAULT_SIZES }),
   ]),
   ...OPS.map((op, i): [string, Word] => [`op ${i} ${op.op}`, (run) => takeOp(run, 0, { op })]),
   ['lease lost', (run, version) => lose(run, 0, version, { what: 'unknown', reason: 'silence' })],

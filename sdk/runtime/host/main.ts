@@ -21,7 +21,17 @@ import { rememberSurroundings } from './surroundings.ts'
 const WATCH_AFTER_MS = 1_000
 const SDK_FILE = path.join(__dirname, 'windlass.mjs')
 
-const runtime: Runtime = { context: null, emit: sendFrame, waits: () => session && journalOf(session) }
+// Between runs, where only what a run has left behind still speaks.
+const EVENT_DATA_BYTES = 62 * 1024
+
+const runtime: Runtime = {
+  context: null,
+  emit: sendFrame,
+  get eventDataBytes() {
+    return teller?.start.eventDataBytes ?? EVENT_DATA_BYTES
+  },
+  waits: () => session && journalOf(session),
+}
 let session: Session | undefined
 /** Whose frames stand in the pipe; also when it has ended, until it is nobody's turn. */
 let teller: Session | undefined

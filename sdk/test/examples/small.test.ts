@@ -67,7 +67,7 @@ test('approval pays after a yes, and does not after a no', async (t) => {
       return Promise.resolve(answers[call.kind])
     }
     const step = (_name: string, act: () => unknown) => Promise.resolve(act())
-    provideRuntime({ context: null, emit: () => {}, waits: () => ({ wait, step }) })
+    provideRuntime({ context: null, emit: () => {}, eventDataBytes: 64 * 1024, waits: () => ({ wait, step }) })
     return approval({ payee: 'Ada', amount: 1200 })
   }
   const { paid, receipt, note } = await play(true)

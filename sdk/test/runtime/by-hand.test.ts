@@ -41,7 +41,7 @@ test('outside of a run a question and a call say how to put something in their p
 
 test('between two runs of a process nothing can be waited for', () => {
   const key = Symbol.for('windlass.runtime')
-  provideRuntime({ context: null, emit: () => {}, waits: () => undefined })
+  provideRuntime({ context: null, emit: () => {}, eventDataBytes: 64 * 1024, waits: () => undefined })
   try {
     assert.throws(() => sleep(1), /sleep\(\) was called outside of a run/)
   } finally {

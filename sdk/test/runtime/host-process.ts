@@ -192,6 +192,7 @@ function aStart(bundleFile: string, workspace: string): StartMessage {
     token: 'a-token',
     stays: false,
     outputBytes: 1024 * 1024,
+    eventDataBytes: 64 * 1024,
     journal: [],
     entries: 0,
     replay: false,

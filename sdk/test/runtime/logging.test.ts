@@ -7,7 +7,7 @@ import { provideRuntime } from '../../runtime/bridge.ts'
 function said(t: TestContext, act: () => void): Record<string, unknown>[] {
   const seen: Record<string, unknown>[] = []
   const emit = (_channel: string, text: string) => seen.push(JSON.parse(text) as Record<string, unknown>)
-  provideRuntime({ context: null, emit, waits: () => undefined })
+  provideRuntime({ context: null, emit, eventDataBytes: 64 * 1024, waits: () => undefined })
   t.after(() => Reflect.deleteProperty(globalThis, Symbol.for('windlass.runtime')))
   act()
   return seen

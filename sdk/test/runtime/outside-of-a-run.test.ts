@@ -8,7 +8,7 @@ function collect() {
   const found: { channel: string; data: Record<string, unknown>; bytes: number }[] = []
   const emit = (channel: string, text: string) =>
     found.push({ channel, data: JSON.parse(text), bytes: Buffer.byteLength(text) })
-  provideRuntime({ context: null, emit, waits: () => undefined })
+  provideRuntime({ context: null, emit, eventDataBytes: 64 * 1024, waits: () => undefined })
   return found
 }
 
@@ -36,7 +36,6 @@ test('outside of a run phases and logs go to the console', (t) => {
 test('a phase that cannot be kept is refused by name', () => {
   assert.throws(() => phase(''), /name is a text of 1 to 200/)
   assert.throws(() => phase('sum', { total: 1n }), /phase\('sum', data\): data is not JSON/)
-  assert.throws(() => phase('dump', 'x'.repeat(70_000)), /70\d\d\d bytes of JSON, 61440 at most/)
 })
 
 test('logging never throws and never exceeds an event', () => {
@@ -48,10 +47,24 @@ test('logging never throws and never exceeds an event', () => {
   log(`${'a'.repeat(9_999)}🌊${'\u0000'.repeat(10_000)}`)
   const [first, second, ...pieces] = found
   assert.deepEqual(first?.data, { text: 'cycle', fields: { omitted: 'the fields are not JSON' } })
-  assert.deepEqual(second?.data, { text: 'large', level: 'error', fields: { omitted: 'the fields are too large' } })
+  const fields = { omitted: 'the fields are too large', bytes: 100_053, limitBytes: 64 * 1024 }
+  assert.deepEqual(second?.data, { text: 'large', level: 'error', fields })
   assert.equal(pieces.map(({ data }) => data.text).join(''), `${'a'.repeat(9_999)}🌊${'\u0000'.repeat(10_000)}`)
   assert.ok(pieces.length === 3 && found.every(({ bytes }) => bytes <= 64 * 1024))
   assert.equal(pieces[1]?.data.text?.toString().startsWith('🌊'), true)
+})
+
+test('data of a phase that are too large give way to a note, and a warning names the phase', () => {
+  const found = collect()
+  const largest = `€${'x'.repeat(64 * 1024 - 5)}`
+  phase('most', largest)
+  phase('dump', 'x'.repeat(70_000))
+  const [most, note, warning] = found.map(({ data }) => data)
+  assert.deepEqual(most, { name: 'most', data: largest })
+  const data = { truncated: true, bytes: 70_002, limitBytes: 64 * 1024 }
+  assert.deepEqual(note, { name: 'dump', data })
+  assert.equal(warning?.['level'], 'warn')
+  assert.match(warning?.['text'] as string, /^phase\('dump', data\): data has 70002 bytes of JSON and was left out/)
 })
 
 test('stop errors are told apart across bundles by their code', () => {

@@ -1,6 +1,6 @@
 // What `npm start` promises: the first start, the second, the wrong start and every way to end.
 import assert from 'node:assert/strict'
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -36,6 +36,9 @@ test('the first start deploys the example, executes it in sight and answers one 
   await instance.process.says('"sentence":"Up in', ENDED_MS)
   assert.match(instance.process.stderr(), /▸ duplicates/)
   assert.match(instance.process.stderr(), /lockfile-report completed/)
+  const report = readFileSync(join(home, 'example-report.json'), 'utf8')
+  assert.ok(Object.keys(JSON.parse(report) as object).length > 1)
+  assert.ok(!instance.process.stderr().includes(report.slice(0, 100)), 'the report fills the screen')
   assert.deepEqual(instance.process.stdout().split('\n').slice(1), [''])
   assert.deepEqual(Object.keys(access), ['url', 'org', 'apiKey'])
   const { runs } = await instance.client.runs.list({})

@@ -64,11 +64,13 @@ function phaseText(data: Record<string, unknown>): string {
 }
 
 function logLines(event: RunEvent, stream: NodeJS.WriteStream): string {
-  const isError = event.data['level'] === 'error'
-  const style = event.type !== 'log.stderr' ? 'dim' : isError ? 'red' : 'yellow'
+  const { level } = event.data
+  const style = event.type !== 'log.stderr' ? 'dim' : level === 'error' ? 'red' : 'yellow'
+  // Not by colour alone: many see none.
+  const label = level === 'warn' || level === 'error' ? paint(style, `${level}: `, stream) : ''
   const bar = paint(style, '│', stream)
   const lines = logText(event).split('\n')
-  return lines.map((line) => `${bar} ${safe(line, stream)}`).join(`\n${' '.repeat(14)}`)
+  return lines.map((line, at) => `${bar} ${at === 0 ? label : ''}${safe(line, stream)}`).join(`\n${' '.repeat(14)}`)
 }
 
 function isFilled(value: unknown): boolean {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { createClient } from '../client/index.ts'
 import type { Client } from '../client/index.ts'
+import { limitedWaits } from './limited.ts'
 import { Progress } from './progress.ts'
 import { settingsFrom } from './settings.ts'
 import type { GlobalFlags, Settings } from './settings.ts'
@@ -36,13 +37,13 @@ export class Session {
   }
 
   private get service() {
-    this.known ??= connect(settingsFrom(this.flags))
+    this.known ??= connect(settingsFrom(this.flags), this.isJson)
     return this.known
   }
 }
 
-function connect(settings: Settings) {
-  return { settings, client: createClient(settings) }
+function connect(settings: Settings, isJson: boolean) {
+  return { settings, client: createClient({ ...settings, onLimited: limitedWaits(isJson) }) }
 }
 
 /** What a command does; a number is the exit code, 0 when there is none. */

@@ -1,5 +1,5 @@
 import type { RunEvent } from '@windlass/shared/model/event.ts'
-import { callOp, openOp } from '@windlass/shared/ops/call.ts'
+import { ApiError, callOp, openOp } from '@windlass/shared/ops/call.ts'
 import type { Base, CallOptions } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Ops } from '@windlass/shared/ops/index.ts'
@@ -23,6 +23,8 @@ export interface ClientOptions {
   org?: string
   /** In place of the global `fetch`: a proxy, a test. */
   fetch?: typeof fetch
+  /** Asked when a limit refuses a call (429); once it resolves with true, the call is made again. Streams excepted. */
+  onLimited?: (error: ApiError, signal: AbortSignal | undefined) => Promise<boolean>
 }
 
 /** What a call takes: `org` may be left out, the client knows it. */
@@ -68,7 +70,8 @@ export function createClient(options: ClientOptions): Client {
   const asPerson: Base = { ...base, apiKey: options.session ?? options.apiKey }
   const caller: Caller = {
     baseFor: (row) => (row.sessionOnly ? asPerson : base),
-    org: orgOnce(base, options.org),
+    org: orgOnce(base, options),
+    onLimited: options.onLimited,
   }
   const { runnerSurface: _, ...groups } = ops
   const made = Object.entries(groups).map(([name, group]) => [name, callsOf(caller, group)])
@@ -82,6 +85,7 @@ interface Caller {
   baseFor: (row: AnyOp) => Base
   /** The org of calls that name none. */
   org: (options: CallOptions | undefined) => Promise<string>
+  onLimited: ClientOptions['onLimited']
 }
 
 function callsOf(caller: Caller, group: object) {
@@ -89,20 +93,38 @@ function callsOf(caller: Caller, group: object) {
   return Object.fromEntries(rows.map(([name, row]) => [name, callOf(caller, row)]))
 }
 
-function callOf({ baseFor, org }: Caller, row: AnyOp) {
+function callOf({ baseFor, org, onLimited }: Caller, row: AnyOp) {
   const needsOrg = pathNames(row.path).includes('org')
   const call = row.wire === undefined ? callOp : openOp
   return async (args: Record<string, unknown> = {}, options?: CallOptions) => {
     const full = needsOrg ? { ...args, org: args['org'] ?? (await org(options)) } : args
-    return call(baseFor(row), row, full, options)
+    return again(() => call(baseFor(row), row, full, options), onLimited, options?.signal)
+  }
+}
+
+/** What a limit refuses has not been done, so it can be sent again whatever it is. */
+async function again<T>(
+  call: () => Promise<T>,
+  onLimited: ClientOptions['onLimited'],
+  signal?: AbortSignal,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      const isLimited = error instanceof ApiError && error.status === 429
+      if (!isLimited || !(await onLimited?.(error, signal))) throw error
+    }
   }
 }
 
 /** A credential is of one org. What failed to be found out is asked again by the next call. */
-function orgOnce(base: Base, given: string | undefined): Caller['org'] {
+function orgOnce(base: Base, { org: given, onLimited }: ClientOptions): Caller['org'] {
   let known = given === undefined ? undefined : Promise.resolve(given)
+  const ask = (options: CallOptions | undefined) =>
+    again(() => callOp(base, ops.account.get, {}, options), onLimited, options?.signal)
   return (options) => {
-    known ??= callOp(base, ops.account.get, {}, options).then(({ me }) => me.org.slug)
+    known ??= ask(options).then(({ me }) => me.org.slug)
     known.catch(() => (known = undefined))
     return known
   }

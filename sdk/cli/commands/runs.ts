@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
+import type { RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { followRun } from '../follow-run.ts'
 import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
@@ -8,7 +9,7 @@ import { does } from '../session.ts'
 import type { Session } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
 import { cellTime, json, lengthText, note, print, timeText } from '../terminal.ts'
-import { addRunLogs } from './run-log.ts'
+import { addRunLogs, wholeLog } from './run-log.ts'
 import { addWhy } from './run-why.ts'
 import { channelsOf } from './run.ts'
 
@@ -56,11 +57,30 @@ function tookText({ createdAt, finishedAt }: Run): string {
 function addGet(group: Command): void {
   does(rowCommand(group, 'get', ops.runs.get), async (session, positional, options) => {
     const { run } = await session.client.runs.get(await rowArgs(ops.runs.get, positional, options))
-    await session.answer({ run }, () => printFields(fieldsOf(run)))
+    await session.answer({ run }, async () => printFields(fieldsOf(run, await attemptsBefore(session, run))))
   })
 }
 
-function fieldsOf(run: Run): [string, string][] {
+const MOST_ATTEMPTS = 3
+
+/** How the attempts before this one ended, the last first. */
+async function attemptsBefore(session: Session, { id, attempt }: Run): Promise<[string, string][]> {
+  if (attempt === 1) return []
+  const { events } = await wholeLog(session, { run: id, channels: ['lifecycle'] })
+  const ended = events.filter(({ type }) => type === 'run.restarted').toReversed()
+  const shown = ended.slice(0, MOST_ATTEMPTS).map(attemptRow)
+  const more = ended.length - shown.length
+  return more === 0 ? shown : [...shown, ['', `and ${more} earlier ones. Next: windlass logs ${id}`]]
+}
+
+function attemptRow({ at, data }: RunEvent): [string, string] {
+  const { lostAttempt, reason } = data
+  const { code, message } = (data['error'] ?? {}) as { code?: unknown; message?: unknown }
+  const why = [reason, code, message].filter((part) => typeof part === 'string').join(': ')
+  return [`attempt ${String(lostAttempt)}`, `at ${timeText(at)}: ${why}`]
+}
+
+function fieldsOf(run: Run, before: [string, string][]): [string, string][] {
   const fields: [string, string | null | undefined][] = [
     ['run', run.id],
     ['workflow', `${run.workflow.slug}, version ${run.workflow.version}`],
@@ -73,6 +93,7 @@ function fieldsOf(run: Run): [string, string][] {
     ['tags', run.tags.join(', ')],
     ['attempt', String(run.attempt)],
     ['lost', run.lost && `attempt ${run.lost.attempt}, at ${timeText(run.lost.at)}: ${run.lost.reason}`],
+    ...before,
     ['parent', run.parentRunId],
     ['retry of', run.retryOf],
     ['pool', run.pool.name],

@@ -174,10 +174,10 @@ test('audit list is a line per change: when, who, what, to what, and what became
 test('a refusal for too many requests says how long to wait', async (t) => {
   const { url } = await startFake(t, {
     'runs.list': () => {
-      throw new Fault('RATE_LIMITED', { scope: 'identity', limit: 600, windowMs: 60_000, retryAfterMs: 12_000 })
+      throw new Fault('RATE_LIMITED', { scope: 'identity', limit: 600, windowMs: 60_000, retryAfterMs: 120_000 })
     },
   })
   const { code, stderr } = await runCli(['runs', 'list'], { url })
   assert.equal(code, 5)
-  assert.match(stderr, /Next: wait 12 s, then again: windlass runs list\n/)
+  assert.match(stderr, /Next: wait 2 min 0 s, then again: windlass runs list\n/)
 })

@@ -58,12 +58,13 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
     protocol: frame.protocol,
     holds: frame.holds.length,
   })
+  // First, as the welcome acknowledges calls: a program that has returned ends by that, and would miss their refusals.
+  await tellWakes(deps, [runner.id])
   tell({ t: 'welcome', settings, ...state, ...(intake && { intake }), now: Date.now() })
   // Its token was looked at a moment before that.
   if (intake?.state === 'revoked') deps.sockets.refuse(runner.id, 'REVOKED', REVOKED_MESSAGE)
   // Its labels may be other ones than before.
   if (frame.facts) deps.dispatchers.poke(runner.poolId)
-  await tellWakes(deps, [runner.id])
   return true
 }
 

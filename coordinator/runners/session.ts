@@ -59,6 +59,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
   /** Whether the agent was let in; undefined before its hello. */
   let entered: Promise<boolean> | undefined
   const answer = createAnswers(tell)
+  const retold = createRetelling(() => oneByOne(() => tellWakes(deps, [runner.id])))
   /** Runs work that opens transactions of its own, or has the answers of group commits looked up. */
   const oneByOne = createLine(() => session.isOver)
   /** Runs heartbeats only: nothing else may hold up a lease. */
@@ -137,13 +138,8 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     heardAt = performance.now()
   }
 
-  async function heartbeat({
-    n,
-    holds,
-    slots,
-    facts,
-    fenceMs,
-  }: Extract<AgentFrame, { t: 'heartbeat' }>): Promise<void> {
+  async function heartbeat(frame: Extract<AgentFrame, { t: 'heartbeat' }>): Promise<void> {
+    const { n, holds, slots, facts, fenceMs } = frame
     const { leaseMs, news } = await session.promised.renew(fenceMs)
     const [{ intake, ...orders }] = await Promise.all([
       deps.beats.add({ runnerId: runner.id, holds, leaseMs }),
@@ -173,6 +169,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
 
   async function entries(batch: EntryBatch): Promise<void> {
     const applied = await deps.entries.add({ ...batch, runnerId: runner.id, orgId: runner.orgId })
+    await retold(applied)
     const { run, epoch } = batch
     answer(applied.kind, { run, epoch, seq: applied.kind === 'stale' ? 0 : applied.seq })
   }
@@ -190,6 +187,19 @@ function inPieces(frame: AgentFrame, take: (frame: AgentFrame) => Promise<void>)
     pieces.push(() => take({ t, batches: piece }))
   }
   return { weight, pieces }
+}
+
+/**
+ * What was told of entries that are sent again may be lost: refusals of calls, which a program that has returned has to
+ * be given before its calls are acknowledged. Until they are told again nothing is acknowledged, as what comes behind
+ * such entries acknowledges them as well.
+ */
+function createRetelling(tellAgain: () => Promise<void>): (applied: Applied) => Promise<void> | undefined {
+  let telling: Promise<void> | undefined
+  return (applied) => {
+    if (applied.kind === 'ack' && applied.isRepeated) telling = tellAgain()
+    return telling
+  }
 }
 
 interface Answer {

@@ -51,11 +51,12 @@ export async function applyBatches(
         answers.push({ kind: 'resume', seq: run.seq })
         continue
       }
+      const isRepeated = batch.first <= run.seq
       const fresh = batch.entries.slice(run.seq + 1 - batch.first)
       for (const entry of fresh) await take(deps, run, entry, batch)
       if (fresh.length > 0) touched.add(run)
       run.isHeard ||= fresh.length > 0
-      answers.push({ kind: 'ack', seq: run.seq })
+      answers.push({ kind: 'ack', seq: run.seq, isRepeated })
     }
     await saveMoves(tx, [...touched])
     return { answers, touched }

@@ -26,8 +26,14 @@ type Outputs = ReadonlyMap<Entry, Output>
 /** The output on one line when it fits its schema; else what the run fails with. */
 export type Output = { line: string } | { error: RunError }
 
-/** Result: committed up to `seq`; or less is stored than the agent assumes; or the placement is no longer this one. */
-export type Applied = { kind: 'ack'; seq: number } | { kind: 'resume'; seq: number } | { kind: 'stale' }
+/**
+ * Result: committed up to `seq`; or less is stored than the agent assumes; or the placement is no longer this one.
+ * `isRepeated`: some of it had been committed before, so that what was told of it then may be lost.
+ */
+export type Applied =
+  | { kind: 'ack'; seq: number; isRepeated?: boolean }
+  | { kind: 'resume'; seq: number }
+  | { kind: 'stale' }
 
 /** Number of characters that count like one more entry: a transaction carries some 16 MiB at most. */
 const CHARS_PER_ENTRY = 4096

@@ -83,11 +83,13 @@ function readBeforeCommit(
   /** One after the other, so that other runs pass by in between. */
   async function addParts(parts: readonly ReadBatch[]): Promise<Applied> {
     let applied!: Applied
+    let isRepeated = false
     for (const part of parts) {
       applied = await commit.add(part)
       if (applied.kind !== 'ack') break
+      isRepeated ||= applied.isRepeated === true
     }
-    return applied
+    return applied.kind === 'ack' ? { ...applied, isRepeated } : applied
   }
 
   return {

@@ -33,6 +33,7 @@ export class FakeCoordinator {
   bundleFetches = 0
   /** Frames of these kinds are heard and not answered. */
   readonly mute = new Set<AgentFrame['t'] | 'ack'>()
+  beforeWelcome: CoordinatorFrame[] = []
   /** Runs to whose `accept` it says no. */
   readonly refused = new Set<string>()
   /** Instead of the honest bytes of a bundle. */
@@ -239,7 +240,7 @@ export class FakeCoordinator {
 
   #replies(frame: AgentFrame): CoordinatorFrame[] {
     if (this.mute.has(frame.t)) return []
-    if (frame.t === 'hello') return [this.#welcome(frame.holds)]
+    if (frame.t === 'hello') return [...this.beforeWelcome, this.#welcome(frame.holds)]
     if (frame.t === 'accept') return [this.#accept(frame.runs)]
     if (frame.t === 'heartbeat') return [this.#beat(frame)]
     if (frame.t === 'renew')

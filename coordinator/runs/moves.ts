@@ -117,7 +117,7 @@ export function suspend(run: Moving, waitsFor: SuspendKind, at: number): void {
 export function resume(run: Moving, at: number): void {
   change(run, 'running')
   run.place = 'hot'
-  run.replays = 0
+  run.replays = run.cutReplays = 0
   run.resumed = true
   lifecycle(run, 'run.resumed', at, { attempt: run.attempt, runner: run.runnerId })
 }

@@ -65,7 +65,7 @@ export function park(run: Moving, waitsFor: SuspendKind, at: number): void {
   if (run.status === 'running') return suspend(run, waitsFor, at)
   if (!isSuspended(run.status)) return
   run.place = 'parked'
-  run.replays = 0
+  run.replays = run.cutReplays = 0
   run.isMoved = true
 }
 
@@ -185,20 +185,17 @@ const FIRST_REPLAY_MS = 1000
 const MOST_CUT_REPLAYS = 500
 const CUT_REPLAY_MS = 1000
 const LONGEST_CUT_REPLAY_MS = 60_000
-/** `replays` holds both counts: losses by the program, plus this many for each loss with its agent. */
-const CUT_REPLAY = 1000
 
 /** Leading a program back executes nothing new, so it is no attempt of the run; but it does not go on for ever. */
 function loseReplay(run: Moving, at: number, why: Why): void {
-  const replays = ++run.replays % CUT_REPLAY
+  const replays = ++run.replays
   if (replays <= MOST_REPLAYS) return replayAfter(run, FIRST_REPLAY_MS * 2 ** (replays - 1))
   giveReplaysUp(run, at, { replays, how: '', why })
 }
 
 /** The agent of a replay died, or its machine did: the program has nothing to do with it, as far as one can tell. */
 function cutReplay(run: Moving, at: number, why: Why): void {
-  run.replays += CUT_REPLAY
-  const replays = Math.floor(run.replays / CUT_REPLAY)
+  const replays = ++run.cutReplays
   if (replays <= MOST_CUT_REPLAYS) return replayAfter(run, Math.min(LONGEST_CUT_REPLAY_MS, CUT_REPLAY_MS * replays))
   giveReplaysUp(run, at, { replays, how: ', with its agent or the machine of it,', why })
 }

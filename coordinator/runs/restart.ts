@@ -51,6 +51,6 @@ function startAnew(run: Moving, version: Version, caller: Acting): void {
       `The run is ${run.status} and not blocked. \`retry\` starts a new run with the same input.`,
     )
   run.blocked = null
-  run.replays = 0
+  run.replays = run.cutReplays = 0
   again(run, Date.now(), version, { reason: 'it was blocked, and a restart was asked for', by: caller.id, blocked })
 }

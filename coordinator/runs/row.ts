@@ -102,7 +102,10 @@ export interface Moving {
   /** Attempts that were cut off because their agent was out of reach. */
   fences: number
   thrown: number
+  /** Processes that ended by themselves before they were where the run had stood. */
   replays: number
+  /** Those that were lost with their agent, or with its machine. */
+  cutReplays: number
   /** What this attempt has computed, in milliseconds. */
   activeMs: number
   /** The time from the run's creation on is used up; its process is being stopped for that. */

@@ -142,6 +142,7 @@ export type LockedRow = Pick<
   | 'fences'
   | 'thrown'
   | 'replays'
+  | 'cutReplays'
   | 'activeMs'
   | 'timedOut'
 > & { blocked: string | null }
@@ -151,7 +152,7 @@ const lockable = (sql: Sql) => sql`
   r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.needs, r.status, r.attempt, r.cursor, r.seq, r.place, r.entries,
   r.journal_chars::float8 as journal_chars,
   r.crashes, r.fences, r.thrown,
-  r.replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
+  r.replays, r.cut_replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
 
 /** In the order of their ids, so that two who want the same runs do not wait for each other in a circle. */
 export function lock(tx: Tx, ids: string[]): Promise<LockedRow[]> {
@@ -208,6 +209,7 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       fences       = m.fences,
       thrown       = m.thrown,
       replays      = m.replays,
+      cut_replays  = m.cut_replays,
       active_ms    = m.active_ms,
       blocked      = m.blocked,
       output       = coalesce(m.output, runs.output),
@@ -229,9 +231,9 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       ${runs.map((r) => Number(r.started))}::int[], ${runs.map((r) => Number(r.requeued !== null))}::int[],
       ${runs.map((r) => Number(r.suspended))}::int[], ${runs.map((r) => Number(r.timedOut))}::int[],
       ${runs.map((r) => r.journalChars)}::bigint[], ${runs.map((r) => r.isolation)}::text[],
-      ${runs.map((r) => r.fences)}::int[]
+      ${runs.map((r) => r.fences)}::int[], ${runs.map((r) => r.cutReplays)}::int[]
     ) as m (id, status, attempt, cursor, seq, place, entries, crashes, thrown, replays, active_ms, blocked, output,
-            error, compute_ms, started, requeued, suspended, timed_out, journal_chars, isolation, fences)
+            error, compute_ms, started, requeued, suspended, timed_out, journal_chars, isolation, fences, cut_replays)
     where runs.id = m.id`
 }
 

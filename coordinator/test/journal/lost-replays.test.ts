@@ -51,9 +51,13 @@ test('a replay that comes through counts from zero again', async () => {
   await link.report(offer, 1, start(), end(killed(), 1))
   await hurry(offer.run)
   offer = await next(offer.run)
+  await link.report(offer, 1, start(), end({ how: 'lost', reason: LOST_REASONS.killed }, 1))
+  await hurry(offer.run)
+  offer = await next(offer.run)
   await link.report(offer, 1, start(), goesOn(), delivered([1, 1]))
-  const [row] = await c.db<{ replays: number }[]>`select replays from runs where id = ${offer.run}`
-  assert.equal(row!.replays, 0)
+  const [row] = await c.db<{ replays: number; cutReplays: number }[]>`
+    select replays, cut_replays from runs where id = ${offer.run}`
+  assert.deepEqual({ ...row }, { replays: 0, cutReplays: 0 })
   await link.report(offer, 4, end(returned(null), 1))
 })
 
@@ -85,7 +89,7 @@ test('a replay that is lost with its agent does not count for the six, and has a
     assert.equal((await runOf(c, run)).status, 'sleeping')
     await hurry(run)
   }
-  await c.db`update runs set replays = replays + 491000 where id = ${run}`
+  await c.db`update runs set cut_replays = cut_replays + 491 where id = ${run}`
   await lose({ how: 'lost', reason: LOST_REASONS.killed })
   const failed = await runOf(c, run)
   assert.deepEqual([failed.status, failed.error?.code, failed.attempt], ['failed', 'RUN_CRASHED', 1])

@@ -74,6 +74,7 @@ function moving(status: RunStatus, place: Place | null): Moving {
     fences: 0,
     thrown: 0,
     replays: 0,
+    cutReplays: 0,
     activeMs: 0,
     computeMs: 0,
     depth: 0,

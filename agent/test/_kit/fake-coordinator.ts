@@ -17,8 +17,7 @@ export { endingOf, linesOf } from './told.ts'
 export type { Told } from './told.ts'
 
 export const REGISTRATION_TOKEN = 'wlr_good'
-// Tests count heartbeats where something is not to happen: those come often.
-/** Tests of the fence bring their own: on a busy machine an agent may need more than 5 s to connect again after a cut. */
+// Tests count heartbeats, which come often, and bring a fence of their own: a busy agent needs 5 s to connect again.
 const SETTINGS: AgentSettings = { heartbeatMs: 50, fenceMs: 60_000, cancelGraceMs: 1_000, pollMs: 2_000 }
 
 /** The coordinator's side of the wire on real sockets: it keeps everything in memory and does as a test tells it. */

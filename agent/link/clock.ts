@@ -6,8 +6,8 @@ export interface Clock {
   readonly offsetMs: number
   /** The coordinator said a moment ago what its clock shows. */
   learn(now: number): void
-  /** The same from the `Date` of an answer. True: we had been wrong by more than a token may be. */
-  learnDate(date: string | null | undefined): boolean
+  /** The same from the `Date` of an answer. */
+  learnDate(date: string | null | undefined): void
 }
 
 /** What an answer takes on its way; a smaller difference says nothing, and times would jump about with it. */
@@ -19,11 +19,9 @@ const HALF_SECOND_MS = 500
 export function createClock(local: () => number = Date.now): Clock {
   let offsetMs = 0
 
-  function settle(now: number, noiseMs: number): boolean {
+  function settle(now: number, noiseMs: number): void {
     const found = now - local()
-    if (Math.abs(found - offsetMs) <= noiseMs) return false
-    offsetMs = Math.abs(found) <= noiseMs ? 0 : Math.round(found)
-    return true
+    if (Math.abs(found - offsetMs) > noiseMs) offsetMs = Math.abs(found) <= noiseMs ? 0 : Math.round(found)
   }
 
   return {
@@ -31,10 +29,10 @@ export function createClock(local: () => number = Date.now): Clock {
     get offsetMs() {
       return offsetMs
     },
-    learn: (now) => void settle(now, NOISE_MS),
+    learn: (now) => settle(now, NOISE_MS),
     learnDate(date) {
       const at = Date.parse(date ?? '')
-      return Number.isFinite(at) && settle(at + HALF_SECOND_MS, DATE_NOISE_MS)
+      if (Number.isFinite(at)) settle(at + HALF_SECOND_MS, DATE_NOISE_MS)
     },
   }
 }

@@ -48,7 +48,8 @@ export function createLink(options: LinkOptions): Link {
     options.onFrame(frame)
   }
 
-  const connect = async (signal: AbortSignal): Promise<SocketEnd & { wasReady: boolean }> => {
+  const connect = async (signal: AbortSignal): Promise<SocketEnd & { wasReady: boolean; offsetMs: number }> => {
+    const { offsetMs } = options.clock
     const token = await options.credential()
     const onOpen = (socket: Socket) => void socket.send(JSON.stringify(options.hello()))
     const socket = openSocket({ url: options.url, token, onOpen, onFrame })
@@ -66,7 +67,7 @@ export function createLink(options: LinkOptions): Link {
     current = undefined
     isReady = false
     if (wasReady) options.onDown()
-    return { ...end, wasReady }
+    return { ...end, wasReady, offsetMs }
   }
 
   return {
@@ -87,7 +88,9 @@ export function createLink(options: LinkOptions): Link {
         if (end.why === 'refused') return end.frame
         if (signal.aborted) break
         if (end.wasReady) failures = 0
-        const wasWrongTime = end.why === 'unauthenticated' && options.clock.learnDate(end.date)
+        if (end.why === 'unauthenticated') options.clock.learnDate(end.date)
+        // A poll may have set the clock right in between: the token was of the wrong time all the same.
+        const wasWrongTime = end.why === 'unauthenticated' && options.clock.offsetMs !== end.offsetMs
         const least = end.why === 'unauthenticated' && !wasWrongTime ? UNAUTHENTICATED_MS : 0
         const waitMs = least + backoffMs(failures, BACKOFF)
         if (wasWrongTime) log.warn('clock.corrected', { offsetMs: options.clock.offsetMs, nextTryMs: waitMs })

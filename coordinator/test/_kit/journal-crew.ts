@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
+import { ageTimers } from './ageing.ts'
 import { PATIENT_MS, takeNext } from './agent.ts'
 import { aRun } from './coordinator.ts'
 import type { Crew } from './waiting.ts'
@@ -22,10 +23,6 @@ export function journalCrew(current: () => Crew, usual: string) {
       return offer
     },
     /** Whatever the run waits for comes due now. */
-    hurry: async (run: string): Promise<void> => {
-      const { c } = current()
-      await c.db`update timers set due_at = now() where run_id = ${run}`
-      c.deps.timers.expect(0)
-    },
+    hurry: (run: string): Promise<void> => ageTimers(current().c, run),
   }
 }

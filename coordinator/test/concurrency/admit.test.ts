@@ -4,6 +4,7 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { commitTriggers, prepareRun } from '../../runs/trigger.ts'
+import { ageTimers } from '../_kit/ageing.ts'
 import { PATIENT_MS, anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { calls, evicted, goesOn, parked, sleeps } from '../_kit/journal.ts'
@@ -223,10 +224,11 @@ test('the limit is that of the version that waits, and nobody overtakes', async 
 
 test('a delayed run counts when its time has come', async () => {
   const { workflow, agent, link } = await aLimited(1)
-  const { run: later } = await c.call(ops.runs.trigger, { org: c.org, workflow: workflow.slug, delayMs: 80 })
+  const { run: later } = await c.call(ops.runs.trigger, { org: c.org, workflow: workflow.slug, delayMs: 3_600_000 })
   const ids = [later.id, ...idsOf(await several(2, workflow))]
   assert.deepEqual(await sides(ids), { counts: [1], queued: [1], waits: [2] })
   const first = await takeNext(agent, link)
+  await ageTimers(c, later.id)
   while ((await sides(ids)).waits.length < 2) await runOf(c, later.id)
   await finish(link, first)
   assert.deepEqual(await sides(ids), { counts: [2], queued: [2], waits: [0] })

@@ -24,6 +24,8 @@ after(async () => {
 })
 
 const HOUR_MS = 3_600_000
+/** Waited for, after a poll that is to find nothing yet. */
+const DELAY_MS = 1500
 
 /** A workflow whose runs have these times, and a run of it. */
 async function aTimed(timeout: object, more: { descriptor?: object; delayMs?: number } = {}): Promise<Run> {
@@ -56,16 +58,16 @@ const ended = (id: string) =>
 
 test('a delayed run is queued at once and offered when its time has come', async () => {
   const { slug } = await aWorkflow(c)
-  const { run } = await c.call(ops.runs.trigger, { org: c.org, workflow: slug, delayMs: 150 })
+  const { run } = await c.call(ops.runs.trigger, { org: c.org, workflow: slug, delayMs: DELAY_MS })
   assert.equal(run.status, 'queued')
-  assert.deepEqual(await timersOf(run), { enqueue: 150 })
-  assert.equal(run.queuedAt, run.createdAt + 150)
+  assert.deepEqual(await timersOf(run), { enqueue: DELAY_MS })
+  assert.equal(run.queuedAt, run.createdAt + DELAY_MS)
   assert.equal((await runOf(c, run.id)).queuedAt, run.queuedAt)
   assert.deepEqual(await agent.poll(1, 0), [])
   const offer = await takeNext(agent, link)
   assert.equal(offer.run, run.id)
   const taken = await runOf(c, run.id)
-  assert.ok(taken.queuedAt - taken.createdAt >= 150)
+  assert.ok(taken.queuedAt - taken.createdAt >= DELAY_MS)
   assert.ok(taken.claimedAt! >= taken.queuedAt)
   await link.report(offer, 2, end(returned(1)))
   assert.deepEqual(await timersOf(run), {})

@@ -174,9 +174,9 @@ test('--timeout ends with 5 while the run goes on; a wait is told on stderr', as
   const { url, answers } = await serviceWith(t, {})
   answers['runs.stream'] = (_args, response) => {
     sendSseHead(response)
-    setTimeout(() => response.write(sseText(LOG[2]!)), 450)
+    setTimeout(() => response.write(sseText(LOG[2]!)), 1500)
   }
-  const { code, stderr } = await runCli(['run', 'hello', '--timeout', '1s'], { url })
+  const { code, stderr } = await runCli(['run', 'hello', '--timeout', '4s'], { url })
   assert.equal(code, 5)
   assert.match(
     stderr.split('\n').slice(1).join('\n'),

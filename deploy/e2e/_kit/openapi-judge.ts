@@ -16,12 +16,17 @@ export interface Answer {
 const STREAM_MS = 50
 
 /** Sends the path as it is, where `fetch` would tidy it up. */
-export function answerTo(url: string, { operation, path, headers, body }: Ask, agent: Agent): Promise<Answer> {
+export function answerTo(url: string, ask: Ask, agent: Agent): Promise<Answer> {
+  const { operation, path, headers, body } = ask
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {
     const outgoing = send({ agent, hostname, port, path, method: operation.method, headers, timeout: DEADLINE_MS })
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer to ${operation.method} ${path}`)))
-    outgoing.on('error', reject)
+    outgoing.on('error', (error: NodeJS.ErrnoException) => {
+      // The service closes a connection that was idle for 10 s, which a busy machine may be in between two requests.
+      if (outgoing.reusedSocket && error.code === 'ECONNRESET') resolve(answerTo(url, ask, agent))
+      else reject(error)
+    })
     outgoing.on('response', (response) => {
       const type = (response.headers['content-type'] ?? '').split(';')[0] ?? ''
       const requestId = response.headers['x-request-id'] as string | undefined

@@ -81,6 +81,22 @@ export class BytesAnswer {
 }
 
 /**
+ * The answer of a row with `wire: 'bytes'` whose bytes come in pieces, each as soon as the reader has taken the one
+ * before. It may end early; then what the pieces come from is let go.
+ */
+export class PiecesAnswer {
+  readonly pieces: AsyncGenerator<Uint8Array | string, void, void>
+  readonly contentType: string
+  /** Of all pieces together, where that is known beforehand. */
+  readonly bytes: number | undefined
+  constructor(pieces: AsyncGenerator<Uint8Array | string, void, void>, contentType: string, bytes?: number) {
+    this.pieces = pieces
+    this.contentType = contentType
+    this.bytes = bytes
+  }
+}
+
+/**
  * The answer of a row with `wire: 'bytes'` whose bytes lie on disk, and are too many to be held in memory for each
  * reader.
  */
@@ -109,7 +125,7 @@ type AnswerOf<R> =
   R extends Op<z.ZodObject, z.ZodType>
     ? R['wire'] extends undefined
       ? JsonAnswer<OutputOf<R>>
-      : JsonAnswer<OutputOf<R>> | SseAnswer | BytesAnswer | FileAnswer | SocketAnswer
+      : JsonAnswer<OutputOf<R>> | SseAnswer | BytesAnswer | PiecesAnswer | FileAnswer | SocketAnswer
     : never
 
 export type Handler<R> = (call: Call<InputOf<R>>) => Promise<AnswerOf<R>> | AnswerOf<R>

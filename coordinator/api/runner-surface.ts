@@ -7,8 +7,8 @@ import { journalFor } from '../journal/read.ts'
 import { serveAgent } from '../runners/session.ts'
 import { agentSettings } from '../runners/settings.ts'
 import { selfOf } from '../runs/read.ts'
-import { bundleBytes } from '../workflows/read.ts'
-import { BytesAnswer, type HandlersFor, SocketAnswer } from './call.ts'
+import { bundleOf } from '../workflows/read.ts'
+import { BytesAnswer, type HandlersFor, PiecesAnswer, SocketAnswer } from './call.ts'
 
 export const runnerSurface: HandlersFor<'runnerSurface'> = {
   register: async ({ input, deps, requestId }) => {
@@ -20,8 +20,10 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
 
   claims: async ({ input, runner, deps, gone }) => ({ offers: await claimRuns(deps, runner, input, gone) }),
 
-  bundle: async ({ input, runner, deps }) =>
-    new BytesAnswer(await bundleBytes(deps, runner.orgId, input.digest), 'application/gzip'),
+  bundle: async ({ input, runner, deps }) => {
+    const { pieces, bytes } = await bundleOf(deps, runner.orgId, input.digest)
+    return new PiecesAnswer(pieces, 'application/gzip', bytes)
+  },
 
   journal: async ({ input, runner, deps }) =>
     new BytesAnswer(Buffer.from(await journalFor(deps, runner, input)), 'application/json'),

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { Source } from '../workflows/sources.ts'
 import { begin, end, JSON_TYPE, matches, type Outlet } from './answer.ts'
+import { chained, cutting } from './answer-pieces.ts'
 
 /** Characters that go out at once, at least. */
 const PIECE_CHARS = 64 * 1024
@@ -57,23 +58,4 @@ async function* gathered(texts: AsyncGenerator<string>): AsyncGenerator<string, 
   }
   // A chunk of nothing would be the end of the answer.
   if (piece !== '') yield piece
-}
-
-async function* chained(first: string[], rest: AsyncIterable<string>): AsyncGenerator<string> {
-  yield* first
-  yield* rest
-}
-
-/** Each piece is to be taken in time. How long it takes to make is not the reader's doing. */
-async function* cutting(pieces: AsyncIterable<string>, { response, sent }: Outlet, stallMs: number) {
-  for await (const piece of pieces) {
-    const bytes = Buffer.from(piece)
-    sent!.bytes += bytes.length
-    const stalled = setTimeout(() => response.close(), stallMs)
-    try {
-      yield bytes
-    } finally {
-      clearTimeout(stalled)
-    }
-  }
 }

@@ -2,7 +2,15 @@ import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Actor, Caller } from '../actor.ts'
-import { BytesAnswer, FileAnswer, FilesAnswer, SocketAnswer, SseAnswer, StatusAnswer } from '../api/call.ts'
+import {
+  BytesAnswer,
+  FileAnswer,
+  FilesAnswer,
+  PiecesAnswer,
+  SocketAnswer,
+  SseAnswer,
+  StatusAnswer,
+} from '../api/call.ts'
 import type { Deps } from '../deps.ts'
 import type { Seats } from '../limits/seats.ts'
 import { type Verifiers, admit, identify, isCaller } from './access.ts'
@@ -10,6 +18,7 @@ import type { Answered } from './access-log.ts'
 import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
 import { sendFile } from './answer-file.ts'
 import { sendFiles } from './answer-files.ts'
+import { sendPieces } from './answer-pieces.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { faultFor } from './failures.ts'
@@ -184,6 +193,7 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
     return sendJson(exchange, answer.status, text, row.door === 'program')
   }
   if (value instanceof BytesAnswer) return sendBytes(exchange, value)
+  if (value instanceof PiecesAnswer) return sendPieces(exchange, value, exchange.pipeline.stallMs)
   if (value instanceof FileAnswer) return sendFile(exchange, value, exchange.pipeline.stallMs)
   if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline, () => mayStay(exchange, plan))
   if (value instanceof SocketAnswer) return upgrade(exchange, value)

@@ -70,16 +70,25 @@ export async function needWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: Wo
   return workflow
 }
 
-/** A bundle, for an agent of the org that owns it. */
-export async function bundleBytes(
-  deps: Pick<Deps, 'db' | 'objects' | 'log'>,
+/**
+ * A bundle, for an agent of the org that owns it. It may have 50 MiB, and a fleet reads it at once, so nobody has it in
+ * memory as a whole.
+ */
+export async function bundleOf(
+  { db, objects, log }: Pick<Deps, 'db' | 'objects' | 'log'>,
   orgId: OrgId,
   digest: string,
-): Promise<Uint8Array> {
-  if (!(await store.ownsBundle(deps.db, orgId, digest))) throw new Fault('NOT_FOUND', { digest })
-  const bytes = await deps.objects.get(contentKey(digest))
-  if (!bytes) throw missingObject(deps.log, digest)
-  return bytes
+): Promise<{ bytes: number; pieces: AsyncGenerator<Uint8Array, void, void> }> {
+  if (!(await store.ownsBundle(db, orgId, digest))) throw new Fault('NOT_FOUND', { digest })
+  const key = contentKey(digest)
+  const found = await objects.stat(key)
+  if (!found) throw missingObject(log, digest)
+  async function* pieces() {
+    const stream = await objects.stream(key)
+    if (!stream) throw missingObject(log, digest)
+    for await (const piece of stream as AsyncIterable<Uint8Array>) yield piece
+  }
+  return { bytes: found.size, pieces: pieces() }
 }
 
 export function presentWorkflow(row: store.WorkflowRow): Workflow {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { contentKey } from '../../objects/key.ts'
-import { bundleBytes } from '../../workflows/read.ts'
+import { bundleOf } from '../../workflows/read.ts'
 import { anOrg, aCoordinatorOfItsOwn, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { filesOf } from '../_kit/workflow-files.ts'
 
@@ -21,13 +21,13 @@ test('a bundle that lies with another coordinator is not gone, and the way out i
   await rename(file, `${file}.elsewhere`)
   t.after(() => rename(`${file}.elsewhere`, file))
   const share = (error: Error) => /one folder of objects, `objects` in WINDLASS_HOME/.test(error.message)
-  await assert.rejects(bundleBytes(c.deps, c.orgId, version.bundleDigest), (error: Error & { code?: string }) => {
+  await assert.rejects(bundleOf(c.deps, c.orgId, version.bundleDigest), (error: Error & { code?: string }) => {
     assert.deepEqual([error.code, share(error)], ['UNAVAILABLE', true])
     return true
   })
   // What no version of the org has is not there, wherever it lies.
   const stranger = await anOrg(c)
-  await assert.rejects(bundleBytes(c.deps, stranger.id, version.bundleDigest), { code: 'NOT_FOUND' })
+  await assert.rejects(bundleOf(c.deps, stranger.id, version.bundleDigest), { code: 'NOT_FOUND' })
 })
 
 test('a source that lies with another coordinator is told as such', async (t) => {

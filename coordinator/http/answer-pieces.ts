@@ -1,0 +1,47 @@
+import { Readable } from 'node:stream'
+import type { PiecesAnswer } from '../api/call.ts'
+import { begin, end, type Outlet } from './answer.ts'
+
+/**
+ * Bytes that nobody has in memory as a whole go out piece by piece, as fast as the reader takes them. Whoever takes
+ * nothing for `stallMs` is cut.
+ */
+export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, stallMs: number): Promise<void> {
+  const { pieces, contentType, bytes } = answer
+  const { request, response } = outlet
+  try {
+    const isHead = request.method === 'HEAD'
+    // Before anything is said: an error can still be answered.
+    const first = isHead ? undefined : await pieces.next()
+    if (response.completed) return
+    begin(outlet, 200, 'private, no-cache').header('content-type', contentType)
+    if (!first || first.done) {
+      if (bytes !== undefined) response.header('content-length', String(bytes))
+      return end(outlet)
+    }
+    const all = chained([first.value], pieces)
+    await response.stream(Readable.from(cutting(all, outlet, stallMs)), bytes)
+  } finally {
+    await pieces.return()
+  }
+}
+
+export async function* chained<T>(first: T[], rest: AsyncIterable<T>): AsyncGenerator<T> {
+  yield* first
+  yield* rest
+}
+
+/** Each piece is to be taken in time. How long it takes to make is not the reader's doing. */
+export async function* cutting(pieces: AsyncIterable<Uint8Array | string>, outlet: Outlet, stallMs: number) {
+  const { response, sent } = outlet
+  for await (const piece of pieces) {
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
+    sent!.bytes += bytes.length
+    const stalled = setTimeout(() => response.close(), stallMs)
+    try {
+      yield bytes
+    } finally {
+      clearTimeout(stalled)
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { readdir, readlink } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { anAgent } from '../_kit/agent.ts'
+import { aCoordinator } from '../_kit/coordinator.ts'
+import { untilPolled } from '../_kit/until.ts'
+import { filesOf } from '../_kit/workflow-files.ts'
+
+// Of each reader that took nothing the whole bundle lay in memory.
+test('a bundle goes out whole and by pieces, and is let go with its reader', async (t) => {
+  const c = await aCoordinator()
+  t.after(() => c.stop())
+  const data = randomBytes(8_000_000).toString('base64')
+  const files = filesOf({
+    'workflow.jsonc': '{ "slug": "heavy" }',
+    'index.ts': `export const data = '${data}'
+export const run = () => data.length`,
+  })
+  const { version } = await c.call(ops.workflows.create, { org: c.org, files })
+  const agent = await anAgent(c)
+  const authorization = `Bearer ${await agent.bearer()}`
+  const path = `/runner/v1/bundles/${version.bundleDigest}`
+
+  const response = await fetch(c.url + path, { headers: { authorization } })
+  const bytes = Buffer.from(await response.arrayBuffer())
+  assert.equal(response.headers.get('content-length'), String(bytes.length))
+  assert.equal(createHash('sha256').update(bytes).digest('hex'), version.bundleDigest)
+  const head = await fetch(c.url + path, { method: 'HEAD', headers: { authorization } })
+  assert.equal(head.headers.get('content-length'), String(bytes.length))
+
+  // More than a socket takes at once: what is not read is still in the file.
+  const reader = connect(Number(new URL(c.url).port), '127.0.0.1').pause()
+  reader.write(`GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: ${authorization}\r\n\r\n`)
+  const isOpen = () => isOpenHere(version.bundleDigest)
+  await untilPolled('it is being read', isOpen)
+  await (await fetch(c.url + path, { headers: { authorization } })).arrayBuffer()
+  assert.equal(await isOpen(), true, 'nobody has taken the rest')
+  reader.destroy()
+  await untilPolled('it was let go', async () => !(await isOpen()))
+})
+
+async function isOpenHere(digest: string): Promise<boolean> {
+  const descriptors = await readdir('/proc/self/fd')
+  const files = descriptors.map((one) => readlink(join('/proc/self/fd', one)).catch(() => ''))
+  return (await Promise.all(files)).some((file) => file.endsWith(digest))
+}

@@ -8,7 +8,7 @@ import { serveAgent } from '../runners/session.ts'
 import { agentSettings } from '../runners/settings.ts'
 import { selfOf } from '../runs/read.ts'
 import { bundleOf } from '../workflows/read.ts'
-import { BytesAnswer, type HandlersFor, PiecesAnswer, SocketAnswer } from './call.ts'
+import { type HandlersFor, PiecesAnswer, SocketAnswer } from './call.ts'
 
 export const runnerSurface: HandlersFor<'runnerSurface'> = {
   register: async ({ input, deps, requestId }) => {
@@ -26,7 +26,7 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
   },
 
   journal: async ({ input, runner, deps }) =>
-    new BytesAnswer(Buffer.from(await journalFor(deps, runner, input)), 'application/json'),
+    new PiecesAnswer(await journalFor(deps, runner, input), 'application/json'),
 
   socket: ({ deps, runner, base }) => new SocketAnswer((socket) => serveAgent(deps, runner, socket, base)),
 

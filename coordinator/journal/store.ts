@@ -1,5 +1,5 @@
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
-import type { Completion } from '@windlass/shared/wire/journal.ts'
+import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Db, Tx } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { JournalChanges } from './row.ts'
@@ -120,18 +120,28 @@ export function forget(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   return tx`update journal set state = 'closed' where run_id = any(${[...runIds]})`
 }
 
+/** Bytes of an entry, as its texts are stored: read without unpacking them. */
+const sizeOf = (db: Db) => db`
+  (300 + octet_length(parent) + octet_length(name) + octet_length(args) + octet_length(site)
+   + coalesce(octet_length(result), 0))`
+
 /**
  * Everything that new processes of these runs are told, as JSON of `JournalRecord[]`, where it is not longer than so
- * much.
+ * much. Longer ones are not put together at all: to print 32 MiB may take half a minute.
  */
 export function recordsOf(
   db: Db,
   runs: readonly { runId: RunId; attempt: number }[],
-  mostChars: number,
+  mostBytes: number,
 ): Promise<{ runId: RunId; text: string }[]> {
   return db<{ runId: RunId; text: string }[]>`
     select m.run_id, records.text
     from unnest(${runs.map((run) => run.runId)}::text[], ${runs.map((run) => run.attempt)}::int[]) as m (run_id, attempt)
+    cross join lateral (
+      select sum(${sizeOf(db)}) as bytes
+      from journal j
+      where j.run_id = m.run_id and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
+    ) sizes
     cross join lateral (
       select
         json_agg(
@@ -141,12 +151,56 @@ export function recordsOf(
             'delivered', delivered, 'after', after, 'idle', idle, 'completed', completion
           )
           order by n
-        )::text as text,
-        sum(300 + octet_length(args) + coalesce(octet_length(result), 0)) as chars
+        )::text as text
       from journal j
-      where j.run_id = m.run_id and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
+      where sizes.bytes <= ${mostBytes}::bigint and j.run_id = m.run_id
+        and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
     ) records
-    where records.text is not null and records.chars <= ${mostChars}::float8`
+    where records.text is not null`
+}
+
+/** The last completion that the program has not been given; 0: there is none. */
+export async function lastCompletion(db: Db, runId: RunId): Promise<number> {
+  const [row] = await db<[{ last: number }]>`
+    select coalesce(max(completion), 0)::float8 as last
+    from journal
+    where run_id = ${runId} and completion is not null and delivered is null`
+  return row.last
+}
+
+const PAGE_ENTRIES = 500
+/** One entry may come on top. */
+const PAGE_BYTES = 128 * 1024
+
+/**
+ * The next entries of a journal, as it was when `last` was its last completion: all pages together show one moment, or
+ * a program would be given results in another order than that in which they came.
+ */
+export function recordsAfter(
+  db: Db,
+  { runId, attempt }: { runId: RunId; attempt: number },
+  { n, last }: { n: number; last: number },
+): Promise<JournalRecord[]> {
+  return db<JournalRecord[]>`
+    with seen as (
+      select j.*, (completion > ${last}::bigint and delivered is null) is true as is_later, ${sizeOf(db)} as size
+      from journal j
+      where j.run_id = ${runId} and j.n > ${n}::int
+    ),
+    page as (
+      select *, sum(size) over (order by n rows unbounded preceding) as bytes
+      from seen
+      where (attempt = ${attempt}::int or is_later or state in ('open', 'done')) and state <> 'closed'
+      order by n
+      limit ${PAGE_ENTRIES}
+    )
+    select n, attempt, position, has_drifted as drifted, parent, kind, name, hash, occurrence, args, site,
+           case when is_later then 'open' else state end as state,
+           case when is_later then null else result end as result,
+           delivered, after, idle, case when is_later then null else completion::float8 end as completed
+    from page
+    where bytes - size < ${PAGE_BYTES}
+    order by n`
 }
 
 /** Where a run is. Undefined: there is no such run in this org. */

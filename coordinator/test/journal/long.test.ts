@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { RunnerIdentity } from '../../actor.ts'
+import { inlineJournals, journalFor } from '../../journal/read.ts'
+import { recordsOf } from '../../journal/store.ts'
+import { anAgent, type Link, start, type TestAgent } from '../_kit/agent.ts'
+import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
+import { identity, said, sleeps, stepped } from '../_kit/journal.ts'
+import { journalCrew } from '../_kit/journal-crew.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+let agent: TestAgent
+let link: Link
+
+before(async () => {
+  c = await aCoordinator()
+  await aWorkflow(c, { slug: 'any' })
+  agent = await anAgent(c)
+  link = await agent.connect()
+})
+after(async () => {
+  agent.close()
+  await c.stop()
+})
+
+const { begun } = journalCrew(() => ({ c, agent, link }), 'any')
+// Each of these characters takes six of JSON.
+const LARGE = '\u0001'.repeat(100_000)
+
+async function aLongJournal() {
+  const offer = await begun()
+  const steps = Array.from({ length: 5 }, (_, i) => stepped(i + 1, LARGE))
+  await link.report(offer, 1, start(), ...steps, sleeps(6, 3_600_000), stepped(7, 'small'), sleeps(8, 3_600_000))
+  return offer
+}
+
+// To print the whole of one kept a connection to the database for half a minute; twenty readers had all that there are.
+test('a long journal comes in pieces, which are the whole together', async () => {
+  const offer = await aLongJournal()
+  const url = `${c.url}/runner/v1/journals/${offer.run}?epoch=${offer.epoch}`
+  const response = await fetch(url, { headers: { authorization: `Bearer ${await agent.bearer()}` } })
+  assert.equal(response.headers.has('content-length'), false)
+  const [whole] = await recordsOf(c.db, [{ runId: offer.run, attempt: 1 }], Number.MAX_SAFE_INTEGER)
+  assert.deepEqual(await response.json(), JSON.parse(whole!.text))
+
+  const none = await begun()
+  const other = `${c.url}/runner/v1/journals/${none.run}?epoch=${none.epoch}`
+  const empty = await fetch(other, { headers: { authorization: `Bearer ${await agent.bearer()}` } })
+  assert.equal(await empty.text(), '[]')
+})
+
+test('what completes while a journal is read is told by the next wake, not by its later pieces', async () => {
+  const offer = await aLongJournal()
+  const complete = (n: number) => c.db`
+    update journal
+    set state = 'done', result = '"late"', completion = nextval('journal_completions')
+    where run_id = ${offer.run} and n = ${n}`
+  await complete(8)
+  const runner = { id: agent.id, orgId: c.orgId } as RunnerIdentity
+  let text = ''
+  for await (const piece of await journalFor(c.deps, runner, { run: offer.run, epoch: offer.epoch })) {
+    if (text === '') await complete(6)
+    text += piece
+  }
+  const records = JSON.parse(text) as { n: number; state: string; result: string | null; completed: number | null }[]
+  const [sixth, , eighth] = records.slice(5)
+  assert.deepEqual([sixth!.n, sixth!.state, sixth!.result, sixth!.completed], [6, 'open', null, null])
+  assert.deepEqual([eighth!.n, eighth!.state, eighth!.result], [8, 'done', '"late"'])
+})
+
+// 25,000 entries may have 300 MiB of them, and of results nothing.
+test('a journal is long by all of its texts', async () => {
+  const offer = await begun()
+  const entry = (n: number) => identity(n, 'step', { parent: 'p'.repeat(9000), name: 'n'.repeat(500) })
+  const words = Array.from({ length: 8 }, (_, i) =>
+    said({ op: 'close', entry: entry(i + 1), state: 'done', result: '1' }),
+  )
+  await link.report(offer, 1, start(), ...words)
+  assert.deepEqual(await inlineJournals(c.db, [{ runId: offer.run, attempt: 1 }]), new Map())
+})

@@ -28,7 +28,8 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
   journal: async ({ input, runner, deps }) =>
     new PiecesAnswer(await journalFor(deps, runner, input), 'application/json'),
 
-  socket: ({ deps, runner, base }) => new SocketAnswer((socket) => serveAgent(deps, runner, socket, base)),
+  socket: ({ deps, runner, base }) =>
+    new SocketAnswer((socket) => serveAgent(deps, runner, deps.sockets.open(runner.id, socket), base)),
 
   self: async ({ input, program, deps }) => ({ run: await selfOf(deps, program, input.run) }),
 

@@ -47,15 +47,18 @@ class ServerSocket implements AgentSocket, Open {
   send(text: string): void {
     if (this.#closedBy) return
     // A dropped frame would be a hole that the other end cannot see. It comes back and resumes.
-    if (this.#socket.send(text) !== 2) return
-    this.#isOurEnd = true
-    this.#socket.destroy()
+    if (this.#socket.send(text) === 2) this.cut()
   }
 
   close(code: number, reason: string): void {
     if (this.#closedBy) return
     this.#isOurEnd = true
     this.#socket.close(code, reason)
+  }
+
+  cut(): void {
+    this.#isOurEnd = true
+    this.#socket.destroy()
   }
 
   onMessage(listener: (text: string) => void): void {

@@ -8,6 +8,8 @@ export type ClosedBy = 'agent' | 'silence' | 'coordinator'
 export interface AgentSocket {
   send(text: string): void
   close(code: number, reason: string): void
+  /** Ends it at once, without a word, and lets go of all that came over it. */
+  cut(): void
   onMessage(listener: (text: string) => void): void
   onClose(listener: (by: ClosedBy) => void): void
 }

@@ -2,6 +2,7 @@ import { OLDEST_PROTOCOL, type CoordinatorFrame } from '@windlass/shared/wire/ag
 import { createPace, type Pace } from '../limits/pace.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import { createFrameQueues, type FrameQueues } from './frame-queue.ts'
+import { OpenSockets } from './open-sockets.ts'
 
 export type RefusalCode = Extract<CoordinatorFrame, { t: 'refused' }>['code']
 
@@ -12,6 +13,8 @@ export interface Sockets {
   readonly frames: FrameQueues
   /** By which their large frames are read. */
   readonly pace: Pace
+  /** A connection that has said nothing yet. Answers it as it is to be used, which may end it sooner. */
+  open(runnerId: string, socket: AgentSocket): AgentSocket
   /** An agent has one socket: an older one of the same runner is closed. */
   join(runnerId: string, socket: AgentSocket, protocol: number): void
   leave(runnerId: string, socket: AgentSocket): void
@@ -41,6 +44,7 @@ export function createSockets(): Sockets {
   const refused = new Map<AgentSocket, NodeJS.Timeout>()
 
   const pace = createPace()
+  const open = new OpenSockets()
 
   return {
     pace,
@@ -48,7 +52,9 @@ export function createSockets(): Sockets {
     get size() {
       return sockets.size
     },
+    open: (runnerId, socket) => open.add(runnerId, socket),
     join(runnerId, socket, protocol) {
+      open.letIn(runnerId, socket)
       sockets.get(runnerId)?.socket.close(REPLACED, 'another connection of this runner has taken over')
       sockets.set(runnerId, { socket, protocol })
     },

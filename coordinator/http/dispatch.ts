@@ -35,6 +35,7 @@ import type { Proxies } from './proxies.ts'
 import { RequestCall } from './request-call.ts'
 import { requestIdOf } from './request-id.ts'
 import type { Room } from './room.ts'
+import type { RunnerTurns } from './runner-turns.ts'
 import { sendStream } from './sse.ts'
 import type { Upgrade } from './socket.ts'
 
@@ -49,6 +50,7 @@ export interface Pipeline {
   seats: Seats
   /** The same for MCP, whose calls may last as long as a compiler. */
   mcpSeats: Seats
+  runnerTurns: RunnerTurns
   /** Writes the access log; undefined when it is off. */
   access: ((outlet: Outlet, answered: Answered) => void) | undefined
   open: OpenWork
@@ -120,6 +122,7 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   if (actor) exchange.actor = actor.kind === 'program' ? actor.runId : actor.id
   // Before the role: who is refused time and again is limited too.
   if (isCaller(actor)) await limit(exchange, actor)
+  if (actor?.kind === 'runner') await pipeline.runnerTurns.next(actor.id)
   admit(plan, params, actor, request.headers)
   if (isCaller(actor)) await authorizeFor(plan, actor, pipeline.deps, params)
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')

@@ -18,6 +18,7 @@ import { mountedMcp, serveMcp } from './mount.ts'
 import { OpenWork } from './open-work.ts'
 import { createProxies } from './proxies.ts'
 import { type PathPlan, planPaths, routerKey } from './plan.ts'
+import { createRunnerTurns } from './runner-turns.ts'
 import { type Upgrade, openSocket } from './socket.ts'
 import { Unread } from './unread.ts'
 
@@ -100,14 +101,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 function admissionOf({
   deps: { config },
   log,
-}: ServerOptions): Pick<Pipeline, 'gate' | 'proxies' | 'access' | 'strict' | 'waiting' | 'seats' | 'mcpSeats'> {
+}: ServerOptions): Pick<
+  Pipeline,
+  'gate' | 'proxies' | 'access' | 'strict' | 'waiting' | 'seats' | 'mcpSeats' | 'runnerTurns'
+> {
   const { strict, limitRefusedPerMin, limitWaiting, limitOrgWaiting, trustedProxies, accessLog } = config
   const proxies = createProxies(trustedProxies)
   const gate = createGate({ log, strangers: createStrangers(limitRefusedPerMin) })
   const waiting = createWaiting({ caller: limitWaiting, org: limitOrgWaiting })
   const access = accessLog ? createAccessLog(log, proxies) : undefined
   const [seats, mcpSeats] = [createSeats(SEATS), createSeats(SEATS)]
-  return { strict, proxies, gate, access, waiting, seats, mcpSeats }
+  return { strict, proxies, gate, access, waiting, seats, mcpSeats, runnerTurns: createRunnerTurns() }
 }
 
 interface Serving {

@@ -38,7 +38,7 @@ export class OpenSockets {
     }
     socket.onClose(() => {
       isOver = true
-      this.letIn(runnerId, bounded)
+      this.forget(runnerId, bounded)
     })
     const all = this.#new.get(runnerId) ?? new Set()
     this.#new.set(runnerId, all.add(bounded))
@@ -47,8 +47,8 @@ export class OpenSockets {
     return bounded
   }
 
-  /** It is not one of the new ones any more. */
-  letIn(runnerId: string, socket: AgentSocket): void {
+  /** It is not one of the new ones any more: it was let in, or is gone. */
+  forget(runnerId: string, socket: AgentSocket): void {
     const all = this.#new.get(runnerId)
     all?.delete(socket)
     if (all?.size === 0) this.#new.delete(runnerId)

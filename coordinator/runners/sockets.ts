@@ -54,7 +54,7 @@ export function createSockets(): Sockets {
     },
     open: (runnerId, socket) => open.add(runnerId, socket),
     join(runnerId, socket, protocol) {
-      open.letIn(runnerId, socket)
+      open.forget(runnerId, socket)
       sockets.get(runnerId)?.socket.close(REPLACED, 'another connection of this runner has taken over')
       sockets.set(runnerId, { socket, protocol })
     },

@@ -19,7 +19,7 @@ import { PROJECT, sourceFiles } from './source-files.ts'
 import { inProcesses, pathsOf } from './test-groups.ts'
 import { notFound, testFiles, type Tier, TIERS } from './tiers.ts'
 
-/** Files that run at once: one for each core of the smallest machine that we test on. */
+/** Files that run at once: one more than the smallest machine that we test on has cores, as many wait for a clock. */
 const LANES = 3
 const REPORTER = path.join(import.meta.dirname, 'file-seconds.ts')
 const WHOLE_FILE = path.join(import.meta.dirname, 'whole-file.mjs')

@@ -42,7 +42,7 @@ test('of connections that are ended time and again few may lie here', () => {
   })
   const endOne = (runner: string) => {
     const socket = open.add(runner, aSocket())
-    open.letIn(runner, socket)
+    open.forget(runner, socket)
     socket.close(1013, 'again')
     return ends.at(-1)
   }

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { execFile } from 'node:child_process'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { partFiles, stripTypes } from '../../start/strip.ts'
 
 test('what no source stands for any more is removed, and what somebody is writing stays', async (t) => {
@@ -17,4 +20,16 @@ test('what no source stands for any more is removed, and what somebody is writin
   for (const name of ['old.mjs', 'old.mjs.4194305', beingWritten]) await writeFile(join(folder, name), '')
   await stripTypes(folder, partFiles())
   assert.deepEqual((await readdir(folder)).sort(), [...wanted, beingWritten].sort())
+})
+
+test('a module whose stripped text was removed meanwhile is loaded all the same', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'windlass-strip-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const file = 'shared/time.ts'
+  const args = await stripTypes(folder, [file])
+  const load = `await import(${JSON.stringify(pathToFileURL(file).href)}); console.log('loaded')`
+  const loaded = () => promisify(execFile)(process.execPath, [...args, '--input-type=module', '-e', load])
+  assert.equal((await loaded()).stdout, 'loaded\n')
+  for (const name of await readdir(folder)) if (name.endsWith('.mjs')) await rm(join(folder, name))
+  assert.equal((await loaded()).stdout, 'loaded\n')
 })

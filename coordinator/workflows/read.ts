@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto'
 import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
 import type { Deps } from '../deps.ts'
 import { contentKey } from '../objects/key.ts'
-import { missingObject } from './missing-object.ts'
+import { damagedObject, missingObject } from './object-faults.ts'
 import type { Source } from './sources.ts'
 import * as store from './store.ts'
 
@@ -86,7 +87,13 @@ export async function bundleOf(
   async function* pieces() {
     const stream = await objects.stream(key)
     if (!stream) throw missingObject(log, digest)
-    for await (const piece of stream as AsyncIterable<Uint8Array>) yield piece
+    const hash = createHash('sha256')
+    for await (const piece of stream as AsyncIterable<Uint8Array>) {
+      hash.update(piece)
+      yield piece
+    }
+    // The agent refuses it as well, and cannot know whose disk it was.
+    if (hash.digest('hex') !== digest) throw damagedObject(log, digest)
   }
   return { bytes: found.size, pieces: pieces() }
 }

@@ -8,7 +8,7 @@ import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Pace } from '../limits/pace.ts'
 import { contentKey } from '../objects/key.ts'
 import type { ObjectStore } from '../objects/store.ts'
-import { missingObject } from './missing-object.ts'
+import { missingObject } from './object-faults.ts'
 
 /** The files of deployed versions. */
 export interface Sources {

@@ -23,7 +23,7 @@ export interface ClientOptions {
   org?: string
   /** In place of the global `fetch`: a proxy, a test. */
   fetch?: typeof fetch
-  /** Asked when a limit refuses a call (429); once it resolves with true, the call is made again. `follow` waits by itself. */
+  /** Asked when a limit refuses a call (429); when it answers true, it is made again. `follow` has its own way. */
   onLimited?: (error: ApiError, signal: AbortSignal | undefined) => Promise<boolean>
 }
 

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { readdir, readlink } from 'node:fs/promises'
+import { readdir, readlink, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { createLog } from '@windlass/shared/log.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { bundleOf } from '../../workflows/read.ts'
 import { anAgent } from '../_kit/agent.ts'
 import { aCoordinator } from '../_kit/coordinator.ts'
 import { untilPolled } from '../_kit/until.ts'
@@ -41,6 +43,27 @@ export const run = () => data.length`,
   assert.equal(await isOpen(), true, 'nobody has taken the rest')
   reader.destroy()
   await untilPolled('it was let go', async () => !(await isOpen()))
+})
+
+test('a bundle that rotted on the disk is said to be damaged by the coordinator too', async (t) => {
+  const c = await aCoordinator()
+  t.after(() => c.stop())
+  const files = filesOf({ 'workflow.jsonc': '{ "slug": "rots" }', 'index.ts': 'export const run = () => 1' })
+  const { bundleDigest } = (await c.call(ops.workflows.create, { org: c.org, files })).version
+  const folder = join(c.deps.config.home, 'objects')
+  const names = await readdir(folder, { recursive: true })
+  await writeFile(
+    join(
+      folder,
+      names.find((name) => name.endsWith(bundleDigest))!,
+    ),
+    'stale',
+  )
+  const lines: string[] = []
+  const log = createLog({}, 'info', { write: (line) => lines.push(line) })
+  const { pieces } = await bundleOf({ db: c.db, objects: c.deps.objects, log }, c.orgId, bundleDigest)
+  await assert.rejects(Array.fromAsync(pieces), /is damaged on disk/)
+  assert.match(lines.join(''), new RegExp(`"object.damaged".*${bundleDigest}`))
 })
 
 async function isOpenHere(digest: string): Promise<boolean> {

@@ -29,7 +29,7 @@ export const readable = (sql: Sql, runs: Fragment = sql`runs r`) => sql`
          r.trigger_id, r.trigger_actor, r.environment, r.tags, r.priority, r.parent_run_id, r.root_run_id, r.retry_of,
          r.error, r.created_at, r.queued_at, r.claimed_at, r.started_at, r.finished_at, r.compute_ms, r.tokens_input,
          r.tokens_output, r.tokens_cached, r.tokens_reasoning, r.cost_micros, r.blocked, r.suspended_at,
-         r.isolation, (${lastLoss(sql)}) as lost, v.descriptor -> 'budget' as budget,
+         r.isolation, (${lastLoss(sql)}) as lost, v.budget,
          case when r.status in ('sleeping', 'awaiting_input', 'waiting_for_child') then (${openWaits(sql)}) end as waits
   from ${runs}
   join workflows w on w.id = r.workflow_id

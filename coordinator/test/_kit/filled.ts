@@ -44,11 +44,25 @@ export async function fill(db: Db, orgId: string): Promise<void> {
     ['timers', 2000, ofRun, db`'run_id', ${run}, 'due_at', now() + i * interval '1 hour'`],
     ['run_losses', 2000, ofRun, db`'run_id', ${run}`],
   ]
-  for (const [table, count, where, keys] of copies)
+  for (const [table, count, where, keys] of copies) {
+    const columns = await columnsOf(db, table)
     await db`
-      insert into ${db(table)}
-      select (jsonb_populate_record(null::${db(table)}, to_jsonb(t) || jsonb_build_object(${keys}))).*
-      from (select * from ${db(table)} where ${where} order by 1 limit 1) t
-      cross join generate_series(1, ${count}) as i
+      insert into ${db(table)} (${db(columns)})
+      select ${db(columns)}
+      from (
+        select (jsonb_populate_record(null::${db(table)}, to_jsonb(t) || jsonb_build_object(${keys}))).*
+        from (select * from ${db(table)} where ${where} order by 1 limit 1) t
+        cross join generate_series(1, ${count}) as i
+      ) filled
       on conflict do nothing`
+  }
+}
+
+/** Those that take a value: PostgreSQL computes the others itself. */
+async function columnsOf(db: Db, table: string): Promise<string[]> {
+  const rows = await db<{ name: string }[]>`
+    select column_name as name
+    from information_schema.columns
+    where table_schema = current_schema() and table_name = ${table} and is_generated = 'NEVER'`
+  return rows.map(({ name }) => name)
 }

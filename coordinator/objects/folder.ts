@@ -1,13 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { checkKey, digestOfKey } from './key.ts'
 import type { ObjectBody, ObjectStat, ObjectStore } from './store.ts'
-
-type Options = {
-  /** Whether `get` compares content with the digest in its key: costs a hash, finds a rotten disk. */
-  verify?: boolean
-}
 
 // Not a key that `checkKey` lets pass, so that no object can lie here.
 const UNFINISHED = '.unfinished'
@@ -15,7 +10,7 @@ const UNFINISHED = '.unfinished'
 const ABANDONED_AFTER_MS = 3_600_000
 
 /** Objects as files of a folder, which is made when it is not there. */
-export async function openFolderStore(folder: string, { verify = false }: Options = {}): Promise<ObjectStore> {
+export async function openFolderStore(folder: string): Promise<ObjectStore> {
   await mkdir(join(folder, UNFINISHED), { recursive: true, mode: 0o700 })
   await removeAbandoned(join(folder, UNFINISHED))
 
@@ -48,17 +43,11 @@ export async function openFolderStore(folder: string, { verify = false }: Option
       }
     },
 
-    async get(key) {
-      const bytes = await orNull(readFile(pathOf(key)))
-      const expected = verify && bytes ? digestOfKey(key) : undefined
-      if (bytes && expected !== undefined && sha256(bytes) !== expected)
-        throw new Error(`object \`${key}\` is damaged on disk`)
-      return bytes
-    },
-
     async stream(key) {
       const handle = await orNull(open(pathOf(key)))
-      return handle?.createReadStream() ?? null
+      if ((await handle?.stat())?.isFile()) return handle!.createReadStream()
+      await handle?.close()
+      return null
     },
 
     async delete(key) {
@@ -129,8 +118,4 @@ async function orNull<T>(reading: Promise<T>): Promise<T | null> {
     if (code === 'ENOENT' || code === 'EISDIR' || code === 'ENOTDIR') return null
     throw error
   }
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex')
 }

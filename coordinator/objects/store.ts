@@ -7,7 +7,6 @@ export type ObjectBody = Uint8Array | AsyncIterable<Uint8Array>
 export interface ObjectStore {
   /** Durable when it resolves. Another object under the key is replaced as a whole; readers see the old or the new one. */
   put(key: string, body: ObjectBody): Promise<ObjectStat>
-  get(key: string): Promise<Buffer | null>
   stream(key: string): Promise<Readable | null>
   stat(key: string): Promise<ObjectStat | null>
   /** Whether there was anything to delete. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { ops } from '@windlass/shared/ops/index.ts'
@@ -44,8 +45,8 @@ async function bundleOf(slug: string): Promise<string> {
     from workflow_versions v
     join workflows w on w.id = v.workflow_id
     where w.slug = ${slug} and w.org_id = ${c.orgId}`
-  const bytes = await c.deps.objects.get(contentKey(row!.bundleDigest))
-  const files = await unpacked(bytes!)
+  const bytes = await c.deps.objects.stream(contentKey(row!.bundleDigest))
+  const files = await unpacked(await buffer(bytes!))
   assert.deepEqual(
     files.map(({ path }) => path),
     ['main.mjs', 'main.mjs.map'],

@@ -8,6 +8,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { EVENT_PAGE_LEAST, type RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
+import { shareDownloads } from '@windlass/shared/test/_kit/shared-downloads.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { type Config, readConfig } from '../../config.ts'
 import type { Database, Db } from '../../db/client.ts'
@@ -82,6 +83,7 @@ export async function aCoordinatorOfItsOwn(
   const database = await testDatabase()
   await ask.prepare?.(database.db)
   const home = await mkdtemp(join(tmpdir(), 'windlass-coordinator-'))
+  shareDownloads(home)
   const first = await startOver(database, home, settings, ask)
   const others: TestCoordinator[] = []
   return {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Node } from './programs/durable/interpreter/ast.ts'
-import * as ast from './_kit/ast.ts'
+import type { Node } from '../programs/durable/interpreter/ast.ts'
+import * as ast from '../_kit/ast.ts'
 import {
   ALWAYS_REPLAY,
   begin,
@@ -13,15 +13,14 @@ import {
   outputOf,
   questionsOf,
   rests,
-} from './_kit/durable.ts'
-import { respond, responder } from './_kit/responder.ts'
-import { ended, get, textsOf, wholeLog } from './_kit/runs.ts'
-import { amount } from '@windlass/shared/test/_kit/rounds.ts'
+} from '../_kit/durable.ts'
+import { respond, responder } from '../_kit/responder.ts'
+import { ended, get, textsOf, wholeLog } from '../_kit/runs.ts'
 import { chosenSeed, randomOf } from '@windlass/shared/test/_kit/seed.ts'
-import { notesOf, wrongIn } from './_kit/story.ts'
-import { DEADLINE_MS } from './_kit/until.ts'
+import { notesOf, wrongIn } from '../_kit/story.ts'
+import { DEADLINE_MS } from '../_kit/until.ts'
 
-const MANY = amount({ test: 8, storm: 100 })
+const MANY = 100
 const durable = durableInstance({})
 const seed = chosenSeed()
 const random = randomOf(seed)
@@ -119,12 +118,12 @@ inBothModes('a race of two waits that were both over before it went on keeps its
 })
 
 inBothModes('an answer wakes its run at whatever moment of parking it comes', async (mode) => {
-  const answers = amount({ test: 6, storm: 12 })
+  const answers = 12
   const program = ast.seq(
     ...Array.from({ length: answers }, (_, n) => ast.seq(ast.asked('moments', n), ast.step(`took ${n}`))),
   )
   const answering = responder(durable.client(), random)
-  const keys = Array.from({ length: amount({ test: 2, storm: 12 }) }, (_, n) => `moments-${mode}-${n}`)
+  const keys = Array.from({ length: 12 }, (_, n) => `moments-${mode}-${n}`)
   const ids = await Promise.all(keys.map((key) => begin(durable, mode, program, key)))
   for (const [index, id] of ids.entries()) await tellsTheStory(id, keys[index]!, program)
   await answering.stop()
@@ -133,7 +132,7 @@ inBothModes('an answer wakes its run at whatever moment of parking it comes', as
 inBothModes('the end of a child and the end of a timeout wake their run at whatever moment they come', async (mode) => {
   const pair = (n: number) => [ast.child(ast.delay(n % 30)), inTime(n)]
   const program = ast.seq(...Array.from({ length: 6 }, (_, n) => ast.seq(...pair(n * 5))))
-  const keys = Array.from({ length: amount({ test: 2, storm: 8 }) }, (_, n) => `ends-${mode}-${n}`)
+  const keys = Array.from({ length: 8 }, (_, n) => `ends-${mode}-${n}`)
   const ids = await Promise.all(keys.map((key) => begin(durable, mode, program, key)))
   for (const [index, id] of ids.entries()) await tellsTheStory(id, keys[index]!, program)
 })
@@ -141,9 +140,7 @@ inBothModes('the end of a child and the end of a timeout wake their run at whate
 inBothModes('an answer races with the timeout of its question, and one of the two counts', async (mode) => {
   const client = durable.client()
   const ids = await Promise.all(
-    Array.from({ length: amount({ test: 8, storm: 20 }) }, () =>
-      begin(durable, mode, ast.ask('late', { timeoutMs: 700, onTimeout: 'time' })),
-    ),
+    Array.from({ length: 20 }, () => begin(durable, mode, ast.ask('late', { timeoutMs: 700, onTimeout: 'time' }))),
   )
   const answered = await Promise.all(
     ids.map(async (id) => {
@@ -193,10 +190,7 @@ inBothModes('a run that sleeps says what it waits for, and answers that are wron
 
 inBothModes('steps in which something short is waited for open and close at once, many times over', async (mode) => {
   const short = (n: number) => ast.step('short', { inside: ast.sleep(1 + (n % 3)) })
-  const program = ast.seq(
-    ...Array.from({ length: amount({ test: 20, storm: 60 }) }, (_, n) => short(n)),
-    ast.sleep(1000),
-  )
+  const program = ast.seq(...Array.from({ length: 60 }, (_, n) => short(n)), ast.sleep(1000))
   await tellsTheStory(await begin(durable, mode, program, `short-${mode}`), `short-${mode}`, program)
 })
 

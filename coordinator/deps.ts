@@ -126,7 +126,7 @@ export async function buildDeps(
 ): Promise<{ deps: Deps; close: () => Promise<void> }> {
   const { db } = database
   const versions = createVersions(db)
-  const sockets = createSockets()
+  const sockets = createSockets(log)
   const lanes = openRunLanes(database.url, log)
   const tails = createTails(db, log, config.lookAgainMs.readers)
   const metrics = createMetrics()

@@ -24,8 +24,8 @@ export interface Link {
   readonly isReady: boolean
   /** False when there is no connection: the frame is dropped, and whoever needs it sends it again after `welcome`. */
   send(frame: AgentFrame): boolean
-  /** The same for a text that is made already; a promise when the caller should wait before it sends more. */
-  sendText(text: string): Promise<void> | undefined
+  /** The same for the text of entries; a promise when the caller should wait before it sends more. */
+  sendEntries(text: string): Promise<void> | undefined
   /** Cuts the connection; the loop dials again unless it was stopped. */
   drop(reason: string): void
   /** Keeps the connection until the signal fires (answers nothing) or the coordinator refuses this agent for good. */
@@ -51,7 +51,7 @@ export function createLink(options: LinkOptions): Link {
   const connect = async (signal: AbortSignal): Promise<SocketEnd & { wasReady: boolean; offsetMs: number }> => {
     const { offsetMs } = options.clock
     const token = await options.credential()
-    const onOpen = (socket: Socket) => void socket.send(JSON.stringify(options.hello()))
+    const onOpen = (socket: Socket) => void socket.send(JSON.stringify(options.hello()), 'others')
     const socket = openSocket({ url: options.url, token, onOpen, onFrame })
     current = socket
     const stop = () => socket.close('agent stops')
@@ -76,11 +76,11 @@ export function createLink(options: LinkOptions): Link {
     },
     send(frame) {
       if (!isReady || !current) return false
-      void current.send(JSON.stringify(frame))
+      void current.send(JSON.stringify(frame), 'others')
       probe('frame.sent', { type: frame.t })
       return true
     },
-    sendText: (text) => current?.send(text),
+    sendEntries: (text) => current?.send(text, 'entries'),
     drop: (reason) => current?.close(reason),
     async keep(signal) {
       for (let failures = 0; !signal.aborted; failures++) {

@@ -4,6 +4,7 @@ import { runnerSurface } from '@windlass/shared/ops/runner-surface.ts'
 import { requestOf } from '@windlass/shared/ops/call.ts'
 import { proxyAgent } from '../outbound.ts'
 import { type CoordinatorFrame, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
+import { type Lane, messagesOf, PART_CHARS } from '@windlass/shared/wire/parts.ts'
 
 export type Refused = Extract<CoordinatorFrame, { t: 'refused' }>
 
@@ -15,8 +16,11 @@ export type SocketEnd =
   | { why: 'refused'; frame: Refused; wasOpen: boolean }
 
 export interface Socket {
-  /** Resolves when the frame has left for the kernel, or at once while little is waiting. Rejects never: a lost frame shows by the end. */
-  send(text: string): Promise<void> | undefined
+  /**
+   * Resolves when the frame has left for the kernel; undefined while little is waiting. Rejects never: a lost frame
+   * shows by the end. Frames of a lane keep their order.
+   */
+  send(text: string, lane: Lane): Promise<void> | undefined
   close(reason: string): void
   /** Resolves once, with the reason. */
   ended: Promise<SocketEnd>
@@ -34,8 +38,8 @@ const PING_MS = 10_000
 const DEAD_MS = 30_000
 /** Longer than any refusal of ours. */
 const ANSWER_CHARS = 16_384
-/** Beyond this the spool waits: what is in the socket's buffer is in memory. */
-const WAITING_BYTES = 4 * 1024 * 1024
+/** Beyond this the spool waits: heartbeats stand behind what is in the socket's buffer, and a link may bring 50 KB/s. */
+const WAITING_BYTES = 256 * 1024
 const FRAME_BYTES = 64 * 1024 * 1024
 
 /** One connection, from dialling to its end. */
@@ -50,8 +54,9 @@ export function openSocket(options: SocketOptions): Socket {
   })
   const course: Course = { refused: undefined, status: 0, date: undefined, trouble: '', wasOpen: false }
   const stopWatching = watchLiveness(ws)
+  const lanes = { entries: new LaneOfFrames(ws), others: new LaneOfFrames(ws) }
   const socket: Socket = {
-    send: (text) => send(ws, text),
+    send: (text, lane) => lanes[lane].send(text, lane),
     close: (reason) => close(ws, reason),
     ended: untilEnded(ws, course).finally(stopWatching),
   }
@@ -129,6 +134,33 @@ function send(ws: WebSocket, text: string): Promise<void> | undefined {
   }
   // An error here is followed by `close`, where it is told once for all frames.
   return new Promise((resolve) => ws.send(text, () => resolve()))
+}
+
+/** Sends long frames part by part, so that those of the other lane come between. */
+class LaneOfFrames {
+  readonly #ws: WebSocket
+  #last: Promise<void> | undefined
+
+  constructor(ws: WebSocket) {
+    this.#ws = ws
+  }
+
+  send(text: string, lane: Lane): Promise<void> | undefined {
+    if (!this.#last && text.length <= PART_CHARS) return send(this.#ws, text)
+    const sending = this.#sendBehind(this.#last, messagesOf(text, lane)).finally(() => {
+      if (this.#last === sending) this.#last = undefined
+    })
+    this.#last = sending
+    return sending
+  }
+
+  async #sendBehind(before: Promise<void> | undefined, messages: Iterable<string>): Promise<void> {
+    await before
+    for (const message of messages) {
+      if (this.#ws.readyState !== WebSocket.OPEN) return
+      await send(this.#ws, message)
+    }
+  }
 }
 
 /** A close frame that is never answered must not keep the connection for ever. */

@@ -9,7 +9,7 @@ import { openWindow } from './window.ts'
 
 export interface UploadOptions {
   spool: Spool
-  link: Pick<Link, 'isReady' | 'sendText' | 'drop'>
+  link: Pick<Link, 'isReady' | 'sendEntries' | 'drop'>
   /** Unsent text kept in memory; what is beyond is read back from the spool's files. */
   memoryBytes: number
   log: Log
@@ -75,7 +75,7 @@ export function createUpload(options: UploadOptions): Upload {
   /** A promise when the connection or the coordinator has enough for now. */
   const sendFrame = (texts: string[]): Promise<void> | undefined => {
     if (texts.length === 0) return undefined
-    const sending = link.sendText(`{"t":"entries","batches":[${texts.join(',')}]}`)
+    const sending = link.sendEntries(`{"t":"entries","batches":[${texts.join(',')}]}`)
     const room = window.room()
     return sending && room ? Promise.all([sending, room]).then(() => undefined) : (sending ?? room)
   }

@@ -29,7 +29,7 @@ export const runnerSurface: HandlersFor<'runnerSurface'> = {
     new PiecesAnswer(await journalFor(deps, runner, input), 'application/json'),
 
   socket: ({ deps, runner, base }) =>
-    new SocketAnswer((socket) => serveAgent(deps, runner, deps.sockets.open(runner.id, socket), base)),
+    new SocketAnswer((socket) => serveAgent(deps, runner, deps.sockets.open(runner, socket), base)),
 
   self: async ({ input, program, deps }) => ({ run: await selfOf(deps, program, input.run) }),
 

@@ -48,11 +48,15 @@ export interface RawResponse {
 }
 
 export interface HttpSocket {
+  /** Bytes that were passed and have not left. */
+  readonly buffered: number
   /** 1: sent, 0: buffered, 2: dropped. */
   send(text: string): number
   close(code: number, reason: string): void
   destroy(): void
   on(event: 'message', listener: (message: string, isBinary: boolean) => void): unknown
+  /** Some of what was buffered has left. */
+  on(event: 'drain', listener: () => void): unknown
   on(event: 'close', listener: (code: number, reason: string) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
 }

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
+import { MESSAGE_BYTES } from '@windlass/shared/wire/parts.ts'
 import { Server } from 'hyper-express'
 import { MCP_PATH } from '../api/base-url.ts'
 import type { Handlers } from '../api/index.ts'
@@ -44,7 +45,7 @@ const SEATS = { org: 4, all: 8 }
 const SOCKET_OPTIONS = {
   message_type: 'String',
   send_pings_automatically: true,
-  max_payload_length: 16 * MIB,
+  max_payload_length: MESSAGE_BYTES,
   // Over this a frame is dropped: a hole that the reader cannot see. So the socket is closed instead.
   max_backpressure: 64 * MIB,
   close_on_backpressure_limit: true,

@@ -26,7 +26,9 @@ export function openSocket(socket: HttpSocket, { answer, requestId }: Upgrade, o
 class ServerSocket implements AgentSocket, Open {
   readonly #socket: HttpSocket
   readonly #onMessage: ((text: string) => void)[] = []
+  readonly #onUnread: ((bytes: number) => void)[] = []
   readonly #onClose: ((by: ClosedBy) => void)[] = []
+  #unread = 0
   #closedBy: ClosedBy | undefined
   #isOurEnd = false
 
@@ -37,9 +39,11 @@ class ServerSocket implements AgentSocket, Open {
       if (isBinary) this.close(UNSUPPORTED_DATA, 'frames are text')
       else for (const listener of this.#onMessage) listener(message)
     })
+    socket.on('drain', () => this.#countUnread())
     socket.on('close', (_code, reason) => {
       this.#closedBy = this.#isOurEnd ? 'coordinator' : endOf(reason)
       open.delete(this)
+      this.#countUnread()
       for (const listener of this.#onClose) listener(this.#closedBy)
     })
   }
@@ -47,7 +51,9 @@ class ServerSocket implements AgentSocket, Open {
   send(text: string): void {
     if (this.#closedBy) return
     // A dropped frame would be a hole that the other end cannot see. It comes back and resumes.
-    if (this.#socket.send(text) === 2) this.cut()
+    const sent = this.#socket.send(text)
+    if (sent === 2) this.cut()
+    else if (sent === 0 || this.#unread > 0) this.#countUnread()
   }
 
   close(code: number, reason: string): void {
@@ -65,10 +71,21 @@ class ServerSocket implements AgentSocket, Open {
     this.#onMessage.push(listener)
   }
 
+  onUnread(listener: (bytes: number) => void): void {
+    this.#onUnread.push(listener)
+  }
+
   /** Called at once when the socket is closed already. */
   onClose(listener: (by: ClosedBy) => void): void {
     if (this.#closedBy) listener(this.#closedBy)
     else this.#onClose.push(listener)
+  }
+
+  #countUnread(): void {
+    const bytes = this.#closedBy ? 0 : this.#socket.buffered
+    if (bytes === this.#unread) return
+    this.#unread = bytes
+    for (const listener of this.#onUnread) listener(bytes)
   }
 
   end(): void {

@@ -11,5 +11,7 @@ export interface AgentSocket {
   /** Ends it at once, without a word, and lets go of all that came over it. */
   cut(): void
   onMessage(listener: (text: string) => void): void
+  /** Told when the bytes change that were sent and that its kernel has not taken; 0 when it is gone. */
+  onUnread(listener: (bytes: number) => void): void
   onClose(listener: (by: ClosedBy) => void): void
 }

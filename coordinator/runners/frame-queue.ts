@@ -1,6 +1,7 @@
 import { probe } from '@windlass/shared/probe.ts'
 import type { Pace } from '../limits/pace.ts'
 import { createFifo } from '../db/fifo.ts'
+import { type Part, partOf } from '@windlass/shared/wire/parts.ts'
 import { saysEntries } from './frames.ts'
 import { addTo, isTooMuchOfOrg, isTooMuchOfOthers, isTooMuchOfRunner, newLoad } from './backlog.ts'
 import { FramesOfOrg, FramesOfRunner, FrameTurns, relieve, SMALL_CHARS, type WaitingFrames } from './frame-turns.ts'
@@ -23,7 +24,8 @@ interface Receiver {
 
 /** The frames of one connection, on their way to be read. */
 interface FrameQueue {
-  add(text: string): void
+  /** A frame, or a part of one. */
+  add(message: string): void
   /** The connection is closed: what was not begun is dropped. */
   end(): void
 }
@@ -44,6 +46,8 @@ const CHARS_PER_WEIGHT = 4096
 /** WebSocket close code of RFC 6455: the sender breaks the rules. */
 const POLICY = 1008
 const TOO_MUCH = 'more was sent than may wait for its answer'
+/** The longest frame. Ours cuts them at 512 Ki, and the text of one output has 8 Mi. */
+const MOST_CHARS = 16 * 1024 * 1024
 
 export function createFrameQueues(pace: Pace): FrameQueues {
   const orgs = new Map<string, FramesOfOrg>()
@@ -58,6 +62,8 @@ export function createFrameQueues(pace: Pace): FrameQueues {
     },
   }
 }
+
+const noParts = () => ({ texts: [] as string[], chars: 0 })
 
 interface Open {
   chars: number
@@ -74,6 +80,8 @@ class Queue implements FrameQueue, WaitingFrames {
   /** Of entries that were read: what has not been begun. */
   #pieces: { open: Open; rest: ReadFrame['pieces'] } | undefined
   readonly #others = newLoad()
+  /** Frames of which the end has not come yet. */
+  readonly #parts: Record<Part['lane'], { texts: string[]; chars: number }> = { entries: noParts(), others: noParts() }
   /** Its first frame is hello, and comes before all others. */
   #isBegun = false
   #isOver = false
@@ -89,17 +97,48 @@ class Queue implements FrameQueue, WaitingFrames {
     of.runner.queues.add(this)
   }
 
-  add(text: string): void {
+  add(message: string): void {
     if (this.#isOver) return
+    const part = partOf(message)
+    const text = part ? this.#join(part) : message
+    if (text !== undefined && !this.#isOver) this.#addFrame(text)
+  }
+
+  /** The whole frame, with its last part. Parts count like frames: they wait here as well. */
+  #join({ lane, isLast, text }: Part): string | undefined {
+    const parts = this.#parts[lane]
+    parts.texts.push(text)
+    parts.chars += text.length
+    this.#of.runner.unread += text.length
+    this.#count(1, text.length, lane === 'entries')
+    if (parts.chars > MOST_CHARS) this.close(POLICY, 'a frame is too long')
+    else if (this.#fits() && isLast) return this.#takeParts(lane).join('')
+    return undefined
+  }
+
+  #takeParts(lane: Part['lane']): string[] {
+    const { texts } = this.#parts[lane]
+    this.#parts[lane] = noParts()
+    for (const { length } of texts) {
+      this.#of.runner.unread -= length
+      this.#count(-1, length, lane === 'entries')
+    }
+    return texts
+  }
+
+  /** False: what was counted is too much, and the connection is closed. */
+  #fits(): boolean {
+    const { org, runner } = this.#of
+    if (isTooMuchOfRunner(runner.load) || isTooMuchOfOthers(this.#others)) this.close(POLICY, TOO_MUCH)
+    else if (isTooMuchOfOrg(org.load)) relieve(org)
+    return !this.#isOver
+  }
+
+  #addFrame(text: string): void {
     const { org, runner, loop } = this.#of
     const isEntries = this.#isBegun && saysEntries(text)
     this.#count(1, text.length, isEntries)
-    if (isTooMuchOfRunner(runner.load) || isTooMuchOfOthers(this.#others)) {
-      this.close(POLICY, TOO_MUCH)
-      return this.#drop(text, isEntries)
-    }
-    if (isTooMuchOfOrg(org.load)) relieve(org)
-    if (this.#isOver) return this.#drop(text, isEntries)
+    if (!this.#fits()) return this.#drop(text, isEntries)
     if (this.#comesNext(isEntries) && loop.mayReadNow(org, text.length)) return this.#begin(text, isEntries)
     runner.unread += text.length
     if (isEntries) this.#entries.push(text)
@@ -116,6 +155,7 @@ class Queue implements FrameQueue, WaitingFrames {
         runner.unread -= text.length
         this.#count(-1, text.length, isEntries)
       }
+    for (const lane of ['entries', 'others'] as const) this.#takeParts(lane)
     org.urgent.delete(this)
     org.entries.delete(this)
     runner.queues.delete(this)

@@ -42,7 +42,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   if (session.isOver) return false
   session.instance = frame.instance?.id
   const leaseMs = await promised.entered(settings, before.toldFenceMs)
-  deps.sockets.join(runner.id, socket, frame.protocol)
+  deps.sockets.join(runner.id, socket)
   await liftOnHello(deps, runner, isNewStart(frame, before))
   const back = returnOf(frame, before)
   if (back) await explainLosses(deps, runner, back)
@@ -95,7 +95,6 @@ function putOff({ socket }: Session): false {
   return false
 }
 
-/** Protocol 2 does not tell one start from another. */
 function isNewStart({ instance }: Hello, before: store.Entered): boolean {
   return instance !== undefined && instance.id !== before.instance
 }

@@ -2,7 +2,6 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { DrainPlan } from '@windlass/shared/model/runner.ts'
-import { OLDEST_PROTOCOL, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import { lacking } from '../placements/capable.ts'
@@ -63,9 +62,6 @@ function warnings(around: store.Surroundings, others: readonly store.Other[], li
     !around.online &&
       live.length > 0 &&
       'The runner is not heard of: what it has goes to others when its lease runs out, drained or not.',
-    around.protocol < PROTOCOL &&
-      has('moves') > 0 &&
-      `Its agent speaks protocol ${OLDEST_PROTOCOL} and keeps what only waits until that ends: stop the agent to move it.`,
     others.length === 0 &&
       leaving + queuedRuns > 0 &&
       'No other runner of the pool takes work: what moves, goes back or is queued waits until one does.',

@@ -50,7 +50,7 @@ export function createPromise(
     },
     async renew(obeyedMs) {
       const settings = agentSettings(deps, await poolOf())
-      // Protocol 2 does not say what it obeys, and hears of settings with its welcome only.
+      // One that does not say what it obeys hears of settings with its welcome only.
       const isNews = obeyedMs !== undefined && JSON.stringify(settings) !== toldText
       if (isNews && settings.fenceMs > most) most = await raiseTold(deps.db, id, settings.fenceMs)
       if (isNews) telling(settings)

@@ -127,9 +127,8 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
   }
 
   async function leave({ reason, deadlineMs }: Extract<AgentFrame, { t: 'leave' }>): Promise<void> {
-    const facts = leaves(runner.id)
-    if (facts) deps.log('agent.leaves', { runnerId: runner.id, reason, ...facts })
-    await closeByAgent(deps, runner, { reason, deadlineMs, instance: session.instance })
+    if (mayLeave(deps, runner, reason))
+      await closeByAgent(deps, runner, { reason, deadlineMs, instance: session.instance })
   }
 
   async function hello(frame: Extract<AgentFrame, { t: 'hello' }>): Promise<void> {
@@ -173,6 +172,13 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     const { run, epoch } = batch
     answer(applied.kind, { run, epoch, seq: applied.kind === 'stale' ? 0 : applied.seq })
   }
+}
+
+function mayLeave({ sockets, log }: Deps, { id: runnerId }: RunnerIdentity, reason: string): boolean {
+  const isObeyed = sockets.leaves.take(runnerId)
+  const facts = leaves(runnerId)
+  if (facts) log('agent.leaves', { runnerId, reason, isObeyed, ...facts })
+  return isObeyed
 }
 
 /** Small ones in one piece, so that they are begun as they come. */

@@ -1,8 +1,12 @@
-import { OLDEST_PROTOCOL, type CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
+import type { RunnerIdentity } from '../actor.ts'
 import { createPace, type Pace } from '../limits/pace.ts'
+import { createPerMinute, type PerMinute } from '../limits/per-minute.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import { createFrameQueues, type FrameQueues } from './frame-queue.ts'
 import { OpenSockets } from './open-sockets.ts'
+import { createUnreadFrames } from './unread-frames.ts'
 
 export type RefusalCode = Extract<CoordinatorFrame, { t: 'refused' }>['code']
 
@@ -11,12 +15,14 @@ export interface Sockets {
   readonly size: number
   /** What they have sent and nobody has read. */
   readonly frames: FrameQueues
+  /** Their words that they are being stopped. */
+  readonly leaves: PerMinute
   /** By which their large frames are read. */
   readonly pace: Pace
   /** A connection that has said nothing yet. Answers it as it is to be used, which may end it sooner. */
-  open(runnerId: string, socket: AgentSocket): AgentSocket
+  open(runner: Pick<RunnerIdentity, 'id' | 'orgId'>, socket: AgentSocket): AgentSocket
   /** An agent has one socket: an older one of the same runner is closed. */
-  join(runnerId: string, socket: AgentSocket, protocol: number): void
+  join(runnerId: string, socket: AgentSocket): void
   leave(runnerId: string, socket: AgentSocket): void
   /** False: it is not connected here. */
   tell(runnerId: string, frame: CoordinatorFrame): boolean
@@ -38,44 +44,45 @@ const POLICY = 1008
 const LAST_WORDS_MS = 5000
 /** RFC 6455 leaves 123 bytes for a reason; the whole sentence is in the frame. */
 const REASON_CHARS = 100
+/** Of one runner in a minute. Each, and the start that follows it, writes into the audit log. */
+const MOST_LEAVES = 10
 
-export function createSockets(): Sockets {
-  const sockets = new Map<string, { socket: AgentSocket; protocol: number }>()
+export function createSockets(log: Log): Sockets {
+  const sockets = new Map<string, AgentSocket>()
   const refused = new Map<AgentSocket, NodeJS.Timeout>()
 
   const pace = createPace()
-  const open = new OpenSockets()
+  const open = new OpenSockets({ unread: createUnreadFrames({ log }) })
 
   return {
     pace,
+    leaves: createPerMinute(MOST_LEAVES),
     frames: createFrameQueues(pace),
     get size() {
       return sockets.size
     },
-    open: (runnerId, socket) => open.add(runnerId, socket),
-    join(runnerId, socket, protocol) {
+    open: (runner, socket) => open.add(runner, socket),
+    join(runnerId, socket) {
       open.forget(runnerId, socket)
-      sockets.get(runnerId)?.socket.close(REPLACED, 'another connection of this runner has taken over')
-      sockets.set(runnerId, { socket, protocol })
+      sockets.get(runnerId)?.close(REPLACED, 'another connection of this runner has taken over')
+      sockets.set(runnerId, socket)
     },
     leave(runnerId, socket) {
       clearTimeout(refused.get(socket))
       refused.delete(socket)
-      if (sockets.get(runnerId)?.socket === socket) sockets.delete(runnerId)
+      if (sockets.get(runnerId) === socket) sockets.delete(runnerId)
     },
     tell(runnerId, frame) {
-      const found = sockets.get(runnerId)
-      found?.socket.send(JSON.stringify(frame))
-      return found !== undefined
+      const socket = sockets.get(runnerId)
+      socket?.send(JSON.stringify(frame))
+      return socket !== undefined
     },
     refuse(runnerId, code, message) {
-      const found = sockets.get(runnerId)
-      if (!found || refused.has(found.socket)) return
-      const { socket, protocol } = found
+      const socket = sockets.get(runnerId)
+      if (!socket || refused.has(socket)) return
       socket.send(JSON.stringify({ t: 'refused', code, message } satisfies CoordinatorFrame))
       const cut = () => socket.close(POLICY, message.slice(0, REASON_CHARS))
-      // One of the protocol before goes on until it is cut off.
-      refused.set(socket, setTimeout(cut, protocol > OLDEST_PROTOCOL ? LAST_WORDS_MS : 0))
+      refused.set(socket, setTimeout(cut, LAST_WORDS_MS))
     },
     isRefused: (socket) => refused.has(socket),
     ids: () => [...sockets.keys()],

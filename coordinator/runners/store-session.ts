@@ -67,7 +67,7 @@ export interface Hello {
   slots: number
   instance?: Instance | undefined
   facts?: AgentFacts | undefined
-  /** The silence after which it ends its programs. Protocol 2 does not say. */
+  /** The silence after which it ends its programs, if it says so. */
   fenceMs?: number | undefined
 }
 
@@ -88,8 +88,8 @@ export interface Entered {
  * Takes a start of an agent for the one that speaks for its runner from now on, with what it says about itself; one
  * statement, so that of two that come at once the second sees the first. A start that does not know the one before it
  * is a copy. So is one on another machine, unless the one before has been silent for longer than its lease, and than
- * those of its runs: then its folder was moved. Where one of the two has no name, as in protocol 2, nobody can tell a
- * copy: it is let in when the one before has left and executes nothing.
+ * those of its runs: then its folder was moved. Where one of the two has no name, nobody can tell a copy: it is let in
+ * when the one before has left and executes nothing.
  */
 export async function enter(
   db: Sql,

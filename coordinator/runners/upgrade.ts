@@ -8,7 +8,8 @@ export function upgradeCommand(baseUrl: string): string {
 /** What an agent is told whose protocol is not spoken here; undefined for one that is served. */
 export function misfit(protocol: number, baseUrl: string): string | undefined {
   if (protocol >= OLDEST_PROTOCOL && protocol <= PROTOCOL) return undefined
-  const spoken = `This coordinator speaks protocol ${PROTOCOL} and ${OLDEST_PROTOCOL}, the agent ${protocol}.`
+  const served = OLDEST_PROTOCOL < PROTOCOL ? `${PROTOCOL} and ${OLDEST_PROTOCOL}` : PROTOCOL
+  const spoken = `This coordinator speaks protocol ${served}, the agent ${protocol}.`
   const command = upgradeCommand(baseUrl)
   return protocol > PROTOCOL
     ? `${spoken} Upgrade the coordinator first, or go back to the agent of its version on the agent's machine: ${command}`

@@ -1,6 +1,6 @@
 import type { Loss } from './run.ts'
 
-/** Why an agent itself gives up what it executes, in the words of its report; agents of protocol 2 use the same. */
+/** Why an agent itself gives up what it executes, in the words of its report. */
 export const LOST_REASONS = {
   stale: 'another process has the run',
   fenced: 'the agent lost its connection for longer than its lease allows',

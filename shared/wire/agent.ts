@@ -6,9 +6,9 @@ import type { EffectiveIsolation, IntakeState, Unready } from '../model/runner.t
 import type { Completion, SuspendKind } from './journal.ts'
 
 /** Raised when something is added that an older side would miss. What a single agent can do, it says as capabilities. */
-export const PROTOCOL = 3
-/** Agents of this one are still served, marked, and told how to upgrade; older ones are refused. */
-export const OLDEST_PROTOCOL = 2
+export const PROTOCOL = 4
+/** Agents of this one and of those between are served, marked, and told how to upgrade; older ones are refused. */
+export const OLDEST_PROTOCOL = 4
 
 /** Slots of one runner. What had more would be nobody's machine, and autoscalers believe it. */
 export const MOST_SLOTS = 1024
@@ -39,7 +39,7 @@ export const AgentSettings = z.object({
   pollMs: z.int(),
   /** It makes itself a new key when its present one is so old. */
   renewKeyMs: z.number().optional(),
-  /** What the pool says for all its machines. An agent of protocol 2 is told, and passes over it. */
+  /** What the pool says for all its machines. */
   pool: PoolSettings.pick({
     isolation: true,
     network: true,
@@ -139,7 +139,6 @@ export interface AgentFacts {
 export type AgentFrame =
   /**
    * First frame of each connection. `holds` is everything that the agent executes or still has in its spool. `instance` and
-   * `facts` are missing in protocol 2.
    */
   | {
       t: 'hello'

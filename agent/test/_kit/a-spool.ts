@@ -41,7 +41,7 @@ export interface Receiver {
   gaps: number
   connect(): void
   disconnect(): void
-  /** While true, what is sent waits: the promise that `sendText` gave settles when it is set to false. */
+  /** While true, what is sent waits: the promise that `sendEntries` gave settles when it is set to false. */
   block(isBlocked: boolean): void
 }
 
@@ -62,7 +62,7 @@ export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receive
           return isReady
         },
         drop: () => (isReady = false),
-        sendText,
+        sendEntries,
       },
     }),
     connect() {
@@ -79,7 +79,7 @@ export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receive
       blocked = isBlocked ? [] : undefined
     },
   }
-  function sendText(text: string): Promise<void> | undefined {
+  function sendEntries(text: string): Promise<void> | undefined {
     const { batches } = JSON.parse(text) as { batches: EntryBatch[] }
     for (const batch of batches) keep(batch)
     announce()

@@ -10,6 +10,7 @@ import { announce, until } from '@windlass/shared/test/_kit/until.ts'
 import type { Packed } from './bundle.ts'
 import { FakeRunners } from './fake-runners.ts'
 import { answer, readJson, refuse, unlessGivenUp } from './http.ts'
+import { onFrames } from './joined-frames.ts'
 import { endingOf } from './told.ts'
 import type { Told } from './told.ts'
 
@@ -229,8 +230,7 @@ export class FakeCoordinator {
       announce()
     })
     ws.on('error', () => ws.terminate())
-    ws.on('message', (data: Buffer) => {
-      const frame = JSON.parse(data.toString()) as AgentFrame
+    onFrames(ws, (frame) => {
       this.frames.push(frame)
       for (const reply of this.#replies(frame)) ws.send(JSON.stringify(reply))
       announce()

@@ -16,6 +16,7 @@ import {
   type Placement,
   PROTOCOL,
 } from '@windlass/shared/wire/agent.ts'
+import { messagesOf } from '@windlass/shared/wire/parts.ts'
 import type { TestCoordinator } from './coordinator.ts'
 
 /** Longer than anything here takes, shorter than a test file may. */
@@ -143,6 +144,7 @@ export type Verdict = { kind: 'ack' | 'resume'; seq: number } | { kind: 'stale' 
 
 export interface Link {
   send(frame: AgentFrame): void
+  /** In parts when it is long. */
   sendText(text: string): void
   /** The next frame of this kind that nobody has asked for yet. */
   next<T extends CoordinatorFrame['t']>(t: T): Promise<Frame<T>>
@@ -199,8 +201,11 @@ async function openLink(url: string, bearer: string): Promise<Link> {
   }
 
   const link: Link = {
-    send: (frame) => socket.send(JSON.stringify(frame)),
-    sendText: (text) => socket.send(text),
+    send: (frame) => link.sendText(JSON.stringify(frame)),
+    sendText(text) {
+      const lane = text.startsWith('{"t":"entries"') ? 'entries' : 'others'
+      for (const message of messagesOf(text, lane)) socket.send(message)
+    },
     next: <T extends CoordinatorFrame['t']>(t: T) =>
       taken(t, () => {
         const at = frames.findIndex((frame) => frame.t === t)

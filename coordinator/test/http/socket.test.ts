@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, test } from 'node:test'
 import { within } from '@windlass/shared/time.ts'
+import { MESSAGE_BYTES } from '@windlass/shared/wire/parts.ts'
 import { type AgentSocket, type ClosedBy, SocketAnswer } from '../../api/call.ts'
 import { rawRequest } from './raw-request.ts'
 import { type StubOptions, type StubServer, envelope, startStub } from './stub-server.ts'
@@ -45,10 +46,12 @@ async function closing(socket: WebSocket): Promise<Farewell> {
 }
 
 test('frames come back as they went, small and large', async () => {
-  const socket = dial(await accepting((agent) => agent.onMessage((text) => agent.send(text))))
+  const large = 'x'.repeat(5 * MIB)
+  const echo = (agent: AgentSocket) => agent.onMessage((text) => agent.send(text === 'large' ? large : text))
+  const socket = dial(await accepting(echo))
   await within(60_000, once(socket, 'open'), 'no upgrade')
-  for (const text of ['', 'ü', 'x'.repeat(5 * MIB)]) {
-    socket.send(text)
+  for (const text of ['', 'ü', 'x'.repeat(MESSAGE_BYTES), large]) {
+    socket.send(text === large ? 'large' : text)
     const [event] = (await within(60_000, once(socket, 'message'), 'no echo')) as [MessageEvent]
     assert.equal(event.data, text)
   }

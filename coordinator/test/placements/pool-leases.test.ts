@@ -96,18 +96,18 @@ test('an agent that does not say what it obeys has what it was told before, unti
   await c.call(ops.pools.update, { pool: held.pool, settings: { reassignAfterMs: null } })
   const after = held.agent.at(await c.another())
   agents.push(after)
-  const link = await after.connect([placementOf(held.offer)], { protocol: 2 })
+  const link = await after.connect([placementOf(held.offer)])
   assert.equal(await leaseOf(held), 600)
   await beat({ ...held, link }, 1)
   assert.equal(await leaseOf(held), 75)
 })
 
-test('an agent of the protocol before hears of a longer lease with its welcome, and has it by then', async () => {
+test('an agent that says no fence of its own has a longer lease with its welcome', async () => {
   const held = await running()
   await c.call(ops.pools.update, { pool: held.pool, settings: { reassignAfterMs: 600_000 } })
   assert.equal((await beat(held, 1)).settings, undefined)
   held.link.close()
   await held.link.closed()
-  await held.agent.connect([placementOf(held.offer)], { protocol: 2 })
+  await held.agent.connect([placementOf(held.offer)])
   assert.equal(await leaseOf(held), 600)
 })

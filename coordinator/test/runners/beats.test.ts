@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import type { AgentFacts } from '@windlass/shared/wire/agent.ts'
+import { type AgentFacts, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { agentSettings, leaseOf } from '../../runners/settings.ts'
 import { anAgent, type Link, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -41,7 +41,7 @@ test('what an agent says of itself is kept: with its hello, and with a heartbeat
   const { agent, link } = await connected()
   await agent.connect([], { facts: FACTS })
   const { labels, platform, isolation, unready, protocol } = await runnerOf(agent)
-  assert.deepEqual({ labels, platform, isolation, unready, protocol }, { ...kept(FACTS), protocol: 3 })
+  assert.deepEqual({ labels, platform, isolation, unready, protocol }, { ...kept(FACTS), protocol: PROTOCOL })
   await link.closed()
   const again = await agent.connect()
   assert.equal((await runnerOf(agent)).platform, FACTS.platform, 'who says nothing has not changed')

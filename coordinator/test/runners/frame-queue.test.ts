@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import type { EntryBatch } from '@windlass/shared/wire/agent.ts'
+import { type EntryBatch, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { createPace } from '../../limits/pace.ts'
 import { createFrameQueues, type FrameQueues } from '../../runners/frame-queue.ts'
@@ -83,7 +83,7 @@ test('the hello of an agent that holds many runs is taken before what comes behi
   const held = hold(t)
   const link = await agent.dial()
   const holds = Array.from({ length: 2000 }, (_, n) => [batchOf(n).run, 1] as const)
-  link.send({ t: 'hello', protocol: 3, version: 'test', slots: 4, holds })
+  link.send({ t: 'hello', protocol: PROTOCOL, version: 'test', slots: 4, holds })
   link.send({ t: 'heartbeat', n: 7, holds: [] })
   link.send(entries(1))
   await until('the hello to wait', () => held.waiting() === 1)
@@ -240,4 +240,36 @@ test('several connections of one agent have its bounds together', () => {
   const all = Array.from({ length: 10 }, () => aConnection(queues, { id: 'a', orgId: 'one' }, []))
   for (let n = 0; n < 50; n++) for (const one of all) one.add(large('', 512 * 1024))
   assert.ok(all.some(({ closed }) => closed.length > 0))
+})
+
+test('a frame that comes in parts is read when its last one is there; others come between', () => {
+  const queues = createFrameQueues(createPace())
+  const read: string[] = []
+  const { add } = aConnection(queues, { id: 'a', orgId: 'one' }, read)
+  read.length = 0
+  for (const message of ['+e{"t":"ent', 'beat', '+e', '+o{"t":"renew",', '.eries"}', '.o"runs":[]}']) add(message)
+  assert.deepEqual(read, ['beat', '{"t":"entries"}', '{"t":"renew","runs":[]}'])
+})
+
+test('parts whose last one never comes are bounded as what waits, and leave with their connection', async () => {
+  const queues = createFrameQueues({ next: () => new Promise(() => {}) })
+  const piece = 'x'.repeat(64 * 1024)
+  const endless = aConnection(queues, { id: 'endless', orgId: 'one' }, [])
+  for (let n = 0; n < 300; n++) endless.add(`+e${piece}`)
+  assert.deepEqual(endless.closed, ['1008 a frame is too long'])
+  const word = aConnection(queues, { id: 'word', orgId: 'one' }, [])
+  for (let n = 0; n < 100; n++) word.add(`+o${piece}`)
+  assert.deepEqual(word.closed, ['1008 more was sent than may wait for its answer'])
+  // An org has 128 Mi characters: whose connections hold most is cut for the others.
+  const many = Array.from({ length: 20 }, (_, n) => aConnection(queues, { id: `${n}`, orgId: 'one' }, []))
+  for (let n = 0; n < 150; n++) for (const one of many) one.add(`+e${piece}`)
+  assert.ok(many.some(({ closed }) => closed[0]?.startsWith('1013 ')))
+  assert.ok(many.some(({ closed }) => closed.length === 0))
+  for (const one of many) one.end()
+  const after = Array.from({ length: 10 }, (_, n) => aConnection(queues, { id: `${n}`, orgId: 'one' }, []))
+  for (let n = 0; n < 150; n++) for (const one of after) one.add(`+e${piece}`)
+  assert.deepEqual(
+    after.flatMap(({ closed }) => closed),
+    [],
+  )
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import type { Instance } from '@windlass/shared/wire/agent.ts'
+import { type Instance, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import {
   aHello,
   anAgent,
@@ -169,17 +169,18 @@ const isDisconnected = ({ id }: TestAgent) =>
     return rows.length > 0
   })
 
-const OF_BEFORE = { protocol: 2 }
+const NAMELESS = {}
 
-test('an agent of the protocol before, whose starts have no name, gets in when the one before has gone', async () => {
+test('an agent whose starts have no name gets in when the one before has gone', async () => {
   const { agent, link, instance } = await started()
   link.close()
   await isDisconnected(agent)
-  const old = await agent.connect([], OF_BEFORE)
+  const old = await agent.connect([], NAMELESS)
   const [entry, ...more] = await entriesOf(c, { target: agent.id, action: ['runners.takenOver'] })
-  assert.deepEqual([entry?.actor.kind, entry?.after, more.length], ['system', { protocol: 2, version: 'test' }, 0])
+  const { actor, after: told } = entry!
+  assert.deepEqual([actor.kind, told, more.length], ['system', { protocol: PROTOCOL, version: 'test' }, 0])
   // It may come again at any time, and is not told from one of its kind.
-  await agent.connect([], OF_BEFORE)
+  await agent.connect([], NAMELESS)
   assert.equal((await old.closed()).code, 4001)
   assert.equal((await entriesOf(c, { target: agent.id, action: ['runners.takenOver'] })).length, 1)
   assert.deepEqual(await copies(agent), [])
@@ -195,8 +196,8 @@ test('a start without a name takes nothing from the one that is connected; its r
   const { agent, link } = await started()
   const { id } = await aRun(c, { workflow: 'any' })
   const offer = await takeNext(agent, link)
-  await mustWait(agent, OF_BEFORE)
-  await mustWait(agent, { ...OF_BEFORE, holds: [placementOf(offer)] })
+  await mustWait(agent, NAMELESS)
+  await mustWait(agent, { holds: [placementOf(offer)] })
   assert.equal((await copies(agent)).length, 1, 'once a minute is enough')
   assert.deepEqual((await link.heartbeat(1, placementOf(offer))).stale, [])
   assert.deepEqual([(await runOf(c, id)).status, (await runOf(c, id)).attempt], ['running', 1])
@@ -210,10 +211,10 @@ test('a start without a name waits until what the one before executes has ended 
   const offer = await takeNext(agent, link)
   link.close()
   await isDisconnected(agent)
-  await mustWait(agent, OF_BEFORE)
+  await mustWait(agent, NAMELESS)
   assert.equal((await runOf(c, id)).attempt, 1)
   await c.db`update placements set lease_expires_at = now() where run_id = ${offer.run}`
-  const old = await agent.connect([], OF_BEFORE)
+  const old = await agent.connect([], NAMELESS)
   assert.deepEqual([(await runOf(c, id)).status, (await runOf(c, id)).attempt], ['queued', 2])
   // What was left behind has nothing to take back, and does not put an end to its successor.
   await mustWait(agent, { instance, holds: [placementOf(offer)] })

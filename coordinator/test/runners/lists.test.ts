@@ -89,7 +89,7 @@ test('an agent that is older than the service is named, with the command that in
   const { version } = await c.call(ops.service.health, {})
   for (const [older, protocol, expected] of [
     ['0.0.9', PROTOCOL, /of version 0\.0\.9, this coordinator of/],
-    [version, PROTOCOL - 1, /speaks protocol 2, this coordinator 3/],
+    [version, PROTOCOL - 1, new RegExp(`speaks protocol ${PROTOCOL - 1}, this coordinator ${PROTOCOL}`)],
     [version, PROTOCOL, null],
     ['99.0.0', PROTOCOL, null],
     ['nightly', PROTOCOL, null],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { OrgId, RunnerId } from '@windlass/shared/ids.ts'
 import type { AgentSocket } from '../../runners/agent-socket.ts'
 import { OpenSockets } from '../../runners/open-sockets.ts'
 import { aHello, anAgent, type TestAgent } from '../_kit/agent.ts'
@@ -31,17 +32,10 @@ test('a runner has twelve connections beside its own, and a further one ends the
 
 test('of connections that are ended time and again few may lie here', () => {
   let now = 0
-  const open = new OpenSockets(() => now)
+  const open = new OpenSockets({ now: () => now })
   const ends: string[] = []
-  const aSocket = (): AgentSocket => ({
-    send() {},
-    close: () => ends.push('close'),
-    cut: () => ends.push('cut'),
-    onMessage() {},
-    onClose() {},
-  })
-  const endOne = (runner: string) => {
-    const socket = open.add(runner, aSocket())
+  const endOne = (runner: string, orgId = 'one') => {
+    const socket = open.add({ id: runner as RunnerId, orgId: orgId as OrgId }, aSocket(ends).socket)
     open.forget(runner, socket)
     socket.close(1013, 'again')
     return ends.at(-1)
@@ -51,4 +45,40 @@ test('of connections that are ended time and again few may lie here', () => {
   assert.equal(endOne('b'), 'close')
   now = 40_000
   assert.equal(endOne('a'), 'close')
+  for (let n = 1; n < 500; n++) assert.equal(endOne(`${n}`), 'close')
+  assert.equal(endOne('another'), 'cut')
+  assert.equal(endOne('another', 'other org'), 'close')
 })
+
+test('of connections that have said no whole frame an org has some hundred, and the oldest goes first', () => {
+  const open = new OpenSockets()
+  const connect = (n: number, orgId = 'one') => {
+    const ends: string[] = []
+    const { socket, say } = aSocket(ends)
+    open.add({ id: `${n}` as RunnerId, orgId: orgId as OrgId }, socket)
+    return { ends, say }
+  }
+  const [talks, begins, silent] = [connect(1), connect(2), connect(3)]
+  talks.say('{"t":"hello"}')
+  begins.say('+o{"t":"hel')
+  connect(4, 'other org')
+  for (let n = 5; n < 505; n++) connect(n)
+  assert.deepEqual([talks.ends, begins.ends, silent.ends], [[], ['cut'], ['cut']])
+})
+
+/** A connection of which nothing is left but how it ends, and what it says. */
+function aSocket(ends: string[]) {
+  const listeners: ((text: string) => void)[] = []
+  const socket: AgentSocket = {
+    send() {},
+    close: () => ends.push('close'),
+    cut: () => ends.push('cut'),
+    onMessage: (listener) => listeners.push(listener),
+    onUnread() {},
+    onClose() {},
+  }
+  const say = (text: string) => {
+    for (const listener of listeners) listener(text)
+  }
+  return { socket, say }
+}

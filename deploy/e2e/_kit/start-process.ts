@@ -53,11 +53,6 @@ export function watchAgent(options: WatchOptions): Watched {
   return watch(['--disable-warning=ExperimentalWarning', ...(options.nodeArgs ?? []), AGENT], options)
 }
 
-/** Another program for Node than one of ours of today. */
-export function watchScript(file: string, options: WatchOptions): Watched {
-  return watch([file], options)
-}
-
 function watch(args: readonly string[], { env, cwd = PROJECT, user, prefix = [] }: WatchOptions): Watched {
   const [file, ...rest] = [...prefix, process.execPath, ...args] as [string, ...string[]]
   const child = spawn(file, rest, {

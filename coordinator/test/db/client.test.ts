@@ -159,6 +159,8 @@ test('the pg pool uses the same url, survives a killed server and serves the nex
   await first.exited
   await Promise.all([statement, closed])
   lent.release(true)
+  // Its process ends when it sees that the server is gone, and may serve a statement before.
+  await waitUntil(async () => pool.totalCount === 0, 30_000, 'the idle connection to end')
   await assert.rejects(pool.query('select 1'), isConnectionLoss)
   await start(t, home)
   assert.deepEqual((await pool.query('select 2 as two')).rows, [{ two: 2 }])

@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, createClient } from 'windlass/client'
-import { shareDownloads } from '@windlass/shared/test/_kit/shared-downloads.ts'
 import { endLeftovers, leftovers, processesMarked } from '../../tools/leftovers.ts'
 import { ENDED_MS, watchStart, type Watched, type WatchOptions } from './start-process.ts'
 import { DEADLINE_MS, until } from './until.ts'
@@ -122,7 +121,6 @@ async function postmasterOf(home: string): Promise<number | undefined> {
 export function makeHome(user?: { uid: number; gid: number }): { home: string; remove(): void } {
   const home = mkdtempSync(join(tmpdir(), 'windlass-e2e-'))
   if (user) chownSync(home, user.uid, user.gid)
-  else shareDownloads(home)
   return {
     home,
     remove() {

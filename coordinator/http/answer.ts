@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { Fault } from '@windlass/shared/errors.ts'
 import type { BytesAnswer } from '../api/call.ts'
-import type { HttpRequest, HttpResponse } from './exchange.ts'
+import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 import type { OpenWork } from './open-work.ts'
 import { hasMuchToCome, sendAhead } from './unread.ts'
 

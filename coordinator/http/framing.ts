@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { HttpRequest } from './exchange.ts'
+import type { HttpRequest } from '../call/exchange.ts'
 
 /**
  * Where a body ends that is framed in another way than these two is a guess, and whoever stands in front of us may have

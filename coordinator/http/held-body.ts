@@ -1,9 +1,9 @@
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Seats } from '../limits/seats.ts'
 import { mostWithoutFiles, type Sizes } from '../sizes.ts'
-import { ClientGone } from './body.ts'
-import type { HttpRequest, HttpResponse } from './exchange.ts'
-import type { Room } from './room.ts'
+import { ClientGone } from '../call/body.ts'
+import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
+import type { Room } from '../call/room.ts'
 
 /** Smaller bodies are neither counted nor paced. */
 const SMALL_BYTES = 64 * 1024

@@ -1,7 +1,7 @@
 import type { Acting, Actor, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Call } from '../api/call.ts'
 import type { Deps } from '../deps.ts'
-import type { HttpRequest, HttpResponse } from './exchange.ts'
+import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 import type { Open, OpenWork } from './open-work.ts'
 import type { Proxies } from './proxies.ts'
 

@@ -1,6 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { AgentSocket, ClosedBy, SocketAnswer } from '../api/call.ts'
-import type { HttpSocket } from './exchange.ts'
+import type { HttpSocket } from '../call/exchange.ts'
 import type { Open, OpenWork } from './open-work.ts'
 
 /** Rides from the upgrade to the open socket. */

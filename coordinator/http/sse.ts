@@ -1,7 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { SseAnswer, SseSink } from '../api/call.ts'
 import { type Outlet, begin } from './answer.ts'
-import type { HttpResponse } from './exchange.ts'
+import type { HttpResponse } from '../call/exchange.ts'
 import type { Open } from './open-work.ts'
 
 /** What may wait for one reader. Writers stop at the first `false`, so only a writer that does not look gets here. */

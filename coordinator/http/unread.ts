@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Fault } from '@windlass/shared/errors.ts'
-import type { HttpRequest, HttpResponse } from './exchange.ts'
+import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 
 /** A body up to this size is read before its refusal is sent, so that the connection can be used again. */
 const SHORT_BYTES = 1024 * 1024

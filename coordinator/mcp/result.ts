@@ -1,6 +1,6 @@
 import type { Fault, FaultCode } from '@windlass/shared/errors.ts'
 import { place } from '@windlass/shared/ops/place.ts'
-import type { Plan } from '../http/plan.ts'
+import type { Plan } from '../call/plan.ts'
 import { cutToFit, MOST_CHARS } from './cut.ts'
 import type { Fields } from './invoke.ts'
 

@@ -15,7 +15,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import { faultFor } from '../http/failures.ts'
+import { faultFor } from '../call/failures.ts'
 import type { Asking } from './asking.ts'
 import { createBatch } from './batch.ts'
 import { UnknownTool } from './call-tool.ts'

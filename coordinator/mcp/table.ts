@@ -1,6 +1,6 @@
 import type { AnyOp, Tool } from '@windlass/shared/ops/op.ts'
 import type { Handlers } from '../api/index.ts'
-import { type Plan, planPaths } from '../http/plan.ts'
+import { type Plan, planPaths } from '../call/plan.ts'
 import type { Sizes } from '../sizes.ts'
 import { type ObjectSchema, inputSchemaOf, outputSchemaOf } from './schema.ts'
 

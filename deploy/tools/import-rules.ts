@@ -98,6 +98,8 @@ export interface Layer {
 export const LAYERS: readonly Layer[] = [
   { name: 'main', files: ['coordinator/main.ts', 'coordinator/start.ts', 'coordinator/deps.ts'] },
   { name: 'http, mcp', files: ['coordinator/http/', 'coordinator/mcp/'] },
+  // What every door does with a request, whatever its protocol.
+  { name: 'call', files: ['coordinator/call/'] },
   // A job is a door like the API: it is called from outside and calls verbs.
   { name: 'api, jobs', files: ['coordinator/api/', 'coordinator/jobs/'] },
   { name: 'verbs', files: [] },
@@ -125,7 +127,7 @@ export const STORE = /^coordinator\/(?!events\/)[^/]+\/store(-[a-z]+)?\.ts$/
 export const STORED = { layer: 'store, events, jobs/queue', file: /^coordinator\/[^/]+\/(store|row)(-[a-z]+)?\.ts$/ }
 
 export const NEVER_UPWARD =
-  'in the coordinator http, mcp → api, jobs → verbs → store, events, jobs/queue → db; never upward (the layers stand in deploy/tools/import-rules.ts)'
+  'in the coordinator http, mcp → call → api, jobs → verbs → store, events, jobs/queue → db; never upward (the layers stand in deploy/tools/import-rules.ts)'
 // Rows are plain types and travel with `import type`; what stays at home is the SQL.
 export const OWN_STORE =
   'a store is imported by its own room only: reach another noun through its verbs (`import type` of its rows is free)'

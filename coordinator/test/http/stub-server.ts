@@ -11,7 +11,7 @@ import type { Deps } from '../../deps.ts'
 import { type BytesInFlight, createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import type { Limits } from '../../limits/limits.ts'
 import { DEFAULT_SIZES } from '../../sizes.ts'
-import type { Verifiers } from '../../http/access.ts'
+import type { Verifiers } from '../../call/access.ts'
 import { type RunningServer, startServer } from '../../http/server.ts'
 
 // The table with handlers made here: what is tested is the way to them. Credentials say whom they stand for.

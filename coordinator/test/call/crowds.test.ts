@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Fault } from '@windlass/shared/errors.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { refuseCrowds } from '../../http/crowds.ts'
-import { invalidInput } from '../../http/issues.ts'
-import { refuseLossyNumbers } from '../../http/json-numbers.ts'
+import { refuseCrowds } from '../../call/crowds.ts'
+import { invalidInput } from '../../call/issues.ts'
+import { refuseLossyNumbers } from '../../call/json-numbers.ts'
 
 const { input: register } = ops.runnerSurface.register
 const { input: trigger } = ops.runs.trigger

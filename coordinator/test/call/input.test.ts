@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { RUN, type StubServer, envelope, startStub } from './stub-server.ts'
-import { rawRequest } from './raw-request.ts'
+import { RUN, type StubServer, envelope, startStub } from '../http/stub-server.ts'
+import { rawRequest } from '../http/raw-request.ts'
 
 const MIB = 1024 * 1024
 let server: StubServer

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { findTrouble } from '../../http/json-text.ts'
+import { findTrouble } from '../../call/json-text.ts'
 
 const VALID = '{"a":[1,-2.5e+3,true,null,"x\\u00e9\\n\\"",{}],"b":{"c":[[]]} , "":false}'
 

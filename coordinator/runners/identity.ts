@@ -3,7 +3,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { AGENT_AUDIENCE, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
-import * as store from './store-session.ts'
+import * as store from './store-keys.ts'
 
 /** Agents sign anew every 45 s. Whatever a token says of itself, it serves no longer than this. */
 const LONGEST_LIFE_S = 70

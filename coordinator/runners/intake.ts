@@ -7,7 +7,6 @@ import type { Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import { loseRuns } from '../placements/lose.ts'
 import * as store from './store-intake.ts'
-import { isPresent } from './store-session.ts'
 
 export type IntakeDeps = Pick<Deps, 'db' | 'log' | 'metrics'> & SpreadDeps
 type TellDeps = Pick<Deps, 'db' | 'log' | 'sockets'>
@@ -30,7 +29,7 @@ export async function closeByAgent(
 ): Promise<void> {
   let isPast = false
   await change(deps, runner.id, 'runners.drain', async (now, tx) => {
-    isPast = !(await isPresent(tx, runner.id, instance))
+    isPast = !(await store.isPresent(tx, runner.id, instance))
     // What a person has decided holds until a person undoes it.
     if (isPast || isClosedByCaller(now) || now.state === 'draining') return undefined
     return { state: 'draining', byKind: 'agent', byName: 'the agent itself', reason, deadlineMs }

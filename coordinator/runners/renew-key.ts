@@ -6,7 +6,7 @@ import { record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
 import { assertKey } from './register.ts'
 import { renewKeyMs } from './settings.ts'
-import { replaceKey } from './store-session.ts'
+import { replaceKey } from './store-keys.ts'
 
 /** Each new key is an entry in the audit log, which nobody may fill. An agent renews twenty times less often. */
 const LEAST_SHARE = 0.05

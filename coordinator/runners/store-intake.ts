@@ -237,3 +237,13 @@ export async function executingOn(db: Db, runnerId: RunnerId): Promise<RunId[]> 
     order by e.id`
   return rows.map((row) => row.id)
 }
+
+/** Whether this start speaks for the runner. It goes on to do so until the transaction ends. */
+export async function isPresent(tx: Tx, id: RunnerId, instance: string | undefined): Promise<boolean> {
+  const rows = await tx`
+    select from runners
+    where id = ${id}
+      and case when instance_host is null then null else instance end is not distinct from ${instance ?? null}
+    for share`
+  return rows.length > 0
+}

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { Acting, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import type { SseSink } from '../events/stream.ts'
-import type { AgentSocket, ClosedBy } from '../runners/agent-socket.ts'
+import type { AgentSocket, ClosedBy } from '../agent-link/agent-socket.ts'
 import type { Source } from '../workflows/sources.ts'
 
 export type { AgentSocket, ClosedBy, SseSink }

@@ -11,9 +11,9 @@ import { tellWakes } from '../placements/wakes.ts'
 import { createLine } from './backlog.ts'
 import type { ReadFrame } from './frame-queue.ts'
 import { greet } from './hello.ts'
-import { closeByAgent, REVOKED_MESSAGE } from './intake.ts'
-import { createPromise, type Promised } from './promise.ts'
-import * as store from './store-session.ts'
+import { closeByAgent, REVOKED_MESSAGE } from '../runners/intake.ts'
+import { createLeaseTerms, type LeaseTerms } from './lease-terms.ts'
+import * as store from './store.ts'
 
 /** Batches that are handed on in one turn of the event loop; each of them takes some 10 µs. */
 const BATCHES_AT_ONCE = 250
@@ -32,7 +32,7 @@ export interface Session {
   socket: AgentSocket
   /** By which the agent reaches us. */
   baseUrl: string
-  promised: Promised
+  terms: LeaseTerms
   /** Which start of the agent speaks here, once it was let in. */
   instance: string | undefined
   /** It was closed meanwhile. */
@@ -51,7 +51,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     runner,
     socket,
     baseUrl,
-    promised: createPromise(deps, runner),
+    terms: createLeaseTerms(deps, runner),
     instance: undefined,
     isOver: false,
     tell,
@@ -139,7 +139,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
 
   async function heartbeat(frame: Extract<AgentFrame, { t: 'heartbeat' }>): Promise<void> {
     const { n, holds, slots, facts, fenceMs } = frame
-    const { leaseMs, news } = await session.promised.renew(fenceMs)
+    const { leaseMs, news } = await session.terms.renew(fenceMs)
     const [{ intake, ...orders }] = await Promise.all([
       deps.beats.add({ runnerId: runner.id, holds, leaseMs }),
       (slots !== undefined || facts) && store.noteFacts(deps.db, runner.id, { slots, facts }),
@@ -155,7 +155,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
   }
 
   async function accept(runs: Placement[]): Promise<void> {
-    const { leaseMs } = await session.promised.lease()
+    const { leaseMs } = await session.terms.lease()
     const taken = await Promise.all(
       runs.map(([runId, epoch]) => deps.acceptances.add({ runId, runnerId: runner.id, epoch, leaseMs })),
     )

@@ -5,11 +5,11 @@ import type { Tx } from '../db/client.ts'
 import { reconcile } from '../placements/leases.ts'
 import { explainLosses, type Return, whatWasLost } from '../placements/losses.ts'
 import { tellWakes } from '../placements/wakes.ts'
-import { liftOnHello, REVOKED_MESSAGE } from './intake.ts'
+import { liftOnHello, REVOKED_MESSAGE } from '../runners/intake.ts'
 import type { Session } from './session.ts'
-import * as store from './store-session.ts'
+import * as store from './store.ts'
 import type { RefusalCode } from './sockets.ts'
-import { misfit } from './upgrade.ts'
+import { misfit } from '../runners/upgrade.ts'
 
 type Hello = Extract<AgentFrame, { t: 'hello' }>
 
@@ -29,10 +29,10 @@ const WAIT = 'another start of this agent is connected or executes runs: stop it
 
 /** Lets the agent in, or tells why not. Nobody who is not let in takes anything from the agent that is. */
 export async function greet(session: Session, frame: Hello): Promise<boolean> {
-  const { deps, runner, socket, promised, tell } = session
+  const { deps, runner, socket, terms, tell } = session
   const unfit = misfit(frame.protocol, session.baseUrl)
   if (unfit !== undefined) return turnAway(session, 'UPGRADE_REQUIRED', unfit)
-  const { settings, ...next } = await promised.settings()
+  const { settings, ...next } = await terms.settings()
   const before = await enter(session, frame, { ...next, fenceMs: settings.fenceMs })
   if (!before) return turnAway(session, 'REVOKED', REVOKED_MESSAGE)
   if (!before.isIn) {
@@ -41,7 +41,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   }
   if (session.isOver) return false
   session.instance = frame.instance?.id
-  const leaseMs = await promised.entered(settings, before.toldFenceMs)
+  const leaseMs = await terms.entered(settings, before.toldFenceMs)
   deps.sockets.join(runner.id, socket)
   await liftOnHello(deps, runner, isNewStart(frame, before))
   const back = returnOf(frame, before)

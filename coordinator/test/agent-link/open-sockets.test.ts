@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { OrgId, RunnerId } from '@windlass/shared/ids.ts'
-import type { AgentSocket } from '../../runners/agent-socket.ts'
-import { OpenSockets } from '../../runners/open-sockets.ts'
+import type { AgentSocket } from '../../agent-link/agent-socket.ts'
+import { OpenSockets } from '../../agent-link/open-sockets.ts'
 import { aHello, anAgent, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
 

@@ -1,16 +1,16 @@
 import type { PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
 import type { Deps } from '../deps.ts'
-import { poolSettingsOf } from './pool-settings.ts'
-import { agentSettings, leaseOf } from './settings.ts'
-import { lowerTold, raiseTold } from './store-session.ts'
+import { poolSettingsOf } from '../runners/pool-settings.ts'
+import { agentSettings, leaseOf } from '../runners/settings.ts'
+import { lowerTold, raiseTold } from './store.ts'
 
 /**
  * What one connected agent was told about its silence, and what it obeys. The lease is longer than both: an agent may
  * not have heard yet of a change, or be the only one that has. The longest that it may believe is in the database
  * (`told_fence_ms`): the coordinator that told it may be gone, and what an agent says of itself may be anything.
  */
-export interface Promised {
+export interface LeaseTerms {
   /** What an agent that says hello is about to be told, and the lease that goes with it. */
   settings(): Promise<{ settings: AgentSettings; leaseMs: number }>
   /** Notes that the agent was let in with these settings; `mostMs` is stored now. Returns its lease. */
@@ -20,10 +20,10 @@ export interface Promised {
   lease(): Promise<{ leaseMs: number }>
 }
 
-export function createPromise(
+export function createLeaseTerms(
   deps: Pick<Deps, 'db' | 'config' | 'sockets' | 'poolSettings'>,
   { id, poolId }: { id: RunnerId; poolId: PoolId },
-): Promised {
+): LeaseTerms {
   let most = 0
   let told = 0
   let toldText = ''

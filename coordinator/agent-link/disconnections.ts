@@ -1,5 +1,5 @@
 import type { Db } from '../db/client.ts'
-import { type Disconnection, noteDisconnections } from './store-session.ts'
+import { type Disconnection, noteDisconnections } from './store.ts'
 
 export type { Disconnection }
 

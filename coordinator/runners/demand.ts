@@ -3,9 +3,9 @@ import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
 import { type PoolDemand, PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Db } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
-import { lacking } from '../placements/capable.ts'
-import { type Needs, readNeeds } from '../runs/needs.ts'
-import { mostServed } from './most-served.ts'
+import { lacking } from '../matching/capable.ts'
+import { type Needs, readNeeds } from '../matching/needs.ts'
+import { mostServed } from '../matching/max-flow.ts'
 import * as store from './store-demand.ts'
 
 export interface Reading {

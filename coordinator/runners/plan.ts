@@ -4,7 +4,7 @@ import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { DrainPlan } from '@windlass/shared/model/runner.ts'
 import type { Caller } from '../actor.ts'
 import type { Deps } from '../deps.ts'
-import { lacking } from '../placements/capable.ts'
+import { lacking } from '../matching/capable.ts'
 import * as store from './store-plan.ts'
 
 /** More than any machine has of slots. */

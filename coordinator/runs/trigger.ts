@@ -9,7 +9,7 @@ import { needEnvironment } from '../environments/names.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
 import type { Target } from '../workflows/targets.ts'
-import { needsText } from './needs.ts'
+import { needsText } from '../matching/needs.ts'
 import { presentRun } from './row.ts'
 import { createdAt, insertQueued, type NewRun } from './store-new.ts'
 

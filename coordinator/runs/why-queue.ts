@@ -1,7 +1,7 @@
 import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
-import { readNeeds } from './needs.ts'
+import { readNeeds } from '../matching/needs.ts'
 import type { PoolRunner, Situation } from './store-why.ts'
 import { judgeRunner, type Verdict } from './why-runners.ts'
 import { type CauseFacts, causeOf, counted, timeText } from './why-words.ts'

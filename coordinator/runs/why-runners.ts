@@ -1,7 +1,7 @@
 import type { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Why } from '@windlass/shared/model/why.ts'
-import { lacking } from '../placements/capable.ts'
-import type { Needs } from './needs.ts'
+import { lacking } from '../matching/capable.ts'
+import type { Needs } from '../matching/needs.ts'
 import type { PoolRunner } from './store-why.ts'
 import { counted, lengthText, timeText } from './why-words.ts'
 

@@ -113,6 +113,7 @@ export const LAYERS: readonly Layer[] = [
       'coordinator/sizes.ts',
       'coordinator/actor.ts',
       'coordinator/slices.ts',
+      'coordinator/matching/',
     ],
   },
 ]

@@ -1,7 +1,7 @@
 /** Pools, runners and queued runs as rows, where a test needs many of them and no coordinator. */
 import { newId, type OrgId, type PoolId, type RunId, type RunnerId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
-import { needsText } from '../../runs/needs.ts'
+import { needsText } from '../../matching/needs.ts'
 import { insertQueued, type NewRun } from '../../runs/store-new.ts'
 
 let pools = 0

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { needsText } from '../../runs/needs.ts'
+import { needsText } from '../../matching/needs.ts'
 import { anAgent, type TestAgent } from '../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { rowsRead } from '../_kit/rows-read.ts'

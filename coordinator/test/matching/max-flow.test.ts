@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Arbitrary, array, assert as check, integer, property } from 'fast-check'
 import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
-import { mostServed } from '../../runners/most-served.ts'
+import { mostServed } from '../../matching/max-flow.ts'
 
 /** Every way to put every unit somewhere or nowhere. */
 function byTrying(wants: number[], rooms: number[], fits: number[][]): number {

@@ -1,5 +1,6 @@
-import type { PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Db, Sql } from '../db/client.ts'
+import type { Candidate, QueueHead } from '../matching/candidate.ts'
 import { demands, isAble, isOpen } from './store-claim.ts'
 
 /** The different needs of what waits in a pool, each found by one step through the index. */
@@ -16,19 +17,13 @@ export async function lines(db: Db, poolId: PoolId): Promise<string[]> {
   return rows.map((row) => row.needs)
 }
 
-export interface Head {
-  runId: RunId
-  needs: string
-  isResume: boolean
-  priority: number
-  position: number
-  /** It has waited for so long that a runner is kept for it. */
-  isOld: boolean
-}
-
 /** The first runs of these lines, in the order in which the pool gives them out. */
-export function heads(db: Db, poolId: PoolId, of: { needs: string[]; each: number; oldMs: number }): Promise<Head[]> {
-  return db<Head[]>`
+export function queueHeads(
+  db: Db,
+  poolId: PoolId,
+  of: { needs: string[]; each: number; oldMs: number },
+): Promise<QueueHead[]> {
+  return db<QueueHead[]>`
     select q.*
     from unnest(${of.needs}::text[]) as line (needs)
     cross join lateral (
@@ -43,24 +38,15 @@ export function heads(db: Db, poolId: PoolId, of: { needs: string[]; each: numbe
     order by q.is_resume desc, q.priority desc, q.position`
 }
 
-export interface Bearer {
-  runnerId: RunnerId
-  /** Its own and those of its pool. */
-  labels: string[]
-  /** In all, and those that nothing occupies. */
-  slots: number
-  free: number
-}
-
-const bearer = (sql: Sql) => sql`
+const candidate = (sql: Sql) => sql`
   r.id as runner_id, r.slots,
   r.labels || array(select json_array_elements_text(coalesce(p.settings -> 'labels', '[]'))) as labels`
 
 /** What those of these runners carry that may be given work. `free` is not looked up: their polls say it. */
-export function bearers(db: Db, poolId: PoolId, runnerIds: readonly RunnerId[]): Promise<Bearer[]> {
-  return db<Bearer[]>`
+export function candidates(db: Db, poolId: PoolId, runnerIds: readonly RunnerId[]): Promise<Candidate[]> {
+  return db<Candidate[]>`
     with ${demands(db, poolId)}
-    select ${bearer(db)}, 0 as free
+    select ${candidate(db)}, 0 as free
     from unnest(${[...runnerIds]}::text[]) as t (runner_id)
     join runners r on r.id = t.runner_id
     join runner_intake i on i.runner_id = r.id
@@ -70,10 +56,10 @@ export function bearers(db: Db, poolId: PoolId, runnerIds: readonly RunnerId[]):
 }
 
 /** All runners of a pool that work and may be given more, whether or not they ask for it now. */
-export function workers(db: Db, poolId: PoolId): Promise<Bearer[]> {
-  return db<Bearer[]>`
+export function workers(db: Db, poolId: PoolId): Promise<Candidate[]> {
+  return db<Candidate[]>`
     with ${demands(db, poolId)}
-    select ${bearer(db)}, r.slots - used.slots as free
+    select ${candidate(db)}, r.slots - used.slots as free
     from runners r
     join runner_intake i on i.runner_id = r.id
     join runner_pools p on p.id = r.pool_id

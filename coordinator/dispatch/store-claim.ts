@@ -1,5 +1,6 @@
 import type { OrgId, PoolId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db, Sql } from '../db/client.ts'
+import type { Pair } from '../matching/candidate.ts'
 
 /** A run that has just been given to a runner. */
 export interface Claimed {
@@ -31,13 +32,6 @@ export interface Taker {
   slots: number
   /** How many of them count now, so that few runs are spread over many runners. */
   share: number
-}
-
-/** Which run is to go to which runner, and how many of its slots it takes. */
-export interface Pair {
-  runId: RunId
-  runnerId: RunnerId
-  slots: number
 }
 
 /** Bytes of inputs that one claim gives out. The run that passes the limit is the last. */

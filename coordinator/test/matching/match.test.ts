@@ -5,10 +5,11 @@ import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
 import { newId, type PoolId, type RunId, type RunnerId } from '@windlass/shared/ids.ts'
 import { type Database, type Db } from '../../db/client.ts'
 import { commitClaims } from '../../placements/claim.ts'
-import { match } from '../../placements/match.ts'
+import { match } from '../../matching/match.ts'
 import { claimPlain, type Taker } from '../../placements/store-claim.ts'
-import { type Head, heads, lines } from '../../placements/store-lines.ts'
-import { needsText, readNeeds } from '../../runs/needs.ts'
+import type { QueueHead } from '../../matching/candidate.ts'
+import { lines, queueHeads } from '../../placements/store-lines.ts'
+import { needsText, readNeeds } from '../../matching/needs.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { aPoolRow, aRunnerRow, type QueuedAsk, queuedRows, type RunnerAsk } from '../_kit/queue.ts'
 import { rowsRead } from '../_kit/rows-read.ts'
@@ -112,7 +113,7 @@ test('of a long queue only its beginning is read, whatever is asked of it', asyn
   const needs = ['', '1|arm', '2|gpu']
   const readBy = async (look: (sql: Db) => Promise<readonly unknown[]>) => (await rowsRead(db, 'run_queue', look)).read
   assert.ok((await readBy((sql) => lines(sql, poolId))) <= 4)
-  assert.ok((await readBy((sql) => heads(sql, poolId, { needs, each: 10, oldMs: 1 }))) <= 33)
+  assert.ok((await readBy((sql) => queueHeads(sql, poolId, { needs, each: 10, oldMs: 1 }))) <= 33)
   await db`delete from run_queue where needs <> ''`
   const ask = { takers: [{ runnerId, slots: 4, share: 4 }], most: 4 }
   const claimed = await readBy(async (sql) => (await claimPlain(sql, poolId, ask, 15_000)).claimed)
@@ -120,7 +121,7 @@ test('of a long queue only its beginning is read, whatever is asked of it', asyn
   await db`delete from run_queue where pool_id = ${poolId}`
 })
 
-const aHead = (needs: string, position: number, isOld = false): Head => {
+const aHead = (needs: string, position: number, isOld = false): QueueHead => {
   return { runId: newId('run'), needs, isResume: false, priority: 0, position, isOld }
 }
 

@@ -1,7 +1,6 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
-import { readNeeds } from '../runs/needs.ts'
-import type { Pair } from './store-claim.ts'
-import type { Bearer, Head } from './store-lines.ts'
+import { readNeeds } from './needs.ts'
+import type { Candidate, Pair, QueueHead } from './candidate.ts'
 
 /** A runner as its slots are given away. */
 interface Seeker {
@@ -26,14 +25,14 @@ interface Line {
 
 export interface MatchAsk {
   /** In the order in which the pool gives them out. */
-  heads: readonly Head[]
+  heads: readonly QueueHead[]
   /** Runners that ask for work, with what they have free. */
-  seekers: readonly Omit<Bearer, 'slots'>[]
+  seekers: readonly Omit<Candidate, 'slots'>[]
   /** So many runs of each line were looked up. */
   each: number
   most: number
   /** Where a runner is to be kept for a run that has waited for long: whoever could be that. */
-  workers?: readonly Bearer[]
+  workers?: readonly Candidate[]
 }
 
 export interface Match {
@@ -70,7 +69,7 @@ export function match({ heads, seekers: asking, each, most, workers }: MatchAsk)
   return { pairs, isStarving }
 }
 
-function give({ runId }: Head, line: Line, seeker: Seeker): Pair {
+function give({ runId }: QueueHead, line: Line, seeker: Seeker): Pair {
   const { runnerId } = seeker
   const { slots } = line
   seeker.free -= slots
@@ -79,7 +78,7 @@ function give({ runId }: Head, line: Line, seeker: Seeker): Pair {
   return { runId, runnerId, slots }
 }
 
-function linesOf(heads: readonly Head[], seekers: Seeker[], each: number): Map<string, Line> {
+function linesOf(heads: readonly QueueHead[], seekers: Seeker[], each: number): Map<string, Line> {
   const lines = new Map<string, Line>()
   for (const [text, runs] of Map.groupBy(heads, (head) => head.needs)) {
     const { slots, labels } = readNeeds(text)
@@ -100,7 +99,7 @@ function isBetter(a: Seeker, b: Seeker): boolean {
   return (a.given - b.given || a.labels.size - b.labels.size || b.free - a.free) < 0
 }
 
-type Keeping = { seekers: Seeker[]; workers: readonly Bearer[]; kept: Set<RunnerId> }
+type Keeping = { seekers: Seeker[]; workers: readonly Candidate[]; kept: Set<RunnerId> }
 
 function keepFor(line: Line, { seekers, workers, kept }: Keeping): void {
   const able = workers.filter(

@@ -9,7 +9,8 @@ import { noteAccepted } from '../runners/intake.ts'
 import type { AnnounceDeps } from '../runs/announce.ts'
 import { endHomeless } from './homeless.ts'
 import { loseRuns } from './lose.ts'
-import { match } from './match.ts'
+import type { Pair } from '../matching/candidate.ts'
+import { match } from '../matching/match.ts'
 import * as store from './store.ts'
 import * as claims from './store-claim.ts'
 import * as waiting from './store-lines.ts'
@@ -185,13 +186,16 @@ export async function commitClaims(
 }
 
 /** Which runs fit which of these runners. Nothing is locked: the claim looks again. */
-async function planClaims(db: Db, poolId: PoolId, takers: readonly claims.Taker[]): Promise<claims.Pair[]> {
+async function planClaims(db: Db, poolId: PoolId, takers: readonly claims.Taker[]): Promise<Pair[]> {
   const free = new Map(takers.map(({ runnerId, slots }) => [runnerId, slots]))
-  const [needs, found] = await Promise.all([waiting.lines(db, poolId), waiting.bearers(db, poolId, [...free.keys()])])
+  const [needs, found] = await Promise.all([
+    waiting.lines(db, poolId),
+    waiting.candidates(db, poolId, [...free.keys()]),
+  ])
   const seekers = found.map((one) => ({ ...one, free: free.get(one.runnerId)! }))
   const most = seekers.reduce((sum, one) => sum + one.free, 0)
   const each = Math.max(LEAST_EACH, Math.min(most, Math.floor(LOOKED_AT / Math.max(1, needs.length))))
-  const heads = await waiting.heads(db, poolId, { needs, each, oldMs: OLD_MS })
+  const heads = await waiting.queueHeads(db, poolId, { needs, each, oldMs: OLD_MS })
   const ask = { heads, seekers, each, most: MOST_CLAIMED }
   const plan = match(ask)
   if (!plan.isStarving) return plan.pairs

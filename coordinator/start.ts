@@ -11,7 +11,7 @@ import { startServer } from './http/server.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { watchDeadlines } from './runners/deadlines.ts'
 import { assertServed } from './runners/standing.ts'
-import { sweepPlacements } from './placements/sweep.ts'
+import { sweepPlacements } from './dispatch/sweep.ts'
 import { sweepRuns } from './runs/sweep.ts'
 
 export interface Coordinator {

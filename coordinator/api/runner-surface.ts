@@ -1,5 +1,5 @@
 import { secretsOfRun } from '../environments/secrets.ts'
-import { claimRuns } from '../placements/claim.ts'
+import { claimRuns } from '../dispatch/claim.ts'
 import { poolSettingsOf } from '../runners/pool-settings.ts'
 import { registerRunner } from '../runners/register.ts'
 import { renewKey } from '../runners/renew-key.ts'

@@ -7,7 +7,7 @@ import type { Deps } from '../deps.ts'
 import { inlineJournals } from '../journal/read.ts'
 import { noteAccepted } from '../runners/intake.ts'
 import type { AnnounceDeps } from '../runs/announce.ts'
-import { endHomeless } from './homeless.ts'
+import { endWithoutEnvironment } from './environment-gone.ts'
 import { loseRuns } from './lose.ts'
 import type { Pair } from '../matching/candidate.ts'
 import { match } from '../matching/match.ts'
@@ -44,11 +44,13 @@ export async function claimRuns(
   }
   for (const run of given) deps.tails.ring(run.runId)
   for (const run of given) deps.bell.ring('run', run.runId)
-  const homeless = given.filter((run) => run.isHomeless)
+  const withoutEnvironment = given.filter((run) => run.hasNoEnvironment)
   // Where that fails, their offers run out, and they are claimed again.
-  if (homeless.length > 0)
-    await endHomeless(deps, homeless).catch((error: unknown) => deps.log.warn('run.homeless.failed', { error }))
-  const claimed = given.filter((run) => !run.isHomeless)
+  if (withoutEnvironment.length > 0)
+    await endWithoutEnvironment(deps, withoutEnvironment).catch((error: unknown) =>
+      deps.log.warn('run.environment.gone.failed', { error }),
+    )
+  const claimed = given.filter((run) => !run.hasNoEnvironment)
   const journals = await inlineJournals(
     deps.db,
     claimed.filter((run) => run.entries > 0),

@@ -11,7 +11,7 @@ import type { Claimed } from './store-claim.ts'
  * Ends runs whose environment was deleted while they were being queued. With the variables of the org alone they might reach for the
  * wrong systems; so they are given to nobody.
  */
-export async function endHomeless(
+export async function endWithoutEnvironment(
   deps: Pick<Deps, 'db' | 'log'> & AnnounceDeps,
   claimed: readonly Claimed[],
 ): Promise<void> {
@@ -31,7 +31,7 @@ export async function endHomeless(
     await saveMoves(tx, ended)
     return ended
   })
-  for (const run of ended) deps.log.warn('run.homeless', { runId: run.id, environment: run.environment })
+  for (const run of ended) deps.log.warn('run.environment.gone', { runId: run.id, environment: run.environment })
   announce(deps, ended)
 }
 

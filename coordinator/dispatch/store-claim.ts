@@ -15,7 +15,7 @@ export interface Claimed {
   variableSetId: string
   hasSecrets: boolean
   /** Its environment does not exist any more, and it has never been claimed. */
-  isHomeless: boolean
+  hasNoEnvironment: boolean
   input: string
   /** It was suspended, and continues where it stood. */
   isResume: boolean
@@ -155,7 +155,7 @@ const give = (sql: Sql, offerMs: number) => sql`
              (select has_secrets from variable_heads h where h.org_id = c.org_id and h.environment = coalesce(c.environment, '')),
              environment is not null
            ) as has_secrets,
-           variable_set_id is null as is_homeless,
+           variable_set_id is null as has_no_environment,
            input, is_resume, entries, active_ms::float8 as active_ms
     from claimed c
   )`

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
-import type { ClaimAnswer } from '../../placements/claim.ts'
-import { createDispatchers } from '../../placements/dispatcher.ts'
-import type { Claimed, Taker } from '../../placements/store-claim.ts'
+import type { ClaimAnswer } from '../../dispatch/claim.ts'
+import { createDispatchers } from '../../dispatch/dispatcher.ts'
+import type { Claimed, Taker } from '../../dispatch/store-claim.ts'
 
 const log = createLog({ part: 'test' }, 'error')
 const NOTHING: ClaimAnswer = { claimed: [], isMore: false }

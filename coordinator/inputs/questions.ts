@@ -1,8 +1,8 @@
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Tx } from '../db/client.ts'
-import * as store from './store.ts'
+import * as store from './store-questions.ts'
 
-export type { NewInput, TimedOut } from './store.ts'
+export type { NewInput, TimedOut } from './store-questions.ts'
 
 /** Asks. The caller holds the locks of the runs, here and below. */
 export function askQuestions(tx: Tx, rows: store.NewInput[]): PromiseLike<unknown> {

@@ -11,7 +11,8 @@ import type { Moving } from '../runs/row.ts'
 import { saveMoves } from '../runs/save-moves.ts'
 import { answerText } from './judge.ts'
 import { needInput, presentInput } from './read.ts'
-import * as store from './store.ts'
+import type { InputRow } from './store.ts'
+import { answer } from './store-questions.ts'
 
 type RespondDeps = Pick<Deps, 'db' | 'judge' | 'config'> & AnnounceDeps
 
@@ -34,7 +35,7 @@ export async function respondToInput(
 
 async function write(
   tx: Tx,
-  asked: store.InputRow,
+  asked: InputRow,
   given: { id: InputId; text: string; caller: Acting },
 ): Promise<Moving | undefined> {
   const run = (await lockRuns(tx, [asked.runId])).get(asked.runId)!
@@ -45,7 +46,7 @@ async function write(
       `The run ${run.id} is being cancelled; its questions take no answer any more.`,
     )
   const { id, text, caller } = given
-  if (!(await store.answer(tx, { id, text, by: caller.id }))) return undefined
+  if (!(await answer(tx, { id, text, by: caller.id }))) return undefined
   complete(run, { n: asked.n, state: 'done', result: text })
   await saveMoves(tx, [run])
   // Without the answer: it may hold what only the program is to know.
@@ -59,13 +60,13 @@ async function write(
   return run
 }
 
-const HOW_CLOSED: Record<Exclude<InputStatus, 'open'>, (row: store.InputRow) => string> = {
+const HOW_CLOSED: Record<Exclude<InputStatus, 'open'>, (row: InputRow) => string> = {
   answered: (row) => `The question was answered by ${row.answeredBy}; the first answer counts.`,
   timed_out: () => 'The question has timed out; the run has gone on without an answer.',
   closed: (row) => `The run ${row.runId} does not ask any more: it has ended or started again.`,
 }
 
-function closedBy(row: store.InputRow): Fault {
+function closedBy(row: InputRow): Fault {
   const { status } = row
   // It cannot open again, so what was found closed under the lock is closed now.
   if (status === 'open') throw new Error(`the question ${row.id} is open and took no answer`)

@@ -10,7 +10,8 @@ import { announce, type AnnounceDeps } from './announce.ts'
 import { finish, lockRuns, move } from './moves.ts'
 import { type Moving, presentRun } from './row.ts'
 import { saveMoves } from './save-moves.ts'
-import * as store from './store.ts'
+import { find } from './store.ts'
+import * as store from './store-moves.ts'
 import { warmVersions } from './versions.ts'
 
 export type CancelDeps = Pick<Deps, 'db' | 'config' | 'versions' | 'tellCancels'> & AnnounceDeps
@@ -28,15 +29,15 @@ export interface CancelAsk {
  * called, and what that has called, is cancelled with it.
  */
 export async function cancelRun(deps: CancelDeps, caller: Acting, runId: RunId, reason: string): Promise<Run> {
-  const run = await store.find(deps.db, caller.orgId, runId)
+  const run = await find(deps.db, caller.orgId, runId)
   if (!run) throw new Fault('NOT_FOUND', { run: runId })
   const [moved] = await cancelThese(deps, [runId], { by: caller.id, reason, caller })
-  const after = (await store.find(deps.db, caller.orgId, runId))!
+  const after = (await find(deps.db, caller.orgId, runId))!
   if (after.status === 'completed' || after.status === 'failed')
     throw new Fault('RUN_ALREADY_FINISHED', { run: runId, status: after.status })
   const because = `its parent ${runId} was cancelled${reason && `: ${reason}`}`
   if (moved) await cancelDescendants(deps, { orgId: caller.orgId, runId }, { by: caller.id, reason: because })
-  return presentRun((await store.find(deps.db, caller.orgId, runId))!)
+  return presentRun((await find(deps.db, caller.orgId, runId))!)
 }
 
 /** What the coordinator itself stops, with all that it has called. Whoever decides that keeps a record of his own. */

@@ -4,7 +4,7 @@ import type { Tx } from '../db/client.ts'
 import type * as events from '../events/store.ts'
 import { noChanges } from '../journal/row.ts'
 import type { Moving } from './row.ts'
-import * as store from './store.ts'
+import * as store from './store-moves.ts'
 
 /**
  * Locks runs and takes them in hand. `ending` are those that may end now: their parents are locked with them, as the end of

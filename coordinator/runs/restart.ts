@@ -10,7 +10,8 @@ import { lockRuns } from './moves.ts'
 import { again } from './outcome.ts'
 import { type Moving, presentRun } from './row.ts'
 import { saveMoves } from './save-moves.ts'
-import * as store from './store.ts'
+import { find } from './store.ts'
+import { leaveQueue } from './store-moves.ts'
 
 type RestartDeps = Pick<Deps, 'db' | 'versions'> & AnnounceDeps
 
@@ -19,12 +20,12 @@ type RestartDeps = Pick<Deps, 'db' | 'versions'> & AnnounceDeps
  * program asks for the same again, unless its descriptor wants a fresh start; what does not match is new work.
  */
 export async function restartRun(deps: RestartDeps, caller: Acting, runId: RunId): Promise<Run> {
-  const found = await store.find(deps.db, caller.orgId, runId)
+  const found = await find(deps.db, caller.orgId, runId)
   if (!found) throw new Fault('NOT_FOUND', { run: runId })
   const version = await deps.versions.get(found.versionId)
   const moved = await deps.db.begin(async (tx) => {
     const run = (await lockRuns(tx, [runId])).get(runId)!
-    await store.leaveQueue(tx, [runId])
+    await leaveQueue(tx, [runId])
     const before = standing(run)
     startAnew(run, version, caller)
     await saveMoves(tx, [run])
@@ -37,7 +38,7 @@ export async function restartRun(deps: RestartDeps, caller: Acting, runId: RunId
     return run
   })
   announce(deps, [moved])
-  return presentRun((await store.find(deps.db, caller.orgId, runId))!)
+  return presentRun((await find(deps.db, caller.orgId, runId))!)
 }
 
 const standing = ({ status, attempt }: Moving) => ({ status, attempt })

@@ -7,7 +7,7 @@ import { isChanged } from '../journal/row.ts'
 import { closeJournals, writeJournals } from '../journal/write.ts'
 import { dropTimers, setTimers } from '../timers/set.ts'
 import type { Moving } from './row.ts'
-import * as store from './store.ts'
+import * as store from './store-moves.ts'
 import { insertLosses, noteAcks } from './store-losses.ts'
 import { insertQueued } from './store-new.ts'
 

@@ -2,7 +2,7 @@ import type { InputId, RunId } from '@windlass/shared/ids.ts'
 import type { FinalStatus, RunError } from '@windlass/shared/model/run.ts'
 import type { Tx } from '../db/client.ts'
 import type { OrphanKind } from './row-orphan.ts'
-import { leaveQueue } from './store.ts'
+import { leaveQueue } from './store-moves.ts'
 import { type Finding, strayTimers } from './store-orphans.ts'
 
 const of = (findings: readonly Finding[], kind: OrphanKind) => findings.filter((one) => one.kind === kind)

@@ -2,7 +2,7 @@ import type { RunId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db } from '../db/client.ts'
 import { recent } from '../recent.ts'
 import type { Version, Versions } from '../workflows/targets.ts'
-import * as store from './store.ts'
+import * as store from './store-moves.ts'
 
 /**
  * Looks up what these runs execute, before a transaction that needs it: in the transaction it would take a second

@@ -5,12 +5,13 @@ import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { type Database, type Db, openDatabase, type Tx } from '../../db/client.ts'
 import * as events from '../../events/store.ts'
-import * as inputs from '../../inputs/store.ts'
+import * as inputs from '../../inputs/store-questions.ts'
 import * as journal from '../../journal/store.ts'
 import { accept } from '../../dispatch/store.ts'
 import { claimPairs, claimPlain } from '../../dispatch/store-claim.ts'
 import { beat } from '../../dispatch/store-leases.ts'
-import * as runs from '../../runs/store.ts'
+import { findAll } from '../../runs/store.ts'
+import * as runs from '../../runs/store-moves.ts'
 import { append } from '../../runs/store-append.ts'
 import { list } from '../../runs/store-list.ts'
 import { insertQueued } from '../../runs/store-new.ts'
@@ -68,7 +69,7 @@ const ACTS: Readonly<Record<string, Act>> = {
     await timers.upcoming(db, 100)
     await db.begin((tx) => timers.take(tx, []))
   },
-  'get run': (db) => runs.findAll(db, [{ orgId, id: runId }]),
+  'get run': (db) => findAll(db, [{ orgId, id: runId }]),
   // Without a filter: what a person sees first, and the list that agents and scripts ask for again and again.
   'first page of the runs': (db) => list(db, { orgId, limit: 50 }),
 }

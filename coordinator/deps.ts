@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Wake } from '@windlass/shared/wire/agent.ts'
@@ -19,12 +18,14 @@ import type { BytesInFlight } from './limits/bytes-in-flight.ts'
 import { openLimits } from './limits/open.ts'
 import type { UnreadBytes } from './limits/unread-bytes.ts'
 import { createDispatchers, type Dispatchers } from './dispatch/dispatcher.ts'
-import { type Accepted, commitAcceptances, commitClaims, giveBack, MOST_CLAIMED } from './dispatch/claim.ts'
+import { type Accepted, commitAcceptances } from './dispatch/acceptances.ts'
+import { giveBack } from './dispatch/claim.ts'
+import { commitClaims, MOST_CLAIMED } from './dispatch/commit-claims.ts'
 import type { Acceptance } from './dispatch/store.ts'
 import { createFactReader, type FactReader } from './metrics/facts.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createDemandReader, type DemandReader } from './runners/demand.ts'
-import { tellIntake } from './runners/intake.ts'
+import { noteAccepted, tellIntake } from './runners/intake.ts'
 import { createPolls, type Polls } from './runners/polls.ts'
 import { createPoolSettings, type PoolSettingsCache } from './runners/pool-settings.ts'
 import { createStandings, type Standings } from './runners/standing.ts'
@@ -145,7 +146,7 @@ export async function buildDeps(
   const deploys = openDeploys(config, log)
   const judge = createJudge({ log })
   const polls = createPolls(db, log)
-  const downloads = createDownloads({ folder: join(config.home, 'downloads'), given: config.downloads, log })
+  const downloads = createDownloads({ folder: `${config.home}/downloads`, given: config.downloads, log })
   const { close: closeLimits, ...limits } = openLimits({
     url: database.url,
     identity: config.limitIdentityPerMin,
@@ -224,7 +225,7 @@ export async function buildDeps(
       patienceMs: config.offerMs,
       max: 512,
       lanes: 1,
-      commit: (items) => lanes.acceptances.run((lane) => commitAcceptances(lane, items)),
+      commit: (items) => lanes.acceptances.run((lane) => commitAcceptances(lane, items, noteAccepted)),
       onCommit: (items, ms) => metrics.committed('acceptances', items.length, ms),
     }),
     entries: openEntries({

@@ -2,7 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { type OrgId, type RunId, Slug } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError } from '@windlass/shared/wire/journal.ts'
 import { type PrepareDeps, prepareRun, type TriggerAsk } from '../runs/trigger.ts'
-import type { PreparedCall } from './word.ts'
+import { type PreparedCall, refusal } from './word.ts'
 
 type Call = Extract<Ask, { for: 'child' }>
 
@@ -39,8 +39,4 @@ export async function prepareCall(
     if (!(error instanceof Fault) || error.code === 'UNAVAILABLE') throw error
     return { refused: refusal(error.message, { ...error.detail, code: error.code }) }
   }
-}
-
-export function refusal(message: string, detail: Record<string, unknown>): JournalError {
-  return { name: 'CallRefusedError', code: 'CALL_REFUSED', message, detail }
 }

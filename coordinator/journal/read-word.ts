@@ -2,10 +2,10 @@ import { MOST_MARKS_OF_INPUT } from '@windlass/shared/json-nesting.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { questionTrouble } from '../inputs/judge.ts'
 import type { PrepareDeps } from '../runs/trigger.ts'
-import { prepareCall, refusal } from './children.ts'
+import { prepareCall } from './children.ts'
 import { hasTooManyLists, readOp } from './read-op.ts'
 import type { JournalError } from '@windlass/shared/wire/journal.ts'
-import type { Word } from './word.ts'
+import { refusal, type Word } from './word.ts'
 
 /** Returns undefined for what cannot be read. It looks up workflows and judges values, so nothing is locked yet. */
 export async function readWord(

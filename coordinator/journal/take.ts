@@ -5,9 +5,8 @@ import { complete, emit } from '../runs/moves.ts'
 import { fail, refuseWord } from '../runs/outcome.ts'
 import type { Moving } from '../runs/row.ts'
 import { type Due, MOST_CHARS, type NewEntry } from './row.ts'
-import { refusal } from './children.ts'
 import { MOST_ENTRIES } from './read-op.ts'
-import type { Word } from './word.ts'
+import { refusal, type Word } from './word.ts'
 
 /** A child of a child of a child … A workflow that calls itself without end must come to one. */
 const MOST_DEPTH = 64

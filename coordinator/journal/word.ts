@@ -17,3 +17,7 @@ export interface PreparedCall {
   /** The call names no environment, so the child has that of its parent. */
   inherits: boolean
 }
+
+export function refusal(message: string, detail: Record<string, unknown>): JournalError {
+  return { name: 'CallRefusedError', code: 'CALL_REFUSED', message, detail }
+}

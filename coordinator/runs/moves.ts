@@ -1,51 +1,7 @@
 import { assertMove, type FinalStatus, isSuspended, type RunStatus } from '@windlass/shared/model/run.ts'
 import type { Completion, SuspendKind } from '@windlass/shared/wire/journal.ts'
-import type { Tx } from '../db/client.ts'
 import type * as events from '../events/store.ts'
-import { noChanges } from '../journal/row.ts'
 import type { Moving } from './row.ts'
-import * as store from './store-moves.ts'
-
-/**
- * Locks runs and takes them in hand. `ending` are those that may end now: their parents are locked with them, as the end of
- * a child completes the call of its parent in the same transaction.
- */
-export async function lockRuns(
-  tx: Tx,
-  ids: readonly string[],
-  ending: readonly string[] = [],
-): Promise<Map<string, Moving>> {
-  const wanted = [...new Set(ids)]
-  const rows = ending.length === 0 ? await store.lock(tx, wanted) : await store.lockWithParents(tx, wanted, [...ending])
-  const runs = new Map(rows.map((row) => [row.id as string, moving(row)]))
-  for (const run of runs.values()) run.parent = run.parentRunId === null ? undefined : runs.get(run.parentRunId)
-  return runs
-}
-
-function moving(row: store.LockedRow): Moving {
-  return {
-    ...row,
-    blocked: row.blocked === null ? null : (JSON.parse(row.blocked) as Moving['blocked']),
-    output: null,
-    error: null,
-    computeMs: 0,
-    started: false,
-    isMoved: false,
-    suspended: false,
-    resumed: false,
-    released: false,
-    requeued: null,
-    loss: null,
-    hostFailure: null,
-    isHeard: false,
-    isolation: null,
-    replayAfterMs: null,
-    pokes: new Set(),
-    events: [],
-    journal: noChanges(),
-    parent: undefined,
-  }
-}
 
 /** Adds an event to the log. The cursor is taken under the row's lock, so its order is the order of commits. */
 export function emit(

@@ -6,12 +6,12 @@ import { record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
 import type { Version } from '../workflows/targets.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
-import { lockRuns } from './moves.ts'
+import { lockRuns } from './lock.ts'
 import { again } from './outcome.ts'
 import { type Moving, presentRun } from './row.ts'
 import { saveMoves } from './save-moves.ts'
+import { leaveQueue } from './queue.ts'
 import { find } from './store.ts'
-import { leaveQueue } from './store-moves.ts'
 
 type RestartDeps = Pick<Deps, 'db' | 'versions'> & AnnounceDeps
 

@@ -8,7 +8,7 @@ import { closeJournals, writeJournals } from '../journal/write.ts'
 import { dropTimers, setTimers } from '../timers/set.ts'
 import type { Moving } from './row.ts'
 import * as store from './store-moves.ts'
-import { insertLosses, noteAcks } from './store-losses.ts'
+import { insertLosses, noteAcks } from './store-new-losses.ts'
 import { insertQueued } from './store-new.ts'
 
 /**

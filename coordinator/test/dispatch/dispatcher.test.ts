@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
-import type { ClaimAnswer } from '../../dispatch/claim.ts'
+import type { ClaimAnswer } from '../../dispatch/commit-claims.ts'
 import { createDispatchers } from '../../dispatch/dispatcher.ts'
 import type { Claimed, Taker } from '../../dispatch/store-claim.ts'
 

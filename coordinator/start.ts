@@ -11,8 +11,8 @@ import { startServer } from './http/server.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { watchDeadlines } from './runners/deadlines.ts'
 import { assertServed } from './runners/standing.ts'
-import { sweepPlacements } from './dispatch/sweep.ts'
-import { sweepRuns } from './runs/sweep.ts'
+import { sweepPlacements } from './engine/sweep/overdue.ts'
+import { sweepRuns } from './engine/sweep/sweep.ts'
 
 export interface Coordinator {
   port: number

@@ -2,11 +2,11 @@ import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Offer, Placement } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Deps } from '../deps.ts'
-import { inlineJournals } from '../journal/read.ts'
-import type { AnnounceDeps } from '../runs/announce.ts'
-import { endWithoutEnvironment } from './environment-gone.ts'
-import { loseRuns } from './lose.ts'
-import type { Claimed } from './store-claim.ts'
+import { inlineJournals } from '../engine/commit/read-journal.ts'
+import type { AnnounceDeps } from '../engine/commit/announce.ts'
+import { endWithoutEnvironment } from '../engine/commit/environment-gone.ts'
+import { loseRuns } from '../engine/commit/lose.ts'
+import type { Claimed } from '../engine/store/claim.ts'
 
 type ClaimDeps = Pick<
   Deps,

@@ -1,8 +1,8 @@
 import type { PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
-import type { ClaimAnswer } from './commit-claims.ts'
-import type { Claimed, Taker } from './store-claim.ts'
+import type { ClaimAnswer } from '../engine/commit/claims.ts'
+import type { Claimed, Taker } from '../engine/store/claim.ts'
 
 interface Poll {
   runnerId: RunnerId

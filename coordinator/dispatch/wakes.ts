@@ -1,5 +1,5 @@
 import type { Deps } from '../deps.ts'
-import { wakesFor } from '../journal/wakes.ts'
+import { wakesFor } from '../engine/commit/wakes.ts'
 
 /** Sends what their programs wait for to those of these runners that are connected here. */
 export async function tellWakes(deps: Pick<Deps, 'db' | 'sockets'>, runnerIds: readonly string[]): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Deps } from '../deps.ts'
-import { loseRuns } from '../dispatch/lose.ts'
+import { loseRuns } from '../engine/commit/lose.ts'
 import type { Jobs } from './queue.ts'
 
 /** A silent agent must not hold a run in `cancelling` for ever. */

@@ -1,6 +1,6 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Deps } from '../deps.ts'
-import { cancelDescendants as cancel } from '../runs/cancel.ts'
+import { cancelDescendants as cancel } from '../engine/commit/cancel.ts'
 import type { Jobs } from './queue.ts'
 
 /** Whoever asked for the cancel may have been killed before all that the run had called was cancelled too. */

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { Loss } from '@windlass/shared/model/run.ts'
-import { ORPHAN_KINDS, type OrphanKind } from '../runs/row-orphan.ts'
+import { ORPHAN_KINDS, type OrphanKind } from '../engine/rules/orphan.ts'
 import type { Facts } from './store.ts'
 
 /** What every run passes through, as seen by the one who commits it. */

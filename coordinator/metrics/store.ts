@@ -3,7 +3,7 @@ import { IntakeState } from '@windlass/shared/model/runner.ts'
 import { runById } from '../db/by-key.ts'
 import type { Db } from '../db/client.ts'
 import { unfinishedRuns } from '../db/unfinished.ts'
-import type { Place } from '../runs/row.ts'
+import type { Place } from '../engine/rules/run.ts'
 
 /** What the database says about all runs together. */
 export interface Facts {

@@ -2,7 +2,7 @@ import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { type Author, record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
-import { cancelForUs, type CancelDeps } from '../runs/cancel.ts'
+import { cancelForUs, type CancelDeps } from '../engine/commit/cancel.ts'
 import * as store from './store-intake.ts'
 
 type DeadlineDeps = CancelDeps & Pick<Deps, 'log'>

@@ -5,7 +5,7 @@ import type { RunnerIdentity } from '../actor.ts'
 import { type Author, record } from '../audit/record.ts'
 import type { Tx } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
-import { loseRuns } from '../dispatch/lose.ts'
+import { loseRuns } from '../engine/commit/lose.ts'
 import * as store from './store-intake.ts'
 
 export type IntakeDeps = Pick<Deps, 'db' | 'log' | 'metrics'> & SpreadDeps

@@ -2,7 +2,7 @@ import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
-import type { Place } from '../runs/row.ts'
+import type { Place } from '../engine/rules/run.ts'
 import { online } from './store.ts'
 import { held, takesWork } from './store-demand.ts'
 

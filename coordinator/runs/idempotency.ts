@@ -5,7 +5,7 @@ import type { Caller } from '../actor.ts'
 import { canonicalHash } from '../canonical-hash.ts'
 import type { Deps } from '../deps.ts'
 import { type Claim, cleanKeys, findKey, type Kept, takeKey } from './store-idempotency.ts'
-import { presentRun } from './row.ts'
+import { presentRun } from '../engine/rules/run.ts'
 import { find } from './store.ts'
 import {
   createRuns,
@@ -15,7 +15,7 @@ import {
   tellOfNew,
   type TriggerAsk,
   type TriggerDeps,
-} from './trigger.ts'
+} from '../engine/commit/trigger.ts'
 
 /** Room for every id and name; more is no key but a payload. */
 const KEY_CHARACTERS = 255

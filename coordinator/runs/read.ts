@@ -4,7 +4,7 @@ import { isFinal, type Run } from '@windlass/shared/model/run.ts'
 import type { Caller, ProgramIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import type { Deps } from '../deps.ts'
-import { presentRun } from './row.ts'
+import { presentRun } from '../engine/rules/run.ts'
 import * as store from './store.ts'
 import { list, type RunFilter } from './store-list.ts'
 

@@ -5,7 +5,14 @@ import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Deps } from '../deps.ts'
 import * as store from './store.ts'
-import { createRuns, prepareRun, presentNew, tellOfNew, type TriggerAsk, type TriggerDeps } from './trigger.ts'
+import {
+  createRuns,
+  prepareRun,
+  presentNew,
+  tellOfNew,
+  type TriggerAsk,
+  type TriggerDeps,
+} from '../engine/commit/trigger.ts'
 
 /** A new run with the input, environment, tags and priority of an earlier one, on the current version unless one is named. */
 export async function retryRun(

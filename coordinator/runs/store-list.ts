@@ -5,7 +5,7 @@ import { idBounds, instant } from '../db/ids-at.ts'
 import { type Fragment, newest, type Newest } from '../db/newest.ts'
 import { unfinishedRuns } from '../db/unfinished.ts'
 import { onlyFilters, runById } from '../db/by-key.ts'
-import type { RunRow } from './row.ts'
+import type { RunRow } from '../engine/rules/run.ts'
 import { readable } from './store.ts'
 
 export interface RunFilter {

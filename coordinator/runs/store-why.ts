@@ -4,7 +4,7 @@ import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { EntryKind } from '@windlass/shared/wire/journal.ts'
 import type { Tx } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
-import type { Place } from './row.ts'
+import type { Place } from '../engine/rules/run.ts'
 
 /** Everything about a run that says why it is where it is, at one moment. */
 export interface Situation {

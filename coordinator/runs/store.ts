@@ -3,7 +3,7 @@ import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db, Sql } from '../db/client.ts'
 import type { Fragment } from '../db/newest.ts'
 import { onlyFilters } from '../db/by-key.ts'
-import type { RunRow } from './row.ts'
+import type { RunRow } from '../engine/rules/run.ts'
 import { lastLoss } from './store-losses.ts'
 
 /** As many of a run's open waits as readers of the run are shown. */

@@ -103,7 +103,10 @@ export const LAYERS: readonly Layer[] = [
   // A job is a door like the API: it is called from outside and calls verbs.
   { name: 'api, jobs', files: ['coordinator/api/', 'coordinator/jobs/'] },
   { name: 'verbs', files: [] },
-  { name: 'store, events, jobs/queue', files: ['coordinator/events/', 'coordinator/jobs/queue.ts'] },
+  {
+    name: 'store, events, jobs/queue',
+    files: ['coordinator/events/', 'coordinator/jobs/queue.ts', 'coordinator/engine/store/'],
+  },
   { name: 'db', files: ['coordinator/db/'] },
   {
     name: 'ground',
@@ -114,6 +117,7 @@ export const LAYERS: readonly Layer[] = [
       'coordinator/actor.ts',
       'coordinator/slices.ts',
       'coordinator/matching/',
+      'coordinator/engine/rules/',
     ],
   },
 ]
@@ -122,7 +126,16 @@ export const LAYERS: readonly Layer[] = [
 export const VERBS = 'verbs'
 
 /** All SQL of a noun. The events' store is none: events are a layer, and every verb writes some. */
-export const STORE = /^coordinator\/(?!events\/)[^/]+\/store(-[a-z]+)?\.ts$/
+export const STORE = /^coordinator\/((?!events\/)[^/]+\/store(-[a-z]+)?\.ts$|engine\/store\/)/
+
+/** A room of several folders: what lies in its store is imported by all of them. */
+export const ENGINE = 'coordinator/engine/'
+
+/** What runs may do, decided without a database. */
+export const RULES = {
+  files: 'coordinator/engine/rules/',
+  sentence: 'engine/rules imports values of shared and of its own folder only (`import type` is free): it decides',
+}
 
 /** Lies in the layer of the stores: each store, and `row.ts`, which says what its rows look like. */
 export const STORED = { layer: 'store, events, jobs/queue', file: /^coordinator\/[^/]+\/(store|row)(-[a-z]+)?\.ts$/ }

@@ -2,8 +2,8 @@
 import { isBuiltin } from 'node:module'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { DOORS, ENVIRONMENT, LAYERS, NEVER_UPWARD, NOT_OURS, OPEN_TYPES } from './import-rules.ts'
-import { OWN_STORE, PLACES, STORE, STORED, TEST_ONLY, VERBS } from './import-rules.ts'
+import { DOORS, ENGINE, ENVIRONMENT, LAYERS, NEVER_UPWARD, NOT_OURS, OPEN_TYPES } from './import-rules.ts'
+import { OWN_STORE, PLACES, RULES, STORE, STORED, TEST_ONLY, VERBS } from './import-rules.ts'
 import { readSource } from './import-lines.ts'
 import type { ImportLine } from './import-lines.ts'
 import { packageName, readPackages } from './packages.ts'
@@ -89,11 +89,14 @@ function breachOfProject(file: string, target: string, typeOnly: boolean): strin
 }
 
 function breachOfLayer(file: string, target: string, typeOnly: boolean): string | undefined {
-  const atHome = path.posix.dirname(file) === path.posix.dirname(target)
+  if (fitsPath(RULES.files, file)) return typeOnly || fitsPath(RULES.files, target) ? undefined : RULES.sentence
+  const atHome = roomOf(file) === roomOf(target)
   if (STORE.test(target) && !atHome) return typeOnly ? undefined : OWN_STORE
   if (typeOnly && OPEN_TYPES.includes(target)) return undefined
   return layerOf(target) < layerOf(file) ? NEVER_UPWARD : undefined
 }
+
+const roomOf = (file: string) => (fitsPath(ENGINE, file) ? ENGINE : path.posix.dirname(file))
 
 /**
  * Counted from the top, 0 being `main`. The longest path that fits wins, so that `jobs/queue.ts` is not one of the

@@ -2,7 +2,7 @@
 import { newId, type OrgId, type PoolId, type RunId, type RunnerId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
 import { needsText } from '../../matching/needs.ts'
-import { insertQueued, type NewRun } from '../../runs/store-new.ts'
+import { insertQueued, type NewRun } from '../../engine/store/new-runs.ts'
 
 let pools = 0
 

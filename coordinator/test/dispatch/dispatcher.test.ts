@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
-import type { ClaimAnswer } from '../../dispatch/commit-claims.ts'
+import type { ClaimAnswer } from '../../engine/commit/claims.ts'
 import { createDispatchers } from '../../dispatch/dispatcher.ts'
-import type { Claimed, Taker } from '../../dispatch/store-claim.ts'
+import type { Claimed, Taker } from '../../engine/store/claim.ts'
 
 const log = createLog({ part: 'test' }, 'error')
 const NOTHING: ClaimAnswer = { claimed: [], isMore: false }

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { type Database, type Db, type Sql } from '../../db/client.ts'
-import { commitClaims } from '../../dispatch/commit-claims.ts'
+import { commitClaims } from '../../engine/commit/claims.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { aPoolRow, aRunnerRow, type QueuedAsk, queuedRows } from '../_kit/queue.ts'
 

@@ -6,7 +6,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import { moment } from '@windlass/shared/test/_kit/until.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Db } from '../../db/client.ts'
-import { commitBeats } from '../../dispatch/leases.ts'
+import { commitBeats } from '../../engine/commit/leases.ts'
 import {
   aRunningAgent,
   anAgent,

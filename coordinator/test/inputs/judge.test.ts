@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
-import { answerText, questionTrouble } from '../../inputs/judge.ts'
+import { answerText, questionTrouble } from '../../engine/commit/judge-answer.ts'
 import { createJudge } from '../../judging/judge.ts'
 import { DEFAULT_SIZES } from '../../sizes.ts'
 

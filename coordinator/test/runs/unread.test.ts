@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
-import type { AgentBatch, ReadBatch } from '../../runs/batch.ts'
-import { openEntries } from '../../runs/entries.ts'
+import type { AgentBatch, ReadBatch } from '../../engine/rules/batch.ts'
+import { openEntries } from '../../engine/commit/entries.ts'
 import { end, line, returned } from '../_kit/agent.ts'
 
 const batchOf = (...entries: AgentBatch['entries']): AgentBatch => ({

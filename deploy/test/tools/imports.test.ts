@@ -201,7 +201,18 @@ test("a store is its room's own, its row types are free", () => {
   refused('coordinator/workflows/update.ts', "import * as runs from '../runs/store.ts'", /by its own room only/)
   refused('coordinator/api/runs.ts', "import * as runs from '../runs/store.ts'", /by its own room only/)
   allowed('coordinator/api/runs.ts', "import type { RunRow } from '../runs/store.ts'")
+  refused('coordinator/runs/restart.ts', "import { lock } from '../engine/store/runs.ts'", /by its own room only/)
+  allowed('coordinator/engine/commit/save.ts', "import { lock } from '../store/runs.ts'")
   allowed('coordinator/test/runs/a.test.ts', "import * as runs from '../../runs/store.ts'")
+})
+
+test('the rules of the engine are pure', () => {
+  const file = 'coordinator/engine/rules/outcome.ts'
+  allowed(file, "import { finish } from './transitions.ts'")
+  allowed(file, "import type { Version } from '../../workflows/targets.ts'")
+  for (const target of ['../../workflows/targets.ts', '../store/runs.ts', '../../db/client.ts'])
+    refused(file, `import { x } from '${target}'`, /^engine\/rules imports values of shared/)
+  allowed('coordinator/runs/why.ts', "import { refusal } from '../engine/rules/word.ts'")
 })
 
 test('some packages have one door', () => {

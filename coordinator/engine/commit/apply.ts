@@ -1,0 +1,180 @@
+import { isFinal } from '@windlass/shared/model/run.ts'
+import { isolationText } from '@windlass/shared/model/isolation-text.ts'
+import type { Ending } from '@windlass/shared/model/ending.ts'
+import type { Entry } from '@windlass/shared/wire/agent.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Deps } from '../../deps.ts'
+import { readWord } from './read-word.ts'
+import { takeOp } from '../rules/journal-op.ts'
+import type { Word } from '../rules/word.ts'
+import { type IntakeDeps as FailureDeps, noteFailure } from '../../runners/intake.ts'
+import { createSlices } from '../../slices.ts'
+import { announce, type AnnounceDeps } from './announce.ts'
+import { appendPlain } from './append.ts'
+import type { AgentBatch, Applied, Output, ReadBatch } from '../rules/batch.ts'
+import { lockRuns } from './lock.ts'
+import { begin, goOn, park, refuseWord, settle } from '../rules/outcome.ts'
+import type { Moving } from '../rules/run.ts'
+import { saveMoves } from './save.ts'
+import { takeEvent } from '../rules/take-event.ts'
+import type { PrepareDeps } from './trigger.ts'
+import { jsonLine } from '../rules/json-line.ts'
+import { invalidOutput, NOT_JSON, tooLargeOutput } from '../rules/run-errors.ts'
+
+/**
+ * Takes what agents report: events, journals, starts, endings, of many runs in one transaction. Entries that have been
+ * taken already (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
+ */
+export async function applyBatches(
+  deps: Pick<Deps, 'db' | 'versions' | 'log' | 'config'> & AnnounceDeps & FailureDeps,
+  batches: ReadBatch[],
+): Promise<Applied[]> {
+  const unreadable = batches.find(({ failure }) => failure !== undefined)
+  if (unreadable) throw unreadable.failure
+  const appended = await appendPlain(deps, batches)
+  if (appended) return appended
+  const { answers, touched } = await deps.db.begin(async (tx) => {
+    const runs = await lockRuns(
+      tx,
+      batches.map((batch) => batch.run),
+      batches.filter((batch) => batch.entries.some(mayEnd)).map((batch) => batch.run),
+    )
+    const answers: Applied[] = []
+    const touched = new Set<Moving>()
+    for (const batch of batches) {
+      const run = runs.get(batch.run)
+      if (!isHeldBy(run, batch)) {
+        answers.push(answerToStale(run, batch))
+        continue
+      }
+      if (batch.first > run.seq + 1) {
+        answers.push({ kind: 'resume', seq: run.seq })
+        continue
+      }
+      const isRepeated = batch.first <= run.seq
+      const fresh = batch.entries.slice(run.seq + 1 - batch.first)
+      for (const entry of fresh) await take(deps, run, entry, batch)
+      if (fresh.length > 0) touched.add(run)
+      run.isHeard ||= fresh.length > 0
+      answers.push({ kind: 'ack', seq: run.seq, isRepeated })
+    }
+    await saveMoves(tx, [...touched])
+    return { answers, touched }
+  })
+  announce(deps, touched)
+  await noteHostFailures(deps, touched)
+  return answers
+}
+
+/**
+ * A host that cannot prepare what it is given gets no more for a while. What is written is written, whatever becomes of
+ * this.
+ */
+async function noteHostFailures(deps: Pick<Deps, 'log'> & FailureDeps, runs: Iterable<Moving>): Promise<void> {
+  for (const { runnerId, hostFailure } of runs) {
+    if (runnerId === null || hostFailure === null) continue
+    await noteFailure(deps, runnerId, hostFailure).catch((error: unknown) =>
+      deps.log.warn('runner.failure.unnoted', { runnerId, error }),
+    )
+  }
+}
+
+/** A word about the journal may be one too many, or none. */
+function mayEnd(entry: Entry): boolean {
+  return entry[0] === 'end' || entry[0] === 'j'
+}
+
+type ReadDeps = PrepareDeps & Pick<Deps, 'runVersions' | 'config'>
+
+/** Reads what programs say and judges what they return, before anything is locked. */
+export async function readBatch(deps: ReadDeps, batch: AgentBatch): Promise<ReadBatch> {
+  const from = { orgId: batch.orgId, runId: batch.run as RunId }
+  const words = new Map<Entry, Word>()
+  const outputs = new Map<Entry, Output>()
+  const endOfSlice = createSlices()
+  for (const entry of batch.entries) {
+    const turn = endOfSlice()
+    if (turn) await turn
+    if (entry[0] === 'j') {
+      const word = await readWord(deps, from, entry[2])
+      if (word) words.set(entry, word)
+    } else if (entry[0] === 'end' && entry[2].how === 'returned') {
+      const output = await readOutput(deps, from, entry[2])
+      if (output) outputs.set(entry, output)
+    }
+  }
+  return { ...batch, words, outputs }
+}
+
+/** Returns undefined when there is no such run. */
+async function readOutput(
+  deps: ReadDeps,
+  { orgId: org, runId: run }: { orgId: AgentBatch['orgId']; runId: RunId },
+  { outputText }: Extract<Ending, { how: 'returned' }>,
+): Promise<Output | undefined> {
+  const { maxOutputBytes } = deps.config
+  const bytes = Buffer.byteLength(outputText)
+  if (bytes > maxOutputBytes) return { error: tooLargeOutput(bytes, maxOutputBytes) }
+  const line = jsonLine(outputText)
+  if (line === undefined) return { error: invalidOutput({ path: 'output', message: NOT_JSON }) }
+  const version = await deps.runVersions.of(run)
+  if (!version) return undefined
+  const verdict = await deps.judge.judge(version.output, { text: line }, { root: 'output', org, run, isPatient: true })
+  return verdict.is === 'fits' ? { line } : { error: invalidOutput(verdict.invalid) }
+}
+
+/** Whether the run is still on the agent that speaks of it, under the same placement. */
+export function isHeldBy(run: Moving | undefined, batch: AgentBatch): run is Moving {
+  if (!run || run.runnerId !== batch.runnerId || run.epoch !== batch.epoch) return false
+  return run.place !== null && !run.released && !isFinal(run.status) && run.status !== 'queued'
+}
+
+/** The end of a placement may be sent twice: what was committed under this epoch is acknowledged, the rest is stale. */
+export function answerToStale(run: Moving | undefined, batch: AgentBatch): Applied {
+  if (run && run.epoch === batch.epoch && run.runnerId === batch.runnerId && lastOf(batch) <= run.seq)
+    return { kind: 'ack', seq: run.seq }
+  return { kind: 'stale' }
+}
+
+/** Number of the last entry. */
+export function lastOf(batch: AgentBatch): number {
+  return batch.first + batch.entries.length - 1
+}
+
+async function take(
+  deps: Pick<Deps, 'versions' | 'config'>,
+  run: Moving,
+  entry: Entry,
+  batch: ReadBatch,
+): Promise<void> {
+  run.seq++
+  if (run.released) return
+  const at = entry[1]
+  switch (entry[0]) {
+    case 'start':
+      return begin(run, at, entry[2] ? isolationText(entry[2]) : null)
+    case 'e':
+      return takeEvent(run, entry, deps.config)
+    case 'j': {
+      const word = batch.words.get(entry)
+      if (!word) return refuseWord(run, at, `It begins with ${entry[2].slice(0, 300)}`)
+      return takeOp(run, at, word)
+    }
+    case 'park':
+      spend(run, entry[3])
+      return park(run, entry[2], at)
+    case 'resume':
+      return goOn(run, at)
+    case 'end': {
+      spend(run, entry[3])
+      const version = await deps.versions.get(run.versionId)
+      return settle(run, entry[2], at, { version, output: batch.outputs.get(entry), config: deps.config })
+    }
+  }
+}
+
+function spend(run: Moving, computeMs: number): void {
+  run.computeMs += computeMs
+  run.activeMs += computeMs
+  run.isMoved = true
+}

@@ -1,0 +1,43 @@
+import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
+import type { RunError } from '@windlass/shared/model/run.ts'
+import type { Deps } from '../../deps.ts'
+import { announce, type AnnounceDeps } from './announce.ts'
+import { lockRuns } from './lock.ts'
+import { finish } from '../rules/transitions.ts'
+import { fail } from '../rules/outcome.ts'
+import { saveMoves } from './save.ts'
+import type { Claimed } from '../store/claim.ts'
+
+/**
+ * Ends runs whose environment was deleted while they were being queued. With the variables of the org alone they might reach for the
+ * wrong systems; so they are given to nobody.
+ */
+export async function endWithoutEnvironment(
+  deps: Pick<Deps, 'db' | 'log'> & AnnounceDeps,
+  claimed: readonly Claimed[],
+): Promise<void> {
+  const ids = claimed.map((run) => run.runId)
+  const ended = await deps.db.begin(async (tx) => {
+    const runs = await lockRuns(tx, ids, ids)
+    const still = claimed.flatMap(({ runId, epoch, environment }) => {
+      const run = runs.get(runId)
+      return run?.epoch === epoch && run.place !== null ? [{ run, environment }] : []
+    })
+    for (const { run, environment } of still) {
+      // Somebody wants it gone, and gone it is.
+      if (run.status === 'cancelling') finish(run, 'cancelled', Date.now())
+      else fail(run, Date.now(), gone(environment))
+    }
+    const ended = still.map(({ run }) => run)
+    await saveMoves(tx, ended)
+    return ended
+  })
+  for (const run of ended) deps.log.warn('run.environment.gone', { runId: run.id, environment: run.environment })
+  announce(deps, ended)
+}
+
+function gone(environment: string | null): RunError {
+  const code: RunErrorCode = 'ENVIRONMENT_GONE'
+  const message = `${RUN_ERRORS[code]} Create \`${environment}\` again and retry the run, or trigger it in another environment.`
+  return { code, message, detail: { environment } }
+}

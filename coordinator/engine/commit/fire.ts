@@ -1,0 +1,132 @@
+import { isFinal } from '@windlass/shared/model/run.ts'
+import type { Completion } from '@windlass/shared/wire/journal.ts'
+import { mayPass, type Tx } from '../../db/client.ts'
+import type { Deps } from '../../deps.ts'
+import { type TimedOut, timeOutQuestions } from './questions.ts'
+import { announce } from './announce.ts'
+import { setStopDeadline } from './cancel.ts'
+import { lockRuns } from './lock.ts'
+import { complete, enterNow } from '../rules/transitions.ts'
+import type { Moving } from '../rules/run.ts'
+import { leaveQueue } from './queue.ts'
+import { saveMoves } from './save.ts'
+import { timeOut } from './time-out.ts'
+import { warmVersions } from './versions.ts'
+import * as store from '../store/timers.ts'
+
+/** 10,000 runs that wake in the same moment are 50 transactions. */
+const AT_ONCE = 200
+
+/** Does what is due by now, the most overdue first. Answers in how many milliseconds the next one is due; null: there is none. */
+export async function fireDue(deps: Deps): Promise<number | null> {
+  for (;;) {
+    const found = await store.upcoming(deps.db, AT_ONCE)
+    const due = found.filter((timer) => timer.inMs <= 0)
+    if (due.length === 0) return found[0]?.inMs ?? null
+    await fireOrPutOff(deps, due)
+  }
+}
+
+const PUT_OFF_MS = 60_000
+
+/** One timer that fails time and again must not hold up the others behind it. */
+async function fireOrPutOff(deps: Deps, due: store.DueTimer[]): Promise<void> {
+  try {
+    await fire(deps, due)
+  } catch (error) {
+    if (mayPass(error)) throw error
+    const [first, ...others] = due
+    if (!first) return
+    if (others.length > 0) {
+      for (const timer of due) await fireOrPutOff(deps, [timer])
+      return
+    }
+    deps.log.error('timer.failed', { ...first, error })
+    await store.putOff(deps.db, first, PUT_OFF_MS)
+  }
+}
+
+const keyOf = ({ runId, kind, n }: store.DueTimer) => `${runId}/${kind}/${n}`
+
+const endsRuns = ({ kind }: store.DueTimer) => kind === 'queue-timeout' || kind === 'wall-timeout'
+
+async function fire(deps: Deps, due: store.DueTimer[]): Promise<void> {
+  const ending = due.filter(endsRuns).map((timer) => timer.runId)
+  await warmVersions(deps, ending)
+  const moved = await deps.db.begin(async (tx) => {
+    const runs = await lockRuns(
+      tx,
+      due.map((timer) => timer.runId),
+      ending,
+    )
+    const there = new Set((await store.take(tx, due)).map(keyOf))
+    // In the order in which they were due: of two sleeps that raced while nobody looked, the shorter one has won.
+    const taken = due.filter((timer) => there.has(keyOf(timer)))
+    const answers = await timedOutInputs(tx, taken)
+    const touched = new Set<Moving>()
+    for (const timer of taken) {
+      const run = runs.get(timer.runId)
+      if (!run) continue
+      await act(deps, run, timer, answers)
+      touched.add(run)
+    }
+    await leaveQueue(
+      tx,
+      [...touched].filter((run) => isFinal(run.status)).map((run) => run.id),
+    )
+    await saveMoves(tx, [...touched])
+    await store.insert(
+      tx,
+      taken.flatMap((timer) => againLater(deps, timer, runs.get(timer.runId))),
+    )
+    for (const run of touched) if (isBeingStopped(run)) await setStopDeadline(tx, deps, run)
+    return touched
+  })
+  announce(deps, moved)
+  for (const run of moved) if (isBeingStopped(run) && run.runnerId) await deps.tellCancels(run.runnerId)
+}
+
+const isBeingStopped = (run: Moving) => run.timedOut && run.place !== null
+
+/** A run that is just being offered may come back into the queue, where its time is up. */
+function againLater(deps: Pick<Deps, 'config'>, { runId, kind, n }: store.DueTimer, run?: Moving): store.NewTimer[] {
+  const isOffered = kind === 'queue-timeout' && run?.status === 'pending' && run.startedAt === null
+  return isOffered ? [{ runId, kind, n, due: { inMs: deps.config.offerMs } }] : []
+}
+
+async function act(
+  deps: Pick<Deps, 'versions'>,
+  run: Moving,
+  { kind, n }: store.DueTimer,
+  answers: Map<string, Completion>,
+): Promise<void> {
+  switch (kind) {
+    case 'sleep':
+      return complete(run, { n, state: 'done', result: 'null' })
+    case 'input': {
+      const completion = answers.get(`${run.id}/${n}`)
+      return completion && complete(run, completion)
+    }
+    case 'enqueue':
+      return enterNow(run)
+    case 'queue-timeout':
+    case 'wall-timeout':
+      timeOut(run, kind, Date.now(), await deps.versions.get(run.versionId))
+  }
+}
+
+/** Questions whose time is up, and what their calls get. */
+async function timedOutInputs(tx: Tx, taken: store.DueTimer[]): Promise<Map<string, Completion>> {
+  const due = taken.filter(({ kind }) => kind === 'input')
+  if (due.length === 0) return new Map()
+  const rows = await timeOutQuestions(tx, due)
+  return new Map(rows.map((row) => [`${row.runId}/${row.n}`, unanswered(row)]))
+}
+
+/** What a call gets whose question was not answered in time. */
+export function unanswered({ n, id, prompt, onTimeout }: Omit<TimedOut, 'runId'>): Completion {
+  if (onTimeout !== null) return { n, state: 'done', result: onTimeout }
+  const message = `Nobody answered in time: ${prompt.slice(0, 200)}`
+  const error = { name: 'InputTimedOutError', code: 'INPUT_TIMED_OUT', message, detail: { inputId: id } }
+  return { n, state: 'failed', result: JSON.stringify(error) }
+}

@@ -1,0 +1,55 @@
+import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
+import type { RunError } from '@windlass/shared/model/run.ts'
+import type { Deps } from '../../deps.ts'
+import { createSample } from '../../limits/sample.ts'
+import { announce, type AnnounceDeps } from './announce.ts'
+import { answerToStale, isHeldBy, lastOf } from './apply.ts'
+import type { AgentBatch, Applied } from '../rules/batch.ts'
+import { lockRuns } from './lock.ts'
+import { finish } from '../rules/transitions.ts'
+import { fail } from '../rules/outcome.ts'
+import { saveMoves } from './save.ts'
+
+/** An agent may send nothing else. */
+const lines = createSample()
+
+/**
+ * Ends a run whose entries cannot be stored. Its agent would send them again with each connection, fail again, and
+ * bring nothing of its other runs home: better one run lost, and said so.
+ */
+export async function giveUpOn(
+  deps: Pick<Deps, 'db' | 'log'> & AnnounceDeps,
+  batch: AgentBatch,
+  error: unknown,
+): Promise<Applied> {
+  const { run: runId, runnerId, epoch, first } = batch
+  const last = lastOf(batch)
+  const facts = lines(runnerId)
+  if (facts) deps.log.error('run.entries.unusable', { runId, runnerId, epoch, first, last, error, ...facts })
+  const { answer, ended } = await deps.db.begin(async (tx) => {
+    const run = (await lockRuns(tx, [runId], [runId])).get(runId)
+    if (!isHeldBy(run, batch)) return { answer: answerToStale(run, batch), ended: [] }
+    const at = Date.now()
+    // Counted as taken, so that the same entries from another connection are acknowledged.
+    run.seq = Math.max(run.seq, last)
+    // Somebody wants it gone, and gone it is.
+    if (run.status === 'cancelling') finish(run, 'cancelled', at, { error: unusable(first, last) })
+    else fail(run, at, unusable(first, last))
+    await saveMoves(tx, [run])
+    return { answer: answerTo(batch), ended: [run] }
+  })
+  announce(deps, ended)
+  return answer
+}
+
+/** After an end the agent has nothing more to do. A process that still works is to be killed. */
+function answerTo(batch: AgentBatch): Applied {
+  const hasEnded = batch.entries.some(([kind]) => kind === 'end')
+  return hasEnded ? { kind: 'ack', seq: lastOf(batch) } : { kind: 'stale' }
+}
+
+function unusable(first: number, last: number): RunError {
+  const code: RunErrorCode = 'INTERNAL'
+  const message = `${RUN_ERRORS[code]} Look for \`run.entries.unusable\` with this run's id in the coordinator's log.`
+  return { code, message, detail: { first, last } }
+}

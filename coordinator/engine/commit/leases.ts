@@ -1,0 +1,136 @@
+import type { CancelOrder, IntakeWord, Placement } from '@windlass/shared/wire/agent.ts'
+import type { RunnerIdentity } from '../../actor.ts'
+import type { Db } from '../../db/client.ts'
+import type { Deps } from '../../deps.ts'
+import type { AnnounceDeps } from './announce.ts'
+import { loseRuns } from './lose.ts'
+import * as store from '../store/placements.ts'
+import * as leases from '../store/leases.ts'
+
+export type { Beat } from '../store/leases.ts'
+
+export interface Renewal {
+  /** What the agent says it has and has not: it must kill it and forget it. */
+  stale: Placement[]
+  cancel: CancelOrder[]
+}
+
+export interface Beaten extends Renewal {
+  intake: IntakeWord | undefined
+}
+
+/** Heartbeats of many agents: each renews the leases of everything that its agent executes. */
+export async function commitBeats(deps: Pick<Deps, 'db' | 'versions'>, beats: leases.Beat[]): Promise<Beaten[]> {
+  const rows = await leases.beat(deps.db, await withoutStale(deps.db, beats))
+  const byRunner = Map.groupBy(rows, (row) => row.runnerId)
+  return Promise.all(
+    beats.map(async ({ runnerId, holds }) => {
+      const rows = byRunner.get(runnerId) ?? []
+      const renewed = rows.filter((row) => row.runId !== null)
+      return { stale: staleAmong(holds, renewed), cancel: await cancelOrders(deps, renewed), intake: wordOf(rows[0]) }
+    }),
+  )
+}
+
+/** More than most agents ever hold. */
+const MANY_HOLDS = 256
+
+/**
+ * Leaves out of long lists what was never given to the agent: it may name 16,384 placements of its own invention, each
+ * of which would be looked for by itself. What it was given was committed before it heard of it, and so is seen here.
+ */
+async function withoutStale(db: Db, beats: readonly leases.Beat[]): Promise<readonly leases.Beat[]> {
+  const long = beats.filter(({ holds }) => holds.length > MANY_HOLDS).map(({ runnerId }) => runnerId)
+  if (long.length === 0) return beats
+  const given = await leases.givenTo(db, long)
+  return beats.map((beat) => {
+    if (beat.holds.length <= MANY_HOLDS) return beat
+    const own = given.get(beat.runnerId)
+    return { ...beat, holds: beat.holds.filter(([run, epoch]) => own?.has(store.placementKey(run, epoch))) }
+  })
+}
+
+function wordOf(row: leases.BeatRow | undefined): IntakeWord | undefined {
+  if (!row) return undefined
+  const { intakeState: state, intakeEpoch: epoch, intakeReason: reason, deadlineAt } = row
+  return { state, epoch, reason, deadlineAt: deadlineAt?.getTime() ?? null }
+}
+
+const FORGOTTEN = 'its agent was started again and does not know it any more'
+const UNHEARD = 'its agent is connected again and has not heard of it'
+
+/**
+ * Brings agent and database to one mind when the agent connects. What the database gives to it and it does not know of is
+ * lost: the agent was started again, or the answer to its poll never arrived. The rest is renewed before the agent hears for how
+ * long it may be silent from now on. What was given out, taken or renewed after `at`, when the agent was let in, came over a later
+ * connection, and this one knows nothing of it.
+ */
+export async function reconcile(
+  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'log'> & AnnounceDeps,
+  { runnerId, holds, leaseMs }: leases.Beat,
+  { at, what }: { at: number; what: 'network' | 'daemon' | 'host' },
+): Promise<Beaten & { resume: { run: string; epoch: number; seq: number }[] }> {
+  const mine = new Set(holds.map(([run, epoch]) => store.placementKey(run, epoch)))
+  const held = await store.heldBy(deps.db, runnerId)
+  const isKnown = (row: store.Held) => mine.has(store.placementKey(row.runId, row.epoch))
+  const known = held.filter(isKnown)
+  const gone = new Set(held.filter((row) => !isKnown(row)).map((row) => store.placementKey(row.runId, row.epoch)))
+  await loseRuns(
+    deps,
+    held.filter((row) => !isKnown(row)).map((row) => row.runId),
+    {
+      reason: what === 'network' ? UNHEARD : FORGOTTEN,
+      what,
+      isLost: ({ runId, epoch, touchedAt }) => touchedAt <= at && gone.has(store.placementKey(runId, epoch)),
+    },
+  )
+  const [beaten] = await commitBeats(deps, [{ runnerId, holds, leaseMs }])
+  return { ...beaten!, resume: known.map((row) => ({ run: row.runId, epoch: row.epoch, seq: row.seq })) }
+}
+
+/** New tokens for those of these runs that the runner really executes. */
+export async function renewTokens(
+  deps: Pick<Deps, 'db' | 'runTokens'>,
+  runner: RunnerIdentity,
+  runs: Placement[],
+): Promise<{ run: string; epoch: number; token: string }[]> {
+  const asked = new Set(runs.map(([run, epoch]) => store.placementKey(run, epoch)))
+  const held = await store.heldBy(deps.db, runner.id)
+  const live = held.filter((row) => row.accepted && asked.has(store.placementKey(row.runId, row.epoch)))
+  return Promise.all(
+    live.map(async ({ runId, epoch }) => ({
+      run: runId,
+      epoch,
+      token: await deps.runTokens.mint({ runId, epoch, orgId: runner.orgId, runnerId: runner.id }),
+    })),
+  )
+}
+
+/** Sends what is to be cancelled to those of these runners that are connected here. */
+export async function tellCancels(
+  deps: Pick<Deps, 'db' | 'versions' | 'sockets'>,
+  runnerIds: readonly string[],
+): Promise<void> {
+  const byRunner = Map.groupBy(await store.toCancel(deps.db, runnerIds), (row) => row.runnerId)
+  for (const [runnerId, rows] of byRunner)
+    deps.sockets.tell(runnerId, { t: 'cancel', runs: await cancelOrders(deps, rows) })
+}
+
+function staleAmong(holds: readonly Placement[], known: readonly { runId: string; epoch: number }[]): Placement[] {
+  const alive = new Set(known.map((row) => store.placementKey(row.runId, row.epoch)))
+  return holds.filter(([run, epoch]) => !alive.has(store.placementKey(run, epoch)))
+}
+
+/** The runs among these that are to be stopped, each with the grace of its descriptor. */
+function cancelOrders(deps: Pick<Deps, 'versions'>, rows: readonly store.Renewed[]): Promise<CancelOrder[]> {
+  const asked = rows.filter((row) => row.status === 'cancelling' || row.timedOut)
+  return Promise.all(
+    asked.map(async (row) => ({
+      run: row.runId,
+      epoch: row.epoch,
+      why: row.status === 'cancelling' ? ('cancelled' as const) : ('timed-out' as const),
+      reason: row.cancelReason ?? '',
+      graceMs: (await deps.versions.get(row.versionId)).descriptor.cancelGraceMs,
+    })),
+  )
+}

@@ -1,0 +1,45 @@
+import type { Tx } from '../../db/client.ts'
+import { noChanges } from '../rules/journal.ts'
+import type { Moving } from '../rules/run.ts'
+import * as store from '../store/runs.ts'
+
+/**
+ * Locks runs and takes them in hand. `ending` are those that may end now: their parents are locked with them, as the
+ * end of a child completes the call of its parent in the same transaction.
+ */
+export async function lockRuns(
+  tx: Tx,
+  ids: readonly string[],
+  ending: readonly string[] = [],
+): Promise<Map<string, Moving>> {
+  const wanted = [...new Set(ids)]
+  const rows = ending.length === 0 ? await store.lock(tx, wanted) : await store.lockWithParents(tx, wanted, [...ending])
+  const runs = new Map(rows.map((row) => [row.id as string, moving(row)]))
+  for (const run of runs.values()) run.parent = run.parentRunId === null ? undefined : runs.get(run.parentRunId)
+  return runs
+}
+
+function moving(row: store.LockedRow): Moving {
+  return {
+    ...row,
+    blocked: row.blocked === null ? null : (JSON.parse(row.blocked) as Moving['blocked']),
+    output: null,
+    error: null,
+    computeMs: 0,
+    started: false,
+    isMoved: false,
+    suspended: false,
+    resumed: false,
+    released: false,
+    requeued: null,
+    loss: null,
+    hostFailure: null,
+    isHeard: false,
+    isolation: null,
+    replayAfterMs: null,
+    pokes: new Set(),
+    events: [],
+    journal: noChanges(),
+    parent: undefined,
+  }
+}

@@ -1,0 +1,121 @@
+import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
+import { isSuspended, type Loss } from '@windlass/shared/model/run.ts'
+import { mayPass } from '../../db/client.ts'
+import type { Deps } from '../../deps.ts'
+import { pulseLimitMs } from '../store/pulse.ts'
+import * as placements from '../store/placements.ts'
+import { announce, type AnnounceDeps } from './announce.ts'
+import { lockRuns } from './lock.ts'
+import { requeue, rest } from '../rules/transitions.ts'
+import { lose } from '../rules/outcome.ts'
+import { saveMoves } from './save.ts'
+import { warmVersions } from './versions.ts'
+import type { Moving } from '../rules/run.ts'
+
+export interface LoseOptions {
+  reason: string
+  /** `unknown` where it is left out: until the runner is heard of again. */
+  what?: Loss['what']
+  /** Which of the placements, seen again under lock, are to go. */
+  isLost(placement: placements.PlacementRow): boolean
+  /** Told of each that was taken away, after the commit. */
+  onLost?(placement: placements.PlacementRow): void
+}
+
+/**
+ * Takes runs away from processes that are not coming back. An offer that was never accepted goes back into the queue
+ * without a word about attempts: nothing has been executed.
+ */
+export async function loseRuns(
+  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'log'> & AnnounceDeps,
+  runIds: readonly string[],
+  options: LoseOptions,
+): Promise<number> {
+  if (runIds.length === 0) return 0
+  const moved = await loseOrPassOver(deps, runIds, options)
+  for (const { placement } of moved) options.onLost?.(placement)
+  for (const { run } of moved)
+    deps.log.warn('run.lost', {
+      runId: run.id,
+      runnerId: run.runnerId,
+      attempt: run.attempt,
+      status: run.status,
+      reason: options.reason,
+    })
+  announce(
+    deps,
+    moved.map(({ run }) => run),
+  )
+  return moved.length
+}
+
+interface Moved {
+  run: Moving
+  placement: placements.PlacementRow
+}
+
+type LoseDeps = Pick<Deps, 'db' | 'config' | 'versions' | 'log'>
+
+/** One run that cannot be taken away must not keep the others where they are lost. */
+async function loseOrPassOver(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<Moved[]> {
+  try {
+    return await loseThese(deps, runIds, options)
+  } catch (error) {
+    if (mayPass(error)) throw error
+    if (runIds.length === 1) {
+      deps.log.error('run.lost.failed', { runId: runIds[0], error })
+      return []
+    }
+    const moved: Moved[] = []
+    for (const id of runIds) moved.push(...(await loseOrPassOver(deps, [id], options)))
+    return moved
+  }
+}
+
+async function loseThese(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<Moved[]> {
+  await warmVersions(deps, runIds)
+  return deps.db.begin(async (tx) => {
+    const runs = await lockRuns(tx, runIds, runIds)
+    const found = await placements.recheck(tx, runIds, {
+      offerMs: deps.config.offerMs,
+      limitMs: pulseLimitMs(deps.config),
+    })
+    const moved: Moved[] = []
+    for (const placement of found.values()) {
+      const run = runs.get(placement.runId)
+      if (!run || run.epoch !== placement.epoch || !options.isLost(placement)) continue
+      const why = { ...reasonOf(placement, options), runner: run.runnerId }
+      if (placement.accepted || !takeBack(run, notTaken(placement, options)))
+        lose(run, Date.now(), await deps.versions.get(run.versionId), why)
+      moved.push({ run, placement })
+    }
+    await saveMoves(
+      tx,
+      moved.map(({ run }) => run),
+    )
+    return moved
+  })
+}
+
+/** A runner that was revoked lost its runs by that, whatever has shown it first. */
+function reasonOf(placement: placements.PlacementRow, { reason, what = 'unknown' }: LoseOptions) {
+  if (placement.isRevoked) return { what: 'operator', reason: LOST_REASONS.revoked } as const
+  const hint =
+    what === 'unknown' && placement.wasClosed ? '; its connection was closed there, as when an agent ends' : ''
+  return { what, reason: `${reason}${hint}` }
+}
+
+const notTaken = ({ offerLate }: placements.PlacementRow, { reason }: LoseOptions) =>
+  offerLate ? 'the offer was not accepted in time' : reason
+
+/**
+ * Puts a run that was offered and not taken back to where it came from. Returns false when the run has moved on
+ * meanwhile.
+ */
+function takeBack(run: Moving, reason: string): boolean {
+  if (run.timedOut) return false
+  if (run.status === 'pending') requeue(run, Date.now(), { reason })
+  else if (run.place === 'replaying' && isSuspended(run.status)) rest(run)
+  else return false
+  return true
+}

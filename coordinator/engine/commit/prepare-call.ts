@@ -1,0 +1,42 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import { type OrgId, type RunId, Slug } from '@windlass/shared/ids.ts'
+import type { Ask, EntryIdentity, JournalError } from '@windlass/shared/wire/journal.ts'
+import { type PrepareDeps, prepareRun, type TriggerAsk } from './trigger.ts'
+import { type PreparedCall, refusal } from '../rules/word.ts'
+
+type Call = Extract<Ask, { for: 'child' }>
+
+/**
+ * The child run about to be created, or why the call is refused. What it takes from its parent is filled in under the
+ * lock.
+ */
+export async function prepareCall(
+  deps: PrepareDeps,
+  from: { orgId: OrgId; runId: RunId },
+  entry: EntryIdentity,
+  call: Call,
+): Promise<{ child: PreparedCall } | { refused: JournalError }> {
+  const { environment } = call
+  if (environment && !Slug.safeParse(environment).success)
+    return {
+      refused: refusal(`environment: \`${environment}\` is no name of an environment.`, { path: 'environment' }),
+    }
+  const ask: TriggerAsk = {
+    workflow: call.workflow,
+    ...(call.version !== null && { version: call.version }),
+    input: JSON.parse(call.inputText) as unknown,
+    ...(environment !== undefined && { environment }),
+    tags: call.tags,
+    priority: call.priority,
+    trigger: { kind: 'child', id: from.runId },
+    parent: { runId: from.runId, entry: entry.n, rootRunId: from.runId, depth: 0 },
+  }
+  try {
+    const { run } = await prepareRun(deps, { orgId: from.orgId, actor: null }, ask)
+    return { child: { run, inherits: environment === undefined } }
+  } catch (error) {
+    // Nothing can be found out now: the agent comes again with it.
+    if (!(error instanceof Fault) || error.code === 'UNAVAILABLE') throw error
+    return { refused: refusal(error.message, { ...error.detail, code: error.code }) }
+  }
+}

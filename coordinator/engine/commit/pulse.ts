@@ -1,0 +1,48 @@
+import { probe } from '@windlass/shared/probe.ts'
+import type { Deps } from '../../deps.ts'
+import * as store from '../store/pulse.ts'
+
+/** Three times the longest that an agent waits before it tries again to connect. */
+const FLOOR_MS = 90_000
+/**
+ * Returns a function that must run before leases are judged. Leases stand still while nobody could renew them: an
+ * outage of ours takes no run from an agent that still holds it. A start is the same case, for agents have to find a
+ * coordinator first.
+ */
+export function createPulse(
+  deps: Pick<Deps, 'db' | 'config' | 'log' | 'metrics'>,
+  clock = (): number => performance.now(),
+): () => Promise<void> {
+  const { config, log, metrics } = deps
+  const limitMs = store.pulseLimitMs(config)
+  const terms = {
+    limitMs,
+    toleranceMs: limitMs / store.SWEEPS_LATE,
+    offerMs: config.offerMs,
+    floorMs: Math.min(FLOOR_MS, config.amnestyMs),
+    amnestyMs: config.amnestyMs,
+  }
+  let last: { atMs: number; gaps: number; sentAt: number; heardAt: number } | undefined
+
+  return async () => {
+    const sentAt = clock()
+    const own = last && {
+      atMs: last.atMs,
+      gaps: last.gaps,
+      sinceSentMs: sentAt - last.sentAt,
+      sinceHeardMs: sentAt - last.heardAt,
+    }
+    const { atMs, gaps, forwardMs, backMs, lengthened } = await store.pulse(deps.db, { ...terms, own })
+    last = { atMs, gaps, sentAt, heardAt: clock() }
+    const isGap = forwardMs > 0 || backMs < 0
+    if (isGap) metrics.leaseGap(Math.max(forwardMs, -backMs))
+    if (isGap || lengthened > 0)
+      log.warn('leases.lengthened', {
+        gapMs: Math.round(forwardMs),
+        setBackMs: Math.round(-backMs),
+        atStart: own === undefined,
+        placements: lengthened,
+      })
+    probe('pulse.done', { lengthened, forwardMs, backMs })
+  }
+}

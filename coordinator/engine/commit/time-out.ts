@@ -1,0 +1,29 @@
+import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
+import { isFinal, isSuspended, type RunError } from '@windlass/shared/model/run.ts'
+import type { Version } from '../../workflows/targets.ts'
+import { fail } from '../rules/outcome.ts'
+import type { Moving } from '../rules/run.ts'
+import { overtimeError } from '../rules/run-errors.ts'
+
+/**
+ * The time that a descriptor gives a run is used up. Without a process it fails here and now; with one it fails when the process, which
+ * is told to stop, has come to its end.
+ */
+export function timeOut(run: Moving, kind: 'queue-timeout' | 'wall-timeout', at: number, version: Version): void {
+  if (isFinal(run.status) || run.status === 'cancelling') return
+  if (kind === 'queue-timeout') {
+    const isNew = run.status === 'queued' && run.attempt === 1 && run.startedAt === null
+    if (isNew) fail(run, at, queueError(version))
+    return
+  }
+  if (run.status === 'queued' || (isSuspended(run.status) && run.place === null))
+    return fail(run, at, overtimeError(version))
+  run.timedOut = true
+  run.isMoved = true
+}
+
+function queueError({ descriptor: { queueTimeoutMs } }: Version): RunError {
+  const code: RunErrorCode = 'RUN_TIMED_OUT'
+  const message = `${RUN_ERRORS[code]} No runner had begun it ${queueTimeoutMs} ms after it entered the queue. Add runners or slots, raise \`concurrency\`, or raise \`timeout.queue\` in workflow.jsonc.`
+  return { code, message, detail: { queueTimeoutMs } }
+}

@@ -1,0 +1,217 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import { newId, type OrgId, type RunId, type WorkflowRef } from '@windlass/shared/ids.ts'
+import type { Run, TriggerKind } from '@windlass/shared/model/run.ts'
+import type { Caller } from '../../actor.ts'
+import { rebalance } from './admit.ts'
+import { groupOf } from './group.ts'
+import type { Config } from '../../config.ts'
+import { needEnvironment } from '../../environments/names.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import type { Deps } from '../../deps.ts'
+import type { Target } from '../../workflows/targets.ts'
+import { needsText } from '../../matching/needs.ts'
+import { presentRun } from '../rules/run.ts'
+import { createdAt, insertQueued, type NewRun } from '../store/new-runs.ts'
+
+export interface TriggerAsk {
+  workflow: WorkflowRef
+  version?: number | undefined
+  input?: unknown
+  /** Left out or null: the base of the org. */
+  environment?: string | null | undefined
+  tags: string[]
+  priority: number
+  delayMs?: number
+  trigger: { kind: TriggerKind; id?: string }
+  retryOf?: RunId
+  /** The run that calls this one, and the number of the call in its journal. */
+  parent?: { runId: RunId; entry: number; rootRunId: RunId; depth: number }
+}
+
+export type TriggerDeps = PrepareDeps & Pick<Deps, 'triggers' | 'dispatchers' | 'bell' | 'timers'>
+
+/** Queues a run. It is answered when run, queue row and first event are committed. */
+export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: TriggerAsk): Promise<Run> {
+  const { run, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
+  const at = await deps.triggers.add(run)
+  tellOfNew(deps, run)
+  return presentNew(caller, run, target, at)
+}
+
+export type PrepareDeps = Pick<Deps, 'targets' | 'environments' | 'judge'> & { config: Pick<Config, 'maxInputBytes'> }
+
+/**
+ * A run that may be inserted: workflow and environment are found, the input fits. Throws a `Fault` for what is wrong
+ * with it.
+ */
+export async function prepareRun(
+  deps: PrepareDeps,
+  who: { orgId: OrgId; actor: string | null },
+  ask: TriggerAsk,
+): Promise<{ run: NewRun; target: Target }> {
+  assertStorable(ask.tags)
+  const target = await targetOf(deps, who.orgId, ask)
+  const named = ask.environment ?? null
+  const environment = named === null ? null : await needEnvironment(deps, who.orgId, named)
+  const input = await inputText(deps, who.orgId, ask, target)
+  const { workflowId, descriptor } = target.version
+  const concurrencyGroup = await groupOf(workflowId, descriptor.concurrency, ask.input)
+  return { run: newRun(who, { ...ask, environment }, target, { input, concurrencyGroup }), target }
+}
+
+/** PostgreSQL's text holds no U+0000, and UTF-8 no half of a surrogate pair. */
+function assertStorable(tags: readonly string[]): void {
+  const index = tags.findIndex((tag) => tag.includes('\0') || !tag.isWellFormed())
+  if (index === -1) return
+  throw new Fault(
+    'VALIDATION_FAILED',
+    { path: `tags[${index}]` },
+    `tags[${index}]: holds U+0000 or half of a surrogate pair, which cannot be stored; leave it out.`,
+  )
+}
+
+async function targetOf(deps: Pick<Deps, 'targets'>, orgId: OrgId, ask: TriggerAsk): Promise<Target> {
+  const found = await findVersion(deps, orgId, ask)
+  if (found.pool) return { version: found.version, pool: found.pool }
+  const { pool } = found.version.descriptor
+  throw new Fault(
+    'VALIDATION_FAILED',
+    { path: 'workflow', pool },
+    `The workflow runs in the pool \`${pool}\`, which does not exist. Create it, or deploy the workflow with another \`pool\`.`,
+  )
+}
+
+/** The version that would be executed, whether or not there is a pool for it. */
+export async function findVersion(
+  deps: Pick<Deps, 'targets'>,
+  orgId: OrgId,
+  { workflow, version }: Pick<TriggerAsk, 'workflow' | 'version'>,
+) {
+  const found = await deps.targets.resolve(orgId, workflow, version)
+  if (found) return found
+  const which = version ? `no version ${version} of the workflow` : 'no workflow'
+  throw new Fault(
+    'NOT_FOUND',
+    { workflow, ...(version ? { version } : {}) },
+    `There is ${which} \`${workflow}\` in this org.`,
+  )
+}
+
+async function inputText(deps: PrepareDeps, org: OrgId, ask: TriggerAsk, target: Target): Promise<string> {
+  const input = ask.input === undefined ? null : ask.input
+  const text = JSON.stringify(input)
+  const bytes = Buffer.byteLength(text)
+  const limitBytes = deps.config.maxInputBytes
+  // A retry takes over what was accepted once, whatever the limit is by now.
+  if (bytes > limitBytes && !ask.retryOf)
+    throw new Fault(
+      'PAYLOAD_TOO_LARGE',
+      { path: 'input', bytes, limitBytes },
+      `The input has ${bytes} bytes as JSON; a run takes ${limitBytes}.`,
+    )
+  // What a run calls is checked at its expense, however many others it calls.
+  const payer = ask.parent && { run: ask.parent.runId, isPatient: true }
+  const verdict = await deps.judge.judge(
+    target.version.input,
+    { text, parsed: input },
+    { root: 'input', org, ...payer },
+  )
+  if (verdict.is === 'fits') return text
+  const { path, message } = verdict.invalid
+  const what = 'The input does not fit what `run` declares.'
+  throw new Fault('VALIDATION_FAILED', { path }, `${what} ${path}: ${message}`)
+}
+
+function newRun(
+  who: { orgId: OrgId; actor: string | null },
+  ask: TriggerAsk,
+  target: Target,
+  found: Pick<NewRun, 'input' | 'concurrencyGroup'>,
+): NewRun {
+  const { version, pool } = target
+  const { descriptor, workflowId } = version
+  return {
+    id: newId('run'),
+    orgId: who.orgId,
+    workflowId,
+    versionId: version.id,
+    poolId: pool.id,
+    triggerKind: ask.trigger.kind,
+    triggerId: ask.trigger.id ?? null,
+    triggerActor: who.actor,
+    environment: ask.environment ?? null,
+    tags: ask.tags,
+    priority: ask.priority,
+    retryOf: ask.retryOf ?? null,
+    parentRunId: ask.parent?.runId ?? null,
+    parentEntry: ask.parent?.entry ?? null,
+    rootRunId: ask.parent?.rootRunId ?? null,
+    depth: ask.parent?.depth ?? 0,
+    delayMs: ask.delayMs ?? 0,
+    queueTimeoutMs: descriptor.queueTimeoutMs,
+    wallTimeoutMs: descriptor.wallTimeoutMs,
+    needs: needsText(descriptor),
+    ...found,
+  }
+}
+
+/** Tells those who wait for something new, after the commit. */
+export function tellOfNew(deps: Pick<Deps, 'dispatchers' | 'bell' | 'timers'>, run: NewRun): void {
+  for (const ms of [run.delayMs || null, run.wallTimeoutMs, run.queueTimeoutMs && run.delayMs + run.queueTimeoutMs])
+    if (ms !== null) deps.timers.expect(ms)
+  if (run.delayMs > 0) return
+  deps.dispatchers.poke(run.poolId)
+  deps.bell.ring('pool', run.poolId)
+}
+
+/** The row as it has just been written; reading it back would double the work of a trigger. */
+export function presentNew(caller: Caller, run: NewRun, target: Target, at: Date): Run {
+  return presentRun({
+    ...run,
+    org: caller.org,
+    workflowSlug: target.version.slug,
+    version: target.version.version,
+    poolName: target.pool.name,
+    status: 'queued',
+    attempt: 1,
+    epoch: 0,
+    cursor: 1,
+    runnerId: null,
+    runnerName: null,
+    error: null,
+    blocked: null,
+    suspendedAt: null,
+    waits: null,
+    isolation: null,
+    lost: null,
+    createdAt: at,
+    budget: target.version.descriptor.budget,
+    queuedAt: new Date(at.getTime() + run.delayMs),
+    claimedAt: null,
+    startedAt: null,
+    finishedAt: null,
+    computeMs: '0',
+    tokensInput: '0',
+    tokensOutput: '0',
+    tokensCached: '0',
+    tokensReasoning: '0',
+    costMicros: '0',
+  })
+}
+
+/** Writes queued runs for all who trigger at this moment; resolves with their times of creation. */
+export async function commitTriggers(db: Db, runs: NewRun[]): Promise<Date[]> {
+  const ids = runs.map((run) => run.id)
+  const isLimited = runs.some((run) => run.concurrencyGroup !== null)
+  const created = isLimited ? await db.begin((tx) => createRuns(tx, runs)) : await insertQueued(db, runs)
+  // The statement ran before, and only its answer was lost.
+  if (created.size < runs.length) for (const [id, at] of await createdAt(db, ids)) created.set(id, at)
+  return ids.map((id) => created.get(id)!)
+}
+
+/** Creates runs, and lets in those whose group has room. */
+export async function createRuns(tx: Tx, runs: readonly NewRun[]): Promise<Map<string, Date>> {
+  const created = await insertQueued(tx, runs)
+  await rebalance(tx, { entering: runs.filter((run) => run.delayMs === 0 && created.has(run.id)) })
+  return created
+}

@@ -1,0 +1,294 @@
+import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
+import type { Ending } from '@windlass/shared/model/ending.ts'
+import { LOST_REASONS, whatIsLost } from '@windlass/shared/model/lost-reasons.ts'
+import { isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
+import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type { Config } from '../../config.ts'
+import type { Version } from '../../workflows/targets.ts'
+import type { Output } from './batch.ts'
+import { block, emit, finish, move, release, requeue, rest, resume, suspend } from './transitions.ts'
+import type { Moving } from './run.ts'
+import { exitedError, overtimeError, threwError, timedOutError } from './run-errors.ts'
+
+/** An agent of ours says less. */
+const REASON_CHARACTERS = 2000
+const SIGNAL_CHARACTERS = 32
+
+/** What an agent says, as far as it is kept. No column takes U+0000. */
+const worded = (text: string, most = REASON_CHARACTERS) => text.replaceAll('\0', '').slice(0, most)
+
+interface Settling {
+  version: Version
+  output: Output | undefined
+  config: Pick<Config, 'maxEventDataBytes'>
+}
+
+/** What an ending means for its run: the rules of contract and descriptor in one place. */
+export function settle(run: Moving, ending: Ending, at: number, { version, output, config }: Settling): void {
+  if (run.status === 'cancelling')
+    return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
+  if (run.timedOut) return fail(run, at, overtimeError(version))
+  switch (ending.how) {
+    case 'returned':
+      return settleReturned(run, at, output, config)
+    case 'threw':
+      return settleThrown(run, threwError(ending.error), at, version)
+    case 'exited':
+      goOn(run, at)
+      return fail(run, at, exitedError(ending.exitCode))
+    case 'timed-out':
+      return fail(run, at, timedOutError(version))
+    case 'killed': {
+      const signal = worded(ending.signal, SIGNAL_CHARACTERS)
+      const why = ending.reason === undefined ? '' : `: ${worded(ending.reason)}`
+      return lose(run, at, version, { what: 'program', reason: `its process was ended by ${signal}${why}`, signal })
+    }
+    case 'cancelled':
+      // Nobody asked for it here: the agent stopped the program for reasons of its own.
+      return lose(run, at, version, { what: 'program', reason: 'its agent stopped it' })
+    case 'lost': {
+      const reason = worded(ending.reason)
+      return lose(run, at, version, { what: whatIsLost(reason), reason })
+    }
+    case 'unready':
+      return putOff(run, at, version, ending)
+    case 'evicted':
+      return evict(run, at, version, worded(ending.reason))
+    case 'blocked':
+      return settleBlocked(run, ending.mismatch, at)
+  }
+}
+
+/** The program only waits. One that was led back to where it stood waits as before. */
+export function park(run: Moving, waitsFor: SuspendKind, at: number): void {
+  if (run.status === 'pending') begin(run, at)
+  if (run.status === 'running') return suspend(run, waitsFor, at)
+  if (!isSuspended(run.status)) return
+  run.place = 'parked'
+  run.replays = run.cutReplays = 0
+  run.isMoved = true
+}
+
+/** The program went on: what it waited for is there, or a timer of its own did it. */
+export function goOn(run: Moving, at: number): void {
+  if (isSuspended(run.status)) resume(run, at)
+}
+
+type Unready = Extract<Ending, { how: 'unready' }>
+
+/** Long enough for a person to mend something meanwhile, and short enough for what mends itself. */
+const PUT_OFF_MS = 30_000
+
+/**
+ * Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. An
+ * agent that is being stopped says nothing about how it would go elsewhere: there it is not waited for.
+ */
+function putOff(run: Moving, at: number, version: Version, { reason: said, blame }: Unready): void {
+  const reason = worded(said)
+  const isStopping = reason === LOST_REASONS.shutdown
+  if (blame === 'host') run.hostFailure = reason
+  if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, isStopping ? 0 : PUT_OFF_MS)
+  if (run.place !== 'replaying') return lose(run, at, version, { what: 'program', reason })
+  if (isStopping) return rest(run)
+  release(run)
+  run.replayAfterMs = PUT_OFF_MS
+}
+
+/** Given up by its agent while it waited. One that was still on its way there was lost, whatever the agent says. */
+function evict(run: Moving, at: number, version: Version, reason: string): void {
+  if (run.place === 'parked' && isSuspended(run.status)) return rest(run)
+  lose(run, at, version, { what: 'program', reason: `its agent gave it up: ${reason}` })
+}
+
+function settleBlocked(run: Moving, { expected, received, at: where }: Mismatch, at: number): void {
+  const cut = (text: unknown) => worded(String(text))
+  const [was, is, site] = [cut(expected), cut(received), cut(where)]
+  // Only a run that was suspended is replayed.
+  if (!isSuspended(run.status)) return fail(run, at, mismatchWhileRunning(was, is))
+  const message = `Continuing the run, the program did something else than before: the journal has ${was}, the program did ${is}${site && ` at ${site}`}. Put what differs from time to time (time, random numbers, reads of other systems) into step().`
+  block(run, at, { code: 'REPLAY_MISMATCH', message, expected: was, received: is, at: site })
+}
+
+function mismatchWhileRunning(expected: string, received: string): RunError {
+  const code: RunErrorCode = 'INTERNAL'
+  return {
+    code,
+    message: `${RUN_ERRORS[code]} A replay was reported of a run that executes.`,
+    detail: { expected, received },
+  }
+}
+
+/**
+ * What a program says about its journal and nobody can read would be missing there: it would wait for what never comes,
+ * or do a second time what it was told is kept. Better that its run ends and says so.
+ */
+export function refuseWord(run: Moving, at: number, what: string): void {
+  const code: RunErrorCode = 'JOURNAL_UNREADABLE'
+  if (run.status !== 'cancelling') fail(run, at, { code, message: `${RUN_ERRORS[code]} ${worded(what)}` })
+}
+
+/** Another try, where the descriptor asks for it: its journal keeps what succeeded. */
+function settleThrown(run: Moving, error: RunError, at: number, version: Version): void {
+  const { max, factor, delayMs, maxDelayMs } = version.descriptor.retries.error
+  goOn(run, at)
+  if (run.thrown >= max) return fail(run, at, error)
+  const waitMs = Math.round(Math.min(maxDelayMs, delayMs * factor ** run.thrown))
+  run.thrown++
+  const { code, message } = error
+  again(run, at, version, { reason: 'it threw', error: { code, message }, delayMs: waitMs })
+}
+
+function settleReturned(run: Moving, at: number, output: Output | undefined, config: Settling['config']): void {
+  // Judged before the lock, which takes as long as it takes.
+  if (!output) throw new Error(`the output of run ${run.id} was not judged`)
+  // An agent that leaves out `start` has executed it all the same.
+  begin(run, at)
+  goOn(run, at)
+  if ('error' in output) return fail(run, at, output.error)
+  const { line } = output
+  run.output = line
+  emit(run, { at, channel: 'output', type: 'output', dataText: outputEvent(line, config.maxEventDataBytes) })
+  finish(run, 'completed', at)
+}
+
+/** An output that is larger than an event may be is named only; `/output` has all of it. */
+function outputEvent(outputText: string, limitBytes: number): string {
+  const bytes = Buffer.byteLength(outputText)
+  if (bytes > limitBytes) return JSON.stringify({ truncated: true, bytes, limitBytes })
+  return `{"output":${outputText}}`
+}
+
+export function fail(run: Moving, at: number, error: RunError): void {
+  run.error = error
+  finish(run, 'failed', at, { error: { code: error.code, message: error.message } })
+}
+
+/** The process of a run is gone: what that means depends on what it was doing. */
+export function lose(run: Moving, at: number, version: Version, why: Why): void {
+  if (run.status === 'cancelling') return finish(run, 'cancelled', at, why)
+  if (run.timedOut) return fail(run, at, overtimeError(version))
+  run.loss = { what: why.what, reason: why.reason, attempt: run.attempt, isCounted: false }
+  if (!isSuspended(run.status)) return crash(run, at, version, why)
+  // It only waited, and its journal is committed: losing it costs nothing.
+  if (run.place !== 'replaying' || why.what === 'operator') return rest(run)
+  if (why.what === 'program') return loseReplay(run, at, why)
+  if (why.what === 'network') return cutOffReplay(run, at, version, why)
+  cutReplay(run, at, why)
+}
+
+const MOST_REPLAYS = 5
+const FIRST_REPLAY_MS = 1000
+/**
+ * An agent that dies says nothing about the program, however often that happens in a night. But a program may take its
+ * machine with it each time it is led back, so that there is an end: with these delays after eight hours at the least.
+ */
+const MOST_CUT_REPLAYS = 500
+const CUT_REPLAY_MS = 1000
+const LONGEST_CUT_REPLAY_MS = 60_000
+
+/** Leading a program back executes nothing new, so it is no attempt of the run; but it does not go on for ever. */
+function loseReplay(run: Moving, at: number, why: Why): void {
+  const replays = ++run.replays
+  if (replays <= MOST_REPLAYS) return replayAfter(run, FIRST_REPLAY_MS * 2 ** (replays - 1))
+  giveReplaysUp(run, at, { replays, how: '', why })
+}
+
+/** The agent of a replay died, or its machine did: the program has nothing to do with it, as far as one can tell. */
+function cutReplay(run: Moving, at: number, why: Why): void {
+  const replays = ++run.cutReplays
+  if (replays <= MOST_CUT_REPLAYS) return replayAfter(run, Math.min(LONGEST_CUT_REPLAY_MS, CUT_REPLAY_MS * replays))
+  giveReplaysUp(run, at, { replays, how: ', with its agent or the machine of it,', why })
+}
+
+function replayAfter(run: Moving, delayMs: number): void {
+  release(run)
+  run.replayAfterMs = delayMs
+}
+
+function giveReplaysUp(
+  run: Moving,
+  at: number,
+  { replays, how, why }: { replays: number; how: string; why: Why },
+): void {
+  fail(run, at, {
+    code: 'RUN_CRASHED',
+    message: `The run could not be continued: its process was lost ${replays} times${how} before it was where it had stood; the last time ${why.reason}.`,
+    detail: { replays, ...why },
+  })
+}
+
+/** `delayMs`: how long the next attempt waits. */
+type Again = { reason: string; delayMs?: number } & Record<string, unknown>
+type Why = Again & { what: Loss['what'] }
+
+/** A crash is nobody's answer: the program starts again from the top, as often as its descriptor allows. */
+function crash(run: Moving, at: number, version: Version, why: Why): void {
+  // Somebody took it away, knowing that it would begin anew: that says nothing about the program.
+  if (why.what === 'operator') return again(run, at, version, why)
+  if (run.loss) run.loss.isCounted = true
+  if (isOutOfReach(why.what)) return cutOff(run, at, version, why)
+  if (run.crashes < version.crashRetries) {
+    run.crashes++
+    return again(run, at, version, why)
+  }
+  fail(run, at, crashedError(run, run.crashes + 1, why))
+}
+
+const crashedError = (run: Moving, crashes: number, why: Why): RunError => ({
+  code: 'RUN_CRASHED',
+  message: `The run was started ${run.attempt} times and lost ${crashes} times; the last time ${why.reason}.`,
+  detail: { attempts: run.attempt, ...why },
+})
+
+/**
+ * Returns whether the loss is a fault of ours or of the network, and none of the program. Of a silent agent nothing is
+ * known but that it has ended its programs by now; when it comes back and has been killed meanwhile, the loss is
+ * counted as a crash.
+ */
+const isOutOfReach = (what: Loss['what']) => what === 'network' || what === 'unknown'
+
+function cutOff(run: Moving, at: number, version: Version, why: Why): void {
+  // Losses before this one turned out to be crashes when their agents came back, more of them than there may be.
+  if (run.crashes > version.crashRetries) return fail(run, at, crashedError(run, run.crashes, why))
+  if (++run.fences <= version.fenceRetries) return again(run, at, version, why)
+  fail(run, at, fencedError(run, version.fenceRetries, why))
+}
+
+/** A run that is cut off while it is replayed loses no attempt, whatever the agent says when it is back. */
+function cutOffReplay(run: Moving, at: number, version: Version, why: Why): void {
+  if (++run.fences <= version.fenceRetries) return rest(run)
+  fail(run, at, fencedError(run, version.fenceRetries, why))
+}
+
+function fencedError(run: Moving, limit: number, why: Why): RunError {
+  return {
+    code: 'RUN_FENCED',
+    message: [
+      `The run was cut off ${counted(run.fences)} because its agent was out of reach, and \`retries.fence\` allows`,
+      `${limit}; the last time ${why.reason}. See why the machines of its pool lose the coordinator`,
+      '(`windlass runs why` lists the losses), or raise `retries.fence` in workflow.jsonc; then retry the run.',
+    ].join(' '),
+    detail: { attempts: run.attempt, fences: run.fences, limit, ...why },
+  }
+}
+
+const counted = (times: number) => (times === 1 ? 'once' : `${times} times`)
+
+/** The next attempt, from the top. */
+export function again(run: Moving, at: number, version: Version, why: Again): void {
+  const lost = run.attempt
+  run.attempt++
+  run.activeMs = 0
+  run.journal.isForgotten = version.descriptor.retries.onCrash === 'fresh' && run.entries > 0
+  const data = { attempt: run.attempt, lostAttempt: lost, ...why }
+  emit(run, { at, channel: 'lifecycle', type: 'run.restarted', dataText: JSON.stringify(data) })
+  requeue(run, at, { attempt: run.attempt }, why.delayMs)
+}
+
+/** The process has begun. A run that is being cancelled keeps its status. */
+export function begin(run: Moving, at: number, isolation: string | null = null): void {
+  run.started = true
+  run.isolation = isolation ?? run.isolation
+  if (run.status !== 'pending') return
+  move(run, 'running', at, { attempt: run.attempt, runner: run.runnerId })
+}

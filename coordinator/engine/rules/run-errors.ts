@@ -1,0 +1,67 @@
+import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
+import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
+import type { Ending } from '@windlass/shared/model/ending.ts'
+import type { RunError } from '@windlass/shared/model/run.ts'
+import type { Version } from '../../workflows/targets.ts'
+import type { Invalid } from '../../judging/invalid.ts'
+
+export const NOT_JSON = `is no JSON, or nests deeper than ${MOST_LEVELS} levels`
+
+/** Agents look at it first; here it is looked at for those who do not. */
+export function tooLargeOutput(bytes: number, limitBytes: number): RunError {
+  const code: RunErrorCode = 'OUTPUT_TOO_LARGE'
+  const message = `${RUN_ERRORS[code]} It has ${bytes} bytes as JSON, and ${limitBytes} are allowed. Return less, or a reference to it.`
+  return { code, message, detail: { bytes, limitBytes } }
+}
+
+export function invalidOutput({ path, message }: Invalid): RunError {
+  const code: RunErrorCode = 'OUTPUT_INVALID'
+  const advice = 'Return what `run` declares, or correct its return type.'
+  return { code, message: `${RUN_ERRORS[code]} ${path}: ${message}. ${advice}`, detail: { path } }
+}
+
+const PROGRAM_CODE = /^[A-Z][A-Z0-9_]{0,63}$/
+/** A stack is for people: what is longer says no more. */
+const STACK_CHARACTERS = 8000
+const NAME_CHARACTERS = 200
+const DETAIL_CHARACTERS = 8000
+const DETAIL_LEVELS = 50
+
+/** Said by the program itself, so any of it may be missing or something else. */
+export function threwError(error: Extract<Ending, { how: 'threw' }>['error']): RunError {
+  const name = textOr('Error', error.name).slice(0, NAME_CHARACTERS)
+  const message = textOr(name, error.message)
+  const code = typeof error.code === 'string' && PROGRAM_CODE.test(error.code) ? error.code : 'PROGRAM_FAILED'
+  const stack = typeof error.stack === 'string' ? { stack: error.stack.slice(0, STACK_CHARACTERS) } : {}
+  return { code, message: message.slice(0, STACK_CHARACTERS), detail: { ...detailOf(error.detail), name, ...stack } }
+}
+
+/** The detail is part of every list of runs, so it is short. A detail too deep for JSON would fail every commit. */
+function detailOf(detail: unknown): Record<string, unknown> {
+  if (typeof detail !== 'object' || detail === null) return {}
+  const isSmall = nestsWithin(detail, DETAIL_LEVELS) && JSON.stringify(detail).length <= DETAIL_CHARACTERS
+  return isSmall ? { ...detail } : { truncated: true }
+}
+
+function textOr(fallback: string, text: unknown): string {
+  return typeof text === 'string' && text !== '' ? text : fallback
+}
+
+export function exitedError(exitCode: number): RunError {
+  const code: RunErrorCode = 'PROGRAM_EXITED'
+  const message = `${RUN_ERRORS[code]} Its exit code was ${exitCode}. Return a value or throw an error in place of \`process.exit\`.`
+  return { code, message, detail: { exitCode } }
+}
+
+export function timedOutError({ descriptor: { timeoutMs } }: Version): RunError {
+  const code: RunErrorCode = 'RUN_TIMED_OUT'
+  const message = `${RUN_ERRORS[code]} It was stopped after ${timeoutMs} ms of execution. Raise \`timeout\` in workflow.jsonc if it needs longer.`
+  return { code, message, detail: { timeoutMs } }
+}
+
+/** Counted from the run's creation on, waiting included. */
+export function overtimeError({ descriptor: { wallTimeoutMs } }: Version): RunError {
+  const code: RunErrorCode = 'RUN_TIMED_OUT'
+  const message = `${RUN_ERRORS[code]} It had not ended ${wallTimeoutMs} ms after its creation. Raise \`timeout.wall\` in workflow.jsonc if it needs longer.`
+  return { code, message, detail: { wallTimeoutMs } }
+}

@@ -1,0 +1,114 @@
+import { assertMove, type FinalStatus, isSuspended, type RunStatus } from '@windlass/shared/model/run.ts'
+import type { Completion, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import type * as events from '../../events/store.ts'
+import type { Moving } from './run.ts'
+
+/** Adds an event to the log. The cursor is taken under the row's lock, so its order is the order of commits. */
+export function emit(
+  run: Pick<Moving, 'id' | 'cursor' | 'events'>,
+  event: Pick<events.NewEvent, 'at' | 'channel' | 'type' | 'dataText'>,
+): void {
+  run.cursor++
+  run.events.push({ runId: run.id, cursor: run.cursor, ...event })
+}
+
+function lifecycle(run: Moving, type: string, at: number, data: Record<string, unknown>): void {
+  emit(run, { at, channel: 'lifecycle', type, dataText: JSON.stringify(data) })
+}
+
+/** Moves the run and says so in its log. */
+export function move(run: Moving, to: RunStatus, at: number, data: Record<string, unknown> = {}): void {
+  change(run, to)
+  lifecycle(run, `run.${to}`, at, data)
+}
+
+function change(run: Moving, to: RunStatus): void {
+  assertMove(run.status, to)
+  run.status = to
+  run.isMoved = true
+}
+
+/** The process is gone, or is nothing to us any more. */
+export function release(run: Moving): void {
+  run.place = null
+  run.released = true
+  run.isMoved = true
+}
+
+export function finish(run: Moving, to: FinalStatus, at: number, data: Record<string, unknown> = {}): void {
+  move(run, to, at, data)
+  release(run)
+  run.blocked = null
+  if (run.parentRunId !== null && run.parentEntry !== null) tellParent(run, to)
+}
+
+/** Back into the queue, to be executed from the top. */
+export function requeue(run: Moving, at: number, data: Record<string, unknown>, delayMs = 0): void {
+  move(run, 'queued', at, data)
+  release(run)
+  run.requeued = { delayMs }
+}
+
+/** Its time has come to be claimed: it was held back until now. */
+export function enterNow(run: Moving): void {
+  if (run.status === 'queued') run.requeued = { delayMs: 0 }
+  run.pokes.add(run.poolId)
+  run.isMoved = true
+}
+
+const STATUS: Record<SuspendKind, RunStatus> = {
+  sleep: 'sleeping',
+  input: 'awaiting_input',
+  child: 'waiting_for_child',
+}
+
+/** Nothing but waits is left of the program: its process stays, its slot is free. */
+export function suspend(run: Moving, waitsFor: SuspendKind, at: number): void {
+  move(run, STATUS[waitsFor], at, { waitsFor })
+  run.place = 'parked'
+  run.suspended = true
+}
+
+/** The program goes on where it stood. */
+export function resume(run: Moving, at: number): void {
+  change(run, 'running')
+  run.place = 'hot'
+  run.replays = run.cutReplays = 0
+  run.resumed = true
+  lifecycle(run, 'run.resumed', at, { attempt: run.attempt, runner: run.runnerId })
+}
+
+/** Its process is gone while it only waited: nothing is lost, and it goes on elsewhere when something is there for it. */
+export function rest(run: Moving): void {
+  if (!isSuspended(run.status)) throw new Error(`a run that is ${run.status} does not rest`)
+  release(run)
+}
+
+/** Why a replay cannot go on. The run keeps its status until somebody decides. */
+export function block(run: Moving, at: number, blocked: NonNullable<Moving['blocked']>): void {
+  release(run)
+  run.blocked = blocked
+  lifecycle(run, 'run.blocked', at, blocked)
+}
+
+/** Something that the run waits for is there. The first completion of an entry counts. */
+export function complete(run: Moving, completion: Completion): void {
+  run.journal.completed.push(completion)
+  run.journalChars += completion.result.length
+}
+
+function tellParent(run: Moving, to: FinalStatus): void {
+  if (!run.parent) throw new Error(`run ${run.id} ends and its parent is not locked`)
+  complete(run.parent, completionOf(run, to, run.parentEntry!))
+}
+
+/** What the call gets whose child has ended. */
+export function completionOf(run: Pick<Moving, 'id' | 'output' | 'error'>, to: FinalStatus, n: number): Completion {
+  if (to === 'completed') return { n, state: 'done', result: run.output ?? 'null' }
+  const error =
+    to === 'cancelled'
+      ? { name: 'RunCancelledError', code: 'RUN_CANCELLED', message: `The run ${run.id} was cancelled.` }
+      : { name: 'RunFailedError', code: 'RUN_FAILED', message: run.error?.message ?? 'The run failed.' }
+  const detail = { runId: run.id, ...(to === 'failed' && run.error && { error: run.error }) }
+  return { n, state: 'failed', result: JSON.stringify({ ...error, detail }) }
+}

@@ -1,0 +1,99 @@
+import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { Db } from '../../db/client.ts'
+import type { NewEvent } from '../../events/store.ts'
+import { MOST_CHARS, type NewEntry } from '../rules/journal.ts'
+
+/** What one run adds to its log and its journal. */
+export interface Addition {
+  runId: RunId
+  runnerId: RunnerId
+  epoch: number
+  /** Numbers of the first and the last entry from the agent. */
+  first: number
+  last: number
+  /** Cursors count from 1 here, and go on from the run's own in the database. */
+  events: NewEvent[]
+  /** Completed by the program itself. */
+  entries: Omit<NewEntry, 'attempt' | 'childRunId' | 'due'>[]
+}
+
+/**
+ * Adds to logs and journals in one statement, where the usual way takes four in turn (begin, lock, write, commit): a step of a
+ * program waits for this. Answers the runs that it was done for. All others are left as they were: they are not held by this
+ * runner any more, miss entries before these, or have them already.
+ */
+export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>> {
+  const events = additions.flatMap((one, i) => one.events.map((event) => ({ ...event, i: i + 1 })))
+  const entries = additions.flatMap((one, i) => one.entries.map((entry) => ({ ...entry, runId: one.runId, i: i + 1 })))
+  const rows = await db<{ id: RunId }[]>`
+    with b as (
+      select *
+      from unnest(
+        ${additions.map((_, i) => i + 1)}::int[], ${additions.map((a) => a.runId)}::text[],
+        ${additions.map((a) => a.runnerId)}::text[], ${additions.map((a) => a.epoch)}::int[],
+        ${additions.map((a) => a.first)}::int[], ${additions.map((a) => a.last)}::int[],
+        ${additions.map((a) => a.events.length)}::int[], ${additions.map((a) => Math.max(0, ...a.entries.map(({ n }) => n)))}::int[],
+        ${additions.map((a) => a.entries.reduce((sum, { result }) => sum + (result?.length ?? 0), 0))}::bigint[]
+      ) as b (i, run_id, runner_id, epoch, first, last, events, entries, chars)
+    ),
+    moved as (
+      update runs r
+      set seq = b.last, cursor = r.cursor + b.events, entries = greatest(r.entries, b.entries),
+          journal_chars = r.journal_chars + b.chars
+      from b
+      where r.id = b.run_id and r.runner_id = b.runner_id and r.epoch = b.epoch and r.seq = b.first - 1
+        and r.place is not null and r.status = 'running' and r.timed_out_at is null
+        and r.journal_chars + b.chars < ${MOST_CHARS}::bigint
+      returning b.i, r.id, r.cursor - b.events as cursor, r.attempt
+    ),
+    -- Of what is added to the second of the same run, the first only; and no heartbeat is waited for.
+    acked as (
+      update placements p
+      set acked_at = now()
+      from (
+        select l.run_id
+        from moved m
+        join placements l on l.run_id = m.id
+        where l.acked_at is null or l.acked_at < now() - interval '1 second'
+        for update of l skip locked
+      ) heard
+      where p.run_id = heard.run_id
+    ),
+    -- By place in the list, so that each of very many rows finds its run at once.
+    found as (
+      select array_agg(m.cursor order by b.i) as cursors, array_agg(m.attempt order by b.i) as attempts
+      from b
+      left join moved m on m.i = b.i
+    ),
+    logged as (
+      insert into run_events (run_id, cursor, at, channel, type, data)
+      select e.run_id, f.cursors[e.i] + e.cursor, e.at, e.channel, e.type, e.data
+      from found f
+      cross join unnest(
+        ${events.map((e) => e.i)}::int[], ${events.map((e) => e.runId)}::text[], ${events.map((e) => e.cursor)}::int[],
+        ${events.map((e) => e.at)}::bigint[], ${events.map((e) => e.channel)}::text[], ${events.map((e) => e.type)}::text[],
+        ${events.map((e) => e.dataText)}::text[]
+      ) as e (i, run_id, cursor, at, channel, type, data)
+      where f.cursors[e.i] is not null
+    ),
+    kept as (
+      insert into journal (run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, completed_at)
+      select j.run_id, j.n, f.attempts[j.i], j.position, j.parent, j.kind, j.name, j.hash, j.occurrence, j.args, j.site, j.state,
+             j.result, now()
+      from found f
+      cross join unnest(
+        ${entries.map((e) => e.i)}::int[], ${entries.map((e) => e.runId)}::text[], ${entries.map((e) => e.n)}::int[],
+        ${entries.map((e) => e.position)}::int[],
+        ${entries.map((e) => e.parent)}::text[], ${entries.map((e) => e.kind)}::text[], ${entries.map((e) => e.name)}::text[],
+        ${entries.map((e) => e.hash)}::text[], ${entries.map((e) => e.occurrence)}::int[],
+        ${entries.map((e) => e.args)}::text[], ${entries.map((e) => e.site)}::text[], ${entries.map((e) => e.state)}::text[],
+        ${entries.map((e) => e.result)}::text[]
+      ) as j (i, run_id, n, position, parent, kind, name, hash, occurrence, args, site, state, result)
+      where f.attempts[j.i] is not null
+      on conflict (run_id, n) do update
+      set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt
+      where journal.kind = 'step' and journal.state = 'open'
+    )
+    select id from moved`
+  return new Set(rows.map((row) => row.id))
+}

@@ -1,0 +1,267 @@
+import type { OrgId, PoolId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
+import type { Db, Sql } from '../../db/client.ts'
+import type { Pair } from '../../matching/candidate.ts'
+
+/** A run that has just been given to a runner. */
+export interface Claimed {
+  runId: RunId
+  runnerId: RunnerId
+  orgId: OrgId
+  versionId: VersionId
+  attempt: number
+  epoch: number
+  environment: string | null
+  /** What its variables are, from its first claim on. */
+  variableSetId: string
+  hasSecrets: boolean
+  /** Its environment does not exist any more, and it has never been claimed. */
+  hasNoEnvironment: boolean
+  input: string
+  /** It was suspended, and continues where it stood. */
+  isResume: boolean
+  /** Entries in its journal. */
+  entries: number
+  /** What this attempt has computed so far, in milliseconds. */
+  activeMs: number
+}
+
+/** A runner that asks for work. */
+export interface Taker {
+  runnerId: RunnerId
+  /** That are free. */
+  slots: number
+  /** How many of them count now, so that few runs are spread over many runners. */
+  share: number
+}
+
+/** Bytes of inputs that one claim gives out. The run that passes the limit is the last. */
+const MOST_BYTES = 16 * 1024 * 1024
+
+/** What is given work at present. Judged twice: where it is looked for, and again under lock. */
+export const isOpen = (sql: Sql) => sql`
+  i.state = 'open' and (i.quarantined_until is null or i.quarantined_until <= now())`
+
+/** What the pool demands of its machines, once for all of them. */
+export const demands = (sql: Sql, poolId: PoolId) => sql`
+  demands as materialized (
+    select (settings ->> 'isolation' = 'bubblewrap' or settings ->> 'network' = 'none') is true as wants_bubblewrap,
+           exists (select from json_each(settings -> 'limits') l where json_typeof(l.value) <> 'null') as has_limits
+    from runner_pools
+    where id = ${poolId}
+  )`
+
+/** Whether the agent of the runner `r` can do what its pool demands; limits came with protocol 3. */
+export const isAble = (sql: Sql) => sql`
+  r.deregistered_at is null and (not d.wants_bubblewrap or 'bubblewrap' = any(r.capabilities))
+  and (not d.has_limits or r.protocol >= 3)`
+
+/**
+ * Those of the seekers that are open, seen again under lock: a claim holds the rows of its takers in share mode until
+ * it commits, and whoever closes a runner waits for that. So nothing is given out at or after the epoch of such a
+ * change. In the order of the ids, and before any row of queue or runs is locked.
+ */
+const locked = (sql: Sql) => sql`
+  open as materialized (
+    select s.runner_id, s.share, s.n
+    from seekers s
+    join runner_intake i on i.runner_id = s.runner_id
+    where ${isOpen(sql)}
+    order by i.runner_id
+    for share of i
+  )`
+
+/**
+ * The queue rows in `next` go, the runs become pending under a new epoch, the placements appear. A run that continues
+ * keeps its status until it is led back to where it stood.
+ *
+ * The update starts from the locked rows, so no row is updated before its lock is taken, and every row of `next` whose
+ * run is still there gets as far as the update. That reads the runs as they were when the statement began. Where
+ * another transaction has changed one since, PostgreSQL checks the conditions again on the newest row, which is the one
+ * under our lock: status, place and block decide by what is true now, and a run that was moved meanwhile is left as it
+ * is.
+ */
+const give = (sql: Sql, offerMs: number) => sql`
+  -- Everybody locks runs in the order of their ids; the queue has another. The update takes its rows from here: a
+  -- comparison of its runs with a list of the locked ids would compare each with each.
+  locked as materialized (
+    select next.*, octet_length(r.input) as bytes
+    from next
+    join runs r on r.id = next.run_id
+    order by r.id
+    for update of r
+  ),
+  -- The inputs of one claim are read, and told to an agent, in one go. What would be too much stays in the queue.
+  fitting as materialized (
+    select run_id, is_resume, runner_id, slots,
+           sum(bytes) over (order by is_resume desc, priority desc, position) - bytes < ${MOST_BYTES} as fits
+    from locked
+  ),
+  -- An object, for the same reason as the seats of chosen pairs.
+  staying as materialized (
+    select coalesce(jsonb_object_agg(run_id, true), '{}') as run_ids
+    from fitting
+    where not fits
+  ),
+  dequeued as (
+    delete from run_queue q
+    using next
+    where q.run_id = next.run_id and not (select run_ids from staying) ? q.run_id
+  ),
+  given as (
+    select run_id, is_resume, slots,
+           coalesce(runner_id, (select runners from seats)[row_number() over ()]) as runner_id
+    from fitting
+    where fits
+  ),
+  claimed as (
+    update runs
+    set
+      status     = case when given.is_resume then runs.status else 'pending' end,
+      place      = case when given.is_resume then 'replaying' else 'hot' end,
+      epoch      = epoch + 1,
+      seq        = 0,
+      cursor     = case when given.is_resume then cursor else cursor + 1 end,
+      claimed_at = now(),
+      runner_id  = given.runner_id,
+      -- Stays null for one whose environment is gone: it is not started with the variables of the org alone.
+      variable_set_id = coalesce(
+        variable_set_id,
+        (select set_id from variable_heads h where h.org_id = runs.org_id and h.environment = coalesce(runs.environment, '')),
+        case when environment is null then 0 end
+      )
+    from given
+    where runs.id = given.run_id and runs.place is null and runs.blocked is null
+      and (runs.status = 'queued' and not given.is_resume
+           or runs.status in ('sleeping', 'awaiting_input', 'waiting_for_child') and given.is_resume)
+    returning runs.id as run_id, runs.runner_id, runs.org_id, runs.version_id, runs.attempt, runs.epoch, runs.cursor,
+              runs.environment, runs.variable_set_id, runs.input, given.is_resume, given.slots, runs.entries, runs.active_ms
+  ),
+  placed as (
+    insert into placements (run_id, runner_id, epoch, slots, lease_expires_at)
+    select run_id, runner_id, epoch, slots, now() + ${offerMs} * interval '1 millisecond'
+    from claimed
+  ),
+  logged as (
+    insert into run_events (run_id, cursor, at, channel, type, data)
+    select run_id, cursor, extract(epoch from now()) * 1000, 'lifecycle', 'run.pending',
+           json_build_object('runner', runner_id, 'attempt', attempt, 'epoch', epoch)::text
+    from claimed
+    where not is_resume
+  ),
+  answer as (
+    select run_id, runner_id, org_id, version_id, attempt, epoch, environment, variable_set_id,
+           -- Without its environment it is refused its secrets, in place of being given those of the org alone.
+           coalesce(
+             (select has_secrets from variable_heads h where h.org_id = c.org_id and h.environment = coalesce(c.environment, '')),
+             environment is not null
+           ) as has_secrets,
+           variable_set_id is null as has_no_environment,
+           input, is_resume, entries, active_ms::float8 as active_ms
+    from claimed c
+  )`
+
+const column = <T, K extends keyof T>(rows: readonly T[], key: K): T[K][] => rows.map((row) => row[key])
+
+export interface Plain {
+  claimed: Claimed[]
+  /** Other runs than those wait as well; so nothing was given. */
+  isMixed: boolean
+  /** A runner was closed at this moment; what it would have got waits for another. */
+  isMissed: boolean
+  /** Whether there was more for these runners than one claim gives out. */
+  isCut: boolean
+}
+
+/**
+ * Gives the next runs of a pool to these runners, as long as all that wait there need one slot and no label: one
+ * statement, in which any run fits any of them. No more runners are locked than there are runs.
+ */
+export async function claimPlain(
+  db: Db,
+  poolId: PoolId,
+  { takers, most }: { takers: readonly Taker[]; most: number },
+  offerMs: number,
+): Promise<Plain> {
+  const rows = await db<(Claimed & Pick<Plain, 'isMixed' | 'isMissed' | 'isCut'>)[]>`
+    with mixed as materialized (
+      select exists (select from run_queue where pool_id = ${poolId} and needs > '') as is_mixed
+    ),
+    there as materialized (
+      select count(*) as runs
+      from (
+        select
+        from run_queue
+        where pool_id = ${poolId} and needs = '' and not (select is_mixed from mixed)
+        limit ${most}
+      ) queued
+    ),
+    ${demands(db, poolId)},
+    seekers as materialized (
+      select t.runner_id, t.share, t.n
+      from unnest(${column(takers, 'runnerId')}::text[], ${column(takers, 'share')}::int[]) with ordinality as t (runner_id, share, n)
+      join runner_intake i on i.runner_id = t.runner_id
+      join runners r on r.id = t.runner_id
+      cross join demands d
+      where ${isOpen(db)} and ${isAble(db)}
+      order by t.n
+      limit (select runs from there)
+    ),
+    ${locked(db)},
+    -- A, B, A, B … so that few runs are spread over many runners.
+    seats as materialized (
+      select coalesce(array_agg(o.runner_id order by round, o.n), '{}') as runners
+      from open o
+      cross join lateral generate_series(1, o.share) as round
+    ),
+    next as materialized (
+      select run_id, is_resume, priority, position, null::text as runner_id, 1 as slots
+      from run_queue
+      where pool_id = ${poolId} and needs = ''
+      order by is_resume desc, priority desc, position
+      limit (select least(${most}::int, cardinality(runners)) from seats)
+      for update skip locked
+    ),
+    ${give(db, offerMs)}
+    select m.is_mixed, (select count(*) from seekers) > (select count(*) from open) as is_missed,
+           exists (select from fitting where not fits) as is_cut, answer.*
+    from mixed m
+    left join answer on true`
+  const [first] = rows
+  return {
+    claimed: rows.filter(({ runId }) => (runId as RunId | null) !== null),
+    isMixed: first?.isMixed === true,
+    isMissed: first?.isMissed === true,
+    isCut: first?.isCut === true,
+  }
+}
+
+/** Gives runs to the runners that were chosen for them, as far as they are still there and the runners still open. */
+export async function claimPairs(db: Db, poolId: PoolId, pairs: readonly Pair[], offerMs: number): Promise<Claimed[]> {
+  const runners = [...new Set(column(pairs, 'runnerId'))]
+  return db<Claimed[]>`
+    with ${demands(db, poolId)},
+    seekers as materialized (
+      select t.runner_id, 0 as share, t.n
+      from unnest(${runners}::text[]) with ordinality as t (runner_id, n)
+      join runners r on r.id = t.runner_id
+      cross join demands d
+      where ${isAble(db)}
+    ),
+    ${locked(db)},
+    -- An object finds its keys by halving; a join would compare each with each.
+    seats as materialized (
+      select coalesce(jsonb_object_agg(runner_id, true), '{}') as allowed, null::text[] as runners
+      from open
+    ),
+    next as materialized (
+      select q.run_id, q.is_resume, q.priority, q.position, p.runner_id, p.slots
+      from unnest(${column(pairs, 'runId')}::text[], ${column(pairs, 'runnerId')}::text[], ${column(pairs, 'slots')}::int[])
+        as p (run_id, runner_id, slots)
+      join run_queue q on q.run_id = p.run_id
+      where q.pool_id = ${poolId} and (select allowed from seats) ? p.runner_id
+      order by q.run_id
+      for update of q skip locked
+    ),
+    ${give(db, offerMs)}
+    select * from answer`
+}

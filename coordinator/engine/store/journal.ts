@@ -1,0 +1,245 @@
+import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import { onlyFilters } from '../../db/by-key.ts'
+import type { JournalChanges } from '../rules/journal.ts'
+
+/** A run and what happens to its journal. */
+export interface Changed {
+  id: RunId
+  journal: JournalChanges
+}
+
+const flat = <T extends object>(runs: readonly Changed[], of: (run: Changed) => readonly T[]) =>
+  runs.flatMap((run) => of(run).map((change) => ({ ...change, runId: run.id })))
+
+/**
+ * Writes new entries. One that was open already and that the program now has completed itself gets its result; sent
+ * again it changes nothing. It gets its place too: taken over by this attempt in the same batch, it still has that of
+ * an earlier one, and `adopt` finds it in this attempt.
+ */
+export function insert(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, (run) => run.journal.entries)
+  const inMs = rows.map(({ due }) => (due && 'inMs' in due ? due.inMs : null))
+  const dueAt = rows.map(({ due }) => (due && 'at' in due ? due.at : null))
+  return tx`
+    insert into journal (run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id,
+                         due_at, completed_at)
+    select run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id,
+           coalesce(now() + in_ms * interval '1 millisecond', to_timestamp(due_at::float8 / 1000)),
+           case when state <> 'open' then now() end
+    from unnest(
+      ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.attempt)}::int[],
+      ${rows.map((r) => r.position)}::int[], ${rows.map((r) => r.parent)}::text[], ${rows.map((r) => r.kind)}::text[], ${rows.map((r) => r.name)}::text[],
+      ${rows.map((r) => r.hash)}::text[], ${rows.map((r) => r.occurrence)}::int[], ${rows.map((r) => r.args)}::text[],
+      ${rows.map((r) => r.site)}::text[], ${rows.map((r) => r.state)}::text[], ${rows.map((r) => r.result)}::text[],
+      ${rows.map((r) => r.childRunId)}::text[], ${inMs}::float8[], ${dueAt}::bigint[]
+    ) as t (run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id, in_ms, due_at)
+    on conflict (run_id, n) do update
+    set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt,
+        position = excluded.position
+    where journal.kind = 'step' and journal.state = 'open' and excluded.state <> 'open'`
+}
+
+/**
+ * Calls of this attempt take over entries of an earlier one. Also what has failed since it was handed over: the call of
+ * this attempt waits for it.
+ */
+export function adopt(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, (run) => run.journal.adopted)
+  return tx`
+    update journal j
+    set attempt = m.attempt, position = m.position, delivered = null, after = 0, idle = false
+    from unnest(${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.attempt)}::int[],
+      ${rows.map((r) => r.position)}::int[]) as m (run_id, n, attempt, position)
+    where j.run_id = m.run_id and j.n = m.n and j.attempt < m.attempt and j.state <> 'closed'`
+}
+
+export function drift(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, (run) => run.journal.drifted)
+  return tx`
+    update journal j
+    set has_drifted = true
+    from unnest(${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[]) as m (run_id, n)
+    where j.run_id = m.run_id and j.n = m.n`
+}
+
+/** What the programs have been given, and in which order. */
+export function deliver(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, (run) =>
+    run.journal.delivered.map(({ delivery: [order, n, after, idle], attempt }) => ({ order, n, after, idle, attempt })),
+  )
+  return tx`
+    update journal j
+    set delivered = m.place, after = m.after, idle = m.idle = 1
+    from unnest(
+      ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.order)}::int[],
+      ${rows.map((r) => r.after)}::int[], ${rows.map((r) => r.idle)}::int[], ${rows.map((r) => r.attempt)}::int[]
+    ) as m (run_id, n, place, after, idle, attempt)
+    where j.run_id = m.run_id and j.n = m.n and j.attempt = m.attempt and j.state in ('done', 'failed')
+      and j.delivered is null`
+}
+
+/**
+ * The first completion counts, and the order given is the order in which programs get them. The time that a waited-for
+ * entry had goes with its timer.
+ */
+export function complete(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, (run) => run.journal.completed)
+  return tx`
+    with m as materialized (
+      select *, nextval('journal_completions') as completion
+      from (
+        select *
+        from unnest(
+          ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.state)}::text[],
+          ${rows.map((r) => r.result)}::text[]
+        ) with ordinality as t (run_id, n, state, result, place)
+        order by place
+      ) in_order
+    ),
+    done as (
+      update journal j
+      set state = m.state, result = m.result, completed_at = now(), completion = m.completion
+      from m
+      where j.run_id = m.run_id and j.n = m.n and ${onlyFilters(tx, tx`j.state = 'open'`)}
+      returning j.run_id, j.n
+    )
+    delete from timers t
+    using done
+    where t.run_id = done.run_id and t.n = done.n and t.kind in ('sleep', 'input')`
+}
+
+/** Nobody waits any more for what is open. */
+export function close(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
+  return tx`update journal set state = 'closed' where run_id = any(${[...runIds]}) and state = 'open'`
+}
+
+/** The next attempt begins with an empty journal. */
+export function forget(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
+  return tx`update journal set state = 'closed' where run_id = any(${[...runIds]})`
+}
+
+/** Bytes of an entry, as its texts are stored: read without unpacking them. */
+const sizeOf = (db: Db) => db`
+  (300 + octet_length(parent) + octet_length(name) + octet_length(args) + octet_length(site)
+   + coalesce(octet_length(result), 0))`
+
+/**
+ * Everything that new processes of these runs are told, as JSON of `JournalRecord[]`, where it is not longer than so
+ * much. Longer ones are not put together at all: to print 32 MiB may take half a minute.
+ */
+export function recordsOf(
+  db: Db,
+  runs: readonly { runId: RunId; attempt: number }[],
+  mostBytes: number,
+): Promise<{ runId: RunId; text: string }[]> {
+  return db<{ runId: RunId; text: string }[]>`
+    select m.run_id, records.text
+    from unnest(${runs.map((run) => run.runId)}::text[], ${runs.map((run) => run.attempt)}::int[]) as m (run_id, attempt)
+    cross join lateral (
+      select sum(${sizeOf(db)}) as bytes
+      from journal j
+      where j.run_id = m.run_id and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
+    ) sizes
+    cross join lateral (
+      select
+        json_agg(
+          json_build_object(
+            'n', n, 'attempt', j.attempt, 'position', position, 'drifted', has_drifted, 'parent', parent, 'kind', kind, 'name', name, 'hash', hash,
+            'occurrence', occurrence, 'args', args, 'site', site, 'state', state, 'result', result,
+            'delivered', delivered, 'after', after, 'idle', idle, 'completed', completion
+          )
+          order by n
+        )::text as text
+      from journal j
+      where sizes.bytes <= ${mostBytes}::bigint and j.run_id = m.run_id
+        and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
+    ) records
+    where records.text is not null`
+}
+
+/** The last completion that the program has not been given; 0: there is none. */
+export async function lastCompletion(db: Db, runId: RunId): Promise<number> {
+  const [row] = await db<[{ last: number }]>`
+    select coalesce(max(completion), 0)::float8 as last
+    from journal
+    where run_id = ${runId} and completion is not null and delivered is null`
+  return row.last
+}
+
+const PAGE_ENTRIES = 500
+/** One entry may come on top. */
+const PAGE_BYTES = 128 * 1024
+
+/**
+ * The next entries of a journal, as it was when `last` was its last completion: all pages together show one moment, or
+ * a program would be given results in another order than that in which they came.
+ */
+export function recordsAfter(
+  db: Db,
+  { runId, attempt }: { runId: RunId; attempt: number },
+  { n, last }: { n: number; last: number },
+): Promise<JournalRecord[]> {
+  return db<JournalRecord[]>`
+    with seen as (
+      select j.*, (completion > ${last}::bigint and delivered is null) is true as is_later, ${sizeOf(db)} as size
+      from journal j
+      where j.run_id = ${runId} and j.n > ${n}::int
+    ),
+    page as (
+      select *, sum(size) over (order by n rows unbounded preceding) as bytes
+      from seen
+      where (attempt = ${attempt}::int or is_later or state in ('open', 'done')) and state <> 'closed'
+      order by n
+      limit ${PAGE_ENTRIES}
+    )
+    select n, attempt, position, has_drifted as drifted, parent, kind, name, hash, occurrence, args, site,
+           case when is_later then 'open' else state end as state,
+           case when is_later then null else result end as result,
+           delivered, after, idle, case when is_later then null else completion::float8 end as completed
+    from page
+    where bytes - size < ${PAGE_BYTES}
+    order by n`
+}
+
+/** Where a run is. Undefined: there is no such run in this org. */
+export async function placedRun(
+  db: Db,
+  orgId: OrgId,
+  runId: RunId,
+): Promise<{ runnerId: RunnerId | null; epoch: number; attempt: number; place: string | null } | undefined> {
+  const [row] = await db<{ runnerId: RunnerId | null; epoch: number; attempt: number; place: string | null }[]>`
+    select runner_id, epoch, attempt, place
+    from runs
+    where id = ${runId} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
+  return row
+}
+
+export interface PendingWake extends Completion {
+  runId: RunId
+  epoch: number
+}
+
+/** In one frame: an agent takes 64 MiB. What is beyond is said with a later heartbeat. */
+const WAKE_CHARS = 8 * 1024 * 1024
+
+/** What the processes of these runners have not been given yet, in the order of completion. */
+export function undelivered(db: Db, runnerIds: readonly string[]): Promise<(PendingWake & { runnerId: string })[]> {
+  return db<(PendingWake & { runnerId: string })[]>`
+    with pending as (
+      select p.runner_id, p.run_id, p.epoch, j.n, j.state, j.result, j.completion,
+             sum(octet_length(j.result)) over (partition by p.runner_id order by j.completion) as chars
+      from placements p
+      join runs r on r.id = p.run_id
+      cross join lateral (
+        -- Kept apart, or the planner may begin with all that is undelivered anywhere.
+        select * from journal where run_id = p.run_id and completion is not null and delivered is null offset 0
+      ) j
+      where p.runner_id = any(${[...runnerIds]}) and j.attempt = r.attempt
+    )
+    select runner_id, run_id, epoch, n, state, result
+    from pending
+    where chars - octet_length(result) < ${WAKE_CHARS}::bigint
+    order by completion`
+}

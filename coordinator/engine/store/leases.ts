@@ -1,0 +1,79 @@
+import type { RunnerId } from '@windlass/shared/ids.ts'
+import type { IntakeState } from '@windlass/shared/model/runner.ts'
+import type { Placement } from '@windlass/shared/wire/agent.ts'
+import { onlyFilters } from '../../db/by-key.ts'
+import type { Db } from '../../db/client.ts'
+import { placementKey, type Renewed } from './placements.ts'
+
+/** One heartbeat: what an agent executes, and for how long it may go on without another. */
+export interface Beat {
+  runnerId: RunnerId
+  holds: readonly Placement[]
+  leaseMs: number
+}
+
+/** What is known of the runner, once for each of its runs; without a run where it has none. */
+export type BeatRow = {
+  runnerId: RunnerId
+  intakeState: IntakeState
+  intakeEpoch: number
+  intakeReason: string
+  deadlineAt: Date | null
+} & (Renewed | { runId: null })
+
+/** What was given to these runners and is theirs still, by `placementKey`. */
+export async function givenTo(db: Db, runnerIds: readonly RunnerId[]): Promise<Map<RunnerId, Set<string>>> {
+  const rows = await db<{ runnerId: RunnerId; runId: string; epoch: number }[]>`
+    select runner_id, run_id, epoch
+    from placements
+    where runner_id = any(${[...runnerIds]})`
+  const given = new Map<RunnerId, Set<string>>()
+  for (const { runnerId, runId, epoch } of rows) {
+    const own = given.get(runnerId) ?? new Set()
+    given.set(runnerId, own.add(placementKey(runId, epoch)))
+  }
+  return given
+}
+
+/**
+ * Renews the leases of many agents in one statement. A run that is not in the answer is no longer theirs. An offer is
+ * in it too: the agent may have accepted it a moment ago, and while that is not committed the time of the offer alone
+ * counts. Leases begin when the row is written: a database that stood still in between must not give one that is over.
+ */
+export function beat(db: Db, beats: readonly Beat[]): Promise<BeatRow[]> {
+  const runnerIds = beats.map(({ runnerId }) => runnerId)
+  const held = beats.flatMap(({ runnerId, holds, leaseMs }) =>
+    holds.map(([run, epoch]) => ({ run, epoch, runnerId, leaseMs })),
+  )
+  // Placements are locked in the order of their runs by everybody.
+  held.sort((a, b) => (a.run < b.run ? -1 : Number(a.run > b.run)))
+  return db<BeatRow[]>`
+    with heard as materialized (
+      select id
+      from runners
+      where id = any(${runnerIds})
+      order by id
+      -- Whoever has the row is writing of the same runner, and that it lives is known to him.
+      for no key update skip locked
+    ),
+    noted as (update runners r set last_heartbeat_at = now() from heard where r.id = heard.id),
+    renewed as (
+      update placements p
+      set lease_expires_at = clock_timestamp() + h.lease_ms * interval '1 millisecond', renewed_at = now()
+      from unnest(${held.map((h) => h.run)}::text[], ${held.map((h) => h.epoch)}::int[],
+                  ${held.map((h) => h.runnerId)}::text[], ${held.map((h) => h.leaseMs)}::float8[])
+        as h (run_id, epoch, runner_id, lease_ms)
+      where p.run_id = h.run_id and ${onlyFilters(db, db`p.epoch = h.epoch and p.runner_id = h.runner_id`)}
+      returning p.run_id, p.epoch, p.runner_id
+    )
+    select i.runner_id, i.epoch as intake_epoch, i.reason as intake_reason, i.deadline_at,
+           case
+             when i.state = 'draining' and not exists (select from placements p where p.runner_id = i.runner_id) then 'drained'
+             else i.state
+           end as intake_state,
+           r.id as run_id, renewed.epoch, r.status, r.cancel_reason, r.timed_out_at is not null as timed_out, r.version_id
+    from runner_intake i
+    left join renewed on renewed.runner_id = i.runner_id
+    left join runs r on r.id = renewed.run_id
+    where i.runner_id = any(${runnerIds})`
+}

@@ -1,0 +1,121 @@
+import type { OrgId, PoolId, RunId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { TriggerKind } from '@windlass/shared/model/run.ts'
+import type { Sql } from '../../db/client.ts'
+
+/** A run about to be created. */
+export interface NewRun {
+  id: RunId
+  orgId: OrgId
+  workflowId: WorkflowId
+  versionId: VersionId
+  poolId: PoolId
+  triggerKind: TriggerKind
+  triggerId: string | null
+  triggerActor: string | null
+  environment: string | null
+  tags: string[]
+  priority: number
+  retryOf: RunId | null
+  parentRunId: RunId | null
+  /** Number of the call in the journal of the parent. */
+  parentEntry: number | null
+  rootRunId: RunId | null
+  depth: number
+  /** It enters the queue so much later. */
+  delayMs: number
+  /** From entering the queue on. */
+  queueTimeoutMs: number | null
+  /** From its creation on. */
+  wallTimeoutMs: number | null
+  /** Whom it is counted with where its descriptor limits concurrency. */
+  concurrencyGroup: string | null
+  /** What it needs of its runner, as the queue has it. */
+  needs: string
+  /** JSON text. */
+  input: string
+}
+
+/** Whether a run is in the queue as soon as it exists: nothing delays it, and it need not be counted first. */
+const entersAtOnce = (run: NewRun) => run.delayMs === 0 && run.concurrencyGroup === null
+
+/** What becomes due by itself for a run that is new. */
+function timersOf({ id, delayMs, queueTimeoutMs, wallTimeoutMs }: NewRun) {
+  const timers: { runId: RunId; kind: string; inMs: number }[] = []
+  if (delayMs > 0) timers.push({ runId: id, kind: 'enqueue', inMs: delayMs })
+  if (queueTimeoutMs !== null) timers.push({ runId: id, kind: 'queue-timeout', inMs: delayMs + queueTimeoutMs })
+  if (wallTimeoutMs !== null) timers.push({ runId: id, kind: 'wall-timeout', inMs: wallTimeoutMs })
+  return timers
+}
+
+/**
+ * Creates runs, their places in the queue, their timers and their first event in one statement. Ids are made by the caller, so a
+ * statement whose commit was not heard of may run again and creates nothing twice. Runs with a concurrency group get no place in the
+ * queue here: `rebalance` lets them in.
+ */
+export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<Map<string, Date>> {
+  // Arrays of arrays must be rectangular in SQL: tags travel as JSON.
+  const tags = runs.map((run) => (run.tags.length ? JSON.stringify(run.tags) : null))
+  const held = runs.filter((run) => !entersAtOnce(run)).map((run) => run.id)
+  const timers = runs.flatMap(timersOf)
+  const rows = await sql<{ id: string; createdAt: Date }[]>`
+    with input as (
+      select * from unnest(
+        ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.orgId)}::text[], ${runs.map((r) => r.workflowId)}::text[],
+        ${runs.map((r) => r.versionId)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.triggerKind)}::text[],
+        ${runs.map((r) => r.triggerId)}::text[], ${runs.map((r) => r.triggerActor)}::text[],
+        ${runs.map((r) => r.environment)}::text[], ${tags}::text[], ${runs.map((r) => r.priority)}::int[],
+        ${runs.map((r) => r.retryOf)}::text[], ${runs.map((r) => r.parentRunId)}::text[], ${runs.map((r) => r.parentEntry)}::int[],
+        ${runs.map((r) => r.rootRunId)}::text[], ${runs.map((r) => r.depth)}::int[], ${runs.map((r) => r.concurrencyGroup)}::text[],
+        ${runs.map((r) => r.needs)}::text[], ${runs.map((r) => r.input)}::text[],
+        ${runs.map((r) => r.delayMs)}::float8[]
+      ) as t (id, org_id, workflow_id, version_id, pool_id, trigger_kind, trigger_id, trigger_actor, environment, tags,
+              priority, retry_of, parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input,
+              delay_ms)
+    ),
+    created as (
+      insert into runs (id, org_id, workflow_id, version_id, pool_id, status, cursor, trigger_kind, trigger_id, trigger_actor,
+                        environment, tags, priority, retry_of, parent_run_id, parent_entry, root_run_id, depth,
+                        concurrency_group, needs, input, queued_at)
+      select id, org_id, workflow_id, version_id, pool_id, 'queued', 1, trigger_kind, trigger_id, trigger_actor,
+             environment, coalesce((select array_agg(value) from json_array_elements_text(tags::json)), '{}'), priority, retry_of,
+             parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input,
+             now() + delay_ms * interval '1 millisecond'
+      from input
+      on conflict (id) do nothing
+      returning id, org_id, pool_id, priority, needs, tags, created_at, trigger_kind
+    ),
+    queued as (
+      insert into run_queue (run_id, pool_id, priority, needs)
+      select id, pool_id, priority, needs
+      from created
+      where id <> all(${held}::text[])
+      order by id
+    ),
+    tagged as (
+      insert into run_tags (org_id, tag, run_id)
+      select distinct org_id, unnest(tags), id
+      from created
+      where tags <> '{}'
+    ),
+    timed as (
+      insert into timers (run_id, kind, due_at)
+      select run_id, kind, now() + in_ms * interval '1 millisecond'
+      from unnest(
+        ${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.inMs)}::float8[]
+      ) as t (run_id, kind, in_ms)
+      where run_id = any(array(select id from created))
+    ),
+    logged as (
+      insert into run_events (run_id, cursor, at, channel, type, data)
+      select id, 1, extract(epoch from created_at) * 1000, 'lifecycle', 'run.queued', json_build_object('trigger', trigger_kind)::text
+      from created
+    )
+    select id, created_at from created`
+  return new Map(rows.map((row) => [row.id, row.createdAt]))
+}
+
+/** When these runs were created; for a repeated `insertQueued` that found them there already. */
+export async function createdAt(sql: Sql, ids: string[]): Promise<Map<string, Date>> {
+  const rows = await sql<{ id: string; createdAt: Date }[]>`select id, created_at from runs where id = any(${ids})`
+  return new Map(rows.map((row) => [row.id, row.createdAt]))
+}

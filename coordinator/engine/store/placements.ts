@@ -1,0 +1,145 @@
+import type { RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
+import type { RunStatus } from '@windlass/shared/model/run.ts'
+import { onlyFilters } from '../../db/by-key.ts'
+import type { Db, Sql, Tx } from '../../db/client.ts'
+import { isFresh } from './pulse.ts'
+
+export interface Acceptance {
+  runId: string
+  runnerId: RunnerId
+  epoch: number
+  /** How long its agent may be silent; pools differ. */
+  leaseMs: number
+}
+
+const column = <T, K extends keyof T>(rows: readonly T[], key: K): T[K][] => rows.map((row) => row[key])
+
+/**
+ * Rows are locked in the order in which they are listed. Everybody who locks many placements takes the order of the
+ * ids, or an acceptance, a heartbeat and an ending of the same runs would wait for each other in a circle.
+ */
+function byText(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}
+
+export interface Taken {
+  /** Offers that were still there to be taken, each with the status of its run. */
+  statuses: Map<string, RunStatus>
+  /** Their runners among those that had not accepted what they were given before. */
+  unaccepted: RunnerId[]
+}
+
+/** Makes offers into leases. */
+export async function accept(db: Db, given: Acceptance[]): Promise<Taken> {
+  const acceptances = given.toSorted((a, b) => byText(a.runId, b.runId))
+  const rows = await db<{ runId: string; epoch: number; status: RunStatus; unaccepted: RunnerId[] | null }[]>`
+    update placements p
+    set
+      accepted_at      = coalesce(p.accepted_at, now()),
+      renewed_at       = now(),
+      lease_expires_at = clock_timestamp() + a.lease_ms * interval '1 millisecond'
+    from unnest(${column(acceptances, 'runId')}::text[], ${column(acceptances, 'runnerId')}::text[],
+                ${column(acceptances, 'epoch')}::int[], ${column(acceptances, 'leaseMs')}::float8[])
+      as a (run_id, runner_id, epoch, lease_ms)
+    where p.run_id = a.run_id and ${onlyFilters(db, db`p.runner_id = a.runner_id and p.epoch = a.epoch`)}
+    returning p.run_id, p.epoch, (select r.status from runs r where r.id = p.run_id) as status,
+              (
+                select array_agg(i.runner_id)
+                from runner_intake i
+                where i.runner_id = any(${[...new Set(column(given, 'runnerId'))]}) and i.unaccepted > 0
+              ) as unaccepted`
+  const statuses = new Map(rows.map((row) => [placementKey(row.runId, row.epoch), row.status]))
+  return { statuses, unaccepted: rows[0]?.unaccepted ?? [] }
+}
+
+export function placementKey(runId: string, epoch: number): string {
+  return `${runId}/${epoch}`
+}
+
+export interface Renewed {
+  runId: RunId
+  epoch: number
+  status: RunStatus
+  cancelReason: string | null
+  /** The time from the run's creation on is used up. */
+  timedOut: boolean
+  versionId: VersionId
+}
+
+export interface Held extends Renewed {
+  seq: number
+  accepted: boolean
+}
+
+/** Everything that the database believes a runner to have. */
+export function heldBy(db: Db, runnerId: RunnerId): Promise<Held[]> {
+  return db<Held[]>`
+    select p.run_id, p.epoch, p.accepted_at is not null as accepted, r.status, r.cancel_reason,
+           r.timed_out_at is not null as timed_out, r.version_id, r.seq
+    from placements p
+    join runs r on r.id = p.run_id
+    where p.runner_id = ${runnerId}`
+}
+
+/** Runs of a runner that are to be cancelled. */
+export function toCancel(db: Db, runnerIds: readonly string[]): Promise<(Renewed & { runnerId: RunnerId })[]> {
+  return db<(Renewed & { runnerId: RunnerId })[]>`
+    select p.runner_id, p.run_id, p.epoch, r.status, r.cancel_reason, r.timed_out_at is not null as timed_out, r.version_id
+    from placements p
+    join runs r on r.id = p.run_id
+    where p.runner_id = any(${[...runnerIds]}) and (r.status = 'cancelling' or r.timed_out_at is not null)`
+}
+
+/** The time of the offer and of what it was lengthened by. */
+const isLate = (sql: Sql, offerMs: number) => sql`
+  p.offered_at < now() - (${offerMs}::float8 + coalesce(p.lengthened_ms, 0)) * interval '1 millisecond'`
+
+/** Placements whose offer was not taken or whose lease has run out; none after `limitMs` without a pulse. */
+export function overdue(db: Db, offerMs: number, limitMs: number): Promise<{ runId: RunId }[]> {
+  return db<{ runId: RunId }[]>`
+    select p.run_id
+    from placements p
+    where ${isFresh(db, limitMs)}
+      and (p.accepted_at is null and ${isLate(db, offerMs)} or p.accepted_at is not null and p.lease_expires_at < now())
+    order by p.run_id
+    limit 500`
+}
+
+export interface PlacementRow {
+  runId: RunId
+  runnerId: RunnerId
+  epoch: number
+  accepted: boolean
+  offerLate: boolean
+  leaseOver: boolean
+  /** When it was offered, taken or last renewed, in milliseconds by the clock of the database. */
+  touchedAt: number
+  /** Its runner was revoked. */
+  isRevoked: boolean
+  /** The connection of its agent was ended on that side, and the agent was not heard of since. */
+  wasClosed: boolean
+}
+
+/** Looks again under the locks of the runs: a heartbeat may have come in between. */
+export async function recheck(
+  tx: Tx,
+  runIds: readonly string[],
+  { offerMs, limitMs }: { offerMs: number; limitMs: number },
+): Promise<Map<string, PlacementRow>> {
+  const rows = await tx<PlacementRow[]>`
+    select p.run_id, p.runner_id, p.epoch, p.accepted_at is not null as accepted,
+           f.is_fresh and ${isLate(tx, offerMs)} as offer_late,
+           f.is_fresh and p.lease_expires_at < now() as lease_over,
+           (extract(epoch from greatest(p.offered_at, p.accepted_at, p.renewed_at)) * 1000)::float8 as touched_at,
+           (i.state = 'revoked') is true as is_revoked,
+           (n.disconnected_by = 'agent' and n.disconnected_at >= p.renewed_at) is true as was_closed
+    from placements p
+    cross join (select ${isFresh(tx, limitMs)} as is_fresh) f
+    left join runners n on n.id = p.runner_id
+    left join runner_intake i on i.runner_id = p.runner_id
+    where p.run_id = any(${[...runIds]})
+    order by p.run_id
+    for update of p`
+  return new Map(rows.map((row) => [row.runId, row]))
+}

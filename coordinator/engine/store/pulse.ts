@@ -1,0 +1,181 @@
+import type { Config } from '../../config.ts'
+import type { Db, Sql } from '../../db/client.ts'
+
+/** Sweeps of a coordinator in which it may be late. */
+export const SWEEPS_LATE = 3
+/** Lower bound of the limit: with very frequent sweeps a busy machine is late by more than three of them. */
+const LEAST_LIMIT_MS = 2000
+
+/**
+ * Leases are not judged when the last pulse of any coordinator is older than this: an outage of ours may have begun.
+ */
+export function pulseLimitMs({ sweepMs }: Pick<Config, 'sweepMs'>): number {
+  return Math.max(LEAST_LIMIT_MS, SWEEPS_LATE * sweepMs)
+}
+
+export interface PulseTerms {
+  /** What a coordinator knows of its own last pulse; undefined: it has started just now. */
+  own: { atMs: number; gaps: number; sinceSentMs: number; sinceHeardMs: number } | undefined
+  /** Two pulses that are further apart have a gap between them. */
+  limitMs: number
+  /** By how much the clock of the database may differ from ours between two pulses. */
+  toleranceMs: number
+  offerMs: number
+  /** After a gap, and after a start, a lease lasts for at least so long. */
+  floorMs: number
+  /** Total time, gaps excluded, in which gaps and starts in a row give that floor. */
+  amnestyMs: number
+}
+
+export interface Pulse {
+  /** Time of the pulse, by the clock of the database. */
+  atMs: number
+  gaps: number
+  /** For how long nobody renewed leases, or by how much the clock was set forward. */
+  forwardMs: number
+  /** By how much the clock was set back: 0 or less. */
+  backMs: number
+  /** Leases and offers that were lengthened. */
+  lengthened: number
+}
+
+/**
+ * Says that leases can be renewed now, and lengthens them when they could not be: one statement, so that nobody sees
+ * the one without the other. A coordinator cannot be stopped between its parts, and of two that come at once the second
+ * finds what the first has done.
+ *
+ * A gap is too long a time between two pulses of whatever coordinators, or a clock of the database that does not agree
+ * with that of ours between two pulses of our own, unless another coordinator has already made up for it (`gaps`). A
+ * clock that was set forward looks like a gap, and is treated like one. One that was set back has made all leases
+ * longer; those that were renewed before that, by a time which is still to come, are put back.
+ */
+export async function pulse(db: Db, terms: PulseTerms): Promise<Pulse> {
+  const { own, floorMs, amnestyMs } = terms
+  const [row] = await db<[Pulse]>`
+    with ${gap(db, terms)},
+    judged as materialized (
+      select *,
+             ${own === undefined} or forward_ms > 0 or back_ms < 0 as is_gap,
+             case
+               when is_one_more then series_at + (forward_ms + back_ms) * interval '1 millisecond'
+               else now_is
+             end as series
+      from gap
+    ),
+    ends as materialized (
+      select now_is, forward_ms, back_ms,
+             case when now_is < series + ${ms(db, amnestyMs)} then now_is + ${ms(db, floorMs)} end as least_until
+      from judged
+      where is_gap
+    ),
+    ${longer(db, terms)},
+    noted as (
+      update pulse
+      set
+        at        = j.now_is,
+        gaps      = pulse.gaps + (j.forward_ms > 0 or j.back_ms < 0)::int,
+        gap_at    = case when j.is_gap then j.now_is else pulse.gap_at end,
+        series_at = case when j.is_gap then j.series else pulse.series_at end
+      from judged j
+      returning pulse.at, pulse.gaps
+    )
+    select (extract(epoch from n.at) * 1000)::float8 as at_ms, n.gaps, j.forward_ms, j.back_ms,
+           (select count(*)::int from longer) as lengthened
+    from noted n, judged j`
+  return row
+}
+
+const ms = (sql: Sql, length: number) => sql`${length}::float8 * interval '1 millisecond'`
+
+type Part = ReturnType<typeof ms>
+
+function gap(db: Db, { own, limitMs, toleranceMs, floorMs }: PulseTerms): Part {
+  const isOwn = db`gaps = ${own?.gaps ?? -1}::int`
+  const ownMs = db`(extract(epoch from now_is) * 1000)::float8 - ${own?.atMs ?? 0}::float8`
+  return db`
+    locked as materialized (
+      select at, gaps, gap_at, series_at
+      from pulse
+      for update
+    ),
+    -- Once the row is ours, or the time would be that of before the wait for it.
+    clock as materialized (select *, clock_timestamp() as now_is from locked),
+    measured as materialized (
+      select *,
+             (extract(epoch from now_is - at) * 1000)::float8 as since_ms,
+             case when ${isOwn} then ${ownMs} - ${own?.sinceSentMs ?? 0}::float8 else 0 end as ahead_ms,
+             case when ${isOwn} then ${ownMs} - ${own?.sinceHeardMs ?? 0}::float8 else 0 end as behind_ms
+      from clock
+    ),
+    gap as materialized (
+      select *,
+             case
+               when since_ms > ${limitMs}::float8 then greatest(since_ms, ahead_ms)
+               when ahead_ms > ${toleranceMs}::float8 then ahead_ms
+               else 0
+             end as forward_ms,
+             case
+               when least(since_ms, behind_ms) < -${toleranceMs}::float8 then least(since_ms, behind_ms)
+               else 0
+             end as back_ms,
+             -- Unless agents had time to come back since the last one.
+             (at < gap_at + ${ms(db, floorMs)}) is true as is_one_more
+      from measured
+    )`
+}
+
+function longer(db: Db, { offerMs }: PulseTerms): Part {
+  const end = endOf(db, offerMs)
+  const addedMs = db`(extract(epoch from ${newEnd(db, end)} - (${end})) * 1000)::bigint`
+  return db`
+    -- Placements are locked in the order of their runs by everybody.
+    held as materialized (
+      select p.run_id
+      from placements p
+      where exists (
+        select from ends e
+        where e.forward_ms > 0 or e.back_ms < 0 or e.least_until > ${end}
+      )
+      order by p.run_id
+      for update
+    ),
+    longer as (
+      update placements p
+      set
+        lease_expires_at = ${newEnd(db, db`p.lease_expires_at`)},
+        lengthened_ms    = coalesce(p.lengthened_ms, 0) + greatest(0, ${addedMs}),
+        lengthened_at    = e.now_is,
+        offered_at       = ${notAfter(db, db`p.offered_at`)},
+        accepted_at      = ${notAfter(db, db`p.accepted_at`)},
+        renewed_at       = ${notAfter(db, db`p.renewed_at`)}
+      from ends e, held
+      where p.run_id = held.run_id
+      returning p.run_id
+    )`
+}
+
+/** End of placement `p`: of its lease or its offer. */
+const endOf = (sql: Sql, offerMs: number): Part => sql`
+  case
+    when p.accepted_at is not null then p.lease_expires_at
+    else p.offered_at + (${offerMs}::float8 + coalesce(p.lengthened_ms, 0)) * interval '1 millisecond'
+  end`
+
+/** The end of a lease or offer, after gap `e`. */
+const newEnd = (sql: Sql, end: Part): Part => sql`
+  greatest(
+    ${end} + interval '1 millisecond' * (
+      e.forward_ms + case when coalesce(p.renewed_at, p.offered_at) > e.now_is then e.back_ms else 0 end
+    ),
+    e.least_until
+  )`
+
+/** `least` ignores null and would return the other time. */
+const notAfter = (sql: Sql, time: Part): Part => sql`case when ${time} > e.now_is then e.now_is else ${time} end`
+
+/**
+ * A lease is judged only while somebody can renew it. `now()` is the beginning of the transaction: what was over then
+ * stays over.
+ */
+export const isFresh = (sql: Sql, limitMs: number): Part => sql`
+  exists (select from pulse where at > now() - ${ms(sql, limitMs)})`

@@ -1,0 +1,78 @@
+import type { PoolId, RunnerId } from '@windlass/shared/ids.ts'
+import type { Db, Sql } from '../../db/client.ts'
+import type { Candidate, QueueHead } from '../../matching/candidate.ts'
+import { demands, isAble, isOpen } from './claim.ts'
+
+/** The different needs of what waits in a pool, each found by one step through the index. */
+export async function lines(db: Db, poolId: PoolId): Promise<string[]> {
+  const rows = await db<{ needs: string }[]>`
+    with recursive line as (
+      (select needs from run_queue where pool_id = ${poolId} order by needs limit 1)
+      union all
+      select (select q.needs from run_queue q where q.pool_id = ${poolId} and q.needs > line.needs order by q.needs limit 1)
+      from line
+      where line.needs is not null
+    )
+    select needs from line where needs is not null`
+  return rows.map((row) => row.needs)
+}
+
+/** The first runs of these lines, in the order in which the pool gives them out. */
+export function queueHeads(
+  db: Db,
+  poolId: PoolId,
+  of: { needs: string[]; each: number; oldMs: number },
+): Promise<QueueHead[]> {
+  return db<QueueHead[]>`
+    select q.*
+    from unnest(${of.needs}::text[]) as line (needs)
+    cross join lateral (
+      select w.run_id, w.needs, w.is_resume, w.priority, w.position::float8 as position,
+             w.entered_at < now() - ${of.oldMs} * interval '1 millisecond' as is_old
+      from run_queue w
+      where w.pool_id = ${poolId} and w.needs = line.needs
+      -- By the column, not by what is answered under its name: the index has that order.
+      order by w.is_resume desc, w.priority desc, w.position
+      limit ${of.each}
+    ) q
+    order by q.is_resume desc, q.priority desc, q.position`
+}
+
+const candidate = (sql: Sql) => sql`
+  r.id as runner_id, r.slots,
+  r.labels || array(select json_array_elements_text(coalesce(p.settings -> 'labels', '[]'))) as labels`
+
+/** What those of these runners carry that may be given work. `free` is not looked up: their polls say it. */
+export function candidates(db: Db, poolId: PoolId, runnerIds: readonly RunnerId[]): Promise<Candidate[]> {
+  return db<Candidate[]>`
+    with ${demands(db, poolId)}
+    select ${candidate(db)}, 0 as free
+    from unnest(${[...runnerIds]}::text[]) as t (runner_id)
+    join runners r on r.id = t.runner_id
+    join runner_intake i on i.runner_id = r.id
+    join runner_pools p on p.id = r.pool_id
+    cross join demands d
+    where ${isOpen(db)} and ${isAble(db)}`
+}
+
+/** All runners of a pool that work and may be given more, whether or not they ask for it now. */
+export function workers(db: Db, poolId: PoolId): Promise<Candidate[]> {
+  return db<Candidate[]>`
+    with ${demands(db, poolId)}
+    select ${candidate(db)}, r.slots - used.slots as free
+    from runners r
+    join runner_intake i on i.runner_id = r.id
+    join runner_pools p on p.id = r.pool_id
+    cross join demands d
+    cross join lateral (
+      select coalesce(sum(l.slots), 0)::int as slots
+      from placements l
+      join runs on runs.id = l.run_id
+      where l.runner_id = r.id and runs.place is distinct from 'parked'
+    ) used
+    where r.pool_id = ${poolId} and ${isOpen(db)} and ${isAble(db)}
+      and json_array_length(r.unready) = 0
+      and greatest(r.last_poll_at, r.last_heartbeat_at) > now() - interval '60 seconds'
+      -- One that is full does not ask.
+      and (r.last_poll_at > now() - interval '60 seconds' or used.slots > 0)`
+}

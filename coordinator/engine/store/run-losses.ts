@@ -1,0 +1,38 @@
+import type { Tx } from '../../db/client.ts'
+import type { Moving } from '../rules/run.ts'
+
+/**
+ * Inserts how runs lose their processes now. Their placements must still be there: these know when they were last heard
+ * of.
+ */
+export function insertLosses(tx: Tx, runs: readonly Moving[]): PromiseLike<unknown> {
+  return tx`
+    insert into run_losses (run_id, epoch, attempt, runner_id, what, reason, last_ack_at, last_renewal_at, is_counted,
+                            lengthened_ms)
+    select m.run_id, m.epoch, m.attempt, m.runner_id, m.what, m.reason, p.acked_at, p.renewed_at,
+           m.is_counted = 1, p.lengthened_ms
+    from unnest(
+      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.epoch)}::int[], ${runs.map((r) => r.loss!.attempt)}::int[],
+      ${runs.map((r) => r.runnerId)}::text[], ${runs.map((r) => r.loss!.what)}::text[],
+      ${runs.map((r) => r.loss!.reason)}::text[], ${runs.map((r) => Number(r.loss!.isCounted))}::int[]
+    ) as m (run_id, epoch, attempt, runner_id, what, reason, is_counted)
+    left join placements p on p.run_id = m.run_id and p.epoch = m.epoch
+    on conflict (run_id, epoch) do nothing`
+}
+
+/**
+ * Something of these runs was taken from their agents. Written once a second at most. To come after what else locks
+ * placements, and waits for none of them: a heartbeat locks them in their order.
+ */
+export function noteAcks(tx: Tx, runs: readonly Moving[]): PromiseLike<unknown> {
+  return tx`
+    update placements p
+    set acked_at = now()
+    from (
+      select run_id
+      from placements
+      where run_id = any(${runs.map((run) => run.id)}) and (acked_at is null or acked_at < now() - interval '1 second')
+      for update skip locked
+    ) heard
+    where p.run_id = heard.run_id`
+}

@@ -1,0 +1,242 @@
+import type { OrgId, RunId, VersionId } from '@windlass/shared/ids.ts'
+import type { Db, Sql, Tx } from '../../db/client.ts'
+import { onlyFilters } from '../../db/by-key.ts'
+import type { Moving } from '../rules/run.ts'
+
+/**
+ * Takes runs out of the queue, whose rows the caller has locked: before that a completion may still put one there. A
+ * claim locks the queue's row before the run's, so nobody waits here for a row that is locked: its claim takes it away
+ * and finds the run changed.
+ */
+export async function leaveQueue(tx: Tx, ids: readonly RunId[]): Promise<void> {
+  if (ids.length === 0) return
+  await tx`
+    delete from run_queue q
+    using (select run_id from run_queue where run_id = any(${[...ids]}) order by run_id for update skip locked) as gone
+    where q.run_id = gone.run_id`
+}
+
+/** What a run has called: all of it, or what its entries up to one have called. */
+export interface Descent {
+  orgId: OrgId
+  runId: RunId
+  upTo?: number | undefined
+}
+
+/** Runs below this one, at any depth, that have not ended and are not being cancelled. */
+export async function descendantsToCancel(db: Db, { orgId, runId, upTo }: Descent, limit: number): Promise<RunId[]> {
+  const rows = await db<{ id: RunId }[]>`
+    with recursive below as (
+      select id, status
+      from runs
+      where parent_run_id = ${runId} and parent_entry <= ${upTo ?? 2 ** 31 - 1}
+      and ${onlyFilters(db, db`org_id = ${orgId}`)}
+      union all
+      select r.id, r.status
+      from below
+      join runs r on r.parent_run_id = below.id
+    )
+    select id
+    from below
+    where status not in ('completed', 'failed', 'cancelled', 'cancelling')
+    order by id
+    limit ${limit}`
+  return rows.map((row) => row.id)
+}
+
+export async function noteCancel(tx: Tx, id: RunId, reason: string): Promise<void> {
+  await tx`
+    update runs
+    set cancel_requested_at = coalesce(cancel_requested_at, now()), cancel_reason = coalesce(cancel_reason, ${reason})
+    where id = ${id}`
+}
+
+export type LockedRow = Pick<
+  Moving,
+  | 'id'
+  | 'orgId'
+  | 'poolId'
+  | 'versionId'
+  | 'runnerId'
+  | 'epoch'
+  | 'priority'
+  | 'startedAt'
+  | 'environment'
+  | 'parentRunId'
+  | 'parentEntry'
+  | 'rootRunId'
+  | 'depth'
+  | 'concurrencyGroup'
+  | 'needs'
+  | 'status'
+  | 'attempt'
+  | 'cursor'
+  | 'seq'
+  | 'place'
+  | 'entries'
+  | 'journalChars'
+  | 'crashes'
+  | 'fences'
+  | 'thrown'
+  | 'replays'
+  | 'cutReplays'
+  | 'activeMs'
+  | 'timedOut'
+> & { blocked: string | null }
+
+const lockable = (sql: Sql) => sql`
+  r.id, r.org_id, r.pool_id, r.version_id, r.runner_id, r.epoch, r.priority, r.started_at, r.environment,
+  r.parent_run_id, r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.needs, r.status, r.attempt, r.cursor,
+  r.seq, r.place, r.entries,
+  r.journal_chars::float8 as journal_chars,
+  r.crashes, r.fences, r.thrown,
+  r.replays, r.cut_replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
+
+/** In the order of their ids, so that two who want the same runs do not wait for each other in a circle. */
+export function lock(tx: Tx, ids: string[]): Promise<LockedRow[]> {
+  return tx<LockedRow[]>`
+    select ${lockable(tx)}
+    from runs r
+    where r.id = any(${ids})
+    order by r.id
+    for update`
+}
+
+/** With the parents of those that may end. */
+export function lockWithParents(tx: Tx, ids: string[], ending: string[]): Promise<LockedRow[]> {
+  return tx<LockedRow[]>`
+    with wanted as (
+      select unnest(${ids}::text[]) as id
+      union
+      select parent_run_id
+      from runs
+      where id = any(${ending}) and ${onlyFilters(tx, tx`parent_run_id is not null`)}
+    )
+    select ${lockable(tx)}
+    from wanted
+    join runs r on r.id = wanted.id
+    order by r.id
+    for update of r`
+}
+
+/** Where only events and entries of the journal were added. */
+export function advance(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
+  return tx`
+    update runs
+    set cursor = m.cursor, seq = m.seq, entries = m.entries, journal_chars = m.journal_chars
+    from unnest(
+      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[],
+      ${runs.map((r) => r.entries)}::int[], ${runs.map((r) => r.journalChars)}::bigint[]
+    ) as m (id, cursor, seq, entries, journal_chars)
+    where runs.id = m.id`
+}
+
+export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
+  // Flags travel as 0 and 1: postgres.js takes an array of booleans for one boolean.
+  return tx`
+    update runs
+    set
+      status       = m.status,
+      attempt      = m.attempt,
+      cursor       = m.cursor,
+      seq          = m.seq,
+      place        = m.place,
+      entries      = m.entries,
+      journal_chars = m.journal_chars,
+      crashes      = m.crashes,
+      fences       = m.fences,
+      thrown       = m.thrown,
+      replays      = m.replays,
+      cut_replays  = m.cut_replays,
+      active_ms    = m.active_ms,
+      blocked      = m.blocked,
+      output       = coalesce(m.output, runs.output),
+      error        = coalesce(m.error, runs.error),
+      compute_ms   = runs.compute_ms + m.compute_ms,
+      started_at   = case when m.started = 1 then coalesce(runs.started_at, now()) else runs.started_at end,
+      queued_at    = case when m.requeued = 1 then now() else runs.queued_at end,
+      suspended_at = case when m.suspended = 1 then now() else runs.suspended_at end,
+      isolation    = coalesce(m.isolation, runs.isolation),
+      timed_out_at = case when m.timed_out = 1 then coalesce(runs.timed_out_at, now()) end,
+      finished_at  = case
+        when m.status in ('completed', 'failed', 'cancelled') then coalesce(runs.finished_at, now())
+      end
+    from unnest(
+      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.status)}::text[], ${runs.map((r) => r.attempt)}::int[],
+      ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[], ${runs.map((r) => r.place)}::text[],
+      ${runs.map((r) => r.entries)}::int[], ${runs.map((r) => r.crashes)}::int[], ${runs.map((r) => r.thrown)}::int[],
+      ${runs.map((r) => r.replays)}::int[], ${runs.map((r) => Math.round(r.activeMs))}::bigint[],
+      ${runs.map((r) => (r.blocked ? JSON.stringify(r.blocked) : null))}::text[], ${runs.map((r) => r.output)}::text[],
+      ${runs.map((r) => (r.error ? JSON.stringify(r.error) : null))}::text[],
+      ${runs.map((r) => Math.round(r.computeMs))}::bigint[],
+      ${runs.map((r) => Number(r.started))}::int[], ${runs.map((r) => Number(r.requeued !== null))}::int[],
+      ${runs.map((r) => Number(r.suspended))}::int[], ${runs.map((r) => Number(r.timedOut))}::int[],
+      ${runs.map((r) => r.journalChars)}::bigint[], ${runs.map((r) => r.isolation)}::text[],
+      ${runs.map((r) => r.fences)}::int[], ${runs.map((r) => r.cutReplays)}::int[]
+    ) as m (id, status, attempt, cursor, seq, place, entries, crashes, thrown, replays, active_ms, blocked, output,
+            error, compute_ms, started, requeued, suspended, timed_out, journal_chars, isolation, fences, cut_replays)
+    where runs.id = m.id`
+}
+
+/** The processes of these runs are gone. In the order of their ids, like all who lock placements. */
+export function release(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
+  return tx`
+    delete from placements p
+    using unnest(${runs.map((run) => run.id).sort()}::text[]) as gone (run_id)
+    where p.run_id = gone.run_id`
+}
+
+/** So that a list finds them among those that are completed. */
+export function noteUnsuccessful(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
+  return tx`
+    insert into runs_unsuccessful (org_id, run_id, status)
+    select *
+    from unnest(
+      ${runs.map((r) => r.orgId)}::text[], ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.status)}::text[]
+    )
+    on conflict (org_id, run_id) do nothing`
+}
+
+export function enterQueue(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
+  return tx`
+    insert into run_queue (run_id, pool_id, priority, needs)
+    select *
+    from unnest(
+      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[],
+      ${runs.map((r) => r.needs)}::text[]
+    )
+    on conflict (run_id) do nothing`
+}
+
+/**
+ * Runs at rest for which something has been completed in the meantime wait for a runner again. Looked up and not left
+ * to the conflict: an insert would wait for the claim that is just taking the row away, and that claim waits for the
+ * lock of the run.
+ */
+export function enterAsResume(tx: Tx, runs: Moving[]): PromiseLike<{ runId: RunId }[]> {
+  return tx<{ runId: RunId }[]>`
+    insert into run_queue (run_id, pool_id, priority, is_resume, needs)
+    select m.id, m.pool_id, m.priority, true, m.needs
+    from unnest(
+      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[],
+      ${runs.map((r) => r.attempt)}::int[], ${runs.map((r) => r.needs)}::text[]
+    ) as m (id, pool_id, priority, attempt, needs)
+    where exists (
+      select 1
+      from journal j
+      where j.run_id = m.id and j.attempt = m.attempt and j.completion is not null and j.delivered is null
+      -- Asked for each run, or the planner may begin with all that is undelivered anywhere.
+      offset 0
+    )
+    and not exists (select 1 from run_queue q where q.run_id = m.id)
+    -- A replay that died waits before it is tried again.
+    and not exists (select 1 from timers t where t.run_id = m.id and t.kind = 'enqueue')
+    on conflict (run_id) do nothing
+    returning run_id`
+}
+
+/** The versions that these runs execute. */
+export async function versionsOf(db: Db, runIds: readonly string[]): Promise<VersionId[]> {
+  const rows = await db<{ versionId: VersionId }[]>`select distinct version_id from runs where id = any(${[...runIds]})`
+  return rows.map((row) => row.versionId)
+}

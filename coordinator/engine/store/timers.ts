@@ -1,0 +1,83 @@
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import type { Due } from '../rules/journal.ts'
+
+/** sleep, input: completes entry `n` · enqueue: enters the queue · queue-timeout, wall-timeout: ends the run. */
+export type TimerKind = 'sleep' | 'input' | 'enqueue' | 'queue-timeout' | 'wall-timeout'
+
+export interface NewTimer {
+  runId: RunId
+  kind: TimerKind
+  n: number
+  due: Due
+}
+
+export async function insert(tx: Tx, timers: readonly NewTimer[]): Promise<void> {
+  if (timers.length === 0) return
+  const inMs = timers.map(({ due }) => ('inMs' in due ? due.inMs : null))
+  const at = timers.map(({ due }) => ('at' in due ? due.at : null))
+  await tx`
+    insert into timers (run_id, kind, n, due_at)
+    select run_id, kind, n, coalesce(now() + in_ms * interval '1 millisecond', to_timestamp(at::float8 / 1000))
+    from unnest(
+      ${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.n)}::int[],
+      ${inMs}::float8[], ${at}::bigint[]
+    ) as t (run_id, kind, n, in_ms, at)
+    on conflict (run_id, kind, n) do update set due_at = excluded.due_at`
+}
+
+export interface DueTimer {
+  runId: RunId
+  kind: TimerKind
+  n: number
+}
+
+/**
+ * What is due by now, the most overdue first, and after those the one that is due next; `inMs` is negative or 0 when it
+ * is due. Not locked: whoever acts on it takes it away under the lock of its run.
+ */
+export function upcoming(db: Db, limit: number): Promise<(DueTimer & { inMs: number })[]> {
+  return db<(DueTimer & { inMs: number })[]>`
+    select run_id, kind, n, (extract(epoch from due_at - now()) * 1000)::float8 as in_ms
+    from (
+      (select * from timers where due_at <= now() order by due_at, run_id, n limit ${limit})
+      union all
+      -- Apart from the others: with 'or' between them, all timers there are would be read for these few.
+      (
+        select *
+        from timers
+        where due_at = (select min(due_at) from timers where due_at > now())
+        order by due_at, run_id, n
+        limit ${limit}
+      )
+    ) next
+    order by due_at, run_id, n
+    limit ${limit}`
+}
+
+/** Takes those away that are still there and due. */
+export function take(tx: Tx, timers: readonly DueTimer[]): Promise<DueTimer[]> {
+  return tx<DueTimer[]>`
+    delete from timers t
+    using unnest(${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.n)}::int[])
+      as m (run_id, kind, n)
+    where t.run_id = m.run_id and t.kind = m.kind and t.n = m.n and t.due_at <= now()
+    returning t.run_id, t.kind, t.n`
+}
+
+export async function putOff(db: Db, { runId, kind, n }: DueTimer, ms: number): Promise<void> {
+  await db`
+    update timers
+    set due_at = now() + ${ms} * interval '1 millisecond'
+    where run_id = ${runId} and kind = ${kind} and n = ${n}`
+}
+
+/** Nothing of these runs becomes due any more. */
+export function drop(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
+  return tx`delete from timers where run_id = any(${[...runIds]})`
+}
+
+/** Drops the waits of runs that begin anew. The time of the whole run goes on. */
+export function dropWaits(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
+  return tx`delete from timers where run_id = any(${[...runIds]}) and kind in ('sleep', 'input')`
+}

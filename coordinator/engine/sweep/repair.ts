@@ -1,0 +1,119 @@
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Completion } from '@windlass/shared/wire/journal.ts'
+import { rebalance } from '../commit/admit.ts'
+import type { Tx } from '../../db/client.ts'
+import type { Deps } from '../../deps.ts'
+import { warmVersions } from '../commit/versions.ts'
+import { unanswered } from '../commit/fire.ts'
+import { announce } from '../commit/announce.ts'
+import { lockRuns } from '../commit/lock.ts'
+import { complete, completionOf, enterNow, requeue } from '../rules/transitions.ts'
+import { lose } from '../rules/outcome.ts'
+import type { Moving } from '../rules/run.ts'
+import { saveMoves } from '../commit/save.ts'
+import { type Finding, orphansAmong } from '../store/orphans.ts'
+import * as store from '../store/strays.ts'
+
+/** Puts right what is still wrong with these runs when they are locked, and answers what that was. */
+export async function repair(deps: Deps, ids: string[]): Promise<Finding[]> {
+  // Looked up now: in the transaction it would take a second connection.
+  await warmVersions(deps, ids)
+  const { findings, touched } = await deps.db.begin(async (tx) => {
+    const runs = await lockRuns(tx, ids, ids)
+    const findings = await store.leftAlone(tx, await orphansAmong(tx, ids))
+    const touched = new Set<Moving>()
+    for (const one of findings) {
+      const run = runs.get(one.runId)
+      if (!run) continue
+      if (await moveOn(deps, run, one)) touched.add(run)
+    }
+    for (const [run, completion] of await lostCompletions(tx, findings, runs)) {
+      complete(run, completion)
+      touched.add(run)
+    }
+    await store.dropStrays(tx, findings)
+    await saveMoves(tx, [...touched])
+    await restore(tx, findings)
+    return { findings, touched }
+  })
+  await repairGroups(deps, findings)
+  announce(deps, touched)
+  // Whatever has entered a queue or become due by way of a repair.
+  deps.dispatchers.pokeAll()
+  deps.timers.expect(0)
+  return findings
+}
+
+/** A transaction of its own: whoever moves runs takes the locks of all their groups at once. */
+async function repairGroups(deps: Deps, findings: readonly Finding[]): Promise<void> {
+  const some = (...kinds: Finding['kind'][]) =>
+    findings.filter((one) => kinds.includes(one.kind)).map((one) => one.runId)
+  const [strays, waiters] = [some('stray_slot', 'stray_waiter'), some('waiter_with_room')]
+  if (strays.length + waiters.length === 0) return
+  await deps.db.begin(async (tx) => {
+    await lockRuns(tx, [...strays, ...waiters])
+    const groups = await store.groupsOf(tx, [...strays, ...waiters])
+    const among = (ids: RunId[]) => groups.filter((one) => ids.includes(one.id))
+    await rebalance(tx, { leaving: among(strays), entering: among(waiters) })
+  })
+}
+
+/** True: the run was moved. */
+async function moveOn(deps: Deps, run: Moving, { kind }: Finding): Promise<boolean> {
+  if (kind === 'queued_nowhere' || kind === 'wake_missing') enterNow(run)
+  else if (kind === 'process_missing') await loseProcess(deps, run)
+  else return false
+  return true
+}
+
+async function loseProcess(deps: Deps, run: Moving): Promise<void> {
+  const why = { what: 'unknown', reason: 'its process was on no runner' } as const
+  // Nothing of it has been executed.
+  if (run.status === 'pending') return requeue(run, Date.now(), why)
+  lose(run, Date.now(), await deps.versions.get(run.versionId), why)
+}
+
+/** What was written without the moves of a run. */
+async function restore(tx: Tx, findings: readonly Finding[]): Promise<void> {
+  const some = (kind: Finding['kind']) => findings.filter((one) => one.kind === kind)
+  const ids = (kind: Finding['kind']) => some(kind).map((one) => one.runId)
+  if (some('timer_missing').length > 0) await store.setTimers(tx, some('timer_missing'))
+  if (some('queued_twice').length > 0) await store.dropSurplus(tx, ids('queued_twice'))
+  if (some('waits_for_nothing').length > 0) await store.enterForReplay(tx, ids('waits_for_nothing'))
+}
+
+/** The ends of waits that the runs have not heard of. */
+async function lostCompletions(
+  tx: Tx,
+  findings: readonly Finding[],
+  runs: Map<string, Moving>,
+): Promise<[Moving, Completion][]> {
+  const some = (kind: Finding['kind']) => findings.filter((one) => one.kind === kind)
+  const lost: { runId: string; completion: Completion }[] = some('child_missing').map(({ runId, n }) => ({
+    runId,
+    completion: refused(n, 'The run that was called does not exist any more.'),
+  }))
+  const ended = some('child_ended')
+  if (ended.length > 0)
+    for (const { runId, n, child } of await store.endedChildren(tx, ended))
+      lost.push({ runId, completion: completionOf(child, child.status, n) })
+  const unasked = some('question_missing')
+  if (unasked.length > 0) {
+    const known = new Map((await store.closedQuestions(tx, unasked)).map((one) => [`${one.runId}/${one.n}`, one]))
+    for (const { runId, n } of unasked) lost.push({ runId, completion: answerOf(n, known.get(`${runId}/${n}`)) })
+  }
+  return lost.flatMap(({ runId, completion }) => {
+    const run = runs.get(runId)
+    return run ? [[run, completion] as [Moving, Completion]] : []
+  })
+}
+
+function answerOf(n: number, question: store.ClosedQuestion | undefined): Completion {
+  if (question?.status === 'answered') return { n, state: 'done', result: question.answer ?? 'null' }
+  if (question?.status === 'timed_out') return unanswered(question)
+  return refused(n, 'The question is not open any more, and nobody has answered it.')
+}
+
+function refused(n: number, message: string): Completion {
+  return { n, state: 'failed', result: JSON.stringify({ name: 'CallRefusedError', code: 'CALL_REFUSED', message }) }
+}

@@ -20,6 +20,7 @@ import type { Asking } from './asking.ts'
 import { createBatch } from './batch.ts'
 import { UnknownTool } from './call-tool.ts'
 import { coded, type JsonRpcError, withCode } from './coded.ts'
+import { hasTooManyNames } from './many-names.ts'
 import type { Surface } from './surface.ts'
 
 /** One POST, behind every check that is ours. */
@@ -72,6 +73,7 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
   async function answer({ headers, message, asking }: McpRequest): Promise<McpAnswer> {
     if (!takesJson(headers['accept']))
       return refusal(406, null, { code: ProtocolErrorCode.InvalidRequest, message: NOT_TAKEN })
+    if (hasTooManyNames(messagesIn(message))) return refusal(400, null, TOO_MANY_NAMES)
     const outcome = classifyInboundRequest({
       httpMethod: 'POST',
       protocolVersionHeader: headers['mcp-protocol-version'],
@@ -164,6 +166,10 @@ function headersOf(given: McpRequest['headers']): Headers {
   return headers
 }
 
+const TOO_MANY_NAMES = {
+  code: ProtocolErrorCode.InvalidRequest,
+  message: 'Invalid request: its messages have more than 4,000 names, apart from those in the values of `arguments`.',
+}
 const takesJson = (accept = '*/*') => /(^|[,\s])(\*\/\*|application\/(json|\*))/.test(accept)
 const NOT_TAKEN = 'Every answer is `application/json`: `Accept` has to name that, or a pattern that fits it.'
 

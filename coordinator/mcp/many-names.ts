@@ -1,0 +1,34 @@
+/** In all messages of a request. An `initialize` has twenty, a call of a tool ten. */
+const MOST_NAMES = 4000
+
+/**
+ * Whether messages have so many names that the library, which holds each of them against its schemas, would stop
+ * everybody else for seconds. It does not look into the values of `arguments`, where the input of a run may stand.
+ */
+export function hasTooManyNames(messages: readonly unknown[]): boolean {
+  let left = MOST_NAMES
+
+  const fits = (value: unknown): boolean => {
+    if (Array.isArray(value)) return value.every(fits)
+    return !isObject(value) || fitsBy(value, (name) => fits(value[name]))
+  }
+  const fitsBy = (value: object, fitsWithin: (name: string) => boolean): boolean => {
+    for (const name in value) if (--left < 0 || !fitsWithin(name)) return false
+    return true
+  }
+  const fitsParams = (params: unknown) => {
+    if (!isObject(params)) return fits(params)
+    return fitsBy(params, (name) => {
+      const inner = params[name]
+      return name === 'arguments' && isObject(inner) ? fitsBy(inner, () => true) : fits(inner)
+    })
+  }
+  const fitsMessage = (message: unknown) => {
+    if (!isObject(message)) return fits(message)
+    return fitsBy(message, (name) => (name === 'params' ? fitsParams(message[name]) : fits(message[name])))
+  }
+  return !messages.every(fitsMessage)
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -12,7 +12,7 @@ import { createSlices } from '../../slices.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
 import { appendPlain } from './append.ts'
 import type { AgentBatch, Applied, Output, ReadBatch } from '../rules/batch.ts'
-import { lockRuns } from './lock.ts'
+import { lockRunsOf } from './lock.ts'
 import { begin, goOn, park, refuseWord, settle } from '../rules/outcome.ts'
 import type { Moving } from '../rules/run.ts'
 import { saveMoves } from './save.ts'
@@ -34,8 +34,9 @@ export async function applyBatches(
   const appended = await appendPlain(deps, batches)
   if (appended) return appended
   const { answers, touched } = await deps.db.begin(async (tx) => {
-    const runs = await lockRuns(
+    const runs = await lockRunsOf(
       tx,
+      batches.map((batch) => batch.runnerId),
       batches.map((batch) => batch.run),
       batches.filter((batch) => batch.entries.some(mayEnd)).map((batch) => batch.run),
     )

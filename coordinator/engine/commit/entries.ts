@@ -40,7 +40,7 @@ export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Appl
     patienceMs,
     max: MOST_WEIGHT,
     lanes: ENTRY_LANES,
-    spare: { afterMs: SPARE_AFTER_MS, keyOf: ({ run }) => run },
+    spare: { afterMs: SPARE_AFTER_MS, keyOf },
     weight: weightOf,
     orgOf: ({ orgId }) => orgId,
     commit: (batches) => options.commit(batches),
@@ -63,13 +63,14 @@ function readBeforeCommit(
   const underWay = new Map<string, Promise<void>>()
 
   async function add(batch: AgentBatch): Promise<Applied> {
-    const before = underWay.get(batch.run)
+    const key = keyOf(batch)
+    const before = underWay.get(key)
     if (!before && !batch.entries.some(isToBeRead) && batch.entries.length <= MOST_WEIGHT)
       return commit.add({ ...batch, words: NOTHING, outputs: NOTHING })
     const { promise, resolve } = Promise.withResolvers<void>()
-    underWay.set(batch.run, promise)
+    underWay.set(key, promise)
     const letFollow = () => {
-      if (underWay.get(batch.run) === promise) underWay.delete(batch.run)
+      if (underWay.get(key) === promise) underWay.delete(key)
       resolve()
     }
     try {
@@ -108,6 +109,9 @@ function readBeforeCommit(
     },
   }
 }
+
+/** A run, as one agent speaks of it: what others say of the same run waits for nobody, and nobody for them. */
+const keyOf = ({ runnerId, run }: AgentBatch) => `${runnerId} ${run}`
 
 const NOTHING: ReadonlyMap<Entry, never> = new Map<Entry, never>()
 

@@ -1,7 +1,19 @@
+import type { RunnerId } from '@windlass/shared/ids.ts'
 import type { Tx } from '../../db/client.ts'
 import { noChanges } from '../rules/journal.ts'
 import type { Moving } from '../rules/run.ts'
 import * as store from '../store/runs.ts'
+
+/** Locks what these runners have of these runs, and the parents of those that may end. What is of others is let be. */
+export async function lockRunsOf(
+  tx: Tx,
+  runnerIds: readonly RunnerId[],
+  ids: readonly string[],
+  ending: readonly string[],
+): Promise<Map<string, Moving>> {
+  const [held, mayEnd] = [[...new Set(ids)], [...ending]]
+  return inHand(await store.lockHeld(tx, { runnerIds: [...new Set(runnerIds)], ids: held, ending: mayEnd }))
+}
 
 /**
  * Locks runs and takes them in hand. `ending` are those that may end now: their parents are locked with them, as the
@@ -14,6 +26,10 @@ export async function lockRuns(
 ): Promise<Map<string, Moving>> {
   const wanted = [...new Set(ids)]
   const rows = ending.length === 0 ? await store.lock(tx, wanted) : await store.lockWithParents(tx, wanted, [...ending])
+  return inHand(rows)
+}
+
+function inHand(rows: readonly store.LockedRow[]): Map<string, Moving> {
   const runs = new Map(rows.map((row) => [row.id as string, moving(row)]))
   for (const run of runs.values()) run.parent = run.parentRunId === null ? undefined : runs.get(run.parentRunId)
   return runs

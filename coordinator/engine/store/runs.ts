@@ -1,4 +1,4 @@
-import type { OrgId, RunId, VersionId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
 import { onlyFilters } from '../../db/by-key.ts'
 import type { Moving } from '../rules/run.ts'
@@ -111,6 +111,29 @@ export function lockWithParents(tx: Tx, ids: string[], ending: string[]): Promis
       select parent_run_id
       from runs
       where id = any(${ending}) and ${onlyFilters(tx, tx`parent_run_id is not null`)}
+    )
+    select ${lockable(tx)}
+    from wanted
+    join runs r on r.id = wanted.id
+    order by r.id
+    for update of r`
+}
+
+/** What these runners have, with the parents of those that may end. */
+export function lockHeld(
+  tx: Tx,
+  { runnerIds, ids, ending }: { runnerIds: readonly RunnerId[]; ids: string[]; ending: string[] },
+): Promise<LockedRow[]> {
+  const isHeld = onlyFilters(tx, tx`runner_id = any(${[...runnerIds]})`)
+  return tx<LockedRow[]>`
+    with wanted as (
+      select id
+      from runs
+      where id = any(${ids}) and ${isHeld}
+      union
+      select parent_run_id
+      from runs
+      where id = any(${ending}) and ${isHeld} and ${onlyFilters(tx, tx`parent_run_id is not null`)}
     )
     select ${lockable(tx)}
     from wanted

@@ -222,3 +222,17 @@ test('a run that somebody holds does not hold up other runs', async () => {
   assert.deepEqual(await waits.verdict, { kind: 'ack', seq: 2 })
   assert.deepEqual(await lines(held.run), ['late'])
 })
+
+// Two frames that named the run of another org thousands of times kept that run waiting for five seconds.
+test('what another runner says of a run locks nothing of it, and is stale at once', async () => {
+  const offer = await aRunning()
+  const stranger = await anAgent(c, { name: 'stranger' })
+  const theirs = await stranger.connect()
+  await c.db.begin(async (tx) => {
+    await tx`select 1 from runs where id = ${offer.run} for update`
+    for (const entry of [line('mine'), end(returned(1))])
+      assert.deepEqual(await theirs.report(offer, 2, entry), { kind: 'stale' })
+  })
+  stranger.close()
+  assert.deepEqual(await link.report(offer, 2, line('own'), end(returned(1))), { kind: 'ack', seq: 3 })
+})

@@ -18,10 +18,9 @@ import type { BytesInFlight } from './limits/bytes-in-flight.ts'
 import { openLimits } from './limits/open.ts'
 import type { UnreadBytes } from './limits/unread-bytes.ts'
 import { createDispatchers, type Dispatchers } from './dispatch/dispatcher.ts'
-import { type Accepted, commitAcceptances } from './engine/commit/acceptances.ts'
+import { type Acceptance, type Accepted, commitAcceptances } from './engine/commit/acceptances.ts'
 import { giveBack } from './dispatch/claim.ts'
 import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
-import type { Acceptance } from './engine/store/placements.ts'
 import { createFactReader, type FactReader } from './metrics/facts.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createDemandReader, type DemandReader } from './runners/demand.ts'
@@ -216,15 +215,14 @@ export async function buildDeps(
       log,
       patienceMs: 0,
       max: 1000,
-      lanes: 1,
       commit: (ended) => commitDisconnections(db, ended),
     }),
     acceptances: groupCommit({
       name: 'accept',
+      orgOf: ({ orgId }) => orgId,
       log,
       patienceMs: config.offerMs,
       max: 512,
-      lanes: 1,
       commit: (items) => lanes.acceptances.run((lane) => commitAcceptances(lane, items, noteAccepted)),
       onCommit: (items, ms) => metrics.committed('acceptances', items.length, ms),
     }),

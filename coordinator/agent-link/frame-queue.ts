@@ -46,6 +46,8 @@ const CHARS_PER_WEIGHT = 4096
 /** WebSocket close code of RFC 6455: the sender breaks the rules. */
 const POLICY = 1008
 const TOO_MUCH = 'more was sent than may wait for its answer'
+/** Of a part that is not the last one; ours have 64 Ki. */
+const LEAST_PART_CHARS = 32 * 1024
 /** The longest frame. Ours cuts them at 512 Ki, and the text of one output has 8 Mi. */
 const MOST_CHARS = 16 * 1024 * 1024
 
@@ -62,6 +64,9 @@ export function createFrameQueues(pace: Pace): FrameQueues {
     },
   }
 }
+
+/** Many small ones are as bad as a large one, when somebody has to give way. */
+const costOf = ({ length }: string) => length + 1024
 
 const noParts = () => ({ texts: [] as string[], chars: 0 })
 
@@ -106,22 +111,28 @@ class Queue implements FrameQueue, WaitingFrames {
 
   /** The whole frame, with its last part. Parts count like frames: they wait here as well. */
   #join({ lane, isLast, text }: Part): string | undefined {
+    if (!isLast && text.length < LEAST_PART_CHARS) return this.#refuse('a part is too short')
+    if (!this.#isBegun && lane === 'entries') return this.#refuse('hello comes first')
     const parts = this.#parts[lane]
     parts.texts.push(text)
     parts.chars += text.length
-    this.#of.runner.unread += text.length
+    this.#of.runner.unread += costOf(text)
     this.#count(1, text.length, lane === 'entries')
     if (parts.chars > MOST_CHARS) this.close(POLICY, 'a frame is too long')
     else if (this.#fits() && isLast) return this.#takeParts(lane).join('')
     return undefined
   }
 
+  #refuse(reason: string): undefined {
+    this.close(POLICY, reason)
+  }
+
   #takeParts(lane: Part['lane']): string[] {
     const { texts } = this.#parts[lane]
     this.#parts[lane] = noParts()
-    for (const { length } of texts) {
-      this.#of.runner.unread -= length
-      this.#count(-1, length, lane === 'entries')
+    for (const text of texts) {
+      this.#of.runner.unread -= costOf(text)
+      this.#count(-1, text.length, lane === 'entries')
     }
     return texts
   }
@@ -140,7 +151,7 @@ class Queue implements FrameQueue, WaitingFrames {
     this.#count(1, text.length, isEntries)
     if (!this.#fits()) return this.#drop(text, isEntries)
     if (this.#comesNext(isEntries) && loop.mayReadNow(org, text.length)) return this.#begin(text, isEntries)
-    runner.unread += text.length
+    runner.unread += costOf(text)
     if (isEntries) this.#entries.push(text)
     else this.#urgent.push(text)
     this.wake()
@@ -152,7 +163,7 @@ class Queue implements FrameQueue, WaitingFrames {
     const { org, runner } = this.#of
     for (const [texts, isEntries] of [[this.#urgent, false] as const, [this.#entries, true] as const])
       for (let text = texts.shift(); text !== undefined; text = texts.shift()) {
-        runner.unread -= text.length
+        runner.unread -= costOf(text)
         this.#count(-1, text.length, isEntries)
       }
     for (const lane of ['entries', 'others'] as const) this.#takeParts(lane)
@@ -187,7 +198,7 @@ class Queue implements FrameQueue, WaitingFrames {
       do {
         const text = texts.shift()!
         chars += text.length
-        runner.unread -= text.length
+        runner.unread -= costOf(text)
         this.#begin(text, !isUrgent)
       } while (chars < SMALL_CHARS && texts.length > 0 && !this.#pieces && this.mayGoOn())
     }

@@ -76,6 +76,7 @@ async function enter({ deps, runner }: Session, frame: Hello, silences: Silences
   return deps.db.begin(async (tx) => {
     const before = await store.enter(tx, runner.id, frame, silences)
     if (!before?.isIn || before.instanceHost === null) return before
+    if (!deps.sockets.takeovers.take(runner.id)) return before
     const { protocol, version } = frame
     deps.log.warn('agent.taken.over', { runnerId: runner.id, runnerName: runner.name, protocol, version })
     await recordOf(tx, runner, { action: 'runners.takenOver', after: { protocol, version } })

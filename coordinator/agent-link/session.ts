@@ -1,14 +1,15 @@
-import { readFrame } from './frames.ts'
+import { readFrame, saysEntries } from './frames.ts'
 import type { AgentSocket, ClosedBy } from './agent-socket.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { Deps } from '../deps.ts'
 import type { AgentFrame, CoordinatorFrame, EntryBatch, Placement } from '@windlass/shared/wire/agent.ts'
 import { createSample } from '../limits/sample.ts'
 import { takeBackDeclined } from '../dispatch/claim.ts'
+import { givenAmong } from '../engine/commit/acceptances.ts'
 import type { Applied } from '../engine/rules/batch.ts'
 import { renewTokens } from '../engine/commit/leases.ts'
 import { tellWakes } from '../dispatch/wakes.ts'
-import { createLine } from './backlog.ts'
+import { createLine, type Line } from './backlog.ts'
 import type { ReadFrame } from './frame-queue.ts'
 import { greet } from './hello.ts'
 import { closeByAgent, REVOKED_MESSAGE } from '../runners/intake.ts'
@@ -17,6 +18,11 @@ import * as store from './store.ts'
 
 /** Batches that are handed on in one turn of the event loop; each of them takes some 10 µs. */
 const BATCHES_AT_ONCE = 250
+
+/** Longer frames than most agents have wait for those before them. */
+const LONG_CHARS = 16 * 1024
+/** So long after the last time. */
+const REMIND_MS = 1000
 
 /** WebSocket close codes: the sender broke the protocol; something broke on our side, come again. */
 const BAD_FRAME = 1008
@@ -64,6 +70,8 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
   const oneByOne = createLine(() => session.isOver)
   /** Runs heartbeats only: nothing else may hold up a lease. */
   const beatByBeat = createLine(() => session.isOver)
+  const remind = createReminder(session)
+  const later = readLater(session, take)
   let heardAt = performance.now()
 
   const close = (code: number, reason: string) => socket.close(code, reason)
@@ -79,6 +87,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
   socket.onMessage((text) => queue.add(text))
 
   function read(text: string): ReadFrame | undefined {
+    if (entered && text.length > LONG_CHARS && !saysEntries(text)) return { weight: 0, pieces: [() => later(text)] }
     const frame = readFrame(text)
     if (frame && (frame.t === 'hello') === (entered === undefined)) return inPieces(frame, take)
     socket.close(BAD_FRAME, !frame ? 'not a frame' : entered ? 'hello comes once' : 'hello comes first')
@@ -110,7 +119,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
   async function obey(frame: Exclude<AgentFrame, { t: 'hello' }>): Promise<void> {
     switch (frame.t) {
       case 'accept':
-        return accept(frame.runs)
+        return accept(session, frame.runs, oneByOne)
       case 'decline':
         await oneByOne(() => takeBackDeclined(deps, runner, frame.runs))
         return
@@ -151,19 +160,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     tell({ t: 'beat', n, ...orders, ...(news && { settings: news }), ...(intake && { intake }), now })
     // What it can do now may fit to what waits.
     if (facts || slots !== undefined) deps.dispatchers.poke(runner.poolId)
-    if (holds.length > 0) await tellWakes(deps, [runner.id])
-  }
-
-  async function accept(runs: Placement[]): Promise<void> {
-    const { leaseMs } = await session.terms.lease()
-    const taken = await Promise.all(
-      runs.map(([runId, epoch]) => deps.acceptances.add({ runId, runnerId: runner.id, epoch, leaseMs })),
-    )
-    const late = runs.filter((_, i) => taken[i] === 'late')
-    tell({ t: 'accepted', runs: runs.filter((_, i) => taken[i] !== 'late'), no: late })
-    // An order that overtook the offer found an agent that did not know the run yet.
-    if (taken.includes('cancelling')) await oneByOne(() => deps.tellCancels(runner.id))
-    if (taken.includes('resuming')) await oneByOne(() => tellWakes(deps, [runner.id]))
+    if (holds.length > 0) await remind()
   }
 
   async function entries(batch: EntryBatch): Promise<void> {
@@ -179,6 +176,42 @@ function mayLeave({ sockets, log }: Deps, { id: runnerId }: RunnerIdentity, reas
   const facts = leaves(runnerId)
   if (facts) log('agent.leaves', { runnerId, reason, isObeyed, ...facts })
   return isObeyed
+}
+
+/** Long frames that are no entries stay text until those before them are done: parsed, they take four times as much. */
+function readLater(session: Session, take: (frame: AgentFrame) => Promise<void>) {
+  const oneByOne = createLine(() => session.isOver)
+  return (text: string) =>
+    oneByOne(async () => {
+      const frame = readFrame(text)
+      if (frame && frame.t !== 'hello') await take(frame)
+      else session.socket.close(BAD_FRAME, 'not a frame')
+    })
+}
+
+/** Says what an agent has not been given once more, with its heartbeats, but not with each of many. */
+function createReminder({ deps, runner }: Session): () => Promise<void> {
+  let remindedAt = -Infinity
+  return async () => {
+    if (performance.now() - remindedAt < REMIND_MS) return
+    remindedAt = performance.now()
+    const leave = await deps.sockets.wakes.take(runner.orgId)
+    await tellWakes(deps, [runner.id]).finally(leave)
+  }
+}
+
+async function accept({ deps, runner, terms, tell }: Session, runs: Placement[], oneByOne: Line): Promise<void> {
+  const { leaseMs } = await terms.lease()
+  const { id: runnerId, orgId } = runner
+  const { given, others } = await givenAmong(deps.db, runnerId, runs)
+  const taken = await Promise.all(
+    given.map(([runId, epoch]) => deps.acceptances.add({ runId, runnerId, orgId, epoch, leaseMs })),
+  )
+  const late = given.filter((_, i) => taken[i] === 'late')
+  tell({ t: 'accepted', runs: given.filter((_, i) => taken[i] !== 'late'), no: [...late, ...others] })
+  // An order that overtook the offer found an agent that did not know the run yet.
+  if (taken.includes('cancelling')) await oneByOne(() => deps.tellCancels(runnerId))
+  if (taken.includes('resuming')) await oneByOne(() => tellWakes(deps, [runnerId]))
 }
 
 /** Small ones in one piece, so that they are begun as they come. */

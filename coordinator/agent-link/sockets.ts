@@ -3,6 +3,7 @@ import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { createPace, type Pace } from '../limits/pace.ts'
 import { createPerMinute, type PerMinute } from '../limits/per-minute.ts'
+import { createSeats, type Seats } from '../limits/seats.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import { createFrameQueues, type FrameQueues } from './frame-queue.ts'
 import { OpenSockets } from './open-sockets.ts'
@@ -15,8 +16,12 @@ export interface Sockets {
   readonly size: number
   /** What they have sent and nobody has read. */
   readonly frames: FrameQueues
+  /** Who looks for what agents have not been given: some of an org at once. */
+  readonly wakes: Seats
   /** Their words that they are being stopped. */
   readonly leaves: PerMinute
+  /** Entries of the audit log about starts without a name. */
+  readonly takeovers: PerMinute
   /** By which their large frames are read. */
   readonly pace: Pace
   /** A connection that has said nothing yet. Answers it as it is to be used, which may end it sooner. */
@@ -57,6 +62,8 @@ export function createSockets(log: Log): Sockets {
   return {
     pace,
     leaves: createPerMinute(MOST_LEAVES),
+    takeovers: createPerMinute(1),
+    wakes: createSeats({ org: 2, all: 6 }),
     frames: createFrameQueues(pace),
     get size() {
       return sockets.size

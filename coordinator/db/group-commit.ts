@@ -22,8 +22,8 @@ export interface GroupCommitOptions<I, O> {
   commit(items: I[]): Promise<O[]>
   /** Items in one statement at most. */
   max: number
-  /** Statements under way at once. With one, items commit in the order in which they came. */
-  lanes: number
+  /** Statements under way at once; one by default, and then items commit in the order in which they came. */
+  lanes?: number
   /** Keeps the lanes beyond the first for the time in which a commit waits, for a lock say; without it all are used. */
   spare?: Spare<I>
   /** How long a lost database is waited for before the callers are told. */
@@ -57,7 +57,7 @@ function halvesOf<T>(items: readonly T[]): T[][] {
 }
 
 export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommit<I, O> {
-  const { name, lanes, spare } = options
+  const { name, lanes = 1, spare } = options
   const queue = createQueue<I, O>({ ...options, ...(spare && { keyOf: (item: I) => spare.keyOf(item) }) })
   let underWay = 0
   let scheduled = false

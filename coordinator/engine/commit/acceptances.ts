@@ -1,7 +1,11 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import { isSuspended } from '@windlass/shared/model/run.ts'
+import type { Placement } from '@windlass/shared/wire/agent.ts'
 import type { Db } from '../../db/client.ts'
+import { givenTo } from '../store/leases.ts'
 import * as store from '../store/placements.ts'
+
+export type Acceptance = store.Acceptance
 
 /**
  * What becomes of an acceptance. All but `late` were in time. `resuming`: the run continues, and more may have come for
@@ -12,7 +16,7 @@ export type Accepted = 'ours' | 'resuming' | 'cancelling' | 'late'
 /** Makes offers into leases for all who accept at this moment. */
 export async function commitAcceptances(
   db: Db,
-  acceptances: store.Acceptance[],
+  acceptances: Acceptance[],
   noteAccepted: (deps: { db: Db }, runnerIds: readonly RunnerId[]) => Promise<void>,
 ): Promise<Accepted[]> {
   const { statuses, unaccepted } = await store.accept(db, acceptances)
@@ -23,4 +27,19 @@ export async function commitAcceptances(
     if (status === 'cancelling') return 'cancelling'
     return isSuspended(status) ? 'resuming' : 'ours'
   })
+}
+
+/** So many are looked for one by one. */
+const MANY = 64
+
+/** Which of these placements the runner has, and which nobody needs to look for: an agent may name thousands. */
+export async function givenAmong(
+  db: Db,
+  runnerId: RunnerId,
+  runs: readonly Placement[],
+): Promise<{ given: Placement[]; others: Placement[] }> {
+  if (runs.length <= MANY) return { given: [...runs], others: [] }
+  const own = (await givenTo(db, [runnerId])).get(runnerId)
+  const isOwn = ([run, epoch]: Placement) => own?.has(store.placementKey(run, epoch)) === true
+  return { given: runs.filter(isOwn), others: runs.filter((each) => !isOwn(each)) }
 }

@@ -223,13 +223,14 @@ export interface PendingWake extends Completion {
 
 /** In one frame: an agent takes 64 MiB. What is beyond is said with a later heartbeat. */
 const WAKE_CHARS = 8 * 1024 * 1024
+const WAKE_RESULTS = 2000
 
 /** What the processes of these runners have not been given yet, in the order of completion. */
 export function undelivered(db: Db, runnerIds: readonly string[]): Promise<(PendingWake & { runnerId: string })[]> {
   return db<(PendingWake & { runnerId: string })[]>`
     with pending as (
       select p.runner_id, p.run_id, p.epoch, j.n, j.state, j.result, j.completion,
-             sum(octet_length(j.result)) over (partition by p.runner_id order by j.completion) as chars
+             sum(octet_length(j.result)) over by_runner as chars, row_number() over by_runner as place
       from placements p
       join runs r on r.id = p.run_id
       cross join lateral (
@@ -237,9 +238,10 @@ export function undelivered(db: Db, runnerIds: readonly string[]): Promise<(Pend
         select * from journal where run_id = p.run_id and completion is not null and delivered is null offset 0
       ) j
       where p.runner_id = any(${[...runnerIds]}) and j.attempt = r.attempt
+      window by_runner as (partition by p.runner_id order by j.completion)
     )
     select runner_id, run_id, epoch, n, state, result
     from pending
-    where chars - octet_length(result) < ${WAKE_CHARS}::bigint
+    where chars - octet_length(result) < ${WAKE_CHARS}::bigint and place <= ${WAKE_RESULTS}::int
     order by completion`
 }

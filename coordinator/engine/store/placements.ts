@@ -1,4 +1,4 @@
-import type { RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import { onlyFilters } from '../../db/by-key.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
@@ -7,6 +7,8 @@ import { isFresh } from './pulse.ts'
 export interface Acceptance {
   runId: string
   runnerId: RunnerId
+  /** Org of the runner. */
+  orgId: OrgId
   epoch: number
   /** How long its agent may be silent; pools differ. */
   leaseMs: number
@@ -31,7 +33,7 @@ export interface Taken {
 }
 
 /** Makes offers into leases. */
-export async function accept(db: Db, given: Acceptance[]): Promise<Taken> {
+export async function accept(db: Db, given: Omit<Acceptance, 'orgId'>[]): Promise<Taken> {
   const acceptances = given.toSorted((a, b) => byText(a.runId, b.runId))
   const rows = await db<{ runId: string; epoch: number; status: RunStatus; unaccepted: RunnerId[] | null }[]>`
     update placements p

@@ -4,9 +4,9 @@ import { newId } from '@windlass/shared/ids.ts'
 import { PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { readFrame } from '../../agent-link/frames.ts'
 import { createSample } from '../../limits/sample.ts'
-import { anAgent, end, returned, type TestAgent } from '../_kit/agent.ts'
+import { anAgent, end, placementOf, returned, start, type TestAgent } from '../_kit/agent.ts'
 import { countBlocked, untilBlocked } from '../_kit/blocked.ts'
-import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -145,5 +145,32 @@ test('numbers that no column takes are refused with their frame', async () => {
   assert.equal(isRead(many(5501)), false)
   const link = await agent.connect()
   link.send(batch(2 ** 40))
+  assert.deepEqual(await link.closed(), { code: 1008, reason: 'not a frame' })
+})
+
+// A dozen agents that named 4,096 invented runs a frame kept the acceptances of all orgs waiting for half a minute.
+test('of an acceptance of thousands only what the runner was given is looked for', async (t) => {
+  const add = t.mock.method(c.deps.acceptances, 'add')
+  const other = await anAgent(c)
+  const link = await other.connect()
+  await aRun(c, { workflow: 'any' })
+  const [offer] = await other.poll()
+  const own = placementOf(offer!)
+  const invented = Array.from({ length: 4095 }, (_, n) => [newId('run'), n] as const)
+  for (let n = 0; n < 3; n++) link.send({ t: 'accept', runs: [...invented, own] })
+  for (let n = 0; n < 3; n++) {
+    const { runs, no } = await link.next('accepted')
+    assert.deepEqual([runs, no.length], [[own], 4095])
+  }
+  assert.equal(add.mock.callCount(), 3)
+  await link.report(offer!, 1, start(), end(returned(null)))
+  link.close()
+})
+
+test('a long frame that is none closes its socket in its turn', async () => {
+  const link = await agent.connect()
+  link.send({ t: 'accept', runs: placements(1000) as never })
+  link.sendText(JSON.stringify({ t: 'accept', runs: [], filling: 'x'.repeat(20_000) }).replace('"runs"', '"rums"'))
+  await link.next('accepted')
   assert.deepEqual(await link.closed(), { code: 1008, reason: 'not a frame' })
 })

@@ -4,9 +4,10 @@ import { setImmediate } from 'node:timers/promises'
 import { type EntryBatch, PROTOCOL } from '@windlass/shared/wire/agent.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { createPace } from '../../limits/pace.ts'
-import { createFrameQueues, type FrameQueues } from '../../agent-link/frame-queue.ts'
+import { createFrameQueues } from '../../agent-link/frame-queue.ts'
 import { anAgent, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aConnection, large } from '../_kit/frame-connection.ts'
 import { until } from '../_kit/until.ts'
 
 let c: TestCoordinator
@@ -105,29 +106,6 @@ test('batches of runs that nobody has are answered together, not in a frame each
   link.close()
 })
 
-/** A connection that notes what is read. Frames that are not answered at once wait until `answer` is called. */
-function aConnection(
-  queues: FrameQueues,
-  of: { id: string; orgId: string },
-  read: string[],
-  { weight = 0, isAnswered = true } = {},
-) {
-  const answers: (() => void)[] = []
-  const closed: string[] = []
-  const queue = queues.open(of, {
-    read(text) {
-      read.push(text)
-      const piece = () => (isAnswered ? Promise.resolve() : new Promise<void>((resolve) => answers.push(resolve)))
-      return { weight, pieces: [piece] }
-    },
-    failed: assert.fail,
-    close: (code, reason) => closed.push(`${code} ${reason}`),
-  })
-  queue.add('hello')
-  return { add: (text: string) => queue.add(text), end: () => queue.end(), answers, closed }
-}
-
-const large = (name: string, chars = 20_000) => `{"t":"entries"${name}`.padEnd(chars, '.')
 const nameOf = (text: string) => /entries"(\w*)/.exec(text)?.[1]
 
 test('a heartbeat is begun between the pieces of a large frame', async () => {
@@ -242,34 +220,14 @@ test('several connections of one agent have its bounds together', () => {
   assert.ok(all.some(({ closed }) => closed.length > 0))
 })
 
-test('a frame that comes in parts is read when its last one is there; others come between', () => {
-  const queues = createFrameQueues(createPace())
-  const read: string[] = []
-  const { add } = aConnection(queues, { id: 'a', orgId: 'one' }, read)
-  read.length = 0
-  for (const message of ['+e{"t":"ent', 'beat', '+e', '+o{"t":"renew",', '.eries"}', '.o"runs":[]}']) add(message)
-  assert.deepEqual(read, ['beat', '{"t":"entries"}', '{"t":"renew","runs":[]}'])
-})
-
-test('parts whose last one never comes are bounded as what waits, and leave with their connection', async () => {
+// Five agents with 45,000 frames of a few characters each had another one of their org cut, time and again.
+test('many small frames that nobody has read count when somebody has to give way', () => {
   const queues = createFrameQueues({ next: () => new Promise(() => {}) })
-  const piece = 'x'.repeat(64 * 1024)
-  const endless = aConnection(queues, { id: 'endless', orgId: 'one' }, [])
-  for (let n = 0; n < 300; n++) endless.add(`+e${piece}`)
-  assert.deepEqual(endless.closed, ['1008 a frame is too long'])
-  const word = aConnection(queues, { id: 'word', orgId: 'one' }, [])
-  for (let n = 0; n < 100; n++) word.add(`+o${piece}`)
-  assert.deepEqual(word.closed, ['1008 more was sent than may wait for its answer'])
-  // An org has 128 Mi characters: whose connections hold most is cut for the others.
-  const many = Array.from({ length: 20 }, (_, n) => aConnection(queues, { id: `${n}`, orgId: 'one' }, []))
-  for (let n = 0; n < 150; n++) for (const one of many) one.add(`+e${piece}`)
-  assert.ok(many.some(({ closed }) => closed[0]?.startsWith('1013 ')))
-  assert.ok(many.some(({ closed }) => closed.length === 0))
-  for (const one of many) one.end()
-  const after = Array.from({ length: 10 }, (_, n) => aConnection(queues, { id: `${n}`, orgId: 'one' }, []))
-  for (let n = 0; n < 150; n++) for (const one of after) one.add(`+e${piece}`)
-  assert.deepEqual(
-    after.flatMap(({ closed }) => closed),
-    [],
-  )
+  const small = large('', 100)
+  const floods = Array.from({ length: 5 }, (_, n) => aConnection(queues, { id: `flood ${n}`, orgId: 'one' }, []))
+  const honest = aConnection(queues, { id: 'honest', orgId: 'one' }, [])
+  honest.add(large('', 300_000))
+  for (let n = 0; n < 45_000; n++) for (const one of floods) one.add(small)
+  assert.ok(floods.some(({ closed }) => closed[0]?.startsWith('1013 ')))
+  assert.deepEqual(honest.closed, [])
 })

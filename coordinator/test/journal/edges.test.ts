@@ -192,7 +192,9 @@ test('results that are large together are told in frames that an agent takes, an
     where run_id = ${first.run}`
   const had = new Set<number>()
   for (let n = 1; had.size < count; n++) {
-    await link.heartbeat(n, placementOf(first))
+    // It is told again once a second at most, however often an agent beats.
+    do await link.heartbeat(n, placementOf(first))
+    while (!link.unread().some(({ t }) => t === 'wake'))
     const { completions } = await wakeOf(link, first)
     assert.ok(completions.length < count)
     await link.report(first, count + 2 + n, delivered(...completions.map(({ n }): [number, number] => [n, n])))

@@ -39,11 +39,12 @@ export interface NewRun {
 const entersAtOnce = (run: NewRun) => run.delayMs === 0 && run.concurrencyGroup === null
 
 /** What becomes due by itself for a run that is new. */
-function timersOf({ id, delayMs, queueTimeoutMs, wallTimeoutMs }: NewRun) {
-  const timers: { runId: RunId; kind: string; inMs: number }[] = []
-  if (delayMs > 0) timers.push({ runId: id, kind: 'enqueue', inMs: delayMs })
-  if (queueTimeoutMs !== null) timers.push({ runId: id, kind: 'queue-timeout', inMs: delayMs + queueTimeoutMs })
-  if (wallTimeoutMs !== null) timers.push({ runId: id, kind: 'wall-timeout', inMs: wallTimeoutMs })
+function timersOf({ id: runId, orgId, delayMs, queueTimeoutMs, wallTimeoutMs }: NewRun) {
+  const timers: { runId: RunId; orgId: OrgId; kind: string; inMs: number }[] = []
+  const add = (kind: string, inMs: number) => void timers.push({ runId, orgId, kind, inMs })
+  if (delayMs > 0) add('enqueue', delayMs)
+  if (queueTimeoutMs !== null) add('queue-timeout', delayMs + queueTimeoutMs)
+  if (wallTimeoutMs !== null) add('wall-timeout', wallTimeoutMs)
   return timers
 }
 
@@ -98,11 +99,12 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
       where tags <> '{}'
     ),
     timed as (
-      insert into timers (run_id, kind, due_at)
-      select run_id, kind, now() + in_ms * interval '1 millisecond'
+      insert into timers (run_id, org_id, kind, due_at)
+      select run_id, org_id, kind, now() + in_ms * interval '1 millisecond'
       from unnest(
-        ${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.inMs)}::float8[]
-      ) as t (run_id, kind, in_ms)
+        ${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.orgId)}::text[],
+        ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.inMs)}::float8[]
+      ) as t (run_id, org_id, kind, in_ms)
       where run_id = any(array(select id from created))
     ),
     logged as (

@@ -76,11 +76,12 @@ export function enterForReplay(tx: Tx, ids: readonly string[]): PromiseLike<unkn
 /** Sets lost timers again, for the moments that the journal and the questions know. */
 export function setTimers(tx: Tx, findings: readonly Finding[]): PromiseLike<unknown> {
   return tx`
-    insert into timers (run_id, kind, n, due_at)
-    select j.run_id, j.kind, j.n, coalesce(j.due_at, i.due_at, now())
+    insert into timers (run_id, org_id, kind, n, due_at)
+    select j.run_id, coalesce(r.org_id, ''), j.kind, j.n, coalesce(j.due_at, i.due_at, now())
     from unnest(${findings.map((one) => one.runId)}::text[], ${findings.map((one) => one.n)}::int[]) as m (run_id, n)
     join journal j on j.run_id = m.run_id and j.n = m.n
     left join inputs i on i.run_id = m.run_id and i.n = m.n
+    left join runs r on r.id = m.run_id
     on conflict (run_id, kind, n) do nothing`
 }
 

@@ -17,12 +17,14 @@ export async function insert(tx: Tx, timers: readonly NewTimer[]): Promise<void>
   const inMs = timers.map(({ due }) => ('inMs' in due ? due.inMs : null))
   const at = timers.map(({ due }) => ('at' in due ? due.at : null))
   await tx`
-    insert into timers (run_id, kind, n, due_at)
-    select run_id, kind, n, coalesce(now() + in_ms * interval '1 millisecond', to_timestamp(at::float8 / 1000))
+    insert into timers (run_id, org_id, kind, n, due_at)
+    select t.run_id, coalesce(r.org_id, ''), t.kind, t.n,
+           coalesce(now() + t.in_ms * interval '1 millisecond', to_timestamp(t.at::float8 / 1000))
     from unnest(
       ${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.n)}::int[],
       ${inMs}::float8[], ${at}::bigint[]
     ) as t (run_id, kind, n, in_ms, at)
+    left join runs r on r.id = t.run_id
     on conflict (run_id, kind, n) do update set due_at = excluded.due_at`
 }
 
@@ -33,25 +35,34 @@ export interface DueTimer {
 }
 
 /**
- * What is due by now, the most overdue first, and after those the one that is due next; `inMs` is negative or 0 when it
- * is due. Not locked: whoever acts on it takes it away under the lock of its run.
+ * What is due by now: of each org in turn one, its most overdue first; and after those what is due next. `inMs` is
+ * negative or 0 when it is due. Not locked: whoever acts on it takes it away under the lock of its run.
  */
 export function upcoming(db: Db, limit: number): Promise<(DueTimer & { inMs: number })[]> {
   return db<(DueTimer & { inMs: number })[]>`
-    select run_id, kind, n, (extract(epoch from due_at - now()) * 1000)::float8 as in_ms
-    from (
-      (select * from timers where due_at <= now() order by due_at, run_id, n limit ${limit})
+    with recursive orgs as (
+      (select org_id from timers order by org_id limit 1)
       union all
-      -- Apart from the others: with 'or' between them, all timers there are would be read for these few.
-      (
+      select (select t.org_id from timers t where t.org_id > o.org_id order by t.org_id limit 1)
+      from orgs o
+      where o.org_id is not null
+    )
+    select next.run_id, next.kind, next.n, (extract(epoch from next.due_at - now()) * 1000)::float8 as in_ms
+    from orgs o
+    cross join lateral (
+      select due.*, row_number() over (order by due.due_at, due.run_id, due.n) as turn
+      from (
         select *
         from timers
-        where due_at = (select min(due_at) from timers where due_at > now())
-        order by due_at, run_id, n
+        where org_id = o.org_id and due_at <= now()
+        order by due_at
         limit ${limit}
-      )
+      ) due
+      union all
+      (select *, null from timers where org_id = o.org_id and due_at > now() order by due_at limit 1)
     ) next
-    order by due_at, run_id, n
+    where o.org_id is not null
+    order by next.turn, next.due_at, next.run_id, next.n
     limit ${limit}`
 }
 

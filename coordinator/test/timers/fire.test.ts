@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { upcoming } from '../../engine/store/timers.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { asks, goesOn, parked, sleeps, wakeOf } from '../_kit/journal.ts'
@@ -108,4 +109,39 @@ test('sleeps that came due while nobody looked are over in their order, in one b
     Array.from({ length: count }, (_, i) => count - i),
   )
   await link.report(offer, count + 3, goesOn(), end(returned(null), 1))
+})
+
+// 170,000 sleeps that were over kept the sleep of another org from ending for two minutes.
+test('orgs take turns at what is due, and each its most overdue first', async () => {
+  const rollback = new Error('nothing of it stays')
+  const looking = c.db.begin(async (tx) => {
+    await tx`
+      insert into timers (run_id, org_id, kind, n, due_at)
+      select 'run_loud', 'org_loud', 'sleep', n, now() - interval '1 hour' + n * interval '1 second'
+      from generate_series(1, 1000) as n`
+    await tx`
+      insert into timers (run_id, org_id, kind, n, due_at)
+      values
+        ('run_quiet', 'org_quiet', 'sleep', 1, now()),
+        ('run_later', 'org_later', 'sleep', 1, now() + interval '1 s')`
+    const found = await upcoming(tx as never, 100)
+    assert.deepEqual(
+      found.slice(0, 4).map(({ runId, n }) => [runId, n]),
+      [
+        ['run_loud', 1],
+        ['run_quiet', 1],
+        ['run_loud', 2],
+        ['run_loud', 3],
+      ],
+    )
+    assert.equal(found.length, 100)
+    await tx`delete from timers where run_id = 'run_loud'`
+    const left = await upcoming(tx as never, 100)
+    assert.deepEqual(
+      left.filter(({ runId }) => runId.startsWith('run_q') || runId === 'run_later').map(({ inMs }) => inMs > 0),
+      [false, true],
+    )
+    throw rollback
+  })
+  await assert.rejects(looking, rollback)
 })

@@ -199,4 +199,4 @@ test('endings and heartbeats of the same runs at once do not stand in each other
   assert.deepEqual(retried, [], 'nothing of it was chosen to end a deadlock')
 })
 
-test('lists by status and tag find all of these runs', () => assertInStep(c.db))
+test('lists by status and tag find all of these runs', () => assertInStep(c.db, c.orgId))

@@ -219,4 +219,4 @@ test('while environments come and go, each run that was taken either has its env
   assert.ok(taken.length > 0 || deleted > 0)
 })
 
-test('lists by status and tag find all of these runs', () => assertInStep(c.db))
+test('lists by status and tag find all of these runs', () => assertInStep(c.db, c.orgId))

@@ -215,4 +215,4 @@ test('an agent that says nothing holds the run no longer than the deadline', asy
   assert.deepEqual((await typesOf(c, offer.run)).slice(-2), ['run.cancelling', 'run.cancelled'])
 })
 
-test('lists by status and tag find all of these runs', () => assertInStep(c.db))
+test('lists by status and tag find all of these runs', () => assertInStep(c.db, c.orgId))

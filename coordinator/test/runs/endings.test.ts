@@ -258,4 +258,4 @@ test('a program whose beginning was not reported may still have returned', async
   assert.deepEqual((await typesOf(c, run.id)).slice(1), ['run.pending', 'run.running', 'output', 'run.completed'])
 })
 
-test('lists by status and tag find all of these runs', () => assertInStep(c.db))
+test('lists by status and tag find all of these runs', () => assertInStep(c.db, c.orgId))

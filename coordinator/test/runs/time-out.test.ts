@@ -196,4 +196,4 @@ test('a run that ends in time leaves no timers', async () => {
   assert.deepEqual(await timersOf(run), {})
 })
 
-test('lists by status and tag find all of these runs', () => assertInStep(c.db))
+test('lists by status and tag find all of these runs', () => assertInStep(c.db, c.orgId))

@@ -160,7 +160,7 @@ export function serveAgent(deps: Deps, runner: RunnerIdentity, socket: AgentSock
     tell({ t: 'beat', n, ...orders, ...(news && { settings: news }), ...(intake && { intake }), now })
     // What it can do now may fit to what waits.
     if (facts || slots !== undefined) deps.dispatchers.poke(runner.poolId)
-    if (holds.length > 0) await remind()
+    if (holds.length > 0) void remind().catch(failed)
   }
 
   async function entries(batch: EntryBatch): Promise<void> {
@@ -178,25 +178,40 @@ function mayLeave({ sockets, log }: Deps, { id: runnerId }: RunnerIdentity, reas
   return isObeyed
 }
 
-/** Long frames that are no entries stay text until those before them are done: parsed, they take four times as much. */
+/**
+ * Long frames that are no entries stay text until those before them are done: parsed, they take four times as much.
+ * Heartbeats wait for none but their own kind.
+ */
 function readLater(session: Session, take: (frame: AgentFrame) => Promise<void>) {
-  const oneByOne = createLine(() => session.isOver)
-  return (text: string) =>
-    oneByOne(async () => {
+  const [beats, others] = [createLine(() => session.isOver), createLine(() => session.isOver)]
+  return (text: string) => {
+    const inTurn = text.startsWith('{"t":"heartbeat"') ? beats : others
+    return inTurn(async () => {
       const frame = readFrame(text)
       if (frame && frame.t !== 'hello') await take(frame)
       else session.socket.close(BAD_FRAME, 'not a frame')
     })
+  }
 }
 
-/** Says what an agent has not been given once more, with its heartbeats, but not with each of many. */
+/**
+ * Says what an agent has not been given once more, with its heartbeats, but not with each of many. Heartbeats do not
+ * wait for it: nothing may hold up the next one.
+ */
 function createReminder({ deps, runner }: Session): () => Promise<void> {
   let remindedAt = -Infinity
+  let isUnderWay = false
   return async () => {
-    if (performance.now() - remindedAt < REMIND_MS) return
-    remindedAt = performance.now()
+    if (isUnderWay || performance.now() - remindedAt < REMIND_MS) return
+    isUnderWay = true
     const leave = await deps.sockets.wakes.take(runner.orgId)
-    await tellWakes(deps, [runner.id]).finally(leave)
+    try {
+      await tellWakes(deps, [runner.id])
+    } finally {
+      leave()
+      remindedAt = performance.now()
+      isUnderWay = false
+    }
   }
 }
 

@@ -132,9 +132,9 @@ export async function buildDeps(
   const metrics = createMetrics()
   const dispatchers = createDispatchers({
     log,
-    claim: async (poolId, takers) => {
+    claim: async ({ id, orgId }, takers) => {
       const startedAt = performance.now()
-      const answer = await lanes.claims.run((lane) => commitClaims(lane, poolId, takers, config.offerMs))
+      const answer = await lanes.claims.run((lane) => commitClaims(lane, id, takers, config.offerMs), orgId)
       metrics.committed('claims', answer.claimed.length, performance.now() - startedAt)
       return answer
     },

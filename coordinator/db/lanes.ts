@@ -1,3 +1,4 @@
+import { createTurns } from '../turns.ts'
 import { type Database, type DatabaseOptions, type Db, openDatabase } from './client.ts'
 
 /**
@@ -7,10 +8,10 @@ import { type Database, type DatabaseOptions, type Db, openDatabase } from './cl
  */
 export interface Lanes {
   /**
-   * Runs the work on the first free connection; work that finds none waits for one. The work must not ask for a lane
-   * itself.
+   * Runs the work on the first free connection; work that finds none waits for one, and each org has its turn. The work
+   * must not ask for a lane itself.
    */
-  run<T>(work: (db: Db) => Promise<T>): Promise<T>
+  run<T>(work: (db: Db) => Promise<T>, orgId?: string): Promise<T>
   /** Lets statements under way finish for 5 s, then cuts them off. */
   close(): Promise<void>
 }
@@ -21,24 +22,24 @@ export interface Lanes {
 export function openLanes(count: number, options: Omit<DatabaseOptions, 'max'>): Lanes {
   const lanes = Array.from({ length: count }, () => openDatabase({ ...options, max: 1 }))
   const busy = new Set<Database>()
-  const waiting: ((lane: Database) => void)[] = []
+  const waiting = createTurns<(lane: Database) => void>()
 
-  function take(): Promise<Database> | Database {
+  function take(orgId: string): Promise<Database> | Database {
     const free = lanes.find((lane) => !busy.has(lane))
-    if (!free) return new Promise((resolve) => waiting.push(resolve))
+    if (!free) return new Promise((resolve) => waiting.add(orgId, resolve))
     busy.add(free)
     return free
   }
 
   function giveBack(lane: Database) {
-    const next = waiting.shift()
+    const next = waiting.take(() => true)
     if (next) next(lane)
     else busy.delete(lane)
   }
 
   return {
-    async run(work) {
-      const lane = await take()
+    async run(work, orgId = '') {
+      const lane = await take(orgId)
       try {
         return await work(lane.db)
       } finally {

@@ -30,7 +30,7 @@ export async function claimRuns(
   }
   deps.polls.note(runner.id)
   const patience = AbortSignal.any([gone, AbortSignal.timeout(ask.waitMs)])
-  const given = await deps.dispatchers.poll(runner.poolId, runner.id, ask.slots, patience)
+  const given = await deps.dispatchers.poll(runner, ask.slots, patience)
   if (gone.aborted) {
     await giveBack(deps, given)
     return []

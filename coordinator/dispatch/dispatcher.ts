@@ -1,6 +1,7 @@
-import type { PoolId, RunnerId } from '@windlass/shared/ids.ts'
+import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
+import type { RunnerIdentity } from '../actor.ts'
 import type { ClaimAnswer } from '../engine/commit/claims.ts'
 import type { Claimed, Taker } from '../engine/store/claim.ts'
 
@@ -24,7 +25,7 @@ const LAST_CLAIM_MS = 2000
 
 export interface DispatcherOptions {
   log: Log
-  claim(poolId: PoolId, takers: Taker[]): Promise<ClaimAnswer>
+  claim(pool: { id: PoolId; orgId: OrgId }, takers: Taker[]): Promise<ClaimAnswer>
   /**
    * What a claim has given to polls that did not wait for it. Left alone it would come back when its offer has run out,
    * and its runner be blamed.
@@ -39,7 +40,7 @@ export interface DispatcherOptions {
 /** Gathers the waiting polls of each pool and claims for all of them in one statement. */
 export interface Dispatchers {
   /** Waits for work. Resolves with nothing when the signal fires, or when its runner has opened some more. */
-  poll(poolId: PoolId, runnerId: RunnerId, slots: number, signal: AbortSignal): Promise<Claimed[]>
+  poll(runner: Poller, slots: number, signal: AbortSignal): Promise<Claimed[]>
   /** Ends the polls of a runner, which does not want any more what they ask for. */
   withdraw(poolId: PoolId, runnerId: RunnerId): void
   /** Something has entered the queue of this pool. */
@@ -48,8 +49,12 @@ export interface Dispatchers {
   waiting(): number
 }
 
+/** A runner that asks for work. */
+type Poller = Pick<RunnerIdentity, 'id' | 'poolId' | 'orgId'>
+
 interface Pool {
   id: PoolId
+  orgId: OrgId
   polls: Set<Poll>
   /** The same, the oldest first. */
   byRunner: Map<RunnerId, Set<Poll>>
@@ -59,16 +64,16 @@ interface Pool {
   timer: NodeJS.Timeout | undefined
 }
 
-function newPool(id: PoolId): Pool {
-  return { id, polls: new Set(), byRunner: new Map(), claiming: false, dirty: true, timer: undefined }
+function newPool(id: PoolId, orgId: OrgId): Pool {
+  return { id, orgId, polls: new Set(), byRunner: new Map(), claiming: false, dirty: true, timer: undefined }
 }
 
 export function createDispatchers(options: DispatcherOptions): Dispatchers {
   const pools = new Map<PoolId, Pool>()
 
-  function poolOf(id: PoolId): Pool {
-    let pool = pools.get(id)
-    if (!pool) pools.set(id, (pool = newPool(id)))
+  function poolOf({ poolId, orgId }: Poller): Pool {
+    let pool = pools.get(poolId)
+    if (!pool) pools.set(poolId, (pool = newPool(poolId, orgId)))
     return pool
   }
 
@@ -79,11 +84,11 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
     void look(pool)
   }
 
-  function poll(poolId: PoolId, runnerId: RunnerId, slots: number, signal: AbortSignal): Promise<Claimed[]> {
+  function poll(runner: Poller, slots: number, signal: AbortSignal): Promise<Claimed[]> {
     return new Promise((resolve) => {
-      const pool = poolOf(poolId)
+      const pool = poolOf(runner)
       if (signal.aborted) return resolve([])
-      pollOf(pool, { runnerId, slots, signal }, resolve)
+      pollOf(pool, { runnerId: runner.id, slots, signal }, resolve)
       probe('polls.waiting', { count: pool.polls.size })
       // A coordinator that starts does not know what the queue holds, nor what was put there while nobody polled.
       pool.dirty = true
@@ -127,7 +132,7 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
     const takers = polls.map(({ poll: { runnerId, slots }, share }) => ({ runnerId, slots, share }))
     for (const { poll: one } of polls) one.isAsking = true
     try {
-      const { claimed, isMore } = await options.claim(pool.id, takers)
+      const { claimed, isMore } = await options.claim(pool, takers)
       if (isMore) pool.dirty = true
       const byRunner = Map.groupBy(claimed, (run) => run.runnerId)
       for (const { poll: one } of polls) {

@@ -1,4 +1,4 @@
-import { createTurns } from '../tools/turns.ts'
+import { createTurns } from '../turns.ts'
 
 /** Limits how many large things are in memory as values at once, which take twenty times the bytes of their text. */
 export interface Seats {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTurns } from '../../tools/turns.ts'
+import { createTurns } from '../turns.ts'
 
 const anybody = () => true
 

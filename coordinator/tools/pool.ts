@@ -3,7 +3,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Held, Outcome } from './child.ts'
 import { type ChildrenOptions, keepChildren } from './children.ts'
-import { createTurns } from './turns.ts'
+import { createTurns } from '../turns.ts'
 
 export type { Held, Outcome } from './child.ts'
 

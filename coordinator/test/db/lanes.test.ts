@@ -47,6 +47,20 @@ test('one piece of work after the other has the same connection, however many th
   assert.equal(servers.size, 1)
 })
 
+// Sixty pools of one org that were polled without end kept the claims of another org waiting behind all of theirs.
+test('orgs take turns at a connection', async () => {
+  const lanes = lanesOf(1)
+  const first = held()
+  const running = lanes.run(first.work, 'loud')
+  await first.begun
+  const order: string[] = []
+  const note = (name: string, orgId: string) => lanes.run(() => Promise.resolve(order.push(name)), orgId)
+  const all = [note('loud 1', 'loud'), note('loud 2', 'loud'), note('loud 3', 'loud'), note('quiet', 'quiet')]
+  first.letGo()
+  await Promise.all([running, ...all])
+  assert.deepEqual(order, ['loud 1', 'quiet', 'loud 2', 'loud 3'])
+})
+
 test('pieces of work at once have a connection each, and who finds none waits for the first that is free', async () => {
   const lanes = lanesOf(2)
   const [first, second] = [held(), held()]

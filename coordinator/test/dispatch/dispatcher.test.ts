@@ -13,19 +13,20 @@ const NOTHING: ClaimAnswer = { claimed: [], isMore: false }
 /** A dispatcher whose claims are answered by the test. */
 function byHand() {
   const claims: { takers: Taker[]; answer(given: ClaimAnswer): void; fail(error: Error): void }[] = []
-  const claim = (_: string, takers: Taker[]) =>
+  const claim = (_: unknown, takers: Taker[]) =>
     new Promise<ClaimAnswer>((answer, fail) => void claims.push({ takers, answer, fail }))
   const back: Claimed[] = []
   const giveBack = (claimed: Claimed[]) => void back.push(...claimed)
   return { claims, back, dispatchers: createDispatchers({ log, claim, giveBack, lookAgainMs: 60_000, max: 256 }) }
 }
 
+const aRunner = (id = newId('rnr'), poolId = newId('pool')) => ({ id, poolId, orgId: newId('org') })
 const aRunFor = ({ runnerId }: Taker): Claimed => ({ runId: newId('run'), runnerId }) as Claimed
 
 test('a poll whose time is over while it is being claimed for gets what that brings', async () => {
   const { claims, dispatchers } = byHand()
   const over = new AbortController()
-  const poll = dispatchers.poll(newId('pool'), newId('rnr'), 1, over.signal)
+  const poll = dispatchers.poll(aRunner(), 1, over.signal)
   over.abort()
   const run = aRunFor(claims[0]!.takers[0]!)
   claims[0]!.answer({ claimed: [run], isMore: false })
@@ -37,7 +38,7 @@ test('a poll whose time is over is answered after the claim that brings it nothi
   for (const how of ['empty', 'failed']) {
     const { claims, dispatchers } = byHand()
     const over = new AbortController()
-    const poll = dispatchers.poll(newId('pool'), newId('rnr'), 1, over.signal)
+    const poll = dispatchers.poll(aRunner(), 1, over.signal)
     over.abort()
     if (how === 'empty') claims[0]!.answer(NOTHING)
     else claims[0]!.fail(new Error('the database is away'))
@@ -50,7 +51,7 @@ test('what a claim brings to a poll that did not wait for it any more goes back'
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { claims, back, dispatchers } = byHand()
   const over = new AbortController()
-  const poll = dispatchers.poll(newId('pool'), newId('rnr'), 1, over.signal)
+  const poll = dispatchers.poll(aRunner(), 1, over.signal)
   over.abort()
   t.mock.timers.tick(60_000)
   assert.deepEqual(await poll, [])
@@ -64,7 +65,7 @@ test('a poll that is withdrawn gets what a claim under way brings, and else noth
   const { claims, dispatchers } = byHand()
   const [pool, runner, other] = [newId('pool'), newId('rnr'), newId('rnr')]
   const { signal } = new AbortController()
-  const [poll, others] = [runner, other].map((id) => dispatchers.poll(pool, id, 1, signal))
+  const [poll, others] = [runner, other].map((id) => dispatchers.poll(aRunner(id, pool), 1, signal))
   dispatchers.withdraw(pool, runner)
   const run = aRunFor(claims[0]!.takers[0]!)
   claims[0]!.answer({ claimed: [run], isMore: false })
@@ -81,7 +82,7 @@ test('of more polls than are served at once all may be chosen, and each has a sh
   const { claims, dispatchers } = byHand()
   const pool = newId('pool')
   const over = new AbortController()
-  for (let i = 0; i < 300; i++) void dispatchers.poll(pool, newId('rnr'), 4, over.signal)
+  for (let i = 0; i < 300; i++) void dispatchers.poll(aRunner(newId('rnr'), pool), 4, over.signal)
   claims[0]!.answer(NOTHING)
   return new Promise<void>((resolve) =>
     globalThis.setImmediate(() => {
@@ -100,7 +101,7 @@ test('a runner has a handful of polls open: the newest ends the oldest, and none
   const { signal } = new AbortController()
   const ended: string[] = []
   const open = (name: string, of: typeof runner) =>
-    void dispatchers.poll(pool, of, 1, signal).then(() => ended.push(name))
+    void dispatchers.poll(aRunner(of, pool), 1, signal).then(() => ended.push(name))
   open('other', other)
   for (let n = 0; n < 100; n++) open(`${n}`, runner)
   claims[0]!.answer(NOTHING)

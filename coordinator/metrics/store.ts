@@ -24,7 +24,7 @@ type FactsRow = Omit<Facts, 'runs' | 'queues' | 'runners'> & {
 /** Finished runs, which are nearly all, are not looked at, but for the youngest: see migration 0004. */
 export async function readFacts(db: Db): Promise<Facts> {
   const [row] = await db<[FactsRow]>`
-    with unfinished as (
+    with recursive unfinished as (
       select status, place, count(*)::int as count
       from (
         select r.status, r.place
@@ -57,10 +57,24 @@ export async function readFacts(db: Db): Promise<Facts> {
       where r.deregistered_at is null
     ),
     by_state as (select state, count(*)::int as count from intakes group by state),
+    -- Org by org, as the index of the timers has them: most of a million sleeping runs are not due.
+    timer_orgs as (
+      (select org_id from timers order by org_id limit 1)
+      union all
+      select (select t.org_id from timers t where t.org_id > o.org_id order by t.org_id limit 1)
+      from timer_orgs o
+      where o.org_id is not null
+    ),
     overdue as (
-      select count(*)::int as count, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as lag
-      from timers
-      where due_at <= now()
+      select coalesce(sum(due.count), 0)::int as count,
+             coalesce(extract(epoch from now() - min(due.since)), 0)::float8 as lag
+      from timer_orgs o
+      cross join lateral (
+        select count(*) as count, min(due_at) as since
+        from timers
+        where org_id = o.org_id and due_at <= now()
+      ) due
+      where o.org_id is not null
     )
     select (select json_agg(u) from unfinished u) as runs,
            (select json_agg(q) from queues q) as queues,

@@ -11,7 +11,7 @@ export interface AgentSocket {
   /** Ends it at once, without a word, and lets go of all that came over it. */
   cut(): void
   onMessage(listener: (text: string) => void): void
-  /** Told when the bytes change that were sent and that its kernel has not taken; 0 when it is gone. */
+  /** The listener gets the number of bytes that were sent and not yet taken, each time it changes; 0 at the end. */
   onUnread(listener: (bytes: number) => void): void
   onClose(listener: (by: ClosedBy) => void): void
 }

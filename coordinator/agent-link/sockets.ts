@@ -16,7 +16,7 @@ export interface Sockets {
   readonly size: number
   /** What they have sent and nobody has read. */
   readonly frames: FrameQueues
-  /** Who looks for what agents have not been given: some of an org at once. */
+  /** Seats for looking up what agents have not been given: two of an org at once. */
   readonly wakes: Seats
   /** Their words that they are being stopped. */
   readonly leaves: PerMinute

@@ -8,7 +8,7 @@ import type { AgentSocket } from './agent-socket.ts'
  * are sent have less and less here, so they come to their end; cutting the slowest would begin it anew for everybody.
  */
 export interface UnreadFrames {
-  /** So many bytes lie here for this connection now; 0: it has taken all, or is gone. */
+  /** Notes how many bytes lie here for this connection now; 0 when it has taken all, or is gone. */
   note(orgId: string, socket: AgentSocket, bytes: number): void
 }
 

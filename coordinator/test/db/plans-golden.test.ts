@@ -50,6 +50,7 @@ const ACTS: Readonly<Record<string, Act>> = {
   'append events and entries': (db) =>
     append(db, [{ runId, runnerId, epoch: 1, first: 1, last: 1, events: [], entries: [] }]),
   'move and end runs': inTransaction((tx) => [
+    runs.lockHeld(tx, { runnerIds: [runnerId], ids: [runId], ending: [runId] }),
     runs.lockWithParents(tx, [runId], [runId]),
     runs.update(tx, []),
     events.insert(tx, []),

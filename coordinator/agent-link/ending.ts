@@ -1,5 +1,5 @@
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import { isInt, isText } from './frame-parts.ts'
+import { isInt, isText } from './value-checks.ts'
 
 type Fields = Record<string, unknown>
 

@@ -4,6 +4,7 @@ import { createFifo } from '../db/fifo.ts'
 import { type Part, partOf } from '@windlass/shared/wire/parts.ts'
 import { saysEntries } from './frames.ts'
 import { addTo, isTooMuchOfOrg, isTooMuchOfOthers, isTooMuchOfRunner, newLoad } from './backlog.ts'
+import { UnfinishedFrame } from './unfinished-frame.ts'
 import { FramesOfOrg, FramesOfRunner, FrameTurns, relieve, SMALL_CHARS, type WaitingFrames } from './frame-turns.ts'
 
 /** A frame that was read. */
@@ -68,8 +69,6 @@ export function createFrameQueues(pace: Pace): FrameQueues {
 /** Many small ones are as bad as a large one, when somebody has to give way. */
 const costOf = ({ length }: string) => length + 1024
 
-const noParts = () => ({ texts: [] as string[], chars: 0 })
-
 interface Open {
   chars: number
   weight: number
@@ -85,8 +84,7 @@ class Queue implements FrameQueue, WaitingFrames {
   /** Of entries that were read: what has not been begun. */
   #pieces: { open: Open; rest: ReadFrame['pieces'] } | undefined
   readonly #others = newLoad()
-  /** Frames of which the end has not come yet. */
-  readonly #parts: Record<Part['lane'], { texts: string[]; chars: number }> = { entries: noParts(), others: noParts() }
+  readonly #parts = { entries: new UnfinishedFrame(), others: new UnfinishedFrame() }
   /** Its first frame is hello, and comes before all others. */
   #isBegun = false
   #isOver = false
@@ -114,12 +112,12 @@ class Queue implements FrameQueue, WaitingFrames {
     if (!isLast && text.length < LEAST_PART_CHARS) return this.#refuse('a part is too short')
     if (!this.#isBegun && lane === 'entries') return this.#refuse('hello comes first')
     const parts = this.#parts[lane]
-    parts.texts.push(text)
-    parts.chars += text.length
+    parts.add(text)
     this.#of.runner.unread += costOf(text)
     this.#count(1, text.length, lane === 'entries')
     if (parts.chars > MOST_CHARS) this.close(POLICY, 'a frame is too long')
     else if (this.#fits() && isLast) return this.#takeParts(lane).join('')
+    else if (!this.#isOver) parts.expectMore(() => this.close(POLICY, 'the rest of a frame did not come'))
     return undefined
   }
 
@@ -128,8 +126,7 @@ class Queue implements FrameQueue, WaitingFrames {
   }
 
   #takeParts(lane: Part['lane']): string[] {
-    const { texts } = this.#parts[lane]
-    this.#parts[lane] = noParts()
+    const texts = this.#parts[lane].take()
     for (const text of texts) {
       this.#of.runner.unread -= costOf(text)
       this.#count(-1, text.length, lane === 'entries')

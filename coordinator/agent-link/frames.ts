@@ -9,7 +9,7 @@ import {
 } from '@windlass/shared/wire/agent.ts'
 import { isEnding } from './ending.ts'
 import { isFacts, isInstance, isIsolation } from './frame-facts.ts'
-import { isInt, isText, listOf } from './frame-parts.ts'
+import { isInt, isText, listOf } from './value-checks.ts'
 
 /** Four times the offers that it can have at once. */
 const MOST_RUNS = 4 * MOST_SLOTS

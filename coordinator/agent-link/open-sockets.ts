@@ -7,6 +7,8 @@ import { createUnreadFrames, type UnreadFrames } from './unread-frames.ts'
 const MOST_NEW = 12
 /** Connections of an org that have said no whole frame yet. Agents say hello with the first packet. */
 const MOST_SILENT = 500
+/** By then an agent has said hello: over the slowest line it takes a second. */
+const HELLO_MS = 30_000
 /** So many are ended with a word within `ENDED_MS`, the others without. */
 const MOST_ENDED = { runner: 16, org: 500 }
 /** The library gives up by then what we have ended and the agent leaves open. */
@@ -50,12 +52,16 @@ export class OpenSockets {
       onUnread: (listener) => socket.onUnread(listener),
       onClose: (listener) => socket.onClose(listener),
     }
+    const late = setTimeout(() => bounded.cut(), HELLO_MS).unref()
     socket.onMessage((message) => {
-      if (partOf(message)?.isLast !== false) this.#silent.delete(orgId, bounded)
+      if (partOf(message)?.isLast === false) return
+      clearTimeout(late)
+      this.#silent.delete(orgId, bounded)
     })
     socket.onUnread((bytes) => this.#unread.note(orgId, bounded, bytes))
     socket.onClose(() => {
       isOver = true
+      clearTimeout(late)
       this.#silent.delete(orgId, bounded)
       this.forget(id, bounded)
     })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { createFrameQueues } from '../../agent-link/frame-queue.ts'
 import { createPace } from '../../limits/pace.ts'
 import { aConnection } from '../_kit/frame-connection.ts'
@@ -51,4 +51,21 @@ test('parts whose last one never comes are bounded as what waits, and leave with
     after.flatMap(({ closed }) => closed),
     [],
   )
+})
+
+test('a connection ends when the rest of a frame does not come', () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  try {
+    const { add, closed } = aConnection(createFrameQueues(createPace()), { id: 'a', orgId: 'one' }, [])
+    const part = `+e${'x'.repeat(64 * 1024)}`
+    add(part)
+    mock.timers.tick(59_000)
+    add(part)
+    mock.timers.tick(59_000)
+    assert.deepEqual(closed, [])
+    mock.timers.tick(1000)
+    assert.deepEqual(closed, ['1008 the rest of a frame did not come'])
+  } finally {
+    mock.timers.reset()
+  }
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, mock, test } from 'node:test'
 import type { OrgId, RunnerId } from '@windlass/shared/ids.ts'
 import type { AgentSocket } from '../../agent-link/agent-socket.ts'
 import { OpenSockets } from '../../agent-link/open-sockets.ts'
@@ -64,6 +64,25 @@ test('of connections that have said no whole frame an org has some hundred, and 
   connect(4, 'other org')
   for (let n = 5; n < 505; n++) connect(n)
   assert.deepEqual([talks.ends, begins.ends, silent.ends], [[], ['cut'], ['cut']])
+})
+
+test('a connection that says no hello is cut after half a minute', () => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  try {
+    const open = new OpenSockets()
+    const [silent, begins, talks] = ['a', 'b', 'c'].map((id) => {
+      const ends: string[] = []
+      const { socket, say } = aSocket(ends)
+      open.add({ id: id as RunnerId, orgId: 'one' as OrgId }, socket)
+      return { ends, say }
+    })
+    talks!.say('{"t":"hello"}')
+    begins!.say('+o{"t":"hel')
+    mock.timers.tick(30_000)
+    assert.deepEqual([silent!.ends, begins!.ends, talks!.ends], [['cut'], ['cut'], []])
+  } finally {
+    mock.timers.reset()
+  }
 })
 
 /** A connection of which nothing is left but how it ends, and what it says. */

@@ -8,6 +8,9 @@ import { nulRefused } from './texts.ts'
 /** SQLSTATEs for text that PostgreSQL cannot hold: U+0000, alone or as an escape in JSON. */
 const UNSTORABLE = new Set(['22021', '22P05'])
 
+/** No room: of the disk or the quota of our files, and PostgreSQL's own. */
+const FULL = new Set(['ENOSPC', 'EDQUOT', '53100'])
+
 /** While the database is away every request fails alike: one line a second says it. */
 const UNAVAILABLE_LOG_MS = 1000
 let unavailableLoggedAt = Number.NEGATIVE_INFINITY
@@ -27,6 +30,7 @@ export function faultFor(error: unknown, failing: Failing): Fault | undefined {
   if (error instanceof Fault) return declared(error, failing)
   if (hasGone(error)) return undefined
   if (isConnectionLoss(error)) return unavailable(error, failing)
+  if (FULL.has(codeOf(error))) return full(error, failing)
   if (UNSTORABLE.has(codeOf(error))) return nulRefused(failing.input)
   return broken(error, failing)
 }
@@ -55,6 +59,13 @@ function unavailable(error: unknown, { plan, requestId, log }: Failing): Fault {
     })
   }
   return new Fault('UNAVAILABLE')
+}
+
+function full(error: unknown, { plan, requestId, log }: Failing): Fault {
+  log.error('http.disk.full', { op: plan?.row.id, requestId, error })
+  const message =
+    'The disk of the coordinator or of its database is full. Its operator has to make room; then try again.'
+  return new Fault('UNAVAILABLE', { requestId }, message)
 }
 
 function broken(error: unknown, { plan, requestId, log }: Failing): Fault {

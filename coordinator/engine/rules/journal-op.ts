@@ -4,7 +4,7 @@ import type { Ask, EntryIdentity, JournalError, JournalOp } from '@windlass/shar
 import { complete, emit } from './transitions.ts'
 import { fail, refuseWord } from './outcome.ts'
 import type { Moving } from './run.ts'
-import { type Due, MOST_CHARS, type NewEntry } from './journal.ts'
+import { charsOf, type Due, MOST_CHARS, type NewEntry } from './journal.ts'
 import { MOST_ENTRIES } from './parse-op.ts'
 import { refusal, type Word } from './word.ts'
 
@@ -35,7 +35,7 @@ export function takeOp(run: Moving, at: number, word: Word): void {
 
 /** False: there is no room for it, and the run has ended for that. */
 function add(run: Moving, at: number, entry: EntryIdentity, more: Partial<NewEntry>): boolean {
-  run.journalChars += more.result?.length ?? 0
+  run.journalChars += charsOf({ ...entry, result: more.result ?? null })
   if (entry.n > MOST_ENTRIES) tooMany(run, at)
   else if (run.journalChars > MOST_CHARS) tooLarge(run, at)
   else write(run, entry, more)
@@ -74,7 +74,7 @@ function tooLarge(run: Moving, at: number): void {
   const advice = 'Return less from step(), or a reference to it.'
   fail(run, at, {
     code,
-    message: `${RUN_ERRORS[code]} ${MOST_CHARS} characters of results are allowed. ${advice} ${ADVICE}`,
+    message: `${RUN_ERRORS[code]} ${MOST_CHARS} characters of results and questions are allowed. ${advice} ${ADVICE}`,
   })
 }
 
@@ -108,9 +108,10 @@ function whyNoCall(run: Moving, { refused }: Word): JournalError | undefined {
 }
 
 function openQuestion(run: Moving, at: number, entry: EntryIdentity, ask: Extract<Ask, { for: 'input' }>): void {
-  const due: Due | null = ask.timeoutMs === null ? null : { inMs: ask.timeoutMs }
-  if (!add(run, at, entry, { due })) return
   const { prompt, schemaText, onTimeoutText, timeoutMs } = ask
+  const due: Due | null = timeoutMs === null ? null : { inMs: timeoutMs }
+  run.journalChars += prompt.length + (schemaText?.length ?? 0) + (onTimeoutText?.length ?? 0)
+  if (!add(run, at, entry, { due })) return
   run.journal.questions.push({ id: newId('inp'), n: entry.n, prompt, schemaText, onTimeoutText, timeoutMs })
 }
 

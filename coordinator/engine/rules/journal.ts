@@ -2,8 +2,18 @@ import type { InputId, RunId } from '@windlass/shared/ids.ts'
 import type { Completion, Delivery, EntryIdentity } from '@windlass/shared/wire/journal.ts'
 import type { NewRun } from '../store/new-runs.ts'
 
-/** Of results in one journal: a process that continues the run is handed all of it in one piece. */
+/** Of one journal, as `charsOf` counts: a process that continues the run is handed all of it in one piece. */
 export const MOST_CHARS = 32 * 1024 * 1024
+
+/** So long are the texts by which calls of usual programs are told apart: arguments have 500 at most. */
+const USUAL_CHARS = 700
+
+/** What an entry counts: its result, and what else is longer than usual. */
+export function charsOf(entry: Pick<NewEntry, 'parent' | 'name' | 'hash' | 'args' | 'site' | 'result'>): number {
+  const { parent, name, hash, args, site, result } = entry
+  const others = parent.length + name.length + hash.length + args.length + site.length
+  return (result?.length ?? 0) + Math.max(0, others - USUAL_CHARS)
+}
 
 /** An entry to be written. `state` other than open: the program has completed it itself. */
 export interface NewEntry extends EntryIdentity {

@@ -1,7 +1,7 @@
 import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
 import type { NewEvent } from '../../events/store.ts'
-import { MOST_CHARS, type NewEntry } from '../rules/journal.ts'
+import { charsOf, MOST_CHARS, type NewEntry } from '../rules/journal.ts'
 
 /** What one run adds to its log and its journal. */
 export interface Addition {
@@ -33,7 +33,7 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
         ${additions.map((a) => a.runnerId)}::text[], ${additions.map((a) => a.epoch)}::int[],
         ${additions.map((a) => a.first)}::int[], ${additions.map((a) => a.last)}::int[],
         ${additions.map((a) => a.events.length)}::int[], ${additions.map((a) => Math.max(0, ...a.entries.map(({ n }) => n)))}::int[],
-        ${additions.map((a) => a.entries.reduce((sum, { result }) => sum + (result?.length ?? 0), 0))}::bigint[]
+        ${additions.map((a) => a.entries.reduce((sum, entry) => sum + charsOf(entry), 0))}::bigint[]
       ) as b (i, run_id, runner_id, epoch, first, last, events, entries, chars)
     ),
     moved as (

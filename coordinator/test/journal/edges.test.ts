@@ -139,16 +139,6 @@ test('the time in the queue is up also for a run whose offer nobody took', async
   assert.equal(run.error?.code, 'RUN_TIMED_OUT')
 })
 
-test('the call that is one too many creates no child, and its run says what to do', async () => {
-  const first = await begun()
-  await link.report(first, 2, calls(25_000, 'child'), calls(25_001, 'child'))
-  const run = await runOf(c, first.run)
-  assert.deepEqual([run.status, run.error?.code], ['failed', 'JOURNAL_FULL'])
-  const { runs } = await c.call(ops.runs.children, { run: first.run })
-  assert.equal(runs.length, 1)
-  await c.call(ops.runs.cancel, { run: runs[0]!.id })
-})
-
 test('a call that is made twice ends its run, and creates one child', async () => {
   const first = await begun()
   await link.report(first, 2, calls(1, 'child'), calls(1, 'child'))
@@ -207,19 +197,6 @@ test('results that are large together are told in frames that an agent takes, an
     'nothing to be left',
     async () => (await c.db`select 1 from placements where run_id = ${first.run}`).length === 0,
   )
-})
-
-test('a journal with more than 32 MiB of results fails its run, which says what to do', async () => {
-  const first = await begun()
-  const large = `"${'x'.repeat(1024 * 1024)}"`
-  for (let n = 1; n <= 33; n++) {
-    const entry = identity(n, 'step', { name: 'large' })
-    const verdict = await link.report(first, n + 1, said({ op: 'close', entry, state: 'done', result: large }))
-    if (verdict.kind === 'stale') break
-  }
-  const run = await runOf(c, first.run)
-  assert.deepEqual([run.status, run.error?.code], ['failed', 'JOURNAL_FULL'])
-  assert.match(run.error!.message, /Return less from step\(\)/)
 })
 
 test('a word about the journal that cannot be read ends its run, and says so; it is not kept', async () => {

@@ -173,7 +173,7 @@ export async function buildDeps(
     dispatchers,
     sockets,
     polls,
-    timers: createTimers(),
+    timers: createTimers(log),
     metrics,
     ...limits,
     facts: createFactReader(db),

@@ -11,6 +11,7 @@ import { startServer } from './http/server.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { watchDeadlines } from './runners/deadlines.ts'
 import { assertServed } from './runners/standing.ts'
+import { fireDue } from './engine/commit/fire.ts'
 import { sweepPlacements } from './engine/sweep/overdue.ts'
 import { sweepRuns } from './engine/sweep/sweep.ts'
 
@@ -43,7 +44,7 @@ export async function startCoordinator(
   const loops = [
     sweepPlacements(deps, stopping.signal),
     runJobs(deps, pgPool, stopping.signal),
-    deps.timers.run(deps, stopping.signal),
+    deps.timers.run(() => fireDue(deps), stopping.signal),
     sweepRuns(deps, stopping.signal),
     watchDeadlines(deps, stopping.signal),
   ]

@@ -1,11 +1,11 @@
-import { SHOWN_LENGTH, isWellFormed, mintSecret } from '@windlass/shared/api-key.ts'
+import { isWellFormed, mintSecret, SHOWN_LENGTH } from '@windlass/shared/api-key.ts'
 import { Fault } from '@windlass/shared/errors.ts'
-import { type OrgId, newId } from '@windlass/shared/ids.ts'
+import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { ApiKey } from '@windlass/shared/model/api-key.ts'
 import { hasRole, type Role, type Scope } from '@windlass/shared/scopes.ts'
+import type { Callers } from './callers.ts'
 import { type Author, record } from '../audit/record.ts'
 import type { Db, Sql } from '../db/client.ts'
-import type { Deps } from '../deps.ts'
 import { nameOf } from './name.ts'
 import type { Operator } from './operator.ts'
 import { digest } from './secret.ts'
@@ -75,12 +75,12 @@ export interface KeyPage {
   limit: number
 }
 
-export async function listKeys(deps: Pick<Deps, 'db'>, orgId: OrgId, page: KeyPage): Promise<ApiKey[]> {
+export async function listKeys(deps: { db: Db }, orgId: OrgId, page: KeyPage): Promise<ApiKey[]> {
   return (await store.listKeys(deps.db, orgId, page)).map(present)
 }
 
 /** Ends a key for good, here at once and elsewhere within a second. Again is no error, and no entry in the audit log. */
-export async function revokeKey(deps: Pick<Deps, 'db' | 'callers'>, author: Author, id: string): Promise<void> {
+export async function revokeKey(deps: { db: Db; callers: Callers }, author: Author, id: string): Promise<void> {
   await deps.db.begin((tx) => revoke(tx, author, { id }, author.orgId))
   deps.callers.forget(id)
 }

@@ -1,7 +1,9 @@
 import type { PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
-import type { Deps } from '../deps.ts'
-import { poolSettingsOf } from '../runners/pool-settings.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import { type PoolSettingsCache, poolSettingsOf } from '../runners/pool-settings.ts'
+import type { Sockets } from './sockets.ts'
 import { agentSettings, leaseOf } from '../runners/settings.ts'
 import { lowerTold, raiseTold } from './store.ts'
 
@@ -21,7 +23,7 @@ export interface LeaseTerms {
 }
 
 export function createLeaseTerms(
-  deps: Pick<Deps, 'db' | 'config' | 'sockets' | 'poolSettings'>,
+  deps: { db: Db; config: Config; sockets: Sockets; poolSettings: PoolSettingsCache },
   { id, poolId }: { id: RunnerId; poolId: PoolId },
 ): LeaseTerms {
   let most = 0

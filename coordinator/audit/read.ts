@@ -1,13 +1,13 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { AuditEntry } from '@windlass/shared/model/audit.ts'
+import type { Db } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
-import type { Deps } from '../deps.ts'
 import type { AuditRow } from './row.ts'
 import * as store from './store.ts'
 
 type AuditAsk = Omit<store.AuditFilter, 'orgId' | 'actions'> & { action?: readonly string[] | undefined }
 
-export async function listAudit(deps: Pick<Deps, 'db'>, caller: Caller, ask: AuditAsk): Promise<AuditEntry[]> {
+export async function listAudit(deps: { db: Db }, caller: Caller, ask: AuditAsk): Promise<AuditEntry[]> {
   const { action, ...rest } = ask
   const actions = action && actionsOf(action)
   const rows = await store.list(deps.db, { ...rest, actions, orgId: caller.orgId })

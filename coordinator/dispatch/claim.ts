@@ -1,18 +1,32 @@
+import type { Log } from '@windlass/shared/log.ts'
 import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Offer, Placement } from '@windlass/shared/wire/agent.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import type { Dispatchers } from './dispatcher.ts'
+import type { Polls } from '../runners/polls.ts'
+import type { RunTokens } from '../runs/token.ts'
+import type { RunVersions } from '../engine/commit/versions.ts'
+import type { VariableSets } from '../environments/sets.ts'
+import type { Versions } from '../workflows/targets.ts'
 import type { RunnerIdentity } from '../actor.ts'
-import type { Deps } from '../deps.ts'
 import { inlineJournals } from '../engine/commit/read-journal.ts'
 import type { AnnounceDeps } from '../engine/commit/announce.ts'
 import { endWithoutEnvironment } from '../engine/commit/environment-gone.ts'
 import { loseRuns } from '../engine/commit/lose.ts'
 import type { Claimed } from '../engine/store/claim.ts'
 
-type ClaimDeps = Pick<
-  Deps,
-  'db' | 'dispatchers' | 'versions' | 'runVersions' | 'variableSets' | 'runTokens' | 'config' | 'polls' | 'log'
-> &
-  AnnounceDeps
+type ClaimDeps = {
+  db: Db
+  dispatchers: Dispatchers
+  versions: Versions
+  runVersions: RunVersions
+  variableSets: VariableSets
+  runTokens: RunTokens
+  config: Config
+  polls: Polls
+  log: Log
+} & AnnounceDeps
 
 /**
  * Waits until there is work for this runner. Answers everything that executing it takes. Asked for no slots, it ends
@@ -82,7 +96,13 @@ export async function takeBackDeclined(
 }
 
 async function offer(
-  deps: Pick<Deps, 'versions' | 'runVersions' | 'variableSets' | 'runTokens' | 'config'>,
+  deps: {
+    versions: Versions
+    runVersions: RunVersions
+    variableSets: VariableSets
+    runTokens: RunTokens
+    config: Config
+  },
   run: Claimed,
   journalText: string | null,
 ): Promise<Offer> {

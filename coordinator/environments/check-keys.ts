@@ -1,10 +1,11 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { Fault } from '@windlass/shared/errors.ts'
-import type { Deps } from '../deps.ts'
+import type { Db } from '../db/client.ts'
 import type { SecretKeys } from './secret-keys.ts'
 import * as store from './store-sealed.ts'
 
 /** Says at the start, and not only when a run needs one, which secrets this coordinator could not read. It serves all the rest. */
-export async function warnOfKeys({ db, log, secretKeys }: Pick<Deps, 'db' | 'log' | 'secretKeys'>): Promise<void> {
+export async function warnOfKeys({ db, log, secretKeys }: { db: Db; log: Log; secretKeys: SecretKeys }): Promise<void> {
   // Also where nothing is sealed yet: what is wrong with a file of keys is in the log by that.
   const known = await fingerprintsOf(secretKeys)
   for (const { fingerprint, secrets } of await store.keysInUse(db))

@@ -1,9 +1,10 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { Environment } from '@windlass/shared/model/environment.ts'
+import type { Db } from '../db/client.ts'
+import type { EnvironmentNames } from './names.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import type { Deps } from '../deps.ts'
 import { noEnvironment } from './level.ts'
 import type { EnvironmentRow } from './row.ts'
 import { refreshHeads, retireSets } from './store-sets.ts'
@@ -12,10 +13,10 @@ import * as store from './store.ts'
 /** A change of what the org sets makes the sets of all of them anew. */
 const MOST_ENVIRONMENTS = 200
 
-type EnvironmentDeps = Pick<Deps, 'db' | 'environments'>
+type EnvironmentDeps = { db: Db; environments: EnvironmentNames }
 
 export async function listEnvironments(
-  deps: Pick<Deps, 'db'>,
+  deps: { db: Db },
   { orgId, org }: { orgId: OrgId; org: string },
   page: store.NamePage,
 ): Promise<Environment[]> {

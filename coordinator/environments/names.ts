@@ -1,7 +1,6 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Db } from '../db/client.ts'
-import type { Deps } from '../deps.ts'
 import * as store from './store.ts'
 
 /** Which environments exist, for triggers: at most one statement a second and environment. */
@@ -46,7 +45,7 @@ const KNOWN_SHOWN = 10
 
 /** The name of an environment. Throws VALIDATION_FAILED, with what there is and how to make one, when there is none. */
 export async function needEnvironment(
-  deps: Pick<Deps, 'environments'>,
+  deps: { environments: EnvironmentNames },
   orgId: OrgId,
   environment: string,
 ): Promise<string> {

@@ -1,9 +1,11 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { SecretName } from '@windlass/shared/model/environment.ts'
+import type { Db } from '../db/client.ts'
+import type { SecretKeys } from './secret-keys.ts'
+import type { VariableSets } from './sets.ts'
 import type { Acting, ProgramIdentity } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import type { Deps } from '../deps.ts'
 import { assertFits, findLevel, lockLevel, noEnvironment } from './level.ts'
 import type { EntryRow, Level } from './row.ts'
 import * as sealed from './store-sealed.ts'
@@ -12,7 +14,7 @@ import * as store from './store.ts'
 import { type EntryRef, isOther, notThere, targetOf } from './variables.ts'
 
 export async function listSecrets(
-  deps: Pick<Deps, 'db'>,
+  deps: { db: Db },
   { orgId, environment }: { orgId: OrgId; environment: string | undefined },
   page: store.NamePage,
 ): Promise<SecretName[]> {
@@ -21,7 +23,7 @@ export async function listSecrets(
 }
 
 export async function setSecret(
-  deps: Pick<Deps, 'db' | 'secretKeys'>,
+  deps: { db: Db; secretKeys: SecretKeys },
   by: Acting,
   { name, environment, value }: EntryRef & { value: string },
 ): Promise<SecretName> {
@@ -47,7 +49,7 @@ export async function setSecret(
   })
 }
 
-export async function deleteSecret(deps: Pick<Deps, 'db'>, by: Acting, { name, environment }: EntryRef): Promise<void> {
+export async function deleteSecret(deps: { db: Db }, by: Acting, { name, environment }: EntryRef): Promise<void> {
   await deps.db.begin(async (tx) => {
     const level = await lockLevel(tx, by.orgId, environment)
     const before = await store.findEntry(tx, level, name)
@@ -73,7 +75,7 @@ function present({ name, environment, updatedAt, updatedBy }: EntryRow): SecretN
  * process.
  */
 export async function secretsOfRun(
-  deps: Pick<Deps, 'db' | 'secretKeys' | 'variableSets'>,
+  deps: { db: Db; secretKeys: SecretKeys; variableSets: VariableSets },
   program: ProgramIdentity,
   runId: RunId,
 ): Promise<Record<string, string>> {

@@ -1,5 +1,5 @@
+import type { Log } from '@windlass/shared/log.ts'
 import type { Db } from '../db/client.ts'
-import type { Deps } from '../deps.ts'
 import * as store from './store-sets.ts'
 
 /** What runs are given to start with. A set never changes, so it is kept once it has been read. */
@@ -55,7 +55,7 @@ export function createVariableSets(db: Db, keptBytes = KEPT_BYTES): VariableSets
 }
 
 /** Sets that nobody can be given any more. */
-export async function cleanVariableSets({ db, log }: Pick<Deps, 'db' | 'log'>): Promise<void> {
+export async function cleanVariableSets({ db, log }: { db: Db; log: Log }): Promise<void> {
   const removed = await store.removeRetired(db)
   if (removed > 0) log('variableSets.cleaned', { removed })
 }

@@ -1,9 +1,9 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Variable } from '@windlass/shared/model/environment.ts'
+import type { Db } from '../db/client.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import type { Deps } from '../deps.ts'
 import { assertFits, findLevel, inWords, lockLevel } from './level.ts'
 import type { EntryRow, Level } from './row.ts'
 import { refreshHeads } from './store-sets.ts'
@@ -16,7 +16,7 @@ export interface EntryRef {
 }
 
 export async function listVariables(
-  deps: Pick<Deps, 'db'>,
+  deps: { db: Db },
   { orgId, environment }: { orgId: OrgId; environment: string | undefined },
   page: store.NamePage,
 ): Promise<Variable[]> {
@@ -25,7 +25,7 @@ export async function listVariables(
 }
 
 export async function setVariable(
-  deps: Pick<Deps, 'db'>,
+  deps: { db: Db },
   by: Acting,
   { name, environment, value }: EntryRef & { value: string },
 ): Promise<Variable> {
@@ -46,11 +46,7 @@ export async function setVariable(
   })
 }
 
-export async function deleteVariable(
-  deps: Pick<Deps, 'db'>,
-  by: Acting,
-  { name, environment }: EntryRef,
-): Promise<void> {
+export async function deleteVariable(deps: { db: Db }, by: Acting, { name, environment }: EntryRef): Promise<void> {
   await deps.db.begin(async (tx) => {
     const level = await lockLevel(tx, by.orgId, environment)
     const before = await store.findEntry(tx, level, name)

@@ -2,7 +2,8 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { type Channel, EVENT_PAGE_BYTES } from '@windlass/shared/model/event.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
-import type { Deps } from '../deps.ts'
+import type { Db } from '../db/client.ts'
+import type { Tails } from './live.ts'
 import { eventJson, isWanted, type PageText } from './page.ts'
 import * as store from './store.ts'
 
@@ -35,7 +36,7 @@ export interface PageQuery extends LogQuery {
 
 /** A page of the log, as JSON text. `done` when the run has finished and the page reaches the log's end. */
 export async function snapshot(
-  deps: Pick<Deps, 'db' | 'tails'>,
+  deps: { db: Db; tails: Tails },
   orgId: OrgId,
   query: PageQuery,
   client: { readonly gone: AbortSignal },
@@ -54,7 +55,7 @@ interface Snapshot {
   cursor: number
 }
 
-async function read(deps: Pick<Deps, 'db'>, orgId: OrgId, query: PageQuery): Promise<Snapshot> {
+async function read(deps: { db: Db }, orgId: OrgId, query: PageQuery): Promise<Snapshot> {
   const position = await store.position(deps.db, orgId, query.run)
   if (!position) throw new Fault('NOT_FOUND', { run: query.run })
   const { events, isFull } = await store.after(deps.db, query.run, { ...query, bytes: EVENT_PAGE_BYTES })
@@ -68,7 +69,7 @@ function pageJson({ events, done }: Snapshot): string {
 
 /** True when there is an event that the reader wants, or the run has finished; false when the time is up or he has gone. */
 async function news(
-  deps: Pick<Deps, 'tails'>,
+  deps: { tails: Tails },
   query: PageQuery & { orgId: OrgId; after: number },
   gone: AbortSignal,
 ): Promise<boolean> {
@@ -94,11 +95,17 @@ async function news(
   }
 }
 
-type StreamDeps = Pick<Deps, 'tails' | 'unread'>
+/** Bounds what lies here for readers. */
+interface Unread {
+  /** Counts these bytes until what it answers is called; whoever is over the bound is cut. */
+  hold(orgId: string, bytes: number, cut: () => void): () => void
+}
+
+type StreamDeps = { tails: Tails; unread: Unread }
 
 /** The log from a cursor on, then what follows, until the run has finished: what is to be done with the sink. */
 export async function liveStream(
-  deps: StreamDeps & Pick<Deps, 'db'>,
+  deps: StreamDeps & { db: Db },
   orgId: OrgId,
   query: LogQuery,
 ): Promise<(sink: SseSink) => Promise<void>> {

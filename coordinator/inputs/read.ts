@@ -1,19 +1,19 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { InputId } from '@windlass/shared/ids.ts'
 import type { PendingInput } from '@windlass/shared/model/input.ts'
+import type { Db } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
-import type { Deps } from '../deps.ts'
 import * as store from './store.ts'
 
-export async function listInputs(deps: Pick<Deps, 'db'>, filter: store.InputFilter): Promise<PendingInput[]> {
+export async function listInputs(deps: { db: Db }, filter: store.InputFilter): Promise<PendingInput[]> {
   return (await store.list(deps.db, filter)).map(presentInput)
 }
 
-export async function getInput(deps: Pick<Deps, 'db'>, caller: Caller, id: InputId): Promise<PendingInput> {
+export async function getInput(deps: { db: Db }, caller: Caller, id: InputId): Promise<PendingInput> {
   return presentInput(await needInput(deps, caller, id))
 }
 
-export async function needInput(deps: Pick<Deps, 'db'>, caller: Caller, id: InputId): Promise<store.InputRow> {
+export async function needInput(deps: { db: Db }, caller: Caller, id: InputId): Promise<store.InputRow> {
   const row = await store.find(deps.db, caller.orgId, id)
   if (!row) throw new Fault('NOT_FOUND', { input: id })
   return row

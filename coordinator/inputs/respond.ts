@@ -1,15 +1,17 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { InputId } from '@windlass/shared/ids.ts'
 import type { InputStatus, PendingInput } from '@windlass/shared/model/input.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import type { Judge } from '../judging/judge.ts'
 import type { Acting } from '../actor.ts'
-import type { Deps } from '../deps.ts'
 import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
 import { answerQuestion } from '../engine/commit/answer.ts'
 import { answerText } from '../engine/commit/judge-answer.ts'
 import { needInput, presentInput } from './read.ts'
 import type { InputRow } from './store.ts'
 
-type RespondDeps = Pick<Deps, 'db' | 'judge' | 'config'> & AnnounceDeps
+type RespondDeps = { db: Db; judge: Judge; config: Config } & AnnounceDeps
 
 /** The first answer counts. Question, journal and whatever lets the run go on are written together, or nothing is. */
 export async function respondToInput(

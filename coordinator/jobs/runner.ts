@@ -2,7 +2,7 @@ import { Logger, makeWorkerUtils, run, type Runner } from 'graphile-worker'
 import type { Pool } from 'pg'
 import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import type { Deps } from '../deps.ts'
+import type { CancelDeps } from '../engine/commit/cancel.ts'
 import { cleanVariableSets } from '../environments/sets.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
@@ -31,8 +31,10 @@ export async function migrateJobs(pgPool: Pool, log: Log): Promise<void> {
   }
 }
 
+type JobDeps = CancelDeps & { log: Log }
+
 /** Executes jobs until the signal fires. A lost database ends graphile-worker's runner, so it is started again. */
-export async function runJobs(deps: Deps, pgPool: Pool, signal: AbortSignal): Promise<void> {
+export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     let runner: Runner | undefined
     try {

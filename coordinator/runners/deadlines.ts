@@ -1,11 +1,11 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { type Author, record } from '../audit/record.ts'
-import type { Deps } from '../deps.ts'
-import { cancelForUs, type CancelDeps } from '../engine/commit/cancel.ts'
+import { type CancelDeps, cancelForUs } from '../engine/commit/cancel.ts'
 import * as store from './store-intake.ts'
 
-type DeadlineDeps = CancelDeps & Pick<Deps, 'log'>
+type DeadlineDeps = CancelDeps & { log: Log }
 
 /** Ends what executes on runners whose drain was to be over by now, where whoever drained them wanted that. */
 export async function watchDeadlines(deps: DeadlineDeps, signal: AbortSignal): Promise<void> {

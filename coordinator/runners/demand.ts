@@ -2,7 +2,6 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
 import { type PoolDemand, PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Db } from '../db/client.ts'
-import type { Deps } from '../deps.ts'
 import { lacking } from '../matching/capable.ts'
 import { type Needs, readNeeds } from '../matching/needs.ts'
 import { mostServed } from '../matching/max-flow.ts'
@@ -59,7 +58,11 @@ interface Taker {
 const LABEL_SETS_SHOWN = 50
 
 /** What autoscalers ask: how much waits, how much room there is, and how much of it fits. */
-export async function demandOf(deps: Pick<Deps, 'db' | 'demand'>, orgId: OrgId, pool: string): Promise<PoolDemand> {
+export async function demandOf(
+  deps: { db: Db; demand: DemandReader },
+  orgId: OrgId,
+  pool: string,
+): Promise<PoolDemand> {
   const found = await store.poolOf(deps.db, orgId, pool)
   if (!found) throw new Fault('NOT_FOUND', { pool })
   const { queued, capacity } = await deps.demand(found.id)

@@ -1,16 +1,27 @@
 /** Whether runners are given work: what the coordinator and the agents themselves change about it. People's verbs stand in steer.ts. */
+import type { Log } from '@windlass/shared/log.ts'
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import type { IntakeWord } from '@windlass/shared/wire/agent.ts'
+import type { Bell } from '../events/bell.ts'
+import type { Db, Tx } from '../db/client.ts'
+import type { Dispatchers } from '../dispatch/dispatcher.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { RunnerVerifier } from './identity.ts'
+import type { Sockets } from '../agent-link/sockets.ts'
+import type { Standings } from './standing.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { type Author, record } from '../audit/record.ts'
-import type { Tx } from '../db/client.ts'
-import type { Deps } from '../deps.ts'
 import { loseRuns } from '../engine/commit/lose.ts'
 import * as store from './store-intake.ts'
 
-export type IntakeDeps = Pick<Deps, 'db' | 'log' | 'metrics'> & SpreadDeps
-type TellDeps = Pick<Deps, 'db' | 'log' | 'sockets'>
-export type SpreadDeps = TellDeps & Pick<Deps, 'bell' | 'dispatchers' | 'runnerKeys' | 'standings'>
+export type IntakeDeps = { db: Db; log: Log; metrics: Metrics } & SpreadDeps
+type TellDeps = { db: Db; log: Log; sockets: Sockets }
+export type SpreadDeps = TellDeps & {
+  bell: Bell
+  dispatchers: Dispatchers
+  runnerKeys: RunnerVerifier
+  standings: Standings
+}
 
 /** A poll answer that went missing is chance, two in a row are an agent that cannot be reached by them. */
 const MOST_UNACCEPTED = 2
@@ -112,12 +123,12 @@ export async function noteUnaccepted(deps: IntakeDeps, runnerIds: readonly Runne
 }
 
 /** They take what they are given. */
-export async function noteAccepted(deps: Pick<Deps, 'db'>, runnerIds: readonly RunnerId[]): Promise<void> {
+export async function noteAccepted(deps: { db: Db }, runnerIds: readonly RunnerId[]): Promise<void> {
   if (runnerIds.length > 0) await store.forgetUnaccepted(deps.db, [...new Set(runnerIds)])
 }
 
 /** What the agents of these runners are told about their work. */
-async function intakeWords(deps: Pick<Deps, 'db'>, runnerIds: readonly string[]): Promise<Map<string, IntakeWord>> {
+async function intakeWords(deps: { db: Db }, runnerIds: readonly string[]): Promise<Map<string, IntakeWord>> {
   const rows = await store.words(deps.db, runnerIds)
   return new Map(
     rows.map(({ runnerId, deadlineAt, ...word }) => [runnerId, { ...word, deadlineAt: deadlineAt?.getTime() ?? null }]),

@@ -2,8 +2,8 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { DrainPlan } from '@windlass/shared/model/runner.ts'
+import type { Db } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
-import type { Deps } from '../deps.ts'
 import { lacking } from '../matching/capable.ts'
 import * as store from './store-plan.ts'
 
@@ -13,7 +13,7 @@ const MOST_SHOWN = 2000
 type Live = DrainPlan['live'][number]
 
 /** What a drain would meet, or what it still waits for. Changes nothing. */
-export async function planDrain(deps: Pick<Deps, 'db'>, caller: Caller, runner: RunnerId): Promise<DrainPlan> {
+export async function planDrain(deps: { db: Db }, caller: Caller, runner: RunnerId): Promise<DrainPlan> {
   const around = await store.around(deps.db, caller.orgId, runner)
   if (!around) throw new Fault('NOT_FOUND', { runner })
   const [rows, others] = await Promise.all([

@@ -5,7 +5,6 @@ import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf } from '@windlass/shared/ops/op.ts'
 import type { Db } from '../db/client.ts'
 import { createKept, type Kept } from '../db/kept.ts'
-import type { Deps } from '../deps.ts'
 import * as store from './store-pools.ts'
 
 /** What agents are told of their pools: every heartbeat asks. */
@@ -17,7 +16,7 @@ export function createPoolSettings(db: Db): PoolSettingsCache {
   return createKept({ read, freshMs: 3000, most: 2000 })
 }
 
-export function poolSettingsOf(deps: Pick<Deps, 'poolSettings'>, poolId: PoolId): Promise<PoolSettings> {
+export function poolSettingsOf(deps: { poolSettings: PoolSettingsCache }, poolId: PoolId): Promise<PoolSettings> {
   return deps.poolSettings.of(poolId)
 }
 

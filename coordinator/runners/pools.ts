@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId, type PoolRef } from '@windlass/shared/ids.ts'
 import type { RunnerPool } from '@windlass/shared/model/pool.ts'
+import type { Db, Sql } from '../db/client.ts'
+import { changed, checked, type PoolSettingsCache, type SettingsChange } from './pool-settings.ts'
+import type { Targets } from '../workflows/targets.ts'
 import type { Acting, Caller } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import type { Sql } from '../db/client.ts'
-import type { Deps } from '../deps.ts'
-import { changed, checked, type SettingsChange } from './pool-settings.ts'
 import { presentPool } from './read.ts'
 import { findPool } from './store.ts'
 import * as store from './store-pools.ts'
@@ -16,14 +16,14 @@ export async function ensurePool(sql: Sql, orgId: OrgId, name: string): Promise<
   await store.insertPool(sql, { id: newId('pool'), orgId, name, settings: {} })
 }
 
-export async function getPool(deps: Pick<Deps, 'db'>, caller: Caller, pool: PoolRef): Promise<RunnerPool> {
+export async function getPool(deps: { db: Db }, caller: Caller, pool: PoolRef): Promise<RunnerPool> {
   const row = await findPool(deps.db, caller.orgId, pool)
   if (!row) throw new Fault('NOT_FOUND', { pool })
   return presentPool(row)
 }
 
 export async function createPool(
-  deps: Pick<Deps, 'db' | 'targets' | 'poolSettings'>,
+  deps: { db: Db; targets: Targets; poolSettings: PoolSettingsCache },
   caller: Acting,
   ask: { name: string; settings: SettingsChange },
 ): Promise<RunnerPool> {
@@ -45,7 +45,7 @@ export async function createPool(
 
 /** Its agents hear of it with their next heartbeat. */
 export async function updatePool(
-  deps: Pick<Deps, 'db' | 'poolSettings'>,
+  deps: { db: Db; poolSettings: PoolSettingsCache },
   caller: Acting,
   ask: { pool: PoolRef; settings: SettingsChange },
 ): Promise<RunnerPool> {
@@ -70,7 +70,7 @@ const MOST = { runs: 1000, workflows: 10 }
  * Its registration tokens go with it. A run that is queued at this very moment, by a retry or by an older version that names the pool,
  * is not seen here: it waits until a pool of this name is there again.
  */
-export async function deletePool(deps: Pick<Deps, 'db' | 'targets'>, caller: Acting, ref: PoolRef): Promise<void> {
+export async function deletePool(deps: { db: Db; targets: Targets }, caller: Acting, ref: PoolRef): Promise<void> {
   await deps.db.begin(async (tx) => {
     const pool = await store.lockPool(tx, caller.orgId, ref)
     if (!pool) throw new Fault('NOT_FOUND', { pool: ref })

@@ -2,13 +2,13 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import { PoolSettings, type RunnerPool } from '@windlass/shared/model/pool.ts'
 import type { Runner } from '@windlass/shared/model/runner.ts'
+import type { Db } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
-import type { Deps } from '../deps.ts'
 import { upgradeOf } from './outdated.ts'
 import * as store from './store.ts'
 
 export async function listPools(
-  deps: Pick<Deps, 'db'>,
+  deps: { db: Db },
   caller: Caller,
   page: { after: string | undefined; limit: number },
 ): Promise<RunnerPool[]> {
@@ -16,12 +16,12 @@ export async function listPools(
 }
 
 /** `base`: by which the caller reaches us. */
-export async function listRunners(deps: Pick<Deps, 'db'>, filter: store.RunnerFilter, base: string): Promise<Runner[]> {
+export async function listRunners(deps: { db: Db }, filter: store.RunnerFilter, base: string): Promise<Runner[]> {
   return (await store.listRunners(deps.db, filter)).map((row) => presentRunner(row, base))
 }
 
 export async function getRunner(
-  deps: Pick<Deps, 'db'>,
+  deps: { db: Db },
   caller: Caller,
   ask: { runner: RunnerId; base: string },
 ): Promise<Runner> {

@@ -1,11 +1,12 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { createHash } from 'node:crypto'
 import { importJWK } from 'jose'
 import { mintSecret } from '@windlass/shared/api-key.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type PoolId, type PoolRef, type RunnerId } from '@windlass/shared/ids.ts'
+import type { Db } from '../db/client.ts'
 import type { Acting } from '../actor.ts'
 import { type Author, type Change, record } from '../audit/record.ts'
-import type { Deps } from '../deps.ts'
 import * as store from './store.ts'
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest()
@@ -15,7 +16,7 @@ const REUSABLE_USES = 100
 
 /** A token by which agents join a pool. Only its hash is kept. */
 export async function mintRegistrationToken(
-  deps: Pick<Deps, 'db'>,
+  deps: { db: Db },
   caller: Acting,
   ask: { pool: PoolRef; reusable: boolean; uses?: number | undefined; ttlMs: number },
 ) {
@@ -40,7 +41,7 @@ export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId'> & { 
 
 /** Makes a runner of an agent that shows a token. The token is spent in the same transaction. */
 export async function registerRunner(
-  deps: Pick<Deps, 'db' | 'log'>,
+  deps: { db: Db; log: Log },
   ask: Registration,
   requestId: string,
 ): Promise<{ runner: RunnerId; org: string; pool: string; poolId: PoolId }> {
@@ -89,6 +90,6 @@ export async function assertKey(publicKey: Record<string, string>): Promise<void
 }
 
 /** Forgets tokens that can serve nobody any more. */
-export function cleanTokens(deps: Pick<Deps, 'db'>): Promise<number> {
+export function cleanTokens(deps: { db: Db }): Promise<number> {
   return store.deleteDeadTokens(deps.db)
 }

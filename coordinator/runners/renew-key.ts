@@ -1,9 +1,13 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { calculateJwkThumbprint } from 'jose'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunnerId } from '@windlass/shared/ids.ts'
+import type { Bell } from '../events/bell.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import type { RunnerVerifier } from './identity.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import type { Deps } from '../deps.ts'
 import { assertKey } from './register.ts'
 import { renewKeyMs } from './settings.ts'
 import { replaceKey } from './store-keys.ts'
@@ -13,7 +17,7 @@ const LEAST_SHARE = 0.05
 
 /** A new key for an agent, which it has made and keeps. The one before serves until the new one was used. */
 export async function renewKey(
-  deps: Pick<Deps, 'db' | 'config' | 'bell' | 'runnerKeys' | 'log'>,
+  deps: { db: Db; config: Config; bell: Bell; runnerKeys: RunnerVerifier; log: Log },
   runner: RunnerIdentity,
   publicKey: Record<string, string>,
   requestId: string,

@@ -2,7 +2,6 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { ProgramIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import { createKept, type Kept } from '../db/kept.ts'
-import type { Deps } from '../deps.ts'
 import { isRevoked } from './store-intake.ts'
 
 /** Which runners were revoked: every word of a program asks. */
@@ -19,7 +18,7 @@ export function createStandings(db: Db): Standings {
 
 /** The token of a run dies with its runner, whether or not the run has been taken from there yet. */
 export async function assertServed(
-  deps: Pick<Deps, 'standings'>,
+  deps: { standings: Standings },
   { runnerId }: Pick<ProgramIdentity, 'runnerId'>,
 ): Promise<void> {
   if ((await deps.standings.of(runnerId)) === 'served') return

@@ -1,9 +1,9 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
+import type { Db } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
 import { canonicalHash } from '../canonical-hash.ts'
-import type { Deps } from '../deps.ts'
 import { type Claim, cleanKeys, findKey, type Kept, takeKey } from './store-idempotency.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import { find } from './store.ts'
@@ -44,7 +44,7 @@ function invalid(message: string): Fault {
  * Key and run are committed together, so a key never stands without its run, nor the other way round.
  */
 export async function triggerOnce(
-  deps: TriggerDeps & Pick<Deps, 'db'>,
+  deps: TriggerDeps & { db: Db },
   caller: Caller,
   ask: TriggerAsk,
   key: string,
@@ -72,7 +72,7 @@ async function hashOf(ask: TriggerAsk): Promise<Buffer> {
   return (await canonicalHash({ input, environment, tags, priority, version, delayMs })).digest()
 }
 
-async function firstRun(deps: Pick<Deps, 'db'>, claim: Claim, kept: Kept): Promise<Run> {
+async function firstRun(deps: { db: Db }, claim: Claim, kept: Kept): Promise<Run> {
   if (!claim.requestHash.equals(kept.requestHash)) throw conflict(kept.runId)
   const row = await find(deps.db, claim.orgId, kept.runId)
   if (!row) throw new Error(`run ${kept.runId} of an idempotency key is missing`)
@@ -85,6 +85,6 @@ function conflict(run: RunId): Fault {
 }
 
 /** Keys that nobody can meet any more. */
-export async function cleanIdempotencyKeys(deps: Pick<Deps, 'db'>): Promise<void> {
+export async function cleanIdempotencyKeys(deps: { db: Db }): Promise<void> {
   await cleanKeys(deps.db)
 }

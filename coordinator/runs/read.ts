@@ -1,14 +1,19 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { isFinal, type Run } from '@windlass/shared/model/run.ts'
+import type { GroupCommit } from '../db/group-commit.ts'
+import type { RunAddress } from './store.ts'
 import type { Caller, ProgramIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
-import type { Deps } from '../deps.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import * as store from './store.ts'
 import { list, type RunFilter } from './store-list.ts'
 
-export async function getRun(deps: Pick<Deps, 'runReads'>, caller: Caller, id: RunId): Promise<Run> {
+export async function getRun(
+  deps: { runReads: GroupCommit<RunAddress, Run | undefined> },
+  caller: Caller,
+  id: RunId,
+): Promise<Run> {
   const run = await deps.runReads.add({ orgId: caller.orgId, id })
   if (!run) throw new Fault('NOT_FOUND', { run: id })
   return run
@@ -23,19 +28,19 @@ export async function readRuns(db: Db, asked: readonly store.RunAddress[]): Prom
   return asked.map((one) => runs.get(keyOf(one)))
 }
 
-export async function listRuns(deps: Pick<Deps, 'db'>, filter: RunFilter): Promise<Run[]> {
+export async function listRuns(deps: { db: Db }, filter: RunFilter): Promise<Run[]> {
   return (await list(deps.db, filter)).map(presentRun)
 }
 
 /** JSON text of what the run was called with. */
-export async function inputOf(deps: Pick<Deps, 'db'>, caller: Caller, id: RunId): Promise<string> {
+export async function inputOf(deps: { db: Db }, caller: Caller, id: RunId): Promise<string> {
   const row = await store.payloads(deps.db, caller.orgId, id)
   if (!row) throw new Fault('NOT_FOUND', { run: id })
   return row.input
 }
 
 /** JSON text of what the run returned. */
-export async function outputOf(deps: Pick<Deps, 'db'>, caller: Caller, id: RunId): Promise<string> {
+export async function outputOf(deps: { db: Db }, caller: Caller, id: RunId): Promise<string> {
   const row = await store.payloads(deps.db, caller.orgId, id)
   if (!row) throw new Fault('NOT_FOUND', { run: id })
   if (!isFinal(row.status))
@@ -48,7 +53,7 @@ export async function outputOf(deps: Pick<Deps, 'db'>, caller: Caller, id: RunId
 }
 
 /** The run for its own program. Its token is dead as soon as the placement is. */
-export async function selfOf(deps: Pick<Deps, 'db'>, program: ProgramIdentity, id: RunId) {
+export async function selfOf(deps: { db: Db }, program: ProgramIdentity, id: RunId) {
   const row = id === program.runId ? await store.find(deps.db, program.orgId, id) : undefined
   if (!row) throw new Fault('NOT_FOUND', { run: id })
   const lives =

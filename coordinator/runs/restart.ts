@@ -1,10 +1,10 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
+import type { Db } from '../db/client.ts'
+import type { Version, Versions } from '../workflows/targets.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import type { Deps } from '../deps.ts'
-import type { Version } from '../workflows/targets.ts'
 import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
 import { lockRuns } from '../engine/commit/lock.ts'
 import { again } from '../engine/rules/outcome.ts'
@@ -13,7 +13,7 @@ import { saveMoves } from '../engine/commit/save.ts'
 import { leaveQueue } from '../engine/commit/queue.ts'
 import { find } from './store.ts'
 
-type RestartDeps = Pick<Deps, 'db' | 'versions'> & AnnounceDeps
+type RestartDeps = { db: Db; versions: Versions } & AnnounceDeps
 
 /**
  * Lets a blocked run start again from the top, as its next attempt. What its former attempts bought is taken over where the

@@ -1,9 +1,9 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
+import type { Db } from '../db/client.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import type { Deps } from '../deps.ts'
 import * as store from './store.ts'
 import {
   createRuns,
@@ -16,7 +16,7 @@ import {
 
 /** A new run with the input, environment, tags and priority of an earlier one, on the current version unless one is named. */
 export async function retryRun(
-  deps: TriggerDeps & Pick<Deps, 'db'>,
+  deps: TriggerDeps & { db: Db },
   caller: Acting,
   runId: RunId,
   version: number | undefined,

@@ -2,9 +2,9 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { type Blocked, isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
+import type { Config } from '../config.ts'
+import type { Db, Tx } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
-import type { Tx } from '../db/client.ts'
-import type { Deps } from '../deps.ts'
 import { queueCauses, type QueueFacts } from './why-queue.ts'
 import { lossesOf } from './store-losses.ts'
 import * as store from './store-why.ts'
@@ -23,7 +23,7 @@ export interface Facts extends QueueFacts {
 }
 
 /** Why a run is where it is: what it waits for, since when, and who could change that. */
-export async function whyOf(deps: Pick<Deps, 'db' | 'config'>, caller: Caller, id: RunId): Promise<Why> {
+export async function whyOf(deps: { db: Db; config: Config }, caller: Caller, id: RunId): Promise<Why> {
   // One snapshot: between two of them a run could leave the queue and be in none of our answers.
   const facts = await deps.db.begin('isolation level repeatable read read only', (tx) => look(tx, caller.orgId, id))
   if (!facts) throw new Fault('NOT_FOUND', { run: id })

@@ -1,19 +1,25 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId, type WorkflowRef } from '@windlass/shared/ids.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
+import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
+import type { Db } from '../db/client.ts'
+import type { Judge } from '../judging/judge.ts'
+import type { ObjectStore } from '../objects/store.ts'
+import type { Sources } from './sources.ts'
+import type { Targets } from './targets.ts'
+import type { BuiltWorkflow, WorkflowBuilder } from './build.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import { contentKey } from '../objects/key.ts'
-import type { Deps } from '../deps.ts'
-import type { BuiltWorkflow } from './build.ts'
 import { assertBase, filesAfter, type Update } from './changes.ts'
 import { DeployError, type DeployProblem, faultOf } from './deploy-error.ts'
 import { needWorkflow } from './read.ts'
 import * as store from './store.ts'
 import { trySchemas } from './try-schemas.ts'
 
-type DeployDeps = Pick<Deps, 'db' | 'objects' | 'builder' | 'judge' | 'targets' | 'log'>
-type UpdateDeps = DeployDeps & Pick<Deps, 'sources' | 'bodies'>
+type DeployDeps = { db: Db; objects: ObjectStore; builder: WorkflowBuilder; judge: Judge; targets: Targets; log: Log }
+type UpdateDeps = DeployDeps & { sources: Sources; bodies: BytesInFlight }
 export interface Deployed {
   workflow: store.WorkflowRow
   version: store.VersionRow

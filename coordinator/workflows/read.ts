@@ -1,15 +1,17 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { createHash } from 'node:crypto'
 import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
-import type { Deps } from '../deps.ts'
+import type { Db } from '../db/client.ts'
+import type { ObjectStore } from '../objects/store.ts'
+import type { Source, Sources } from './sources.ts'
 import { contentKey } from '../objects/key.ts'
 import { damagedObject, missingObject } from './object-faults.ts'
-import type { Source } from './sources.ts'
 import * as store from './store.ts'
 
-type ReadDeps = Pick<Deps, 'db' | 'sources'>
+type ReadDeps = { db: Db; sources: Sources }
 
 export async function getWorkflow(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef) {
   const workflow = await needWorkflow(deps, orgId, ref)
@@ -43,7 +45,7 @@ export async function missingFile(source: Source, workflow: WorkflowRef, path: s
 }
 
 export async function listWorkflows(
-  deps: Pick<Deps, 'db'>,
+  deps: { db: Db },
   orgId: OrgId,
   page: { before: string | undefined; limit: number },
 ) {
@@ -51,7 +53,7 @@ export async function listWorkflows(
 }
 
 export async function listVersions(
-  deps: Pick<Deps, 'db'>,
+  deps: { db: Db },
   orgId: OrgId,
   ref: WorkflowRef,
   page: { before: number | undefined; limit: number },
@@ -61,11 +63,11 @@ export async function listVersions(
 }
 
 /** Undefined: none of this name or id. */
-export function findWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: WorkflowRef) {
+export function findWorkflow(deps: { db: Db }, orgId: OrgId, ref: WorkflowRef) {
   return store.find(deps.db, orgId, ref)
 }
 
-export async function needWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: WorkflowRef): Promise<store.WorkflowRow> {
+export async function needWorkflow(deps: { db: Db }, orgId: OrgId, ref: WorkflowRef): Promise<store.WorkflowRow> {
   const workflow = await store.find(deps.db, orgId, ref)
   if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
   return workflow
@@ -76,7 +78,7 @@ export async function needWorkflow(deps: Pick<Deps, 'db'>, orgId: OrgId, ref: Wo
  * memory as a whole.
  */
 export async function bundleOf(
-  { db, objects, log }: Pick<Deps, 'db' | 'objects' | 'log'>,
+  { db, objects, log }: { db: Db; objects: ObjectStore; log: Log },
   orgId: OrgId,
   digest: string,
 ): Promise<{ bytes: number; pieces: AsyncGenerator<Uint8Array, void, void> }> {

@@ -1,12 +1,12 @@
 import type { OrgId } from '@windlass/shared/ids.ts'
-import type { Deps } from '../deps.ts'
+import type { Judge } from '../judging/judge.ts'
 import { schemaOf } from '../judging/schema.ts'
 import type { BuiltWorkflow } from './build.ts'
 import { tooLarge } from './deploy-error.ts'
 
 /** A schema by which nothing can be judged would fail every run; better now, and to the one who can mend it. */
 export async function trySchemas(
-  { judge }: Pick<Deps, 'judge'>,
+  { judge }: { judge: Judge },
   org: OrgId,
   { descriptor, inputSchema, outputSchema }: BuiltWorkflow,
 ): Promise<void> {

@@ -1,15 +1,25 @@
+import type { Wake } from '@windlass/shared/wire/agent.ts'
 import type { PoolId } from '@windlass/shared/ids.ts'
 import { probe } from '@windlass/shared/probe.ts'
-import type { Deps } from '../../deps.ts'
+import type { Bell } from '../../events/bell.ts'
+import type { Dispatchers } from '../../dispatch/dispatcher.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Tails } from '../../events/live.ts'
+import type { Timers } from './clock.ts'
 import { isChanged } from '../rules/journal.ts'
 import type { Moving } from '../rules/run.ts'
 import { mayEnterAsResume } from './save.ts'
 import { tellOfNew } from './trigger.ts'
 
-export type AnnounceDeps = Pick<
-  Deps,
-  'tails' | 'bell' | 'dispatchers' | 'tellWake' | 'tellWakes' | 'timers' | 'metrics'
->
+export type AnnounceDeps = {
+  tails: Tails
+  bell: Bell
+  dispatchers: Dispatchers
+  tellWake: (runnerId: string, wake: Wake) => void
+  tellWakes: (runnerId: string) => void
+  timers: Timers
+  metrics: Metrics
+}
 
 /**
  * Tells those who wait, after the commit: readers of these logs, pools in whose queue something has come, agents whose

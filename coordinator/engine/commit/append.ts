@@ -1,7 +1,9 @@
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
+import type { Bell } from '../../events/bell.ts'
+import type { Db } from '../../db/client.ts'
+import type { Tails } from '../../events/live.ts'
 import type { Config } from '../../config.ts'
-import type { Deps } from '../../deps.ts'
 import { MOST_ENTRIES } from '../rules/parse-op.ts'
 import type { Applied, ReadBatch, Words } from '../rules/batch.ts'
 import * as store from '../store/append.ts'
@@ -13,7 +15,7 @@ import { takeEvent } from '../rules/take-event.ts'
  * written, and the caller looks closer.
  */
 export async function appendPlain(
-  deps: Pick<Deps, 'db' | 'tails' | 'bell' | 'config'>,
+  deps: { db: Db; tails: Tails; bell: Bell; config: Config },
   batches: readonly ReadBatch[],
 ): Promise<Applied[] | undefined> {
   if (!batches.every((batch) => batch.entries.every((entry) => isPlain(entry, batch.words)))) return undefined

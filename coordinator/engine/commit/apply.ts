@@ -1,9 +1,13 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import { isolationText } from '@windlass/shared/model/isolation-text.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
-import type { Deps } from '../../deps.ts'
+import type { Config } from '../../config.ts'
+import type { Db } from '../../db/client.ts'
+import type { RunVersions } from './versions.ts'
+import type { Versions } from '../../workflows/targets.ts'
 import { readWord } from './read-word.ts'
 import { takeOp } from '../rules/journal-op.ts'
 import type { Word } from '../rules/word.ts'
@@ -26,7 +30,7 @@ import { invalidOutput, NOT_JSON, tooLargeOutput } from '../rules/run-errors.ts'
  * taken already (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
  */
 export async function applyBatches(
-  deps: Pick<Deps, 'db' | 'versions' | 'log' | 'config'> & AnnounceDeps & FailureDeps,
+  deps: { db: Db; versions: Versions; log: Log; config: Config } & AnnounceDeps & FailureDeps,
   batches: ReadBatch[],
 ): Promise<Applied[]> {
   const unreadable = batches.find(({ failure }) => failure !== undefined)
@@ -71,7 +75,7 @@ export async function applyBatches(
  * A host that cannot prepare what it is given gets no more for a while. What is written is written, whatever becomes of
  * this.
  */
-async function noteHostFailures(deps: Pick<Deps, 'log'> & FailureDeps, runs: Iterable<Moving>): Promise<void> {
+async function noteHostFailures(deps: { log: Log } & FailureDeps, runs: Iterable<Moving>): Promise<void> {
   for (const { runnerId, hostFailure } of runs) {
     if (runnerId === null || hostFailure === null) continue
     await noteFailure(deps, runnerId, hostFailure).catch((error: unknown) =>
@@ -85,7 +89,7 @@ function mayEnd(entry: Entry): boolean {
   return entry[0] === 'end' || entry[0] === 'j'
 }
 
-type ReadDeps = PrepareDeps & Pick<Deps, 'runVersions' | 'config'>
+type ReadDeps = PrepareDeps & { runVersions: RunVersions; config: Config }
 
 /** Reads what programs say and judges what they return, before anything is locked. */
 export async function readBatch(deps: ReadDeps, batch: AgentBatch): Promise<ReadBatch> {
@@ -143,7 +147,7 @@ export function lastOf(batch: AgentBatch): number {
 }
 
 async function take(
-  deps: Pick<Deps, 'versions' | 'config'>,
+  deps: { versions: Versions; config: Config },
   run: Moving,
   entry: Entry,
   batch: ReadBatch,

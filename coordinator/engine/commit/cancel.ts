@@ -1,9 +1,10 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
+import type { Config } from '../../config.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import type { Versions } from '../../workflows/targets.ts'
 import type { Acting } from '../../actor.ts'
 import { type Change, record } from '../../audit/record.ts'
-import type { Tx } from '../../db/client.ts'
-import type { Deps } from '../../deps.ts'
 import { enqueue } from '../../jobs/queue.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
 import { lockRuns } from './lock.ts'
@@ -13,7 +14,12 @@ import { saveMoves } from './save.ts'
 import * as store from '../store/runs.ts'
 import { warmVersions } from './versions.ts'
 
-export type CancelDeps = Pick<Deps, 'db' | 'config' | 'versions' | 'tellCancels'> & AnnounceDeps
+export type CancelDeps = {
+  db: Db
+  config: Config
+  versions: Versions
+  tellCancels: (runnerId: string) => Promise<void>
+} & AnnounceDeps
 
 /** Who asks, and why: what the log of each run will say. */
 export interface CancelAsk {
@@ -102,7 +108,7 @@ async function followUp(tx: Tx, deps: CancelDeps, run: Moving, { by, reason }: C
 /** Beyond grace and proof an agent that still heartbeats has one lease of time to answer; then its word counts no more. */
 export async function setStopDeadline(
   tx: Tx,
-  deps: Pick<Deps, 'config' | 'versions'>,
+  deps: { config: Config; versions: Versions },
   run: Pick<Moving, 'id' | 'epoch' | 'versionId'>,
 ): Promise<void> {
   const { cancelGraceMs } = (await deps.versions.get(run.versionId)).descriptor

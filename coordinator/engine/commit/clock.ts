@@ -1,35 +1,34 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
-import type { Deps } from '../../deps.ts'
-import { fireDue } from './fire.ts'
 
 /** Knows when to look at the timers next. */
 export interface Timers {
   /** A timer has been set that is due in so many milliseconds. */
   expect(inMs: number): void
-  /** Fires what is due until the signal fires. */
-  run(deps: Deps, signal: AbortSignal): Promise<void>
+  /** Fires what is due until the signal fires. `fireDue` answers in how many milliseconds the next one is due. */
+  run(fireDue: () => Promise<number | null>, signal: AbortSignal): Promise<void>
 }
 
 /** Timers that were set through another coordinator, which is gone since, are late by so much at most. */
 const LOOK_AGAIN_MS = 2000
 const AFTER_FAILURE_MS = 500
 
-export function createTimers(): Timers {
+export function createTimers(log: Log): Timers {
   let nextAt = 0
   let awake: (() => void) | undefined
 
-  async function run(deps: Deps, signal: AbortSignal): Promise<void> {
+  async function run(fireDue: () => Promise<number | null>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await untilNext(signal)
       if (signal.aborted) return
       nextAt = performance.now() + LOOK_AGAIN_MS
       try {
-        const nextMs = await fireDue(deps)
+        const nextMs = await fireDue()
         if (nextMs !== null) expect(nextMs)
         probe('timers.fired', { nextMs })
       } catch (error) {
-        deps.log.warn('timers.failed', { error })
+        log.warn('timers.failed', { error })
         nextAt = performance.now() + AFTER_FAILURE_MS
       }
     }

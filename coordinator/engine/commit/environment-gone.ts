@@ -1,6 +1,7 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
-import type { Deps } from '../../deps.ts'
+import type { Db } from '../../db/client.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
 import { lockRuns } from './lock.ts'
 import { finish } from '../rules/transitions.ts'
@@ -13,7 +14,7 @@ import type { Claimed } from '../store/claim.ts'
  * wrong systems; so they are given to nobody.
  */
 export async function endWithoutEnvironment(
-  deps: Pick<Deps, 'db' | 'log'> & AnnounceDeps,
+  deps: { db: Db; log: Log } & AnnounceDeps,
   claimed: readonly Claimed[],
 ): Promise<void> {
   const ids = claimed.map((run) => run.runId)

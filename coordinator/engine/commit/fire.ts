@@ -1,10 +1,12 @@
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import type { Config } from '../../config.ts'
+import type { Versions } from '../../workflows/targets.ts'
 import { mayPass, type Tx } from '../../db/client.ts'
-import type { Deps } from '../../deps.ts'
 import { type TimedOut, timeOutQuestions } from './questions.ts'
 import { announce } from './announce.ts'
-import { setStopDeadline } from './cancel.ts'
+import { type CancelDeps, setStopDeadline } from './cancel.ts'
 import { lockRuns } from './lock.ts'
 import { complete, enterNow } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
@@ -17,8 +19,10 @@ import * as store from '../store/timers.ts'
 /** 10,000 runs that wake in the same moment are 50 transactions. */
 const AT_ONCE = 200
 
+type FireDeps = CancelDeps & { log: Log }
+
 /** Does what is due by now, the most overdue first. Answers in how many milliseconds the next one is due; null: there is none. */
-export async function fireDue(deps: Deps): Promise<number | null> {
+export async function fireDue(deps: FireDeps): Promise<number | null> {
   for (;;) {
     const found = await store.upcoming(deps.db, AT_ONCE)
     const due = found.filter((timer) => timer.inMs <= 0)
@@ -30,7 +34,7 @@ export async function fireDue(deps: Deps): Promise<number | null> {
 const PUT_OFF_MS = 60_000
 
 /** One timer that fails time and again must not hold up the others behind it. */
-async function fireOrPutOff(deps: Deps, due: store.DueTimer[]): Promise<void> {
+async function fireOrPutOff(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
   try {
     await fire(deps, due)
   } catch (error) {
@@ -50,7 +54,7 @@ const keyOf = ({ runId, kind, n }: store.DueTimer) => `${runId}/${kind}/${n}`
 
 const endsRuns = ({ kind }: store.DueTimer) => kind === 'queue-timeout' || kind === 'wall-timeout'
 
-async function fire(deps: Deps, due: store.DueTimer[]): Promise<void> {
+async function fire(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
   const ending = due.filter(endsRuns).map((timer) => timer.runId)
   await warmVersions(deps, ending)
   const moved = await deps.db.begin(async (tx) => {
@@ -89,13 +93,13 @@ async function fire(deps: Deps, due: store.DueTimer[]): Promise<void> {
 const isBeingStopped = (run: Moving) => run.timedOut && run.place !== null
 
 /** A run that is just being offered may come back into the queue, where its time is up. */
-function againLater(deps: Pick<Deps, 'config'>, { runId, kind, n }: store.DueTimer, run?: Moving): store.NewTimer[] {
+function againLater(deps: { config: Config }, { runId, kind, n }: store.DueTimer, run?: Moving): store.NewTimer[] {
   const isOffered = kind === 'queue-timeout' && run?.status === 'pending' && run.startedAt === null
   return isOffered ? [{ runId, kind, n, due: { inMs: deps.config.offerMs } }] : []
 }
 
 async function act(
-  deps: Pick<Deps, 'versions'>,
+  deps: { versions: Versions },
   run: Moving,
   { kind, n }: store.DueTimer,
   answers: Map<string, Completion>,

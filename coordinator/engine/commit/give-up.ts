@@ -1,6 +1,7 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
-import type { Deps } from '../../deps.ts'
+import type { Db } from '../../db/client.ts'
 import { createSample } from '../../limits/sample.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
 import { answerToStale, isHeldBy, lastOf } from './apply.ts'
@@ -18,7 +19,7 @@ const lines = createSample()
  * bring nothing of its other runs home: better one run lost, and said so.
  */
 export async function giveUpOn(
-  deps: Pick<Deps, 'db' | 'log'> & AnnounceDeps,
+  deps: { db: Db; log: Log } & AnnounceDeps,
   batch: AgentBatch,
   error: unknown,
 ): Promise<Applied> {

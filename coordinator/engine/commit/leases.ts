@@ -1,7 +1,11 @@
+import type { Log } from '@windlass/shared/log.ts'
 import type { CancelOrder, IntakeWord, Placement } from '@windlass/shared/wire/agent.ts'
+import type { Config } from '../../config.ts'
+import type { RunTokens } from '../../runs/token.ts'
+import type { Sockets } from '../../agent-link/sockets.ts'
+import type { Versions } from '../../workflows/targets.ts'
 import type { RunnerIdentity } from '../../actor.ts'
 import type { Db } from '../../db/client.ts'
-import type { Deps } from '../../deps.ts'
 import type { AnnounceDeps } from './announce.ts'
 import { loseRuns } from './lose.ts'
 import * as store from '../store/placements.ts'
@@ -20,7 +24,7 @@ export interface Beaten extends Renewal {
 }
 
 /** Heartbeats of many agents: each renews the leases of everything that its agent executes. */
-export async function commitBeats(deps: Pick<Deps, 'db' | 'versions'>, beats: leases.Beat[]): Promise<Beaten[]> {
+export async function commitBeats(deps: { db: Db; versions: Versions }, beats: leases.Beat[]): Promise<Beaten[]> {
   const rows = await leases.beat(deps.db, await withoutStale(deps.db, beats))
   const byRunner = Map.groupBy(rows, (row) => row.runnerId)
   return Promise.all(
@@ -66,7 +70,7 @@ const UNHEARD = 'its agent is connected again and has not heard of it'
  * connection, and this one knows nothing of it.
  */
 export async function reconcile(
-  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'log'> & AnnounceDeps,
+  deps: { db: Db; config: Config; versions: Versions; log: Log } & AnnounceDeps,
   { runnerId, holds, leaseMs }: leases.Beat,
   { at, what }: { at: number; what: 'network' | 'daemon' | 'host' },
 ): Promise<Beaten & { resume: { run: string; epoch: number; seq: number }[] }> {
@@ -90,7 +94,7 @@ export async function reconcile(
 
 /** New tokens for those of these runs that the runner really executes. */
 export async function renewTokens(
-  deps: Pick<Deps, 'db' | 'runTokens'>,
+  deps: { db: Db; runTokens: RunTokens },
   runner: RunnerIdentity,
   runs: Placement[],
 ): Promise<{ run: string; epoch: number; token: string }[]> {
@@ -108,7 +112,7 @@ export async function renewTokens(
 
 /** Sends what is to be cancelled to those of these runners that are connected here. */
 export async function tellCancels(
-  deps: Pick<Deps, 'db' | 'versions' | 'sockets'>,
+  deps: { db: Db; versions: Versions; sockets: Sockets },
   runnerIds: readonly string[],
 ): Promise<void> {
   const byRunner = Map.groupBy(await store.toCancel(deps.db, runnerIds), (row) => row.runnerId)
@@ -122,7 +126,7 @@ function staleAmong(holds: readonly Placement[], known: readonly { runId: string
 }
 
 /** The runs among these that are to be stopped, each with the grace of its descriptor. */
-function cancelOrders(deps: Pick<Deps, 'versions'>, rows: readonly store.Renewed[]): Promise<CancelOrder[]> {
+function cancelOrders(deps: { versions: Versions }, rows: readonly store.Renewed[]): Promise<CancelOrder[]> {
   const asked = rows.filter((row) => row.status === 'cancelling' || row.timedOut)
   return Promise.all(
     asked.map(async (row) => ({

@@ -1,7 +1,9 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { isSuspended, type Loss } from '@windlass/shared/model/run.ts'
-import { mayPass } from '../../db/client.ts'
-import type { Deps } from '../../deps.ts'
+import type { Config } from '../../config.ts'
+import { type Db, mayPass } from '../../db/client.ts'
+import type { Versions } from '../../workflows/targets.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 import * as placements from '../store/placements.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
@@ -27,7 +29,7 @@ export interface LoseOptions {
  * without a word about attempts: nothing has been executed.
  */
 export async function loseRuns(
-  deps: Pick<Deps, 'db' | 'config' | 'versions' | 'log'> & AnnounceDeps,
+  deps: { db: Db; config: Config; versions: Versions; log: Log } & AnnounceDeps,
   runIds: readonly string[],
   options: LoseOptions,
 ): Promise<number> {
@@ -54,7 +56,7 @@ interface Moved {
   placement: placements.PlacementRow
 }
 
-type LoseDeps = Pick<Deps, 'db' | 'config' | 'versions' | 'log'>
+type LoseDeps = { db: Db; config: Config; versions: Versions; log: Log }
 
 /** One run that cannot be taken away must not keep the others where they are lost. */
 async function loseOrPassOver(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<Moved[]> {

@@ -1,5 +1,5 @@
+import type { Db } from '../../db/client.ts'
 import type { RunnerIdentity } from '../../actor.ts'
-import type { Deps } from '../../deps.ts'
 import * as store from '../store/placement-losses.ts'
 
 /** What is the same about an agent as when it was heard of last. */
@@ -11,11 +11,7 @@ export interface Return {
 }
 
 /** The runner is heard of again: what its runs were lost by, which nobody could tell when their leases ran out. */
-export async function explainLosses(
-  deps: Pick<Deps, 'db'>,
-  runner: Pick<RunnerIdentity, 'id'>,
-  back: Return,
-): Promise<void> {
+export async function explainLosses(deps: { db: Db }, runner: Pick<RunnerIdentity, 'id'>, back: Return): Promise<void> {
   await store.explainUnknown(deps.db, runner.id, whatWasLost(back))
 }
 

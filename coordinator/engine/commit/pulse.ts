@@ -1,5 +1,8 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
-import type { Deps } from '../../deps.ts'
+import type { Config } from '../../config.ts'
+import type { Db } from '../../db/client.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
 import * as store from '../store/pulse.ts'
 
 /** Three times the longest that an agent waits before it tries again to connect. */
@@ -10,7 +13,7 @@ const FLOOR_MS = 90_000
  * coordinator first.
  */
 export function createPulse(
-  deps: Pick<Deps, 'db' | 'config' | 'log' | 'metrics'>,
+  deps: { db: Db; config: Config; log: Log; metrics: Metrics },
   clock = (): number => performance.now(),
 ): () => Promise<void> {
   const { config, log, metrics } = deps

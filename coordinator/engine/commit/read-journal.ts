@@ -2,7 +2,6 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { RunnerIdentity } from '../../actor.ts'
 import type { Db } from '../../db/client.ts'
-import type { Deps } from '../../deps.ts'
 import { createSeats } from '../../limits/seats.ts'
 import * as store from '../store/journal.ts'
 
@@ -29,7 +28,7 @@ const LONGEST_MS = 60_000
  * times as long as text when they hold nothing but characters that JSON escapes.
  */
 export async function journalFor(
-  { db }: Pick<Deps, 'db'>,
+  { db }: { db: Db },
   runner: RunnerIdentity,
   { run: runId, epoch }: { run: RunId; epoch: number },
 ): Promise<AsyncGenerator<string, void, void>> {

@@ -1,14 +1,18 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId, type RunId, type WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Run, TriggerKind } from '@windlass/shared/model/run.ts'
+import type { Bell } from '../../events/bell.ts'
+import type { Dispatchers } from '../../dispatch/dispatcher.ts'
+import { type EnvironmentNames, needEnvironment } from '../../environments/names.ts'
+import type { GroupCommit } from '../../db/group-commit.ts'
+import type { Judge } from '../../judging/judge.ts'
+import type { Target, Targets } from '../../workflows/targets.ts'
+import type { Timers } from './clock.ts'
 import type { Caller } from '../../actor.ts'
 import { rebalance } from './admit.ts'
 import { groupOf } from './group.ts'
 import type { Config } from '../../config.ts'
-import { needEnvironment } from '../../environments/names.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import type { Deps } from '../../deps.ts'
-import type { Target } from '../../workflows/targets.ts'
 import { needsText } from '../../matching/needs.ts'
 import { presentRun } from '../rules/run.ts'
 import { createdAt, insertQueued, type NewRun } from '../store/new-runs.ts'
@@ -28,7 +32,12 @@ export interface TriggerAsk {
   parent?: { runId: RunId; entry: number; rootRunId: RunId; depth: number }
 }
 
-export type TriggerDeps = PrepareDeps & Pick<Deps, 'triggers' | 'dispatchers' | 'bell' | 'timers'>
+export type TriggerDeps = PrepareDeps & {
+  triggers: GroupCommit<NewRun, Date>
+  dispatchers: Dispatchers
+  bell: Bell
+  timers: Timers
+}
 
 /** Queues a run. It is answered when run, queue row and first event are committed. */
 export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: TriggerAsk): Promise<Run> {
@@ -38,7 +47,9 @@ export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: Trigger
   return presentNew(caller, run, target, at)
 }
 
-export type PrepareDeps = Pick<Deps, 'targets' | 'environments' | 'judge'> & { config: Pick<Config, 'maxInputBytes'> }
+export type PrepareDeps = { targets: Targets; environments: EnvironmentNames; judge: Judge } & {
+  config: Pick<Config, 'maxInputBytes'>
+}
 
 /**
  * A run that may be inserted: workflow and environment are found, the input fits. Throws a `Fault` for what is wrong
@@ -70,7 +81,7 @@ function assertStorable(tags: readonly string[]): void {
   )
 }
 
-async function targetOf(deps: Pick<Deps, 'targets'>, orgId: OrgId, ask: TriggerAsk): Promise<Target> {
+async function targetOf(deps: { targets: Targets }, orgId: OrgId, ask: TriggerAsk): Promise<Target> {
   const found = await findVersion(deps, orgId, ask)
   if (found.pool) return { version: found.version, pool: found.pool }
   const { pool } = found.version.descriptor
@@ -83,7 +94,7 @@ async function targetOf(deps: Pick<Deps, 'targets'>, orgId: OrgId, ask: TriggerA
 
 /** The version that would be executed, whether or not there is a pool for it. */
 export async function findVersion(
-  deps: Pick<Deps, 'targets'>,
+  deps: { targets: Targets },
   orgId: OrgId,
   { workflow, version }: Pick<TriggerAsk, 'workflow' | 'version'>,
 ) {
@@ -156,7 +167,7 @@ function newRun(
 }
 
 /** Tells those who wait for something new, after the commit. */
-export function tellOfNew(deps: Pick<Deps, 'dispatchers' | 'bell' | 'timers'>, run: NewRun): void {
+export function tellOfNew(deps: { dispatchers: Dispatchers; bell: Bell; timers: Timers }, run: NewRun): void {
   for (const ms of [run.delayMs || null, run.wallTimeoutMs, run.queueTimeoutMs && run.delayMs + run.queueTimeoutMs])
     if (ms !== null) deps.timers.expect(ms)
   if (run.delayMs > 0) return

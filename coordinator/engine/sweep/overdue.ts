@@ -1,18 +1,21 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
-import type { Deps } from '../../deps.ts'
 import * as placements from '../store/placements.ts'
 import { noteUnaccepted } from '../../runners/intake.ts'
 import { loseRuns } from '../commit/lose.ts'
 import { createPulse } from '../commit/pulse.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 
+type SweepDeps = Parameters<typeof createPulse>[0] &
+  Parameters<typeof loseRuns>[0] &
+  Parameters<typeof noteUnaccepted>[0]
+
 /**
  * Looks for offers that nobody took and leases that ran out; never without a pulse before it, which lengthens them
  * after an outage of ours.
  */
-export async function sweepPlacements(deps: Deps, signal: AbortSignal): Promise<void> {
+export async function sweepPlacements(deps: SweepDeps, signal: AbortSignal): Promise<void> {
   const pulse = createPulse(deps)
   let look = pulse
   while (!signal.aborted) {
@@ -30,7 +33,7 @@ export async function sweepPlacements(deps: Deps, signal: AbortSignal): Promise<
   }
 }
 
-async function sweepOnce(deps: Deps): Promise<number> {
+async function sweepOnce(deps: SweepDeps): Promise<number> {
   const overdue = await placements.overdue(deps.db, deps.config.offerMs, pulseLimitMs(deps.config))
   const unaccepted: RunnerId[] = []
   const lost = await loseRuns(

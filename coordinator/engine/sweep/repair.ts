@@ -1,11 +1,11 @@
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import { rebalance } from '../commit/admit.ts'
-import type { Tx } from '../../db/client.ts'
-import type { Deps } from '../../deps.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import type { Versions } from '../../workflows/targets.ts'
 import { warmVersions } from '../commit/versions.ts'
 import { unanswered } from '../commit/fire.ts'
-import { announce } from '../commit/announce.ts'
+import { announce, type AnnounceDeps } from '../commit/announce.ts'
 import { lockRuns } from '../commit/lock.ts'
 import { complete, completionOf, enterNow, requeue } from '../rules/transitions.ts'
 import { lose } from '../rules/outcome.ts'
@@ -14,8 +14,10 @@ import { saveMoves } from '../commit/save.ts'
 import { type Finding, orphansAmong } from '../store/orphans.ts'
 import * as store from '../store/strays.ts'
 
+export type RepairDeps = { db: Db; versions: Versions } & AnnounceDeps
+
 /** Puts right what is still wrong with these runs when they are locked, and answers what that was. */
-export async function repair(deps: Deps, ids: string[]): Promise<Finding[]> {
+export async function repair(deps: RepairDeps, ids: string[]): Promise<Finding[]> {
   // Looked up now: in the transaction it would take a second connection.
   await warmVersions(deps, ids)
   const { findings, touched } = await deps.db.begin(async (tx) => {
@@ -45,7 +47,7 @@ export async function repair(deps: Deps, ids: string[]): Promise<Finding[]> {
 }
 
 /** A transaction of its own: whoever moves runs takes the locks of all their groups at once. */
-async function repairGroups(deps: Deps, findings: readonly Finding[]): Promise<void> {
+async function repairGroups(deps: { db: Db }, findings: readonly Finding[]): Promise<void> {
   const some = (...kinds: Finding['kind'][]) =>
     findings.filter((one) => kinds.includes(one.kind)).map((one) => one.runId)
   const [strays, waiters] = [some('stray_slot', 'stray_waiter'), some('waiter_with_room')]
@@ -59,14 +61,14 @@ async function repairGroups(deps: Deps, findings: readonly Finding[]): Promise<v
 }
 
 /** True: the run was moved. */
-async function moveOn(deps: Deps, run: Moving, { kind }: Finding): Promise<boolean> {
+async function moveOn(deps: { versions: Versions }, run: Moving, { kind }: Finding): Promise<boolean> {
   if (kind === 'queued_nowhere' || kind === 'wake_missing') enterNow(run)
   else if (kind === 'process_missing') await loseProcess(deps, run)
   else return false
   return true
 }
 
-async function loseProcess(deps: Deps, run: Moving): Promise<void> {
+async function loseProcess(deps: { versions: Versions }, run: Moving): Promise<void> {
   const why = { what: 'unknown', reason: 'its process was on no runner' } as const
   // Nothing of it has been executed.
   if (run.status === 'pending') return requeue(run, Date.now(), why)

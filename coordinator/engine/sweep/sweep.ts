@@ -1,21 +1,25 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
-import type { Deps } from '../../deps.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Config } from '../../config.ts'
 import * as find from '../store/orphans.ts'
 import { followMark } from './mark.ts'
-import { repair } from './repair.ts'
+import { repair, type RepairDeps } from './repair.ts'
 
 /** Runs in one statement: some ten milliseconds of it. */
 const PAGE = 2000
 /** Runs locked and repaired in one transaction. */
 const REPAIRED_TOGETHER = 50
 
+type SweepDeps = RepairDeps & { log: Log; metrics: Metrics }
+
 /**
  * Every unfinished run has exactly one owner, which will continue it. This looks whether that is so, repairs what is
  * not, and counts it: whatever it finds is a bug of ours. All moves are made in one transaction each, and each look is
  * one statement, so that a run on its way from one owner to the next is never seen without any.
  */
-export async function sweepRuns(deps: Deps, signal: AbortSignal): Promise<void> {
+export async function sweepRuns(deps: SweepDeps & { config: Config }, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await pause(deps.config.sweepRunsMs, signal)
     if (signal.aborted) return
@@ -29,7 +33,7 @@ export async function sweepRuns(deps: Deps, signal: AbortSignal): Promise<void> 
 }
 
 /** Answers how many orphans it has found. */
-export async function sweepRunsOnce(deps: Deps, pageSize = PAGE): Promise<number> {
+export async function sweepRunsOnce(deps: SweepDeps, pageSize = PAGE): Promise<number> {
   const walk = (look: Look) => walkThrough(deps, pageSize, look)
   // Repairs are transactions of their own; this one only holds the lock, and looks.
   return deps.db.begin(async (tx) => {
@@ -43,7 +47,7 @@ export async function sweepRunsOnce(deps: Deps, pageSize = PAGE): Promise<number
 
 type Look = (scope: find.Scope) => Promise<find.Page>
 
-async function walkThrough(deps: Deps, limit: number, look: Look): Promise<number> {
+async function walkThrough(deps: SweepDeps, limit: number, look: Look): Promise<number> {
   let found = 0
   for (let after: string | null = ''; after !== null;) {
     const page: find.Page = await look({ after, limit })
@@ -53,7 +57,7 @@ async function walkThrough(deps: Deps, limit: number, look: Look): Promise<numbe
   return found
 }
 
-async function repairAll(deps: Deps, findings: find.Finding[]): Promise<number> {
+async function repairAll(deps: SweepDeps, findings: find.Finding[]): Promise<number> {
   const ids = [...new Set(findings.map((one) => one.runId))]
   let found = 0
   for (let i = 0; i < ids.length; i += REPAIRED_TOGETHER)
@@ -62,7 +66,7 @@ async function repairAll(deps: Deps, findings: find.Finding[]): Promise<number> 
 }
 
 /** One run that cannot be repaired must not keep its neighbours from it. */
-async function repairSome(deps: Deps, ids: string[]): Promise<number> {
+async function repairSome(deps: SweepDeps, ids: string[]): Promise<number> {
   try {
     const repaired = await repair(deps, ids)
     for (const one of repaired) note(deps, one)
@@ -79,13 +83,13 @@ async function repairSome(deps: Deps, ids: string[]): Promise<number> {
   }
 }
 
-async function noteUnrepaired(deps: Deps, ids: string[]): Promise<number> {
+async function noteUnrepaired(deps: SweepDeps, ids: string[]): Promise<number> {
   const findings = await deps.db.begin((tx) => find.orphansAmong(tx, ids))
   for (const one of findings) note(deps, one)
   return findings.length
 }
 
-function note(deps: Pick<Deps, 'log' | 'metrics'>, { kind, ...facts }: find.Finding): void {
+function note(deps: { log: Log; metrics: Metrics }, { kind, ...facts }: find.Finding): void {
   deps.metrics.orphan(kind, 1)
   deps.log.error('run.orphan', { kind, ...facts })
 }

@@ -1,4 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Wake } from '@windlass/shared/wire/agent.ts'
 import { type Callers, createCallers } from './accounts/callers.ts'
@@ -93,7 +94,7 @@ export interface Deps extends Stored {
   /** Who signs as an installed agent. */
   runnerKeys: RunnerVerifier
   /** Takes heartbeats. */
-  beats: GroupCommit<Beat, Beaten>
+  beats: GroupCommit<Beat & { orgId: OrgId }, Beaten>
   /** Notes that agents are gone. */
   disconnections: GroupCommit<Disconnection, void>
   /** Makes offers into leases. */

@@ -1,6 +1,6 @@
 import { createLog, type Log } from '@windlass/shared/log.ts'
 import { ensureDefaults } from './accounts/bootstrap.ts'
-import { handlers } from './api/index.ts'
+import { createHandlers } from './api/index.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
 import { migrate } from './db/migrate.ts'
@@ -50,7 +50,7 @@ export async function startCoordinator(
   ]
   const outgrown = watchSchema(deps.db, { known, signal: stopping.signal })
   const server = await startServer({
-    handlers,
+    handlers: createHandlers(deps),
     deps,
     log,
     host: config.host,

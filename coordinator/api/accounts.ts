@@ -2,31 +2,39 @@ import { createKey, listKeys, revokeKey } from '../accounts/api-keys.ts'
 import { getOrg } from '../accounts/orgs.ts'
 import type { HandlersFor } from './call.ts'
 import { decodeCursor, pageOf } from './page.ts'
+import type { Db } from '../db/client.ts'
+import type { Needs } from '../needs.ts'
 
-export const keys: HandlersFor<'keys'> = {
-  list: async ({ input, caller, deps }) => {
+type KeysNeeds = Needs<typeof listKeys | typeof revokeKey> & { db: Db }
+
+export const keys = (deps: KeysNeeds): HandlersFor<'keys'> => ({
+  list: async ({ input, caller }) => {
     const before = decodeCursor(input.cursor, /^key_[0-9a-z]{26}$/)
     const found = await listKeys(deps, caller.orgId, { before, limit: input.limit + 1 })
     const { rows, nextCursor } = pageOf(found, input.limit, (key) => key.id)
     return { apiKeys: rows, nextCursor }
   },
 
-  create: ({ input: { org: _, ...ask }, caller, deps }) => createKey(deps.db, caller, ask),
+  create: ({ input: { org: _, ...ask }, caller }) => createKey(deps.db, caller, ask),
 
-  revoke: async ({ input, caller, deps }) => {
+  revoke: async ({ input, caller }) => {
     await revokeKey(deps, caller, input.key)
     return {}
   },
-}
+})
 
-export const orgs: HandlersFor<'orgs'> = {
-  get: async ({ caller, deps }) => ({ org: await getOrg(deps.db, caller.orgId) }),
-}
+type OrgsNeeds = { db: Db }
 
-export const account: HandlersFor<'account'> = {
-  get: async ({ caller, deps }) => {
+export const orgs = (deps: OrgsNeeds): HandlersFor<'orgs'> => ({
+  get: async ({ caller }) => ({ org: await getOrg(deps.db, caller.orgId) }),
+})
+
+type AccountNeeds = { db: Db }
+
+export const account = (deps: AccountNeeds): HandlersFor<'account'> => ({
+  get: async ({ caller }) => {
     const { kind, id, name, role, scopes } = caller
     const credential = { kind, id, name, role, scopes: [...scopes] }
     return { me: { credential, org: await getOrg(deps.db, caller.orgId) } }
   },
-}
+})

@@ -1,13 +1,16 @@
 import { listAudit } from '../audit/read.ts'
 import type { HandlersFor } from './call.ts'
 import { decodeCursor, pageOf } from './page.ts'
+import type { Needs } from '../needs.ts'
 
-export const audit: HandlersFor<'audit'> = {
-  list: async ({ input, caller, deps }) => {
+type AuditNeeds = Needs<typeof listAudit>
+
+export const audit = (deps: AuditNeeds): HandlersFor<'audit'> => ({
+  list: async ({ input, caller }) => {
     const { org: _, limit, cursor, ...filter } = input
     const before = decodeCursor(cursor, /^aud_[0-9a-z]{26}$/)
     const found = await listAudit(deps, caller, { ...filter, before, limit: limit + 1 })
     const { rows, nextCursor } = pageOf(found, limit, (entry) => entry.id)
     return { auditEntries: rows, nextCursor }
   },
-}
+})

@@ -2,7 +2,6 @@ import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf, Op, OutputOf } from '@windlass/shared/ops/op.ts'
 import type { z } from 'zod'
 import type { Acting, ProgramIdentity, RunnerIdentity } from '../actor.ts'
-import type { Deps } from '../deps.ts'
 import type { SseSink } from '../events/stream.ts'
 import type { AgentSocket, ClosedBy } from '../agent-link/agent-socket.ts'
 import type { Source } from '../workflows/sources.ts'
@@ -12,7 +11,6 @@ export type { AgentSocket, ClosedBy, SseSink }
 /** What a handler is given. The identity of the wrong door throws: the row and its handler disagree. */
 export interface Call<I> {
   input: I
-  deps: Deps
   requestId: string
   /** Aborts when the client has gone. */
   gone: AbortSignal

@@ -8,24 +8,45 @@ import { runnerSurface } from './runner-surface.ts'
 import { pools, runners } from './runners.ts'
 import { runs } from './runs.ts'
 import { service } from './service.ts'
+import type { Needs } from '../needs.ts'
 import { workflows } from './workflows.ts'
 
 /** A handler for every row of the table; one that is missing does not compile. */
 export type Handlers = { [G in keyof typeof ops]: HandlersFor<G> }
 
-export const handlers: Handlers = {
-  workflows,
-  runs,
-  inputs,
-  environments,
-  variables,
-  secrets,
-  pools,
-  runners,
-  keys,
-  orgs,
-  account,
-  audit,
-  runnerSurface,
-  service,
+type Groups =
+  | typeof workflows
+  | typeof runs
+  | typeof inputs
+  | typeof environments
+  | typeof variables
+  | typeof secrets
+  | typeof pools
+  | typeof runners
+  | typeof keys
+  | typeof orgs
+  | typeof account
+  | typeof audit
+  | typeof runnerSurface
+  | typeof service
+
+export type HandlerNeeds = Needs<Groups>
+
+export function createHandlers(deps: HandlerNeeds): Handlers {
+  return {
+    workflows: workflows(deps),
+    runs: runs(deps),
+    inputs: inputs(deps),
+    environments: environments(deps),
+    variables: variables(deps),
+    secrets: secrets(deps),
+    pools: pools(deps),
+    runners: runners(deps),
+    keys: keys(deps),
+    orgs: orgs(deps),
+    account: account(deps),
+    audit: audit(deps),
+    runnerSurface: runnerSurface(deps),
+    service: service(deps),
+  }
 }

@@ -2,18 +2,21 @@ import { getInput, listInputs } from '../inputs/read.ts'
 import { respondToInput } from '../inputs/respond.ts'
 import type { HandlersFor } from './call.ts'
 import { decodeCursor, pageOf } from './page.ts'
+import type { Needs } from '../needs.ts'
 
-export const inputs: HandlersFor<'inputs'> = {
-  list: async ({ input, caller, deps }) => {
+type InputsNeeds = Needs<typeof getInput | typeof listInputs | typeof respondToInput>
+
+export const inputs = (deps: InputsNeeds): HandlersFor<'inputs'> => ({
+  list: async ({ input, caller }) => {
     const before = decodeCursor(input.cursor, /^inp_[0-9a-z]{26}$/)
     const filter = { orgId: caller.orgId, status: input.status, runId: input.run, before, limit: input.limit + 1 }
     const { rows, nextCursor } = pageOf(await listInputs(deps, filter), input.limit, (row) => row.id)
     return { inputs: rows, nextCursor }
   },
 
-  get: async ({ input, caller, deps }) => ({ input: await getInput(deps, caller, input.input) }),
+  get: async ({ input, caller }) => ({ input: await getInput(deps, caller, input.input) }),
 
-  respond: async ({ input, caller, deps }) => ({
+  respond: async ({ input, caller }) => ({
     input: await respondToInput(deps, caller, input.input, input.answer),
   }),
-}
+})

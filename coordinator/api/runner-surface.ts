@@ -4,34 +4,48 @@ import { poolSettingsOf } from '../runners/pool-settings.ts'
 import { registerRunner } from '../runners/register.ts'
 import { renewKey } from '../runners/renew-key.ts'
 import { journalFor } from '../engine/commit/read-journal.ts'
-import { serveAgent } from '../agent-link/session.ts'
+import { serveAgent } from '../agent-link/serve-agent.ts'
 import { agentSettings } from '../runners/settings.ts'
 import { selfOf } from '../runs/read.ts'
 import { bundleOf } from '../workflows/read.ts'
 import { type HandlersFor, PiecesAnswer, SocketAnswer } from './call.ts'
+import type { Sockets } from '../agent-link/sockets.ts'
+import type { Needs } from '../needs.ts'
 
-export const runnerSurface: HandlersFor<'runnerSurface'> = {
-  register: async ({ input, deps, requestId }) => {
+type RunnerSurfaceNeeds = Needs<
+  | typeof agentSettings
+  | typeof bundleOf
+  | typeof claimRuns
+  | typeof journalFor
+  | typeof poolSettingsOf
+  | typeof registerRunner
+  | typeof renewKey
+  | typeof secretsOfRun
+  | typeof selfOf
+  | typeof serveAgent
+> & { sockets: Sockets }
+
+export const runnerSurface = (deps: RunnerSurfaceNeeds): HandlersFor<'runnerSurface'> => ({
+  register: async ({ input, requestId }) => {
     const { poolId, ...joined } = await registerRunner(deps, input, requestId)
     return { ...joined, settings: agentSettings(deps, await poolSettingsOf(deps, poolId)) }
   },
 
-  renew: ({ input, runner, deps, requestId }) => renewKey(deps, runner, input.publicKey, requestId),
+  renew: ({ input, runner, requestId }) => renewKey(deps, runner, input.publicKey, requestId),
 
-  claims: async ({ input, runner, deps, gone }) => ({ offers: await claimRuns(deps, runner, input, gone) }),
+  claims: async ({ input, runner, gone }) => ({ offers: await claimRuns(deps, runner, input, gone) }),
 
-  bundle: async ({ input, runner, deps }) => {
+  bundle: async ({ input, runner }) => {
     const { pieces, bytes } = await bundleOf(deps, runner.orgId, input.digest)
     return new PiecesAnswer(pieces, 'application/gzip', bytes)
   },
 
-  journal: async ({ input, runner, deps }) =>
-    new PiecesAnswer(await journalFor(deps, runner, input), 'application/json'),
+  journal: async ({ input, runner }) => new PiecesAnswer(await journalFor(deps, runner, input), 'application/json'),
 
-  socket: ({ deps, runner, base }) =>
+  socket: ({ runner, base }) =>
     new SocketAnswer((socket) => serveAgent(deps, runner, deps.sockets.open(runner, socket), base)),
 
-  self: async ({ input, program, deps }) => ({ run: await selfOf(deps, program, input.run) }),
+  self: async ({ input, program }) => ({ run: await selfOf(deps, program, input.run) }),
 
-  secrets: async ({ input, program, deps }) => ({ secrets: await secretsOfRun(deps, program, input.run) }),
-}
+  secrets: async ({ input, program }) => ({ secrets: await secretsOfRun(deps, program, input.run) }),
+})

@@ -8,39 +8,61 @@ import { mintRegistrationToken } from '../runners/register.ts'
 import { revokeRunner } from '../runners/revoke.ts'
 import { cordonRunner, drainRunner, resumeRunner } from '../runners/steer.ts'
 import type { Call, HandlersFor } from './call.ts'
+import type { Needs } from '../needs.ts'
 
-export const pools: HandlersFor<'pools'> = {
-  list: async ({ input, caller, deps }) => {
+type PoolsNeeds = Needs<
+  | typeof createPool
+  | typeof deletePool
+  | typeof demandOf
+  | typeof getPool
+  | typeof listPools
+  | typeof mintRegistrationToken
+  | typeof updatePool
+>
+
+export const pools = (deps: PoolsNeeds): HandlersFor<'pools'> => ({
+  list: async ({ input, caller }) => {
     const after = decodeCursor(input.cursor, /^pool_[0-9a-z]{26}$/)
     const found = await listPools(deps, caller, { after, limit: input.limit + 1 })
     const { rows, nextCursor } = pageOf(found, input.limit, (pool) => pool.id)
     return { runnerPools: rows, nextCursor }
   },
 
-  get: async ({ input, caller, deps }) => ({ runnerPool: await getPool(deps, caller, input.pool) }),
+  get: async ({ input, caller }) => ({ runnerPool: await getPool(deps, caller, input.pool) }),
 
-  create: async ({ input, caller, deps }) => ({ runnerPool: await createPool(deps, caller, input) }),
+  create: async ({ input, caller }) => ({ runnerPool: await createPool(deps, caller, input) }),
 
-  update: async ({ input, caller, deps }) => ({ runnerPool: await updatePool(deps, caller, input) }),
+  update: async ({ input, caller }) => ({ runnerPool: await updatePool(deps, caller, input) }),
 
-  delete: async ({ input, caller, deps }) => {
+  delete: async ({ input, caller }) => {
     await deletePool(deps, caller, input.pool)
     return {}
   },
 
-  demand: async ({ input, caller, deps }) => ({ demand: await demandOf(deps, caller.orgId, input.pool) }),
+  demand: async ({ input, caller }) => ({ demand: await demandOf(deps, caller.orgId, input.pool) }),
 
-  createToken: async ({ input, caller, deps }) => ({
+  createToken: async ({ input, caller }) => ({
     registrationToken: await mintRegistrationToken(deps, caller, input),
   }),
-}
+})
 
 /** What the agent is installed from stands in some answers. */
 const withBase = <I extends object>({ input, base }: Pick<Call<I>, 'input' | 'base'>) => ({ ...input, base })
 
-export const runners: HandlersFor<'runners'> = {
+type RunnersNeeds = Needs<
+  | typeof cordonRunner
+  | typeof deregisterRunner
+  | typeof drainRunner
+  | typeof getRunner
+  | typeof listRunners
+  | typeof planDrain
+  | typeof resumeRunner
+  | typeof revokeRunner
+>
+
+export const runners = (deps: RunnersNeeds): HandlersFor<'runners'> => ({
   list: async (call) => {
-    const { input, caller, deps } = call
+    const { input, caller } = call
     const after = decodeCursor(input.cursor, /^rnr_[0-9a-z]{26}$/)
     const { pool, status, intake, limit } = input
     const filter = { orgId: caller.orgId, pool, status, intake, after, limit: limit + 1 }
@@ -49,20 +71,20 @@ export const runners: HandlersFor<'runners'> = {
     return { runners: rows, nextCursor }
   },
 
-  get: async (call) => ({ runner: await getRunner(call.deps, call.caller, withBase(call)) }),
+  get: async (call) => ({ runner: await getRunner(deps, call.caller, withBase(call)) }),
 
-  plan: async ({ input, caller, deps }) => ({ plan: await planDrain(deps, caller, input.runner) }),
+  plan: async ({ input, caller }) => ({ plan: await planDrain(deps, caller, input.runner) }),
 
-  cordon: async (call) => ({ runner: await cordonRunner(call.deps, call.caller, withBase(call)) }),
+  cordon: async (call) => ({ runner: await cordonRunner(deps, call.caller, withBase(call)) }),
 
-  drain: async (call) => ({ runner: await drainRunner(call.deps, call.caller, withBase(call)) }),
+  drain: async (call) => ({ runner: await drainRunner(deps, call.caller, withBase(call)) }),
 
-  resume: async (call) => ({ runner: await resumeRunner(call.deps, call.caller, withBase(call)) }),
+  resume: async (call) => ({ runner: await resumeRunner(deps, call.caller, withBase(call)) }),
 
-  revoke: async (call) => ({ runner: await revokeRunner(call.deps, call.caller, withBase(call)) }),
+  revoke: async (call) => ({ runner: await revokeRunner(deps, call.caller, withBase(call)) }),
 
-  deregister: async ({ input, caller, deps }) => {
+  deregister: async ({ input, caller }) => {
     await deregisterRunner(deps, caller, input)
     return {}
   },
-}
+})

@@ -11,10 +11,29 @@ import { type TriggerAsk, triggerRun } from '../engine/commit/trigger.ts'
 import { whyOf } from '../runs/why.ts'
 import { findWorkflow } from '../workflows/read.ts'
 import { type HandlersFor, JsonText, SseAnswer, StatusAnswer } from './call.ts'
+import type { EnvironmentNames } from '../environments/names.ts'
+import type { Needs } from '../needs.ts'
 
-export const runs: HandlersFor<'runs'> = {
+type RunsNeeds = Needs<
+  | typeof cancelRun
+  | typeof findWorkflow
+  | typeof getRun
+  | typeof inputOf
+  | typeof listChildren
+  | typeof listRuns
+  | typeof liveStream
+  | typeof outputOf
+  | typeof restartRun
+  | typeof retryRun
+  | typeof snapshot
+  | typeof triggerOnce
+  | typeof triggerRun
+  | typeof whyOf
+> & { environments: EnvironmentNames }
+
+export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
   trigger: async (call) => {
-    const { input, caller, deps } = call
+    const { input, caller } = call
     const { idempotencyKey, ...fields } = input
     const ask: TriggerAsk = { ...fields, trigger: { kind: caller.via === 'mcp' ? 'mcp' : 'api' } }
     const key = keyOf(idempotencyKey, call.header('idempotency-key'))
@@ -23,7 +42,7 @@ export const runs: HandlersFor<'runs'> = {
     return isNew ? { run } : new StatusAnswer(200, { run })
   },
 
-  list: async ({ input, caller, deps }) => {
+  list: async ({ input, caller }) => {
     const { org: _, workflow, limit, cursor, ...filter } = input
     const workflowId = workflow === undefined ? undefined : (await findWorkflow(deps, caller.orgId, workflow))?.id
     if (workflow !== undefined && workflowId === undefined) return { runs: [], nextCursor: null }
@@ -38,28 +57,27 @@ export const runs: HandlersFor<'runs'> = {
     return { runs: rows, nextCursor }
   },
 
-  get: async ({ input, caller, deps }) => ({ run: await getRun(deps, caller, input.run) }),
+  get: async ({ input, caller }) => ({ run: await getRun(deps, caller, input.run) }),
 
-  input: async ({ input: { run, offset }, caller, deps }) => payload('input', await inputOf(deps, caller, run), offset),
+  input: async ({ input: { run, offset }, caller }) => payload('input', await inputOf(deps, caller, run), offset),
 
-  output: async ({ input: { run, offset }, caller, deps }) =>
-    payload('output', await outputOf(deps, caller, run), offset),
+  output: async ({ input: { run, offset }, caller }) => payload('output', await outputOf(deps, caller, run), offset),
 
-  events: async (call) => new JsonText(await snapshot(call.deps, call.caller.orgId, call.input, call)),
+  events: async (call) => new JsonText(await snapshot(deps, call.caller.orgId, call.input, call)),
 
   stream: async (call) => {
-    const { input, caller, deps } = call
+    const { input, caller } = call
     // What a browser sends when it reconnects by itself; it knows better than the address it was first given.
     const last = Number(call.header('last-event-id') ?? Number.NaN)
     const since = Number.isSafeInteger(last) && last > input.since ? last : input.since
     return new SseAnswer(await liveStream(deps, caller.orgId, { ...input, since }))
   },
 
-  cancel: async ({ input, caller, deps }) => ({ run: await cancelRun(deps, caller, input.run, input.reason) }),
+  cancel: async ({ input, caller }) => ({ run: await cancelRun(deps, caller, input.run, input.reason) }),
 
-  retry: async ({ input, caller, deps }) => ({ run: await retryRun(deps, caller, input.run, input.version) }),
+  retry: async ({ input, caller }) => ({ run: await retryRun(deps, caller, input.run, input.version) }),
 
-  children: async ({ input, caller, deps }) => {
+  children: async ({ input, caller }) => {
     const { run, status, limit, cursor } = input
     const before = decodeCursor(cursor, /^run_[0-9a-z]{26}$/)
     const found = await listChildren(deps, { orgId: caller.orgId, parentRunId: run, status, before, limit: limit + 1 })
@@ -67,10 +85,10 @@ export const runs: HandlersFor<'runs'> = {
     return { runs: rows, nextCursor }
   },
 
-  why: async ({ input, caller, deps }) => ({ why: await whyOf(deps, caller, input.run) }),
+  why: async ({ input, caller }) => ({ why: await whyOf(deps, caller, input.run) }),
 
-  restart: async ({ input, caller, deps }) => ({ run: await restartRun(deps, caller, input.run) }),
-}
+  restart: async ({ input, caller }) => ({ run: await restartRun(deps, caller, input.run) }),
+})
 
 /** A value by its JSON text; with an offset a part of this text. */
 function payload(name: 'input' | 'output', json: string, offset: number | undefined): JsonText {

@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { SCOPES } from '@windlass/shared/scopes.ts'
 import { within } from '@windlass/shared/time.ts'
+import type { Log } from '@windlass/shared/log.ts'
 import manifest from '../package.json' with { type: 'json' }
 import { installScript } from '../downloads/install-script.ts'
 import { SUMS } from '../downloads/sums.ts'
@@ -9,6 +10,13 @@ import { MCP_PATH } from './base-url.ts'
 import { BytesAnswer, FileAnswer, type HandlersFor, JsonText } from './call.ts'
 import { docsFile, docsPage } from './docs.ts'
 import { workflowFileSchema } from './workflow-schema.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import type { Dispatchers } from '../dispatch/dispatcher.ts'
+import type { Downloads } from '../downloads/downloads.ts'
+import type { FactReader } from '../metrics/facts.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Sockets } from '../agent-link/sockets.ts'
 
 /** A probe that waits longer has been given up by whoever sent it. */
 const READY_MS = 2000
@@ -23,10 +31,21 @@ async function openApiText(): Promise<JsonText> {
   return new JsonText(JSON.stringify(openApiDocument(manifest.version)))
 }
 
-export const service: HandlersFor<'service'> = {
+type ServiceNeeds = {
+  config: Config
+  db: Db
+  dispatchers: Dispatchers
+  downloads: Downloads
+  facts: FactReader
+  log: Log
+  metrics: Metrics
+  sockets: Sockets
+}
+
+export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
   health: () => ({ status: 'ok', version: manifest.version, uptimeMs: Math.round(performance.now()) }),
 
-  ready: async ({ deps }) => {
+  ready: async () => {
     try {
       await within(READY_MS, deps.db`select 1`, 'The database does not answer')
     } catch (error) {
@@ -37,7 +56,6 @@ export const service: HandlersFor<'service'> = {
   },
 
   metrics: async (call) => {
-    const { deps } = call
     assertMayScrape({ address: call.peer, header: (name) => call.header(name) }, deps.config)
     const facts = await within(READY_MS, deps.facts(), 'The database does not answer').catch((error: unknown) => {
       deps.log.warn('service.noMetrics', { error })
@@ -57,11 +75,11 @@ export const service: HandlersFor<'service'> = {
   install: async (call) => {
     const text = await installScript(call.base, manifest.version)
     // Whoever reads the script asks for an archive next.
-    call.deps.downloads.prepare()
+    deps.downloads.prepare()
     return new BytesAnswer(Buffer.from(text), 'text/x-shellscript; charset=utf-8')
   },
 
-  download: async ({ input: { file }, deps }) => {
+  download: async ({ input: { file } }) => {
     if (file === SUMS) return new BytesAnswer(Buffer.from(await deps.downloads.sums()), TEXT)
     const found = await deps.downloads.find(file)
     if (!found) throw new Fault('NOT_FOUND', { file })
@@ -78,4 +96,4 @@ export const service: HandlersFor<'service'> = {
     scopes_supported: SCOPES,
     resource_documentation: `${base}/v1/docs`,
   }),
-}
+})

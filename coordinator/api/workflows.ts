@@ -12,28 +12,39 @@ import {
 } from '../workflows/read.ts'
 import { partIn, stretchFor } from './part.ts'
 import { FilesAnswer, type HandlersFor } from './call.ts'
+import type { Needs } from '../needs.ts'
 
 const present = ({ workflow, version }: Deployed) => ({
   workflow: presentWorkflow(workflow),
   version: presentVersion(version),
 })
 
-export const workflows: HandlersFor<'workflows'> = {
-  list: async ({ input, caller, deps }) => {
+type WorkflowsNeeds = Needs<
+  | typeof createWorkflow
+  | typeof getVersion
+  | typeof getWorkflow
+  | typeof listVersions
+  | typeof listWorkflows
+  | typeof sourceOf
+  | typeof updateWorkflow
+>
+
+export const workflows = (deps: WorkflowsNeeds): HandlersFor<'workflows'> => ({
+  list: async ({ input, caller }) => {
     const before = decodeCursor(input.cursor, /^wf_[0-9a-z]{26}$/)
     const found = await listWorkflows(deps, caller.orgId, { before, limit: input.limit + 1 })
     const { rows, nextCursor } = pageOf(found, input.limit, (workflow) => workflow.id)
     return { workflows: rows, nextCursor }
   },
 
-  create: async ({ input, caller, deps }) => present(await createWorkflow(deps, caller, input.files)),
+  create: async ({ input, caller }) => present(await createWorkflow(deps, caller, input.files)),
 
-  get: async ({ input, caller, deps }) => {
+  get: async ({ input, caller }) => {
     const { source, ...head } = await getWorkflow(deps, caller.orgId, input.workflow)
     return new FilesAnswer(head, source)
   },
 
-  file: async ({ input, caller, deps }) => {
+  file: async ({ input, caller }) => {
     const { workflow, path, offset } = input
     const { version, source } = await sourceOf(deps, caller.orgId, workflow, input.version)
     const { from, most } = stretchFor(offset)
@@ -43,9 +54,9 @@ export const workflows: HandlersFor<'workflows'> = {
     return { file: { path, content: text }, version, part }
   },
 
-  update: async ({ input, caller, deps }) => present(await updateWorkflow(deps, caller, input.workflow, input)),
+  update: async ({ input, caller }) => present(await updateWorkflow(deps, caller, input.workflow, input)),
 
-  listVersions: async ({ input, caller, deps }) => {
+  listVersions: async ({ input, caller }) => {
     const before = decodeCursor(input.cursor, /^[0-9]{1,9}$/)
     const page = { before: before === undefined ? undefined : Number(before), limit: input.limit + 1 }
     const found = await listVersions(deps, caller.orgId, input.workflow, page)
@@ -53,8 +64,8 @@ export const workflows: HandlersFor<'workflows'> = {
     return { versions: rows, nextCursor }
   },
 
-  getVersion: async ({ input, caller, deps }) => {
+  getVersion: async ({ input, caller }) => {
     const { source, ...head } = await getVersion(deps, caller.orgId, input.workflow, input.version)
     return new FilesAnswer(head, source)
   },
-}
+})

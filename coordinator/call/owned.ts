@@ -1,6 +1,6 @@
 import type { InputId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Caller } from '../actor.ts'
-import type { Deps } from '../deps.ts'
+import type { Needs } from '../needs.ts'
 import { getInput } from '../inputs/read.ts'
 import { getPool } from '../runners/pools.ts'
 import { getRunner } from '../runners/read.ts'
@@ -9,8 +9,10 @@ import { authorize } from './access.ts'
 import { needAddress } from './input.ts'
 import type { Plan } from './plan.ts'
 
+export type OwnedNeeds = Needs<typeof getRun | typeof getInput | typeof getPool | typeof getRunner>
+
 /** How the things are looked up that a path names without their org. */
-const FIND: Readonly<Record<string, (deps: Deps, caller: Caller, id: string) => Promise<unknown>>> = {
+const FIND: Readonly<Record<string, (deps: OwnedNeeds, caller: Caller, id: string) => Promise<unknown>>> = {
   run: (deps, caller, id) => getRun(deps, caller, id as RunId),
   input: (deps, caller, id) => getInput(deps, caller, id as InputId),
   pool: (deps, caller, id) => getPool(deps, caller, id),
@@ -24,7 +26,7 @@ const FIND: Readonly<Record<string, (deps: Deps, caller: Caller, id: string) => 
 export async function authorizeFor(
   plan: Plan,
   caller: Caller,
-  deps: Deps,
+  deps: OwnedNeeds,
   given: Record<string, unknown>,
 ): Promise<void> {
   try {
@@ -35,7 +37,7 @@ export async function authorizeFor(
   }
 }
 
-async function needOwned(plan: Plan, caller: Caller, deps: Deps, given: Record<string, unknown>): Promise<void> {
+async function needOwned(plan: Plan, caller: Caller, deps: OwnedNeeds, given: Record<string, unknown>): Promise<void> {
   needAddress(plan, given)
   for (const name of plan.addressed) {
     const id = given[name]

@@ -11,9 +11,11 @@ import {
   SseAnswer,
   StatusAnswer,
 } from '../api/call.ts'
-import type { Deps } from '../deps.ts'
+import type { Config } from '../config.ts'
+import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
+import type { Limits } from '../limits/limits.ts'
 import type { Seats } from '../limits/seats.ts'
-import { type Verifiers, admit, identify, isCaller } from '../call/access.ts'
+import { admit, identify, isCaller, type Verifiers } from '../call/access.ts'
 import type { Answered } from './access-log.ts'
 import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
 import { sendFile } from './answer-file.ts'
@@ -28,7 +30,7 @@ import type { Gate } from '../call/gate.ts'
 import { inTime, mayBeLarge, roomFor } from './held-body.ts'
 import { readInput, readParams } from '../call/input.ts'
 import type { OpenWork } from './open-work.ts'
-import { authorizeFor } from '../call/owned.ts'
+import { authorizeFor, type OwnedNeeds } from '../call/owned.ts'
 import { outputText } from '../call/output.ts'
 import type { PathPlan, Plan } from '../call/plan.ts'
 import type { Proxies } from './proxies.ts'
@@ -39,8 +41,11 @@ import type { RunnerTurns } from './runner-turns.ts'
 import { sendStream } from './sse.ts'
 import type { Upgrade } from './socket.ts'
 
+/** What is needed of a request, whatever it asks. */
+export type PipelineNeeds = OwnedNeeds & { config: Config; log: Log; limits: Limits; bodies: BytesInFlight }
+
 export interface Pipeline {
-  deps: Deps
+  deps: PipelineNeeds
   log: Log
   verify: Verifiers
   gate: Gate
@@ -143,13 +148,14 @@ interface Admitted {
 
 async function answer(exchange: Exchange, plan: Plan, { actor, params, room }: Admitted): Promise<void> {
   const { pipeline, request, response, requestId, open } = exchange
-  const { deps, proxies } = pipeline
+  const { proxies } = pipeline
+  const { baseUrl } = pipeline.deps.config
   const read = (space?: Room) => readInput(plan, request, params, space)
   const input = await (room ? inTime(response, room, read) : read())
   if (plan.takesFiles) room?.leave()
   exchange.input = input
   const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor) : undefined
-  const call = new RequestCall({ input, actor, requestId, request, response, deps, open, proxies })
+  const call = new RequestCall({ input, actor, requestId, request, response, baseUrl, open, proxies })
   try {
     const value: unknown = await handled(exchange, plan, call)
     if (!response.completed) await send(exchange, plan, value)

@@ -135,19 +135,29 @@ type Loaded = Awaited<ReturnType<Mounted['load']>>
 async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, room }: { caller: Caller; room: Room }) {
   const { pipeline, request, response, requestId, open } = exchange
   const { deps, proxies } = pipeline
+  const { baseUrl } = deps.config
   const body = await readMessage(exchange, surface.mostBytes({ caller }), room)
   if (!body) return
   const messages = Array.isArray(body.value) ? body.value.length : 1
   if (messages > MOST_MESSAGES) return sendError(exchange, TOO_MANY)
   // A batch is as many requests as it has messages; the first is paid for.
   for (let n = 1; n < messages; n++) await take(exchange, caller)
-  const call = new RequestCall({ input: undefined, actor: caller, requestId, request, response, deps, open, proxies })
+  const call = new RequestCall({
+    input: undefined,
+    actor: caller,
+    requestId,
+    request,
+    response,
+    baseUrl,
+    open,
+    proxies,
+  })
   try {
     const wait = () => {
       room.leave()
       return pipeline.waiting.enter(caller)
     }
-    const asking = askingOf(call, { caller, bytes: body.bytes, wait })
+    const asking = askingOf(call, { deps, caller, bytes: body.bytes, wait })
     const { status, text } = await mcp.answer({ headers: request.headers, message: body.value, asking })
     if (!response.completed) send(exchange, status, text)
   } finally {
@@ -155,10 +165,9 @@ async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, ro
   }
 }
 
-function askingOf(call: RequestCall, own: Pick<Asking, 'caller' | 'bytes' | 'wait'>): Asking {
+function askingOf(call: RequestCall, own: Pick<Asking, 'deps' | 'caller' | 'bytes' | 'wait'>): Asking {
   return {
     ...own,
-    deps: call.deps,
     requestId: call.requestId,
     address: call.address,
     peer: call.peer,

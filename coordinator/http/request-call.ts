@@ -1,6 +1,5 @@
 import type { Acting, Actor, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Call } from '../api/call.ts'
-import type { Deps } from '../deps.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 import type { Open, OpenWork } from './open-work.ts'
 import type { Proxies } from './proxies.ts'
@@ -11,7 +10,8 @@ export interface CallParts {
   requestId: string
   request: HttpRequest
   response: HttpResponse
-  deps: Deps
+  /** Of the settings: by which callers reach us, whatever their requests say. */
+  baseUrl: string | undefined
   open: OpenWork
   proxies: Proxies
 }
@@ -19,7 +19,6 @@ export interface CallParts {
 /** The call that a handler sees. Everything that most handlers never ask for is made on demand. */
 export class RequestCall implements Call<unknown>, Open {
   readonly input: unknown
-  readonly deps: Deps
   readonly requestId: string
   readonly #parts: CallParts
   #gone: AbortController | undefined
@@ -27,7 +26,6 @@ export class RequestCall implements Call<unknown>, Open {
 
   constructor(parts: CallParts) {
     this.input = parts.input
-    this.deps = parts.deps
     this.requestId = parts.requestId
     this.#parts = parts
   }
@@ -69,8 +67,8 @@ export class RequestCall implements Call<unknown>, Open {
   }
 
   get base(): string {
-    const { deps, proxies, request } = this.#parts
-    return deps.config.baseUrl ?? proxies.baseOf(request)
+    const { baseUrl, proxies, request } = this.#parts
+    return baseUrl ?? proxies.baseOf(request)
   }
 
   get caller(): Acting {

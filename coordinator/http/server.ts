@@ -5,13 +5,12 @@ import { MESSAGE_BYTES } from '@windlass/shared/wire/parts.ts'
 import { Server } from 'hyper-express'
 import { MCP_PATH } from '../api/base-url.ts'
 import type { Handlers } from '../api/index.ts'
-import type { Deps } from '../deps.ts'
 import { createStrangers } from '../limits/strangers.ts'
 import { createSeats } from '../limits/seats.ts'
 import { createWaiting } from '../limits/waiting.ts'
 import type { Surface } from '../mcp/surface.ts'
 import type { Verifiers } from '../call/access.ts'
-import { type Arrival, type Pipeline, dispatch } from './dispatch.ts'
+import { type Arrival, dispatch, type Pipeline, type PipelineNeeds } from './dispatch.ts'
 import { createAccessLog } from './access-log.ts'
 import { freePort } from './free-port.ts'
 import { createGate } from '../call/gate.ts'
@@ -20,7 +19,7 @@ import { OpenWork } from './open-work.ts'
 import { createProxies } from './proxies.ts'
 import { type PathPlan, planPaths, routerKey } from '../call/plan.ts'
 import { createRunnerTurns } from './runner-turns.ts'
-import { type Upgrade, openSocket } from './socket.ts'
+import { openSocket, type Upgrade } from './socket.ts'
 import { Unread } from './unread.ts'
 
 const MIB = 1024 * 1024
@@ -53,7 +52,7 @@ const SOCKET_OPTIONS = {
 
 export interface ServerOptions {
   handlers: Handlers
-  deps: Deps
+  deps: PipelineNeeds
   log: Log
   host: string
   /** 0 takes a free one. */

@@ -1,11 +1,13 @@
+import type { Log } from '@windlass/shared/log.ts'
 import type { Acting, Caller, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Call } from '../api/call.ts'
-import type { Deps } from '../deps.ts'
+import type { OwnedNeeds } from '../call/owned.ts'
+import type { Config } from '../config.ts'
 
 /** Who asks, in one HTTP request; and what is known of that. */
 export interface Asking {
   readonly caller: Caller
-  readonly deps: Deps
+  readonly deps: OwnedNeeds & { log: Log; config: Pick<Config, 'strict'> }
   readonly requestId: string
   readonly address: string
   readonly peer: string
@@ -21,14 +23,12 @@ export interface Asking {
 /** The call that a handler sees when a tool stands in front of it. */
 export class ToolCall implements Call<unknown> {
   readonly input: unknown
-  readonly deps: Deps
   readonly requestId: string
   readonly caller: Acting
   readonly #asking: Asking
 
   constructor(asking: Asking, input: unknown) {
     this.input = input
-    this.deps = asking.deps
     this.requestId = asking.requestId
     this.caller = { ...asking.caller, requestId: asking.requestId, via: 'mcp' }
     this.#asking = asking

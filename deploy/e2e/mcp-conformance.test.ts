@@ -2,7 +2,7 @@
 // tools that has what the suite wants to find. What is left out is named, with the reason.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { handlers } from '@windlass/coordinator/api/index.ts'
+import { createHandlers } from '@windlass/coordinator/api/index.ts'
 import { startServer, type RunningServer } from '@windlass/coordinator/http/server.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../../coordinator/test/_kit/coordinator.ts'
@@ -139,7 +139,7 @@ before(async () => {
     program: () => Promise.reject(new Error('no program comes here')),
   }
   const at = { host: '127.0.0.1', port: 0, surface: conformanceSurface }
-  standIn = await startServer({ handlers, deps, log: deps.log, verify, ...at })
+  standIn = await startServer({ handlers: createHandlers(deps), deps, log: deps.log, verify, ...at })
   proxies.push(await withCredential(c.url, c.apiKey), await withCredential(`http://127.0.0.1:${standIn.port}`, 'any'))
 })
 after(async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { mintApiKey } from '@windlass/coordinator/test/_kit/credentials.ts'
 import { ensureDefaults } from '@windlass/coordinator/accounts/bootstrap.ts'
 import { createCallers } from '@windlass/coordinator/accounts/callers.ts'
-import { handlers } from '@windlass/coordinator/api/index.ts'
+import { createHandlers, type HandlerNeeds } from '@windlass/coordinator/api/index.ts'
 import { openDatabase } from '@windlass/coordinator/db/client.ts'
 import { startEmbedded } from '@windlass/coordinator/db/embedded.ts'
 import { migrate } from '@windlass/coordinator/db/migrate.ts'
@@ -70,7 +70,7 @@ export async function benchAccess(report: Report, repeats: number): Promise<void
 }
 
 function planOf(id: string): Plan {
-  const plans = planPaths(handlers).flatMap((path) => Object.values(path.methods))
+  const plans = planPaths(createHandlers({} as HandlerNeeds)).flatMap((path) => Object.values(path.methods))
   const plan = plans.find((each) => each?.row.id === id)
   if (!plan) throw new Error(`the table has no row ${id}`)
   return plan

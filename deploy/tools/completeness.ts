@@ -1,6 +1,6 @@
 // What an operation must have to be whole: a handler, the tool that the contract names, a command, words, an example, a line in
 // every reference.
-import { handlers } from '@windlass/coordinator/api/index.ts'
+import { createHandlers, type HandlerNeeds } from '@windlass/coordinator/api/index.ts'
 import { tablesOf } from '@windlass/coordinator/mcp/table.ts'
 import { type AnyExample, exampleOf, isDocumented, meaningOf } from '@windlass/shared/ops/examples/index.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
@@ -25,6 +25,8 @@ export interface Surroundings {
 }
 
 export function surroundings(wantedTools: ReadonlyMap<string, string>): Surroundings {
+  // Nobody calls them.
+  const handlers = createHandlers({} as HandlerNeeds)
   const served = Object.entries(handlers).flatMap(([group, own]) => Object.keys(own).map((name) => `${group}.${name}`))
   return {
     rows: allOps.filter(isDocumented),

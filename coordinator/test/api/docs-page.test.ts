@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { exampleOf, isDocumented } from '@windlass/shared/ops/examples/index.ts'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
-import { service } from '../../api/service.ts'
-import { type Page, findBrowser, openBrowser } from '../_kit/browser.ts'
+import { createHandlers, type HandlerNeeds } from '../../api/index.ts'
+import { findBrowser, openBrowser, type Page } from '../_kit/browser.ts'
 import { untilPolled } from '../_kit/until.ts'
-import { type StubOptions, type StubServer, startStub } from '../http/stub-server.ts'
+import { startStub, type StubOptions, type StubServer } from '../http/stub-server.ts'
 
 const executable = findBrowser()
 const skip = executable === undefined ? 'no chromium in PATH; on Debian: apt-get install chromium' : false
@@ -16,7 +16,7 @@ let server: StubServer
 let page: Page
 before(async () => {
   if (executable === undefined) return
-  const { docs, docsFile, openapi } = service
+  const { docs, docsFile, openapi } = createHandlers({} as HandlerNeeds).service
   const me = () => exampleOf(ops.account.get).output
   const handlers = {
     'service.docs': docs,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { service } from '../../api/service.ts'
-import { type StubOptions, type StubServer, envelope, startStub } from '../http/stub-server.ts'
+import { createHandlers, type HandlerNeeds } from '../../api/index.ts'
+import { envelope, startStub, type StubOptions, type StubServer } from '../http/stub-server.ts'
 
 let server: StubServer
 before(async () => {
-  const { docs, docsFile, openapi, workflowSchema } = service
+  const { docs, docsFile, openapi, workflowSchema } = createHandlers({} as HandlerNeeds).service
   const handlers = {
     'service.docs': docs,
     'service.docsFile': docsFile,

@@ -4,7 +4,7 @@ import { newId } from '@windlass/shared/ids.ts'
 import { callOp } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Call } from '../../api/call.ts'
-import { handlers } from '../../api/index.ts'
+import { createHandlers } from '../../api/index.ts'
 import { anAgent, end, keyPair, registration, returned, start } from '../_kit/agent.ts'
 import { entriesBy, entriesOf } from '../_kit/audit.ts'
 import { aCoordinatorOfItsOwn, aRun, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -107,8 +107,10 @@ test('a run that a model started by MCP says so', async () => {
   } as const
   const input = { org: c.org, workflow: 'any', tags: [], priority: 0, delayMs: 0 }
   for (const via of ['rest', 'mcp'] as const) {
-    const asked = { input, deps: c.deps, header: () => undefined, caller: { ...caller, via } }
-    const { run } = (await handlers.runs.trigger(asked as unknown as Call<never>)) as { run: { id: string } }
+    const asked = { input, header: () => undefined, caller: { ...caller, via } }
+    const { run } = (await createHandlers(c.deps).runs.trigger(asked as unknown as Call<never>)) as {
+      run: { id: string }
+    }
     const { trigger } = await runOf(c, run.id)
     assert.deepEqual(trigger, { kind: via === 'mcp' ? 'mcp' : 'api', actor: id })
   }

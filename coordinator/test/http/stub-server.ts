@@ -1,13 +1,13 @@
 import { newId } from '@windlass/shared/ids.ts'
-import { type Log, createLog } from '@windlass/shared/log.ts'
+import { createLog, type Log } from '@windlass/shared/log.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Role, Scope } from '@windlass/shared/scopes.ts'
-import { type Call, BytesAnswer, SocketAnswer, SseAnswer } from '../../api/call.ts'
+import { BytesAnswer, type Call, SocketAnswer, SseAnswer } from '../../api/call.ts'
 import type { Handlers } from '../../api/index.ts'
 import type { Caller, ProgramIdentity, RunnerIdentity } from '../../actor.ts'
-import type { Deps } from '../../deps.ts'
+import type { PipelineNeeds } from '../../http/dispatch.ts'
 import { type BytesInFlight, createBytesInFlight } from '../../limits/bytes-in-flight.ts'
 import type { Limits } from '../../limits/limits.ts'
 import { DEFAULT_SIZES } from '../../sizes.ts'
@@ -89,7 +89,7 @@ export async function startStub({
     log,
     limits,
     bodies,
-  } as unknown as Deps
+  } as unknown as PipelineNeeds
   const server = await startServer({
     handlers: stubs(handlers),
     deps,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId, type OrgId } from '@windlass/shared/ids.ts'
-import { handlers } from '../../api/index.ts'
+import { createHandlers } from '../../api/index.ts'
 import type { Asking } from '../../mcp/asking.ts'
 import { createSurface } from '../../mcp/surface.ts'
 import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -28,6 +28,7 @@ const asking = (orgId: OrgId): Asking => ({
 test('a tool that does not come to its end is answered in time, and the model told to look first', async () => {
   let fail = (_error: Error) => {}
   const never = new Promise<never>((_resolve, reject) => (fail = reject))
+  const handlers = createHandlers(c.deps)
   const slow = { ...handlers, workflows: { ...handlers.workflows, list: () => never } }
   const surface = createSurface(slow, { mostMs: 20 })
   const { isError, content } = await surface.call(asking(c.orgId), 'list_workflows', {})

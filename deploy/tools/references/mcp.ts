@@ -1,4 +1,4 @@
-import { handlers } from '@windlass/coordinator/api/index.ts'
+import { createHandlers, type HandlerNeeds } from '@windlass/coordinator/api/index.ts'
 import { tablesOf, type ToolPlan } from '@windlass/coordinator/mcp/table.ts'
 import { schemaText } from 'windlass/cli/schema-text.ts'
 import { code, headed, table } from './markdown.ts'
@@ -11,7 +11,9 @@ const HINTS = `Hints to clients: *reads* changes nothing; *destroys* loses what 
 twice; *acts* makes a program act, and who knows on what.`
 
 export function mcpReference(): string {
-  const tools = [...tablesOf(handlers).tools.values()].sort((a, b) => (a.listed.name < b.listed.name ? -1 : 1))
+  const tools = [...tablesOf(createHandlers({} as HandlerNeeds)).tools.values()].sort((a, b) =>
+    a.listed.name < b.listed.name ? -1 : 1,
+  )
   const index = table(
     ['tool', 'operation', 'hints', 'title'],
     tools.map((tool) => [code(tool.listed.name), tool.plan.row.id, hints(tool), tool.listed.title]),

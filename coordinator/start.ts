@@ -1,11 +1,10 @@
 import { createLog, type Log } from '@windlass/shared/log.ts'
 import { ensureDefaults } from './accounts/bootstrap.ts'
-import { createHandlers } from './api/index.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
 import { migrate } from './db/migrate.ts'
 import { watchSchema } from './db/schema-watch.ts'
-import { buildDeps, type Deps } from './deps.ts'
+import { compose, type Composed } from './compose.ts'
 import { warnOfKeys } from './environments/check-keys.ts'
 import { startServer } from './http/server.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
@@ -17,7 +16,7 @@ import { sweepRuns } from './engine/sweep/sweep.ts'
 
 export interface Coordinator {
   port: number
-  deps: Deps
+  deps: Composed['deps']
   /** Why it is to be stopped, once a newer program has changed the database so that this one cannot work on it. */
   readonly outgrown: Promise<string | undefined>
   /** Stops in the reverse order of the start. */
@@ -37,7 +36,7 @@ export async function startCoordinator(
   const { known } = await migrate(database, { log })
   await migrateJobs(pgPool, log)
   await ensureDefaults(database.db)
-  const { deps, close } = await buildDeps(config, database, log)
+  const { deps, handlers, close } = await compose(config, database, log)
   await warnOfKeys(deps)
 
   const stopping = new AbortController()
@@ -50,7 +49,7 @@ export async function startCoordinator(
   ]
   const outgrown = watchSchema(deps.db, { known, signal: stopping.signal })
   const server = await startServer({
-    handlers: createHandlers(deps),
+    handlers,
     deps,
     log,
     host: config.host,

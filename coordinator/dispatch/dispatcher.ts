@@ -26,11 +26,6 @@ const LAST_CLAIM_MS = 2000
 export interface DispatcherOptions {
   log: Log
   claim(pool: { id: PoolId; orgId: OrgId }, takers: Taker[]): Promise<ClaimAnswer>
-  /**
-   * What a claim has given to polls that did not wait for it. Left alone it would come back when its offer has run out,
-   * and its runner be blamed.
-   */
-  giveBack(claimed: Claimed[]): void
   /** A lost bell costs latency only: a pool with waiting polls is looked at this often all the same. */
   lookAgainMs: number
   /** Runs given out in one statement. */
@@ -47,6 +42,11 @@ export interface Dispatchers {
   poke(poolId: PoolId): void
   pokeAll(): void
   waiting(): number
+  /**
+   * The listener gets what a claim has given to polls that did not wait for it. Left alone it would come back when its
+   * offer has run out, and its runner be blamed.
+   */
+  onUnclaimed(listener: (claimed: Claimed[]) => void): void
 }
 
 /** A runner that asks for work. */
@@ -70,6 +70,7 @@ function newPool(id: PoolId, orgId: OrgId): Pool {
 
 export function createDispatchers(options: DispatcherOptions): Dispatchers {
   const pools = new Map<PoolId, Pool>()
+  let unclaimed: (claimed: Claimed[]) => void = () => {}
 
   function poolOf({ poolId, orgId }: Poller): Pool {
     let pool = pools.get(poolId)
@@ -137,7 +138,7 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
       const byRunner = Map.groupBy(claimed, (run) => run.runnerId)
       for (const { poll: one } of polls) {
         const mine = byRunner.get(one.runnerId)
-        if (mine && !pool.polls.has(one)) options.giveBack(mine)
+        if (mine && !pool.polls.has(one)) unclaimed(mine)
         else if (mine) one.answer(mine)
       }
     } finally {
@@ -149,10 +150,8 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
   }
 
   const waiting = () => [...pools.values()].reduce((sum, pool) => sum + pool.polls.size, 0)
-  const pokeAll = () => {
-    for (const id of pools.keys()) poke(id)
-  }
-  return { poll, withdraw, poke, pokeAll, waiting }
+  const pokeAll = () => void Array.from(pools.keys(), poke)
+  return { poll, withdraw, poke, pokeAll, waiting, onUnclaimed: (listener) => void (unclaimed = listener) }
 }
 
 /** Each holds a request open, and each claim looks at all of them. */

@@ -9,6 +9,8 @@ type Rings = Record<Topic, string[]>
 /** Tells other coordinators what has changed. A lost ring costs latency only: every waiter also looks by itself. */
 export interface Bell {
   ring(topic: Topic, id: string): void
+  /** Hears what others tell from now on. */
+  listen(listener: BellListener): Promise<void>
   close(): Promise<void>
 }
 
@@ -25,21 +27,20 @@ const GATHER_MS = 10
 /** PostgreSQL takes payloads below 8000 bytes: 200 ids of 31 characters, quoted. */
 const MOST_IDS = 200
 
-export async function openBell(db: Db, log: Log, listener: BellListener): Promise<Bell> {
+export function createBell(db: Db, log: Log): Bell {
   const self = randomUUID()
   let gathered = new Map<string, [Topic, string]>()
   let timer: NodeJS.Timeout | undefined
+  let listening: { unlisten: () => Promise<void> } | undefined
 
-  const listening = await db.listen(CHANNEL, hear, () => listener.rungAll())
-
-  function hear(payload: string) {
+  function hear(payload: string, listener: BellListener) {
     const [from, rings] = JSON.parse(payload) as [string, Rings | 'all']
     if (from === self) return
     if (rings === 'all') listener.rungAll()
-    else for (const [topic, ids] of Object.entries(rings)) for (const id of ids) rung(topic as Topic, id)
+    else for (const [topic, ids] of Object.entries(rings)) for (const id of ids) rung(listener, topic as Topic, id)
   }
 
-  function rung(topic: Topic, id: string) {
+  function rung(listener: BellListener, topic: Topic, id: string) {
     listener.rung(topic, id)
     probe('bell.heard', { topic, id })
   }
@@ -60,9 +61,16 @@ export async function openBell(db: Db, log: Log, listener: BellListener): Promis
 
   return {
     ring,
+    async listen(listener) {
+      listening = await db.listen(
+        CHANNEL,
+        (payload) => hear(payload, listener),
+        () => listener.rungAll(),
+      )
+    },
     async close() {
       clearTimeout(timer)
-      await listening.unlisten()
+      await listening?.unlisten()
     },
   }
 }

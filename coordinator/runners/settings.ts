@@ -1,7 +1,6 @@
 import type { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
 import type { Config } from '../config.ts'
-import type { Deps } from '../deps.ts'
 
 /** 25 s: proxies in front of us close silent requests at 30. */
 const POLL_MS = 25_000
@@ -24,7 +23,7 @@ type Pool = Pick<
 
 /** How the agents of this pool are to behave, as things are now. */
 export function agentSettings(
-  { config, sockets }: { config: Lengths; sockets: Pick<Deps['sockets'], 'size'> },
+  { config, sockets }: { config: Lengths; sockets: { readonly size: number } },
   { isolation, network, slots, limits, parkedMs, drainMs, ...pool }: Pool,
 ): AgentSettings {
   const fenceMs = fenceOf(config, pool)

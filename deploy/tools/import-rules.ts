@@ -96,7 +96,10 @@ export interface Layer {
 
 /** The coordinator from top to bottom: a file imports its own layer and those below. */
 export const LAYERS: readonly Layer[] = [
-  { name: 'main', files: ['coordinator/main.ts', 'coordinator/start.ts', 'coordinator/deps.ts'] },
+  {
+    name: 'main',
+    files: ['coordinator/main.ts', 'coordinator/start.ts', 'coordinator/compose.ts', 'coordinator/groups.ts'],
+  },
   { name: 'http, mcp', files: ['coordinator/http/', 'coordinator/mcp/'] },
   // What every door does with a request, whatever its protocol.
   { name: 'call', files: ['coordinator/call/'] },
@@ -147,9 +150,6 @@ export const NEVER_UPWARD =
 // Rows are plain types and travel with `import type`; what stays at home is the SQL.
 export const OWN_STORE =
   'a store is imported by its own room only: reach another noun through its verbs (`import type` of its rows is free)'
-
-/** Everybody below names what it needs of these with `import type`: `Pick<Deps, 'db'>`. */
-export const OPEN_TYPES: readonly string[] = ['coordinator/deps.ts']
 
 /** Packages behind one door. Tests and deploy are free. */
 export const DOORS: readonly { readonly pkg: string; readonly file: string }[] = [

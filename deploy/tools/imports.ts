@@ -2,7 +2,7 @@
 import { isBuiltin } from 'node:module'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { DOORS, ENGINE, ENVIRONMENT, LAYERS, NEVER_UPWARD, NOT_OURS, OPEN_TYPES } from './import-rules.ts'
+import { DOORS, ENGINE, ENVIRONMENT, LAYERS, NEVER_UPWARD, NOT_OURS } from './import-rules.ts'
 import { OWN_STORE, PLACES, RULES, STORE, STORED, TEST_ONLY, VERBS } from './import-rules.ts'
 import { readSource } from './import-lines.ts'
 import type { ImportLine } from './import-lines.ts'
@@ -92,7 +92,6 @@ function breachOfLayer(file: string, target: string, typeOnly: boolean): string 
   if (fitsPath(RULES.files, file)) return typeOnly || fitsPath(RULES.files, target) ? undefined : RULES.sentence
   const atHome = roomOf(file) === roomOf(target)
   if (STORE.test(target) && !atHome) return typeOnly ? undefined : OWN_STORE
-  if (typeOnly && OPEN_TYPES.includes(target)) return undefined
   return layerOf(target) < layerOf(file) ? NEVER_UPWARD : undefined
 }
 

@@ -7,12 +7,12 @@ import type { Op } from '@windlass/shared/ops/op.ts'
 import type { z } from 'zod'
 import type { Config } from '../../config.ts'
 import type { Db } from '../../db/client.ts'
-import type { Deps } from '../../deps.ts'
+import type { Coordinator } from '../../start.ts'
 
 export interface TestCoordinator {
   url: string
   db: Db
-  deps: Deps
+  deps: Coordinator['deps']
   /** Slug of the org that the test works in. */
   org: string
   orgId: OrgId

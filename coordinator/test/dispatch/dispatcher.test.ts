@@ -17,7 +17,9 @@ function byHand() {
     new Promise<ClaimAnswer>((answer, fail) => void claims.push({ takers, answer, fail }))
   const back: Claimed[] = []
   const giveBack = (claimed: Claimed[]) => void back.push(...claimed)
-  return { claims, back, dispatchers: createDispatchers({ log, claim, giveBack, lookAgainMs: 60_000, max: 256 }) }
+  const dispatchers = createDispatchers({ log, claim, lookAgainMs: 60_000, max: 256 })
+  dispatchers.onUnclaimed(giveBack)
+  return { claims, back, dispatchers }
 }
 
 const aRunner = (id = newId('rnr'), poolId = newId('pool')) => ({ id, poolId, orgId: newId('org') })

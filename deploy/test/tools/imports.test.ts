@@ -96,7 +96,7 @@ test('shared imports zod, uuid, Node and itself', () => {
   for (const from of ['zod', 'uuid', 'node:path', 'path', './model/run.ts'])
     allowed('shared/ids.ts', `import x from '${from}'`)
   refused('shared/ids.ts', "import { x } from '../sdk/index.ts'", /^shared imports/)
-  refused('shared/ids.ts', "import type { X } from '../coordinator/deps.ts'", /^shared imports/)
+  refused('shared/ids.ts', "import type { X } from '../coordinator/compose.ts'", /^shared imports/)
 })
 
 test('every form of an import is seen', () => {
@@ -191,10 +191,10 @@ test('the coordinator never imports upward', () => {
     ['jobs/queue.ts', './cancel-deadline.ts'],
     ['api/runs.ts', '../http/dispatch.ts'],
     ['http/dispatch.ts', '../main.ts'],
-    ['runs/cancel.ts', '../deps.ts'],
+    ['runs/cancel.ts', '../compose.ts'],
   ]
   for (const [file, target] of up) refused(`coordinator/${file}`, `import { x } from '${target}'`, /never upward/)
-  allowed('coordinator/runs/cancel.ts', "import type { Deps } from '../deps.ts'")
+  refused('coordinator/runs/cancel.ts', "import type { Composed } from '../compose.ts'", /never upward/)
 })
 
 test("a store is its room's own, its row types are free", () => {

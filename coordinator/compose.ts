@@ -1,0 +1,165 @@
+import type { Log } from '@windlass/shared/log.ts'
+import { createCallers } from './accounts/callers.ts'
+import { createOrders } from './agent-link/orders.ts'
+import { createSockets } from './agent-link/sockets.ts'
+import { createHandlers } from './api/index.ts'
+import type { Config } from './config.ts'
+import type { Database } from './db/client.ts'
+import { openLanes } from './db/lanes.ts'
+import { giveBack } from './dispatch/claim.ts'
+import { createDispatchers } from './dispatch/dispatcher.ts'
+import { createDownloads } from './downloads/downloads.ts'
+import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
+import { createTimers } from './engine/commit/clock.ts'
+import { ENTRY_LANES } from './engine/commit/entries.ts'
+import { createRunVersions } from './engine/commit/versions.ts'
+import { createEnvironmentNames } from './environments/names.ts'
+import { openSecretKeys } from './environments/secret-keys.ts'
+import { createVariableSets } from './environments/sets.ts'
+import { type BellListener, createBell } from './events/bell.ts'
+import { createTails } from './events/live.ts'
+import { openGroups, TRIGGER_LANES } from './groups.ts'
+import { createJudge } from './judging/judge.ts'
+import { openLimits } from './limits/open.ts'
+import { createFactReader } from './metrics/facts.ts'
+import { createMetrics } from './metrics/metrics.ts'
+import { createDemandReader } from './runners/demand.ts'
+import { createRunnerVerifier } from './runners/identity.ts'
+import { createPoolSettings } from './runners/pool-settings.ts'
+import { createPolls } from './runners/polls.ts'
+import { createStandings } from './runners/standing.ts'
+import { openRunTokens } from './runs/token.ts'
+import { openDeploys } from './workflows/build.ts'
+import { openStored } from './workflows/stored.ts'
+import { createTargets, createVersions } from './workflows/targets.ts'
+
+/** A claim may wait for a locked row: three pools may do so, and the claims of the others go on beside them. */
+const CLAIM_LANES = 4
+
+/** Everything long-lived. Each phase uses what the one before has built. */
+export type Composed = Awaited<ReturnType<typeof compose>>
+
+export async function compose(config: Config, database: Database, log: Log) {
+  const stores = await openStores(config, database, log)
+  const services = openServices(stores)
+  const deps = { ...stores, ...services, ...openGroups({ ...stores, ...services }) }
+  deps.dispatchers.onUnclaimed((claimed) => void giveBack(deps, claimed))
+  await deps.bell.listen(listenerOf(deps))
+  return { deps, handlers: createHandlers(deps), close: () => close(deps, database) }
+}
+
+/** What the database and the disk hold, and what is kept in memory of it. */
+async function openStores(config: Config, database: Database, log: Log) {
+  const { db, url } = database
+  const versions = createVersions(db)
+  const { close: closeLimits, ...limits } = openLimits({
+    url,
+    identity: config.limitIdentityPerMin,
+    org: config.limitOrgPerMin,
+    log,
+  })
+  return {
+    config,
+    log,
+    db,
+    lanes: openRunLanes(url, log),
+    ...(await openStored(config, log)),
+    ...limits,
+    closeLimits,
+    callers: createCallers({ db, log }),
+    /** Who signs as an installed agent. */
+    runnerKeys: createRunnerVerifier(db),
+    runTokens: await openRunTokens({ db, log }),
+    versions,
+    runVersions: createRunVersions(db, versions),
+    targets: createTargets(db, versions),
+    environments: createEnvironmentNames(db),
+    variableSets: createVariableSets(db),
+    secretKeys: openSecretKeys(config, log),
+    poolSettings: createPoolSettings(db),
+    standings: createStandings(db),
+    /** What waits in pools, and what room there is. */
+    demand: createDemandReader(db),
+    facts: createFactReader(db),
+  }
+}
+
+/** Each statement that every run passes through has connections of its own. */
+function openRunLanes(url: string, log: Log) {
+  const open = (count: number) => openLanes(count, { url, log })
+  return {
+    triggers: open(TRIGGER_LANES),
+    claims: open(CLAIM_LANES),
+    acceptances: open(1),
+    entries: open(ENTRY_LANES),
+  }
+}
+
+type Stores = Awaited<ReturnType<typeof openStores>>
+
+/** What lives in this process: connections, those who wait, child processes. */
+function openServices(stores: Stores) {
+  const { config, log, db, lanes } = stores
+  const metrics = createMetrics()
+  const sockets = createSockets(log)
+  const bell = createBell(db, log)
+  return {
+    metrics,
+    sockets,
+    bell,
+    ...createOrders({ ...stores, sockets, bell }),
+    tails: createTails(db, log, config.lookAgainMs.readers),
+    timers: createTimers(log),
+    polls: createPolls(db, log),
+    dispatchers: createDispatchers({
+      log,
+      claim: async ({ id, orgId }, takers) => {
+        const startedAt = performance.now()
+        const answer = await lanes.claims.run((lane) => commitClaims(lane, id, takers, config.offerMs), orgId)
+        metrics.committed('claims', answer.claimed.length, performance.now() - startedAt)
+        return answer
+      },
+      lookAgainMs: config.lookAgainMs.polls,
+      max: MOST_CLAIMED,
+    }),
+    /** Whether values fit their schemas. */
+    judge: createJudge({ log }),
+    ...openDeploys(config, log),
+    /** The agent, for machines that are to become one. */
+    downloads: createDownloads({ folder: `${config.home}/downloads`, given: config.downloads, log }),
+  }
+}
+
+type Services = Stores & ReturnType<typeof openServices>
+
+/** What other coordinators tell. */
+function listenerOf({ tails, dispatchers, standings, runnerKeys, sockets, tellAll }: Services): BellListener {
+  return {
+    rung(topic, id) {
+      if (topic === 'run') tails.ring(id)
+      else if (topic === 'pool') dispatchers.poke(id as Parameters<typeof dispatchers.poke>[0])
+      else {
+        standings.forget(id)
+        runnerKeys.forget(id)
+        if (sockets.ids().includes(id)) void tellAll([id])
+      }
+    },
+    rungAll() {
+      tails.ringAll()
+      dispatchers.pokeAll()
+      void tellAll(sockets.ids())
+    },
+  }
+}
+
+async function close(services: Services, database: Database): Promise<void> {
+  const { polls, sockets, downloads, bell, log, builder, judge, closeLimits, lanes } = services
+  polls.close()
+  sockets.close()
+  downloads.close()
+  await bell.close().catch((error: unknown) => log.debug('bell.close', { error }))
+  await Promise.all([builder.close(), judge.close()])
+  await closeLimits()
+  await Promise.all(Object.values(lanes).map((each) => each.close()))
+  await database.close()
+}

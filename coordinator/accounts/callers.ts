@@ -1,25 +1,14 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { Caller } from '../actor.ts'
 import type { Sql } from '../db/client.ts'
-import { keyKind } from './key-kind.ts'
+import { credentialKinds } from './credential-kinds.ts'
 import { digest, unauthenticated } from './secret.ts'
-import { sessionKind } from './session-kind.ts'
 
 /** How long a credential that has been revoked elsewhere, or has expired, may still serve. */
 const CACHE_MS = 1000
 
 /** Far more credentials than are in use within a second; what is over it is looked up again. */
 const CACHE_SIZE = 10_000
-
-/** One kind of credential behind the caller's door. Signed-in people will be one more in the list below. */
-export interface CredentialKind {
-  /** Whether a text claims to be of this kind; then no other kind is asked. */
-  claims(bearer: string): boolean
-  /** What is wrong with its form, in a sentence. Told without asking the database. */
-  flaw(bearer: string): string | undefined
-  /** Who holds it. Throws UNAUTHENTICATED, with the way out. */
-  find(bearer: string): Promise<Caller>
-}
 
 export interface Callers {
   /** Who holds a credential. At most one look-up a second and credential, however many requests come with it. */
@@ -40,7 +29,7 @@ interface Known {
 /** `now`: by which a look-up grows old. */
 export function createCallers(deps: { db: Sql; log: Log; now?: () => number }): Callers {
   const now = deps.now ?? (() => performance.now())
-  const kinds: readonly CredentialKind[] = [keyKind(deps), sessionKind(deps)]
+  const kinds = credentialKinds(deps)
   // By hash, so that no credential lies in memory for longer than its request.
   const cache = new Map<string, Known>()
 

@@ -2,7 +2,7 @@ import { isWellFormed } from '@windlass/shared/api-key.ts'
 import type { KeyId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Sql } from '../db/client.ts'
-import type { CredentialKind } from './callers.ts'
+import type { CredentialKind } from './credential-kind.ts'
 import { digest, unauthenticated } from './secret.ts'
 import * as store from './store.ts'
 

@@ -1,6 +1,6 @@
 import { isWellFormed } from '@windlass/shared/api-key.ts'
 import type { Sql } from '../db/client.ts'
-import type { CredentialKind } from './callers.ts'
+import type { CredentialKind } from './credential-kind.ts'
 import { digest, unauthenticated } from './secret.ts'
 import * as store from './store-sessions.ts'
 

@@ -107,7 +107,7 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
     try {
       while (pool.dirty && pool.polls.size > 0) {
         pool.dirty = false
-        await claimOnce(pool)
+        await claimOnce(pool, options, (claimed) => unclaimed(claimed))
       }
     } catch (error) {
       // The timer below looks again; the polls go on waiting meanwhile.
@@ -128,30 +128,35 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
     pool.timer.unref()
   }
 
-  async function claimOnce(pool: Pool): Promise<void> {
-    const polls = fairShare([...pool.polls], options.max)
-    const takers = polls.map(({ poll: { runnerId, slots }, share }) => ({ runnerId, slots, share }))
-    for (const { poll: one } of polls) one.isAsking = true
-    try {
-      const { claimed, isMore } = await options.claim(pool, takers)
-      if (isMore) pool.dirty = true
-      const byRunner = Map.groupBy(claimed, (run) => run.runnerId)
-      for (const { poll: one } of polls) {
-        const mine = byRunner.get(one.runnerId)
-        if (mine && !pool.polls.has(one)) unclaimed(mine)
-        else if (mine) one.answer(mine)
-      }
-    } finally {
-      for (const { poll: one } of polls) {
-        one.isAsking = false
-        if (one.isLeaving) one.answer([])
-      }
-    }
-  }
-
   const waiting = () => [...pools.values()].reduce((sum, pool) => sum + pool.polls.size, 0)
   const pokeAll = () => void Array.from(pools.keys(), poke)
   return { poll, withdraw, poke, pokeAll, waiting, onUnclaimed: (listener) => void (unclaimed = listener) }
+}
+
+/** Claims for all polls that wait in the pool. `unclaimed` gets what came for those that have left meanwhile. */
+async function claimOnce(
+  pool: Pool,
+  options: DispatcherOptions,
+  unclaimed: (claimed: Claimed[]) => void,
+): Promise<void> {
+  const polls = fairShare([...pool.polls], options.max)
+  const takers = polls.map(({ poll: { runnerId, slots }, share }) => ({ runnerId, slots, share }))
+  for (const { poll: one } of polls) one.isAsking = true
+  try {
+    const { claimed, isMore } = await options.claim(pool, takers)
+    if (isMore) pool.dirty = true
+    const byRunner = Map.groupBy(claimed, (run) => run.runnerId)
+    for (const { poll: one } of polls) {
+      const mine = byRunner.get(one.runnerId)
+      if (mine && !pool.polls.has(one)) unclaimed(mine)
+      else if (mine) one.answer(mine)
+    }
+  } finally {
+    for (const { poll: one } of polls) {
+      one.isAsking = false
+      if (one.isLeaving) one.answer([])
+    }
+  }
 }
 
 /** Each holds a request open, and each claim looks at all of them. */

@@ -12,6 +12,8 @@ const F = ts.TypeFlags
 const MAX_DEPTH = 30
 const MAX_NODES = 50_000
 
+const CANNOT_COME_IN = 'JSON cannot bring in: use the type that its `toJSON` returns'
+
 export type Direction = 'input' | 'output'
 type Where = { path: PropertyKey[]; inProperty: boolean }
 type Walk = {
@@ -23,130 +25,156 @@ type Walk = {
 }
 
 /** JSON Schema of a type: of what JSON.parse gives for `input`, of what JSON.stringify writes for `output`. */
-export function schemaOf(root: ts.Type, { program, direction, warn, unresolved }: Walk): JsonSchema {
-  const checker = program.getTypeChecker()
-  const definitions = createDefinitions()
-  let nodes = 0
-  let saidTooLarge = false
+export function schemaOf(root: ts.Type, walk: Walk): JsonSchema {
+  return new SchemaWalk(walk).of(root)
+}
 
-  function walk(type: ts.Type, where: Where): JsonSchema {
-    if (where.path.length > MAX_DEPTH || ++nodes > MAX_NODES) return anything(where)
-    return primitive(type, where) ?? compound(type, where)
+class SchemaWalk {
+  readonly #program: ts.Program
+  readonly #checker: ts.TypeChecker
+  readonly #direction: Direction
+  readonly #warn: Walk['warn']
+  readonly #unresolved: Walk['unresolved']
+  readonly #definitions = createDefinitions()
+  #nodes = 0
+  #saidTooLarge = false
+
+  constructor({ program, direction, warn, unresolved }: Walk) {
+    this.#program = program
+    this.#checker = program.getTypeChecker()
+    this.#direction = direction
+    this.#warn = warn
+    this.#unresolved = unresolved
   }
 
-  function anything(where: Where): JsonSchema {
-    const start = textOf({ ...where, path: where.path.slice(0, 5) })
-    if (!saidTooLarge)
-      warn(`the type at \`${start}\` is too deep or too large to describe: its far parts are not checked`)
-    saidTooLarge = true
+  of(root: ts.Type): JsonSchema {
+    // A `run` that never returns has no output to check.
+    if (root.flags & F.Never) return {}
+    return this.#definitions.finish(this.#walk(root, { path: [], inProperty: false }))
+  }
+
+  #walk(type: ts.Type, where: Where): JsonSchema {
+    if (where.path.length > MAX_DEPTH || ++this.#nodes > MAX_NODES) return this.#anything(where)
+    return this.#primitive(type, where) ?? this.#compound(type, where)
+  }
+
+  #anything(where: Where): JsonSchema {
+    const start = this.#textOf({ ...where, path: where.path.slice(0, 5) })
+    if (!this.#saidTooLarge)
+      this.#warn(`the type at \`${start}\` is too deep or too large to describe: its far parts are not checked`)
+    this.#saidTooLarge = true
     return {}
   }
 
-  function primitive(type: ts.Type, where: Where): JsonSchema | undefined {
+  #primitive(type: ts.Type, where: Where): JsonSchema | undefined {
     const { flags } = type
-    if (flags & (F.Any | F.Unknown)) return unchecked(type, () => unresolved?.(textOf(where)))
+    if (flags & (F.Any | F.Unknown)) return unchecked(type, () => this.#unresolved?.(this.#textOf(where)))
     if (flags & (F.Null | F.Undefined | F.Void)) return { type: 'null' }
     if (type.isStringLiteral() || type.isNumberLiteral()) return { const: type.value }
-    if (flags & F.BooleanLiteral) return { const: checker.typeToString(type) === 'true' }
+    if (flags & F.BooleanLiteral) return { const: this.#checker.typeToString(type) === 'true' }
     if (flags & (F.String | F.TemplateLiteral | F.StringMapping)) return { type: 'string' }
     if (flags & F.Number) return { type: 'number' }
     if (flags & F.Boolean) return { type: 'boolean' }
     if (flags & F.Never) return { not: {} }
     if (flags & (F.BigIntLike | F.ESSymbolLike))
-      refuse(where, `is a ${checker.typeToString(type)}, which has no JSON form: use a string instead`)
+      this.#refuse(where, `is a ${this.#checker.typeToString(type)}, which has no JSON form: use a string instead`)
     if (flags & F.Enum) return { type: 'number' }
     return flags & F.NonPrimitive ? { type: ['object', 'array'] } : undefined
   }
 
-  function compound(type: ts.Type, where: Where): JsonSchema {
-    if (type.flags & F.Instantiable) return constraintOf(type, where)
-    if (type.isUnion()) return union(type, where)
-    const carrier = type.isIntersection() ? type.types.find(carriesData) : undefined
-    if (carrier) return withAliasDocs(walk(carrier, where), type, where)
-    if (checker.isTupleType(type)) return tuple(type as ts.TupleTypeReference, where)
-    if (checker.isArrayType(type)) return array(checker.getTypeArguments(type as ts.TypeReference)[0], where)
-    return builtin(type, where) ?? viaToJson(type, where) ?? object(type, where)
+  #compound(type: ts.Type, where: Where): JsonSchema {
+    if (type.flags & F.Instantiable) return this.#constraintOf(type, where)
+    if (type.isUnion()) return this.#union(type, where)
+    const carrier = type.isIntersection() ? type.types.find((part) => this.#carriesData(part)) : undefined
+    if (carrier) return this.#withAliasDocs(this.#walk(carrier, where), type, where)
+    if (this.#checker.isTupleType(type)) return this.#tuple(type as ts.TupleTypeReference, where)
+    if (this.#checker.isArrayType(type))
+      return this.#array(this.#checker.getTypeArguments(type as ts.TypeReference)[0], where)
+    return this.#builtin(type, where) ?? this.#viaToJson(type, where) ?? this.#object(type, where)
   }
 
   /** `string & { brand }` is a string to everybody but the type checker. */
-  function carriesData(type: ts.Type): boolean {
+  #carriesData(type: ts.Type): boolean {
     const plain = F.StringLike | F.NumberLike | F.BooleanLike | F.BigIntLike
     return (
-      !!(type.flags & plain) || checker.isArrayType(type) || checker.isTupleType(type) || !!builtinOf(type, program)
+      !!(type.flags & plain) ||
+      this.#checker.isArrayType(type) ||
+      this.#checker.isTupleType(type) ||
+      !!builtinOf(type, this.#program)
     )
   }
 
   /** A type parameter that nobody filled in is as wide as its constraint. */
-  function constraintOf(type: ts.Type, where: Where): JsonSchema {
-    const constraint = checker.getBaseConstraintOfType(type)
-    return constraint && constraint !== type ? walk(constraint, where) : {}
+  #constraintOf(type: ts.Type, where: Where): JsonSchema {
+    const constraint = this.#checker.getBaseConstraintOfType(type)
+    return constraint && constraint !== type ? this.#walk(constraint, where) : {}
   }
 
-  function union(type: ts.UnionType, where: Where): JsonSchema {
+  #union(type: ts.UnionType, where: Where): JsonSchema {
     const present = type.types.filter((part) => !isAbsent(part))
-    const parts = present.map((part) => walk(part, where))
+    const parts = present.map((part) => this.#walk(part, where))
     // JSON leaves an undefined property out and writes null everywhere else.
     if (!where.inProperty && present.length < type.types.length) parts.push({ type: 'null' })
     return unionOf(parts)
   }
 
-  function array(element: ts.Type | undefined, where: Where): JsonSchema {
-    return { type: 'array', items: element ? walk(element, inside(where, 0)) : {} }
+  #array(element: ts.Type | undefined, where: Where): JsonSchema {
+    return { type: 'array', items: element ? this.#walk(element, inside(where, 0)) : {} }
   }
 
-  function tuple(type: ts.TupleTypeReference, where: Where): JsonSchema {
+  #tuple(type: ts.TupleTypeReference, where: Where): JsonSchema {
     const { elementFlags, minLength } = type.target
-    const elements = checker.getTypeArguments(type)
+    const elements = this.#checker.getTypeArguments(type)
     const firstRest = elementFlags.findIndex((flag) => flag & ts.ElementFlags.Variable)
     const fixed = firstRest === -1 ? elements : elements.slice(0, firstRest)
     const rest = firstRest === -1 ? [] : elements.slice(firstRest)
-    const prefixItems = fixed.map((element, index) => walk(element, inside(where, index)))
-    const items = rest.length > 0 ? unionOf(rest.map((element) => walk(element, inside(where, firstRest)))) : false
+    const prefixItems = fixed.map((element, index) => this.#walk(element, inside(where, index)))
+    const items =
+      rest.length > 0 ? unionOf(rest.map((element) => this.#walk(element, inside(where, firstRest)))) : false
     return { type: 'array', ...(prefixItems.length > 0 ? { prefixItems } : {}), items, minItems: minLength }
   }
 
-  function builtin(type: ts.Type, where: Where): JsonSchema | undefined {
-    const known = builtinOf(type, program)
+  #builtin(type: ts.Type, where: Where): JsonSchema | undefined {
+    const known = builtinOf(type, this.#program)
     if (!known) return undefined
     if (known.kind === 'boxed') return { type: known.type }
     if (known.kind === 'refused')
-      refuse(where, `is a ${known.name}, which has no faithful JSON form: use ${known.instead}`)
-    if (direction === 'input')
-      warn(`\`${textOf(where)}\` is a Date in the types, but arrives as the string that JSON makes of it`)
+      this.#refuse(where, `is a ${known.name}, which has no faithful JSON form: use ${known.instead}`)
+    if (this.#direction === 'input')
+      this.#warn(`\`${this.#textOf(where)}\` is a Date in the types, but arrives as the string that JSON makes of it`)
     return { type: 'string', format: 'date-time' }
   }
 
-  function viaToJson(type: ts.Type, where: Where): JsonSchema | undefined {
+  #viaToJson(type: ts.Type, where: Where): JsonSchema | undefined {
     const method = type.getProperty('toJSON')
-    const signature = method && checker.getTypeOfSymbol(method).getCallSignatures()[0]
+    const signature = method && this.#checker.getTypeOfSymbol(method).getCallSignatures()[0]
     if (!signature) return undefined
-    if (direction === 'input')
-      refuse(
-        where,
-        `is a ${checker.typeToString(type)}, which JSON cannot bring in: use the type that its \`toJSON\` returns`,
-      )
-    return walk(checker.getReturnTypeOfSignature(signature), where)
+    if (this.#direction === 'input')
+      this.#refuse(where, `is a ${this.#checker.typeToString(type)}, which ${CANNOT_COME_IN}`)
+    return this.#walk(this.#checker.getReturnTypeOfSignature(signature), where)
   }
 
-  function object(type: ts.Type, where: Where): JsonSchema {
+  #object(type: ts.Type, where: Where): JsonSchema {
     if (type.getCallSignatures().length > 0 || type.getConstructSignatures().length > 0) {
-      refuse(where, 'is a function, which has no JSON form: pass data instead')
+      this.#refuse(where, 'is a function, which has no JSON form: pass data instead')
     }
-    return definitions.refer(type, baseNameOf(type, where), () => withAliasDocs(members(type, where), type, where))
+    return this.#definitions.refer(type, baseNameOf(type, where), () =>
+      this.#withAliasDocs(this.#members(type, where), type, where),
+    )
   }
 
-  function members(type: ts.Type, where: Where): JsonSchema {
+  #members(type: ts.Type, where: Where): JsonSchema {
     const properties: Record<string, JsonSchema> = {}
     const required: string[] = []
-    for (const property of checker.getPropertiesOfType(type)) {
-      if (!isOwnData(property)) continue
-      const propertyType = checker.getTypeOfSymbol(property)
+    for (const property of this.#checker.getPropertiesOfType(type)) {
+      if (!this.#isOwnData(property)) continue
+      const propertyType = this.#checker.getTypeOfSymbol(property)
       if (isAbsent(propertyType)) continue
       const at: Where = { path: [...where.path, property.name], inProperty: true }
-      properties[property.name] = withDocs(walk(propertyType, at), property, docsAt(at))
+      properties[property.name] = withDocs(this.#walk(propertyType, at), property, this.#docsAt(at))
       if (!mayBeAbsent(property, propertyType)) required.push(property.name)
     }
-    const open = indexed(type, where)
+    const open = this.#indexed(type, where)
     // `{}` and an empty interface stand for anything at all.
     if (Object.keys(properties).length === 0 && !open) return {}
     return {
@@ -157,14 +185,14 @@ export function schemaOf(root: ts.Type, { program, direction, warn, unresolved }
     }
   }
 
-  function indexed(type: ts.Type, where: Where): JsonSchema | undefined {
-    const index = checker.getIndexInfosOfType(type).filter(({ keyType }) => keyType.flags & (F.String | F.Number))
+  #indexed(type: ts.Type, where: Where): JsonSchema | undefined {
+    const index = this.#checker.getIndexInfosOfType(type).filter(({ keyType }) => keyType.flags & (F.String | F.Number))
     if (index.length === 0) return undefined
-    return unionOf(index.map((each) => walk(each.type, { path: [...where.path, '*'], inProperty: true })))
+    return unionOf(index.map((each) => this.#walk(each.type, { path: [...where.path, '*'], inProperty: true })))
   }
 
   /** Whether JSON carries the property: symbols, `#private` names and what lives on a prototype are not carried. */
-  function isOwnData(property: ts.Symbol): boolean {
+  #isOwnData(property: ts.Symbol): boolean {
     if (
       property.escapedName.toString().startsWith('__@') ||
       property.name.startsWith('#') ||
@@ -172,38 +200,36 @@ export function schemaOf(root: ts.Type, { program, direction, warn, unresolved }
     )
       return false
     if (property.flags & ts.SymbolFlags.Method)
-      return direction === 'input' && !(property.flags & ts.SymbolFlags.Optional)
+      return this.#direction === 'input' && !(property.flags & ts.SymbolFlags.Optional)
     const declaration = property.declarations?.[0]
     return !(declaration && ts.isAccessor(declaration) && ts.isClassLike(declaration.parent))
   }
 
-  function withAliasDocs(schema: JsonSchema, type: ts.Type, where: Where): JsonSchema {
+  #withAliasDocs(schema: JsonSchema, type: ts.Type, where: Where): JsonSchema {
     const named = type.aliasSymbol ?? (isAnonymous(type) ? undefined : type.symbol)
-    return named && isCustomers(named) ? withDocs(schema, named, docsAt(where)) : schema
+    return named && this.#isCustomers(named) ? withDocs(schema, named, this.#docsAt(where)) : schema
   }
 
   /** `Record` and its like are documented too, but say nothing of the customer's data. */
-  function isCustomers(symbol: ts.Symbol): boolean {
-    return !symbol.declarations?.some((declaration) => program.isSourceFileDefaultLibrary(declaration.getSourceFile()))
+  #isCustomers(symbol: ts.Symbol): boolean {
+    return !symbol.declarations?.some((declaration) =>
+      this.#program.isSourceFileDefaultLibrary(declaration.getSourceFile()),
+    )
   }
 
-  function docsAt(where: Where) {
-    return { at: textOf(where), checker, warn }
+  #docsAt(where: Where) {
+    return { at: this.#textOf(where), checker: this.#checker, warn: this.#warn }
   }
 
-  function textOf(where: Where): string {
-    return fieldPath([direction, ...where.path])
+  #textOf(where: Where): string {
+    return fieldPath([this.#direction, ...where.path])
       .replaceAll('["*"]', '[*]')
       .replaceAll('[0]', '[]')
   }
 
-  function refuse(where: Where, reason: string): never {
-    throw new NotJson(textOf(where), reason)
+  #refuse(where: Where, reason: string): never {
+    throw new NotJson(this.#textOf(where), reason)
   }
-
-  // A `run` that never returns has no output to check.
-  if (root.flags & F.Never) return {}
-  return definitions.finish(walk(root, { path: [], inProperty: false }))
 }
 
 function inside(where: Where, index: number): Where {

@@ -1,0 +1,11 @@
+import type { Caller } from '../actor.ts'
+
+/** One kind of credential behind the caller's door. */
+export interface CredentialKind {
+  /** Whether a text claims to be of this kind; then no other kind is asked. */
+  claims(bearer: string): boolean
+  /** What is wrong with its form, in a sentence. Told without asking the database. */
+  flaw(bearer: string): string | undefined
+  /** Who holds it. Throws UNAUTHENTICATED, with the way out. */
+  find(bearer: string): Promise<Caller>
+}

@@ -1,0 +1,125 @@
+import type { AgentFrame, EntryBatch, Placement } from '@windlass/shared/wire/agent.ts'
+import { takeBackDeclined } from '../dispatch/claim.ts'
+import { tellWakes } from '../dispatch/wakes.ts'
+import { givenAmong } from '../engine/commit/acceptances.ts'
+import { renewTokens } from '../engine/commit/leases.ts'
+import type { RunnerIdentity } from '../actor.ts'
+import { createSample } from '../limits/sample.ts'
+import { closeByAgent, REVOKED_MESSAGE } from '../runners/intake.ts'
+import { createAnswers } from './answers.ts'
+import { createLine, type Line } from './backlog.ts'
+import { createReminder, createRetelling } from './reminder.ts'
+import type { Session, SessionNeeds } from './session.ts'
+import * as store from './store.ts'
+
+/** What an agent says once it was let in. */
+export type Said = Exclude<AgentFrame, { t: 'hello' }>
+
+/** What the frames of one connection share. */
+export interface Talk {
+  session: Session
+  /** Runs work that opens transactions of its own, or has the answers of group commits looked up. */
+  oneByOne: Line
+  /** Runs heartbeats only: nothing else may hold up a lease. */
+  beatByBeat: Line
+  answer: ReturnType<typeof createAnswers>
+  retold: ReturnType<typeof createRetelling>
+  remind: () => Promise<void>
+  /** By `performance.now()`. */
+  heardAt: number
+  failed: (error: unknown) => void
+}
+
+export function createTalk(session: Session, failed: (error: unknown) => void): Talk {
+  const { deps, runner, tell } = session
+  const oneByOne = createLine(() => session.isOver)
+  return {
+    session,
+    oneByOne,
+    beatByBeat: createLine(() => session.isOver),
+    answer: createAnswers(tell),
+    retold: createRetelling(() => oneByOne(() => tellWakes(deps, [runner.id]))),
+    remind: createReminder(session),
+    heardAt: performance.now(),
+    failed,
+  }
+}
+
+type Handlers = { [T in Said['t']]: (talk: Talk, frame: Extract<Said, { t: T }>) => Promise<void> }
+
+const HANDLERS: Handlers = {
+  accept: ({ session, oneByOne }, frame) => accept(session, frame.runs, oneByOne),
+
+  decline: ({ session: { deps, runner }, oneByOne }, frame) =>
+    oneByOne(() => takeBackDeclined(deps, runner, frame.runs)),
+
+  entries: async (talk, frame) => void (await Promise.all(frame.batches.map((batch) => takeEntries(talk, batch)))),
+
+  heartbeat: (talk, frame) => talk.beatByBeat(() => beat(talk, frame)),
+
+  leave: ({ session, oneByOne }, frame) => oneByOne(() => leave(session, frame)),
+
+  renew: ({ session: { deps, runner, tell }, oneByOne }, frame) =>
+    oneByOne(async () => tell({ t: 'tokens', runs: await renewTokens(deps, runner, frame.runs) })),
+}
+
+/** Does what the frame asks. Resolves when it is committed. */
+export function obey(talk: Talk, frame: Said): Promise<void> {
+  const handle = HANDLERS[frame.t] as (talk: Talk, frame: Said) => Promise<void>
+  return handle(talk, frame)
+}
+
+async function beat(talk: Talk, frame: Extract<Said, { t: 'heartbeat' }>): Promise<void> {
+  const { deps, runner, terms, tell } = talk.session
+  const { n, holds, slots, facts, fenceMs } = frame
+  const { leaseMs, news } = await terms.renew(fenceMs)
+  const [{ intake, ...orders }] = await Promise.all([
+    deps.beats.add({ runnerId: runner.id, orgId: runner.orgId, holds, leaseMs }),
+    (slots !== undefined || facts) && store.noteFacts(deps.db, runner.id, { slots, facts }),
+  ])
+  talk.heardAt = performance.now()
+  // The word of it was lost on its way.
+  if (intake?.state === 'revoked') return deps.sockets.refuse(runner.id, 'REVOKED', REVOKED_MESSAGE)
+  const now = Date.now()
+  tell({ t: 'beat', n, ...orders, ...(news && { settings: news }), ...(intake && { intake }), now })
+  // What it can do now may fit to what waits.
+  if (facts || slots !== undefined) deps.dispatchers.poke(runner.poolId)
+  if (holds.length > 0) void talk.remind().catch(talk.failed)
+}
+
+async function takeEntries({ session, answer, retold }: Talk, batch: EntryBatch): Promise<void> {
+  const { deps, runner } = session
+  const applied = await deps.entries.add({ ...batch, runnerId: runner.id, orgId: runner.orgId })
+  await retold(applied)
+  const { run, epoch } = batch
+  answer(applied.kind, { run, epoch, seq: applied.kind === 'stale' ? 0 : applied.seq })
+}
+
+async function accept({ deps, runner, terms, tell }: Session, runs: Placement[], oneByOne: Line): Promise<void> {
+  const { leaseMs } = await terms.lease()
+  const { id: runnerId, orgId } = runner
+  const { given, others } = await givenAmong(deps.db, runnerId, runs)
+  const taken = await Promise.all(
+    given.map(([runId, epoch]) => deps.acceptances.add({ runId, runnerId, orgId, epoch, leaseMs })),
+  )
+  const late = given.filter((_, i) => taken[i] === 'late')
+  tell({ t: 'accepted', runs: given.filter((_, i) => taken[i] !== 'late'), no: [...late, ...others] })
+  // An order that overtook the offer found an agent that did not know the run yet.
+  if (taken.includes('cancelling')) await oneByOne(() => deps.tellCancels(runnerId))
+  if (taken.includes('resuming')) await oneByOne(() => tellWakes(deps, [runnerId]))
+}
+
+/** All connections share one sample, so that nobody gets more lines by connecting again. */
+const leaves = createSample()
+
+async function leave(session: Session, { reason, deadlineMs }: Extract<Said, { t: 'leave' }>): Promise<void> {
+  const { deps, runner, instance } = session
+  if (mayLeave(deps, runner, reason)) await closeByAgent(deps, runner, { reason, deadlineMs, instance })
+}
+
+function mayLeave({ sockets, log }: SessionNeeds, { id: runnerId }: RunnerIdentity, reason: string): boolean {
+  const isObeyed = sockets.leaves.take(runnerId)
+  const facts = leaves(runnerId)
+  if (facts) log('agent.leaves', { runnerId, reason, isObeyed, ...facts })
+  return isObeyed
+}

@@ -3,8 +3,8 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Config } from '../../config.ts'
 import type { Versions } from '../../workflows/targets.ts'
-import { mayPass, type Tx } from '../../db/client.ts'
-import { type TimedOut, timeOutQuestions } from './questions.ts'
+import { type Db, mayPass, type Tx } from '../../db/client.ts'
+import { answerBytes, type TimedOut, timeOutQuestions } from './questions.ts'
 import { announce } from './announce.ts'
 import { type CancelDeps, setStopDeadline } from './cancel.ts'
 import { lockRuns } from './lock.ts'
@@ -18,6 +18,8 @@ import * as store from '../store/timers.ts'
 
 /** 10,000 runs that wake in the same moment are 50 transactions. */
 const AT_ONCE = 200
+/** Of the answers that they bring: these are read, written into the journals and told to agents in one go. */
+const BYTES_AT_ONCE = 3 * 1024 * 1024
 
 type FireDeps = CancelDeps & { log: Log }
 
@@ -27,8 +29,18 @@ export async function fireDue(deps: FireDeps): Promise<number | null> {
     const found = await store.upcoming(deps.db, AT_ONCE)
     const due = found.filter((timer) => timer.inMs <= 0)
     if (due.length === 0) return found[0]?.inMs ?? null
-    await fireOrPutOff(deps, due)
+    await fireOrPutOff(deps, await fitting(deps.db, due))
   }
+}
+
+/** The first of them, until their answers are enough for one transaction. */
+async function fitting(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]> {
+  const questions = due.filter(({ kind }) => kind === 'input')
+  if (questions.length <= 1) return due
+  const bytes = await answerBytes(db, questions)
+  let sum = 0
+  const cut = questions.find((_, i) => (sum += bytes[i]!) > BYTES_AT_ONCE && i > 0)
+  return cut ? due.slice(0, due.indexOf(cut)) : due
 }
 
 const PUT_OFF_MS = 60_000

@@ -1,5 +1,5 @@
 import type { RunId } from '@windlass/shared/ids.ts'
-import type { Tx } from '../../db/client.ts'
+import type { Db, Tx } from '../../db/client.ts'
 import * as store from '../store/questions.ts'
 
 export type { NewInput, TimedOut } from '../store/questions.ts'
@@ -12,6 +12,11 @@ export function askQuestions(tx: Tx, rows: store.NewInput[]): PromiseLike<unknow
 /** Nobody listens to an answer any more. */
 export function closeQuestions(tx: Tx, runIds: RunId[]): PromiseLike<unknown> {
   return store.close(tx, runIds)
+}
+
+/** Of the answers that they get when their time is up. */
+export function answerBytes(db: Db, due: readonly { runId: RunId; n: number }[]): Promise<number[]> {
+  return store.answerBytes(db, due)
 }
 
 /** Time is up. Those that were closed before are left alone, and not among the answers. */

@@ -1,5 +1,5 @@
 import type { InputId, OrgId, RunId } from '@windlass/shared/ids.ts'
-import type { Tx } from '../../db/client.ts'
+import type { Db, Tx } from '../../db/client.ts'
 import { onlyFilters } from '../../db/by-key.ts'
 import type { NewQuestion } from '../rules/journal.ts'
 
@@ -52,6 +52,16 @@ export function timeOut(tx: Tx, due: { runId: string; n: number }[]): PromiseLik
     from unnest(${due.map((d) => d.runId)}::text[], ${due.map((d) => d.n)}::int[]) as due (run_id, n)
     where inputs.run_id = due.run_id and inputs.n = due.n and ${onlyFilters(tx, tx`inputs.status = 'open'`)}
     returning inputs.id, inputs.run_id, inputs.n, inputs.prompt, inputs.on_timeout`
+}
+
+/** Bytes of the answers that these questions get when their time is up, in their order. */
+export async function answerBytes(db: Db, due: readonly { runId: string; n: number }[]): Promise<number[]> {
+  const rows = await db<{ bytes: number }[]>`
+    select coalesce(octet_length(i.on_timeout), 0) as bytes
+    from unnest(${due.map((d) => d.runId)}::text[], ${due.map((d) => d.n)}::int[]) with ordinality as due (run_id, n, place)
+    left join inputs i on i.run_id = due.run_id and i.n = due.n
+    order by due.place`
+  return rows.map(({ bytes }) => bytes)
 }
 
 /** The first answer counts: false when the question is not open any more. The caller holds the lock of the run. */

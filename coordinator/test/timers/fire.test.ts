@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { fireDue } from '../../engine/commit/fire.ts'
 import { upcoming } from '../../engine/store/timers.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
-import { asks, goesOn, parked, sleeps, wakeOf } from '../_kit/journal.ts'
+import { asks, goesOn, identity, parked, said, sleeps, wakeOf } from '../_kit/journal.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -70,6 +71,29 @@ test('two coordinators fire timers once, and in the order in which they were due
   )
   assert.deepEqual([...(await c.db`select 1 from timers where run_id = ${offer.run}`)], [])
   await link.report(offer, 53, goesOn(), end(returned(null), 1))
+})
+
+// 300 MB of answers in one transaction took 2 GB, and the timers of others came 13 s late.
+test('large default answers that are due at once are given a few at a time', async () => {
+  await aRun(c, { workflow: 'any' })
+  const offer = await takeNext(agent, link)
+  const ask = { for: 'input', prompt: 'Q?', schemaText: null, timeoutMs: 3_600_000 } as const
+  const onTimeoutText = `"${'x'.repeat(1024 * 1024)}"`
+  const questions = Array.from({ length: 10 }, (_, i) =>
+    said({ op: 'open', entry: identity(i + 1, 'input', { name: 'Q?' }), ask: { ...ask, onTimeoutText } }),
+  )
+  for (const [i, word] of questions.entries()) await link.report(offer, i + 2, word)
+  await link.report(offer, 12, parked('input'))
+  await c.db`update timers set due_at = now() where run_id = ${offer.run} and kind = 'input'`
+  await fireDue(c.deps)
+  const commits = await c.db<{ bytes: number }[]>`
+    select sum(octet_length(result))::float8 as bytes
+    from journal
+    where run_id = ${offer.run} and state = 'done'
+    group by completed_at`
+  assert.ok(commits.length >= 3, `${commits.length} commits`)
+  assert.ok(commits.every(({ bytes }) => bytes <= 3 * 1024 * 1024))
+  await link.report(offer, 13, goesOn(), end(returned(null), 1))
 })
 
 test('a timer that cannot be fired does not hold up those behind it, and is tried again later', async (t) => {

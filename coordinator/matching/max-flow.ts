@@ -23,6 +23,31 @@ export function mostServed(
   return served
 }
 
+/**
+ * At least so much of all wants has a place: the largest first, each in the rooms that fit it as they come. One look
+ * at each pair, where the most takes as many as there are pairs.
+ */
+export function someServed(
+  wants: readonly number[],
+  rooms: readonly number[],
+  fits: (want: number, room: number) => number,
+): number {
+  const left = [...rooms]
+  let served = 0
+  const largestFirst = [...wants.keys()].sort((a, b) => wants[b]! - wants[a]!)
+  for (const want of largestFirst) {
+    let rest = wants[want]!
+    for (let room = 0; room < left.length && rest > 0; room++) {
+      if (left[room] === 0) continue
+      const taken = Math.min(rest, left[room]!, fits(want, room))
+      left[room]! -= taken
+      rest -= taken
+    }
+    served += wants[want]! - rest
+  }
+  return served
+}
+
 interface State {
   /** How much more of each want may go into each room. */
   open: number[][]

@@ -4,7 +4,7 @@ import { type PoolDemand, PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Db } from '../db/client.ts'
 import { lacking } from '../matching/capable.ts'
 import { type Needs, readNeeds } from '../matching/needs.ts'
-import { mostServed } from '../matching/max-flow.ts'
+import { mostServed, someServed } from '../matching/max-flow.ts'
 import * as store from './store-demand.ts'
 
 export interface Reading {
@@ -56,6 +56,10 @@ interface Taker {
 }
 
 const LABEL_SETS_SHOWN = 50
+/** Pairs of lines and rooms of which the best use is looked for: 10 ms at most, as it grows with the square of them. */
+const MOST_PAIRS = 2500
+/** Lines, and rooms, that are looked at at all, the largest of them: an org may ask for as many combinations as it has runs. */
+const MOST_SIDES = 500
 
 /** What autoscalers ask: how much waits, how much room there is, and how much of it fits. */
 export async function demandOf(
@@ -72,7 +76,6 @@ export async function demandOf(
     .filter((row) => row.takesWork && lacking(row, settings) === undefined)
     .map((row) => takerOf(row, settings.labels))
   const wants = lines.map(slotsOf)
-  const rooms = together(takers)
   const count = (is: (row: store.CapacityRow) => boolean) => capacity.filter(is).length
   return {
     pool: { id: found.id, name: found.name },
@@ -89,7 +92,7 @@ export async function demandOf(
       draining: count((row) => row.isDraining),
       offline: count((row) => !row.online),
     },
-    missingSlots: sum(wants) - mostServed(wants, rooms.map(freeOf), (line, room) => fits(lines[line]!, rooms[room]!)),
+    missingSlots: sum(wants) - served(lines, takers),
     byLabels: byLabels(lines, takers),
   }
 }
@@ -110,12 +113,26 @@ interface Room extends Taker {
 
 const freeOf = ({ free, count }: Room) => free * count
 
-function together(takers: readonly Taker[]): Room[] {
-  const alike = Map.groupBy(
-    takers.filter(({ free }) => free > 0),
-    ({ labels, slots, free }) => JSON.stringify([[...labels].sort(), slots, free]),
-  )
+/** What nobody asks for makes no difference. */
+function together(takers: readonly Taker[], asked: ReadonlySet<string>): Room[] {
+  const seen = takers
+    .filter(({ free }) => free > 0)
+    .map(({ labels, slots, free }) => ({ labels: new Set([...labels].filter((label) => asked.has(label))), slots, free }))
+  const alike = Map.groupBy(seen, ({ labels, free }) => JSON.stringify([[...labels].sort(), free]))
   return [...alike.values()].map((group) => ({ ...group[0]!, count: group.length }))
+}
+
+/**
+ * Slots of the queue that the free ones could have at once: as many as there can be, or where there are too many
+ * combinations at least so many. What is not looked at counts as not served.
+ */
+function served(all: readonly Line[], takers: readonly Taker[]): number {
+  const lines = all.toSorted((a, b) => slotsOf(b) - slotsOf(a)).slice(0, MOST_SIDES)
+  const rooms = together(takers, new Set(lines.flatMap(({ labels }) => labels)))
+    .sort((a, b) => freeOf(b) - freeOf(a))
+    .slice(0, MOST_SIDES)
+  const serve = lines.length * rooms.length <= MOST_PAIRS ? mostServed : someServed
+  return serve(lines.map(slotsOf), rooms.map(freeOf), (line, room) => fits(lines[line]!, rooms[room]!))
 }
 
 /** Slots of the room that runs of the line could have. A run is on one runner, so a rest that is too small serves it nothing. */
@@ -129,7 +146,9 @@ function byLabels(lines: readonly Line[], takers: readonly Taker[]): PoolDemand[
     labels: group[0]!.labels,
     queuedRuns: sum(group.map(({ runs }) => runs)),
     queuedSlots: sum(group.map(slotsOf)),
-    freeSlots: sum(takers.filter((taker) => carries(taker, group[0]!.labels)).map(({ free }) => free)),
   }))
-  return all.toSorted((a, b) => b.queuedSlots - a.queuedSlots).slice(0, LABEL_SETS_SHOWN)
+  const shown = all.toSorted((a, b) => b.queuedSlots - a.queuedSlots).slice(0, LABEL_SETS_SHOWN)
+  const freeFor = (labels: readonly string[]) =>
+    sum(takers.filter((taker) => carries(taker, labels)).map(({ free }) => free))
+  return shown.map((each) => ({ ...each, freeSlots: freeFor(each.labels) }))
 }

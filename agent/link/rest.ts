@@ -1,5 +1,6 @@
 import { callOp, openOp } from '@windlass/shared/ops/call.ts'
 import { runnerSurface } from '@windlass/shared/ops/runner-surface.ts'
+import { offersOf } from '@windlass/shared/wire/offers.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { withClock } from './clock.ts'
 import type { Clock } from './clock.ts'
@@ -32,8 +33,7 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
   return {
     async claims(slots, waitMs, signal) {
       const options = { signal, deadlineMs: waitMs + POLL_SLACK_MS, headers: await headers() }
-      const { offers } = await callOp({ url, fetch: pollFetch }, runnerSurface.claims, { slots, waitMs }, options)
-      return offers
+      return offersOf(await callOp({ url, fetch: pollFetch }, runnerSurface.claims, { slots, waitMs }, options))
     },
     async bundle(digest, signal) {
       const options = { signal, deadlineMs: BUNDLE_HEADERS_MS, headers: await headers() }

@@ -33,7 +33,7 @@ export const runnerSurface = (deps: RunnerSurfaceNeeds): HandlersFor<'runnerSurf
 
   renew: ({ input, runner, requestId }) => renewKey(deps, runner, input.publicKey, requestId),
 
-  claims: async ({ input, runner, gone }) => ({ offers: await claimRuns(deps, runner, input, gone) }),
+  claims: ({ input, runner, gone }) => claimRuns(deps, runner, input, gone),
 
   bundle: async ({ input, runner }) => {
     const { pieces, bytes } = await bundleOf(deps, runner.orgId, input.digest)

@@ -1,6 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { OrgId } from '@windlass/shared/ids.ts'
-import type { Offer, Placement } from '@windlass/shared/wire/agent.ts'
+import type { Placement } from '@windlass/shared/wire/agent.ts'
+import type { Offers } from '@windlass/shared/wire/offers.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Dispatchers } from './dispatcher.ts'
@@ -14,6 +15,7 @@ import { inlineJournals } from '../engine/commit/read-journal.ts'
 import type { AnnounceDeps } from '../engine/commit/announce.ts'
 import { endWithoutEnvironment } from '../engine/commit/environment-gone.ts'
 import { loseRuns } from '../engine/commit/lose.ts'
+import { countThatFit } from './fitting.ts'
 import type { Claimed } from '../engine/store/claim.ts'
 
 type ClaimDeps = {
@@ -37,17 +39,17 @@ export async function claimRuns(
   runner: RunnerIdentity,
   ask: { slots: number; waitMs: number },
   gone: AbortSignal,
-): Promise<Offer[]> {
+): Promise<Offers> {
   if (ask.slots === 0) {
     deps.dispatchers.withdraw(runner.poolId, runner.id)
-    return []
+    return NOTHING
   }
   deps.polls.note(runner.id)
   const patience = AbortSignal.any([gone, AbortSignal.timeout(ask.waitMs)])
   const given = await deps.dispatchers.poll(runner, ask.slots, patience)
   if (gone.aborted) {
     await giveBack(deps, given)
-    return []
+    return NOTHING
   }
   for (const run of given) deps.tails.ring(run.runId)
   for (const run of given) deps.bell.ring('run', run.runId)
@@ -63,10 +65,25 @@ export async function claimRuns(
     claimed.filter((run) => run.entries > 0),
   )
   const offers = await Promise.all(claimed.map((run) => offer(deps, run, journals.get(run.runId) ?? null)))
+  const variableSets = await setsOf(deps, claimed)
   // It may have gone while these were made.
-  if (!hasGone(gone)) return offers
-  await giveBack(deps, claimed)
-  return []
+  const told = hasGone(gone) ? 0 : countThatFit(offers, variableSets)
+  if (told < claimed.length) await giveBack(deps, claimed.slice(told))
+  if (told === 0) return NOTHING
+  const named = new Set(offers.slice(0, told).map(({ variables }) => variables))
+  const sets = Object.entries(variableSets).filter(([id]) => named.has(id))
+  return { offers: offers.slice(0, told), variableSets: Object.fromEntries(sets) }
+}
+
+const NOTHING: Offers = { offers: [], variableSets: {} }
+
+/** The variables of these runs, each set once. */
+async function setsOf(
+  { variableSets }: { variableSets: VariableSets },
+  runs: readonly Claimed[],
+): Promise<Offers['variableSets']> {
+  const ids = [...new Set(runs.map(({ variableSetId }) => variableSetId))]
+  return Object.fromEntries(await Promise.all(ids.map(async (id) => [id, await variableSets.get(id)] as const)))
 }
 
 /** For a second look: what comes between may change it. */
@@ -99,19 +116,14 @@ async function offer(
   deps: {
     versions: Versions
     runVersions: RunVersions
-    variableSets: VariableSets
     runTokens: RunTokens
     config: Config
   },
   run: Claimed,
   journalText: string | null,
-): Promise<Offer> {
+): Promise<Offers['offers'][number]> {
   deps.runVersions.note(run.runId, run.versionId)
-  const [version, variables, token] = await Promise.all([
-    deps.versions.get(run.versionId),
-    deps.variableSets.get(run.variableSetId),
-    deps.runTokens.mint(run),
-  ])
+  const [version, token] = await Promise.all([deps.versions.get(run.versionId), deps.runTokens.mint(run)])
   return {
     run: run.runId,
     attempt: run.attempt,
@@ -131,7 +143,7 @@ async function offer(
     eventDataBytes: deps.config.maxEventDataBytes,
     replay: run.isResume,
     journal: { entries: run.entries, text: journalText },
-    variables,
+    variables: run.variableSetId,
     secrets: run.hasSecrets,
     token,
   }

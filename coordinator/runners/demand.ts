@@ -117,7 +117,11 @@ const freeOf = ({ free, count }: Room) => free * count
 function together(takers: readonly Taker[], asked: ReadonlySet<string>): Room[] {
   const seen = takers
     .filter(({ free }) => free > 0)
-    .map(({ labels, slots, free }) => ({ labels: new Set([...labels].filter((label) => asked.has(label))), slots, free }))
+    .map(({ labels, slots, free }) => ({
+      labels: new Set([...labels].filter((label) => asked.has(label))),
+      slots,
+      free,
+    }))
   const alike = Map.groupBy(seen, ({ labels, free }) => JSON.stringify([[...labels].sort(), free]))
   return [...alike.values()].map((group) => ({ ...group[0]!, count: group.length }))
 }

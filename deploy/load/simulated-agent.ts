@@ -1,3 +1,4 @@
+import { offersOf } from '@windlass/shared/wire/offers.ts'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
@@ -149,15 +150,17 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
         continue
       }
       const askedAt = performance.now()
-      const { offers } = await callOp(
+      const answer = await callOp(
         { url: options.pollUrl ?? options.url, apiKey: await cachedBearer() },
         ops.runnerSurface.claims,
         { slots: free },
         { signal: stopping.signal },
       ).catch((error: unknown) => {
-        if (stopping.signal.aborted || options.pollUrl !== undefined || options.onClosed) return { offers: [] }
+        if (stopping.signal.aborted || options.pollUrl !== undefined || options.onClosed)
+          return { offers: [], variableSets: {} }
         throw error
       })
+      const offers = offersOf(answer)
       if (offers.length === 0) {
         // Whoever gets no work is answered late, or not to ask again at once.
         if (performance.now() - askedAt < HASTY_MS) await pause(HASTY_MS, stopping.signal)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Slug, RunId, RunnerId } from '../ids.ts'
-import { AgentSettings, Offer } from '../wire/agent.ts'
+import { AgentSettings } from '../wire/agent.ts'
+import { Offers } from '../wire/offers.ts'
 import { op } from './op.ts'
 
 /**
@@ -63,7 +64,7 @@ export const runnerSurface = {
     role: null,
     summary: 'Wait for work; answers with none after `waitMs`. Without slots: end the polls of this runner.',
     input: z.strictObject({ slots: z.int().min(0).max(1024), waitMs: z.int().min(0).max(25_000).default(25_000) }),
-    output: z.object({ offers: z.array(Offer) }),
+    output: Offers,
     faults: [],
     success: 200,
     carries: 'agent',

@@ -1,3 +1,4 @@
+import type { Offers } from '@windlass/shared/wire/offers.ts'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -220,7 +221,7 @@ export class FakeCoordinator {
       })
     }
     if (response.destroyed) this.cutPolls += 1
-    else answer(response, 200, { offers: this.#queue.splice(0, slots) })
+    else answer(response, 200, asTold(this.#queue.splice(0, slots)))
   }
 
   #greet(ws: WebSocket): void {
@@ -296,5 +297,12 @@ export class FakeCoordinator {
     }
     if (acks.length > 0 && !this.mute.has('ack')) replies.push({ t: 'ack', acks })
     return replies
+  }
+}
+
+function asTold(offers: readonly Offer[]): Offers {
+  return {
+    offers: offers.map((offer) => ({ ...offer, variables: offer.run })),
+    variableSets: Object.fromEntries(offers.map(({ run, variables }) => [run, variables])),
   }
 }

@@ -1,7 +1,8 @@
 /** An agent that speaks the protocol and does only what a test tells it to. */
+import { offersOf } from '@windlass/shared/wire/offers.ts'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose'
+import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import { callOp } from '@windlass/shared/ops/call.ts'
@@ -108,7 +109,7 @@ function agentOf(url: string, id: RunnerId, privateKey: CryptoKey, links: Link[]
     dial,
     async poll(slots = 1, waitMs = PATIENT_MS, signal) {
       const row = ops.runnerSurface.claims
-      return (await callOp({ url, apiKey: await bearer() }, row, { slots, waitMs }, { signal })).offers
+      return offersOf(await callOp({ url, apiKey: await bearer() }, row, { slots, waitMs }, { signal }))
     },
     async connect(holds = [], more = {}) {
       const link = await dial()

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
+import type { Offers } from '@windlass/shared/wire/offers.ts'
+import { countThatFit } from '../../dispatch/fitting.ts'
 import { anAgent, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -38,3 +40,33 @@ for (const slots of [1, 2]) {
     assert.deepEqual(found, runs)
   })
 }
+
+// Each offer had its own copy of the variables: one answer had 267 MB, or was longer than a text can be.
+test('runs that are given the same variables are told them once', async () => {
+  const name = 'variables'
+  const { runnerPool } = await c.call(ops.pools.create, { org: c.org, name })
+  const { slug } = await aWorkflow(c, { descriptor: { pool: name } })
+  await c.call(ops.environments.create, { org: c.org, name })
+  await c.call(ops.variables.set, { org: c.org, environment: name, name: 'LARGE', value: '\u0001'.repeat(60_000) })
+  for (const environment of [name, name, undefined]) await aRun(c, { workflow: slug, environment })
+  const agent = await anAgent(c, { pool: runnerPool.id })
+  agents.push(agent)
+  const bearer = await agent.bearer()
+  const { offers, variableSets } = await c.call(ops.runnerSurface.claims, { slots: 3 }, { apiKey: bearer })
+  const given = offers.map(({ variables }) => variables)
+  assert.deepEqual([given[0], new Set(given).size, Object.keys(variableSets).length], [given[1], 2, 2])
+  assert.equal(variableSets[given[0]!]?.['LARGE']?.length, 60_000)
+})
+
+const anOffer = (inputText: string, variables: string) =>
+  ({ inputText, variables, journal: { entries: 0, text: null } }) as Offers['offers'][number]
+
+test('an answer has 24 MiB at most, and one offer in any case', () => {
+  const sets = { few: { A: 'a' }, many: { LARGE: '\u0001'.repeat(MIB) } }
+  const all = (variables: string, count: number) => Array.from({ length: count }, () => anOffer('1', variables))
+  assert.equal(countThatFit(all('many', 256), sets), 256)
+  const others = Object.fromEntries(Array.from({ length: 5 }, (_, n) => [`${n}`, sets.many]))
+  const offers = [...all('0', 2), ...all('1', 2), ...all('2', 2), ...all('3', 2), ...all('4', 2)]
+  assert.equal(countThatFit(offers, others), 6)
+  assert.equal(countThatFit([anOffer('x'.repeat(40 * MIB), 'few'), ...all('few', 2)], sets), 1)
+})

@@ -8,3 +8,16 @@ export function unfinishedRuns(sql: Sql): Fragment {
     union all
     select id from runs where id > (select run_id from sweep_mark) and finished_at is null`
 }
+
+/** The same org by org, the newest first: a page of one org reads about as many as it shows. */
+export function newestUnfinished(sql: Sql): Fragment {
+  return sql`
+    (select org_id, run_id as id from runs_remaining order by org_id desc, run_id desc)
+    union all
+    (
+      select org_id, id
+      from runs
+      where id > (select run_id from sweep_mark) and finished_at is null
+      order by org_id desc, id desc
+    )`
+}

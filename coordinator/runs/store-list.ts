@@ -3,7 +3,7 @@ import { isFinal, type RunStatus, SUSPENDED, type TriggerKind } from '@windlass/
 import type { Db, Sql } from '../db/client.ts'
 import { idBounds, instant } from '../db/ids-at.ts'
 import { type Fragment, newest, type Newest } from '../db/newest.ts'
-import { unfinishedRuns } from '../db/unfinished.ts'
+import { newestUnfinished } from '../db/unfinished.ts'
 import { onlyFilters, runById } from '../db/by-key.ts'
 import type { RunRow } from '../engine/rules/run.ts'
 import { readable } from './store.ts'
@@ -72,9 +72,9 @@ function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, enviro
     return { stands: ['tag'], from, columns: [sql`t.org_id`, sql`t.tag`], values: [orgId, tag], id: sql`t.run_id` }
   }
   if (status && !status.includes('completed')) {
-    const from = sql`(${notCompleted(sql, orgId, status)}) s cross join lateral (${runById(sql, sql`s.id`)}) r`
+    const from = sql`(${notCompleted(sql, status)}) s cross join lateral (${runById(sql, sql`s.id`)}) r`
     const also = sql`and s.is_over = (r.finished_at is not null)`
-    return { stands: [], from, also, columns: [], values: [], id: sql`s.id` }
+    return { stands: ['orgId'], from, also, columns: [sql`s.org_id`], values: [orgId], id: sql`s.id` }
   }
   if (workflowId !== undefined)
     return { stands: ['workflowId'], columns: [sql`r.workflow_id`], values: [workflowId], id }
@@ -91,19 +91,19 @@ function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, enviro
 
 /**
  * The few runs among the many that are completed: those that have not finished, see migration 0004, and those that have
- * failed or were cancelled. The former are of all orgs, and some of them are over by now; `is_over` says as what a run
- * stands here.
+ * failed or were cancelled. Some of the former are over by now; `is_over` says as what a run stands here.
  */
-function notCompleted(sql: Sql, orgId: OrgId, status: readonly RunStatus[]): Fragment {
+function notCompleted(sql: Sql, status: readonly RunStatus[]): Fragment {
   const unfinished = sql`
-    select id, false as is_over
-    from (${unfinishedRuns(sql)}) candidates`
+    select org_id, id, false as is_over
+    from (${newestUnfinished(sql)}) candidates`
   const over = sql`
-    select run_id as id, true as is_over
+    select org_id, run_id as id, true as is_over
     from runs_unsuccessful
-    where org_id = ${orgId} and status = any(${[...status]})`
+    where status = any(${[...status]})
+    order by org_id desc, run_id desc`
   if (!status.some(isFinal)) return unfinished
-  return status.every(isFinal) ? over : sql`${unfinished} union all ${over}`
+  return status.every(isFinal) ? over : sql`${unfinished} union all (${over})`
 }
 
 /** What is asked for, but for the page. */

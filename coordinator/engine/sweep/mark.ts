@@ -25,15 +25,15 @@ export async function moveMark(db: Db, upTo: string): Promise<void> {
   for (;;) {
     const [row] = await db<{ size: number }[]>`
       with page as materialized (
-        select id, finished_at
+        select id, org_id, finished_at
         from runs
         where id > (select run_id from sweep_mark) and id <= ${upTo}
         order by id
         limit ${PAGE}
       ),
       remaining as (
-        insert into runs_remaining (run_id)
-        select id from page where finished_at is null
+        insert into runs_remaining (run_id, org_id)
+        select id, org_id from page where finished_at is null
         on conflict (run_id) do nothing
       )
       update sweep_mark

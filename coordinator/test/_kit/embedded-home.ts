@@ -1,8 +1,8 @@
 /** Homes for embedded servers of a test file, and a table in them to see that data stays. */
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after } from 'node:test'
 import type { TestContext } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
 import { openDatabase } from '../../db/client.ts'
@@ -13,7 +13,8 @@ import type { EmbeddedPostgres } from '../../db/embedded.ts'
 export const log = createLog({ part: 'test' }, 'error')
 const root = await mkdtemp(join(tmpdir(), 'windlass-embedded-'))
 await chmod(root, 0o755)
-after(() => rm(root, { recursive: true, force: true }))
+// Several files of tests share a process: a hook would run with the end of the first of them.
+process.once('exit', () => rmSync(root, { recursive: true, force: true }))
 
 let homes = 0
 

@@ -101,7 +101,7 @@ test('an environment is kept while unfinished runs use it, old ones too', async 
   const old = await aRun(c, { workflow: 'any', environment: 'busy' })
   await aRun(c, { workflow: 'any', environment: 'busy' })
   // Behind the mark unfinished runs stand in a table of their own.
-  await c.db`insert into runs_remaining (run_id) values (${old.id})`
+  await c.db`insert into runs_remaining (run_id, org_id) values (${old.id}, ${c.orgId})`
   await c.db`update sweep_mark set run_id = ${old.id}`
   await assert.rejects(drop('busy'), (error: Error & { detail?: object }) => {
     assert.deepEqual(error.detail, { environment: 'busy', unfinishedRuns: 2 })

@@ -161,7 +161,7 @@ test('sets go when they were retired an hour ago and no unfinished run has them'
   assert.ok((await rows()).includes(between), 'it was retired only now')
   await age()
   // Behind the mark unfinished runs stand in a table of their own.
-  await c.db`insert into runs_remaining (run_id) values (${old.run}) on conflict do nothing`
+  await c.db`insert into runs_remaining (run_id, org_id) values (${old.run}, ${c.orgId}) on conflict do nothing`
   await c.db`update sweep_mark set run_id = ${old.run}`
   await clean()
   assert.ok(!(await rows()).includes(between))

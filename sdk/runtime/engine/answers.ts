@@ -6,7 +6,7 @@ interface Answers {
   /** Called, and not given a result yet. */
   pending: ReadonlyMap<number, Pending>
   /** What is there of these. */
-  results: ReadonlyMap<number, Completion>
+  results: { has(n: number): boolean; get(n: number): Completion | undefined }
   outbox: { answered(): Promise<void> }
   port: Pick<Port, 'soon'>
 }

@@ -1,4 +1,5 @@
-type Reason = 'parked' | 'keeping' | 'blocked'
+/** state: the run stands still, at rest or blocked · keeping: what a step has come to is being committed */
+type Reason = 'state' | 'keeping'
 
 /** Keeps the process for several reasons at once. */
 export function createHolds(holdOn: (hold: boolean) => void) {

@@ -5,9 +5,12 @@ import type { Port } from './port.ts'
 const GATHER_MS = 1_000
 const MOST_GATHERED = 500
 
-interface Outbox {
+export interface Outbox {
   send(op: JournalOp): void
-  /** Sends it soon, before anything else and with whatever else is said by then: a wait that leads to a parking goes along with it. */
+  /**
+   * Sends it soon, before anything else and with whatever else is said by then: a wait that leads to a parking goes
+   * along with it.
+   */
   sendSoon(op: JournalOp): void
   /** Sends it, and calls back when it is committed. The process stays until then. */
   sendAndKeep(op: JournalOp, kept: () => void): void

@@ -1,4 +1,4 @@
-import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { Completion, JournalRecord, Mismatch } from '@windlass/shared/wire/journal.ts'
 import { describe, inWords, type Call } from './call.ts'
 import { createRecords } from './records.ts'
 
@@ -7,112 +7,115 @@ interface ReplayHooks {
   bind(record: JournalRecord, call: Call): void
   give(completion: Completion): void
   drifted(n: number, args: string): void
-  block(expected: string, received: string, at: string): void
+  block(mismatch: Mismatch): void
 }
 
 /** again: something has happened, come back · live: what the program wants next is new · park: it has nothing new to get */
 type ReplayTurn = 'again' | 'live' | 'park' | 'blocked'
 
 /**
- * Leads a program to where its last process stood. It is given what that one was given, in the same order and at the same points;
- * a call that is not recorded is held until nothing else can happen.
+ * Leads a program to where its last process stood. It is given what that one was given, in the same order and at the
+ * same points; a call that is not recorded is held until nothing else can happen.
  */
-interface Replay {
-  isOver(): boolean
+export class Replay {
+  readonly #journal: readonly JournalRecord[]
+  readonly #records: ReturnType<typeof createRecords>
+  readonly #hooks: ReplayHooks
+  #held: Call[] = []
+
+  constructor(journal: readonly JournalRecord[], hooks: ReplayHooks) {
+    this.#journal = journal
+    this.#records = createRecords(journal)
+    this.#hooks = hooks
+  }
+
+  /** The calls that were held, in their order. */
+  get held(): readonly Call[] {
+    return this.#held
+  }
+
   /** False: the call is not recorded like this. */
-  take(call: Call): boolean
-  hold(call: Call): void
-  /** Results that are there, and that the last process has not been given, in the order in which they came. */
-  waiting(): Completion[]
+  take(call: Call): boolean {
+    const record = this.#records.match(call)
+    if (record) this.#issue(record, call)
+    return record !== undefined
+  }
+
+  hold(call: Call): void {
+    this.#held.push(call)
+  }
+
   /** Gives the next result if it was given in the midst of other work. False: nothing to do before the program is idle. */
-  step(): boolean
-  idle(): ReplayTurn
-  /** The program did what it could not have done here: `received`, in words. */
-  block(received: string): void
-  /** The calls that were held. */
-  finish(): Call[]
-}
-
-export function createReplay(journal: readonly JournalRecord[], hooks: ReplayHooks): Replay {
-  const records = createRecords(journal)
-  let held: Call[] = []
-  let isOver = false
-
-  function issue(record: JournalRecord, call: Call): void {
-    records.issue(record)
-    hooks.bind(record, call)
-  }
-
-  function give(record: JournalRecord): void {
-    records.given()
-    hooks.give({ n: record.n, state: record.state === 'failed' ? 'failed' : 'done', result: record.result ?? 'null' })
-  }
-
-  /** One at a time: what is bound may lead to the very call that the others are not. */
-  function bindNearest(): boolean {
-    const found = records.nearest(held)
-    if (!found) return false
-    held = held.filter((call) => call !== found.call)
-    if (!found.record.drifted) hooks.drifted(found.record.n, found.call.args)
-    issue(found.record, found.call)
+  step(): boolean {
+    const next = this.#records.next()
+    if (!next || next.idle || !this.#records.isReady(next)) return false
+    this.#give(next)
     return true
   }
 
-  function block(received: string, at: string): 'blocked' {
-    hooks.block(expected(), received, at)
+  /** Nothing of the program is in flight. */
+  idle(): ReplayTurn {
+    const next = this.#records.next()
+    if (next && this.#records.isReady(next)) {
+      this.#give(next)
+      return 'again'
+    }
+    const [first] = this.#held
+    if (first) return this.#idleWith(first)
+    if (!next && !this.#records.hasUnissued()) return 'park'
+    this.block('no further call: the program waits for something else')
     return 'blocked'
   }
 
-  function expected(): string {
-    for (const record of records.unissued()) return describe(record)
-    const next = records.next()
-    if (next) return `the result of ${describe(next)}`
-    const open = journal.find(({ state, kind }) => state === 'open' && kind !== 'step')
-    return `a program that waits for ${open ? describe(open) : 'something'}`
+  /** The program did what it could not have done here: `received`, in words. */
+  block(received: string, at = ''): void {
+    this.#hooks.block({ expected: this.#expected(), received, at })
   }
 
-  return {
-    isOver: () => isOver,
-    take: (call) => {
-      const record = records.match(call)
-      if (record) issue(record, call)
-      return record !== undefined
-    },
-    hold: (call) => {
-      held.push(call)
-    },
-    waiting: () =>
-      journal
-        .filter(({ state, delivered }) => state !== 'open' && delivered === null)
-        .sort((a, b) => (a.completed ?? Infinity) - (b.completed ?? Infinity) || a.n - b.n)
-        .map(({ n, state, result }) => ({
-          n,
-          state: state === 'failed' ? 'failed' : 'done',
-          result: result ?? 'null',
-        })),
-    step: () => {
-      const next = records.next()
-      if (!next || next.idle || !records.isReady(next)) return false
-      give(next)
-      return true
-    },
-    idle: () => {
-      const next = records.next()
-      if (next && records.isReady(next)) {
-        give(next)
-        return 'again'
-      }
-      if (held.length > 0 && !records.hasUnissued()) return 'live'
-      if (held.length > 0 && bindNearest()) return 'again'
-      const [first] = held
-      if (first) return block(inWords(first), first.site)
-      if (next || records.hasUnissued()) return block('no further call: the program waits for something else', '')
-      return 'park'
-    },
-    block: (received) => void block(received, ''),
-    finish: () => {
-      isOver = true
-      return held
-    },
+  #idleWith(first: Call): ReplayTurn {
+    if (!this.#records.hasUnissued()) return 'live'
+    if (this.#bindNearest()) return 'again'
+    this.block(inWords(first), first.site)
+    return 'blocked'
   }
+
+  /** One at a time: what is bound may lead to the very call that the others are not. */
+  #bindNearest(): boolean {
+    const found = this.#records.nearest(this.#held)
+    if (!found) return false
+    this.#held = this.#held.filter((call) => call !== found.call)
+    if (!found.record.drifted) this.#hooks.drifted(found.record.n, found.call.args)
+    this.#issue(found.record, found.call)
+    return true
+  }
+
+  #issue(record: JournalRecord, call: Call): void {
+    this.#records.issue(record)
+    this.#hooks.bind(record, call)
+  }
+
+  #give(record: JournalRecord): void {
+    this.#records.given()
+    this.#hooks.give(completionOf(record))
+  }
+
+  #expected(): string {
+    for (const record of this.#records.unissued()) return describe(record)
+    const next = this.#records.next()
+    if (next) return `the result of ${describe(next)}`
+    const open = this.#journal.find(({ state, kind }) => state === 'open' && kind !== 'step')
+    return `a program that waits for ${open ? describe(open) : 'something'}`
+  }
+}
+
+/** Results that are there, and that the last process has not been given, in the order in which they came. */
+export function undelivered(journal: readonly JournalRecord[]): Completion[] {
+  return journal
+    .filter(({ state, delivered }) => state !== 'open' && delivered === null)
+    .sort((a, b) => (a.completed ?? Infinity) - (b.completed ?? Infinity) || a.n - b.n)
+    .map(completionOf)
+}
+
+function completionOf({ n, state, result }: JournalRecord): Completion {
+  return { n, state: state === 'failed' ? 'failed' : 'done', result: result ?? 'null' }
 }

@@ -1,0 +1,172 @@
+import type { Completion, JournalOp, JournalRecord, SuspendKind } from '@windlass/shared/wire/journal.ts'
+import { identityOf, settle, type Call, type Scope } from './call.ts'
+import { createFormer } from './former.ts'
+import { pathOf } from './identity.ts'
+import { checkRoom } from './limits.ts'
+import type { Outbox } from './outbox.ts'
+import { isAnyPending, outcomeOf, waitedFor, type Pending } from './pending.ts'
+import type { EngineOptions, Port } from './port.ts'
+import type { Scopes } from './scopes.ts'
+import { executeStep } from './step.ts'
+
+// Shorter ones are not worth a word to anybody.
+const SHORT_MS = 1_000
+
+// Programs may put a fake clock in place of Date.
+const now = Date.now
+
+interface EntriesNeeds {
+  port: Port
+  outbox: Outbox
+  scopes: Scopes
+  /** The program itself has brought a call to its end. */
+  complete(completion: Completion): void
+  /** A call has taken over the entry of an earlier attempt, with whatever came of it. */
+  adopted(record: JournalRecord): void
+  /** Nothing is said to anybody, and nothing given to the program. */
+  isOver(): boolean
+}
+
+/** The calls that the program has not been given a result of, each with its entry in the journal. */
+export class Entries {
+  readonly #needs: EntriesNeeds
+  readonly #former: ReturnType<typeof createFormer>
+  readonly #pending = new Map<number, Pending>()
+  /** Number of the last entry. */
+  #last: number
+  /** How many calls this attempt has made, those that are replayed included. */
+  #made: number
+  /** How many timers of ours run for short sleeps. */
+  #timers = 0
+
+  constructor({ attempt, journal, entries, replay }: EngineOptions, needs: EntriesNeeds) {
+    this.#needs = needs
+    this.#former = createFormer(journal.filter((record) => record.attempt < attempt))
+    this.#last = journal.reduce((most, { n }) => Math.max(most, n), entries)
+    const replayed = replay ? journal.filter((record) => record.attempt === attempt) : []
+    this.#made = replayed.reduce((most, { position }) => Math.max(most, position), 0)
+  }
+
+  get pending(): ReadonlyMap<number, Pending> {
+    return this.#pending
+  }
+
+  get made(): number {
+    return this.#made
+  }
+
+  get timers(): number {
+    return this.#timers
+  }
+
+  /** Whether the program waits for any of these. */
+  isAnyPending(numbers: Iterable<number>): boolean {
+    return isAnyPending(numbers, this.#pending)
+  }
+
+  /** What people are told that the program waits for. */
+  waitedFor(): SuspendKind | undefined {
+    return waitedFor(this.#pending.values())
+  }
+
+  /** A call that no process of this attempt has made before. */
+  begin(call: Call): void {
+    this.#openScopes(call.within)
+    const record = this.#former.take(call)
+    if (record) return this.#adopt(record, call)
+    try {
+      checkRoom(this.#last + 1, (text) => this.#needs.port.warn(text))
+    } catch (error) {
+      return call.reject(error as Error)
+    }
+    this.#last += 1
+    this.#made += 1
+    Object.assign(call, { n: this.#last, position: this.#made })
+    this.#open(call)
+  }
+
+  /** The call is the one of this entry. */
+  bind(record: JournalRecord, call: Call): void {
+    const { n, position, site, state } = record
+    Object.assign(call, { n, position, site })
+    this.#pending.set(n, { call, record })
+    if (call.kind === 'step' && state === 'open') void this.#execute(call, true)
+  }
+
+  /** Gives the program the result. */
+  settle(completion: Completion): void {
+    const found = this.#pending.get(completion.n)
+    this.#pending.delete(completion.n)
+    if (found) settle(found.call, completion)
+  }
+
+  /** The run is to end: waits reject, and steps are executed without an entry. */
+  refuse(call: Call, reason: Error): void {
+    // Nobody may be looking at it just now, and that is no reason to end the run in the midst of its tidying up.
+    call.promise.catch(() => {})
+    if ('act' in call.work) void this.#execute(call, true)
+    else call.reject(reason)
+  }
+
+  /** Steps that are being executed go on, and their results go to the program and nowhere else. */
+  refuseAll(reason: Error): void {
+    for (const found of this.#pending.values()) {
+      const outcome = outcomeOf(found)
+      if (found.call.kind !== 'step') this.refuse(found.call, reason)
+      else if (outcome) settle(found.call, outcome)
+    }
+    this.#pending.clear()
+  }
+
+  stopTimers(): void {
+    for (const { stopTimer } of this.#pending.values()) stopTimer?.()
+  }
+
+  #adopt(record: JournalRecord, call: Call): void {
+    this.#made += 1
+    this.#needs.outbox.send({ op: 'adopt', n: record.n, position: this.#made })
+    this.bind({ ...record, position: this.#made }, call)
+    this.#needs.adopted(record)
+  }
+
+  #open(call: Call): void {
+    this.#pending.set(call.n, { call })
+    if ('act' in call.work) return void this.#execute(call, false)
+    const { ask } = call.work.wait
+    const ms = ask.for !== 'sleep' ? Infinity : 'ms' in ask ? ask.ms : ask.until - now()
+    if (ms < SHORT_MS) this.#doze(call, Math.max(ms, 0))
+    else this.#needs.outbox.sendSoon({ op: 'open', entry: identityOf(call), ask })
+  }
+
+  /** A step in whose function something is called gets its entry before that. */
+  #openScopes(scope: Scope | undefined): void {
+    if (!scope || scope.isOpen) return
+    this.#openScopes(scope.call.within)
+    scope.isOpen = true
+    this.#needs.outbox.send({ op: 'open', entry: identityOf(scope.call), ask: { for: 'step' } })
+  }
+
+  #doze(call: Call, ms: number): void {
+    const { port, outbox } = this.#needs
+    this.#timers += 1
+    const stopTimer = port.later(ms, true, () => {
+      this.#timers -= 1
+      delete this.#pending.get(call.n)?.stopTimer
+      outbox.gather(identityOf(call))
+      this.#needs.complete({ n: call.n, state: 'done', result: 'null' })
+    })
+    this.#pending.set(call.n, { call, stopTimer })
+  }
+
+  async #execute(call: Call, isOpen: boolean): Promise<void> {
+    if (!('act' in call.work)) return
+    const scope = { path: pathOf(call.parent, call.name, call.occurrence), isOpen, call }
+    const outcome = await executeStep(this.#needs.scopes, scope, call.work.act)
+    if (this.#needs.isOver()) return
+    const found = this.#pending.get(call.n)
+    if (!found) return settle(call, outcome)
+    found.outcome = outcome
+    const close: JournalOp = { op: 'close', entry: identityOf(call), ...outcome }
+    this.#needs.outbox.sendAndKeep(close, () => this.#needs.complete({ n: call.n, ...outcome }))
+  }
+}

@@ -11,7 +11,6 @@
  * }
  */
 export { context } from './runtime/context.ts'
-export type { RunContext } from './runtime/context.ts'
 export type { Duration } from './runtime/duration.ts'
 export type { FromSchema, JsonSchema } from './runtime/from-schema.ts'
 export { log } from './runtime/log.ts'
@@ -19,6 +18,7 @@ export type { Log, LogFields } from './runtime/log.ts'
 export { phase } from './runtime/phase.ts'
 export { requestInput } from './runtime/request-input.ts'
 export type { InputRequest } from './runtime/request-input.ts'
+export type { RunContext } from './runtime/run-context.ts'
 export { sleep } from './runtime/sleep.ts'
 export type { SleepTime } from './runtime/sleep.ts'
 export { step } from './runtime/step.ts'

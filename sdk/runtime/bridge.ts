@@ -1,4 +1,4 @@
-import type { RunContext } from './context.ts'
+import type { RunContext } from './run-context.ts'
 import type { Waits } from './waits.ts'
 
 /** What the process offers to the SDK while it executes a program. */

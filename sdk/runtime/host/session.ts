@@ -1,7 +1,7 @@
 import type { CancelMessage, StartMessage } from '@windlass/shared/wire/program.ts'
 import { CancelledError, TimedOutError } from '../stop-errors.ts'
-import type { RunContext } from '../context.ts'
 import type { Engine } from '../engine/port.ts'
+import type { RunContext } from '../run-context.ts'
 
 /** One run inside of this process. */
 export interface Session {

@@ -62,7 +62,7 @@ export interface Licences {
   unknown: string[]
 }
 
-export interface LicenceCount {
+interface LicenceCount {
   /** An SPDX expression, as the package gives it. */
   licence: string
   packages: number

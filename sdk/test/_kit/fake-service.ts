@@ -12,7 +12,7 @@ export const KEY = 'wl_test'
 export const SESSION = 'wls_test'
 export const ORG = 'acme'
 
-export interface Asked {
+interface Asked {
   id: string
   args: Record<string, unknown>
   headers: IncomingMessage['headers']

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import type { Completion, Mismatch } from '@windlass/shared/wire/journal.ts'
+import type { Completion, JournalOp, Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import { createEngine } from '../../../runtime/engine/engine.ts'
-import type { Engine } from '../../../runtime/engine/port.ts'
+import type { Engine, Port } from '../../../runtime/engine/port.ts'
 import type { World } from './world.ts'
 
 // Far more than any of these programs takes.
@@ -39,123 +39,188 @@ export interface SessionOptions {
   evicts?: () => boolean
   /** Asked before each event, once it is live. */
   crashes?: () => boolean
-  /** Asked before each event, once it is live: what comes next is there now, whether the program has asked for it yet or not. */
+  /**
+   * Asked before each event, once it is live: what comes next is there now, whether the program has asked for it yet
+   * or not.
+   */
   hurries?: () => boolean
   /** Asked when something is there: says it twice. */
   repeats?: () => boolean
 }
 
+/** One process that executes the program, to its end or until chance takes it away. */
+export async function execute(options: SessionOptions): Promise<End> {
+  return await new SimulatedProcess(options).run()
+}
+
 /**
- * One process that executes the program: a loop with a time of its own, which stands still for the world while the program is
- * led through its past.
+ * A loop with a time of its own, which stands still for the world while the program is led through its past. Most of it
+ * is the port of the engine.
  */
-export async function execute({ program, world, replay, ...chance }: SessionOptions): Promise<End> {
-  const events: Event[] = []
-  let time = world.now
-  let isHeld = false
-  let isParked = false
+class SimulatedProcess implements Port {
+  readonly #options: SessionOptions
+  readonly #engine: Engine
+  #events: Event[] = []
+  #time: number
+  #isHeld = false
+  #isParked = false
   /** It has just parked. */
-  let isAsked = false
-  let isLive = !replay
-  let sent = 0
-  let told = 0
-  let end: End | undefined
-  let isThrough = !replay
+  #isAsked = false
+  #isLive: boolean
+  #isThrough: boolean
+  /** Words to the journal. */
+  #sent = 0
+  /** Wakes. */
+  #told = 0
+  #end: End | undefined
 
-  function through(): void {
-    if (!isThrough) chance.onThrough?.()
-    isThrough = true
+  constructor(options: SessionOptions) {
+    const { world, replay } = options
+    this.#options = options
+    this.#time = world.now
+    this.#isLive = this.#isThrough = !replay
+    const handed = { attempt: world.attempt, journal: world.journal(), entries: world.entries() }
+    this.#engine = createEngine({ ...handed, replay }, this)
   }
 
-  const add = (ms: number, keeps: boolean, act: () => void) => {
-    const event = { at: time + ms, keeps, act }
-    events.push(event)
-    return () => void events.splice(0, Infinity, ...events.filter((each) => each !== event))
+  async run(): Promise<End> {
+    this.#begin()
+    for (let turns = 0; ; turns++) {
+      assert.ok(turns < MOST_TURNS, 'it goes round in circles')
+      // All microtasks, however many.
+      await new Promise(setImmediate)
+      const end = this.#end ?? this.#takenAway()
+      if (end) return end
+      this.#hurry()
+      if (this.#isKept()) this.#next()
+      else if (!this.#engine.idle()) this.#finish({ how: 'never' }, 'never')
+    }
   }
-  const engine: Engine = createEngine(
-    { attempt: world.attempt, journal: world.journal(), entries: world.entries(), replay },
-    {
-      send: (op) => {
-        world.apply(structuredClone(op))
-        sent += 1
-        const count = sent
-        add(1, false, () => engine.kept(count))
-        if (op.op === 'adopt') add(1, false, () => wake(world.undelivered()))
-      },
-      together: (say) => say(),
-      park: (_kind, heard) => {
-        assert.ok(heard >= told, 'it has read all wakes')
-        isParked = true
-        isAsked = true
-        if (!isLive) through()
-      },
-      live: () => {
-        assert.equal(isLive, false, 'live is said once')
-        isLive = true
-        through()
-        time = world.now
-      },
-      blocked: (mismatch) => {
-        end = { how: 'blocked', mismatch }
-      },
-      holdOn: (hold) => {
-        isHeld = hold
-      },
-      isQuiet: (timers) => events.filter(({ keeps }) => keeps).length <= timers,
-      site: () => '',
-      warn: () => {},
-      soon: (act) => void add(0, true, act),
-      later: add,
-    },
-  )
-  function wake(completions: Completion[]): void {
-    if (completions.length === 0) return
-    isParked = false
-    told += 1
-    engine.wake(chance.repeats?.() ? [...completions, ...completions] : completions)
+
+  #begin(): void {
+    const engine = this.#engine
+    const raw = (ms: number) => new Promise<void>((resolve) => void this.later(ms, true, resolve))
+    this.#options.program({ engine, raw }).then(
+      (value) => engine.answered().then(() => this.#finish({ how: 'returned', value }, 'run() returned')),
+      (error: unknown) => this.#finish({ how: 'threw', error }, `run() threw ${String(error)}`),
+    )
+  }
+
+  #finish(end: End, how: string): void {
+    if (this.#engine.end(how)) this.#end ??= end
+  }
+
+  #takenAway(): End | undefined {
+    const { evicts, crashes } = this.#options
+    if (this.#isAsked && this.#isParked && evicts?.()) return { how: 'evicted' }
+    this.#isAsked = false
+    return this.#isActive() && crashes?.() ? { how: 'crashed' } : undefined
+  }
+
+  #hurry(): void {
+    const { world, hurries } = this.#options
+    if (this.#isActive() && world.nextAt() < Infinity && hurries?.()) this.#completeNext()
+  }
+
+  #isActive(): boolean {
+    return this.#isLive && !this.#isParked
+  }
+
+  #isKept(): boolean {
+    return this.#isHeld || this.#events.some(({ keeps }) => keeps)
+  }
+
+  /** The next thing that happens, here or in the world. */
+  #next(): void {
+    const { world } = this.#options
+    const [next] = this.#events.toSorted((a, b) => a.at - b.at)
+    const worldAt = this.#isLive || this.#isParked ? world.nextAt() : Infinity
+    assert.ok(next || worldAt < Infinity, 'it is held, and nothing will ever happen')
+    if (!next || next.at > worldAt) return this.#completeNext()
+    this.#forget(next)
+    this.#time = Math.max(this.#time, next.at)
+    if (this.#isLive) world.now = Math.max(world.now, this.#time)
+    next.act()
   }
 
   /** Whoever has not taken it over yet is not told. */
-  function completeNext(): void {
+  #completeNext(): void {
+    const { world } = this.#options
     const completion = world.completeNext()
-    time = Math.max(time, world.now)
-    if (world.records.get(completion.n)?.attempt === world.attempt) wake([completion])
+    this.#time = Math.max(this.#time, world.now)
+    if (world.records.get(completion.n)?.attempt === world.attempt) this.#wake([completion])
   }
 
-  const raw = (ms: number) => new Promise<void>((resolve) => void add(ms, true, resolve))
-
-  function finish(ended: End, how: string): void {
-    if (engine.end(how)) end ??= ended
+  #wake(completions: Completion[]): void {
+    if (completions.length === 0) return
+    this.#isParked = false
+    this.#told += 1
+    this.#engine.wake(this.#options.repeats?.() ? [...completions, ...completions] : completions)
   }
-  program({ engine, raw }).then(
-    (value) => engine.answered().then(() => finish({ how: 'returned', value }, 'run() returned')),
-    (error: unknown) => finish({ how: 'threw', error }, `run() threw ${String(error)}`),
-  )
 
-  for (let turns = 0; ; turns++) {
-    assert.ok(turns < MOST_TURNS, 'it goes round in circles')
-    // All microtasks, however many.
-    await new Promise(setImmediate)
-    if (end) return end
-    if (isAsked && isParked && chance.evicts?.()) return { how: 'evicted' }
-    isAsked = false
-    if (isLive && !isParked && chance.crashes?.()) return { how: 'crashed' }
-    if (isLive && !isParked && world.nextAt() < Infinity && chance.hurries?.()) completeNext()
-    if (!isHeld && !events.some(({ keeps }) => keeps)) {
-      if (!engine.idle()) finish({ how: 'never' }, 'never')
-      continue
-    }
-    const next = events.reduce<Event | undefined>(
-      (first, each) => (first && first.at <= each.at ? first : each),
-      undefined,
-    )
-    const worldAt = isLive || isParked ? world.nextAt() : Infinity
-    assert.ok(next || worldAt < Infinity, 'it is held, and nothing will ever happen')
-    if (next && next.at <= worldAt) {
-      events.splice(events.indexOf(next), 1)
-      time = Math.max(time, next.at)
-      if (isLive) world.now = Math.max(world.now, time)
-      next.act()
-    } else completeNext()
+  #through(): void {
+    if (!this.#isThrough) this.#options.onThrough?.()
+    this.#isThrough = true
+  }
+
+  #forget(event: Event): void {
+    this.#events = this.#events.filter((each) => each !== event)
+  }
+
+  // What the engine asks of it.
+
+  send(op: JournalOp): void {
+    const { world } = this.#options
+    world.apply(structuredClone(op))
+    this.#sent += 1
+    const count = this.#sent
+    this.later(1, false, () => this.#engine.kept(count))
+    if (op.op === 'adopt') this.later(1, false, () => this.#wake(world.undelivered()))
+  }
+
+  together(say: () => void): void {
+    say()
+  }
+
+  park(_kind: SuspendKind, heard: number): void {
+    assert.ok(heard >= this.#told, 'it has read all wakes')
+    this.#isParked = true
+    this.#isAsked = true
+    if (!this.#isLive) this.#through()
+  }
+
+  live(): void {
+    assert.equal(this.#isLive, false, 'live is said once')
+    this.#isLive = true
+    this.#through()
+    this.#time = this.#options.world.now
+  }
+
+  blocked(mismatch: Mismatch): void {
+    this.#end = { how: 'blocked', mismatch }
+  }
+
+  holdOn(hold: boolean): void {
+    this.#isHeld = hold
+  }
+
+  isQuiet(timers: number): boolean {
+    return this.#events.filter(({ keeps }) => keeps).length <= timers
+  }
+
+  site(): string {
+    return ''
+  }
+
+  warn(): void {}
+
+  soon(act: () => void): void {
+    this.later(0, true, act)
+  }
+
+  later(ms: number, keeps: boolean, act: () => void): () => void {
+    const event = { at: this.#time + ms, keeps, act }
+    this.#events.push(event)
+    return () => this.#forget(event)
   }
 }

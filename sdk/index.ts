@@ -1,5 +1,6 @@
 /**
- * What a workflow program imports. A program is a module that exports `run(input, context)`; what it returns is the run's output.
+ * What a workflow program imports. A program is a module that exports `run(input, context)`; what it returns is the
+ * run's output.
  *
  * @example
  * import { phase, log, type RunContext } from 'windlass'

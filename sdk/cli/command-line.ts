@@ -4,7 +4,9 @@ import { EXIT } from './exit-codes.ts'
 import { told } from './failure.ts'
 import { note, paint } from './terminal.ts'
 
-/** `windlass` without any command yet: in a checkout it gets all of them, on the machine of an agent those of the agent. */
+/**
+ * `windlass` without any command yet: in a checkout it gets all of them, on the machine of an agent those of the agent.
+ */
 export function createCommandLine(description: string): Command {
   return (
     new Command('windlass')

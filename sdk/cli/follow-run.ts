@@ -26,8 +26,8 @@ const EXIT_OF: Record<'completed' | 'failed' | 'cancelled', number> = {
 }
 
 /**
- * Follows a run to its end: events on standard error, the returned value on standard output; with `--json` each event and
- * at last the run as lines of JSON on standard output. Ctrl-C stops following and leaves the run alone.
+ * Follows a run to its end: events on standard error, the returned value on standard output; with `--json` each event
+ * and at last the run as lines of JSON on standard output. Ctrl-C stops following and leaves the run alone.
  */
 export async function followRun(session: Session, run: Run, wishes: FollowWishes): Promise<number> {
   const stop = stopper(run, wishes.timeoutMs)
@@ -68,7 +68,9 @@ async function tellEvents(session: Session, run: Run, wishes: FollowWishes, sign
   progress.end()
 }
 
-/** What is asked of people now, and what to type. A log that is read later says nothing that has been answered since. */
+/**
+ * What is asked of people now, and what to type. A log that is read later says nothing that has been answered since.
+ */
 async function tellQuestions({ client, progress }: Session, run: Run, signal: AbortSignal): Promise<void> {
   // Following goes on without it; the hint that comes later names the command.
   const { inputs } = await client.inputs.list({ run: run.id }, { signal }).catch(() => ({ inputs: [] }))

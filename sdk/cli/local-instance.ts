@@ -13,7 +13,8 @@ export interface Place {
 }
 
 export const TWO_WAYS =
-  'run `npm start` in the project, whose address and key are then found by themselves, or name a service: `windlass profiles add`, or --url and --api-key, or WINDLASS_URL and WINDLASS_API_KEY'
+  'run `npm start` in the project, whose address and key are then found by themselves, or name a service: ' +
+  '`windlass profiles add`, or --url and --api-key, or WINDLASS_URL and WINDLASS_API_KEY'
 
 const FILE = 'cli.json'
 
@@ -47,8 +48,9 @@ function read(file: string): Place | undefined {
 const OTHERS = 0o077
 
 /**
- * A file that was planted in a folder above ours, or came along with a checkout, must not direct us, our input, our sources and
- * our secrets to a stranger. What we write ourselves is ours and readable by nobody else, which no archive and no git makes so.
+ * A file that was planted in a folder above ours, or came along with a checkout, must not direct us, our input, our
+ * sources and our secrets to a stranger. What we write ourselves is ours and readable by nobody else, which no archive
+ * and no git makes so.
  */
 export function refuseForeign(file: string, { uid, mode }: Stats): void {
   const me = process.getuid?.()

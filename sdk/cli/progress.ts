@@ -11,8 +11,8 @@ const MARK_COLUMNS = 3
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 
 /**
- * What is being waited for, on standard error: a spinner that counts the time on a terminal, elsewhere a plain line that
- * comes again every 30 s. Nothing at all when the wait is short, or with `--json`.
+ * What is being waited for, on standard error: a spinner that counts the time on a terminal, elsewhere a plain line
+ * that comes again every 30 s. Nothing at all when the wait is short, or with `--json`.
  */
 export class Progress {
   private readonly isQuiet: boolean

@@ -29,7 +29,9 @@ export function schemaText(schema: object, depth = 0): string {
   return type === undefined ? 'any' : [type].flat().map(plain).join(' | ')
 }
 
-/** A JSON value of this schema to begin with, as far as it is required: `{"name":"…"}`. Nothing where any value will do. */
+/**
+ * A JSON value of this schema to begin with, as far as it is required: `{"name":"…"}`. Nothing where any value will do.
+ */
 export function sampleOf(schema: object, root: object = schema, depth = 0): unknown {
   const { type, properties, anyOf, $ref, items, required = [] } = schema as Schema
   if ('const' in schema) return schema.const

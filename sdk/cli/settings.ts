@@ -25,8 +25,8 @@ interface Known extends Place {
 }
 
 /**
- * Flags before environment before the chosen profile before the local instance, each value by itself. The credentials of a
- * profile and of the local instance are for their own address: no other one ever sees them.
+ * Flags before environment before the chosen profile before the local instance, each value by itself. The credentials
+ * of a profile and of the local instance are for their own address: no other one ever sees them.
  */
 export function settingsFrom(flags: GlobalFlags, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Settings {
   const given = givenBy(flags, env)

@@ -9,8 +9,8 @@ const LEAST_LAST = 30
 const UNCUT = /^[a-z]+_[0-9a-z]{26}$|^\d[\d:. -]*$/
 
 /**
- * A drawn table for a terminal; elsewhere a line per row with tabs between, no head, ready for `cut` and `awk`. A name that
- * ends in `?` is of a column that a narrow terminal does without, the last ones first; long texts are cut there.
+ * A drawn table for a terminal; elsewhere a line per row with tabs between, no head, ready for `cut` and `awk`. A name
+ * that ends in `?` is of a column that a narrow terminal does without, the last ones first; long texts are cut there.
  */
 export async function printTable(head: string[], rows: string[][]): Promise<void> {
   if (!process.stdout.isTTY) {

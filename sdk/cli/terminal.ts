@@ -45,8 +45,8 @@ export function safeLines(text: string, stream: NodeJS.WriteStream): string {
 }
 
 /**
- * What a program has written, made safe for the terminal: colours stay, everything that could move the cursor, rename the
- * window, hide text or turn its order around goes. Files and pipes get it as it is.
+ * What a program has written, made safe for the terminal: colours stay, everything that could move the cursor, rename
+ * the window, hide text or turn its order around goes. Files and pipes get it as it is.
  */
 export function safe(text: string, stream: NodeJS.WriteStream): string {
   if (!stream.isTTY) return text

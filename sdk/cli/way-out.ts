@@ -32,7 +32,8 @@ const WAYS: Record<ApiErrorCode, Find> = {
   RUNNER_REVOKED: () => ['windlass pools token <pool> makes a token for registering the machine anew', EXIT.failed],
   POOL_IN_USE: () => ['windlass runners list --pool <pool> shows its machines', EXIT.failed],
   ENVIRONMENT_IN_USE: (error) => [
-    `windlass runs list --environment ${text(error, 'environment') ?? '<name>'} shows them; wait, or windlass runs cancel <run>`,
+    `windlass runs list --environment ${text(error, 'environment') ?? '<name>'} shows them; wait, ` +
+      'or windlass runs cancel <run>',
     EXIT.failed,
   ],
   WORKFLOW_EXISTS: () => ['windlass deploy again, which makes a new version of it', EXIT.failed],

@@ -13,7 +13,9 @@ export interface FollowOptions {
   channels?: Channel[]
   /** Ends the iteration by throwing the signal's reason. */
   signal?: AbortSignal
-  /** A connection that says nothing for this long is given up for a new one. 45 s: the server is heard of every 15 s. */
+  /**
+   * A connection that says nothing for this long is given up for a new one. 45 s: the server is heard of every 15 s.
+   */
   silenceMs?: number
   /** How long to go on trying when the server cannot be reached; 2 min by default. */
   patienceMs?: number

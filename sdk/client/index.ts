@@ -19,7 +19,10 @@ export interface ClientOptions {
   apiKey?: string
   /** A session (`wls_…`), for the operations that no API key may do; without an API key for all of them. */
   session?: string
-  /** The org meant by every call that does not name another. Left out: the one of the credential, which the service is asked for once. */
+  /**
+   * The org meant by every call that does not name another. Left out: the one of the credential, which the service is
+   * asked for once.
+   */
   org?: string
   /** In place of the global `fetch`: a proxy, a test. */
   fetch?: typeof fetch
@@ -51,7 +54,8 @@ export type Client = { readonly [Group in keyof CallerGroups]: Calls<CallerGroup
    * Ends when the run has ended and its log is read.
    *
    * @example
-   * for await (const event of client.follow(run.id, { channels: ['phase', 'log'] })) console.log(event.type, event.data)
+   * const events = client.follow(run.id, { channels: ['phase', 'log'] })
+   * for await (const { type, data } of events) console.log(type, data)
    */
   follow(run: string, options?: FollowOptions): AsyncGenerator<RunEvent, void>
 }

@@ -13,7 +13,8 @@ export interface Runtime {
   waits(): Waits | undefined
 }
 
-// The host is CommonJS and bundles load the SDK as an ES module: a registered symbol joins them whichever copy is loaded.
+// The host is CommonJS and bundles load the SDK as an ES module: a registered symbol joins them whichever copy is
+// loaded.
 const KEY = Symbol.for('windlass.runtime')
 
 /** The runtime of this process, or undefined where the program is executed by hand, as in a unit test. */

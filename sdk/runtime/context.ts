@@ -2,8 +2,8 @@ import { runtime } from './bridge.ts'
 import type { RunContext } from './run-context.ts'
 
 /**
- * The context of the run in progress, for code that is too deep down to be handed it as a parameter.
- * Reading a field outside of a run throws, so read it inside of functions and not while the module loads in a unit test.
+ * The context of the run in progress, for code that is too deep down to be handed it as a parameter. Reading a field
+ * outside of a run throws, so read it inside of functions and not while the module loads in a unit test.
  *
  * @example
  * import { context, log } from 'windlass'

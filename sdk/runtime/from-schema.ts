@@ -9,7 +9,10 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
-/** The type that a schema describes, where it is written out in place; `unknown` where it says nothing that is understood. */
+/**
+ * The type that a schema describes, where it is written out in place; `unknown` where it says nothing that is
+ * understood.
+ */
 export type FromSchema<S> = S extends { readonly const: infer Value }
   ? Value
   : S extends { readonly enum: readonly (infer Value)[] }

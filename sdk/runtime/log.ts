@@ -19,10 +19,11 @@ export interface Log {
 }
 
 /**
- * Writes a line to the run's log: `log` and `log.info` to its stdout, `log.warn` and `log.error` to its stderr. In order with
- * `console.log` and `phase`, and never lost, even when the program ends in the next statement. An error among the
- * fields keeps its message, stack and cause. Logging never throws: fields that are not JSON or too large (64 KiB with
- * the message, unless the service has another limit) are left out, which the line then says; long messages are split.
+ * Writes a line to the run's log: `log` and `log.info` to its stdout, `log.warn` and `log.error` to its stderr. In
+ * order with `console.log` and `phase`, and never lost, even when the program ends in the next statement. An error
+ * among the fields keeps its message, stack and cause. Logging never throws: fields that are not JSON or too large (64
+ * KiB with the message, unless the service has another limit) are left out, which the line then says; long messages are
+ * split.
  *
  * @example
  * import { log } from 'windlass'

@@ -16,15 +16,20 @@ export interface InputRequest<Schema, Answer> {
   schema?: Schema
   /** How long an answer is waited for. Without it: for as long as the run may last. */
   timeout?: Duration
-  /** When time is up: `'throw'` an `InputTimedOutError` (which is what happens when nothing is said), or go on with an answer. */
+  /**
+   * When time is up: `'throw'` an `InputTimedOutError` (which is what happens when nothing is said), or go on with an
+   * answer.
+   */
   onTimeout?: 'throw' | { answer: Answer }
 }
 
 /**
- * Asks people and waits for the answer, which comes from the dashboard, the API or a tool. The run is `awaiting_input` meanwhile
- * as far as nothing else of it goes on, takes no slot and survives the loss of its machine. The first answer that fits counts.
+ * Asks people and waits for the answer, which comes from the dashboard, the API or a tool. The run is `awaiting_input`
+ * meanwhile as far as nothing else of it goes on, takes no slot and survives the loss of its machine. The first answer
+ * that fits counts.
  *
- * With a `schema` that is written out in place the answer has its type; else name the type: `requestInput<{ ok: boolean }>(…)`.
+ * With a `schema` that is written out in place the answer has its type; else name the type:
+ * `requestInput<{ ok: boolean }>(…)`.
  *
  * @throws InputTimedOutError when nobody has answered within `timeout`
  * @example
@@ -57,8 +62,8 @@ export function requestInput(request: InputRequest<JsonSchema, unknown>): Promis
   const waits = waitsFor('requestInput()')
   if (!waits) {
     throw new Error(
-      'requestInput() was called outside of a run, where nobody can answer. In a unit test put an answer in its place: ' +
-        "mock.module('windlass', { namedExports: { …, requestInput: async () => ({ approve: true }) } }).",
+      'requestInput() was called outside of a run, where nobody can answer. In a unit test put an answer in its ' +
+        "place: mock.module('windlass', { namedExports: { …, requestInput: async () => ({ approve: true }) } }).",
     )
   }
   return waits.wait({ kind: 'input', name: ask.prompt, args: request, ask, toError: reviveError })

@@ -9,13 +9,13 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 export type SleepTime = Duration | Date | { until: Date | number }
 
 /**
- * Waits. From a second on the run is `sleeping` meanwhile as far as nothing else of it goes on: it takes no slot, its time is not
- * counted, and it goes on even when the machine that executed it is gone. Rejects with a `CancelledError` or `TimedOutError` when
- * the run is to end.
+ * Waits. From a second on the run is `sleeping` meanwhile as far as nothing else of it goes on: it takes no slot, its
+ * time is not counted, and it goes on even when the machine that executed it is gone. Rejects with a `CancelledError`
+ * or `TimedOutError` when the run is to end.
  *
- * While the run is `sleeping`, timers of the program that were `unref`'d go on firing as long as its process is kept. When the
- * program is led through its past again, a sleep that was over comes at once, also one below a second; a raw timer takes its time
- * again. So do not let the two race for an order that matters.
+ * While the run is `sleeping`, timers of the program that were `unref`'d go on firing as long as its process is kept.
+ * When the program is led through its past again, a sleep that was over comes at once, also one below a second; a raw
+ * timer takes its time again. So do not let the two race for an order that matters.
  *
  * @param time a duration (`'30s'`, `'1.5h'`, `'2d'` or milliseconds), a Date, or `{ until }`; at most 366 days
  * @example

@@ -3,20 +3,20 @@ import { waitsFor } from './bridge.ts'
 const NAME_CHARACTERS = 200
 
 /**
- * Keeps what a function comes to, also across the loss of the process: when the program is led through its past again, a result
- * that is kept is not asked for a second time. Meant for what should not happen twice, and for what may come out differently each
- * time: payments, random numbers, the time of day. `step` resolves when the result is kept.
+ * Keeps what a function comes to, also across the loss of the process: when the program is led through its past again,
+ * a result that is kept is not asked for a second time. Meant for what should not happen twice, and for what may come
+ * out differently each time: payments, random numbers, the time of day. `step` resolves when the result is kept.
  *
- * The function is executed at least once: again when the process dies between the effect and the keeping of its result. Hand
- * other systems an idempotency key, such as `context.runId` and the step's name. A step that waits inside is executed again by
- * each replay, up to its wait: what must not be repeated does not wait inside.
+ * The function is executed at least once: again when the process dies between the effect and the keeping of its result.
+ * Hand other systems an idempotency key, such as `context.runId` and the step's name. A step that waits inside is
+ * executed again by each replay, up to its wait: what must not be repeated does not wait inside.
  *
- * The result, at most 1 MiB, comes back as a copy: plain objects, arrays, dates, maps, sets, bigints, bytes and errors keep their
- * type; functions and instances of classes are refused. An error that is thrown keeps name, message, `code` and stack; it is kept
- * like a result, so handle failures that should be tried again inside of the function.
+ * The result, at most 1 MiB, comes back as a copy: plain objects, arrays, dates, maps, sets, bigints, bytes and errors
+ * keep their type; functions and instances of classes are refused. An error that is thrown keeps name, message, `code`
+ * and stack; it is kept like a result, so handle failures that should be tried again inside of the function.
  *
- * @param name says what it does, at most 200 characters; need not be unique. After a crash equal names are told apart by the order
- * of their calls only: branches that go on side by side and do different work take different names
+ * @param name says what it does, at most 200 characters; need not be unique. After a crash equal names are told apart
+ * by the order of their calls only: branches that go on side by side and do different work take different names
  * @example
  * import { step, type RunContext } from 'windlass'
  *

@@ -1,6 +1,6 @@
 /**
- * Why `context.signal` aborted: somebody cancelled the run. It is `context.signal.reason`, and what `fetch` and others that were
- * given the signal reject with.
+ * Why `context.signal` aborted: somebody cancelled the run. It is `context.signal.reason`, and what `fetch` and others
+ * that were given the signal reject with.
  *
  * @example
  * import { context, CancelledError } from 'windlass'
@@ -17,7 +17,8 @@ export class CancelledError extends Error {
   override readonly name = 'CancelledError'
   readonly code = 'CANCELLED'
 
-  // The host is a bundle of its own, so a program's class is another object than the host's: the code is what they share.
+  // The host is a bundle of its own, so a program's class is another object than the host's: the code is what they
+  // share.
   static override [Symbol.hasInstance](value: unknown): boolean {
     return carries(value, 'CANCELLED')
   }

@@ -95,7 +95,10 @@ export class RunCancelledError extends Error {
   }
 }
 
-/** The call has started no run: there is no such workflow, its input does not fit, and the like. `detail.code` says which. */
+/**
+ * The call has started no run: there is no such workflow, its input does not fit, and the like. `detail.code` says
+ * which.
+ */
 export class CallRefusedError extends Error {
   override readonly name = 'CallRefusedError'
   readonly code = 'CALL_REFUSED'

@@ -37,8 +37,8 @@ type CallArguments<T> = T extends (...args: infer Given) => unknown
 export const workflows = {
   /**
    * Starts a run of another workflow of the organization, as a child of this one, and waits for its output. This run is
-   * `waiting_for_child` meanwhile as far as nothing else of it goes on. Calls run side by side when they are awaited together.
-   * When this run is cancelled, so are the runs that it has called.
+   * `waiting_for_child` meanwhile as far as nothing else of it goes on. Calls run side by side when they are awaited
+   * together. When this run is cancelled, so are the runs that it has called.
    *
    * To start a run without waiting for it, do not await: `void workflows.call('report', { month })`. It goes on when
    * this run has ended. A refused call fails this run, even when it has returned meanwhile; `.catch(…)` handles it.
@@ -51,11 +51,12 @@ export const workflows = {
    * @example
    * import { workflows } from 'windlass'
    *
-   * // With the function's type, `import type { run as resize } from '../resize/index.ts'`, the input is checked as well.
+   * // With the function's type, `import type { run as resize } from '../resize/index.ts'`, the input is checked too.
    * declare function resize(input: { url: string; width: number }): Promise<{ bytes: number }>
    *
    * export async function run(input: { urls: string[] }) {
-   *   const calls = input.urls.map((url) => workflows.call<typeof resize>('resize', { url, width: 200 }, { tags: ['thumbs'] }))
+   *   const options = { tags: ['thumbs'] }
+   *   const calls = input.urls.map((url) => workflows.call<typeof resize>('resize', { url, width: 200 }, options))
    *   const sizes = await Promise.all(calls)
    *   return sizes.reduce((sum, { bytes }) => sum + bytes, 0)
    * }
@@ -65,8 +66,8 @@ export const workflows = {
     const waits = waitsFor('workflows.call()')
     if (!waits) {
       throw new Error(
-        `workflows.call('${slug}') was called outside of a run, where no other run can be started. In a unit test put an output in ` +
-          "its place: mock.method(workflows, 'call', async () => ({ bytes: 512 })).",
+        `workflows.call('${slug}') was called outside of a run, where no other run can be started. In a unit test ` +
+          "put an output in its place: mock.method(workflows, 'call', async () => ({ bytes: 512 })).",
       )
     }
     const args = { ...options, input: JSON.parse(ask.inputText) as unknown }
@@ -82,8 +83,8 @@ function askOf(slug: string, input: unknown, { version, environment, tags = [], 
   }
   if (environment !== undefined && environment !== null && !isName(environment)) {
     throw new TypeError(
-      `${call}, input, { environment }): environment is a name of lower-case letters, digits and dashes, 1 to 63 characters, ` +
-        "or null for the organization's base.",
+      `${call}, input, { environment }): environment is a name of lower-case letters, digits and dashes, 1 to 63 ` +
+        "characters, or null for the organization's base.",
     )
   }
   if (!Array.isArray(tags) || tags.length > MOST_TAGS || !tags.every((tag) => isText(tag, TAG_CHARACTERS))) {

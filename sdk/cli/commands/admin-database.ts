@@ -8,7 +8,8 @@ import { Failure } from '../failure.ts'
 import { refuseForeign, upwards } from '../local-instance.ts'
 
 const WAYS =
-  'run it where `npm start` runs, whose database is then found by itself; or name one: --database-url, or WINDLASS_DATABASE_URL'
+  'run it where `npm start` runs, whose database is then found by itself; ' +
+  'or name one: --database-url, or WINDLASS_DATABASE_URL'
 
 /** Works on the database that was named, or on that of the local instance, and lets go of it. */
 export async function withAdmin<T>(

@@ -23,8 +23,8 @@ export interface AdminCall {
 }
 
 /**
- * Binds what a command of `windlass admin` does. `ask` reads what was typed, before the database is opened; the example is what
- * is typed next by whoever typed something wrong.
+ * Binds what a command of `windlass admin` does. `ask` reads what was typed, before the database is opened; the example
+ * is what is typed next by whoever typed something wrong.
  */
 export function doesAdmin<A>(
   command: Command,
@@ -41,7 +41,9 @@ export function doesAdmin<A>(
   })
 }
 
-/** WINDLASS_ORG counts as elsewhere; an org of the local instance does not: here the wrong one would be found out late. */
+/**
+ * WINDLASS_ORG counts as elsewhere; an org of the local instance does not: here the wrong one would be found out late.
+ */
 export function orgOf(flags: AdminFlags, example: string): string {
   return needed('--org', flags.org ?? (process.env['WINDLASS_ORG'] || undefined), example)
 }

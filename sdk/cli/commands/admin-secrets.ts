@@ -44,7 +44,8 @@ function placeOf({ keyFile }: KeyFlags, databaseUrl: string | undefined): KeyPla
   if (file !== undefined) return { file: path.resolve(file) }
   throw new Failure(
     'No keys are named.',
-    `${ROTATE} --key-file <the file of WINDLASS_SECRET_KEY_FILE>, or with WINDLASS_SECRET_KEY as the coordinators have it`,
+    `${ROTATE} --key-file <the file of WINDLASS_SECRET_KEY_FILE>, ` +
+      'or with WINDLASS_SECRET_KEY as the coordinators have it',
   )
 }
 
@@ -64,10 +65,12 @@ function tell({ key, isNewKey, resealed, broken, missing, unused }: Rotated, pla
     note(`${name} of ${orgId}${environment && `/${environment}`} does not open: its row was changed. Set it again.`)
   for (const { fingerprint, secrets } of missing)
     note(
-      `${secrets} are sealed with the key ${fingerprint}, which is not here. Add it and call this again, or set them again.`,
+      `${secrets} are sealed with the key ${fingerprint}, which is not here. ` +
+        'Add it and call this again, or set them again.',
     )
   if (unused.length === 0) return
-  const which = `Nothing is sealed with ${unused.join(', ')} any more; copies of the database from before need it still.`
+  const keys = unused.join(', ')
+  const which = `Nothing is sealed with ${keys} any more; copies of the database from before need it still.`
   note(`${which} To take it out: ${'file' in place ? RETIRE : 'change WINDLASS_SECRET_KEY'}`)
 }
 

@@ -65,7 +65,9 @@ function urlOfService(session: Session): string | undefined {
   }
 }
 
-/** A refusal of the agent in the words of the command line. Its class is not loaded here, for it brings the agent along. */
+/**
+ * A refusal of the agent in the words of the command line. Its class is not loaded here, for it brings the agent along.
+ */
 function told<T>(work: () => T): T {
   try {
     return work()

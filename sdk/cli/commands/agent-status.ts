@@ -69,7 +69,8 @@ function fieldsOf(status: AgentStatus, daemon: Daemon): [string, string][] {
     ['coordinator', `${status.url}, ${connection.state} since ${timeText(connection.since)}`],
     [
       'last',
-      `poll ${timeText(status.lastPollAt)}, heartbeat ${timeText(status.lastHeartbeatAt)}, ack ${timeText(status.lastAckAt)}`,
+      `poll ${timeText(status.lastPollAt)}, heartbeat ${timeText(status.lastHeartbeatAt)}, ` +
+        `ack ${timeText(status.lastAckAt)}`,
     ],
     ['intake', intakeText(status)],
     ...unready.map(({ check, message }): [string, string] => ['unready', `${check}: ${message}`]),

@@ -30,7 +30,9 @@ export async function complete(program: Command, words: string[]): Promise<void>
   process.stdout.write(wanted.has('file') ? text.replace(new RegExp(`${NO_FILES}\n$`), `${FILES}\n`) : text)
 }
 
-/** No name of ours has anything else in it. What a shell would take for a command must not come to stand in its line. */
+/**
+ * No name of ours has anything else in it. What a shell would take for a command must not come to stand in its line.
+ */
 const PLAIN = /^\w[\w.-]*$/
 
 function tell({ name, about }: LiveName, say: Complete): void {

@@ -60,7 +60,9 @@ async function addEntry(walk: Walk, entry: Dirent, relative: string): Promise<vo
   if (entry.isFile() || entry.isSymbolicLink()) await addFile(walk, relative)
 }
 
-/** A link may point to a file of the same folder; to anything outside it is refused, as the file would not travel along. */
+/**
+ * A link may point to a file of the same folder; to anything outside it is refused, as the file would not travel along.
+ */
 async function isFileInside(walk: Walk, relative: string): Promise<boolean> {
   const target = await realpath(path.join(walk.root, relative)).catch((cause: unknown) => {
     throw linkFailure(

@@ -12,7 +12,9 @@ export interface ImportedNames {
 
 const LOADERS: Record<string, Loader> = { '.ts': 'ts', '.mts': 'ts', '.cts': 'ts', '.tsx': 'tsx', '.jsx': 'jsx' }
 
-/** Which names the given files take from a package. Read from esbuild's own print, where an import has one form only. */
+/**
+ * Which names the given files take from a package. Read from esbuild's own print, where an import has one form only.
+ */
 export async function importedNames(
   folder: string,
   importers: Iterable<string>,
@@ -32,7 +34,8 @@ export async function importedNames(
   return found
 }
 
-// `import def, { a as b } from "x"`, `import * as all from "x"`, `export { a } from "x"`, `export * from "x"`; lists may span lines.
+// `import def, { a as b } from "x"`, `import * as all from "x"`, `export { a } from "x"`, `export * from "x"`; lists
+// may span lines.
 const STATEMENT = /^(import|export)\s+([^"';]*?)\s+from\s+"([^"]+)"/gm
 
 function readNames(code: string, specifier: string, found: ImportedNames): void {

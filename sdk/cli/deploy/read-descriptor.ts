@@ -36,7 +36,8 @@ async function readText(folder: string): Promise<string> {
 function missing(folder: string): Failure {
   return new Failure(
     `There is no ${DESCRIPTOR_FILE} in ${folder}.`,
-    `windlass deploy path/to/workflow, or make a ${DESCRIPTOR_FILE} with { "slug": "my-workflow" } beside an index.ts that exports \`run\``,
+    `windlass deploy path/to/workflow, or make a ${DESCRIPTOR_FILE} with { "slug": "my-workflow" } ` +
+      'beside an index.ts that exports `run`',
   )
 }
 

@@ -99,7 +99,8 @@ async function stubOf(
   const warnings =
     isDynamic || (isWhole && names.size === 1)
       ? [
-          `${importer}: \`${specifier}\` is a CommonJS package and imported as a whole: only its default export is there; import what you need by name`,
+          `${importer}: \`${specifier}\` is a CommonJS package and imported as a whole: only its default export is ` +
+            'there; import what you need by name',
         ]
       : []
   return { specifier, code: `export { ${[...names].sort().join(', ')} } from ${JSON.stringify(specifier)}\n`, warnings }
@@ -118,7 +119,9 @@ function filesOf(folder: string, result: Result): SourceFile[] {
   }))
 }
 
-// What esbuild writes into a module whose CommonJS code asks for a module of Node. An ES module has no `require` by itself.
+// What esbuild writes into a module whose CommonJS code asks for a module of Node. An ES module has no `require` by
+// itself.
 const REQUIRE_SHIM = 'var __require = '
 const REQUIRE_BANNER =
-  "import { createRequire as windlassCreateRequire } from 'node:module'; const require = windlassCreateRequire(import.meta.url);\n"
+  "import { createRequire as windlassCreateRequire } from 'node:module'; " +
+  'const require = windlassCreateRequire(import.meta.url);\n'

@@ -76,8 +76,10 @@ export class Deployer {
     }
   }
 
-  /** Goes on until the service takes or refuses it, or a newer save takes its place. What is on its way is never given up:
-   * it could arrive behind the newer one. */
+  /**
+   * Goes on until the service takes or refuses it, or a newer save takes its place. What is on its way is never given
+   * up: it could arrive behind the newer one.
+   */
   private async patiently(packed: Package, news: AbortSignal): Promise<Deployed | 'outdated' | undefined> {
     for (let failures = 0; ; failures++) {
       try {

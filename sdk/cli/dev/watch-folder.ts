@@ -36,7 +36,10 @@ export async function watchFolder(root: string): Promise<FolderWatch> {
     timer = setTimeout(() => bell.abort(), QUIET_MS)
   }
 
-  /** It may be a new folder, whose files are news as well. Where all is gone, as in the midst of a checkout, it may come back. */
+  /**
+   * It may be a new folder, whose files are news as well. Where all is gone, as in the midst of a checkout, it may come
+   * back.
+   */
   function watchAnew(): void {
     watchAll(root).catch((error: unknown) => {
       if (!isGone(error)) return bell.abort(watchFailure(root, error))

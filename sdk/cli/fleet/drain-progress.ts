@@ -15,8 +15,8 @@ interface Oldest {
 }
 
 /**
- * What a drain still waits for: one line that is rewritten on a terminal, a line for each change elsewhere, and lines of JSON
- * with `--json`.
+ * What a drain still waits for: one line that is rewritten on a terminal, a line for each change elsewhere, and lines
+ * of JSON with `--json`.
  */
 export class DrainProgress {
   private readonly session: Session

@@ -12,12 +12,15 @@ const ANSWER_MS = 10_000
 const BACKOFF = { firstMs: 500, capMs: 10_000 }
 /** The clock of the service is known to the second, and its word comes by asking. */
 const SLACK_MS = 2_000
-/** The longest grace that a descriptor may ask for, and the proof that the tree is empty: what a cancel at the deadline may take. */
+/**
+ * The longest grace that a descriptor may ask for, and the proof that the tree is empty: what a cancel at the deadline
+ * may take.
+ */
 const CANCEL_MS = 5 * 60_000 + 15_000
 
 /**
- * Waits until the coordinator says that nothing live is left at the epoch of this drain: 0. It alone knows; what we count on the
- * way is for the eyes. A coordinator that is away is asked again until the deadline.
+ * Waits until the coordinator says that nothing live is left at the epoch of this drain: 0. It alone knows; what we
+ * count on the way is for the eyes. A coordinator that is away is asked again until the deadline.
  */
 export async function drained(session: Session, asked: Runner): Promise<number> {
   const stop = stopper(asked)
@@ -95,7 +98,9 @@ function late({ id, name, live, intake }: Runner): Failure {
   )
 }
 
-/** Counted on our monotonic clock from the answer on, and from what the clock of the service said then: walls differ. */
+/**
+ * Counted on our monotonic clock from the answer on, and from what the clock of the service said then: walls differ.
+ */
 async function drainClock(url: string, { intake }: Runner, signal: AbortSignal) {
   const { since, deadlineAt, onDeadline } = intake
   const startedAt = performance.now()
@@ -123,7 +128,8 @@ async function serviceTime(url: string, signal: AbortSignal): Promise<number | u
 /** Ctrl-C and SIGTERM end the waiting, and nothing else. */
 function stopper({ id, name }: Runner) {
   const controller = new AbortController()
-  const next = `windlass runners get ${id} to look, the same command again to wait, windlass runners resume ${id} to undo it`
+  const resume = `windlass runners resume ${id} to undo it`
+  const next = `windlass runners get ${id} to look, the same command again to wait, ${resume}`
   const interrupt = () =>
     controller.abort(
       new Failure(`No longer waiting; the drain of ${name} goes on.`, next, EXIT.interrupted, 'INTERRUPTED'),

@@ -47,5 +47,6 @@ export function isolationText(isolation: Runner['isolation']): string {
   if (!isolation) return 'not known yet'
   const { level, user, cgroup, network } = isolation
   const users = user === 'own' ? 'users of their own' : "the agent's user"
-  return `${level}, ${users}, ${cgroup ? 'cgroups' : 'no cgroups'}, ${network === 'none' ? 'no network' : 'network of the host'}`
+  const groups = cgroup ? 'cgroups' : 'no cgroups'
+  return `${level}, ${users}, ${groups}, ${network === 'none' ? 'no network' : 'network of the host'}`
 }

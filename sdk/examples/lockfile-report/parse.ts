@@ -42,7 +42,8 @@ export function parseLockfile(text: string): Lockfile {
   if (typeof lockfileVersion !== 'number') throw notLockfile('it has no `lockfileVersion`')
   if (lockfileVersion < 2) {
     throw notLockfile(
-      `it has lockfileVersion ${lockfileVersion}, which lists no packages: run \`npm install --package-lock-only\` with npm 7 or later`,
+      `it has lockfileVersion ${lockfileVersion}, which lists no packages: run \`npm install --package-lock-only\` ` +
+        'with npm 7 or later',
     )
   }
   if (!isRecord(packages)) throw notLockfile('it has no `packages`')

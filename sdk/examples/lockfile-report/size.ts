@@ -24,5 +24,8 @@ function remark(known: number, unknown: number): string {
   if (known === 0)
     return 'A lockfile holds no sizes. Give `sizes`, which measure.ts reads from an installed node_modules folder.'
   if (unknown === 0) return 'Measured for every package.'
-  return `Measured for ${known} packages; ${unknown} were not installed where it was measured, most likely because they are for another platform.`
+  return (
+    `Measured for ${known} packages; ${unknown} were not installed where it was measured, ` +
+    'most likely because they are for another platform.'
+  )
 }

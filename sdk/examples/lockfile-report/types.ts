@@ -4,8 +4,8 @@ export interface Input {
   /** What to call the project in the report; the name in the lockfile when left out. */
   name?: string
   /**
-   * Installed bytes of each package by its path, such as `node_modules/zod`. A lockfile has no sizes: `measure.ts` beside
-   * this workflow reads them from a node_modules folder.
+   * Installed bytes of each package by its path, such as `node_modules/zod`. A lockfile has no sizes: `measure.ts`
+   * beside this workflow reads them from a node_modules folder.
    */
   sizes?: Record<string, number>
 }

@@ -21,7 +21,8 @@ export function encodeResult(step: string, value: unknown): string {
   const bytes = text.length * 3 <= RESULT_BYTES ? 0 : Buffer.byteLength(text)
   if (bytes <= RESULT_BYTES) return text
   throw new TypeError(
-    `step('${step}') returned ${bytes} bytes, ${RESULT_BYTES} at most. Return less, or keep it in a file and return where it is.`,
+    `step('${step}') returned ${bytes} bytes, ${RESULT_BYTES} at most. ` +
+      'Return less, or keep it in a file and return where it is.',
   )
 }
 

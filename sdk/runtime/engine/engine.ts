@@ -17,8 +17,8 @@ export function createEngine(options: EngineOptions, port: Port): Engine {
 }
 
 /**
- * The driver of the states in `states.ts`. A public method is something that happens: the program calls, a result comes,
- * the program stands still, the run ends. What it means depends on the state, and `#move` alone changes that.
+ * The driver of the states in `states.ts`. A public method is something that happens: the program calls, a result
+ * comes, the program stands still, the run ends. What it means depends on the state, and `#move` alone changes that.
  */
 class JournalEngine implements Engine {
   readonly #port: Port

@@ -85,7 +85,10 @@ export function createCounter(): (call: Omit<CallKey, 'occurrence'>) => number {
   }
 }
 
-/** JSON with its keys in order: the same facts are the same text. Stands in shared as well, of which a runtime takes types only. */
+/**
+ * JSON with its keys in order: the same facts are the same text. Stands in shared as well, of which a runtime takes
+ * types only.
+ */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -94,8 +97,8 @@ function canonical(value: unknown): string {
 }
 
 /**
- * 106 bits by cyrb53 with two seeds: quick, and loads nothing. Nobody gains by finding two inputs with one hash: they are that
- * program's own.
+ * 106 bits by cyrb53 with two seeds: quick, and loads nothing. Nobody gains by finding two inputs with one hash: they
+ * are that program's own.
  */
 function hashOf(text: string): string {
   return cyrb53(text, 0).toString(36) + cyrb53(text, 1).toString(36)

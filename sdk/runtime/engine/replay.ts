@@ -10,7 +10,9 @@ interface ReplayHooks {
   block(mismatch: Mismatch): void
 }
 
-/** again: something has happened, come back · live: what the program wants next is new · park: it has nothing new to get */
+/**
+ * again: something has happened, come back · live: what the program wants next is new · park: it has nothing new to get
+ */
 type ReplayTurn = 'again' | 'live' | 'park' | 'blocked'
 
 /**
@@ -45,7 +47,9 @@ export class Replay {
     this.#held.push(call)
   }
 
-  /** Gives the next result if it was given in the midst of other work. False: nothing to do before the program is idle. */
+  /**
+   * Gives the next result if it was given in the midst of other work. False: nothing to do before the program is idle.
+   */
   step(): boolean {
     const next = this.#records.next()
     if (!next || next.idle || !this.#records.isReady(next)) return false

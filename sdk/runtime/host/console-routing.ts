@@ -6,8 +6,9 @@ import { sendFrame } from './frames.ts'
 const PIECE_BYTES = 64 * 1024
 
 /**
- * What JavaScript writes to stdout and stderr goes the way of phases and logs, so that all of it keeps its order, and nothing is
- * lost when the process exits. Made at first use: many programs print nothing, and streams cost a millisecond to load.
+ * What JavaScript writes to stdout and stderr goes the way of phases and logs, so that all of it keeps its order, and
+ * nothing is lost when the process exits. Made at first use: many programs print nothing, and streams cost a
+ * millisecond to load.
  */
 export function routeConsole(): void {
   replace('stdout', 1, 'out')

@@ -75,7 +75,10 @@ export function sendTogether(send: () => void): void {
 
 let whenGone: () => void = () => process.reallyExit(1)
 
-/** What to do when nobody reads any more; it comes back only when everything that was sent has been read by somebody else. */
+/**
+ * What to do when nobody reads any more; it comes back only when everything that was sent has been read by somebody
+ * else.
+ */
 export function onAgentGone(rejoin: () => void): void {
   whenGone = rejoin
 }

@@ -14,8 +14,8 @@ import { rejoin } from './rejoin.ts'
 import { mapStacks } from './stacks.ts'
 import { rememberSurroundings } from './surroundings.ts'
 
-// The process that an agent starts for a program. Every millisecond here is paid by every run, so what is seldom needed is
-// loaded when it is needed.
+// The process that an agent starts for a program. Every millisecond here is paid by every run, so what is seldom needed
+// is loaded when it is needed.
 
 // Long enough that short runs never pay for the watch, short against any lease.
 const WATCH_AFTER_MS = 1_000

@@ -11,8 +11,8 @@ let isHeld = false
 let held: Buffer = Buffer.alloc(0)
 
 /**
- * The next message, waiting for it without an event loop: nothing of a former run can happen meanwhile, and it costs no more
- * than a read. Undefined once `watchMessages` has taken over. Ends the process when the agent is gone.
+ * The next message, waiting for it without an event loop: nothing of a former run can happen meanwhile, and it costs no
+ * more than a read. Undefined once `watchMessages` has taken over. Ends the process when the agent is gone.
  */
 export function nextMessage(): ProgramMessage | undefined {
   return socket ? undefined : readMessage(descriptor)
@@ -35,8 +35,8 @@ function readExactly(fd: number, bytes: number): Buffer {
 }
 
 /**
- * From now on messages come through the event loop, and the process ends at once when the agent goes. Loading `net` costs a
- * millisecond, so this happens for runs that last, or when the agent has something to say.
+ * From now on messages come through the event loop, and the process ends at once when the agent goes. Loading `net`
+ * costs a millisecond, so this happens for runs that last, or when the agent has something to say.
  */
 export function watchMessages(onMessage: (message: ProgramMessage) => void, onGone: () => void): void {
   if (socket) return

@@ -43,7 +43,9 @@ function invalid({ path, what }: Culprit): Outcome {
 }
 
 function tooLarge(bytes: number, limitBytes: number): Outcome {
-  const message = `run() returned ${bytes} bytes of JSON, ${limitBytes} at most. Return less, or keep it in a file and return where it is.`
+  const message =
+    `run() returned ${bytes} bytes of JSON, ${limitBytes} at most. ` +
+    'Return less, or keep it in a file and return where it is.'
   return { threw: { name: 'OutputError', code: 'OUTPUT_TOO_LARGE', message, detail: { bytes, limitBytes } } }
 }
 

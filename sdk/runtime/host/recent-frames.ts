@@ -9,7 +9,10 @@ export interface RecentFrames {
   from(n: number): Buffer[]
 }
 
-/** Four times what a pipe holds, and the agent reads ahead of its disk by less. The last frame is kept whatever its size. */
+/**
+ * Four times what a pipe holds, and the agent reads ahead of its disk by less. The last frame is kept whatever its
+ * size.
+ */
 const MOST_BYTES = 256 * 1024
 
 export function keepRecentFrames(): RecentFrames {

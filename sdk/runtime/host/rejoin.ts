@@ -7,9 +7,10 @@ import type { Session } from './session.ts'
 const LOOK_MS = 20
 
 /**
- * The agent is gone. Another one of the same machine may come for this program before its lease is over: it makes two named pipes in
- * the folder that the start named, says from which frame on it needs to hear everything again, and the program goes on where it
- * stood. Until then it stands still: what it did meanwhile could not be told to anybody. Whoever waits too long ends.
+ * The agent is gone. Another one of the same machine may come for this program before its lease is over: it makes two
+ * named pipes in the folder that the start named, says from which frame on it needs to hear everything again, and the
+ * program goes on where it stood. Until then it stands still: what it did meanwhile could not be told to anybody.
+ * Whoever waits too long ends.
  */
 export function rejoin(own: Session): void {
   const { folder, waitMs } = own.start.rejoin ?? { folder: undefined, waitMs: 0 }

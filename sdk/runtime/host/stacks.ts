@@ -7,9 +7,9 @@ type Mapped = { source: string; line: number; column: number }
 type MapPosition = (line: number, column: number) => Mapped | null
 
 /**
- * Makes stacks speak of the program's own files instead of its bundle. Node's `--enable-source-maps` costs a millisecond at
- * every start; this costs nothing until somebody looks at a stack. Our own frames are left out. Returns what tells where the
- * program makes the call that is being made: `index.ts:12:9`.
+ * Makes stacks speak of the program's own files instead of its bundle. Node's `--enable-source-maps` costs a
+ * millisecond at every start; this costs nothing until somebody looks at a stack. Our own frames are left out. Returns
+ * what tells where the program makes the call that is being made: `index.ts:12:9`.
  */
 export function mapStacks(bundleFile: string, runtimeFolder: string): () => string {
   const ours = [runtimeFolder, pathToFileURL(runtimeFolder).href, 'node:internal/modules/']

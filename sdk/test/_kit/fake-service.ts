@@ -18,7 +18,9 @@ interface Asked {
   headers: IncomingMessage['headers']
 }
 
-/** Answers a row: a value becomes the JSON body, a thrown `Fault` its envelope; nothing when it has written by itself. */
+/**
+ * Answers a row: a value becomes the JSON body, a thrown `Fault` its envelope; nothing when it has written by itself.
+ */
 export type Answerer = (args: Record<string, unknown>, response: ServerResponse, request: IncomingMessage) => unknown
 
 export interface FakeService {
@@ -30,7 +32,10 @@ export interface FakeService {
   close(): Promise<void>
 }
 
-/** A stand-in for the service, made from the operation table: addresses, credentials and inputs are checked as the real one does. */
+/**
+ * A stand-in for the service, made from the operation table: addresses, credentials and inputs are checked as the real
+ * one does.
+ */
 export async function startFake(t: TestContext, answers: Record<string, Answerer> = {}): Promise<FakeService> {
   const asked: Asked[] = []
   const server = createServer((request, response) => {

@@ -178,7 +178,7 @@ test('each refusal has its exit code and names the next step', async (t) => {
   assert.equal(await next(['runs', 'cancel', id]), 1)
 })
 
-test('with --json wrong usage is an envelope like that of the API, without the words for people around it', async () => {
+test('with --json wrong usage is an envelope like that of the API, without words for people around it', async () => {
   const { code, stdout, stderr } = await runCli(['runs', 'list', '--nonsense', '--json'])
   assert.deepEqual([code, stdout], [2, ''])
   assert.deepEqual(JSON.parse(stderr), { error: { code: 'USAGE', message: "unknown option '--nonsense'" } })

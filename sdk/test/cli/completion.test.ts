@@ -90,7 +90,7 @@ test('a service that is away, slow or refuses leaves the line as it is', async (
   assert.deepEqual(await complete(['run', ''], { cwd: await folderOf(t) }), { names: [], files: false })
 })
 
-test('bash takes the script twice without complaint, and completes by it without the package bash-completion', async (t) => {
+test('bash takes the script twice, and completes by it without the package bash-completion', async (t) => {
   const { stdout: script } = await runCli(['completion', 'bash'])
   const bin = path.resolve(import.meta.dirname, '../../cli/windlass.mjs')
   const folder = await folderOf(t, { script })

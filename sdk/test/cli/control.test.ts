@@ -32,7 +32,7 @@ test('secrets set takes piped text without its last line break, and a file as it
   )
 })
 
-test('a secret on the command line, an empty one and one that is no text are refused before anything is sent', async (t) => {
+test('a secret on the command line, an empty one and one that is no text are refused before it is sent', async (t) => {
   const { url, asked } = await startFake(t)
   const folder = await folderOf(t, { bytes: new Uint8Array([0xff, 0xfe, 0x00]) })
   const set = (args: string[], input?: string) => runCli(['secrets', 'set', ...args], { url, env: asSession, input })

@@ -160,7 +160,8 @@ async function vendored(t: TestContext, files: Record<string, string>) {
 test('an imported npm package is bundled to vendor/, with all that it imports itself', async (t) => {
   const { load, vendor } = await vendored(t, {
     'index.ts':
-      "import { twice } from '@acme/math/twice'\nimport type { Unused } from 'types-only'\nexport const run = (u: Unused) => twice(2)\n",
+      "import { twice } from '@acme/math/twice'\nimport type { Unused } from 'types-only'\n" +
+      'export const run = (u: Unused) => twice(2)\n',
     ...packageFiles(
       '@acme/math',
       { 'twice.js': "import { times } from 'times'\nexport const twice = (n) => times(n, 2)\n" },
@@ -176,10 +177,12 @@ test('an imported npm package is bundled to vendor/, with all that it imports it
 test('a CommonJS package gives the names that the program imports', async (t) => {
   const { load, warnings } = await vendored(t, {
     'index.ts':
-      "import old, { plus as add } from 'old'\nimport * as all from 'old'\nexport const run = () => add(1, 2) + all.minus(3, 1) + old.plus(1, 1)\n",
+      "import old, { plus as add } from 'old'\nimport * as all from 'old'\n" +
+      'export const run = () => add(1, 2) + all.minus(3, 1) + old.plus(1, 1)\n',
     ...packageFiles('old', {
       'index.js':
-        "const fs = require('fs')\nmodule.exports = { plus: (a, b) => a + b, minus: (a, b) => a - b, hasFs: !!fs.readFileSync }\n",
+        "const fs = require('fs')\n" +
+        'module.exports = { plus: (a, b) => a + b, minus: (a, b) => a - b, hasFs: !!fs.readFileSync }\n',
     }),
   })
   const old = await load('old')

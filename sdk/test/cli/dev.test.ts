@@ -126,7 +126,7 @@ test('a folder that goes and comes back, as in a checkout, is watched as before,
   await dev.interrupt()
 })
 
-test('what does not build is told with its line, what the service refuses with its words; the next save goes on', async (t) => {
+test('what does not build is told with its line, what is refused with its words; the next save goes on', async (t) => {
   const { url, folder, save, done, answers } = await setting(t)
   const dev = goingCli(t, ['dev', folder, '--run'], { url })
   await dev.says(/version 2[^]*completed/)
@@ -147,7 +147,7 @@ test('what does not build is told with its line, what the service refuses with i
   assert.equal(done().filter((id) => id === 'workflows.update').length, 3)
 })
 
-test('while the service is away it tries again and says when; a newer save takes the place of the older one', async (t) => {
+test('while the service is away it tries again and says when; a newer save replaces the older one', async (t) => {
   const { url, folder, save, answers, asked } = await setting(t)
   const update = answers['workflows.update']!
   const dev = goingCli(t, ['dev', folder], { url })

@@ -89,7 +89,8 @@ test('drain --wait ends with 0 on the word of the service alone', async (t) => {
   assert.match(
     stderr,
     new RegExp(
-      `^build-1: 1 executing, 0 parked, 0 offered left, (1 h 0|59) min.* to the deadline; oldest ${RUN} \\(hello\\) for \\d+ min \\d+ s\n$`,
+      '^build-1: 1 executing, 0 parked, 0 offered left, (1 h 0|59) min.* to the deadline; ' +
+        `oldest ${RUN} \\(hello\\) for \\d+ min \\d+ s\n$`,
     ),
   )
 })

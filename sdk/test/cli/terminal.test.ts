@@ -52,7 +52,8 @@ test('a schema is told in the words of TypeScript', () => {
     required: ['how'],
   }
   const text =
-    '{ how: "throw" | "exit"; many?: (string | null)[]; map?: Record<string, number>; next?: Node; "a-b"?: any; deep?: { a?: { b?: { … } } } }'
+    '{ how: "throw" | "exit"; many?: (string | null)[]; map?: Record<string, number>; next?: Node; ' +
+    '"a-b"?: any; deep?: { a?: { b?: { … } } } }'
   assert.equal(schemaText(schema), text)
 })
 

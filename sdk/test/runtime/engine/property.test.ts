@@ -42,7 +42,9 @@ interface Trial {
   roll: (sides: number) => number
 }
 
-/** Executes the plan, evicted whenever the die says so, and asserts that each process comes to where the last one stood. */
+/**
+ * Executes the plan, evicted whenever the die says so, and asserts that each process comes to where the last one stood.
+ */
 async function withEvictions({ world, seen, plan, roll }: Trial, mayCrash: boolean): Promise<End> {
   let replay = false
   for (let evictions = 0; ; evictions++) {

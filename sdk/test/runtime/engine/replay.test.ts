@@ -155,7 +155,7 @@ test('a step that waits inside of it is executed again, and what it has got alre
   )
 })
 
-test('what crashed starts anew and takes over what it has: results at once, waits as they are, failures never', async () => {
+test('what crashed starts anew with what it has: results at once, waits as they are, failures never', async () => {
   const executed: string[] = []
   const body: Body = async ({ step, ask, call }) => {
     await step('flaky', () => {
@@ -209,7 +209,7 @@ test('what was taken over late does not hold up what had been given before', asy
 })
 
 for (const name of ['works', 'fails']) {
-  test(`a child that ${name} between the crash and the call that takes it over ends that call, also in a replay`, async () => {
+  test(`a child that ${name} between the crash and the call that adopts it ends it, also in a replay`, async () => {
     const body: Body = async ({ call, sleep }) => {
       // It was still open when it was handed over.
       if (world.attempt === 2 && world.records.get(1)?.state === 'open') world.completeNext()

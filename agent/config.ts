@@ -7,7 +7,7 @@ import { AgentRefusal, EXIT } from './exit-codes.ts'
 import type { WantedIsolation } from './isolation/own-users.ts'
 import { hostIsolation } from './isolation/settings.ts'
 import { PACES, type Paces } from './paces.ts'
-import { programEnvironment } from './run/environment.ts'
+import { programEnvironment } from './os/environment.ts'
 import { Settings } from './settings.ts'
 
 export interface AgentConfig {

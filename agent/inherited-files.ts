@@ -1,5 +1,5 @@
 import { closeSync, readdirSync } from 'node:fs'
-import { readOrNothing } from './process-id.ts'
+import { readOrNothing } from './os/process-id.ts'
 
 const CLOSED_BY_EXEC = 0o2000000
 

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { z } from 'zod'
 import type { Instance } from '@windlass/shared/wire/agent.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
-import { bootId, readOrNothing } from './process-id.ts'
+import { bootId, readOrNothing } from './os/process-id.ts'
 import { writePrivately } from './write-privately.ts'
 
 /**

@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
-import { readOrNothing } from './process-id.ts'
+import { readOrNothing } from './os/process-id.ts'
 
 export interface SettingsFile {
   /** Undefined: there is none. */

@@ -2,8 +2,8 @@ import { link, open, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { pause } from '@windlass/shared/time.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
-import { isAlive, markOf, readOrNothing } from './process-id.ts'
-import type { ProcessMark } from './process-id.ts'
+import { isAlive, markOf, readOrNothing } from './os/process-id.ts'
+import type { ProcessMark } from './os/process-id.ts'
 
 export interface StateLock {
   release(): Promise<void>

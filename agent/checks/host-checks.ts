@@ -1,8 +1,8 @@
 import path from 'node:path'
 import type { AgentConfig } from '../config.ts'
 import type { Hooks } from '../hooks/hooks.ts'
-import type { Bundles } from '../run/bundles.ts'
-import type { Spool } from '../run/spool.ts'
+import type { Bundles } from '../run/bundle/bundles.ts'
+import type { Spool } from '../run/spool/spool.ts'
 import type { Check } from './checks.ts'
 import { diskChecks, folderCheck } from './disk.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { parentOf } from '../run/process-table.ts'
+import { parentOf } from '../os/process-table.ts'
 
 /** What limits are made of. `cgroup.kill` needs none of them. */
 const CONTROLLERS = ['memory', 'cpu', 'pids'] as const

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import path from 'node:path'
 import { pause } from '@windlass/shared/time.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
-import { signal } from '../run/end-processes.ts'
+import { signal } from '../os/end-processes.ts'
 import { pidsIn } from './cgroup-place.ts'
 import type { CgroupPlace, Controller } from './cgroup-place.ts'
 

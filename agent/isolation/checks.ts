@@ -1,6 +1,6 @@
 import type { Check } from '../checks/checks.ts'
 import type { Facts } from '../facts.ts'
-import type { Processes } from '../run/processes.ts'
+import type { Processes } from '../run/hosts/processes.ts'
 
 const FRESH_MS = 5_000
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { AgentRefusal } from '../exit-codes.ts'
-import { bootId, readOrNothing } from '../process-id.ts'
+import { bootId, readOrNothing } from '../os/process-id.ts'
 import type { StateLock } from '../state-lock.ts'
 import { writePrivately } from '../write-privately.ts'
 import type { HostIsolation, UidRange } from './plan.ts'

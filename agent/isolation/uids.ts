@@ -1,7 +1,7 @@
 import { pause } from '@windlass/shared/time.ts'
-import { signal } from '../run/end-processes.ts'
-import { allPids, uidsOf } from '../run/process-table.ts'
-import { launch } from '../run/process.ts'
+import { signal } from '../os/end-processes.ts'
+import { allPids, uidsOf } from '../os/process-table.ts'
+import { launch } from '../os/process.ts'
 import type { UidRange } from './plan.ts'
 import { toolPath } from './tools.ts'
 

@@ -1,8 +1,8 @@
 import { lstatSync, readdirSync } from 'node:fs'
 import path from 'node:path'
-import { readOrNothing } from '../process-id.ts'
-import { launch } from '../run/process.ts'
-import { removeTree } from '../run/remove-tree.ts'
+import { readOrNothing } from '../os/process-id.ts'
+import { launch } from '../os/process.ts'
+import { removeTree } from '../os/remove-tree.ts'
 import { toolPath } from './tools.ts'
 
 /** Where every user may leave something, besides its workspace. */

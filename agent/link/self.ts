@@ -1,7 +1,7 @@
 import { PROTOCOL, type AgentFrame, type AgentSettings, type Instance } from '@windlass/shared/wire/agent.ts'
 import type { Facts } from '../facts.ts'
 import type { Slots } from '../run/slots.ts'
-import type { Spool } from '../run/spool.ts'
+import type { Spool } from '../run/spool/spool.ts'
 import { VERSION } from '../version.ts'
 
 type Frame<T extends AgentFrame['t']> = Extract<AgentFrame, { t: T }>

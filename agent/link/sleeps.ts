@@ -1,4 +1,4 @@
-import { uptimeMs } from '../process-id.ts'
+import { uptimeMs } from '../os/process-id.ts'
 
 /** Notices that this machine was suspended: the clock by which silence is measured stood still meanwhile, and leases ran on. */
 export interface Sleeps {

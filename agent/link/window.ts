@@ -1,4 +1,4 @@
-import type { Held } from '../run/spool-held.ts'
+import type { Held } from '../run/spool/held.ts'
 
 /**
  * How much may be under way, sent and not yet acknowledged. The coordinator keeps all of it in its memory until it is

@@ -1,6 +1,6 @@
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { CancelOrder, Entry, Offer } from '@windlass/shared/wire/agent.ts'
-import type { RunningProgram } from './program.ts'
+import type { RunningProgram } from './program/program.ts'
 
 /** Why this agent itself ends a program: another has the run, the lease ran out, the runner was revoked, or the agent stops. */
 export type Fate = 'stale' | 'fenced' | 'revoked' | 'shutdown'

@@ -1,5 +1,5 @@
 import type { Live } from './live.ts'
-import { keyOf } from './spool-held.ts'
+import { keyOf } from './spool/held.ts'
 
 /** The runs that this agent has taken and not brought to an end. */
 export interface Lives {

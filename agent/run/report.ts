@@ -3,10 +3,10 @@ import { AROUND_EVENT_BYTES } from '@windlass/shared/model/event.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import type { Live } from './live.ts'
 import type { Parking } from './parking.ts'
-import type { OnEvents, ProgramEvent } from './program-output.ts'
+import type { OnEvents, ProgramEvent } from './program/output.ts'
 import type { Slots } from './slots.ts'
-import type { Spool } from './spool.ts'
-import { UNSAID_EVENT_DATA_BYTES } from './start-message.ts'
+import type { Spool } from './spool/spool.ts'
+import { UNSAID_EVENT_DATA_BYTES } from './program/start-message.ts'
 
 export interface ReportDeps {
   spool: Spool

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { isAlive } from '../process-id.ts'
-import type { ProcessMark } from '../process-id.ts'
+import { isAlive } from '../os/process-id.ts'
+import type { ProcessMark } from '../os/process-id.ts'
 
 /** Whether an agent works in a state folder at this moment. `hidden`: this user may not look. */
 export type Daemon = { state: 'running'; pid: number } | { state: 'stopped' | 'never-started' | 'hidden' }

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { readOrNothing } from '../process-id.ts'
+import { readOrNothing } from '../os/process-id.ts'
 
 /** A process of the agent. Its command line is left out: programs put into theirs whatever they like. */
 export interface ProcessLine {

@@ -4,9 +4,9 @@ import { RunLimits } from '@windlass/shared/model/pool.ts'
 import { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { Offer } from '@windlass/shared/wire/agent.ts'
 import { z } from 'zod'
-import { bootId, isAlive, markOf, readOrNothing, uptimeMs } from '../process-id.ts'
-import type { ProcessMark } from '../process-id.ts'
-import { signal } from '../run/end-processes.ts'
+import { bootId, isAlive, markOf, readOrNothing, uptimeMs } from '../os/process-id.ts'
+import type { ProcessMark } from '../os/process-id.ts'
+import { signal } from '../os/end-processes.ts'
 
 /** What the next agent needs in order to take a program back, if this one is killed while it executes. */
 export const Kept = z.object({

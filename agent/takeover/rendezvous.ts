@@ -1,8 +1,8 @@
 import { chmodSync, chownSync, closeSync, constants, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import path from 'node:path'
-import { within } from '../run/within.ts'
-import { launch } from '../run/process.ts'
+import { within } from '../run/program/within.ts'
+import { launch } from '../os/process.ts'
 
 /** The agent's ends of the two pipes over which a program is taken back. */
 export interface Lines {

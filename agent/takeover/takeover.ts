@@ -1,9 +1,9 @@
 import type { Log } from '@windlass/shared/log.ts'
-import { markOf, type ProcessMark } from '../process-id.ts'
+import { markOf, type ProcessMark } from '../os/process-id.ts'
 import type { Live } from '../run/live.ts'
-import type { Processes } from '../run/processes.ts'
-import type { RunningProgram, Whereabouts } from '../run/program.ts'
-import type { Spool } from '../run/spool.ts'
+import type { Processes } from '../run/hosts/processes.ts'
+import type { RunningProgram, Whereabouts } from '../run/program/program.ts'
+import type { Spool } from '../run/spool/spool.ts'
 import { sinceBootMs, type Lease, type Records } from './records.ts'
 
 /** Keeps what the next agent needs in order to take programs back, should this one be killed. */

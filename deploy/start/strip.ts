@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { markOf } from '@windlass/agent/process-id.ts'
+import { markOf } from '@windlass/agent/os/process-id.ts'
 
 /** By the address of the source: where its stripped text lies, and how old the source was. */
 type Index = Record<string, { file: string; mtimeMs: number }>

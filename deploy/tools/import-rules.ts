@@ -155,7 +155,7 @@ export const OWN_STORE =
 export const DOORS: readonly { readonly pkg: string; readonly file: string }[] = [
   { pkg: 'hyper-express', file: 'coordinator/http/server.ts' },
   { pkg: '@modelcontextprotocol/server', file: 'coordinator/mcp/server.ts' },
-  { pkg: 'execa', file: 'agent/run/process.ts' },
+  { pkg: 'execa', file: 'agent/os/process.ts' },
 ]
 
 /**

@@ -1,6 +1,6 @@
 import type { JournalError, JournalOp } from '@windlass/shared/wire/journal.ts'
 import type { FrameName, LogLevel } from '@windlass/shared/wire/program.ts'
-import type { Frame } from '../program-frames.ts'
+import type { Frame } from '../program/frames.ts'
 import type { Redactor } from './redactor.ts'
 
 // The runtime cuts what it tells of a call: the name is the beginning of a question.

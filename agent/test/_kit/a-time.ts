@@ -1,4 +1,4 @@
-import type { Time } from '../../run/compute-clock.ts'
+import type { Time } from '../../run/program/compute-clock.ts'
 
 /** Time that passes as a test says it. */
 export function aTime(): Time & { pass(ms: number): void } {

@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { prepareRuntime } from '../../run/runtime-files.ts'
+import { prepareRuntime } from '../../run/hosts/runtime-files.ts'
 
 /**
  * Gives an agent's home the runtime for programs: built by the first agent of a test run, 0.3 s of a core, and not by

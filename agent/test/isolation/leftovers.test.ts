@@ -14,7 +14,7 @@ import { takeUsers } from '../../isolation/own-users.ts'
 import { NO_LIMITS, PLAIN } from '../../isolation/plan.ts'
 import { lockUids } from '../../isolation/uid-lock.ts'
 import { asUser, pidsOfUids } from '../../isolation/uids.ts'
-import { endLeftovers } from '../../run/leftovers.ts'
+import { endLeftovers } from '../../run/hosts/leftovers.ts'
 import { aStage, isAlive } from '../run/programs.ts'
 import { NEEDS_ROOT, ofUsers } from './places.ts'
 

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { createLog } from '@windlass/shared/log.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
-import { openSpool } from '../../run/spool.ts'
+import { openSpool } from '../../run/spool/spool.ts'
 
 // Fills a spool until its run is cut, waits until that stands in the files, and says how many lines there were.
 const [folder = '', cutAfterMs = ''] = process.argv.slice(2)

@@ -223,8 +223,8 @@ test('some packages have one door', () => {
     /^only coordinator\/http\/server.ts/,
   )
   refused('coordinator/http/server.ts', "import { M } from '@modelcontextprotocol/server'", /^only coordinator\/mcp/)
-  allowed('agent/run/process.ts', "import { execa } from 'execa'")
-  refused('agent/run/spares.ts', "import { execa } from 'execa'", /^only agent\/run\/process.ts/)
+  allowed('agent/os/process.ts', "import { execa } from 'execa'")
+  refused('agent/run/hosts/spares.ts', "import { execa } from 'execa'", /^only agent\/os\/process.ts/)
   allowed('deploy/load/bench.ts', "import { execa } from 'execa'")
 })
 

@@ -1,0 +1,170 @@
+import type { Readable, Writable } from 'node:stream'
+import { probe } from '@windlass/shared/probe.ts'
+import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
+import type { Enclosure } from '../../isolation/enclosure.ts'
+import { MARKER } from '../../os/environment.ts'
+import { launch, type Exit } from '../../os/process.ts'
+import { createFrameReader, encodeMessage, type Frame } from '../program/frames.ts'
+import { signal } from '../../os/end-processes.ts'
+
+export type RawStream = 'stdout' | 'stderr'
+
+/** Whoever executes a run in the process hears what it says. */
+export interface HostListener {
+  frames(frames: Frame[]): void
+  /** What bypassed JavaScript's streams: native children, mostly. */
+  raw(stream: RawStream, chunk: Buffer): void
+  broken(error: unknown): void
+}
+
+/** A process that has the runtime loaded and can execute a program. */
+export interface HostProcess {
+  /** Of the process that was started, and of its group. The program's own is another one where it is in bubblewrap. */
+  readonly pid: number | undefined
+  readonly marker: string
+  readonly enclosure: Enclosure
+  /** Of the run that it has, or of all that it will ever have. */
+  workspace: string | undefined
+  /** Settles when the process itself is gone. */
+  readonly exit: Promise<Exit>
+  /** Everything it wrote as frames has been read; everything that it and its children wrote at all. */
+  readonly framesRead: Promise<void>
+  readonly allRead: Promise<void>
+  /** Runs it has been given so far. */
+  runs: number
+  isReady(): boolean
+  hasExited(): boolean
+  /** It has written something while it was nobody's: it is not as clean as it should be. */
+  isTainted(): boolean
+  listen(listener: HostListener | null): void
+  send(message: ProgramMessage): void
+  /**
+   * Makes it look for messages now, instead of within a second; once it does, it goes on doing so. Only when it has begun:
+   * before, this would end it.
+   */
+  wake(): void
+  kill(): void
+  pause(): void
+  resume(): void
+  /** Lets go of the pipes, read or not. */
+  release(): void
+}
+
+export interface HostOptions {
+  /** Says which command it is. */
+  enclosure: Enclosure
+  marker: string
+  cwd: string
+  environment: Record<string, string>
+  mostFrameBytes: number
+}
+
+export function startHost(options: HostOptions): HostProcess {
+  const { enclosure, marker } = options
+  const child = launch({
+    ...enclosure.command,
+    cwd: options.cwd,
+    env: { ...options.environment, [MARKER]: marker },
+    morePipes: 2,
+    stdin: 'ignore',
+  })
+  const [frames, messages] = child.more
+  if (!frames || !messages) throw new Error('a process was started without its pipes')
+  // Nothing comes this way, but an end that nobody reads is never seen.
+  messages.resume()
+  const { pid, stdout, stderr } = child
+  const exit = child.exited.then((how) => enclosure.exitOf(how))
+  return hostOver({ ...options, pid, exit, frames, messages, raw: { stdout, stderr } })
+}
+
+export interface HostLines extends Pick<HostOptions, 'enclosure' | 'marker' | 'mostFrameBytes'> {
+  pid: number | undefined
+  exit: Promise<Exit>
+  frames: Readable
+  messages: Writable
+  /** Not there any more with a process that was taken back. */
+  raw: { [S in RawStream]?: Readable }
+}
+
+/** A process that is there, by what leads to it. */
+export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...options }: HostLines): HostProcess {
+  const sources = [frames, ...Object.values(raw)]
+  const read = createFrameReader(options.mostFrameBytes)
+  let listener: HostListener | null = null
+  let ready = false
+  let exited = false
+  let tainted = false
+  let isWatching = false
+
+  const onReady = () => {
+    ready = true
+    probe('process.ready', { pid })
+  }
+  const onFrames = (chunk: Buffer) => {
+    try {
+      const found = read(chunk)
+      if (listener) listener.frames(found)
+      else if (found.some((frame) => frame.name !== 'ready')) tainted = true
+      else if (found.length > 0) onReady()
+    } catch (error) {
+      frames.destroy()
+      tainted = true
+      listener?.broken(error)
+    }
+  }
+  const onRaw = (stream: RawStream) => (chunk: Buffer) => {
+    if (listener) listener.raw(stream, chunk)
+    else tainted = true
+  }
+
+  frames.on('data', onFrames)
+  raw.stdout?.on('data', onRaw('stdout'))
+  raw.stderr?.on('data', onRaw('stderr'))
+  // A process that died breaks its pipes; its exit says all there is to say.
+  for (const stream of [...sources, messages]) stream.on('error', () => {})
+  const exit = options.exit.then((how) => {
+    exited = true
+    return how
+  })
+
+  return {
+    pid,
+    marker,
+    enclosure,
+    workspace: undefined,
+    exit,
+    framesRead: closed(frames),
+    allRead: allClosed(sources),
+    runs: 0,
+    isReady: () => ready,
+    hasExited: () => exited,
+    isTainted: () => tainted,
+    listen: (next) => {
+      listener = next
+    },
+    send: (message) => {
+      if (messages.writable) messages.write(encodeMessage(message))
+    },
+    wake: () => {
+      if (pid === undefined || exited || isWatching) return
+      isWatching = signal(enclosure.programPid(pid), 'SIGUSR2')
+    },
+    kill: () => {
+      if (pid !== undefined) enclosure.kill(pid)
+    },
+    pause: () => sources.forEach((stream) => stream.pause()),
+    resume: () => sources.forEach((stream) => stream.resume()),
+    release: () => [...sources, messages].forEach((stream) => stream.destroy()),
+  }
+}
+
+async function allClosed(streams: Readable[]): Promise<void> {
+  await Promise.all(streams.map(closed))
+}
+
+function closed(stream: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once('end', resolve)
+    stream.once('close', resolve)
+  })
+}

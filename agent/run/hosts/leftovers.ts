@@ -1,0 +1,72 @@
+import path from 'node:path'
+import type { Log } from '@windlass/shared/log.ts'
+import { pause } from '@windlass/shared/time.ts'
+import { endCgroup, endCgroupsBelow } from '../../isolation/cgroup.ts'
+import { formerCgroup } from '../../isolation/cgroup-place.ts'
+import { PLAIN } from '../../isolation/plan.ts'
+import type { HostIsolation, UidRange } from '../../isolation/plan.ts'
+import type { Kept } from '../../takeover/records.ts'
+import { endUids, without } from '../../isolation/uids.ts'
+import { readOrNothing } from '../../os/process-id.ts'
+import { signal } from '../../os/end-processes.ts'
+import { MARKER } from '../../os/environment.ts'
+import { allPids, isInside } from '../../os/process-table.ts'
+
+const PROOF_MS = 5_000
+
+/**
+ * Kills what an earlier agent of this state folder has left running, and proves it gone: only then may its runs be
+ * reported as lost. Nearly always its reaper was there first. Where there is no /proc, the reaper is all there is.
+ * Users of runs are locked by now: else those of another agent would be killed.
+ */
+export async function endLeftovers(
+  home: string,
+  log: Log,
+  isolation: HostIsolation = PLAIN,
+  spared: readonly Kept[] = [],
+): Promise<void> {
+  await endMarked(
+    home,
+    log,
+    spared.map(({ process: mark }) => mark.pid),
+  )
+  const cgroup = formerCgroup(home, isolation.cgroup)
+  if (cgroup !== undefined && !(await endGroups(cgroup, spared))) throw unkillable(`those in the cgroup ${cgroup}`)
+  if (isolation.uids) await endUsers(isolation.uids, spared)
+}
+
+async function endGroups(cgroup: string, spared: readonly Kept[]): Promise<boolean> {
+  const kept = spared.flatMap(({ cgroup: own }) => own ?? [])
+  return kept.length === 0 ? endCgroup(cgroup) : endCgroupsBelow(cgroup, kept)
+}
+
+async function endUsers(uids: UidRange, spared: readonly Kept[]): Promise<void> {
+  const kept = spared.flatMap(({ uid }) => uid ?? [])
+  const ended = await Promise.all(without(uids, kept).map(endUids))
+  if (!ended.every(Boolean)) throw unkillable(`those of the users ${uids.first}-${uids.last}`)
+}
+
+function unkillable(which: string): Error {
+  return new Error(`Programs of an earlier agent cannot be killed: ${which}`)
+}
+
+async function endMarked(home: string, log: Log, spared: readonly number[]): Promise<void> {
+  const deadline = performance.now() + PROOF_MS
+  for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 200)) {
+    const pids = allPids().filter((pid) => pid !== process.pid && !spared.includes(pid) && isOurs(pid, home))
+    if (pids.length === 0) return
+    if (performance.now() > deadline) throw unkillable(pids.join(', '))
+    log.warn('leftovers.killed', { pids })
+    for (const pid of pids) signal(pid, 'SIGKILL')
+    await pause(waitMs)
+  }
+}
+
+/** A zombie has no environment and no folder any more, so that it does not count. */
+function isOurs(pid: number, home: string): boolean {
+  const workspaces = path.join(home, 'workspaces')
+  if (isInside(pid, workspaces)) return true
+  const environment = readOrNothing(`/proc/${pid}/environ`) ?? ''
+  if (!environment.includes(`${MARKER}=`)) return false
+  return isInside(pid, home) || environment.includes(`=${workspaces}/`)
+}

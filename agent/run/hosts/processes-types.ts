@@ -1,0 +1,67 @@
+import type { PoolSettings } from '@windlass/shared/model/pool.ts'
+import type { Capability } from '@windlass/shared/wire/agent.ts'
+import type { HostIsolation } from '../../isolation/plan.ts'
+import type { InForce, Refusal } from '../../isolation/probe.ts'
+import type { Kept, Records } from '../../takeover/records.ts'
+import type { Time } from '../program/compute-clock.ts'
+import type { HostLines, HostProcess } from './host-process.ts'
+import type { OnEvents } from '../program/output.ts'
+import type { ProgramStart, RunningProgram, TakenBack } from '../program/program.ts'
+
+export interface ProcessesOptions {
+  /** The agent's own folder: the runtime and the runs' workspaces are kept below. */
+  home: string
+  /** All that programs inherit; see `programEnvironment`. */
+  environment: Record<string, string>
+  /** Booted processes kept ready. */
+  spares?: number
+  /** Processes that may wait for another run of their program. */
+  idleProcesses?: number
+  idleMs?: number
+  /** Runs after which a process is retired. */
+  runsPerProcess?: number
+  /** How long a replay may take, where the program's own timeout is not longer. */
+  replayMs?: number
+  /** By which it is counted how long programs compute; that of the machine by default. */
+  time?: Time
+  cores?: number
+  /** Node that executes programs, this one by default. */
+  execPath?: string
+  /** How runs are kept apart, as far as the host says. */
+  isolation?: HostIsolation
+  /** What the pool says, at any moment. */
+  pool?: () => Pick<PoolSettings, 'isolation' | 'network' | 'limits'> | undefined
+  /** Things that somebody should know about. */
+  log?: (name: string, facts?: Record<string, unknown>) => void
+  /** What is kept of programs, for the next agent; without it none is taken back. */
+  records?: Records
+  /** Of the agent before this one, and to be taken back. */
+  found?: readonly Kept[]
+}
+
+export interface ProcessesStats {
+  running: number
+  spares: { booting: number; ready: number }
+  idle: number
+  /** Processes that survived SIGKILL: the host has a problem that an agent cannot solve. */
+  survivors: number
+  reaperPid: number | undefined
+}
+
+export interface Processes {
+  run(start: ProgramStart, onEvents: OnEvents, taken?: TakenBack): RunningProgram
+  /** A process of the agent before this one, over the lines on which it waits. */
+  adopt(kept: Kept, lines: Pick<HostLines, 'frames' | 'messages'>): HostProcess & { workspace: string }
+  /** It outlives this agent by what is left of its lease. */
+  keep(pid: number, isKept: boolean): void
+  leaseUntil(untilMs: number): void
+  /** When all of them are ended by somebody else, as this agent stands still; see `Reaper`. */
+  fenceAt(atMs: number | undefined): void
+  stats(): ProcessesStats
+  /** What is in force for the next process, or why none is started. */
+  isolation(): Promise<InForce | Refusal>
+  /** What this host could give, wanted or not. */
+  capabilities(): Promise<Capability[]>
+  /** Kills what runs, and resolves when nothing is left. */
+  close(): Promise<void>
+}

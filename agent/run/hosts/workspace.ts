@@ -1,0 +1,82 @@
+import { existsSync, lchownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
+import fs from 'node:fs/promises'
+import path from 'node:path'
+import { removeTree } from '../../os/remove-tree.ts'
+
+/** One folder per run, readable for nobody else, with `tmp` in it for temporary files. */
+export interface Workspaces {
+  /** `uid`: the user to whom it is to belong, where that is not ours. */
+  take: (uid?: number) => string
+  /** Nothing of the run is there when somebody else gets the folder. Rejects when the folder cannot be removed. */
+  giveBack: (folder: string) => Promise<void>
+  /** A run has left it as it found it. */
+  isUntouched: (folder: string) => boolean
+}
+
+const MODE = 0o700
+const TMP = 'tmp'
+const MOST_KEPT = 64
+
+/**
+ * Most runs leave their folder as they found it. Such a folder is used again: on some file systems making and removing one takes
+ * longer than everything else between two runs. Synchronous, because the calls are shorter than a turn of the thread pool.
+ */
+export function keepWorkspaces(root: string): Workspaces {
+  const kept: string[] = []
+  // Some may still be in use by programs of the agent before this one.
+  let made = Math.max(0, ...readdirSync(root).map(Number).filter(Number.isInteger))
+  return {
+    take: (uid) => {
+      const folder = kept.pop() ?? make(path.join(root, String((made += 1))))
+      if (uid !== undefined) give(folder, uid)
+      return folder
+    },
+    giveBack: async (folder) => {
+      takeBack(folder)
+      if (kept.length < MOST_KEPT && isUntouched(folder)) kept.push(folder)
+      else await removeTree(folder)
+    },
+    isUntouched,
+  }
+}
+
+/** From inside out: whoever had it before cannot touch what lies in a folder that is not theirs any more. */
+function give(folder: string, uid: number): void {
+  lchownSync(path.join(folder, TMP), uid, uid)
+  lchownSync(folder, uid, uid)
+}
+
+/** From outside in. Only root has users to take it from. */
+function takeBack(folder: string): void {
+  const uid = process.getuid?.()
+  if (uid !== 0) return
+  for (const each of [folder, path.join(folder, TMP)]) if (existsSync(each)) lchownSync(each, uid, uid)
+}
+
+/** What an agent that was killed has left behind goes. */
+export async function emptyWorkspaces(root: string, except: readonly string[] = []): Promise<void> {
+  await fs.mkdir(root, { recursive: true, mode: MODE })
+  const names = (await fs.readdir(root)).filter((name) => !except.includes(name))
+  await Promise.all(names.map((name) => removeTree(path.join(root, name))))
+}
+
+function make(folder: string): string {
+  mkdirSync(folder, { mode: MODE })
+  mkdirSync(path.join(folder, TMP), { mode: MODE })
+  return folder
+}
+
+function isUntouched(folder: string): boolean {
+  return isOursAndHolds(folder, TMP) && isOursAndHolds(path.join(folder, TMP))
+}
+
+/** A program may have removed the folder, opened it to others, or put a link in its place. */
+function isOursAndHolds(folder: string, ...names: string[]): boolean {
+  try {
+    const stat = lstatSync(folder)
+    return stat.isDirectory() && (stat.mode & 0o7777) === MODE && readdirSync(folder).join('/') === names.join('/')
+  } catch {
+    // Gone or unreadable: it is not as it was.
+    return false
+  }
+}

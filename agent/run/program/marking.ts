@@ -1,0 +1,56 @@
+import type { NoteMark } from './program.ts'
+
+/** Says now and then how far a program was heard, so that little of it has to be told again. */
+export interface Marking {
+  follow(note: NoteMark): void
+  /** Frames of so many bytes were given out. */
+  told(bytes: number): void
+  /** Something is being given out that the program would not tell again: from then on another mark is needed. */
+  add(give: () => void): void
+}
+
+interface Standing {
+  frames: number | null
+  journal: number
+  isParked: boolean
+}
+
+/** Far less than a program keeps for being told again. */
+const MOST_BYTES = 32 * 1024
+const MOST_MS = 100
+
+export function createMarking(stand: () => Standing): Marking {
+  let note: NoteMark | undefined
+  let bytes = 0
+  let markedAt = 0
+  let wasParked = false
+
+  function mark(): void {
+    const { frames, journal, isParked } = stand()
+    // The mark before this one serves as long as it has to.
+    if (frames === null) return
+    note?.({ frames, journal, isParked })
+    bytes = 0
+    markedAt = performance.now()
+    wasParked = isParked
+  }
+
+  const isDue = () => bytes > MOST_BYTES || stand().isParked !== wasParked || performance.now() - markedAt > MOST_MS
+
+  return {
+    follow(next) {
+      note = next
+      mark()
+    },
+    told(more) {
+      if (!note) return
+      bytes += more
+      if (isDue()) mark()
+    },
+    add(give) {
+      note?.({ ...stand(), frames: null })
+      give()
+      mark()
+    },
+  }
+}

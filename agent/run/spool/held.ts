@@ -1,0 +1,89 @@
+import type { Placement } from '@windlass/shared/wire/agent.ts'
+import type { Gap } from './gap.ts'
+
+/** A placement whose entries are not all acknowledged yet. Entries are numbered from 1. */
+export interface Held {
+  readonly run: string
+  readonly epoch: number
+  /** Entries as JSON texts that wait for the next write. */
+  gathered: string[]
+  /** The last entry that stands in the files. */
+  written: number
+  /** The last entry handed to the connection of the moment. */
+  sent: number
+  acked: number
+  isEnded: boolean
+  /** What was left out since the last entry. */
+  gap: Gap | undefined
+  /** Characters that are not acknowledged, gathered ones included. */
+  backlog: number
+  /** How much of the backlog falls away with which entry, in steps of some size: one per entry would be too many. */
+  marks: { last: number; chars: number }[]
+  /** Where its program stood at some entry; see `Spool.mark`. The next one is not in the files yet. */
+  mark: FrameMark | undefined
+  nextMark: FrameMark | undefined
+  /** The files that hold entries of this placement which are not acknowledged yet, with the last one in each. */
+  parts: { segment: number; last: number }[]
+}
+
+/** Where a program stood when the entry `seq` was written. */
+export interface FrameMark {
+  seq: number
+  /** So many of its frames had brought all that they bring; null: that cannot be said. */
+  frames: number | null
+  /** So many of them were about its journal. */
+  journal: number
+  isParked: boolean
+}
+
+export function newHeld(run: string, epoch: number): Held {
+  const counts = { written: 0, sent: 0, acked: 0, backlog: 0 }
+  return {
+    run,
+    epoch,
+    ...counts,
+    gathered: [],
+    isEnded: false,
+    gap: undefined,
+    mark: undefined,
+    nextMark: undefined,
+    marks: [],
+    parts: [],
+  }
+}
+
+export function keyOf(run: string, epoch: number): string {
+  return `${run}/${epoch}`
+}
+
+export function placementOf(held: Held): Placement {
+  return [held.run, held.epoch]
+}
+
+const MARK_CHARS = 64 * 1024
+
+export function addWritten(held: Held, last: number, chars: number, segment: number): void {
+  held.written = last
+  const mark = held.marks.at(-1)
+  if (mark && mark.chars < MARK_CHARS) Object.assign(mark, { last, chars: mark.chars + chars })
+  else held.marks.push({ last, chars })
+  const part = held.parts.at(-1)
+  if (part?.segment === segment) part.last = last
+  else held.parts.push({ segment, last })
+}
+
+/** Answers the characters that fell away and the files that hold nothing of it any more. */
+export function takeAcked(held: Held, seq: number): { chars: number; segments: number[] } {
+  held.acked = Math.max(held.acked, Math.min(seq, held.written))
+  const marks = take(held.marks, (mark) => mark.last <= held.acked)
+  const parts = take(held.parts, (part) => part.last <= held.acked)
+  const chars = marks.reduce((sum, mark) => sum + mark.chars, 0)
+  held.backlog -= chars
+  return { chars, segments: parts.map((part) => part.segment) }
+}
+
+/** Removes the leading items that fit. */
+function take<T>(items: T[], fits: (item: T) => boolean): T[] {
+  const end = items.findIndex((item) => !fits(item))
+  return items.splice(0, end < 0 ? items.length : end)
+}

@@ -1,0 +1,58 @@
+import type { Log } from '@windlass/shared/log.ts'
+import { addWritten, keyOf, newHeld } from './held.ts'
+import type { Held } from './held.ts'
+import type { SpoolLine } from './line.ts'
+import type { Segments } from './segments.ts'
+
+/** Reads what an earlier process left, into `known` and into the count of placements that need each file. */
+export async function recoverSpool(
+  segments: Segments,
+  known: Map<string, Held>,
+  needs: Map<number, number>,
+  log: Log,
+): Promise<void> {
+  const end = segments.end()
+  let at = segments.oldest()
+  while (at.segment < end.segment || at.offset < end.offset) {
+    const { lines, next, damagedBytes } = await segments.read(at)
+    for (const line of lines) replay(line, at.segment, known)
+    // The last line of a process that was killed; nothing of it was ever sent.
+    if (damagedBytes > 0) log.warn('spool.torn', { segment: at.segment, bytes: damagedBytes })
+    at = next
+  }
+  for (const held of known.values()) {
+    // Files are removed in order, and only when all in them is acknowledged: what stands in none of them was.
+    if (held.parts.length === 0) held.acked = held.written
+    held.sent = held.acked
+    for (const { segment } of held.parts) needs.set(segment, (needs.get(segment) ?? 0) + 1)
+  }
+}
+
+function replay(line: SpoolLine, segment: number, known: Map<string, Held>): void {
+  const key = keyOf(line.run, line.epoch)
+  if (line.kind === 'forget') {
+    known.delete(key)
+    return
+  }
+  const held = known.get(key) ?? newHeld(line.run, line.epoch)
+  known.set(key, held)
+  if (line.kind === 'mark') {
+    held.mark = line.mark
+    return
+  }
+  if (line.kind === 'gap') {
+    held.gap = { events: line.events, bytes: line.bytes }
+    return
+  }
+  held.isEnded ||= line.isEnded
+  if (line.kind === 'open') {
+    held.written = Math.max(held.written, line.next - 1)
+    return
+  }
+  // Whatever was left out before it, it tells of that itself.
+  held.gap = undefined
+  if (held.parts.length === 0) held.acked = line.first - 1
+  const chars = line.json().length
+  held.backlog += chars
+  addWritten(held, line.last, chars, segment)
+}

@@ -1,0 +1,156 @@
+import { closeSync, ftruncateSync, mkdirSync, openSync, readdirSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import path from 'node:path'
+import { parseLine } from './line.ts'
+import type { SpoolLine } from './line.ts'
+
+/** A place in the spool: a numbered file and a byte in it. */
+export interface Position {
+  segment: number
+  offset: number
+}
+
+export interface Chunk {
+  lines: SpoolLine[]
+  next: Position
+  /** Bytes that do not check; the rest of that file is skipped. */
+  damagedBytes: number
+}
+
+/** The files of the spool, in order. Written at the end, read from anywhere, removed from the front. */
+export interface Segments {
+  /** Writes whole lines and answers where they begin. Throws, with nothing written, when the disk refuses. */
+  append(lines: string): Position
+  end(): Position
+  oldest(): Position
+  /** Lines from a position on, some at a time. */
+  read(from: Position): Promise<Chunk>
+  dropBefore(segment: number): void
+  close(): void
+}
+
+const SEGMENT_BYTES = 4 * 1024 * 1024
+const CHUNK_BYTES = 256 * 1024
+
+/** `head` gives the lines that every new file begins with, so that the files before it can be removed. */
+export function openSegments(folder: string, head: () => string): Segments {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const sizes = new Map(existing(folder).map((segment) => [segment, statSync(fileOf(folder, segment)).size]))
+  let current = Math.max(0, ...sizes.keys())
+  let fd: number | undefined
+
+  const begin = () => {
+    const file = openSync(fileOf(folder, current + 1), 'w', 0o600)
+    try {
+      sizes.set(current + 1, writeAll(file, head(), 0))
+    } catch (error) {
+      closeSync(file)
+      unlinkSync(fileOf(folder, current + 1))
+      throw error
+    }
+    if (fd !== undefined) closeSync(fd)
+    current += 1
+    fd = file
+    return file
+  }
+  const sizeNow = () => sizes.get(current) ?? 0
+
+  return {
+    append(lines) {
+      // What is there after a restart may end in a torn line: a new life begins with a new file.
+      const file = fd === undefined || sizeNow() >= SEGMENT_BYTES ? begin() : fd
+      const position = { segment: current, offset: sizeNow() }
+      sizes.set(current, writeAll(file, lines, position.offset))
+      return position
+    },
+    end: () => ({ segment: current, offset: sizeNow() }),
+    oldest: () => ({ segment: Math.min(current, ...sizes.keys()), offset: 0 }),
+    async read(from) {
+      const total = sizes.get(from.segment)
+      const isOver = total === undefined || from.offset >= total
+      if (isOver) return { lines: [], next: following(from, sizes, current), damagedBytes: 0 }
+      const chunk = await readChunk(fileOf(folder, from.segment), from.offset, total)
+      const isDamaged = chunk.damagedBytes > 0
+      const next = isDamaged ? following(from, sizes, current) : { segment: from.segment, offset: chunk.offset }
+      return { lines: chunk.lines, next, damagedBytes: chunk.damagedBytes }
+    },
+    dropBefore(segment) {
+      for (const each of [...sizes.keys()].filter((number) => number < segment)) {
+        unlinkSync(fileOf(folder, each))
+        sizes.delete(each)
+      }
+    },
+    close() {
+      if (fd !== undefined) closeSync(fd)
+      fd = undefined
+    },
+  }
+}
+
+function fileOf(folder: string, segment: number): string {
+  return path.join(folder, `${String(segment).padStart(10, '0')}.spool`)
+}
+
+function existing(folder: string): number[] {
+  const names = readdirSync(folder).filter((name) => /^\d{10}\.spool$/.test(name))
+  return names.map((name) => Number.parseInt(name, 10)).sort((a, b) => a - b)
+}
+
+function following(from: Position, sizes: Map<number, number>, current: number): Position {
+  const later = [...sizes.keys()].filter((segment) => segment > from.segment)
+  return later.length > 0
+    ? { segment: Math.min(...later), offset: 0 }
+    : { segment: current, offset: sizes.get(current) ?? 0 }
+}
+
+/**
+ * Not asynchronous: entries must be in the file before they are sent, and a write into the page cache takes less than
+ * the way to a thread and back. Not synced either: what the page cache holds outlives this process, and when the machine
+ * itself goes down its programs go with it, so that their runs begin anew whatever their last entries were.
+ */
+function writeAll(fd: number, text: string, at: number): number {
+  const bytes = Buffer.from(text)
+  let done = 0
+  try {
+    while (done < bytes.length) done += writeSync(fd, bytes, done, bytes.length - done, at + done)
+  } catch (error) {
+    // A line cut short in the middle of a file would hide all that follow.
+    ftruncateSync(fd, at)
+    throw error
+  }
+  return at + bytes.length
+}
+
+async function readChunk(file: string, offset: number, total: number) {
+  const handle = await open(file, 'r')
+  try {
+    // Nearly always one turn; a line with a large output takes more.
+    for (let bytes = CHUNK_BYTES; ; bytes *= 4) {
+      const buffer = Buffer.allocUnsafe(Math.min(bytes, total - offset))
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset)
+      const chunk = split(buffer.subarray(0, bytesRead))
+      const isWhole = offset + bytesRead >= total || bytesRead < buffer.length
+      if (chunk.lines.length > 0 || chunk.isDamaged || isWhole) return settled(chunk, offset, bytesRead, isWhole)
+    }
+  } finally {
+    await handle.close()
+  }
+}
+
+function settled(chunk: ReturnType<typeof split>, offset: number, bytesRead: number, isWhole: boolean) {
+  const isTorn = isWhole && chunk.used < bytesRead
+  const damagedBytes = chunk.isDamaged || isTorn ? bytesRead - chunk.used : 0
+  return { lines: chunk.lines, offset: offset + chunk.used, damagedBytes }
+}
+
+function split(buffer: Buffer): { lines: SpoolLine[]; used: number; isDamaged: boolean } {
+  const lines: SpoolLine[] = []
+  let used = 0
+  for (let end = buffer.indexOf(10); end >= 0; end = buffer.indexOf(10, used)) {
+    const line = parseLine(buffer.subarray(used, end))
+    if (!line) return { lines, used, isDamaged: true }
+    lines.push(line)
+    used = end + 1
+  }
+  return { lines, used, isDamaged: false }
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import test from 'node:test'
+import type { TestContext } from 'node:test'
+import { removeTree } from '../../os/remove-tree.ts'
+import { emptyWorkspaces, keepWorkspaces } from '../../run/hosts/workspace.ts'
+
+/** A folder of ours with one that a program has had. */
+function aPlace(t: TestContext): { place: string; folder: string } {
+  const place = mkdtempSync(path.join(os.tmpdir(), 'windlass-tree-'))
+  t.after(() => spawnSync('rm', ['-rf', place]))
+  const folder = path.join(place, '1')
+  mkdirSync(folder)
+  return { place, folder }
+}
+
+const PROGRAMS = path.resolve(import.meta.dirname, '../programs')
+
+test('folders deeper than a path may be long are removed', async (t) => {
+  const { place, folder } = aPlace(t)
+  const made = spawnSync(process.execPath, [path.join(PROGRAMS, 'digs-deep.mjs'), folder, '60'])
+  assert.equal(made.status, 0, String(made.stderr))
+  await removeTree(folder)
+  assert.deepEqual(readdirSync(place), [])
+})
+
+test('what is closed to its owner and what has a name that is no text goes too', async (t) => {
+  const { place, folder } = aPlace(t)
+  for (const [name, mode] of [
+    ['closed', 0],
+    ['unwritable', 0o500],
+    ['unsearchable', 0o600],
+  ] as const) {
+    mkdirSync(path.join(folder, name, 'more'), { recursive: true })
+    writeFileSync(path.join(folder, name, 'file'), '')
+    chmodSync(path.join(folder, name), mode)
+  }
+  writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff, 0xfe])]), '')
+  chmodSync(folder, 0)
+  await removeTree(folder)
+  assert.deepEqual(readdirSync(place), [])
+})
+
+test('a link goes, and what it leads to stays', async (t) => {
+  const { place, folder } = aPlace(t)
+  mkdirSync(path.join(place, 'theirs'))
+  writeFileSync(path.join(place, 'theirs/file'), 'theirs')
+  symlinkSync(path.join(place, 'theirs'), path.join(folder, 'link'))
+  symlinkSync(path.join(place, 'nowhere'), path.join(folder, 'dangling'))
+  await removeTree(folder)
+  assert.deepEqual(readdirSync(place), ['theirs'])
+  await removeTree(path.join(place, 'theirs/file'))
+  assert.deepEqual(readdirSync(path.join(place, 'theirs')), [])
+})
+
+test('a program that puts a link in the place of a folder again and again leads nowhere', async (t) => {
+  const { place, folder } = aPlace(t)
+  const theirs = path.join(place, 'theirs')
+  mkdirSync(theirs)
+  for (let n = 0; n < 20; n++) writeFileSync(path.join(theirs, `${n}`), 'theirs')
+  const swapper = spawn(process.execPath, [path.join(PROGRAMS, 'swaps-links.mjs'), folder, theirs])
+  t.after(() => swapper.kill('SIGKILL'))
+  await once(swapper.stdout, 'data')
+  // It makes the folder anew each time. What it adds too fast for us is no failure here.
+  for (let round = 0; round < 300; round++) await removeTree(folder).catch(() => {})
+  assert.equal(readdirSync(theirs).length, 20)
+})
+
+test('a workspace in which a program has dug deep is gone when it is given back, and keeps no agent from starting', async (t) => {
+  const { place } = aPlace(t)
+  const root = path.join(place, 'workspaces')
+  await emptyWorkspaces(root)
+  const workspaces = keepWorkspaces(root)
+  const [given, left] = [workspaces.take(), workspaces.take()]
+  for (const folder of [given, left]) spawnSync(process.execPath, [path.join(PROGRAMS, 'digs-deep.mjs'), folder, '60'])
+  await workspaces.giveBack(given)
+  assert.deepEqual(readdirSync(root), [path.basename(left)])
+  await emptyWorkspaces(root)
+  assert.deepEqual(readdirSync(root), [])
+})

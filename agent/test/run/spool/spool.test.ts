@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { appendFile, readdir, readFile, truncate } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import type { Entry } from '@windlass/shared/wire/agent.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
+import { aReceiver, aSpool, anEntry, textsOf } from '../../_kit/a-spool.ts'
+import { aFolder } from '../../_kit/an-agent.ts'
+
+const END: Entry = ['end', 2, { how: 'returned', outputText: '1' }, 5]
+
+function spoolTest(name: string, body: (folder: string) => Promise<void>): void {
+  test(name, async () => {
+    const { folder, remove } = await aFolder()
+    try {
+      await body(folder)
+    } finally {
+      await remove()
+    }
+  })
+}
+
+async function filesOf(folder: string): Promise<string[]> {
+  const names = await readdir(path.join(folder, 'spool'))
+  return names.sort().map((name) => path.join(folder, 'spool', name))
+}
+
+function numbers(from: number, to: number): string[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => String(from + index))
+}
+
+spoolTest('entries are in the files before they are sent', async (folder) => {
+  const spool = await aSpool(folder)
+  const seen: string[] = []
+  spool.onWritten((written) => seen.push(...written.map((each) => each.json)))
+  spool.open([['run_a', 1]])
+  void spool.append('run_a', 1, [anEntry('hello')])
+  await until('it is written', () => seen.length > 0)
+  const text = await readFile((await filesOf(folder))[0]!, 'utf8')
+  assert.ok(text.includes(seen[0]!))
+  spool.close()
+})
+
+spoolTest('what was not acknowledged is there after a restart, and the numbers go on', async (folder) => {
+  const before = await aSpool(folder)
+  before.open([
+    ['run_a', 1],
+    ['run_b', 1],
+    ['run_c', 2],
+  ])
+  void before.append('run_a', 1, numbers(1, 10).map(anEntry))
+  void before.append('run_b', 1, [anEntry('1'), END])
+  before.flush()
+  before.ack('run_b', 1, 2)
+  before.close()
+
+  const after = await aSpool(folder)
+  assert.deepEqual(after.holds(), [
+    ['run_a', 1],
+    ['run_c', 2],
+  ])
+  void after.append('run_a', 1, [anEntry('11'), END])
+  after.flush()
+  const receiver = aReceiver(after)
+  receiver.connect()
+  await until('everything came', () => receiver.got.get('run_a/1')?.length === 12)
+  assert.deepEqual(textsOf(receiver.got.get('run_a/1')!), numbers(1, 11))
+  assert.equal(receiver.gaps, 0)
+  after.close()
+})
+
+spoolTest('a record that was torn by a crash is left out, and what stands before it is kept', async (folder) => {
+  const before = await aSpool(folder)
+  before.open([['run_a', 1]])
+  for (const text of numbers(1, 3)) {
+    void before.append('run_a', 1, [anEntry(text)])
+    before.flush()
+  }
+  before.close()
+  const file = (await filesOf(folder))[0]!
+  const whole = await readFile(file)
+  for (const cut of [1, 7, 40]) {
+    await truncate(file, whole.length - cut)
+    const after = await aSpool(folder)
+    assert.ok(after.lines.some((line) => line.name === 'spool.torn'))
+    assert.equal(after.find('run_a', 1)?.written, 2)
+    after.close()
+  }
+})
+
+spoolTest('damage in a file does not stop what follows it', async (folder) => {
+  const before = await aSpool(folder)
+  before.open([['run_a', 1]])
+  before.close()
+  await appendFile((await filesOf(folder))[0]!, 'deadbeef b run_a 1 1 1 0 {"run":"run_a"}\n')
+  const after = await aSpool(folder)
+  void after.append('run_a', 1, [END])
+  after.flush()
+  const receiver = aReceiver(after)
+  receiver.connect()
+  await until('the end came', () => receiver.got.get('run_a/1')?.length === 1)
+  after.close()
+})
+
+spoolTest('files go when all in them is acknowledged, and a long run is not forgotten with them', async (folder) => {
+  const spool = await aSpool(folder)
+  spool.open([['run_long', 1]])
+  const big = 'x'.repeat(60_000)
+  for (let run = 0; run < 300; run++) {
+    spool.open([[`run_${run}`, 1]])
+    void spool.append(`run_${run}`, 1, [anEntry(big), END])
+    spool.flush()
+  }
+  assert.ok((await filesOf(folder)).length >= 4)
+  for (let run = 0; run < 300; run++) spool.ack(`run_${run}`, 1, 2)
+  assert.equal((await filesOf(folder)).length, 1)
+  spool.close()
+  const after = await aSpool(folder)
+  assert.deepEqual(after.holds(), [['run_long', 1]])
+  after.close()
+})
+
+spoolTest(
+  'a program is held back while its backlog is too large, and goes on when it is acknowledged',
+  async (folder) => {
+    const spool = await aSpool(folder, { runBytes: 100_000 })
+    spool.open([
+      ['run_a', 1],
+      ['run_b', 1],
+    ])
+    const entries = Array.from({ length: 20 }, () => anEntry('x'.repeat(10_000)))
+    let isFree = false
+    const held = spool.append('run_a', 1, entries)
+    assert.ok(held, 'run_a has too much')
+    const freed = held.then(() => (isFree = true))
+    assert.equal(spool.append('run_b', 1, [anEntry('small')]), undefined, 'run_b is not held back for it')
+    spool.flush()
+    spool.ack('run_a', 1, 2)
+    await Promise.resolve()
+    assert.equal(isFree, false)
+    spool.ack('run_a', 1, 20)
+    await freed
+    spool.close()
+  },
+)
+
+spoolTest('what is asked for again begins in the middle of a batch where it must', async (folder) => {
+  const spool = await aSpool(folder)
+  const receiver = aReceiver(spool)
+  spool.open([['run_a', 1]])
+  void spool.append('run_a', 1, numbers(1, 9).map(anEntry))
+  spool.flush()
+  receiver.got.set('run_a/1', numbers(1, 4).map(anEntry))
+  receiver.connect()
+  const held = spool.find('run_a', 1)!
+  await until('it is sent', () => held.sent === 9)
+  held.sent = 4
+  receiver.got.set('run_a/1', numbers(1, 4).map(anEntry))
+  receiver.upload.rewind()
+  await until('the rest came', () => receiver.got.get('run_a/1')?.length === 9)
+  assert.deepEqual(textsOf(receiver.got.get('run_a/1')!), numbers(1, 9))
+  assert.equal(receiver.gaps, 0)
+  spool.close()
+})
+
+spoolTest('entries of a placement that is over go nowhere', async (folder) => {
+  const spool = await aSpool(folder)
+  spool.open([['run_a', 1]])
+  void spool.append('run_a', 1, [anEntry('kept back')])
+  spool.forget('run_a', 1)
+  void spool.append('run_a', 1, [anEntry('late'), END])
+  spool.flush()
+  assert.deepEqual(spool.holds(), [])
+  spool.close()
+})

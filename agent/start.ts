@@ -1,13 +1,13 @@
 import { realpath } from 'node:fs/promises'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { build } from './build.ts'
-import type { Built, Made } from './build.ts'
+import { compose } from './compose.ts'
+import type { Composed, Made } from './compose.ts'
 import type { AgentConfig } from './config.ts'
-import type { Deps } from './deps.ts'
 import { EXIT } from './exit-codes.ts'
 import { startHealth } from './health/server.ts'
 import { makeStateFolder, obtainIdentity } from './identity.ts'
+import type { Link } from './link/link.ts'
 import type { Refused } from './link/socket.ts'
 import { checkLoop } from './loops/check.ts'
 import { claimLoop } from './loops/claim.ts'
@@ -16,7 +16,9 @@ import { heartbeatLoop } from './loops/heartbeat.ts'
 import { renewKeyLoop } from './loops/renew-key.ts'
 import { renewLoop } from './loops/renew.ts'
 import { statusLoop } from './loops/status.ts'
+import type { Needs } from './needs.ts'
 import { assertPrivate } from './plain-http.ts'
+import type { Spool } from './run/spool/spool.ts'
 import { lockState } from './state-lock.ts'
 import type { Who } from './status/status-now.ts'
 import { createUrgency, finishRuns, fired } from './stop.ts'
@@ -54,9 +56,9 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
   const made: Made = [{ undo: () => lock.release() }]
   try {
     const identity = await obtainIdentity(settled, options.log, urgency.leave)
-    const { connected, ...built } = await build(settled, identity, options.log, made)
-    if (config.health) await answerHealth(built.deps, config.health, made)
-    const done = liveAndTidy({ ...built, urgency, who: identity }, made)
+    const { connected, ...composed } = await compose(settled, identity, options.log, made)
+    if (config.health) await answerHealth(composed.deps, config.health, made)
+    const done = liveAndTidy({ ...composed, urgency, who: identity }, made)
     const { runner, org, pool } = identity
     return { runner, org, pool, connected, done, stop: urgency.raise }
   } catch (error) {
@@ -65,7 +67,11 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
   }
 }
 
-async function answerHealth(deps: Deps, at: NonNullable<AgentConfig['health']>, made: Made): Promise<void> {
+async function answerHealth(
+  deps: Needs<typeof startHealth> & { log: Log },
+  at: NonNullable<AgentConfig['health']>,
+  made: Made,
+): Promise<void> {
   const health = await startHealth(deps, at)
   made.push({ undo: () => health.close() })
   deps.log('health.listens', { url: health.address })
@@ -92,13 +98,13 @@ async function undo(made: Made): Promise<void> {
   if (troubles.length > 0) throw new AggregateError(troubles, 'The agent could not put everything away')
 }
 
-interface Life extends Omit<Built, 'connected'> {
+interface Life extends Omit<Composed, 'connected'> {
   urgency: Urgency
   who: Who
 }
 
 /** All loops, from their start to the last of them; answers the exit code. */
-async function live({ deps, upload, leaving, urgency, who }: Life): Promise<number> {
+async function live({ deps, listener, urgency, who }: Life): Promise<number> {
   const ending = new AbortController()
   let isBroken = false
   const guarded = async <T>(loop: Promise<T>): Promise<T | undefined> => {
@@ -111,7 +117,7 @@ async function live({ deps, upload, leaving, urgency, who }: Life): Promise<numb
       return undefined
     }
   }
-  const linked = guarded(deps.link.keep(ending.signal))
+  const linked = guarded(deps.link.keep(ending.signal, listener))
   // Without a connection, and without hope of one, nothing that runs here may go on.
   const refused = linked.then((frame) => frame && urgency.killNow())
   const { signal } = ending
@@ -126,16 +132,19 @@ async function live({ deps, upload, leaving, urgency, who }: Life): Promise<numb
 
   await fired(urgency.leave)
   deps.log('agent.stopping', { runs: deps.lives.size })
-  await finishRuns(deps, urgency, leaving)
+  await finishRuns(deps, urgency)
   await untilAcked(deps, urgency.kill.aborted ? LAST_WORDS_MS / 10 : LAST_WORDS_MS)
   ending.abort()
   await Promise.all([refused, ...loops])
-  upload.stop()
+  deps.upload.stop()
   return isBroken ? EXIT.internal : exitCode(await linked)
 }
 
 /** Polled: it happens once in an agent's life, and a notification would burden every acknowledgement. */
-async function untilAcked(deps: Deps, mostMs: number): Promise<void> {
+async function untilAcked(
+  deps: { link: Pick<Link, 'isReady'>; spool: Pick<Spool, 'held'> },
+  mostMs: number,
+): Promise<void> {
   const end = performance.now() + mostMs
   while (deps.link.isReady && deps.spool.held().length > 0 && performance.now() < end) await pause(10)
 }

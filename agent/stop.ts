@@ -1,6 +1,10 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
-import type { Deps } from './deps.ts'
+import type { InForce } from './config.ts'
+import type { Intake } from './intake.ts'
 import type { Link } from './link/link.ts'
+import type { Lives } from './run/lives.ts'
+import type { Spool } from './run/spool/spool.ts'
 
 /** How a stop was asked for, from patient to hard; each step lies behind the one before it. */
 export interface Urgency {
@@ -63,14 +67,23 @@ const HURRIED_GRACE_MS = 3_000
 const TOLD_EVERY_MS = 30_000
 const TOLD_RUNS = 20
 
+interface FinishNeeds {
+  inForce(): InForce
+  intake: Pick<Intake, 'leave'>
+  leaving: Pick<Leaving, 'begin'>
+  lives: Lives
+  spool: Pick<Spool, 'flush'>
+  log: Log
+}
+
 /**
  * What only waits is given up at once. Programs that compute may finish for a while; then they are asked to stop, and killed where
  * they do not. What was cut off is reported as lost, so that it begins anew elsewhere.
  */
-export async function finishRuns(deps: Deps, urgency: Urgency, leaving: Leaving): Promise<void> {
+export async function finishRuns(deps: FinishNeeds, urgency: Urgency): Promise<void> {
   const patienceMs = Math.min(deps.inForce().stopMs, urgency.mostMs())
   deps.intake.leave()
-  leaving.begin(patienceMs)
+  deps.leaving.begin(patienceMs)
   const told = new AbortController()
   void tellWhatIsWaitedFor(deps, patienceMs, told.signal)
   await Promise.race([deps.lives.empty(), pause(patienceMs, urgency.ask)])
@@ -83,7 +96,11 @@ export async function finishRuns(deps: Deps, urgency: Urgency, leaving: Leaving)
   deps.spool.flush()
 }
 
-async function tellWhatIsWaitedFor({ lives, log }: Deps, patienceMs: number, signal: AbortSignal): Promise<void> {
+async function tellWhatIsWaitedFor(
+  { lives, log }: Pick<FinishNeeds, 'lives' | 'log'>,
+  patienceMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   const began = performance.now()
   while (!signal.aborted && lives.size > 0) {
     const forMs = Math.round(performance.now() - began)

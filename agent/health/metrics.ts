@@ -1,10 +1,26 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Deps } from '../deps.ts'
+import type { Facts } from '../facts.ts'
+import type { Bundles } from '../run/bundle/bundles.ts'
+import type { Processes } from '../run/hosts/processes.ts'
+import type { Lives } from '../run/lives.ts'
+import type { Slots } from '../run/slots.ts'
+import type { Spool } from '../run/spool/spool.ts'
+import type { Activity } from '../status/activity.ts'
 
 const START_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
+interface MetricsNeeds {
+  activity: Activity
+  bundles: Pick<Bundles, 'stats'>
+  facts: Pick<Facts, 'current'>
+  lives: Lives
+  processes: Pick<Processes, 'stats'>
+  slots: Pick<Slots, 'total' | 'free'>
+  spool: Pick<Spool, 'stats'>
+}
+
 /** What Prometheus reads. Everything is asked for at the moment of reading, so that it costs nothing otherwise. */
-export function createMetrics(deps: Deps): Registry {
+export function createMetrics(deps: MetricsNeeds): Registry {
   const { activity, bundles, facts, lives, processes, slots, spool } = deps
   const registers = [new Registry()]
   const [registry] = registers as [Registry]

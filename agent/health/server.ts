@@ -1,8 +1,9 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { once } from 'node:events'
-import type { Deps } from '../deps.ts'
 import { AgentRefusal, EXIT } from '../exit-codes.ts'
+import type { Needs } from '../needs.ts'
+import type { createMetrics } from './metrics.ts'
 import { notReady } from './ready.ts'
 
 interface Answer {
@@ -17,7 +18,10 @@ export interface Health {
 }
 
 /** Answers whoever looks after the machine. It tells nothing that belongs to a run. */
-export async function startHealth(deps: Deps, { host, port }: { host: string; port: number }): Promise<Health> {
+export async function startHealth(
+  deps: Needs<typeof createMetrics | typeof notReady>,
+  { host, port }: { host: string; port: number },
+): Promise<Health> {
   // Loaded where it is asked for only: it is of no use to most agents.
   const { createMetrics } = await import('./metrics.ts')
   const metrics = createMetrics(deps)

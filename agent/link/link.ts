@@ -12,6 +12,10 @@ export interface LinkOptions {
   credential: Credential
   clock: Clock
   log: Log
+}
+
+/** Whoever is at this end of each connection. */
+export interface LinkListener {
   /** The first frame of each connection, made when it opens. */
   hello(): AgentFrame
   onFrame(frame: CoordinatorFrame): void
@@ -29,7 +33,7 @@ export interface Link {
   /** Cuts the connection; the loop dials again unless it was stopped. */
   drop(reason: string): void
   /** Keeps the connection until the signal fires (answers nothing) or the coordinator refuses this agent for good. */
-  keep(signal: AbortSignal): Promise<Refused | undefined>
+  keep(signal: AbortSignal, listener: LinkListener): Promise<Refused | undefined>
 }
 
 const WELCOME_MS = 20_000
@@ -42,16 +46,18 @@ export function createLink(options: LinkOptions): Link {
   let current: Socket | undefined
   let isReady = false
 
-  const onFrame = (frame: CoordinatorFrame, socket: Socket) => {
-    if (socket !== current) return
-    if (frame.t === 'welcome') isReady = true
-    options.onFrame(frame)
-  }
-
-  const connect = async (signal: AbortSignal): Promise<SocketEnd & { wasReady: boolean; offsetMs: number }> => {
+  const connect = async (
+    signal: AbortSignal,
+    listener: LinkListener,
+  ): Promise<SocketEnd & { wasReady: boolean; offsetMs: number }> => {
     const { offsetMs } = options.clock
     const token = await options.credential()
-    const onOpen = (socket: Socket) => void socket.send(JSON.stringify(options.hello()), 'others')
+    const onOpen = (socket: Socket) => void socket.send(JSON.stringify(listener.hello()), 'others')
+    const onFrame = (frame: CoordinatorFrame, from: Socket) => {
+      if (from !== current) return
+      if (frame.t === 'welcome') isReady = true
+      listener.onFrame(frame)
+    }
     const socket = openSocket({ url: options.url, token, onOpen, onFrame })
     current = socket
     const stop = () => socket.close('agent stops')
@@ -66,7 +72,7 @@ export function createLink(options: LinkOptions): Link {
     const wasReady = isReady
     current = undefined
     isReady = false
-    if (wasReady) options.onDown()
+    if (wasReady) listener.onDown()
     return { ...end, wasReady, offsetMs }
   }
 
@@ -82,9 +88,9 @@ export function createLink(options: LinkOptions): Link {
     },
     sendEntries: (text) => current?.send(text, 'entries'),
     drop: (reason) => current?.close(reason),
-    async keep(signal) {
+    async keep(signal, listener) {
       for (let failures = 0; !signal.aborted; failures++) {
-        const end = await connect(signal)
+        const end = await connect(signal, listener)
         if (end.why === 'refused') return end.frame
         if (signal.aborted) break
         if (end.wasReady) failures = 0

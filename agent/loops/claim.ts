@@ -1,9 +1,20 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
-import type { Offer } from '@windlass/shared/wire/agent.ts'
-import type { Deps } from '../deps.ts'
+import type { AgentSettings, Offer } from '@windlass/shared/wire/agent.ts'
+import type { Bell } from '../bell.ts'
+import type { Checks } from '../checks/checks.ts'
+import type { Facts } from '../facts.ts'
+import type { Intake } from '../intake.ts'
+import type { Link } from '../link/link.ts'
+import type { Needs } from '../needs.ts'
+import type { Paces } from '../paces.ts'
 import { execute } from '../run/execute.ts'
 import { Live } from '../run/live.ts'
+import type { Lives } from '../run/lives.ts'
+import type { Slots } from '../run/slots.ts'
+import type { Spool } from '../run/spool/spool.ts'
+import type { Activity } from '../status/activity.ts'
 import { pollWhileRight } from './poll.ts'
 
 /** The coordinator takes an offer back after 15 s; what it confirms later than this we would not dare to begin. */
@@ -15,11 +26,18 @@ const LATER_MS = 5_000
 /** An answer without work should have been waited for; if it was not, something between us and the coordinator is odd. */
 const HASTY_MS = 50
 
+type ClaimNeeds = Needs<typeof mayAsk | typeof pollOnce> & {
+  claimBell: Bell
+  checks: Pick<Checks, 'look'>
+  link: Pick<Link, 'isReady'>
+  config: { paces: Pick<Paces, 'unreadyMs'> }
+}
+
 /**
  * Asks for as much work as there are free slots, takes it, and asks again; one poll at a time, and none while the agent is to take
  * no work or something on the host is in the way. Runs that go on come first.
  */
-export async function claimLoop(deps: Deps, signal: AbortSignal): Promise<void> {
+export async function claimLoop(deps: ClaimNeeds, signal: AbortSignal): Promise<void> {
   let closing = new AbortController()
   const look = () => {
     if (!mayAsk(deps)) closing.abort()
@@ -61,12 +79,18 @@ function untilFired(signal: AbortSignal, promise: Promise<void>): Promise<void> 
   })
 }
 
-function mayAsk({ intake, facts }: Deps): boolean {
+/** Not while it is to take no work, nor while something on this machine is in the way. */
+function mayAsk({ intake, facts }: { intake: Intake; facts: Facts }): boolean {
   return intake.isOpen() && facts.isReady()
 }
 
+type PollNeeds = Needs<typeof pollWhileRight | typeof takeAll> & {
+  settings: { readonly current: AgentSettings }
+  activity: Pick<Activity, 'polled'>
+}
+
 /** `closing`: no work is wanted any more, but what comes is answered. Returns whether the answer came too soon. */
-async function pollOnce(deps: Deps, signal: AbortSignal, closing: AbortSignal): Promise<boolean> {
+async function pollOnce(deps: PollNeeds, signal: AbortSignal, closing: AbortSignal): Promise<boolean> {
   // Asked anew: the checks have taken their time.
   const free = deps.slots.free()
   if (free <= 0 || !mayAsk(deps)) return false
@@ -84,7 +108,7 @@ async function pollOnce(deps: Deps, signal: AbortSignal, closing: AbortSignal): 
 }
 
 /** Runs that were woken meanwhile have taken slots that the poll had asked for. */
-function takeAll(deps: Deps, offers: readonly Offer[], signal: AbortSignal): void {
+function takeAll(deps: Needs<typeof takeLater>, offers: readonly Offer[], signal: AbortSignal): void {
   let free = deps.slots.free()
   const fitting = offers.filter(({ slots }) => {
     free -= slots
@@ -94,8 +118,13 @@ function takeAll(deps: Deps, offers: readonly Offer[], signal: AbortSignal): voi
   for (const offer of offers.filter((each) => !fitting.includes(each))) void takeLater(deps, offer, signal)
 }
 
+type TakeLaterNeeds = Needs<typeof take | typeof decline | typeof mayAsk> & {
+  slots: Pick<Slots, 'free' | 'take'>
+  config: { parking: { wakeMs: number } }
+}
+
 /** Accepted when there is a slot for it again; if that takes long, it goes back as it came. */
-async function takeLater(deps: Deps, offer: Offer, signal: AbortSignal): Promise<void> {
+async function takeLater(deps: TakeLaterNeeds, offer: Offer, signal: AbortSignal): Promise<void> {
   const taken = new AbortController()
   const giveUp = deps.slots.take(() => {
     taken.abort()
@@ -110,15 +139,20 @@ async function takeLater(deps: Deps, offer: Offer, signal: AbortSignal): Promise
 }
 
 /** Where this is lost they go back by themselves, a little later. No attempt is burned. */
-function decline(deps: Deps, offers: readonly Offer[]): void {
+function decline(deps: { link: Pick<Link, 'send'>; log: Log }, offers: readonly Offer[]): void {
   if (offers.length === 0) return
   const runs = offers.map(({ run, epoch }) => [run, epoch] as const)
   for (const { run, epoch } of offers) deps.log('offer.left', { run, epoch })
   deps.link.send({ t: 'decline', runs })
 }
 
+type TakeNeeds = Needs<typeof runToItsEnd | typeof sendAccepts> & {
+  spool: Pick<Spool, 'find' | 'open'>
+  activity: Pick<Activity, 'claimed'>
+}
+
 /** From the answer to the sending of `accept` there is one write into the spool, and nothing that waits. */
-function take(deps: Deps, offers: Offer[]): void {
+function take(deps: TakeNeeds, offers: Offer[]): void {
   const fresh = offers.filter(({ run, epoch }) => !deps.spool.find(run, epoch))
   deps.spool.open(fresh.map(({ run, epoch }) => [run, epoch] as const))
   deps.activity.claimed(fresh.length)
@@ -129,7 +163,7 @@ function take(deps: Deps, offers: Offer[]): void {
 }
 
 /** Also for those whose `accept` may have been lost with a connection. */
-export function sendAccepts(deps: Pick<Deps, 'link'>, lives: readonly Live[]): void {
+export function sendAccepts(deps: { link: Pick<Link, 'send'> }, lives: readonly Live[]): void {
   const open = lives.filter((live) => !live.isAnswered)
   if (open.length === 0) return
   const now = performance.now()
@@ -138,7 +172,7 @@ export function sendAccepts(deps: Pick<Deps, 'link'>, lives: readonly Live[]): v
   for (const live of open) live.acceptSentAt = Math.min(live.acceptSentAt, now)
 }
 
-async function runToItsEnd(deps: Deps, live: Live): Promise<void> {
+async function runToItsEnd(deps: Needs<typeof execute> & { lives: Lives }, live: Live): Promise<void> {
   const { run, epoch } = live.offer
   try {
     await execute(deps, live)

@@ -1,26 +1,42 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
-import type { CancelOrder, CoordinatorFrame, Placement, Wake } from '@windlass/shared/wire/agent.ts'
-import type { Deps } from '../deps.ts'
+import type { AgentSettings, CancelOrder, CoordinatorFrame, Placement, Wake } from '@windlass/shared/wire/agent.ts'
+import type { Bell } from '../bell.ts'
+import type { ThisStart } from '../instance.ts'
+import type { Intake } from '../intake.ts'
+import type { Beats } from '../lease/beats.ts'
+import { fence } from '../lease/fence.ts'
+import type { Clock } from '../link/clock.ts'
+import type { Link } from '../link/link.ts'
+import type { Sleeps } from '../link/sleeps.ts'
 import type { Upload } from '../link/upload.ts'
 import type { Held } from '../run/spool/held.ts'
-import { sinceBootMs, type Lease } from '../takeover/records.ts'
+import type { Spool } from '../run/spool/spool.ts'
+import type { Needs } from '../needs.ts'
+import { sinceBootMs } from '../os/process-id.ts'
+import type { Paces } from '../paces.ts'
+import type { Lives } from '../run/lives.ts'
+import type { Parking } from '../run/parking.ts'
+import type { Lease } from '../takeover/records.ts'
+import type { Takeover } from '../takeover/takeover.ts'
 import { sendAccepts } from './claim.ts'
-import { fence } from './fence.ts'
 
 type Frame<T extends CoordinatorFrame['t']> = Extract<CoordinatorFrame, { t: T }>
 type Seq = { run: string; epoch: number; seq: number }
 
+type TakeNeeds = Needs<typeof welcome | typeof beat | typeof accepted | typeof wake | typeof refused>
+
 /** What each word of the coordinator means here. */
-export function obey(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
-  take(deps, upload, frame)
-  upload.settle()
+export function obey(deps: TakeNeeds, frame: CoordinatorFrame): void {
+  take(deps, frame)
+  deps.upload.settle()
 }
 
-function take(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
+function take(deps: TakeNeeds, frame: CoordinatorFrame): void {
   switch (frame.t) {
     case 'welcome':
-      return welcome(deps, upload, frame)
+      return welcome(deps, frame)
     case 'accepted':
       return accepted(deps, frame)
     case 'ack':
@@ -35,7 +51,7 @@ function take(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
       return dropStale(deps, frame.runs)
     case 'resume':
       resumeFrom(deps, frame.runs)
-      return upload.rewind()
+      return deps.upload.rewind()
     case 'tokens':
       return frame.runs.forEach(({ run, epoch, token }) => deps.lives.find(run, epoch)?.renew(token))
     case 'wake':
@@ -49,13 +65,21 @@ function take(deps: Deps, upload: Upload, frame: CoordinatorFrame): void {
 }
 
 /** What comes with protocol 3: how to behave, whether to ask for work, and what time it is. */
-function heed(deps: Deps, { settings, intake, now }: Partial<Frame<'welcome' | 'beat'>>): void {
+function heed(
+  deps: { settings: { current: AgentSettings }; intake: Pick<Intake, 'heard'>; clock: Pick<Clock, 'learn'> },
+  { settings, intake, now }: Partial<Frame<'welcome' | 'beat'>>,
+): void {
   if (settings) deps.settings.current = settings
   if (intake) deps.intake.heard(intake)
   if (now !== undefined) deps.clock.learn(now)
 }
 
-function beat(deps: Deps, frame: Frame<'beat'>): void {
+type BeatNeeds = Needs<typeof fence | typeof leaseOf | typeof heed | typeof dropStale | typeof cancel> & {
+  beats: Pick<Beats, 'answered'>
+  takeover: Pick<Takeover, 'leaseFrom'>
+}
+
+function beat(deps: BeatNeeds, frame: Frame<'beat'>): void {
   // It may have lain here while this machine slept.
   fence(deps)
   deps.beats.answered(frame.n)
@@ -67,7 +91,14 @@ function beat(deps: Deps, frame: Frame<'beat'>): void {
   cancel(deps, frame.cancel)
 }
 
-function welcome(deps: Deps, upload: Upload, frame: Frame<'welcome'>): void {
+type WelcomeNeeds = Needs<typeof heed | typeof dropStale | typeof resumeFrom | typeof cancel | typeof sendAccepts> & {
+  start: Pick<ThisStart, 'welcomed'>
+  upload: Upload
+  beats: Pick<Beats, 'bell'>
+  claimBell: Bell
+}
+
+function welcome(deps: WelcomeNeeds, frame: Frame<'welcome'>): void {
   heed(deps, frame)
   deps.start.welcomed().catch((error: unknown) => deps.log.error('instance.unwritten', { error }))
   dropStale(deps, frame.stale)
@@ -75,20 +106,20 @@ function welcome(deps: Deps, upload: Upload, frame: Frame<'welcome'>): void {
   resumeFrom(deps, frame.resume)
   cancel(deps, frame.cancel)
   sendAccepts(deps, deps.lives.all())
-  upload.rewind()
+  deps.upload.rewind()
   deps.beats.bell.ring()
   deps.claimBell.ring()
   deps.log('link.up', { holds: deps.spool.holds().length })
 }
 
-function accepted(deps: Deps, { runs, no }: Frame<'accepted'>): void {
+function accepted(deps: Needs<typeof fence>, { runs, no }: Frame<'accepted'>): void {
   for (const [run, epoch] of runs) deps.lives.find(run, epoch)?.answer('ours')
   for (const [run, epoch] of no) deps.lives.find(run, epoch)?.answer('refused')
   fence(deps)
 }
 
 /** Killed without a report and forgotten. */
-function dropStale(deps: Deps, placements: readonly Placement[]): void {
+function dropStale(deps: { lives: Lives; spool: Spool; log: Log }, placements: readonly Placement[]): void {
   for (const [run, epoch] of placements) {
     const live = deps.lives.find(run, epoch)
     deps.spool.forget(run, epoch)
@@ -98,7 +129,7 @@ function dropStale(deps: Deps, placements: readonly Placement[]): void {
   }
 }
 
-function cancel(deps: Deps, orders: readonly CancelOrder[]): void {
+function cancel(deps: { lives: Lives; parking: Parking }, orders: readonly CancelOrder[]): void {
   for (const order of orders) {
     const live = deps.lives.find(order.run, order.epoch)
     if (!live) continue
@@ -108,7 +139,7 @@ function cancel(deps: Deps, orders: readonly CancelOrder[]): void {
   }
 }
 
-function resumeFrom(deps: Deps, seqs: readonly Seq[]): void {
+function resumeFrom(deps: Needs<typeof acknowledge>, seqs: readonly Seq[]): void {
   for (const each of seqs) {
     const held = deps.spool.find(each.run, each.epoch)
     if (held) held.sent = each.seq
@@ -117,7 +148,7 @@ function resumeFrom(deps: Deps, seqs: readonly Seq[]): void {
 }
 
 /** Whoever waits for this hears of it: a step for its result to be safe, a process to be given up. */
-function acknowledge(deps: Deps, { run, epoch, seq }: Seq): void {
+function acknowledge(deps: { spool: Spool; lives: Lives; parking: Parking }, { run, epoch, seq }: Seq): void {
   deps.spool.ack(run, epoch, seq)
   const live = deps.lives.find(run, epoch)
   if (!live) return
@@ -125,7 +156,7 @@ function acknowledge(deps: Deps, { run, epoch, seq }: Seq): void {
   deps.parking.committed(live, seq)
 }
 
-function wake(deps: Deps, wakes: readonly Wake[]): void {
+function wake(deps: { lives: Lives; parking: Parking }, wakes: readonly Wake[]): void {
   for (const { run, epoch, completions } of wakes) {
     const live = deps.lives.find(run, epoch)
     if (live) deps.parking.wake(live, completions)
@@ -133,12 +164,20 @@ function wake(deps: Deps, wakes: readonly Wake[]): void {
 }
 
 /** Entries that were acknowledged are gone here. A coordinator that lacks them was set back, and its run has to begin anew. */
-export function giveUpGap(deps: Deps, { run, epoch, sent, acked }: Held): void {
+export function giveUpGap(deps: Needs<typeof dropStale>, { run, epoch, sent, acked }: Held): void {
   deps.log.error('spool.gap', { run, epoch, coordinatorHas: sent, acknowledged: acked })
   dropStale(deps, [[run, epoch]])
 }
 
-function leaseOf({ beats, sleeps, settings }: Deps): Lease {
+function leaseOf({
+  beats,
+  sleeps,
+  settings,
+}: {
+  beats: Pick<Beats, 'heldFrom'>
+  sleeps: Sleeps
+  settings: { readonly current: AgentSettings }
+}): Lease {
   sleeps.look()
   const heldFrom = beats.heldFrom()
   const agoMs = performance.now() - heldFrom + sleeps.since(heldFrom)
@@ -146,15 +185,25 @@ function leaseOf({ beats, sleeps, settings }: Deps): Lease {
 }
 
 /** The end of this connection, and there will be no other. What runs here is nobody's any more. */
-function refused(deps: Deps, { code, message }: Frame<'refused'>): void {
+function refused(
+  deps: Needs<typeof sayLastWords> & { intake: Pick<Intake, 'leave'>; log: Log },
+  { code, message }: Frame<'refused'>,
+): void {
   deps.log.error('link.refused', { code, reason: message })
   deps.intake.leave()
   for (const live of deps.lives.all()) live.end(code === 'REVOKED' ? 'revoked' : 'fenced')
   if (code === 'REVOKED') void sayLastWords(deps)
 }
 
+interface LastWordsNeeds {
+  lives: Lives
+  spool: Pick<Spool, 'flush' | 'held'>
+  link: Pick<Link, 'isReady' | 'drop'>
+  config: { paces: Pick<Paces, 'lastWordsMs'> }
+}
+
 /** The coordinator takes the ends of runs for some seconds yet; then they need not wait for their leases to run out. */
-async function sayLastWords({ lives, spool, link, config }: Deps): Promise<void> {
+async function sayLastWords({ lives, spool, link, config }: LastWordsNeeds): Promise<void> {
   const { lastWordsMs } = config.paces
   const end = performance.now() + lastWordsMs
   await Promise.race([lives.empty(), pause(lastWordsMs)])

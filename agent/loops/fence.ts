@@ -1,52 +1,10 @@
 import { pause } from '@windlass/shared/time.ts'
-import type { Deps } from '../deps.ts'
-import type { Live } from '../run/live.ts'
-import { sinceBootMs } from '../takeover/records.ts'
-
-export type FenceDeps = Pick<Deps, 'settings' | 'lives' | 'beats' | 'sleeps' | 'processes' | 'log'>
+import { fence, type FenceNeeds } from '../lease/fence.ts'
 
 /** Ends programs whose lease may be over soon: the coordinator gives their runs to others a while later, never before. */
-export async function fenceLoop(deps: Deps, signal: AbortSignal): Promise<void> {
+export async function fenceLoop(deps: FenceNeeds, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     fence(deps)
     await pause(Math.min(1000, Math.max(10, deps.settings.current.fenceMs / 20)), signal)
   }
-}
-
-/**
- * Called as well when leases begin or were extended, and before anything is said or obeyed by which a lease could seem to
- * hold: a suspended agent must not wake up and renew.
- */
-export function fence(deps: FenceDeps): void {
-  deps.sleeps.look()
-  const fenceMs = fenceOf(deps)
-  const late = deps.lives.all().filter((live) => !live.fate && silenceMs(deps, live) > fenceMs)
-  tellReaper(deps, fenceMs)
-  if (late.length === 0) return
-  deps.log.error('runs.fenced', { runs: late.map((live) => live.offer.run), fenceMs })
-  for (const live of late) live.end('fenced')
-}
-
-/** We come first, by as much, and say what was fenced. By default the coordinator waits for 25 s after the fence. */
-const graceMs = (fenceMs: number) => Math.min(5000, fenceMs / 10)
-
-/** For the case that we stand still from here on. By the latest lease: the others end a heartbeat earlier at most. */
-function tellReaper(deps: FenceDeps, fenceMs: number): void {
-  if (deps.lives.size === 0) return deps.processes.fenceAt(undefined)
-  const held = deps.lives.all().filter((live) => live.isAnswered && !live.fate)
-  if (held.length === 0) return
-  const leftMs = fenceMs - Math.min(...held.map((live) => silenceMs(deps, live)))
-  if (leftMs > 0) deps.processes.fenceAt(sinceBootMs() + leftMs + graceMs(fenceMs))
-}
-
-/** A longer time counts once the coordinator has answered a heartbeat that promised it; a shorter one at once. */
-function fenceOf({ settings, beats }: FenceDeps): number {
-  return Math.min(settings.current.fenceMs, beats.heldMs() ?? Infinity)
-}
-
-/** Since the sending of the last word that is known to have extended the lease. What is not accepted has a deadline of its own. */
-function silenceMs({ beats, sleeps }: FenceDeps, live: Live): number {
-  if (!live.isAnswered) return 0
-  const heldFrom = Math.max(live.acceptSentAt, beats.heldFrom())
-  return performance.now() - heldFrom + sleeps.since(heldFrom)
 }

@@ -1,5 +1,7 @@
 import type { Offer } from '@windlass/shared/wire/agent.ts'
-import type { Deps } from '../deps.ts'
+import type { Rest } from '../link/rest.ts'
+import type { Paces } from '../paces.ts'
+import type { Slots } from '../run/slots.ts'
 
 /** Looked at twice before a poll ends as nothing is free any more: many a run that was woken parks again at once. */
 const FULL_LOOKS = 2
@@ -22,7 +24,7 @@ interface Asked {
  * we be blamed. `withdrawn` settles when the coordinator has heard that; a poll that began before might be ended too.
  */
 export async function pollWhileRight(
-  deps: Deps,
+  deps: { rest: Pick<Rest, 'claims'>; slots: Pick<Slots, 'free'>; config: { paces: Pick<Paces, 'pollLookMs'> } },
   { free, signal, closing }: Asked,
   waitMs: number,
 ): Promise<{ offers: Offer[]; withdrawn: Promise<unknown> | undefined }> {

@@ -1,12 +1,26 @@
+import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
-import type { Deps } from '../deps.ts'
+import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
+import type { Keys } from '../keys.ts'
+import type { Link } from '../link/link.ts'
+import type { Rest } from '../link/rest.ts'
+import type { Paces } from '../paces.ts'
 
 const LONGEST_LOOK_MS = 60_000
 const LONGEST_BACKOFF_MS = 600_000
 
+interface RenewKeyNeeds {
+  keys: Keys
+  rest: Pick<Rest, 'renewKey'>
+  link: Pick<Link, 'isReady'>
+  settings: { readonly current: AgentSettings }
+  config: { paces: Pick<Paces, 'keyMs' | 'keyBackoffMs'> }
+  log: Log
+}
+
 /** Signs with a new key from time to time, so that one that was copied is of use for a day at most. */
-export async function renewKeyLoop(deps: Deps, signal: AbortSignal): Promise<void> {
+export async function renewKeyLoop(deps: RenewKeyNeeds, signal: AbortSignal): Promise<void> {
   const { keyMs, keyBackoffMs } = deps.config.paces
   const backoff = { firstMs: keyBackoffMs, capMs: LONGEST_BACKOFF_MS }
   for (let failures = 0; !signal.aborted;) {
@@ -21,7 +35,7 @@ export async function renewKeyLoop(deps: Deps, signal: AbortSignal): Promise<voi
   }
 }
 
-async function renewKey({ keys, rest, log }: Deps, signal: AbortSignal): Promise<boolean> {
+async function renewKey({ keys, rest, log }: RenewKeyNeeds, signal: AbortSignal): Promise<boolean> {
   try {
     await keys.change((publicKey) => rest.renewKey(publicKey, signal))
     log('key.renewed')

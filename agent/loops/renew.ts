@@ -1,12 +1,16 @@
 import { pause } from '@windlass/shared/time.ts'
-import type { Deps } from '../deps.ts'
+import type { Link } from '../link/link.ts'
+import type { Lives } from '../run/lives.ts'
 
 /** Per-run tokens live for 10 minutes. */
 const RENEW_AFTER_MS = 7 * 60_000
 const LOOK_MS = 15_000
 
 /** Asks for new per-run tokens in time; asked again at each look until the answer is there. */
-export async function renewLoop(deps: Deps, signal: AbortSignal): Promise<void> {
+export async function renewLoop(
+  deps: { lives: Pick<Lives, 'all'>; link: Pick<Link, 'send'> },
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
     await pause(LOOK_MS, signal)
     const now = performance.now()

@@ -30,6 +30,15 @@ export function uptimeMs(): number | undefined {
   return uptime === undefined ? undefined : Number.parseFloat(uptime) * 1000
 }
 
+/**
+ * Milliseconds since the machine's start, the same in all its processes: wall clocks jump. It goes on while the machine
+ * sleeps (CLOCK_BOOTTIME), and so do the leases. Where there is no /proc, as on macOS, it does not; there nothing is
+ * taken back, as no boot has a name.
+ */
+export function sinceBootMs(): number {
+  return uptimeMs() ?? Number(process.hrtime.bigint() / 1_000_000n)
+}
+
 function exists(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -9,7 +9,7 @@ import { probe } from '@windlass/shared/probe.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Rest } from '../link/rest.ts'
-import { fence, type FenceDeps } from '../loops/fence.ts'
+import { fence, type FenceNeeds } from '../lease/fence.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import type { Takeover } from '../takeover/takeover.ts'
 import { BundleUnusable } from './bundle/bundles.ts'
@@ -30,7 +30,8 @@ import type { Activity } from '../status/activity.ts'
 import type { Slots } from './slots.ts'
 import type { Spool } from './spool/spool.ts'
 
-export interface ExecuteDeps extends FenceDeps {
+/** What a run's life here touches. */
+export interface ExecuteNeeds extends FenceNeeds {
   bundles: Bundles
   secrets: Secrets
   processes: Processes
@@ -49,7 +50,7 @@ export interface ExecuteDeps extends FenceDeps {
  * A run's life on this agent, top to bottom. It is in the spool already and its `accept` is on the way; bundle, journal
  * and secrets are fetched meanwhile, and nothing of the program begins before the run is confirmed to be ours.
  */
-export async function execute(deps: ExecuteDeps, live: Live): Promise<void> {
+export async function execute(deps: ExecuteNeeds, live: Live): Promise<void> {
   const { offer } = live
   const fetched = settled(deps.bundles.hold(offer.bundle, live.unwanted))
   const recorded = settled(journalOf(deps.rest, offer, live.unwanted))
@@ -75,7 +76,7 @@ export async function execute(deps: ExecuteDeps, live: Live): Promise<void> {
 }
 
 async function runProgram(
-  deps: ExecuteDeps,
+  deps: ExecuteNeeds,
   live: Live,
   { bundle, journal, secrets }: { bundle: HeldBundle; journal: JournalRecord[]; secrets: RunSecrets | undefined },
 ): Promise<void> {
@@ -99,7 +100,12 @@ async function runProgram(
 }
 
 /** To its end, and what is said of that. */
-export async function follow(deps: ExecuteDeps, live: Live, program: RunningProgram, wasTaken: boolean): Promise<void> {
+export async function follow(
+  deps: ExecuteNeeds,
+  live: Live,
+  program: RunningProgram,
+  wasTaken: boolean,
+): Promise<void> {
   const { run, epoch, outputBytes } = live.offer
   deps.takeover.watch(live, program, wasTaken)
   const ending = await program.done
@@ -131,7 +137,7 @@ function endingOf({ fate, cancelled }: Live, ending: Ending): Ending {
 }
 
 /** The last entry. A stale placement is forgotten by the spool, so that its last word goes nowhere. */
-function conclude({ activity, spool }: ExecuteDeps, { offer }: Live, ending: Ending, computeMs: number): void {
+function conclude({ activity, spool }: ExecuteNeeds, { offer }: Live, ending: Ending, computeMs: number): void {
   activity.ended(ending.how)
   void spool.append(offer.run, offer.epoch, [['end', Date.now(), ending, computeMs]])
 }
@@ -211,7 +217,7 @@ function withoutSecrets(error: Error): Ending {
 }
 
 /** Nothing of it is left, and it has not come to an end by itself. */
-export function lost(deps: ExecuteDeps, live: Live, reason: string): void {
+export function lost(deps: ExecuteNeeds, live: Live, reason: string): void {
   conclude(deps, live, live.fate ? lostBy(live.fate) : { how: 'lost', reason }, 0)
 }
 

@@ -7,6 +7,8 @@ export interface Lives {
   add(live: Live): void
   /** Its slot, if it had one, is free. */
   remove(live: Live): void
+  /** Told after each removal. */
+  onFreed(listener: () => void): void
   find(run: string, epoch: number): Live | undefined
   all(): Live[]
   /** How many slots are occupied, by all but those that only wait. */
@@ -15,9 +17,10 @@ export interface Lives {
   empty(): Promise<void>
 }
 
-export function createLives(onFreed: () => void): Lives {
+export function createLives(): Lives {
   const byKey = new Map<string, Live>()
   let whenEmpty: (() => void)[] = []
+  let onFreed: () => void = () => undefined
   return {
     get size() {
       return byKey.size
@@ -30,6 +33,7 @@ export function createLives(onFreed: () => void): Lives {
       for (const resolve of whenEmpty) resolve()
       whenEmpty = []
     },
+    onFreed: (listener) => void (onFreed = listener),
     find: (run, epoch) => byKey.get(keyOf(run, epoch)),
     all: () => [...byKey.values()],
     computing() {

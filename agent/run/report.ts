@@ -8,7 +8,7 @@ import type { Slots } from './slots.ts'
 import type { Spool } from './spool/spool.ts'
 import { UNSAID_EVENT_DATA_BYTES } from './program/start-message.ts'
 
-export interface ReportDeps {
+interface ReportNeeds {
   spool: Spool
   parking: Parking
   slots: Slots
@@ -16,7 +16,7 @@ export interface ReportDeps {
 }
 
 /** What a program tells goes into the spool; what it says about its waiting is acted upon here. */
-export function reportTo({ spool, parking, slots, log }: ReportDeps, live: Live): OnEvents {
+export function reportTo({ spool, parking, slots, log }: ReportNeeds, live: Live): OnEvents {
   const { run, epoch } = live.offer
 
   function actOn(entries: readonly Entry[], last: number): void {

@@ -1,12 +1,36 @@
-import { resolveSettings } from '../config.ts'
-import type { Deps } from '../deps.ts'
+import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
+import { resolveSettings, type AgentConfig } from '../config.ts'
+import type { Facts } from '../facts.ts'
 import type { Identity } from '../identity.ts'
+import type { ThisStart } from '../instance.ts'
+import type { Intake } from '../intake.ts'
+import type { Bundles } from '../run/bundle/bundles.ts'
+import type { Lives } from '../run/lives.ts'
+import type { Slots } from '../run/slots.ts'
+import type { Spool } from '../run/spool/spool.ts'
 import { VERSION } from '../version.ts'
+import type { Activity } from './activity.ts'
 import type { AgentStatus } from './status.ts'
 
 export type Who = Pick<Identity, 'runner' | 'org' | 'pool'>
 
-export function statusNow(deps: Deps, who: Who): AgentStatus {
+interface MarkNeeds {
+  activity: Activity
+  facts: Facts
+  intake: Intake
+  lives: Lives
+  settings: { readonly current: AgentSettings }
+}
+
+interface StatusNeeds extends MarkNeeds {
+  config: Pick<AgentConfig, 'name' | 'url' | 'settings'>
+  start: Pick<ThisStart, 'instance'>
+  slots: Pick<Slots, 'total' | 'free'>
+  spool: Pick<Spool, 'stats' | 'trouble'>
+  bundles: Pick<Bundles, 'stats'>
+}
+
+export function statusNow(deps: StatusNeeds, who: Who): AgentStatus {
   const { activity, config, facts, intake, slots, spool } = deps
   const { labels, capabilities, isolation, unready } = facts.current()
   const { startedAt, connection, lastPollAt, lastHeartbeatAt, lastAckAt } = activity
@@ -40,7 +64,7 @@ export function statusNow(deps: Deps, who: Who): AgentStatus {
   }
 }
 
-function runsOf({ lives }: Deps): AgentStatus['runs'] {
+function runsOf({ lives }: Pick<MarkNeeds, 'lives'>): AgentStatus['runs'] {
   const began = Date.now() - performance.now()
   return lives.all().map(({ offer, receivedAt, isParked }) => ({
     run: offer.run,
@@ -52,7 +76,7 @@ function runsOf({ lives }: Deps): AgentStatus['runs'] {
 }
 
 /** Changes whenever something has changed that a person would look for. */
-export function markOf({ activity, facts, intake, lives, settings }: Deps): string {
+export function markOf({ activity, facts, intake, lives, settings }: MarkNeeds): string {
   const runs = lives.all().map(({ offer, isParked }) => `${offer.run}/${offer.epoch}/${isParked}`)
   const { state, epoch } = intake.word
   const pool = JSON.stringify(settings.current.pool)

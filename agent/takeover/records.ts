@@ -4,7 +4,7 @@ import { RunLimits } from '@windlass/shared/model/pool.ts'
 import { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { Offer } from '@windlass/shared/wire/agent.ts'
 import { z } from 'zod'
-import { bootId, isAlive, markOf, readOrNothing, uptimeMs } from '../os/process-id.ts'
+import { bootId, isAlive, markOf, readOrNothing, sinceBootMs } from '../os/process-id.ts'
 import type { ProcessMark } from '../os/process-id.ts'
 import { signal } from '../os/end-processes.ts'
 
@@ -61,15 +61,6 @@ const NO_LEASE: Lease = { fromMs: 0, fenceMs: 0 }
 const REAPER_FILE = 'reaper'
 const ENDS_WITH = '.json'
 const PRIVATE = 0o600
-
-/**
- * Milliseconds since the machine's start, the same in all its processes: wall clocks jump. It goes on while the machine
- * sleeps (CLOCK_BOOTTIME), and so do the leases. Where there is no /proc, as on macOS, it does not; there nothing is
- * taken back, as no boot has a name.
- */
-export function sinceBootMs(): number {
-  return uptimeMs() ?? Number(process.hrtime.bigint() / 1_000_000n)
-}
 
 const THIS_MACHINE: Machine = { sinceBootMs, boot: bootId }
 

@@ -1,18 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { NOT_TAKEN_BACK } from '@windlass/shared/model/lost-reasons.ts'
 import type { RejoinReport } from '@windlass/shared/wire/program.ts'
-import type { Deps } from '../deps.ts'
 import { endCgroup } from '../isolation/cgroup.ts'
 import { endUids } from '../isolation/uids.ts'
+import type { Needs } from '../needs.ts'
 import { endGroup } from '../os/end-processes.ts'
+import { sinceBootMs } from '../os/process-id.ts'
 import { follow, lost, startOf } from '../run/execute.ts'
 import type { HostProcess } from '../run/hosts/host-process.ts'
 import { Live } from '../run/live.ts'
+import type { Lives } from '../run/lives.ts'
 import type { TakenBack } from '../run/program/program.ts'
 import { parsePayload } from '../run/program/reports.ts'
 import { reportTo } from '../run/report.ts'
 import type { FrameMark, Held } from '../run/spool/held.ts'
-import { sinceBootMs, type Kept, type Lease } from './records.ts'
+import type { Spool } from '../run/spool/spool.ts'
+import type { Kept, Lease, Records } from './records.ts'
 import { openRendezvous } from './rendezvous.ts'
 
 export type KnownMark = FrameMark & { frames: number }
@@ -25,11 +28,16 @@ export function markOfHeld(held: Held | undefined): KnownMark | undefined {
 
 const LOOK_MS = 20
 
+type TakeBackNeeds = Needs<typeof goOn | typeof lost | typeof allAcked> & {
+  lives: Lives
+  records: Pick<Records, 'rendezvous' | 'forget'>
+}
+
 /**
  * A program of the agent before this one goes on here, in the same attempt. Its lease is what that one had: when nothing is heard of the
  * coordinator before it is over, the program is fenced like any other.
  */
-export async function takeBack(deps: Deps, kept: Kept, mark: KnownMark, lease: Lease): Promise<void> {
+export async function takeBack(deps: TakeBackNeeds, kept: Kept, mark: KnownMark, lease: Lease): Promise<void> {
   const { run, epoch } = kept.offer
   const live = new Live(kept.offer, lease.fenceMs)
   live.acceptSentAt = performance.now() - (sinceBootMs() - lease.fromMs)
@@ -78,7 +86,12 @@ interface Rejoined {
   knownEvents: number
 }
 
-async function goOn(deps: Deps, live: Live, kept: Kept, { host, mark, report, knownEvents }: Rejoined): Promise<void> {
+async function goOn(
+  deps: Needs<typeof follow | typeof reportTo>,
+  live: Live,
+  kept: Kept,
+  { host, mark, report, knownEvents }: Rejoined,
+): Promise<void> {
   const { offer } = live
   const bundle = await deps.bundles.hold(offer.bundle, live.unwanted)
   try {
@@ -126,7 +139,7 @@ function rejoined(host: HostProcess, live: Live): Promise<RejoinReport> {
 }
 
 /** What it told before is all known at the coordinator: what it tells now goes on from there. */
-async function allAcked({ spool }: Deps, live: Live): Promise<Held> {
+async function allAcked({ spool }: { spool: Pick<Spool, 'find'> }, live: Live): Promise<Held> {
   const { run, epoch } = live.offer
   for (;;) {
     const held = spool.find(run, epoch)

@@ -1,10 +1,10 @@
 import type { Log } from '@windlass/shared/log.ts'
-import { markOf, type ProcessMark } from '../os/process-id.ts'
+import { markOf, sinceBootMs, type ProcessMark } from '../os/process-id.ts'
 import type { Live } from '../run/live.ts'
 import type { Processes } from '../run/hosts/processes.ts'
 import type { RunningProgram, Whereabouts } from '../run/program/program.ts'
 import type { Spool } from '../run/spool/spool.ts'
-import { sinceBootMs, type Lease, type Records } from './records.ts'
+import type { Lease, Records } from './records.ts'
 
 /** Keeps what the next agent needs in order to take programs back, should this one be killed. */
 export interface Takeover {

@@ -31,13 +31,10 @@ test('a token that was made before a poll set the clock right is made anew at on
     url,
     clock,
     log,
-    hello,
     credential: () => Promise.resolve('token'),
-    onFrame: () => undefined,
-    onDown: () => undefined,
   })
   const end = new AbortController()
-  const kept = link.keep(end.signal)
+  const kept = link.keep(end.signal, { hello, onFrame: () => undefined, onDown: () => undefined })
   const told = () => lines.map(({ name }) => name)
   await until('both refusals are told', () => told().length === 2)
   end.abort()

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AgentFrame, Offer } from '@windlass/shared/wire/agent.ts'
 import { until } from '@windlass/shared/test/_kit/until.ts'
-import { build } from '../../build.ts'
-import type { Made } from '../../build.ts'
+import { compose } from '../../compose.ts'
+import type { Made } from '../../compose.ts'
 import { readConfig } from '../../config.ts'
-import type { Deps } from '../../deps.ts'
 import { makeStateFolder, obtainIdentity } from '../../identity.ts'
+import type { Intake } from '../../intake.ts'
 import { claimLoop } from '../../loops/claim.ts'
 import { aFolder, aLog } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
@@ -30,7 +30,7 @@ withAgent('an agent that is stopped between its hello and the welcome says that 
 })
 
 /** The loop that claims with all that it has, and a coordinator that answers one poll at the moment that counts. */
-async function answered(meanwhile: (deps: Deps, stop: () => void) => void) {
+async function answered(meanwhile: (deps: { intake: Intake }, stop: () => void) => void) {
   const fake = await FakeCoordinator.start()
   const { folder, remove } = await aFolder()
   const { lines, log } = aLog()
@@ -40,7 +40,7 @@ async function answered(meanwhile: (deps: Deps, stop: () => void) => void) {
   const config = readConfig({ ...settings, WINDLASS_AGENT_TOKEN: REGISTRATION_TOKEN })
   try {
     await makeStateFolder(folder)
-    const { deps } = await build(config, await obtainIdentity(config, log, stopping.signal), log, made)
+    const { deps } = await compose(config, await obtainIdentity(config, log, stopping.signal), log, made)
     const { offer } = fake.offer(await aProgram(`return 1`))
     const said: AgentFrame[] = []
     const claims = async (): Promise<Offer[]> => {

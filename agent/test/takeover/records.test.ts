@@ -5,8 +5,8 @@ import os from 'node:os'
 import path from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
-import { markOf } from '../../os/process-id.ts'
-import { findPrograms, openRecords, sinceBootMs, type Kept } from '../../takeover/records.ts'
+import { markOf, sinceBootMs } from '../../os/process-id.ts'
+import { findPrograms, openRecords, type Kept } from '../../takeover/records.ts'
 
 const hasProc = process.platform === 'linux' ? {} : { skip: 'processes cannot be told from later ones without /proc' }
 

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import test, { type TestContext } from 'node:test'
 import { startReaper, type Reaper } from '../../../run/hosts/reaper.ts'
-import { sinceBootMs } from '../../../takeover/records.ts'
+import { sinceBootMs } from '../../../os/process-id.ts'
 
 // Only processes with groups of their own, and markers that nobody else bears.
 function aGroup(t: TestContext): ChildProcess {

@@ -1,0 +1,221 @@
+import path from 'node:path'
+import type { Log } from '@windlass/shared/log.ts'
+import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
+import { probe } from '@windlass/shared/probe.ts'
+import type { AgentSettings, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
+import { createBell } from './bell.ts'
+import { createChecks } from './checks/checks.ts'
+import { hostChecks } from './checks/host-checks.ts'
+import { watchInForce } from './config.ts'
+import type { AgentConfig } from './config.ts'
+import { createFacts } from './facts.ts'
+import { createHooks } from './hooks/hooks.ts'
+import type { Identity } from './identity.ts'
+import { openInstance } from './instance.ts'
+import { createIntake } from './intake.ts'
+import type { Intake } from './intake.ts'
+import { isolationChecks } from './isolation/checks.ts'
+import { takeUsers } from './isolation/own-users.ts'
+import { openKeys } from './keys.ts'
+import { createBeats } from './lease/beats.ts'
+import { createClock } from './link/clock.ts'
+import { createCredential } from './link/credential.ts'
+import { createLink } from './link/link.ts'
+import type { LinkListener } from './link/link.ts'
+import { createRest } from './link/rest.ts'
+import { createSelf } from './link/self.ts'
+import { createSleeps } from './link/sleeps.ts'
+import { createUpload } from './link/upload.ts'
+import { giveUpGap, obey } from './loops/control.ts'
+import { freeMemoryShare } from './os/free-memory.ts'
+import { createBundles } from './run/bundle/bundles.ts'
+import { endLeftovers } from './run/hosts/leftovers.ts'
+import { createProcesses } from './run/hosts/processes.ts'
+import { createLives } from './run/lives.ts'
+import { createParking } from './run/parking.ts'
+import { keepLeftLines } from './run/program/left-lines.ts'
+import { createSecrets } from './run/secrets.ts'
+import { createSlots } from './run/slots.ts'
+import type { Held } from './run/spool/held.ts'
+import { openSpool } from './run/spool/spool.ts'
+import type { Spool } from './run/spool/spool.ts'
+import { createActivity } from './status/activity.ts'
+import { createLeaving } from './stop.ts'
+import { findPrograms, openRecords } from './takeover/records.ts'
+import type { Kept } from './takeover/records.ts'
+import { markOfHeld, takeBack } from './takeover/take-back.ts'
+import { createTakeover } from './takeover/takeover.ts'
+
+/** What has to be put away at the end, the last first. */
+export type Made = { undo(): unknown }[]
+
+/** Until the first `welcome`. */
+const SETTINGS: AgentSettings = { heartbeatMs: 10_000, fenceMs: 50_000, cancelGraceMs: 10_000, pollMs: 25_000 }
+
+export type Composed = Awaited<ReturnType<typeof compose>>
+
+/**
+ * Everything long-lived, in phases: each uses what the one before has built. Nothing of it speaks to the coordinator
+ * before the loops run.
+ */
+export async function compose(config: AgentConfig, identity: Identity, log: Log, made: Made) {
+  const { former, isolation, ...state } = await openState(config, identity, log, made)
+  const host = await openHost({ ...state, former, isolation }, made)
+  const runs = openRuns({ ...host, lease: former.lease })
+  const deps = openLine(runs)
+  const taking = former.found.map(({ kept, mark }) => takeBack(deps, kept, mark, former.lease))
+  for (const each of taking) each.catch((error: unknown) => log.error('run.take-back.failed', { error }))
+  // They are on the list of our own now.
+  former.endReaper()
+  return { deps, ...listen(deps) }
+}
+
+/** What the state folder holds, of this agent and of the one before it. What nobody takes back is at its end. */
+async function openState(config: AgentConfig, identity: Identity, log: Log, made: Made) {
+  const { home } = config
+  const clock = createClock()
+  const keys = await openKeys(home, identity)
+  const credential = createCredential(identity.runner, keys, clock)
+  const start = await openInstance(home)
+  const livesFolder = path.join(home, 'lives')
+  const { programs: before, ...beforeUs } = findPrograms(livesFolder)
+  const records = openRecords(livesFolder)
+  const { runBytes, totalBytes } = config.spool
+  const offsetMs = () => clock.offsetMs
+  const spool = await openSpool({ folder: path.join(home, 'spool'), runBytes, totalBytes, offsetMs, log })
+  made.push({ undo: () => spool.close() })
+  const found = before.flatMap((kept) => {
+    const mark = markOfHeld(spool.find(kept.offer.run, kept.offer.epoch))
+    return mark ? [{ kept, mark }] : []
+  })
+  const programs = found.map(({ kept }) => kept)
+  const { isolation, lock } = await takeUsers(config.isolation, config)
+  made.push({ undo: () => lock?.release() })
+  await endLeftovers(home, log, isolation, programs)
+  reportLost(spool, log, programs)
+  const former = { ...beforeUs, found, programs }
+  const sleeps = createSleeps()
+  return { config, log, clock, keys, credential, start, sleeps, records, spool, isolation, former, ...says(former) }
+}
+
+/** How the fleet is to behave. Until the coordinator says another lease, that which it said last holds. */
+function says({ found, lease }: { found: readonly unknown[]; lease: { fenceMs: number } }) {
+  const { fenceMs } = found.length > 0 ? lease : SETTINGS
+  const unsaid = { ...SETTINGS, fenceMs }
+  /** As the coordinator said last. */
+  const settings = { current: unsaid }
+  return { settings, said: () => (settings.current === unsaid ? undefined : settings.current) }
+}
+
+type State = Awaited<ReturnType<typeof openState>>
+
+/** What executes programs on this machine, and what it says about itself. */
+async function openHost({ former, isolation, ...state }: State, made: Made) {
+  const { config, log, settings, records, spool } = state
+  const { home, environment, spares } = config
+  const pool = () => settings.current.pool
+  const warn = (name: string, about?: Record<string, unknown>) => log.warn(name, about)
+  const kinds = { isolation, pool, records, found: former.programs }
+  const processes = await createProcesses({ home, environment, spares, ...kinds, log: warn })
+  made.push({ undo: () => processes.close() })
+  const rest = createRest(config.url, state.credential, state.clock)
+  const folder = path.join(home, 'bundles')
+  const bundles = await createBundles({ folder, cacheBytes: config.bundleCacheBytes, rest, log })
+  const platform = `${process.platform}-${process.arch}`
+  const capabilities = [...(config.hooks.folder === undefined ? [] : ['hooks']), ...(await processes.capabilities())]
+  const facts = createFacts({ labels: config.labels, platform, capabilities, isolation: null })
+  const hooks = createHooks({ ...config.hooks, environment, log })
+  made.push({ undo: () => hooks.close() })
+  const ofHost = [...hostChecks(config, { spool, hooks, bundles }), ...isolationChecks(processes, facts)]
+  const checks = createChecks(ofHost, { facts, log, freshMs: config.paces.freshMs })
+  /** What machine and pool say together. */
+  const inForce = watchInForce(config, pool)
+  return { ...state, processes, rest, bundles, facts, hooks, checks, inForce }
+}
+
+type Host = Awaited<ReturnType<typeof openHost>> & Pick<State['former'], 'lease'>
+
+/** The runs that it has, and the room for them. */
+function openRuns({ lease, ...host }: Host) {
+  const { config, log, spool, inForce } = host
+  const intake = createIntake()
+  /** Rings when a slot or the connection may have become free. */
+  const claimBell = createBell()
+  const lives = createLives()
+  const slots = createSlots({ total: () => inForce().slots, computing: () => lives.computing(), bell: claimBell })
+  lives.onFreed(() => slots.freed())
+  const parking = createParking({
+    slots,
+    ...config.parking,
+    isCommitted: ({ offer }, seq) => (spool.find(offer.run, offer.epoch)?.acked ?? 0) >= seq,
+    memoryFree: freeMemoryShare,
+    memoryMs: config.paces.memoryMs,
+    log,
+    ageMs: () => inForce().parkedMs,
+    closed: () => closedBy(intake),
+  })
+  intake.onChange(() => parking.look())
+  const beats = createBeats(createBell())
+  host.facts.onChange(() => beats.bell.ring())
+  const secrets = createSecrets(host.rest)
+  const takeover = createTakeover({ ...host, lease })
+  const ofRuns = { lives, slots, parking, secrets, takeover, leftLines: keepLeftLines() }
+  return { ...host, ...ofRuns, intake, claimBell, beats, activity: createActivity() }
+}
+
+/** The connection, and what is said over it. It is not dialled before somebody keeps it. */
+function openLine(runs: ReturnType<typeof openRuns>) {
+  const { config, log, spool, credential, clock } = runs
+  const link = createLink({ url: config.url, credential, clock, log })
+  const { memoryBytes } = config.spool
+  const upload = createUpload({ spool, link, memoryBytes, log, onGap: (held) => giveUpGap(runs, held) })
+  const self = createSelf({ ...runs, instance: runs.start.instance, settings: runs.said })
+  return { ...runs, link, upload, self, leaving: createLeaving(link) }
+}
+
+/** What is heard over the connection goes to those whom it concerns. */
+function listen(deps: ReturnType<typeof openLine>) {
+  const { activity, upload, slots, leaving } = deps
+  const { promise: connected, resolve: isConnected } = Promise.withResolvers<void>()
+  let total = slots.total()
+  const settle = (frame: CoordinatorFrame) => {
+    // Whoever waits for a slot may have one now.
+    if (slots.total() !== total) slots.freed()
+    total = slots.total()
+    if (frame.t !== 'welcome') return
+    leaving.again()
+    isConnected()
+  }
+  const listener: LinkListener = {
+    hello: () => deps.self.hello(),
+    onFrame(frame) {
+      activity.heard(frame)
+      obey(deps, frame)
+      settle(frame)
+      probe('frame.obeyed', { type: frame.t })
+    },
+    onDown() {
+      activity.down()
+      upload.stop()
+    },
+  }
+  /** `connected` resolves with the first `welcome`. */
+  return { listener, connected }
+}
+
+/** One that is cordoned keeps what it has. */
+function closedBy({ isLeaving, word }: Intake): 'shutdown' | 'draining' | undefined {
+  if (isLeaving) return 'shutdown'
+  return word.state === 'open' || word.state === 'cordoned' ? undefined : 'draining'
+}
+
+/** What an earlier process had taken and did not bring to an end died with it. */
+function reportLost(spool: Spool, log: Log, found: readonly Kept[]): void {
+  const goesOn = ({ run, epoch }: Held) => found.some(({ offer }) => offer.run === run && offer.epoch === epoch)
+  const lost = spool.held().filter((held) => !held.isEnded && !goesOn(held))
+  for (const { run, epoch } of lost) {
+    void spool.append(run, epoch, [['end', Date.now(), { how: 'lost', reason: LOST_REASONS.killed }, 0]])
+  }
+  spool.flush()
+  if (lost.length > 0) log.warn('runs.lost', { runs: lost.map(({ run }) => run) })
+}

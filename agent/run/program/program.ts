@@ -97,7 +97,7 @@ export type NoteMark = (mark: Omit<FrameMark, 'seq'>) => void
 
 /** A process of an earlier agent, and what was heard of it there. */
 export interface TakenBack {
-  host: HostProcess & { workspace: string }
+  host: Workplace
   mark: Omit<FrameMark, 'seq'> & { frames: number }
   /** Of what it tells again so many events are known, and those about its journal are committed: it is told how many these are. */
   known: { events: number; onJournal: (count: number) => void }
@@ -113,10 +113,13 @@ export interface StopOrder {
   graceMs?: number
 }
 
+/** A process with a workspace for a run. */
+export type Workplace = HostProcess & { workspace: string }
+
 /** What a run needs of the place where it is executed. */
 export interface RunPlace {
   /** Calls back when there is more in its workspace than it may have. Answers how to look no more. */
-  watchSize(host: HostProcess & { workspace: string }, onFull: (limitMb: number) => void): () => void
+  watchSize(host: Workplace, onFull: (limitMb: number) => void): () => void
   /** Resolves when a process may be started; rejects where this host cannot keep it apart as it is wanted. */
   ready(): Promise<void>
   /** How long a replay may take, where twice the time that the program has left is not longer. */
@@ -126,7 +129,7 @@ export interface RunPlace {
   /** Where the process finds another agent when this one is gone; undefined where none could come for it. */
   rejoin(host: HostProcess): StartMessage['rejoin']
   /** A process with a workspace for the run. */
-  take(start: ProgramStart): HostProcess & { workspace: string }
+  take(start: ProgramStart): Workplace
   /** Gives a process back for other runs; false when it has served long enough, or is not as it was. */
   keep(start: ProgramStart, host: HostProcess): boolean
   /** The program computes nothing any more, for a while. */

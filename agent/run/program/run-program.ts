@@ -1,34 +1,32 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import type { CancelMessage, ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import { createComputeClock } from './compute-clock.ts'
-import { sweep } from '../../os/end-processes.ts'
-import { endingOf, neverBegan, notStarted, workspaceFull, type Stop } from './host-endings.ts'
-import type { HostProcess } from '../hosts/host-process.ts'
+import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
+import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Exit } from '../../os/process.ts'
+import { createComputeClock, type ComputeClock } from './compute-clock.ts'
+import { goesOn, isAsked, type Course } from './course.ts'
 import { bytesOf, endedByBrokenLine, type Frame } from './frames.ts'
-import type { ProgramStart, RunningProgram, RunPlace, TakenBack } from './program.ts'
-import { createMarking } from './marking.ts'
-import { whereaboutsOf } from './whereabouts.ts'
-import { createProgramOutput, type OnEvents, type ProgramEvent } from './output.ts'
+import { endingOf, neverBegan, notStarted, workspaceFull } from './host-endings.ts'
+import { isLeftClean, putToEnd, type Leaving } from './leaving.ts'
+import { createMarking, type Marking } from './marking.ts'
+import { createProgramOutput } from './output.ts'
+import type { LineSplitters, OnEvents, ProgramEvent, ProgramOutput } from './output.ts'
+import type { NoteMark, ProgramStart, RunningProgram, RunPlace } from './program.ts'
+import type { StopOrder, TakenBack, Whereabouts, Workplace } from './program.ts'
 import { leftoversIn, mismatchIn, parkIn, thrownIn } from './reports.ts'
-import { createStanding } from './standing.ts'
+import { createStanding, type Standing } from './standing.ts'
 import { startMessage, whatOutputNeeds } from './start-message.ts'
-import { createTimers } from './timers.ts'
-import { within } from './within.ts'
+import { Steering } from './steering.ts'
+import { whereaboutsOf } from './whereabouts.ts'
 
-// A waiting process may die in the moment it is chosen. As long as nothing of the program has begun, another one takes over.
+// A waiting process may die in the moment it is chosen: until something of the program has begun, another takes over.
 const TRIES = 3
-const EXIT_MS = 2_000
-const IDLE_MS = 2_000
-const BLOCKED_MS = 60_000
 // Of the time that is left: it can have used up most of it before, and the machine may be slower now.
 const REPLAY_TIMEOUTS = 2
 // Out of time is out of time: the grace is for closing files, not for going on.
 const TIMEOUT_GRACE_MS = 5_000
 const LOST_IN_REPLAY = 'the replay of what the run had done before did not come to an end in time'
-type Workplace = HostProcess & { workspace: string }
 
 /** `taken`: its process is there, and goes on where the agent before this one had heard it. */
 export function runProgram(
@@ -37,156 +35,94 @@ export function runProgram(
   onEvents: OnEvents,
   taken?: TakenBack,
 ): RunningProgram {
-  const timers = createTimers()
-  const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
-  const onTimeout = () => ask({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs })
-  const clock = createComputeClock(start.timeoutMs, onTimeout, { ...taken, time: place.time })
-  const standing = createStanding({ ...start, clock, known: taken && { ...taken.mark, heard: taken.heard } })
-  // What it replays, it has computed before: the timeout does not count it, and it must come to an end all the same.
-  const replayMs = Math.max(place.replayMs, REPLAY_TIMEOUTS * start.timeoutMs)
-  if (start.replay) timers.later(replayMs, () => standing.isReplaying && abandon('lost', LOST_IN_REPLAY))
-  const idle = Promise.withResolvers<string[]>()
-  let over = Promise.withResolvers<void>()
-  let host: HostProcess | undefined
-  let stop: Stop | undefined
-  let outcome: Ending | undefined
-  let hasBegun = taken !== undefined
-  let hasStarted = false
-  const started = Promise.withResolvers<void>()
-  let usedChildren = false
-  let isForced = false
-  const isAsked = () => stop?.why === 'cancelled' || stop?.why === 'timed-out'
-  const isWanted = () => stop?.why !== 'lost'
-  /** Said before the program has begun: another process may have to take over. */
-  const early: ProgramMessage[] = []
+  return new Program(place, start, { onEvents, taken })
+}
 
-  function clearTimers(): void {
-    timers.clear()
-    clock.disarm()
+/** A program in its process, or in one after the other. What is decided about its end stands in its course. */
+class Program implements RunningProgram {
+  readonly done: Promise<Ending>
+  readonly #place: RunPlace
+  readonly #start: ProgramStart
+  readonly #taken: TakenBack | undefined
+  readonly #clock: ComputeClock
+  readonly #steering: Steering
+  readonly #standing: Standing
+  readonly #output: ProgramOutput
+  readonly #marking: Marking
+  readonly #began = Promise.withResolvers<void>()
+  readonly started = this.#began.promise
+  /** What the program has left behind, by its own word. */
+  readonly #idle = Promise.withResolvers<string[]>()
+  #hasStarted = false
+
+  constructor(place: RunPlace, start: ProgramStart, from: { onEvents: OnEvents; taken?: TakenBack | undefined }) {
+    const { onEvents, taken } = from
+    this.#place = place
+    this.#start = start
+    this.#taken = taken
+    const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
+    const onTimeout = () => this.cancel({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs })
+    this.#clock = createComputeClock(start.timeoutMs, onTimeout, { ...taken, time: place.time })
+    this.#steering = new Steering(this.#clock, taken !== undefined)
+    const known = taken && { ...taken.mark, heard: taken.heard }
+    this.#standing = createStanding({ ...start, clock: this.#clock, known })
+    this.#limitReplay()
+    this.#output = this.#openOutput(onEvents)
+    this.#marking = createMarking(() => ({ ...this.#output.framesTold(), isParked: this.#standing.isParked }))
+    this.done = this.#live().catch((error: unknown) =>
+      notStarted(this.#hasStarted, `the program could not be executed: ${String(error)}`),
+    )
   }
 
-  function tell(message: ProgramMessage): void {
-    host?.send(message)
-    if (hasBegun) host?.wake()
-    else early.push(message)
+  /** What it replays, it has computed before: the timeout does not count it, and it must end all the same. */
+  #limitReplay(): void {
+    const { replay, timeoutMs } = this.#start
+    if (!replay) return
+    const replayMs = Math.max(this.#place.replayMs, REPLAY_TIMEOUTS * timeoutMs)
+    this.#steering.later(replayMs, () => this.#standing.isReplaying && this.#abandon('lost', LOST_IN_REPLAY))
   }
 
-  function inform(message: ProgramMessage): void {
-    if (!outcome) tell(message)
-  }
-
-  function end(how: Ending): void {
-    if (outcome) return
-    outcome = how
-    clearTimers()
-    over.resolve()
-  }
-
-  function ask(message: Omit<CancelMessage, 't'>): void {
-    if (stop || outcome) return
-    stop = { why: message.why }
-    clearTimers()
-    timers.later(message.graceMs / 2, () => host?.pid !== undefined && host.enclosure.askOthers(host.pid))
-    timers.later(message.graceMs, () => {
-      isForced = true
-      host?.kill()
+  #openOutput(onEvents: OnEvents): ProgramOutput {
+    const taken = this.#taken
+    return createProgramOutput({
+      onEvents,
+      onFrame: (frame, at) => this.#onFrame(frame, at),
+      isReplaying: () => this.#standing.isReplaying,
+      ...whatOutputNeeds(this.#start),
+      known: taken && { ...taken.mark, ...taken.known },
+      pause: () => this.#steering.host?.pause(),
+      resume: () => this.#steering.host?.resume(),
+      failed: (error) => this.#abandon('lost', `the run's events could not be kept: ${String(error)}`),
     })
-    tell({ t: 'cancel', ...message })
   }
 
-  function abandon(why: 'lost' | 'evicted', reason: string): void {
-    stop = { why, reason }
-    isForced = true
-    clearTimers()
-    host?.kill()
-    over.resolve()
-  }
-
-  function onFrame(frame: Frame, at: number): ProgramEvent[] {
-    switch (frame.name) {
-      case 'begun':
-        hasBegun = true
-        if (early.length > 0) host?.wake()
-        return []
-      case 'children':
-        usedChildren = true
-        return []
-      case 'returned':
-        return ended({ how: 'returned', outputText: frame.payload.toString() }, at)
-      case 'threw':
-        return ended({ how: 'threw', error: thrownIn(frame) }, at)
-      case 'idle':
-        idle.resolve(leftoversIn(frame))
-        return []
-      case 'park':
-        return onPark(frame, at)
-      case 'blocked':
-        end({ how: 'blocked', mismatch: mismatchIn(frame) })
-        isForced = true
-        host?.kill()
-        return []
-      default:
-        return standing.take(frame, at)
-    }
-  }
-
-  /** One that was asked to stop is not left alone any more. */
-  function onPark(frame: Frame, at: number): ProgramEvent[] {
-    const report = parkIn(frame)
-    if (stop || outcome) return []
-    const events = standing.park(report, at)
-    if (events.length > 0) place.parked()
-    return events
-  }
-
-  /** A parked program that ends by itself had gone on before. */
-  function ended(how: Ending, at: number): ProgramEvent[] {
-    const events = outcome || isAsked() ? [] : standing.resume(at)
-    end(how)
-    return events
-  }
-
-  const output = createProgramOutput({
-    onEvents,
-    onFrame,
-    isReplaying: () => standing.isReplaying,
-    ...whatOutputNeeds(start),
-    known: taken && { ...taken.mark, ...taken.known },
-    pause: () => host?.pause(),
-    resume: () => host?.resume(),
-    failed: (error) => abandon('lost', `the run's events could not be kept: ${String(error)}`),
-  })
-
-  const marking = createMarking(() => ({ ...output.framesTold(), isParked: standing.isParked }))
-
-  async function live(): Promise<Ending> {
-    const bundleFile = path.join(start.bundleDir, 'main.mjs')
+  async #live(): Promise<Ending> {
+    const bundleFile = path.join(this.#start.bundleDir, 'main.mjs')
     try {
       if (!existsSync(bundleFile))
-        return notStarted(hasStarted, `the bundle is incomplete: there is no ${path.basename(bundleFile)} in it`)
-      if (taken) return verdict(await execute(bundleFile))
-      await place.ready()
+        return notStarted(this.#hasStarted, `the bundle is incomplete: there is no ${path.basename(bundleFile)} in it`)
+      if (this.#taken) return this.#verdict(await this.#execute(bundleFile))
+      await this.#place.ready()
       for (let triesLeft = TRIES - 1; ; triesLeft--) {
         // It was cut off before there was a process.
-        if (stop) return verdict({ failed: 'nobody wants it any more' })
-        const exit = await execute(bundleFile)
-        if (hasBegun || outcome || stop || 'failed' in exit) return verdict(exit)
+        if (this.#course.stop) return this.#verdict({ failed: 'nobody wants it any more' })
+        const exit = await this.#execute(bundleFile)
+        if (this.#course.hasBegun || !goesOn(this.#course) || 'failed' in exit) return this.#verdict(exit)
         if (triesLeft === 0) return neverBegan(exit)
       }
     } finally {
-      clearTimers()
+      this.#steering.disarm()
     }
   }
 
   /** In one process, to its end or until it is free for others. */
-  async function execute(bundleFile: string): Promise<Exit> {
-    over = Promise.withResolvers<void>()
-    const own = taken?.host ?? place.take(start)
-    hasStarted ||= own.pid !== undefined
-    started.resolve()
-    host = own
-    begin(own, bundleFile)
-    const unwatch = place.watchSize(own, (limitMb) => fail(workspaceFull(limitMb)))
+  async #execute(bundleFile: string): Promise<Exit> {
+    const own = this.#taken?.host ?? this.#place.take(this.#start)
+    this.#hasStarted ||= own.pid !== undefined
+    this.#began.resolve()
+    const over = this.#steering.enter(own)
+    this.#begin(own, bundleFile)
+    const unwatch = this.#place.watchSize(own, (limitMb) => this.#fail(workspaceFull(limitMb)))
     const exit = own.exit.then((how) => {
       // The last frames may still be on their way.
       over.resolve()
@@ -194,106 +130,171 @@ export function runProgram(
     })
     await over.promise
     unwatch()
-    const stays = start.process === 'reuse' && !stop && outcome !== undefined && (await canStay(own))
-    if (stays && place.keep(start, own)) return { exitCode: 0, signal: null }
-    return putToEnd(own, exit)
+    if (await this.#isHandedOn(own)) return { exitCode: 0, signal: null }
+    const ended = await putToEnd(own, exit, this.#leaving())
+    this.#place.gone(own, ended.isClean)
+    return ended.exit
   }
 
-  /** The agent ends it, and says so among what the program has told. */
-  function fail(how: Ending): void {
-    output.add(ended(how, Date.now()))
-    host?.kill()
-  }
-
-  function begin(own: Workplace, bundleFile: string): void {
+  #begin(own: Workplace, bundleFile: string): void {
     own.runs += 1
     own.listen({
       frames: (frames) => {
-        output.frames(frames)
-        marking.told(bytesOf(frames))
+        this.#output.frames(frames)
+        this.#marking.told(bytesOf(frames))
       },
-      raw: (stream, chunk) => output.raw(stream, chunk),
-      broken: (error) => fail(endedByBrokenLine(error)),
+      raw: (stream, chunk) => this.#output.raw(stream, chunk),
+      broken: (error) => this.#fail(endedByBrokenLine(error)),
     })
-    if (taken) return own.send({ t: 'resend', from: taken.mark.frames })
-    own.send(startMessage(start, { bundleFile, workspace: own.workspace, rejoin: place.rejoin(own) }))
-    for (const message of early) own.send(message)
+    if (this.#taken) return own.send({ t: 'resend', from: this.#taken.mark.frames })
+    const rejoin = this.#place.rejoin(own)
+    own.send(startMessage(this.#start, { bundleFile, workspace: own.workspace, rejoin }))
+    this.#steering.tellEarly()
   }
 
-  /** Whether the process is as clean as it was, so that another run can follow. All of its output has been taken then. */
-  async function canStay(own: Workplace): Promise<boolean> {
-    const leftovers = await within(IDLE_MS, Promise.race([idle.promise, own.exit.then(() => ['its exit'])]))
-    if (leftovers === undefined || leftovers.length > 0) return false
-    const { marker, workspace, enclosure, pid = 0 } = own
-    if (enclosure.hasCompany(pid, { marker, workspace, isLikely: usedChildren })) return false
-    // What went past the frames lies in its pipes already: the next turn of the loop reads it.
-    await new Promise(setImmediate)
-    await new Promise(setImmediate)
-    output.flush()
-    await output.taken()
-    own.listen(null)
-    return !stop && !own.hasExited()
-  }
-
-  /** Waits for the process, ends what is left of it, and reads all it had to say. */
-  async function putToEnd(own: Workplace, exit: Promise<Exit>): Promise<Exit> {
-    if (outcome && start.process === 'fresh') await within(EXIT_MS, exit)
-    if (!own.hasExited()) {
-      isForced ||= !outcome
-      own.kill()
+  #onFrame(frame: Frame, at: number): ProgramEvent[] {
+    switch (frame.name) {
+      case 'begun':
+      case 'children':
+        this.#steering.step({ t: frame.name })
+        return []
+      case 'returned':
+        return this.#ended({ how: 'returned', outputText: frame.payload.toString() }, at)
+      case 'threw':
+        return this.#ended({ how: 'threw', error: thrownIn(frame) }, at)
+      case 'idle':
+        this.#idle.resolve(leftoversIn(frame))
+        return []
+      case 'park':
+        return this.#onPark(frame, at)
+      case 'blocked':
+        this.#steering.step({ t: 'blocked', how: { how: 'blocked', mismatch: mismatchIn(frame) } })
+        return []
+      default:
+        return this.#standing.take(frame, at)
     }
-    const how = await exit
-    let isClean = await own.enclosure.end(own.pid)
-    await output.drained(own.framesRead, isWanted)
-    // A program that said how it ended also said whether it started others. Of any other we know nothing.
-    const isOpen = own.pid !== undefined && !own.enclosure.isSealed
-    if (isOpen && (usedChildren || !outcome || isForced)) isClean = (await sweep(own)) && isClean
-    await output.drained(own.allRead, isWanted)
-    own.listen(null)
-    own.release()
-    if (!isRepeated()) output.flush()
-    await within(BLOCKED_MS, output.taken())
-    place.gone(own, isClean)
-    return how
   }
 
-  function verdict(exit: Exit): Ending {
-    const facts = { stop, outcome, isForced, hasStarted, timeoutMs: start.timeoutMs, wasTaken: taken !== undefined }
-    return endingOf(exit, { ...facts, enclosure: host?.enclosure })
+  /** One that was asked to stop is not left alone any more. */
+  #onPark(frame: Frame, at: number): ProgramEvent[] {
+    const report = parkIn(frame)
+    if (!goesOn(this.#course)) return []
+    const events = this.#standing.park(report, at)
+    if (events.length > 0) this.#place.parked()
+    return events
+  }
+
+  /** A parked program that ends by itself had gone on before. */
+  #ended(how: Ending, at: number): ProgramEvent[] {
+    const events = this.#course.outcome || isAsked(this.#course) ? [] : this.#standing.resume(at)
+    this.#steering.step({ t: 'ended', how })
+    return events
+  }
+
+  /** The agent ends it, and says so among what the program has told. */
+  #fail(how: Ending): void {
+    this.#output.add(this.#ended(how, Date.now()))
+    this.#steering.host?.kill()
+  }
+
+  /** Whether the process is free for others: then it has served this run, and is not ended. */
+  async #isHandedOn(own: Workplace): Promise<boolean> {
+    const { stop, outcome } = this.#course
+    if (this.#start.process !== 'reuse' || stop || !outcome) return false
+    return (await isLeftClean(own, this.#leaving())) && this.#place.keep(this.#start, own)
+  }
+
+  #leaving(): Leaving {
+    return {
+      process: this.#start.process,
+      output: this.#output,
+      idle: this.#idle.promise,
+      course: () => this.#course,
+      isRepeated: () => this.#isRepeated(),
+      endProcess: () => this.#steering.step({ t: 'overdue' }),
+    }
+  }
+
+  get #course(): Course {
+    return this.#steering.course
+  }
+
+  #verdict(exit: Exit): Ending {
+    const { timeoutMs } = this.#start
+    const facts = { hasStarted: this.#hasStarted, timeoutMs, wasTaken: this.#taken !== undefined }
+    return endingOf(exit, { ...this.#course, ...facts, enclosure: this.#steering.host?.enclosure })
   }
 
   /** Whether a replay will print again what is left of a line. */
-  function isRepeated(): boolean {
+  #isRepeated(): boolean {
+    const { outcome } = this.#course
     if (outcome && outcome.how !== 'blocked') return false
-    return standing.isReplaying || outcome !== undefined || (standing.isParked && !isAsked())
+    const { isReplaying, isParked } = this.#standing
+    return isReplaying || outcome !== undefined || (isParked && !isAsked(this.#course))
   }
 
-  return {
-    cancel: ({ why, reason, graceMs = start.graceMs }) => ask({ why, reason, graceMs }),
+  #abandon(why: 'lost' | 'evicted', reason: string): void {
+    this.#steering.step({ t: 'abandoned', why, reason })
+  }
+
+  cancel({ why, reason, graceMs = this.#start.graceMs }: StopOrder): void {
+    this.#steering.step({ t: 'asked', message: { why, reason, graceMs } })
+  }
+
+  kill(reason: string): void {
     // What it has said already stays true; only its tidy end is cut short.
-    kill: (reason) => (outcome ? host?.kill() : abandon('lost', reason)),
-    evict: (reason) => {
-      if (!stop && !outcome) abandon('evicted', reason)
-    },
-    renewToken: (token) => inform({ t: 'token', token }),
-    news: (completions) => standing.news(completions),
-    wake: (completions) => {
-      if (stop || outcome) return
-      marking.add(() => output.add(standing.resume(Date.now())))
-      standing.given(completions)
-      tell({ t: 'wake', completions: [...completions] })
-    },
-    kept: (count) => inform({ t: 'kept', count }),
-    computeMs: () => standing.computeMs(),
-    isParked: () => standing.isParked,
-    started: started.promise,
-    hasStarted: () => hasStarted,
-    isolation: () => host?.enclosure.effective ?? null,
-    whereabouts: () => (stop || outcome ? undefined : whereaboutsOf(host, clock, standing)),
-    follow: (note) => marking.follow(note),
-    leftLines: () => (isRepeated() ? output.leftLines() : undefined),
-    done: live().catch((error: unknown) =>
-      notStarted(hasStarted, `the program could not be executed: ${String(error)}`),
-    ),
+    if (this.#course.outcome) this.#steering.host?.kill()
+    else this.#abandon('lost', reason)
+  }
+
+  evict(reason: string): void {
+    if (goesOn(this.#course)) this.#abandon('evicted', reason)
+  }
+
+  renewToken(token: string): void {
+    this.#steering.inform({ t: 'token', token })
+  }
+
+  news(completions: readonly Completion[]): Completion[] {
+    return this.#standing.news(completions)
+  }
+
+  wake(completions: readonly Completion[]): void {
+    if (!goesOn(this.#course)) return
+    this.#marking.add(() => this.#output.add(this.#standing.resume(Date.now())))
+    this.#standing.given(completions)
+    this.#steering.tell({ t: 'wake', completions: [...completions] })
+  }
+
+  kept(count: number): void {
+    this.#steering.inform({ t: 'kept', count })
+  }
+
+  computeMs(): number {
+    return this.#standing.computeMs()
+  }
+
+  isParked(): boolean {
+    return this.#standing.isParked
+  }
+
+  hasStarted(): boolean {
+    return this.#hasStarted
+  }
+
+  isolation(): EffectiveIsolation | null {
+    return this.#steering.host?.enclosure.effective ?? null
+  }
+
+  whereabouts(): Whereabouts | undefined {
+    return goesOn(this.#course) ? whereaboutsOf(this.#steering.host, this.#clock, this.#standing) : undefined
+  }
+
+  follow(note: NoteMark): void {
+    this.#marking.follow(note)
+  }
+
+  leftLines(): LineSplitters | undefined {
+    return this.#isRepeated() ? this.#output.leftLines() : undefined
   }
 }

@@ -6,7 +6,7 @@ import type { ProgramEvent } from './output.ts'
 import { journalIn } from './reports.ts'
 
 /** Whether a program replays, computes or only waits, as its agent knows it. */
-interface Standing {
+export interface Standing {
   readonly isReplaying: boolean
   readonly isParked: boolean
   /** What of these the program has not been given. */

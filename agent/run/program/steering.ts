@@ -1,0 +1,92 @@
+import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
+import type { HostProcess } from '../hosts/host-process.ts'
+import type { ComputeClock } from './compute-clock.ts'
+import { newCourse, step, type Course, type CourseAction, type CourseEvent, type StopMessage } from './course.ts'
+import { createTimers } from './timers.ts'
+
+/** Has the course of a program and the line to its process, and does what each step of the course asks for. */
+export class Steering {
+  readonly #timers = createTimers()
+  readonly #clock: Pick<ComputeClock, 'disarm'>
+  /** Said before the program has begun: another process may have to take over. */
+  readonly #early: ProgramMessage[] = []
+  #over = Promise.withResolvers<void>()
+  #host: HostProcess | undefined
+  #course: Course
+
+  /** A program that was taken back has begun already. */
+  constructor(clock: Pick<ComputeClock, 'disarm'>, hasBegun: boolean) {
+    this.#clock = clock
+    this.#course = newCourse(hasBegun)
+  }
+
+  get course(): Course {
+    return this.#course
+  }
+
+  /** The last process that it was given. */
+  get host(): HostProcess | undefined {
+    return this.#host
+  }
+
+  /** From now on it is in this process. Answers what is resolved when nothing more is waited for from it there. */
+  enter(host: HostProcess): PromiseWithResolvers<void> {
+    this.#host = host
+    this.#over = Promise.withResolvers<void>()
+    return this.#over
+  }
+
+  step(event: CourseEvent): void {
+    const [course, actions] = step(this.#course, event)
+    this.#course = course
+    for (const action of actions) this.#act(action)
+  }
+
+  /** Unless the program ends before. */
+  later(ms: number, act: () => void): void {
+    this.#timers.later(ms, act)
+  }
+
+  /** No time is of interest any more. */
+  disarm(): void {
+    this.#timers.clear()
+    this.#clock.disarm()
+  }
+
+  tell(message: ProgramMessage): void {
+    this.#host?.send(message)
+    if (this.#course.hasBegun) this.#host?.wake()
+    else this.#early.push(message)
+  }
+
+  /** What is of no use to a program that has ended. */
+  inform(message: ProgramMessage): void {
+    if (!this.#course.outcome) this.tell(message)
+  }
+
+  /** What an earlier process was told, or would have been. */
+  tellEarly(): void {
+    for (const message of this.#early) this.#host?.send(message)
+  }
+
+  #act(action: CourseAction): void {
+    if (action === 'disarm') this.disarm()
+    else if (action === 'wake') this.#wakeForEarly()
+    else if (action === 'kill') this.#host?.kill()
+    else if (action === 'settle') this.#over.resolve()
+    else this.#tellToStop(action.ask)
+  }
+
+  #wakeForEarly(): void {
+    if (this.#early.length > 0) this.#host?.wake()
+  }
+
+  #tellToStop(message: StopMessage): void {
+    this.later(
+      message.graceMs / 2,
+      () => this.#host?.pid !== undefined && this.#host.enclosure.askOthers(this.#host.pid),
+    )
+    this.later(message.graceMs, () => this.step({ t: 'outstayed' }))
+    this.tell({ t: 'cancel', ...message })
+  }
+}

@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto'
+import { probe } from '@windlass/shared/probe.ts'
+import type { Isolation } from '../../isolation/isolation.ts'
+import type { InForce } from '../../isolation/probe.ts'
+import { goneFrom } from '../../os/gone-from.ts'
+import type { Kept } from '../../takeover/records.ts'
+import type { Workplace } from '../program/program.ts'
+import { hostOver, startHost, type HostLines, type HostProcess } from './host-process.ts'
+import type { ProcessesOptions } from './processes-types.ts'
+import { startReaper, type Reaper } from './reaper.ts'
+import { createSweeper, type Sweeper } from './sweeper.ts'
+import { keepWorkspaces, type Workspaces } from './workspace.ts'
+
+const MIB = 1024 * 1024
+// The largest output an agent may be told to accept, as JSON, with room for the frames around it.
+const MOST_FRAME_BYTES = 16 * MIB
+
+export interface Files {
+  hostFile: string
+  cwd: string
+  workspaces: string
+}
+
+type HostsOptions = Pick<ProcessesOptions, 'environment' | 'execPath' | 'isolation' | 'records'> & {
+  log: NonNullable<ProcessesOptions['log']>
+}
+
+/** The host processes of this agent, each from its start until nothing of it is left. */
+export class Hosts {
+  readonly reaper: Reaper
+  readonly #options: HostsOptions
+  readonly #files: Files
+  readonly #isolation: Isolation
+  readonly #workspaces: Workspaces
+  readonly #sweeper: Sweeper
+  readonly #markerPrefix = randomBytes(9).toString('hex')
+  readonly #hosts = new Map<string, HostProcess>()
+  /** What nobody waits for but the agent's end. */
+  readonly #endings = new Set<Promise<unknown>>()
+  #started = 0
+
+  constructor(options: HostsOptions, files: Files, isolation: Isolation) {
+    const { log, environment, records } = options
+    const markerPrefix = this.#markerPrefix
+    this.#options = options
+    this.#files = files
+    this.#isolation = isolation
+    this.#workspaces = keepWorkspaces(files.workspaces)
+    this.reaper = startReaper({
+      cwd: files.cwd,
+      path: environment.PATH ?? '/usr/bin:/bin',
+      markerPrefix,
+      cgroups: isolation.cgroups,
+      uids: options.isolation?.uids ?? null,
+      onRestart: () => log('reaper.restarted'),
+      onStart: (pid) => records?.reaperIs(pid),
+    })
+    const isKnown = (marker: string) => this.#hosts.has(marker)
+    this.#sweeper = createSweeper({ markerPrefix, isKnown, onEnd: (host) => this.#forgetGroup(host), log })
+  }
+
+  start(mode: 'spare' | 'now', by: InForce, bundleDir?: string): HostProcess {
+    this.#started += 1
+    const marker = `${this.#markerPrefix}.${this.#started}`
+    const { execPath = process.execPath, environment } = this.#options
+    const command = { file: execPath, args: [this.#files.hostFile, mode] }
+    let workspace: string | undefined
+    const isFixed = by.plan.level === 'bubblewrap'
+    const take = (uid: number | undefined) => (workspace = isFixed ? this.#workspaces.take(uid) : undefined)
+    const enclosure = this.#isolation.enclose({ inForce: by, name: marker, command, bundleDir, workspace: take })
+    const { cwd } = this.#files
+    const host = startHost({ enclosure, marker, cwd, environment, mostFrameBytes: MOST_FRAME_BYTES })
+    host.workspace = workspace
+    this.#hosts.set(host.marker, host)
+    if (host.pid !== undefined) this.reaper.add(host.pid)
+    return host
+  }
+
+  /** A process of the agent before this one, over the lines on which it waits. */
+  adopt(kept: Kept, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
+    const { marker, workspace, process: mark } = kept
+    const enclosure = this.#isolation.adopt(kept)
+    const exit = goneFrom(mark)
+    const base = { marker, enclosure, mostFrameBytes: MOST_FRAME_BYTES }
+    const host = Object.assign(hostOver({ ...base, ...lines, pid: mark.pid, exit, raw: {} }), { workspace })
+    this.#hosts.set(marker, host)
+    this.reaper.add(mark.pid)
+    return host
+  }
+
+  withWorkspace(host: HostProcess): Workplace {
+    const workspace = host.workspace ?? this.#workspaces.take(host.enclosure.uid)
+    return Object.assign(host, { workspace })
+  }
+
+  /**
+   * Whether nothing of the run is left for the next one. What a process that is kept out of our files has in its
+   * workspace is removed only when it has ended: it could lead us astray meanwhile.
+   */
+  isTidied(host: HostProcess): boolean {
+    const { workspace, enclosure } = host
+    if (workspace === undefined) return true
+    if (enclosure.isSealed && !this.#workspaces.isUntouched(workspace)) return false
+    if (enclosure.effective.level === 'bubblewrap') return true
+    host.workspace = undefined
+    void this.#giveBack(workspace)
+    return true
+  }
+
+  /** A process without a run: nothing of value is in it. */
+  discard(host: HostProcess): void {
+    host.kill()
+    this.#remember(this.#bury(host))
+  }
+
+  async #bury(host: HostProcess): Promise<void> {
+    await host.exit
+    const isClean = await host.enclosure.end(host.pid)
+    host.release()
+    this.gone(host, isClean)
+  }
+
+  /** It is gone, and `isClean` says whether all of its descendants are. */
+  gone(host: HostProcess, isClean: boolean): void {
+    this.#hosts.delete(host.marker)
+    probe('process.gone', { pid: host.pid })
+    // What lives in it still could lead us astray while we remove it.
+    if (host.workspace !== undefined && (isClean || !host.enclosure.isSealed)) void this.#giveBack(host.workspace)
+    if (isClean) this.#forgetGroup(host)
+    else this.#sweeper.survived(host)
+    this.#sweeper.later()
+  }
+
+  #forgetGroup({ pid }: HostProcess): void {
+    if (pid !== undefined) this.reaper.del(pid)
+  }
+
+  /** Nobody waits for a folder to go. */
+  async #giveBack(folder: string): Promise<void> {
+    const removal = this.#workspaces
+      .giveBack(folder)
+      .catch((error: unknown) => this.#options.log('workspace.stayed', { folder, error: String(error) }))
+    this.#remember(removal)
+    await removal
+    probe('workspace.removed', { folder })
+  }
+
+  #remember(ending: Promise<unknown>): void {
+    this.#endings.add(ending)
+    void ending.finally(() => this.#endings.delete(ending))
+  }
+
+  /** Processes that survived SIGKILL. */
+  survivors(): number {
+    return this.#sweeper.survivors()
+  }
+
+  /** Resolves when those that were discarded are gone, with all that was theirs. */
+  async close(): Promise<void> {
+    await Promise.all(this.#endings)
+    this.#sweeper.close()
+    await this.reaper.close()
+  }
+}

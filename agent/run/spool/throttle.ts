@@ -41,83 +41,117 @@ interface Paused {
 }
 
 export function createThrottle(limits: ThrottleOptions): Throttle {
-  const paused = new Map<Held, Paused>()
-  const cut = new Set<Held>()
-  let onRelief: (held: Held) => void = () => undefined
-  let { total } = limits
-  let isRefusing = false
+  return new SpoolThrottle(limits)
+}
 
-  const hasNoRoom = (share: number) => isRefusing || total > limits.totalBytes * share
-  const isOver = (held: Held, share: number) =>
-    held.backlog > limits.runBytes * share || (hasNoRoom(share) && !cut.has(held))
+class SpoolThrottle implements Throttle {
+  readonly #limits: ThrottleOptions
+  readonly #paused = new Map<Held, Paused>()
+  readonly #cut = new Set<Held>()
+  #relieved: (held: Held) => void = () => undefined
+  #total: number
+  #isRefusing = false
 
-  const resume = (held: Held) => {
-    const waiting = paused.get(held)
+  constructor(limits: ThrottleOptions) {
+    this.#limits = limits
+    this.#total = limits.total
+  }
+
+  add(held: Held, chars: number): void {
+    held.backlog += chars
+    this.#total += chars
+  }
+
+  freed(chars: number): void {
+    this.#total -= chars
+    this.#relieveIfNeeded()
+  }
+
+  drop(held: Held): void {
+    this.#total -= held.backlog
+    held.backlog = 0
+    this.#cut.delete(held)
+    this.#resume(held)
+    this.#relieveIfNeeded()
+  }
+
+  pauseFor(held: Held): Promise<void> | undefined {
+    const waiting = this.#paused.get(held)
+    if (waiting) return waiting.promise
+    if (!this.#isOver(held, 1)) return undefined
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(() => this.#cutOff(held), this.#limits.cutAfterMs)
+    this.#paused.set(held, { promise, resume: resolve, timer })
+    return promise
+  }
+
+  isCut(held: Held): boolean {
+    return this.#cut.has(held)
+  }
+
+  onRelief(listener: (held: Held) => void): void {
+    this.#relieved = listener
+  }
+
+  diskRefuses(): boolean {
+    const isNews = !this.#isRefusing
+    this.#isRefusing = true
+    return isNews
+  }
+
+  diskWorks(): boolean {
+    const isNews = this.#isRefusing
+    this.#isRefusing = false
+    if (isNews) this.#relieve()
+    return isNews
+  }
+
+  isDiskRefusing(): boolean {
+    return this.#isRefusing
+  }
+
+  total(): number {
+    return this.#total
+  }
+
+  close(): void {
+    for (const { timer } of this.#paused.values()) clearTimeout(timer)
+  }
+
+  #hasNoRoom(share: number): boolean {
+    return this.#isRefusing || this.#total > this.#limits.totalBytes * share
+  }
+
+  #isOver(held: Held, share: number): boolean {
+    return held.backlog > this.#limits.runBytes * share || (this.#hasNoRoom(share) && !this.#cut.has(held))
+  }
+
+  #resume(held: Held): void {
+    const waiting = this.#paused.get(held)
     clearTimeout(waiting?.timer)
-    paused.delete(held)
+    this.#paused.delete(held)
     waiting?.resume()
   }
 
-  // Half-way down, or every acknowledgement would start and stop the program once.
-  const relieve = () => {
-    if (!hasNoRoom(0.5)) {
-      for (const held of cut) onRelief(held)
-      cut.clear()
+  #relieveIfNeeded(): void {
+    if (this.#paused.size > 0 || this.#cut.size > 0) this.#relieve()
+  }
+
+  /** Half-way down, or every acknowledgement would start and stop the program once. */
+  #relieve(): void {
+    if (!this.#hasNoRoom(0.5)) {
+      for (const held of this.#cut) this.#relieved(held)
+      this.#cut.clear()
     }
-    for (const held of paused.keys()) if (!isOver(held, 0.5)) resume(held)
+    for (const held of this.#paused.keys()) if (!this.#isOver(held, 0.5)) this.#resume(held)
   }
 
-  const cutOff = (held: Held) => {
-    const waiting = paused.get(held)
+  #cutOff(held: Held): void {
+    const waiting = this.#paused.get(held)
     // It waits for its own words to be acknowledged; others may take the room meanwhile.
-    if (waiting && !hasNoRoom(1)) waiting.timer = setTimeout(() => cutOff(held), limits.cutAfterMs)
-    if (!hasNoRoom(1)) return
-    cut.add(held)
-    if (!isOver(held, 1)) resume(held)
-  }
-
-  return {
-    add(held, chars) {
-      held.backlog += chars
-      total += chars
-    },
-    freed(chars) {
-      total -= chars
-      if (paused.size > 0 || cut.size > 0) relieve()
-    },
-    drop(held) {
-      total -= held.backlog
-      held.backlog = 0
-      cut.delete(held)
-      resume(held)
-      if (paused.size > 0 || cut.size > 0) relieve()
-    },
-    pauseFor(held) {
-      const waiting = paused.get(held)
-      if (waiting) return waiting.promise
-      if (!isOver(held, 1)) return undefined
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(() => cutOff(held), limits.cutAfterMs)
-      paused.set(held, { promise, resume: resolve, timer })
-      return promise
-    },
-    isCut: (held) => cut.has(held),
-    onRelief: (listener) => (onRelief = listener),
-    diskRefuses() {
-      const isNews = !isRefusing
-      isRefusing = true
-      return isNews
-    },
-    diskWorks() {
-      const isNews = isRefusing
-      isRefusing = false
-      if (isNews) relieve()
-      return isNews
-    },
-    isDiskRefusing: () => isRefusing,
-    total: () => total,
-    close() {
-      for (const { timer } of paused.values()) clearTimeout(timer)
-    },
+    if (waiting && !this.#hasNoRoom(1)) waiting.timer = setTimeout(() => this.#cutOff(held), this.#limits.cutAfterMs)
+    if (!this.#hasNoRoom(1)) return
+    this.#cut.add(held)
+    if (!this.#isOver(held, 1)) this.#resume(held)
   }
 }

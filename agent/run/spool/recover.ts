@@ -2,13 +2,14 @@ import type { Log } from '@windlass/shared/log.ts'
 import { addWritten, keyOf, newHeld } from './held.ts'
 import type { Held } from './held.ts'
 import type { SpoolLine } from './line.ts'
+import type { NeededFiles } from './needed-files.ts'
 import type { Segments } from './segments.ts'
 
 /** Reads what an earlier process left, into `known` and into the count of placements that need each file. */
 export async function recoverSpool(
   segments: Segments,
   known: Map<string, Held>,
-  needs: Map<number, number>,
+  needed: Pick<NeededFiles, 'need'>,
   log: Log,
 ): Promise<void> {
   const end = segments.end()
@@ -24,7 +25,7 @@ export async function recoverSpool(
     // Files are removed in order, and only when all in them is acknowledged: what stands in none of them was.
     if (held.parts.length === 0) held.acked = held.written
     held.sent = held.acked
-    for (const { segment } of held.parts) needs.set(segment, (needs.get(segment) ?? 0) + 1)
+    for (const { segment } of held.parts) needed.need(segment)
   }
 }
 

@@ -1,14 +1,15 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Entry, Placement } from '@windlass/shared/wire/agent.ts'
+import { FlushTimer } from './flush-timer.ts'
 import { gapEntry, isLog, widened } from './gap.ts'
-import { addWritten, keyOf, newHeld, placementOf, takeAcked } from './held.ts'
-import type { FrameMark, Held } from './held.ts'
-import { batchLine, forgetLine, gapLine, markLine, openLine } from './line.ts'
+import { byClockOf, gapOf, gatheredOf, headOf, marked, nextMarkOf, type Gathered } from './held-lines.ts'
+import { addWritten, keyOf, newHeld, placementOf, takeAcked, type FrameMark, type Held } from './held.ts'
+import { forgetLine, openLine } from './line.ts'
+import { NeededFiles } from './needed-files.ts'
 import { recoverSpool } from './recover.ts'
-import { openSegments } from './segments.ts'
-import type { Chunk, Position } from './segments.ts'
-import { createThrottle } from './throttle.ts'
+import { openSegments, type Chunk, type Position, type Segments } from './segments.ts'
+import { createThrottle, type Throttle } from './throttle.ts'
 
 export interface SpoolOptions {
   folder: string
@@ -61,8 +62,6 @@ export interface Spool {
   close(): void
 }
 
-/** How long entries gather at most while others were written just before. */
-const GATHER_MS = 2
 const GATHER_CHARS = 256 * 1024
 const RETRY_MS = 500
 const CUT_AFTER_MS = 30_000
@@ -70,227 +69,232 @@ const CUT_AFTER_MS = 30_000
 const GAP_NOTE_MS = 1_000
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
-  const { log } = options
   const known = new Map<string, Held>()
-  /** How many placements still need each file. */
-  const needs = new Map<number, number>()
   const segments = openSegments(options.folder, () => [...known.values()].map(headOf).join(''))
-  await recoverSpool(segments, known, needs, log)
+  const needed = new NeededFiles(segments)
+  await recoverSpool(segments, known, needed, options.log)
+  return new SpoolInFiles(options, { known, needed, segments })
+}
 
-  const total = [...known.values()].reduce((sum, { backlog }) => sum + backlog, 0)
-  const throttle = createThrottle({ cutAfterMs: CUT_AFTER_MS, ...options, total })
-  const dirty = new Set<Held>()
+/** What is read back at a start. */
+interface Recovered {
+  known: Map<string, Held>
+  needed: NeededFiles
+  segments: Segments
+}
+
+/** Entries are gathered for some milliseconds and written together; what is acknowledged falls away, file by file. */
+class SpoolInFiles implements Spool {
+  readonly #options: SpoolOptions
+  readonly #known: Map<string, Held>
+  readonly #needed: NeededFiles
+  readonly #segments: Segments
+  readonly #throttle: Throttle
+  /** Something was gathered for them. */
+  readonly #dirty = new Set<Held>()
   /** More was left out of them than the files say. */
-  const widening = new Set<Held>()
+  readonly #widening = new Set<Held>()
   /** Their programs say nothing at present, and how far these were heard is not in the files. */
-  const unmarked = new Set<Held>()
-  let gatheredChars = 0
-  let forgotten = ''
-  let listener: (written: Written[]) => void = () => undefined
-  let timer: NodeJS.Timeout | undefined
-  let immediate: NodeJS.Immediate | undefined
-  let flushedAt = -Infinity
+  readonly #unmarked = new Set<Held>()
+  #gatheredChars = 0
+  #forgotten = ''
+  #listener: (written: Written[]) => void = () => undefined
+  readonly #timer = new FlushTimer(() => this.flush())
 
-  const flush = () => {
-    clearTimeout(timer)
-    clearImmediate(immediate)
-    timer = immediate = undefined
-    if (dirty.size === 0 && widening.size === 0 && unmarked.size === 0 && forgotten === '') return
-    const gaps = [...widening].map(gapOf)
-    const quiet = [...unmarked].filter((held) => !dirty.has(held))
-    const written = [...dirty].map(gatheredOf)
+  constructor(options: SpoolOptions, { known, needed, segments }: Recovered) {
+    this.#options = options
+    this.#known = known
+    this.#needed = needed
+    this.#segments = segments
+    const total = [...known.values()].reduce((sum, { backlog }) => sum + backlog, 0)
+    this.#throttle = createThrottle({ cutAfterMs: CUT_AFTER_MS, ...options, total })
+    this.#throttle.onRelief((held) => {
+      this.#closeGap(held)
+      this.#flushSoon(false)
+    })
+  }
+
+  open(placements: readonly Placement[]): void {
+    const fresh = placements.filter(([run, epoch]) => !this.find(run, epoch))
+    this.#segments.append(fresh.map(([run, epoch]) => openLine(run, epoch, 1, false)).join(''))
+    for (const [run, epoch] of fresh) this.#known.set(keyOf(run, epoch), newHeld(run, epoch))
+  }
+
+  append(run: string, epoch: number, entries: readonly Entry[]): Promise<void> | undefined {
+    const held = this.find(run, epoch)
+    if (!held || held.isEnded) return undefined
+    let isUrgent = false
+    for (const entry of entries) {
+      if (this.#throttle.isCut(held) && isLog(entry)) {
+        this.#leaveOut(held, entry)
+        continue
+      }
+      this.#closeGap(held)
+      this.#gather(held, entry)
+      held.isEnded = entry[0] === 'end'
+      isUrgent ||= entry[0] !== 'e'
+      if (this.#gatheredChars >= GATHER_CHARS && !this.#throttle.isDiskRefusing()) this.flush()
+    }
+    if (this.#dirty.has(held)) this.#flushSoon(isUrgent)
+    return this.#throttle.pauseFor(held)
+  }
+
+  #gather(held: Held, entry: Entry): void {
+    const text = JSON.stringify(byClockOf(this.#options.offsetMs?.() ?? 0, entry))
+    held.gathered.push(text)
+    this.#throttle.add(held, text.length)
+    this.#gatheredChars += text.length
+    this.#dirty.add(held)
+  }
+
+  /** What was left out stands in front of what follows it. */
+  #closeGap(held: Held): void {
+    const { gap } = held
+    if (!gap) return
+    held.gap = undefined
+    this.#widening.delete(held)
+    this.#options.log.warn('run.log.gap', { run: held.run, epoch: held.epoch, ...gap })
+    this.#gather(held, gapEntry(gap))
+  }
+
+  #leaveOut(held: Held, entry: Entry): void {
+    held.gap = widened(held.gap, entry)
+    if (held.mark) held.nextMark = { ...held.mark, frames: null }
+    this.#widening.add(held)
+    if (this.#throttle.isDiskRefusing()) return
+    this.#timer.within(held.gap.events === 1 ? 0 : GAP_NOTE_MS)
+  }
+
+  mark(run: string, epoch: number, mark: Omit<FrameMark, 'seq'>): void {
+    const held = this.find(run, epoch)
+    // What was left out would be told again, and then be there twice: once as itself, once as a gap.
+    const frames = held?.gap ? null : mark.frames
+    if (!held) return
+    held.nextMark = { ...mark, frames, seq: held.written + held.gathered.length }
+    // Otherwise it goes along with what is gathered. A program may be silent for hours, and its agent be killed then.
+    if (frames === null || held.gathered.length > 0) return
+    this.#unmarked.add(held)
+    this.#flushSoon(false)
+  }
+
+  #flushSoon(isUrgent: boolean): void {
+    if (!this.#throttle.isDiskRefusing()) this.#timer.soon(isUrgent)
+  }
+
+  flush(): void {
+    this.#timer.clear()
+    if (!this.#hasNews()) return
+    const gaps = [...this.#widening].map(gapOf)
+    const quiet = [...this.#unmarked].filter((held) => !this.#dirty.has(held))
+    const written = [...this.#dirty].map(gatheredOf)
+    const lines = [this.#forgotten, ...written.map((each) => each.line), ...quiet.map(nextMarkOf), ...gaps].join('')
     let at: Position
     try {
-      at = segments.append([forgotten, ...written.map((each) => each.line), ...quiet.map(nextMarkOf), ...gaps].join(''))
+      at = this.#segments.append(lines)
     } catch (error) {
-      return waitForDisk(error)
+      return this.#waitForDisk(error)
     }
-    flushedAt = performance.now()
-    forgotten = ''
-    gatheredChars = 0
-    dirty.clear()
-    widening.clear()
-    unmarked.clear()
+    this.#settleWritten(written, quiet, at)
+    this.#listener(written.map((each) => ({ ...each, at })))
+    // Last, for those who go on now have something to say.
+    if (this.#throttle.diskWorks()) this.#options.log('spool.disk.works')
+    probe('spool.written', { placements: written.length })
+  }
+
+  #hasNews(): boolean {
+    return this.#dirty.size > 0 || this.#widening.size > 0 || this.#unmarked.size > 0 || this.#forgotten !== ''
+  }
+
+  #settleWritten(written: readonly Gathered[], quiet: readonly Held[], at: Position): void {
+    this.#timer.flushed()
+    this.#forgotten = ''
+    this.#gatheredChars = 0
+    this.#dirty.clear()
+    this.#widening.clear()
+    this.#unmarked.clear()
     for (const held of quiet) marked(held)
     for (const { held, last, chars } of written) {
       held.gathered = []
       marked(held)
-      if (held.parts.at(-1)?.segment !== at.segment) needs.set(at.segment, (needs.get(at.segment) ?? 0) + 1)
+      if (held.parts.at(-1)?.segment !== at.segment) this.#needed.need(at.segment)
       addWritten(held, last, chars, at.segment)
     }
-    listener(written.map((each) => ({ ...each, at })))
-    // Last, for those who go on now have something to say.
-    if (throttle.diskWorks()) log('spool.disk.works')
-    probe('spool.written', { placements: written.length })
   }
 
   /** Programs are held back and nothing is lost meanwhile: what is gathered stays in memory. */
-  const waitForDisk = (error: unknown) => {
-    if (throttle.diskRefuses()) log.error('spool.disk.refuses', { folder: options.folder, error })
-    timer = setTimeout(flush, RETRY_MS)
+  #waitForDisk(error: unknown): void {
+    const { folder, log } = this.#options
+    if (this.#throttle.diskRefuses()) log.error('spool.disk.refuses', { folder, error })
+    this.#timer.within(RETRY_MS)
   }
 
-  const flushSoon = (isUrgent: boolean) => {
-    if (throttle.isDiskRefusing() || immediate) return
-    if (isUrgent || performance.now() - flushedAt >= GATHER_MS) immediate = setImmediate(flush)
-    else timer ??= setTimeout(flush, GATHER_MS)
+  ack(run: string, epoch: number, seq: number): void {
+    const held = this.find(run, epoch)
+    if (!held) return
+    const { chars, segments: freed } = takeAcked(held, seq)
+    this.#throttle.freed(chars)
+    this.#needed.free(freed)
+    if (held.isEnded && held.gathered.length === 0 && held.acked >= held.written) this.#forget(held)
+    probe('spool.acked', { run, epoch, seq })
   }
 
-  const gather = (held: Held, entry: Entry) => {
-    const text = JSON.stringify(byClockOf(options.offsetMs?.() ?? 0, entry))
-    held.gathered.push(text)
-    throttle.add(held, text.length)
-    gatheredChars += text.length
-    dirty.add(held)
+  forget(run: string, epoch: number): void {
+    const held = this.find(run, epoch)
+    if (held) this.#forget(held)
   }
 
-  /** What was left out stands in front of what follows it. */
-  const closeGap = (held: Held) => {
-    const { gap } = held
-    if (!gap) return
-    held.gap = undefined
-    widening.delete(held)
-    log.warn('run.log.gap', { run: held.run, epoch: held.epoch, ...gap })
-    gather(held, gapEntry(gap))
-  }
-
-  const leaveOut = (held: Held, entry: Entry) => {
-    held.gap = widened(held.gap, entry)
-    if (held.mark) held.nextMark = { ...held.mark, frames: null }
-    widening.add(held)
-    if (!throttle.isDiskRefusing()) timer ??= setTimeout(flush, held.gap.events === 1 ? 0 : GAP_NOTE_MS)
-  }
-
-  throttle.onRelief((held) => {
-    closeGap(held)
-    flushSoon(false)
-  })
-
-  const sweep = () => {
-    const end = segments.end().segment
-    let oldest = segments.oldest().segment
-    // In order only: a later file says which placements of an earlier one are over.
-    while (oldest < end && (needs.get(oldest) ?? 0) === 0) needs.delete(oldest++)
-    segments.dropBefore(oldest)
-  }
-
-  const settle = (freed: readonly number[]) => {
-    for (const segment of freed) needs.set(segment, (needs.get(segment) ?? 1) - 1)
-    if (freed.length > 0 && segments.oldest().segment < segments.end().segment) sweep()
-  }
-
-  const forget = (held: Held) => {
-    known.delete(keyOf(held.run, held.epoch))
-    dirty.delete(held)
-    widening.delete(held)
-    unmarked.delete(held)
+  #forget(held: Held): void {
+    this.#known.delete(keyOf(held.run, held.epoch))
+    this.#dirty.delete(held)
+    this.#widening.delete(held)
+    this.#unmarked.delete(held)
     held.gathered = []
-    forgotten += forgetLine(held.run, held.epoch)
-    throttle.drop(held)
-    settle(held.parts.splice(0).map((part) => part.segment))
+    this.#forgotten += forgetLine(held.run, held.epoch)
+    this.#throttle.drop(held)
+    this.#needed.free(held.parts.splice(0).map((part) => part.segment))
   }
 
-  const find = (run: string, epoch: number) => known.get(keyOf(run, epoch))
-
-  return {
-    open(placements) {
-      const fresh = placements.filter(([run, epoch]) => !find(run, epoch))
-      segments.append(fresh.map(([run, epoch]) => openLine(run, epoch, 1, false)).join(''))
-      for (const [run, epoch] of fresh) known.set(keyOf(run, epoch), newHeld(run, epoch))
-    },
-    append(run, epoch, entries) {
-      const held = find(run, epoch)
-      if (!held || held.isEnded) return undefined
-      let isUrgent = false
-      for (const entry of entries) {
-        if (throttle.isCut(held) && isLog(entry)) {
-          leaveOut(held, entry)
-          continue
-        }
-        closeGap(held)
-        gather(held, entry)
-        held.isEnded = entry[0] === 'end'
-        isUrgent ||= entry[0] !== 'e'
-        if (gatheredChars >= GATHER_CHARS && !throttle.isDiskRefusing()) flush()
-      }
-      if (dirty.has(held)) flushSoon(isUrgent)
-      return throttle.pauseFor(held)
-    },
-    mark(run, epoch, mark) {
-      const held = find(run, epoch)
-      // What was left out would be told again, and then be there twice: once as itself, once as a gap.
-      const frames = held?.gap ? null : mark.frames
-      if (!held) return
-      held.nextMark = { ...mark, frames, seq: held.written + held.gathered.length }
-      // Otherwise it goes along with what is gathered. A program may be silent for hours, and its agent be killed then.
-      if (frames === null || held.gathered.length > 0) return
-      unmarked.add(held)
-      flushSoon(false)
-    },
-    ack(run, epoch, seq) {
-      const held = find(run, epoch)
-      if (!held) return
-      const { chars, segments: freed } = takeAcked(held, seq)
-      throttle.freed(chars)
-      settle(freed)
-      if (held.isEnded && held.gathered.length === 0 && held.acked >= held.written) forget(held)
-      probe('spool.acked', { run, epoch, seq })
-    },
-    forget(run, epoch) {
-      const held = find(run, epoch)
-      if (held) forget(held)
-    },
-    find,
-    held: () => [...known.values()],
-    holds: () => [...known.values()].map(placementOf),
-    onWritten: (each) => (listener = each),
-    read: (from) => segments.read(from),
-    oldest: () => segments.oldest(),
-    end: () => segments.end(),
-    stats: () => ({ placements: known.size, unacknowledged: throttle.total() }),
-    trouble: () =>
-      throttle.isDiskRefusing() ? `the disk of ${options.folder} takes no more: make room on it.` : undefined,
-    flush,
-    close() {
-      flush()
-      clearTimeout(timer)
-      throttle.close()
-      segments.close()
-    },
+  find(run: string, epoch: number): Held | undefined {
+    return this.#known.get(keyOf(run, epoch))
   }
-}
 
-function headOf(held: Held): string {
-  const isEnded = held.isEnded && held.gathered.length === 0
-  const mark = held.mark ? markLine(held.run, held.epoch, held.mark) : ''
-  return openLine(held.run, held.epoch, held.written + 1, isEnded) + mark + gapOf(held)
-}
+  held(): Held[] {
+    return [...this.#known.values()]
+  }
 
-function nextMarkOf({ run, epoch, nextMark }: Held): string {
-  return nextMark ? markLine(run, epoch, nextMark) : ''
-}
+  holds(): Placement[] {
+    return [...this.#known.values()].map(placementOf)
+  }
 
-/** The next mark stands in the files. */
-function marked(held: Held): void {
-  held.mark = held.nextMark ?? held.mark
-  held.nextMark = undefined
-}
+  onWritten(listener: (written: Written[]) => void): void {
+    this.#listener = listener
+  }
 
-function gapOf({ run, epoch, gap }: Held): string {
-  return gap ? gapLine(run, epoch, gap) : ''
-}
+  read(from: Position): Promise<Chunk> {
+    return this.#segments.read(from)
+  }
 
-/** What is gathered for a placement, as a line of the spool and as the text for the wire. */
-function gatheredOf(held: Held) {
-  const first = held.written + 1
-  const last = held.written + held.gathered.length
-  const head = `{"run":"${held.run}","epoch":${held.epoch},"first":${first},"entries":[`
-  const json = `${head}${held.gathered.join(',')}]}`
-  const line = batchLine(held.run, held.epoch, { first, last, isEnded: held.isEnded }, json) + nextMarkOf(held)
-  const chars = held.gathered.reduce((sum, text) => sum + text.length, 0)
-  return { held, first, last, json, line, chars }
-}
+  oldest(): Position {
+    return this.#segments.oldest()
+  }
 
-function byClockOf(offsetMs: number, entry: Entry): Entry {
-  return offsetMs === 0 ? entry : (entry.with(1, Math.max(0, entry[1] + offsetMs)) as unknown as Entry)
+  end(): Position {
+    return this.#segments.end()
+  }
+
+  stats(): { placements: number; unacknowledged: number } {
+    return { placements: this.#known.size, unacknowledged: this.#throttle.total() }
+  }
+
+  trouble(): string | undefined {
+    if (!this.#throttle.isDiskRefusing()) return undefined
+    return `the disk of ${this.#options.folder} takes no more: make room on it.`
+  }
+
+  close(): void {
+    this.flush()
+    this.#timer.clear()
+    this.#throttle.close()
+    this.#segments.close()
+  }
 }

@@ -30,7 +30,7 @@ export function aSpool(
     log: logged.log,
     ...more,
   }
-  return openSpool(options).then((spool) => ({ ...spool, ...logged }))
+  return openSpool(options).then((spool) => Object.assign(spool, logged))
 }
 
 /** The far end of a connection that takes everything, for the sending side alone. */

@@ -5,7 +5,7 @@ import type { SpoolLine } from '../run/spool/line.ts'
 import type { Position } from '../run/spool/segments.ts'
 import type { Spool, Written } from '../run/spool/spool.ts'
 import type { Link } from './link.ts'
-import { openWindow } from './window.ts'
+import { openWindow, type Window } from './window.ts'
 
 export interface UploadOptions {
   spool: Spool
@@ -33,124 +33,137 @@ const WINDOW_CHARS = 4 * 1024 * 1024
 type Batch = Extract<SpoolLine, { kind: 'batch' }>
 
 export function createUpload(options: UploadOptions): Upload {
-  const { spool, link, log } = options
-  const window = openWindow(WINDOW_CHARS, (held) => spool.find(held.run, held.epoch) === held)
-  /** Written, not sent, and next in order; only while `isLive`. */
-  let waiting: Written[] = []
-  let waitingChars = 0
-  let isLive = false
-  let isBlocked = false
+  return new SpoolUpload(options)
+}
+
+/** Live, it sends what is written as it is written; else it reads the files until it has caught up. */
+class SpoolUpload implements Upload {
+  readonly #options: UploadOptions
+  readonly #window: Window
+  /** Written, not sent, and next in order; only while it is live. */
+  #waiting: Written[] = []
+  #waitingChars = 0
+  #isLive = false
+  #isBlocked = false
   /** Raised by each rewind, so that what was under way before it ends. */
-  let turn = 0
+  #turn = 0
 
-  const canSend = () => isLive && !isBlocked && waiting.length > 0
-
-  const pump = () => {
-    while (canSend()) {
-      const texts = takeFrame().flatMap((each) => unsent(each.held, each.first, each.last, () => each.json))
-      block(sendFrame(texts))
-    }
+  constructor(options: UploadOptions) {
+    const { spool } = options
+    this.#options = options
+    this.#window = openWindow(WINDOW_CHARS, (held) => spool.find(held.run, held.epoch) === held)
+    spool.onWritten((written) => this.#written(written))
   }
 
-  const takeFrame = (): Written[] => {
-    let chars = 0
-    let count = 0
-    while (count < waiting.length && chars < FRAME_CHARS) chars += waiting[count++]!.json.length
-    waitingChars -= chars
-    return waiting.splice(0, count)
+  rewind(): void {
+    const { spool } = this.#options
+    this.#window.clear()
+    this.#restart(spool.held().every(isSent) ? spool.end() : spool.oldest())
   }
 
-  const block = (sending: Promise<void> | undefined) => {
-    if (sending) void resumeAfter(sending, turn)
+  settle(): void {
+    this.#window.settle()
   }
 
-  const resumeAfter = async (sending: Promise<void>, mine: number) => {
-    isBlocked = true
-    await sending
-    if (mine !== turn) return
-    isBlocked = false
-    pump()
+  stop(): void {
+    this.#turn += 1
+    this.#isLive = false
+    this.#window.clear()
   }
 
-  /** A promise when the connection or the coordinator has enough for now. */
-  const sendFrame = (texts: string[]): Promise<void> | undefined => {
-    if (texts.length === 0) return undefined
-    const sending = link.sendEntries(`{"t":"entries","batches":[${texts.join(',')}]}`)
-    const room = window.room()
-    return sending && room ? Promise.all([sending, room]).then(() => undefined) : (sending ?? room)
-  }
-
-  /** The text of what the coordinator does not have of these entries: all, some, or none. */
-  const unsent = (held: Held, first: number, last: number, json: () => string): string[] => {
-    if (spool.find(held.run, held.epoch) !== held) return []
-    const { sent } = held
-    if (last <= sent) return []
-    if (first > sent + 1) {
-      options.onGap(held)
-      return []
-    }
-    held.sent = last
-    const text = first === sent + 1 ? json() : withoutFirst(json(), sent + 1 - first)
-    window.add(held, last, text.length)
-    return [text]
-  }
-
-  const fromFiles = async (from: Position, mine: number) => {
-    const goesOn = () => mine === turn && link.isReady
-    for (let at = from; goesOn();) {
-      const end = spool.end()
-      if (at.segment === end.segment && at.offset >= end.offset) {
-        isLive = true
-        return
-      }
-      const { lines, next } = await spool.read(at)
-      if (!goesOn()) return
-      await sendFrame(lines.filter((line) => line.kind === 'batch').flatMap(unsentOf))
-      at = next
-    }
-  }
-
-  const unsentOf = (line: Batch): string[] => {
-    const held = spool.find(line.run, line.epoch)
-    return held ? unsent(held, line.first, line.last, () => line.json()) : []
-  }
-
-  const restart = (from: Position) => {
-    turn += 1
-    waiting = []
-    waitingChars = 0
-    isLive = isBlocked = false
-    fromFiles(from, turn).catch((error: unknown) => {
+  #restart(from: Position): void {
+    const { link, log } = this.#options
+    this.#turn += 1
+    this.#waiting = []
+    this.#waitingChars = 0
+    this.#isLive = this.#isBlocked = false
+    this.#fromFiles(from, this.#turn).catch((error: unknown) => {
       log.error('spool.unreadable', { error })
       link.drop('the spool cannot be read')
     })
   }
 
-  spool.onWritten((written) => {
-    if (!isLive) return
-    if (!link.isReady) {
-      isLive = false
+  /** Ends when everything is sent that stands in the files; then it is live. */
+  async #fromFiles(from: Position, mine: number): Promise<void> {
+    const { spool, link } = this.#options
+    const goesOn = () => mine === this.#turn && link.isReady
+    for (let at = from; goesOn();) {
+      const end = spool.end()
+      if (at.segment === end.segment && at.offset >= end.offset) {
+        this.#isLive = true
+        return
+      }
+      const { lines, next } = await spool.read(at)
+      if (!goesOn()) return
+      await this.#sendFrame(lines.filter((line) => line.kind === 'batch').flatMap((line) => this.#unsentOf(line)))
+      at = next
+    }
+  }
+
+  #unsentOf(line: Batch): string[] {
+    const held = this.#options.spool.find(line.run, line.epoch)
+    return held ? this.#unsent(held, line.first, line.last, () => line.json()) : []
+  }
+
+  #written(written: readonly Written[]): void {
+    if (!this.#isLive) return
+    if (!this.#options.link.isReady) {
+      this.#isLive = false
       return
     }
     for (const each of written) {
-      waiting.push(each)
-      waitingChars += each.json.length
+      this.#waiting.push(each)
+      this.#waitingChars += each.json.length
     }
-    if (waitingChars > options.memoryBytes) return restart(waiting[0]!.at)
-    pump()
-  })
+    if (this.#waitingChars > this.#options.memoryBytes) return this.#restart(this.#waiting[0]!.at)
+    this.#pump()
+  }
 
-  return {
-    rewind() {
-      window.clear()
-      restart(spool.held().every(isSent) ? spool.end() : spool.oldest())
-    },
-    settle: () => window.settle(),
-    stop() {
-      turn += 1
-      isLive = false
-      window.clear()
-    },
+  #pump(): void {
+    while (this.#isLive && !this.#isBlocked && this.#waiting.length > 0) {
+      const texts = this.#takeFrame().flatMap((each) => this.#unsent(each.held, each.first, each.last, () => each.json))
+      const sending = this.#sendFrame(texts)
+      if (sending) void this.#resumeAfter(sending, this.#turn)
+    }
+  }
+
+  #takeFrame(): Written[] {
+    let chars = 0
+    let count = 0
+    while (count < this.#waiting.length && chars < FRAME_CHARS) chars += this.#waiting[count++]!.json.length
+    this.#waitingChars -= chars
+    return this.#waiting.splice(0, count)
+  }
+
+  async #resumeAfter(sending: Promise<void>, mine: number): Promise<void> {
+    this.#isBlocked = true
+    await sending
+    if (mine !== this.#turn) return
+    this.#isBlocked = false
+    this.#pump()
+  }
+
+  /** A promise when the connection or the coordinator has enough for now. */
+  #sendFrame(texts: string[]): Promise<void> | undefined {
+    if (texts.length === 0) return undefined
+    const sending = this.#options.link.sendEntries(`{"t":"entries","batches":[${texts.join(',')}]}`)
+    const room = this.#window.room()
+    return sending && room ? Promise.all([sending, room]).then(() => undefined) : (sending ?? room)
+  }
+
+  /** The text of what the coordinator does not have of these entries: all, some, or none. */
+  #unsent(held: Held, first: number, last: number, json: () => string): string[] {
+    if (this.#options.spool.find(held.run, held.epoch) !== held) return []
+    const { sent } = held
+    if (last <= sent) return []
+    if (first > sent + 1) {
+      this.#options.onGap(held)
+      return []
+    }
+    held.sent = last
+    const text = first === sent + 1 ? json() : withoutFirst(json(), sent + 1 - first)
+    this.#window.add(held, last, text.length)
+    return [text]
   }
 }
 

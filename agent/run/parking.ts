@@ -58,112 +58,143 @@ const EMPTYING: readonly (EvictReason | undefined)[] = ['shutdown', 'draining']
 const NO_CHOICE: readonly EvictReason[] = ['no slot', 'shutdown', 'draining']
 
 export function createParking(options: ParkingOptions): Parking {
-  const { slots, log } = options
+  return new ParkingLot(options)
+}
+
+class ParkingLot implements Parking {
+  readonly #options: ParkingOptions
   /** The one that has waited longest is the first. */
-  const spots = new Map<Live, Spot>()
-  let watch: NodeJS.Timeout | undefined
+  readonly #spots = new Map<Live, Spot>()
+  /** Looks at the memory while somebody waits. */
+  #watch: NodeJS.Timeout | undefined
 
-  function evict(spot: Spot, reason: EvictReason): void {
-    if (spot.isLeaving) return
-    if (spot.completions.size > 0 && !NO_CHOICE.includes(reason)) return
-    spot.reason = NO_CHOICE.includes(reason) ? reason : (spot.reason ?? reason)
-    if (!options.isCommitted(spot.live, spot.seq)) return
-    spot.isLeaving = true
+  constructor(options: ParkingOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#spots.size
+  }
+
+  parked(live: Live, seq: number): void {
+    const spot = this.#spots.get(live)
+    if (spot) spot.seq = seq
+    else this.#add(live, seq)
+    this.#watchWhileNeeded()
+    probe('program.parked', { run: live.offer.run, epoch: live.offer.epoch })
+  }
+
+  left(live: Live): void {
+    const spot = this.#spots.get(live)
+    if (!spot) return
+    this.#spots.delete(live)
     clear(spot)
-    const { run, epoch } = spot.live.offer
-    log.debug('run.evicted', { run, epoch, reason: spot.reason })
-    probe('program.evicted', { run, epoch, reason: spot.reason })
-    spot.live.evict(spot.reason)
+    this.#watchWhileNeeded()
   }
 
-  function clear(spot: Spot): void {
-    clearTimeout(spot.ageTimer)
-    clearTimeout(spot.slotTimer)
-    spot.giveUpSlot?.()
+  committed(live: Live, seq: number): void {
+    const spot = this.#spots.get(live)
+    if (spot?.reason && seq >= spot.seq) this.#evict(spot, spot.reason)
   }
 
-  function evictOldest(count: number, reason: EvictReason): void {
-    const idle = [...spots.values()].filter((spot) => !spot.reason && spot.completions.size === 0)
-    for (const spot of idle.slice(0, Math.max(0, count))) evict(spot, reason)
+  wake(live: Live, completions: readonly Completion[]): void {
+    const spot = this.#spots.get(live)
+    const news = live.news(completions)
+    if (news.length === 0) return
+    if (spot) this.#wake(spot, news)
+    else if (!live.isParked) live.wake(news)
   }
 
-  function lookAtMemory(): void {
-    if (options.memoryFree() >= options.memoryReserve) return
-    const count = Math.ceil(spots.size / SHARE_AT_ONCE)
-    log.warn('parking.memory', { parked: spots.size, evicted: count })
-    evictOldest(count, 'memory')
+  look(): void {
+    const closed = this.#options.closed()
+    if (closed) for (const spot of this.#spots.values()) this.#evict(spot, closed)
   }
 
-  function watchWhileNeeded(): void {
-    if (spots.size === 0) {
-      clearInterval(watch)
-      watch = undefined
-    } else watch ??= setInterval(lookAtMemory, options.memoryMs).unref()
+  #add(live: Live, seq: number): void {
+    const spot = newSpot(live, seq)
+    this.#spots.set(live, spot)
+    const ageMs = this.#options.ageMs()
+    const closed = this.#options.closed()
+    if (closed) this.#evict(spot, closed)
+    else if (ageMs === 0) this.#evict(spot, 'age')
+    else spot.ageTimer = setTimeout(() => this.#evict(spot, 'age'), ageMs)
+    const going = [...this.#spots.values()].filter((each) => each.reason).length
+    this.#evictOldest(this.#spots.size - going - this.#options.most, 'too many parked')
   }
 
-  function add(live: Live, seq: number): void {
-    const spot: Spot = {
-      live,
-      seq,
-      reason: undefined,
-      isLeaving: false,
-      completions: new Map(),
-      giveUpSlot: undefined,
-      slotTimer: undefined,
-      ageTimer: undefined,
-    }
-    spots.set(live, spot)
-    const ageMs = options.ageMs()
-    const closed = options.closed()
-    if (closed) evict(spot, closed)
-    else if (ageMs === 0) evict(spot, 'age')
-    else spot.ageTimer = setTimeout(() => evict(spot, 'age'), ageMs)
-    const going = [...spots.values()].filter((each) => each.reason).length
-    evictOldest(spots.size - going - options.most, 'too many parked')
-  }
-
-  function wake(spot: Spot, completions: readonly Completion[]): void {
+  #wake(spot: Spot, completions: readonly Completion[]): void {
     if (spot.isLeaving || EMPTYING.includes(spot.reason)) return
     for (const completion of completions) spot.completions.set(completion.n, completion)
     if (spot.slotTimer) return
+    const { slots, wakeMs } = this.#options
     spot.reason = undefined
     clearTimeout(spot.ageTimer)
-    spot.slotTimer = setTimeout(() => evict(spot, 'no slot'), options.wakeMs)
+    spot.slotTimer = setTimeout(() => this.#evict(spot, 'no slot'), wakeMs)
     spot.giveUpSlot = slots.take(() => spot.live.wake([...spot.completions.values()]), spot.live.offer.slots)
   }
 
-  return {
-    get size() {
-      return spots.size
-    },
-    parked(live, seq) {
-      const spot = spots.get(live)
-      if (spot) spot.seq = seq
-      else add(live, seq)
-      watchWhileNeeded()
-      probe('program.parked', { run: live.offer.run, epoch: live.offer.epoch })
-    },
-    left(live) {
-      const spot = spots.get(live)
-      if (!spot) return
-      spots.delete(live)
-      clear(spot)
-      watchWhileNeeded()
-    },
-    committed(live, seq) {
-      const spot = spots.get(live)
-      if (spot?.reason && seq >= spot.seq) evict(spot, spot.reason)
-    },
-    wake(live, completions) {
-      const spot = spots.get(live)
-      const news = live.news(completions)
-      if (news.length === 0) return
-      if (spot) wake(spot, news)
-      else if (!live.isParked) live.wake(news)
-    },
-    look() {
-      const closed = options.closed()
-      if (closed) for (const spot of spots.values()) evict(spot, closed)
-    },
+  #evict(spot: Spot, reason: EvictReason): void {
+    const why = reasonToGo(spot, reason)
+    if (!why) return
+    spot.reason = why
+    if (!this.#options.isCommitted(spot.live, spot.seq)) return
+    spot.isLeaving = true
+    clear(spot)
+    const { run, epoch } = spot.live.offer
+    this.#options.log.debug('run.evicted', { run, epoch, reason: why })
+    probe('program.evicted', { run, epoch, reason: why })
+    spot.live.evict(why)
   }
+
+  #evictOldest(count: number, reason: EvictReason): void {
+    const idle = [...this.#spots.values()].filter((spot) => !spot.reason && spot.completions.size === 0)
+    for (const spot of idle.slice(0, Math.max(0, count))) this.#evict(spot, reason)
+  }
+
+  #lookAtMemory(): void {
+    const { memoryReserve, log } = this.#options
+    if (this.#options.memoryFree() >= memoryReserve) return
+    const count = Math.ceil(this.#spots.size / SHARE_AT_ONCE)
+    log.warn('parking.memory', { parked: this.#spots.size, evicted: count })
+    this.#evictOldest(count, 'memory')
+  }
+
+  #watchWhileNeeded(): void {
+    if (this.#spots.size === 0) {
+      clearInterval(this.#watch)
+      this.#watch = undefined
+    } else this.#watch ??= setInterval(() => this.#lookAtMemory(), this.#options.memoryMs).unref()
+  }
+}
+
+function newSpot(live: Live, seq: number): Spot {
+  return {
+    live,
+    seq,
+    reason: undefined,
+    isLeaving: false,
+    completions: new Map(),
+    giveUpSlot: undefined,
+    slotTimer: undefined,
+    ageTimer: undefined,
+  }
+}
+
+/**
+ * Why it is to go, if it is to. One that has been woken goes only where there is no choice; else the first reason
+ * stays.
+ */
+export function reasonToGo(
+  spot: Pick<Spot, 'isLeaving' | 'completions' | 'reason'>,
+  reason: EvictReason,
+): EvictReason | undefined {
+  if (spot.isLeaving) return undefined
+  if (NO_CHOICE.includes(reason)) return reason
+  return spot.completions.size > 0 ? undefined : (spot.reason ?? reason)
+}
+
+function clear(spot: Spot): void {
+  clearTimeout(spot.ageTimer)
+  clearTimeout(spot.slotTimer)
+  spot.giveUpSlot?.()
 }

@@ -17,43 +17,50 @@ export interface Takeover {
 /** Also how often is looked whether something has changed. */
 const WORTH_MS = 1_000
 
-export function createTakeover(deps: {
+interface TakeoverNeeds {
   records: Records
   processes: Pick<Processes, 'keep' | 'leaseUntil'>
   spool: Pick<Spool, 'mark'>
   log: Log
   /** What the agent before this one had; it holds until the first heartbeat of this one is answered. */
   lease: Lease
-}): Takeover {
-  const { records, processes, spool, log } = deps
-  let { lease } = deps
-  let kept = 0
-  let hasFailed = false
+}
 
-  function watch(live: Live, program: RunningProgram, wasTaken: boolean): void {
-    const { run, epoch } = live.offer
+export function createTakeover(deps: TakeoverNeeds): Takeover {
+  return new KeptPrograms(deps)
+}
+
+class KeptPrograms implements Takeover {
+  readonly #deps: TakeoverNeeds
+  #lease: Lease
+  /** How many programs are kept for the next agent. */
+  #kept = 0
+  #hasFailed = false
+
+  constructor(deps: TakeoverNeeds) {
+    this.#deps = deps
+    this.#lease = deps.lease
+  }
+
+  watch(live: Live, program: RunningProgram, wasTaken: boolean): void {
     let last: Whereabouts | undefined
     let isFollowed = false
-
+    const follow = () => {
+      const { run, epoch } = live.offer
+      if (!isFollowed) program.follow((mark) => this.#deps.spool.mark(run, epoch, mark))
+      isFollowed = true
+    }
+    const drop = () => {
+      if (last) this.#drop(last)
+      last = undefined
+    }
     const look = () => {
       const now = program.whereabouts()
       const mark = now && markOf(now.pid)
       if (!now || !mark) return drop()
       if (last && (last.countedMs === null) === (now.countedMs === null)) return
-      if (!isFollowed) program.follow((mark) => spool.mark(run, epoch, mark))
-      isFollowed = true
-      if (!attempt(() => keep(live, now, mark))) return
-      if (!last) log.debug('run.kept', { run, epoch, pid: now.pid })
-      kept += last ? 0 : 1
-      last = now
-    }
-    const drop = () => {
-      const { marker, pid } = last ?? {}
-      if (marker === undefined || pid === undefined) return
-      attempt(() => records.forget(marker))
-      processes.keep(pid, false)
-      kept -= 1
-      last = undefined
+      follow()
+      if (this.#keep(live, { now, mark, isFirst: last === undefined })) last = now
     }
     const timer = setInterval(look, WORTH_MS).unref()
     if (wasTaken) look()
@@ -63,40 +70,54 @@ export function createTakeover(deps: {
     })
   }
 
-  /** A full disk keeps nothing for the next agent, and must not end this one. What is in no file is not left alive either. */
-  function attempt(write: () => void): boolean {
-    try {
-      write()
-      hasFailed = false
-      return true
-    } catch (error) {
-      if (!hasFailed) log.warn('takeover.unwritten', { error })
-      hasFailed = true
-      return false
-    }
+  leaseFrom(next: Lease): void {
+    this.#lease = next
+    // What stands in the file ends earlier: the next agent takes less for granted, never more.
+    if (this.#kept > 0) this.#attempt(() => this.#tellLease())
   }
 
-  function keep({ offer }: Live, at: Whereabouts, mark: ProcessMark): void {
+  /** Answers whether it is kept. */
+  #keep(live: Live, { now, mark, isFirst }: { now: Whereabouts; mark: ProcessMark; isFirst: boolean }): boolean {
+    if (!this.#attempt(() => this.#write(live, now, mark))) return false
+    const { run, epoch } = live.offer
+    if (isFirst) this.#deps.log.debug('run.kept', { run, epoch, pid: now.pid })
+    this.#kept += isFirst ? 1 : 0
+    return true
+  }
+
+  #write({ offer }: Live, at: Whereabouts, mark: ProcessMark): void {
     const { pid: _, countedMs, ...rest } = at
     const computesFromMs = countedMs === null ? null : sinceBootMs() - countedMs
-    if (kept === 0) tellLease()
+    if (this.#kept === 0) this.#tellLease()
     // Its process has been told these, and nobody needs them any more.
     const told = { inputText: '', journal: { ...offer.journal, text: null } }
-    records.keep({ ...rest, process: mark, offer: { ...offer, ...told }, computesFromMs })
-    processes.keep(at.pid, true)
+    this.#deps.records.keep({ ...rest, process: mark, offer: { ...offer, ...told }, computesFromMs })
+    this.#deps.processes.keep(at.pid, true)
   }
 
-  function tellLease(): void {
-    records.leaseFrom(lease)
-    processes.leaseUntil(lease.fromMs + lease.fenceMs)
+  #drop({ marker, pid }: Whereabouts): void {
+    this.#attempt(() => this.#deps.records.forget(marker))
+    this.#deps.processes.keep(pid, false)
+    this.#kept -= 1
   }
 
-  return {
-    watch,
-    leaseFrom(next) {
-      lease = next
-      // What stands in the file ends earlier: the next agent takes less for granted, never more.
-      if (kept > 0) attempt(tellLease)
-    },
+  #tellLease(): void {
+    this.#deps.records.leaseFrom(this.#lease)
+    this.#deps.processes.leaseUntil(this.#lease.fromMs + this.#lease.fenceMs)
+  }
+
+  /**
+   * A full disk keeps nothing for the next agent, and must not end this one. What is in no file is not left alive either.
+   */
+  #attempt(write: () => void): boolean {
+    try {
+      write()
+      this.#hasFailed = false
+      return true
+    } catch (error) {
+      if (!this.#hasFailed) this.#deps.log.warn('takeover.unwritten', { error })
+      this.#hasFailed = true
+      return false
+    }
   }
 }

@@ -25,13 +25,13 @@ import { removeTraces } from './user-traces.ts'
 /** How the runs of this agent are kept apart. */
 export interface Isolation {
   /** What is in force at present, as host and pool want it, or why nothing may be started. */
-  ready: () => Promise<InForce | Refusal>
+  ready(): Promise<InForce | Refusal>
   /** Room for one process. Its workspace has to be known where it is all that it sees. */
   enclose(wanted: Enclosed): Enclosure
   /** The room of a process that the agent before this one had started. */
   adopt(room: Room): Enclosure
   /** What this host could give, wanted or not. */
-  capabilities: () => Promise<Capability[]>
+  capabilities(): Promise<Capability[]>
   /** Folder of the groups that it makes. */
   cgroups: string | undefined
   /** Lets users of runs read a bundle. */
@@ -66,36 +66,78 @@ interface IsolationOptions {
 const REFUSAL_MS = 10_000
 
 export async function createIsolation(options: IsolationOptions): Promise<Isolation> {
-  const { home, host, execPath, log } = options
+  const { home, host, log } = options
   const uids = host.uids ? keepUids(host.uids) : undefined
   if (host.uids && uids) await forgetFormer(host.uids, uids, log)
   if (uids) openToUsers(home, options.runtime)
   else chmodSync(home, 0o700)
   const files = writeNames(path.join(home, 'runtime'))
-  const cgroup = openCgroup(home, host.cgroup)
-  let known: { key: string; until: number; found: Promise<InForce | Refusal> } | undefined
+  return new HostsIsolation(options, { uids, files, cgroup: openCgroup(home, host.cgroup) })
+}
 
-  async function probe(plan: HostIsolation): Promise<InForce | Refusal> {
-    const found = await probeIsolation({ plan, home, execPath, cgroup })
+interface Prepared {
+  uids: Uids | undefined
+  files: ReturnType<typeof writeNames>
+  cgroup: ReturnType<typeof openCgroup>
+}
+
+class HostsIsolation implements Isolation {
+  readonly cgroups: string | undefined
+  readonly #options: IsolationOptions
+  readonly #prepared: Prepared
+  #known: { key: string; until: number; found: Promise<InForce | Refusal> } | undefined
+
+  constructor(options: IsolationOptions, prepared: Prepared) {
+    this.#options = options
+    this.#prepared = prepared
+    this.cgroups = 'folder' in prepared.cgroup ? prepared.cgroup.folder : undefined
+  }
+
+  ready(): Promise<InForce | Refusal> {
+    const plan = planIsolation(this.#options.host, this.#options.pool())
+    const key = planKey(plan)
+    if (this.#known?.key !== key || performance.now() > this.#known.until) {
+      const found = Promise.withResolvers<InForce | Refusal>()
+      this.#known = { key, until: Infinity, found: found.promise }
+      this.#probe(plan).then(found.resolve, (error: unknown) => found.resolve({ refusal: String(error) }))
+    }
+    return this.#known.found
+  }
+
+  async #probe(plan: HostIsolation): Promise<InForce | Refusal> {
+    const { home, execPath, log } = this.#options
+    const found = await probeIsolation({ plan, home, execPath, cgroup: this.#prepared.cgroup })
     if ('refusal' in found) {
-      if (known) known.until = performance.now() + REFUSAL_MS
+      if (this.#known) this.#known.until = performance.now() + REFUSAL_MS
       log('isolation.refused', { reason: found.refusal })
     } else for (const warning of found.warnings) log('isolation.weak', { warning })
     return found
   }
 
-  function ready(): Promise<InForce | Refusal> {
-    const plan = planIsolation(host, options.pool())
-    const key = planKey(plan)
-    if (known?.key !== key || performance.now() > known.until) {
-      const found = Promise.withResolvers<InForce | Refusal>()
-      known = { key, until: Infinity, found: found.promise }
-      probe(plan).then(found.resolve, (error: unknown) => found.resolve({ refusal: String(error) }))
+  enclose(wanted: Enclosed): Enclosure {
+    if (wanted.bundleDir !== undefined) this.letIn(wanted.bundleDir)
+    const uid = wanted.inForce.plan.uids ? this.#takeUid() : undefined
+    let group: Cgroup | undefined
+    try {
+      group = wanted.inForce.cgroup && this.#groupIn(wanted.inForce.cgroup, wanted.name, wanted.inForce.plan.limits)
+      return this.#encloseIn(wanted, { uid, group })
+    } catch (error) {
+      // Nothing was started: without this each failure would cost a user, until there is none.
+      void group?.end()
+      if (uid !== undefined) this.#prepared.uids?.give(uid)
+      throw error
     }
-    return known.found
   }
 
-  function takeUid(): number | undefined {
+  letIn(bundleDir: string): void {
+    const { home } = this.#options
+    if (!this.#prepared.uids) return
+    if (bundleDir.startsWith(`${home}/`)) openToPass(path.dirname(bundleDir))
+    openToRead(bundleDir)
+  }
+
+  #takeUid(): number | undefined {
+    const { uids } = this.#prepared
     if (!uids) return undefined
     const uid = uids.take()
     if (uid === undefined)
@@ -104,83 +146,55 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
   }
 
   /** The reaper of an earlier agent may have tidied up only now, or a person has. */
-  function groupIn(place: CgroupPlace, name: string, limits: RunLimits): Cgroup {
+  #groupIn(place: CgroupPlace, name: string, limits: RunLimits): Cgroup {
+    const { home, host } = this.#options
     if (!existsSync(place.folder)) openCgroup(home, host.cgroup)
     return makeCgroup(place, name, limits)
   }
 
-  function letIn(bundleDir: string): void {
-    if (!uids) return
-    if (bundleDir.startsWith(`${home}/`)) openToPass(path.dirname(bundleDir))
-    openToRead(bundleDir)
-  }
-
-  function enclose(wanted: Enclosed): Enclosure {
-    if (wanted.bundleDir !== undefined) letIn(wanted.bundleDir)
-    const uid = wanted.inForce.plan.uids ? takeUid() : undefined
-    let group: Cgroup | undefined
-    try {
-      group = wanted.inForce.cgroup && groupIn(wanted.inForce.cgroup, wanted.name, wanted.inForce.plan.limits)
-      return encloseIn(wanted, { uid, group })
-    } catch (error) {
-      // Nothing was started: without this each failure would cost a user, until there is none.
-      void group?.end()
-      if (uid !== undefined) uids?.give(uid)
-      throw error
-    }
-  }
-
-  function encloseIn(
-    wanted: Enclosed,
-    { uid, group }: { uid: number | undefined; group: Cgroup | undefined },
-  ): Enclosure {
+  #encloseIn(wanted: Enclosed, { uid, group }: { uid: number | undefined; group: Cgroup | undefined }): Enclosure {
     const { inForce, command, bundleDir, workspace } = wanted
+    const { execPath, runtime } = this.#options
     const { plan, setpriv, bubblewrap } = inForce
     const own = workspace(uid)
-    const readOnly = [execPath, options.runtime, ...(bundleDir === undefined ? [] : [bundleDir])]
+    const readOnly = [execPath, runtime, ...(bundleDir === undefined ? [] : [bundleDir])]
+    const { files } = this.#prepared
     const view = own === undefined ? undefined : { readOnly, workspace: own, network: plan.network, ...files }
     const inner = bubblewrap && view && { file: bubblewrap.file, args: bubblewrapArgs(view, bubblewrap.can) }
     const counted = group ? (inForce.cgroup?.controllers ?? []) : []
     const fences = { procsFile: group?.procsFile, limits: plan.limits, counted, uid, setpriv, bubblewrap: inner }
-    const onEnd = (isClean: boolean) => void (isClean && uid !== undefined && uids?.give(uid))
+    const onEnd = (isClean: boolean) => this.#left(uid, isClean)
     return makeEnclosure({ inForce, uid, cgroup: group, command: fenced(command, fences), onEnd })
   }
 
-  function adopt({ uid, cgroup: folder, key, effective, limits }: Room): Enclosure {
-    if (uid !== undefined) uids?.reserve(uid)
+  adopt({ uid, cgroup: folder, key, effective, limits }: Room): Enclosure {
+    if (uid !== undefined) this.#prepared.uids?.reserve(uid)
     const group = folder === undefined ? undefined : cgroupAt(folder)
-    const onEnd = (isClean: boolean) => void (isClean && uid !== undefined && uids?.give(uid))
-    return makeEnclosure({
-      inForce: { key, effective, plan: { limits } },
-      uid,
-      cgroup: group,
-      command: NO_COMMAND,
-      onEnd,
-    })
+    const inForce = { key, effective, plan: { limits } }
+    const onEnd = (isClean: boolean) => this.#left(uid, isClean)
+    return makeEnclosure({ inForce, uid, cgroup: group, command: NO_COMMAND, onEnd })
   }
 
-  return {
-    ready,
-    enclose,
-    adopt,
-    cgroups: 'folder' in cgroup ? cgroup.folder : undefined,
-    letIn,
-    async capabilities() {
-      const inside = await probeIsolation({
-        plan: { ...host, level: 'bubblewrap', limits: NO_LIMITS },
-        home,
-        execPath,
-        cgroup,
-      })
-      return [
-        ...('refusal' in inside ? [] : (['bubblewrap'] as const)),
-        ...('controllers' in cgroup && cgroup.controllers.length === 3 ? (['cgroup'] as const) : []),
-        ...(uids ? (['own-user'] as const) : []),
-      ]
-    },
-    async close() {
-      if ('folder' in cgroup) await endCgroup(cgroup.folder)
-    },
+  /** A user of whom something lives is nobody else's. */
+  #left(uid: number | undefined, isClean: boolean): void {
+    if (isClean && uid !== undefined) this.#prepared.uids?.give(uid)
+  }
+
+  async capabilities(): Promise<Capability[]> {
+    const { home, host, execPath } = this.#options
+    const { cgroup, uids } = this.#prepared
+    const plan: HostIsolation = { ...host, level: 'bubblewrap', limits: NO_LIMITS }
+    const inside = await probeIsolation({ plan, home, execPath, cgroup })
+    return [
+      ...('refusal' in inside ? [] : (['bubblewrap'] as const)),
+      ...('controllers' in cgroup && cgroup.controllers.length === 3 ? (['cgroup'] as const) : []),
+      ...(uids ? (['own-user'] as const) : []),
+    ]
+  }
+
+  async close(): Promise<void> {
+    const { cgroup } = this.#prepared
+    if ('folder' in cgroup) await endCgroup(cgroup.folder)
   }
 }
 

@@ -62,7 +62,6 @@ class ProcessesHere implements Processes {
   readonly #sizes = watchSizes()
   readonly #running = new Set<RunningProgram>()
   readonly #place: RunPlace
-  readonly capabilities: Isolation['capabilities']
   #isClosed = false
 
   constructor(options: ProcessesOptions, files: Files, kept: { isolation: Isolation; latest: InForce | Refusal }) {
@@ -70,7 +69,6 @@ class ProcessesHere implements Processes {
     this.#options = options
     this.#isolation = kept.isolation
     this.#latest = kept.latest
-    this.capabilities = kept.isolation.capabilities
     const hosts = new Hosts({ ...options, log }, files, kept.isolation)
     const discard = (host: HostProcess) => hosts.discard(host)
     this.#hosts = hosts
@@ -209,6 +207,10 @@ class ProcessesHere implements Processes {
     this.#latest = await this.#isolation.ready()
     for (const stale of this.#spares.drop((host) => this.#isStale(host))) this.#hosts.discard(stale)
     return this.#latest
+  }
+
+  capabilities(): ReturnType<Processes['capabilities']> {
+    return this.#isolation.capabilities()
   }
 
   async close(): Promise<void> {

@@ -26,8 +26,7 @@ const STAR_BYTES = Buffer.from(STARS)
 export function createRedactionStream({ depth, found, begins, step }: Automaton): RedactionStream {
   let state = 0
   /** Seen and not given out: as much as `state` stands for. Positions count from its start. */
-  let heldBytes = 0
-  let store: Buffer = Buffer.alloc(0)
+  const held = new HeldBytes()
   let regions: Region[] = []
   /** The stars of what ends here have been given out already; -1: nothing of the kind. */
   let toldTo = -1
@@ -70,46 +69,57 @@ export function createRedactionStream({ depth, found, begins, step }: Automaton)
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
   }
 
-  /** Held bytes lie in a store that grows, so that a long secret may come byte by byte and is not copied at each of them. */
-  function join(bytes: Buffer): Buffer {
-    if (heldBytes === 0) return bytes
-    const total = heldBytes + bytes.length
-    if (total > store.length) {
-      const larger = Buffer.alloc(2 * total)
-      store.copy(larger, 0, 0, heldBytes)
-      store = larger
-    }
-    bytes.copy(store, heldBytes)
-    return store.subarray(0, total)
-  }
-
-  function keep(rest: Buffer): void {
-    heldBytes = rest.length
-    if (heldBytes > store.length) store = Buffer.alloc(2 * heldBytes)
-    // Where it lies there already, it is moved to the front.
-    rest.copy(store)
-  }
-
   return {
     push(chunk) {
-      const text = join(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
-      look(text, heldBytes)
+      const before = held.length
+      const text = held.join(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
+      look(text, before)
       const certain = text.length - depth[state]!
       // What lies in the store is written over by what comes next.
-      const given = heldBytes === 0 ? take(text, certain) : Buffer.from(take(text, certain))
-      if (heldBytes === 0 || certain > 0) keep(text.subarray(certain))
-      else heldBytes = text.length
+      const given = before === 0 ? take(text, certain) : Buffer.from(take(text, certain))
+      if (before === 0 || certain > 0) held.keep(text.subarray(certain))
+      else held.length = text.length
       return given
     },
     end() {
-      const rest = Buffer.from(take(store.subarray(0, heldBytes), heldBytes))
+      const rest = Buffer.from(take(held.all(), held.length))
       state = 0
-      heldBytes = 0
+      held.length = 0
       toldTo = -1
       return rest
     },
     get heldBytes() {
-      return heldBytes
+      return held.length
     },
+  }
+}
+
+/** They lie in a store that grows, so that a long secret may come byte by byte and is not copied at each of them. */
+class HeldBytes {
+  length = 0
+  #store: Buffer = Buffer.alloc(0)
+
+  all(): Buffer {
+    return this.#store.subarray(0, this.length)
+  }
+
+  /** What is held and these bytes behind it. They count as held only when that is said. */
+  join(bytes: Buffer): Buffer {
+    if (this.length === 0) return bytes
+    const total = this.length + bytes.length
+    if (total > this.#store.length) {
+      const larger = Buffer.alloc(2 * total)
+      this.#store.copy(larger, 0, 0, this.length)
+      this.#store = larger
+    }
+    bytes.copy(this.#store, this.length)
+    return this.#store.subarray(0, total)
+  }
+
+  keep(rest: Buffer): void {
+    this.length = rest.length
+    if (rest.length > this.#store.length) this.#store = Buffer.alloc(2 * rest.length)
+    // Where it lies there already, it is moved to the front.
+    rest.copy(this.#store)
   }
 }

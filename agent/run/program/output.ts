@@ -75,78 +75,81 @@ function createSplitters({ redactor, eventDataBytes }: OutputOptions): LineSplit
 }
 
 export function createProgramOutput(options: OutputOptions): ProgramOutput {
-  const startedAt = Date.now()
-  const { redactor, eventDataBytes } = options
-  const inReplay = createSplitters(options)
-  let splitters = inReplay
+  return new OutputOfProgram(options)
+}
+
+/** Frames and raw bytes become events here, in their order; secrets are hidden on the way. */
+class OutputOfProgram implements ProgramOutput {
+  readonly #options: OutputOptions
+  readonly #startedAt = Date.now()
+  readonly #inReplay: LineSplitters
+  #splitters: LineSplitters
   /** Of a message that comes in pieces, as long as there are more. */
-  let message: RedactionStream | undefined
-  const pending = new Set<Promise<void>>()
-  let isRawReplaying = options.isReplaying()
-  let frameCount = options.known?.frames ?? 0
-  let journalCount = options.known?.journal ?? 0
-  let knownEvents = options.known?.events ?? 0
+  #message: RedactionStream | undefined
+  readonly #pending = new Set<Promise<void>>()
+  #isRawReplaying: boolean
+  #frameCount: number
+  #journalCount: number
+  #knownEvents: number
+  readonly #eventsOf = (raw: Frame) => this.#eventsOfFrame(raw)
 
-  /** The program's clock can be anything. */
-  const plausible = (at: number) => {
-    const now = Date.now()
-    return at >= startedAt && at <= now ? Math.trunc(at) : now
+  constructor(options: OutputOptions) {
+    const { known } = options
+    this.#options = options
+    this.#inReplay = createSplitters(options)
+    this.#splitters = this.#inReplay
+    this.#isRawReplaying = options.isReplaying()
+    this.#frameCount = known?.frames ?? 0
+    this.#journalCount = known?.journal ?? 0
+    this.#knownEvents = known?.events ?? 0
   }
 
-  function give(events: ProgramEvent[]): void {
-    const batch = knownEvents === 0 ? events : beyondKnown(events)
-    if (batch.length === 0) return
-    try {
-      const taking = options.onEvents(batch)
-      if (taking) void wait(taking)
-    } catch (error) {
-      options.failed(error)
-    }
+  frames(frames: Frame[]): void {
+    this.add(frames.flatMap(this.#eventsOf))
   }
 
-  /** What a program that was taken back tells again. */
-  function beyondKnown(events: ProgramEvent[]): ProgramEvent[] {
-    const again = events.slice(0, knownEvents)
-    knownEvents -= again.length
-    const journal = again.filter(({ channel }) => channel === 'journal')
-    if (journal.length > 0) options.known?.onJournal(journal.length)
-    return events.slice(again.length)
+  raw(stream: RawStream, chunk: Buffer): void {
+    const lines = (this.#isRawReplaying ? this.#inReplay : this.#splitters)[stream].push(chunk)
+    if (!this.#isRawReplaying) this.add(logEvents(lines, Date.now(), stream))
   }
 
-  async function wait(taking: Promise<void>): Promise<void> {
-    options.pause()
-    pending.add(taking)
-    try {
-      await taking
-    } catch (error) {
-      options.failed(error)
-    }
-    pending.delete(taking)
-    if (pending.size === 0) options.resume()
-  }
-
-  function count({ name }: Frame): void {
-    if (name === 'begun') frameCount = journalCount = 0
-    frameCount += 1
-    if (name === 'journal') journalCount += 1
-  }
-
-  function eventsOfFrame(raw: Frame): ProgramEvent[] {
+  #eventsOfFrame(raw: Frame): ProgramEvent[] {
+    const { redactor } = this.#options
     const frame = redactor ? hideInFrame(redactor, raw) : raw
-    count(frame)
-    const at = plausible(frame.at)
-    const told = options.onFrame(frame, at)
-    const printed = frame.name === 'log' ? logged(frame, raw, at) : eventsOf(frame, at, { splitters, eventDataBytes })
-    if (options.isReplaying()) return told
-    if (isRawReplaying) endReplay()
+    this.#count(frame)
+    const at = this.#plausible(frame.at)
+    const told = this.#options.onFrame(frame, at)
+    const printed = frame.name === 'log' ? this.#logged(frame, raw, at) : this.#printed(frame, at)
+    if (this.#options.isReplaying()) return told
+    if (this.#isRawReplaying) this.#endReplay()
     return [...told, ...printed]
   }
 
+  #count({ name }: Frame): void {
+    if (name === 'begun') this.#frameCount = this.#journalCount = 0
+    this.#frameCount += 1
+    if (name === 'journal') this.#journalCount += 1
+  }
+
+  /** The program's clock can be anything. */
+  #plausible(at: number): number {
+    const now = Date.now()
+    return at >= this.#startedAt && at <= now ? Math.trunc(at) : now
+  }
+
+  #printed(frame: Frame, at: number): ProgramEvent[] {
+    if (frame.name === 'out') return logEvents(this.#splitters.out.push(frame.payload), at, 'stdout')
+    if (frame.name === 'err') return logEvents(this.#splitters.err.push(frame.payload), at, 'stderr')
+    if (frame.name !== 'phase') return []
+    return [{ at, channel: 'phase', type: 'phase', data: phaseIn(frame, this.#options.eventDataBytes) }]
+  }
+
   /**
-   * A long message comes in pieces, and what is to be hidden may be cut in two. So it is looked for in the pieces as they were sent: of a
-   * secret that begins with another one, the first piece would have lost the beginning already.
+   * A long message comes in pieces, and what is to be hidden may be cut in two. So it is looked for in the pieces as
+   * they were sent: of a secret that begins with another one, the first piece would have lost the beginning already.
    */
-  function logged(frame: Frame, raw: Frame, at: number): ProgramEvent[] {
+  #logged(frame: Frame, raw: Frame, at: number): ProgramEvent[] {
+    const { redactor, eventDataBytes } = this.#options
     const { more, ...data } = logIn(frame, eventDataBytes)
     const stream = data.level === 'warn' || data.level === 'error' ? 'stderr' : 'stdout'
     const event = (hidden: unknown): ProgramEvent => ({
@@ -155,64 +158,91 @@ export function createProgramOutput(options: OutputOptions): ProgramOutput {
       type: `log.${stream}`,
       data: { ...data, text: hidden },
     })
-    if (!redactor || (!more && !message)) return fitting(String(data.text), eventDataBytes).map(event)
-    message ??= redactor.stream()
+    if (!redactor || (!more && !this.#message)) return fitting(String(data.text), eventDataBytes).map(event)
+    this.#message ??= redactor.stream()
     const { text }: Partial<LogData> = parsePayload(raw)
-    const certain = message.push(Buffer.from(String(text))).toString()
+    const certain = this.#message.push(Buffer.from(String(text))).toString()
     if (more) return certain === '' ? [] : fitting(certain, eventDataBytes).map(event)
-    const rest = message.end().toString()
-    message = undefined
+    const rest = this.#message.end().toString()
+    this.#message = undefined
     return fitting(certain + rest, eventDataBytes).map(event)
   }
 
-  function endReplay(): void {
-    if (options.lines) {
-      splitters = options.lines
-      for (const lines of Object.values(splitters)) lines.hideWith(redactor)
+  #endReplay(): void {
+    const { lines, redactor } = this.#options
+    if (lines) {
+      this.#splitters = lines
+      for (const each of Object.values(lines)) each.hideWith(redactor)
     }
-    void endRawReplay()
+    void this.#endRawReplay()
   }
 
   /** What went past the frames lies in its pipes already when a frame says that the replay is over. */
-  async function endRawReplay(): Promise<void> {
+  async #endRawReplay(): Promise<void> {
     await nextTurn()
     await nextTurn()
-    isRawReplaying = false
+    this.#isRawReplaying = false
   }
 
-  return {
-    frames: (frames) => give(frames.flatMap(eventsOfFrame)),
-    raw: (stream, chunk) => {
-      const lines = (isRawReplaying ? inReplay : splitters)[stream].push(chunk)
-      if (!isRawReplaying) give(logEvents(lines, Date.now(), stream))
-    },
-    add: give,
-    flush: () => {
-      const at = Date.now()
-      const stdout = [...splitters.out.flush(), ...splitters.stdout.flush()]
-      const stderr = [...splitters.err.flush(), ...splitters.stderr.flush()]
-      give([...logEvents(stdout, at, 'stdout'), ...logEvents(stderr, at, 'stderr')])
-    },
-    leftLines: () => (options.isReplaying() ? options.lines : splitters),
-    drained: (read, isWanted) =>
-      untilRead(read, { eachMs: PIPES_MS, mostMs: BLOCKED_MS, isSlow: () => isWanted() && pending.size > 0 }),
-    framesTold: () => {
-      const lines = Object.values(splitters)
-      const isAll = knownEvents === 0 && !isRawReplaying && !message && lines.every((each) => each.isEmpty())
-      return { frames: isAll ? frameCount : null, journal: journalCount }
-    },
-    taken: async () => {
-      while (pending.size > 0) await Promise.allSettled(pending)
-    },
+  add(events: ProgramEvent[]): void {
+    const batch = this.#knownEvents === 0 ? events : this.#beyondKnown(events)
+    if (batch.length === 0) return
+    try {
+      const taking = this.#options.onEvents(batch)
+      if (taking) void this.#wait(taking)
+    } catch (error) {
+      this.#options.failed(error)
+    }
   }
-}
 
-type Into = Pick<OutputOptions, 'eventDataBytes'> & { splitters: LineSplitters }
+  /** What a program that was taken back tells again. */
+  #beyondKnown(events: ProgramEvent[]): ProgramEvent[] {
+    const again = events.slice(0, this.#knownEvents)
+    this.#knownEvents -= again.length
+    const journal = again.filter(({ channel }) => channel === 'journal')
+    if (journal.length > 0) this.#options.known?.onJournal(journal.length)
+    return events.slice(again.length)
+  }
 
-function eventsOf(frame: Frame, at: number, { splitters, eventDataBytes }: Into): ProgramEvent[] {
-  if (frame.name === 'out') return logEvents(splitters.out.push(frame.payload), at, 'stdout')
-  if (frame.name === 'err') return logEvents(splitters.err.push(frame.payload), at, 'stderr')
-  return frame.name === 'phase' ? [{ at, channel: 'phase', type: 'phase', data: phaseIn(frame, eventDataBytes) }] : []
+  async #wait(taking: Promise<void>): Promise<void> {
+    this.#options.pause()
+    this.#pending.add(taking)
+    try {
+      await taking
+    } catch (error) {
+      this.#options.failed(error)
+    }
+    this.#pending.delete(taking)
+    if (this.#pending.size === 0) this.#options.resume()
+  }
+
+  flush(): void {
+    const at = Date.now()
+    const { out, err, stdout, stderr } = this.#splitters
+    const ofOut = [...out.flush(), ...stdout.flush()]
+    const ofErr = [...err.flush(), ...stderr.flush()]
+    this.add([...logEvents(ofOut, at, 'stdout'), ...logEvents(ofErr, at, 'stderr')])
+  }
+
+  leftLines(): LineSplitters | undefined {
+    return this.#options.isReplaying() ? this.#options.lines : this.#splitters
+  }
+
+  drained(read: Promise<void>, isWanted: () => boolean): Promise<void> {
+    const isSlow = () => isWanted() && this.#pending.size > 0
+    return untilRead(read, { eachMs: PIPES_MS, mostMs: BLOCKED_MS, isSlow })
+  }
+
+  framesTold(): { frames: number | null; journal: number } {
+    const lines = Object.values(this.#splitters)
+    const isAll =
+      this.#knownEvents === 0 && !this.#isRawReplaying && !this.#message && lines.every((each) => each.isEmpty())
+    return { frames: isAll ? this.#frameCount : null, journal: this.#journalCount }
+  }
+
+  async taken(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.allSettled(this.#pending)
+  }
 }
 
 function logEvents(lines: string[], at: number, stream: RawStream): ProgramEvent[] {

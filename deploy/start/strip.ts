@@ -53,9 +53,12 @@ function isBeingWritten(name: string): boolean {
   return pid !== undefined && markOf(Number(pid)) !== undefined
 }
 
+/** Two sources with the same text have one file. */
+let drafts = 0
+
 /** Another start may read it at the same moment. */
 async function write(path: string, text: string): Promise<void> {
-  const unfinished = `${path}.${process.pid}`
+  const unfinished = `${path}.${++drafts}.${process.pid}`
   await writeFile(unfinished, text)
   await rename(unfinished, path)
 }

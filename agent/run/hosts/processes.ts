@@ -78,6 +78,7 @@ class ProcessesHere implements Processes {
       discard,
       mayStart: () => this.#computing() < cores && this.#maySpare(),
       onDeath: () => log('spare.died'),
+      onFailure: (error) => log('spare.failed', { error }),
     })
     this.#idle = keepIdle({ most: options.idleProcesses ?? 8, idleMs: options.idleMs ?? 60_000, discard })
     this.#place = this.#openPlace()

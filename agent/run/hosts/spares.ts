@@ -8,6 +8,8 @@ interface SparesOptions {
   /** Whether a core is free: a spare that boots while runs wait for CPU costs them more than it will ever save. */
   mayStart(): boolean
   onDeath(): void
+  /** One could not even be started: no user id or cgroup was left, say. It is tried again later. */
+  onFailure(error: unknown): void
 }
 
 export interface Spares {
@@ -43,9 +45,14 @@ export function keepSpares(options: SparesOptions): Spares {
   }
 
   function add(): void {
-    const host = options.start()
-    hosts.push(host)
-    void host.exit.then(() => died(host))
+    try {
+      const host = options.start()
+      hosts.push(host)
+      void host.exit.then(() => died(host))
+    } catch (error) {
+      options.onFailure(error)
+      backOff()
+    }
   }
 
   function died(host: HostProcess): void {
@@ -53,6 +60,10 @@ export function keepSpares(options: SparesOptions): Spares {
     hosts = hosts.filter((other) => other !== host)
     options.discard(host)
     options.onDeath()
+    backOff()
+  }
+
+  function backOff(): void {
     deaths += 1
     // A short wait that is under way must not undercut the long one.
     clearTimeout(timer)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -32,4 +32,17 @@ test('a module whose stripped text was removed meanwhile is loaded all the same'
   assert.equal((await loaded()).stdout, 'loaded\n')
   for (const name of await readdir(folder)) if (name.endsWith('.mjs')) await rm(join(folder, name))
   assert.equal((await loaded()).stdout, 'loaded\n')
+})
+
+test('sources with the same text do not hinder each other', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'windlass-strip-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const names = Array.from({ length: 20 }, (_, n) => join(folder, 'sources', `${n}.ts`))
+  await mkdir(join(folder, 'sources'))
+  for (const name of names) await writeFile(name, 'export const same: number = 1\n')
+  await stripTypes(
+    join(folder, 'stripped'),
+    names.map((name) => relative('.', name)),
+  )
+  assert.equal((await readdir(join(folder, 'stripped'))).length, 2)
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import test from 'node:test'
 import { until } from '@windlass/shared/test/_kit/until.ts'
+import { keepSpares } from '../../../run/hosts/spares.ts'
 import { aStage, type Stage } from '../programs.ts'
 
 const ready = (stage: Stage) => until('a spare is ready', () => stage.processes.stats().spares.ready === 1)
@@ -80,4 +81,30 @@ test('a program sees its own variables and folders, and nothing of its host', as
     assert.equal(seen.mode, 0o700)
     assert.equal(seen.childSees, 'hello')
   }
+})
+
+// With all user ids in use, the throw out of a timer ended the whole agent.
+test('a spare that cannot be started is tried again, later each time', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const failures: unknown[] = []
+  const spares = keepSpares({
+    target: 2,
+    start: () => {
+      throw new Error('all user ids are in use')
+    },
+    discard: () => assert.fail('there is nothing to discard'),
+    mayStart: () => true,
+    onDeath: () => assert.fail('nothing has lived'),
+    onFailure: (error) => failures.push(error),
+  })
+  spares.refillSoon()
+  t.mock.timers.tick(20)
+  assert.equal(failures.length, 1)
+  t.mock.timers.tick(999)
+  assert.equal(failures.length, 1)
+  t.mock.timers.tick(1)
+  assert.equal(failures.length, 2)
+  t.mock.timers.tick(2000)
+  assert.equal(failures.length, 3)
+  spares.close()
 })

@@ -58,7 +58,7 @@ interface Taker {
 const LABEL_SETS_SHOWN = 50
 /** Pairs of lines and rooms of which the best use is looked for: 10 ms at most, as it grows with the square of them. */
 const MOST_PAIRS = 2500
-/** Lines, and rooms, that are looked at at all, the largest of them: an org may ask for as many combinations as it has runs. */
+/** Lines, and rooms, that are looked at, the largest first: an org may ask for as many combinations as it has runs. */
 const MOST_SIDES = 500
 
 /** What autoscalers ask: how much waits, how much room there is, and how much of it fits. */

@@ -150,17 +150,15 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
         continue
       }
       const askedAt = performance.now()
-      const answer = await callOp(
+      const offers = await callOp(
         { url: options.pollUrl ?? options.url, apiKey: await cachedBearer() },
         ops.runnerSurface.claims,
         { slots: free },
         { signal: stopping.signal },
-      ).catch((error: unknown) => {
-        if (stopping.signal.aborted || options.pollUrl !== undefined || options.onClosed)
-          return { offers: [], variableSets: {} }
+      ).then(offersOf, (error: unknown) => {
+        if (stopping.signal.aborted || options.pollUrl !== undefined || options.onClosed) return []
         throw error
       })
-      const offers = offersOf(answer)
       if (offers.length === 0) {
         // Whoever gets no work is answered late, or not to ask again at once.
         if (performance.now() - askedAt < HASTY_MS) await pause(HASTY_MS, stopping.signal)

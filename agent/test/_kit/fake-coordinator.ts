@@ -1,9 +1,7 @@
-import type { Offers } from '@windlass/shared/wire/offers.ts'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer } from 'ws'
-import type { WebSocket } from 'ws'
+import { type WebSocket, WebSocketServer } from 'ws'
 import { newId } from '@windlass/shared/ids.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { AgentFrame, AgentSettings, CoordinatorFrame, Offer, Placement } from '@windlass/shared/wire/agent.ts'
@@ -12,6 +10,7 @@ import type { Packed } from './bundle.ts'
 import { FakeRunners } from './fake-runners.ts'
 import { answer, readJson, refuse, unlessGivenUp } from './http.ts'
 import { onFrames } from './joined-frames.ts'
+import { asTold } from './told-offers.ts'
 import { endingOf } from './told.ts'
 import type { Told } from './told.ts'
 
@@ -297,12 +296,5 @@ export class FakeCoordinator {
     }
     if (acks.length > 0 && !this.mute.has('ack')) replies.push({ t: 'ack', acks })
     return replies
-  }
-}
-
-function asTold(offers: readonly Offer[]): Offers {
-  return {
-    offers: offers.map((offer) => ({ ...offer, variables: offer.run })),
-    variableSets: Object.fromEntries(offers.map(({ run, variables }) => [run, variables])),
   }
 }

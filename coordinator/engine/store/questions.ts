@@ -58,7 +58,8 @@ export function timeOut(tx: Tx, due: { runId: string; n: number }[]): PromiseLik
 export async function answerBytes(db: Db, due: readonly { runId: string; n: number }[]): Promise<number[]> {
   const rows = await db<{ bytes: number }[]>`
     select coalesce(octet_length(i.on_timeout), 0) as bytes
-    from unnest(${due.map((d) => d.runId)}::text[], ${due.map((d) => d.n)}::int[]) with ordinality as due (run_id, n, place)
+    from unnest(${due.map((d) => d.runId)}::text[], ${due.map((d) => d.n)}::int[])
+      with ordinality as due (run_id, n, place)
     left join inputs i on i.run_id = due.run_id and i.n = due.n
     order by due.place`
   return rows.map(({ bytes }) => bytes)

@@ -58,7 +58,12 @@ export async function seedRuns(db: Db, { org, count, workflows, analyze = true }
     where status = 'queued'
     on conflict do nothing`
   // As the sweeper would have left it by now.
-  await db`insert into runs_remaining (run_id, org_id) select id, org_id from runs where status = 'queued' on conflict do nothing`
+  await db`
+    insert into runs_remaining (run_id, org_id)
+    select id, org_id
+    from runs
+    where status = 'queued'
+    on conflict do nothing`
   await db`update sweep_mark set run_id = (select max(id) from runs)`
   await db`
     insert into run_tags (org_id, tag, run_id)

@@ -21,6 +21,7 @@ import { createTails } from './events/live.ts'
 import { openGroups, TRIGGER_LANES } from './groups.ts'
 import { createJudge } from './judging/judge.ts'
 import { openLimits } from './limits/open.ts'
+import { createOrgReads } from './limits/org-reads.ts'
 import { createFactReader } from './metrics/facts.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createDemandReader } from './runners/demand.ts'
@@ -66,6 +67,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     ...(await openStored(config, log)),
     ...limits,
     closeLimits,
+    orgReads: createOrgReads(),
     callers: createCallers({ db, log }),
     /** Who signs as an installed agent. */
     runnerKeys: createRunnerVerifier(db),

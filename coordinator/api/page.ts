@@ -1,3 +1,4 @@
+import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 
 /** A page was asked for with one row more than it holds: that row only tells whether there is another page. */
@@ -27,4 +28,9 @@ export function decodeCursor(cursor: string | undefined, form: RegExp): string |
       'Pass `nextCursor` of the page before, as it came; or leave `cursor` out to start over.',
     )
   return key
+}
+
+/** Whether the row answers with pages. */
+export function isPaged(row: AnyOp): boolean {
+  return row.method === 'GET' && 'limit' in row.input.shape && 'cursor' in row.input.shape
 }

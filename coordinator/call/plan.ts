@@ -3,6 +3,7 @@ import type { AnyOp, Method } from '@windlass/shared/ops/op.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { pathNames, restRidesIn } from '@windlass/shared/ops/place.ts'
 import type { Call } from '../api/call.ts'
+import { isPaged } from '../api/page.ts'
 import { faultsOf } from '../api/faults-of.ts'
 import type { Handlers } from '../api/index.ts'
 import { bodyBytes, DEFAULT_SIZES, type Sizes } from '../sizes.ts'
@@ -19,10 +20,15 @@ export interface Plan {
   readonly bodyBytes: number
   /** What is made of its body takes long, and has bounds of its own. */
   readonly takesFiles: boolean
+  /** What it reads grows with what the org has. */
+  readonly walks: boolean
   readonly scopedToOrg: boolean
   readonly scopedToRun: boolean
   readonly faults: ReadonlySet<FaultCode>
 }
+
+/** They answer one thing, for which they count a queue. */
+const COUNTS: readonly string[] = ['runs.why', 'pools.demand']
 
 /** All rows that share a path. */
 export interface PathPlan {
@@ -70,6 +76,7 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined, sizes: Sizes): 
     ridesIn: restRidesIn(row),
     bodyBytes: bodyBytes(row.carries, sizes),
     takesFiles: row.carries === 'files',
+    walks: row.door === 'caller' && (isPaged(row) || COUNTS.includes(row.id)),
     scopedToOrg: row.door === 'caller' && names.includes('org'),
     scopedToRun: row.door === 'program' && names.includes('run'),
     faults: faultsOf(row),

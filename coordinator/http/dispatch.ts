@@ -14,6 +14,7 @@ import {
 import type { Config } from '../config.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Limits } from '../limits/limits.ts'
+import type { OrgReads } from '../limits/org-reads.ts'
 import type { Seats } from '../limits/seats.ts'
 import { admit, identify, isCaller, type Verifiers } from '../call/access.ts'
 import type { Answered } from './access-log.ts'
@@ -22,6 +23,7 @@ import { sendFile } from './answer-file.ts'
 import { sendFiles } from './answer-files.ts'
 import { sendPieces } from './answer-pieces.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
+import { handle } from '../call/handle.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { faultFor } from '../call/failures.ts'
 import type { Waiting } from '../limits/waiting.ts'
@@ -42,7 +44,13 @@ import { sendStream } from './sse.ts'
 import type { Upgrade } from './socket.ts'
 
 /** What is needed of a request, whatever it asks. */
-export type PipelineNeeds = OwnedNeeds & { config: Config; log: Log; limits: Limits; bodies: BytesInFlight }
+export type PipelineNeeds = OwnedNeeds & {
+  config: Config
+  log: Log
+  limits: Limits
+  bodies: BytesInFlight
+  orgReads: OrgReads
+}
 
 export interface Pipeline {
   deps: PipelineNeeds
@@ -157,7 +165,9 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room }: A
   const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor) : undefined
   const call = new RequestCall({ input, actor, requestId, request, response, baseUrl, open, proxies })
   try {
-    const value: unknown = await handled(exchange, plan, call)
+    const value: unknown = await (isCaller(actor)
+      ? handle(plan, call as never, { orgReads: pipeline.deps.orgReads, orgId: actor.orgId })
+      : handled(exchange, plan, call))
     if (!response.completed) await send(exchange, plan, value)
   } finally {
     call.settled()

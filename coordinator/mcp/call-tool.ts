@@ -6,7 +6,8 @@ import type { Plan } from '../call/plan.ts'
 import type { Asking } from './asking.ts'
 import { type Fields, invoke } from './invoke.ts'
 import { countThatFit, failureOf, resultOf, type ToolResult } from './result.ts'
-import { ALIASES, isPaged } from './schema.ts'
+import { isPaged } from '../api/page.ts'
+import { ALIASES } from './schema.ts'
 import type { ToolTable } from './table.ts'
 
 /** No tool has this name: an error of the protocol, not of a tool. */

@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { FilesAnswer, JsonText, StatusAnswer } from '../api/call.ts'
 import { authorize } from '../call/access.ts'
+import { handle } from '../call/handle.ts'
 import { checkInput } from '../call/input.ts'
 import { authorizeFor } from '../call/owned.ts'
 import { outputText } from '../call/output.ts'
@@ -54,7 +55,9 @@ async function called(plan: Plan, asking: Asking, given: Fields): Promise<unknow
 async function handled(plan: Plan, asking: Asking, input: Fields): Promise<unknown> {
   const leave = input['waitMs'] ? asking.wait() : undefined
   try {
-    return await plan.handle(new ToolCall(asking, input) as never)
+    const { caller, deps } = asking
+    const call = new ToolCall(asking, input) as never
+    return await handle(plan, call, { orgReads: deps.orgReads, orgId: caller.orgId })
   } finally {
     leave?.()
   }

@@ -61,10 +61,6 @@ export function outputSchemaOf(row: AnyOp): ObjectSchema {
   return schema as ObjectSchema
 }
 
-export function isPaged(row: AnyOp): boolean {
-  return row.method === 'GET' && 'limit' in row.input.shape && 'cursor' in row.input.shape
-}
-
 interface Overriding {
   jsonSchema: z.core.JSONSchema.BaseSchema
   path: (string | number)[]

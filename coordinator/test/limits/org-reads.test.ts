@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createOrgReads } from '../../limits/org-reads.ts'
+
+test('an org reads two lists at once, and others need not wait for it', async () => {
+  const reads = createOrgReads()
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const read = (org: string) =>
+    reads.run(org, () => {
+      begun.push(org)
+      return new Promise<void>((resolve) => ends.push(resolve))
+    })
+  const all = [read('a'), read('a'), read('a'), read('b')]
+  await turn()
+  assert.deepEqual(begun, ['a', 'a', 'b'])
+  ends[0]!()
+  await all[0]
+  await turn()
+  assert.deepEqual(begun, ['a', 'a', 'b', 'a'])
+  for (const end of ends) end()
+  await Promise.all(all)
+})
+
+test('one that has waited too long is told so, and leaves its seat to the next', async () => {
+  const reads = createOrgReads({ patienceMs: 1 })
+  const ends: (() => void)[] = []
+  const long = () => reads.run('a', () => new Promise<void>((resolve) => ends.push(resolve)))
+  const under = [long(), long()]
+  await assert.rejects(
+    reads.run('a', () => assert.fail('it has no seat')),
+    { code: 'RATE_LIMITED', detail: { scope: 'org_reads', limit: 2, retryAfterMs: 1000 } },
+  )
+  for (const end of ends) end()
+  await Promise.all(under)
+  await reads.run('a', () => {})
+})
+
+test('a read that fails gives its seat back', async () => {
+  const reads = createOrgReads({ seats: { org: 1, all: 1 } })
+  const broken = new Error('broken')
+  await assert.rejects(
+    reads.run('a', () => Promise.reject(broken)),
+    broken,
+  )
+  assert.equal(await reads.run('b', () => 1), 1)
+})

@@ -70,7 +70,7 @@ class JournalEngine implements Engine {
       port,
       outbox: this.#outbox,
       scopes: this.#scopes,
-      complete: (completion) => this.#complete(completion),
+      complete: (completion) => this.#completeOwn(completion),
       adopted: (record) => this.#adopted(record),
       isOver: () => isOver(this.#state),
     })
@@ -140,6 +140,12 @@ class JournalEngine implements Engine {
     if (isOver(this.#state) || !this.#inbox.add(completion)) return
     // What comes during a replay is given after it.
     if (!isReplay(this.#state)) this.#makeReady(completion.n)
+  }
+
+  /** Of a step or a short sleep, which may end while the replay rests: nobody else would wake the program for it. */
+  #completeOwn(completion: Completion): void {
+    this.#complete(completion)
+    if (this.#state === 'resting' && this.#entries.pending.has(completion.n)) this.#move('caughtUp')
   }
 
   #adopted({ n, state, result }: JournalRecord): void {

@@ -17,6 +17,8 @@ export interface Tools {
   engine: Engine
   /** Something that the journal knows nothing of, such as a request. */
   raw: (ms: number) => Promise<void>
+  /** The same, but it keeps no process, as a timer with `unref()`. */
+  unkept: (ms: number) => Promise<void>
 }
 
 export type Program = (tools: Tools) => Promise<unknown>
@@ -100,7 +102,8 @@ class SimulatedProcess implements Port {
   #begin(): void {
     const engine = this.#engine
     const raw = (ms: number) => new Promise<void>((resolve) => void this.later(ms, true, resolve))
-    this.#options.program({ engine, raw }).then(
+    const unkept = (ms: number) => new Promise<void>((resolve) => void this.later(ms, false, resolve))
+    this.#options.program({ engine, raw, unkept }).then(
       (value) => engine.answered().then(() => this.#finish({ how: 'returned', value }, 'run() returned')),
       (error: unknown) => this.#finish({ how: 'threw', error }, `run() threw ${String(error)}`),
     )

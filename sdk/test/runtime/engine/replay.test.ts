@@ -238,3 +238,18 @@ test('a wake for something that is not called yet is kept for it', async () => {
   })
   assert.deepEqual(end, { how: 'returned', value: ['child:child:{"input":1}', 'input:more?:{"prompt":"more?"}'] })
 })
+
+test('a step that ends while the replay rests is given at once, without a wake', async () => {
+  const body: Body = async ({ ask, step }, { unkept }) => {
+    const slow = step('slow', async () => {
+      await step('inner', () => 1)
+      await unkept(50)
+      return 'done'
+    })
+    return Promise.race([slow, ask('who?')])
+  }
+  const world = aWorld(() => 10_000)
+  assert.equal((await until(1, world, body)).how, 'evicted')
+  assert.deepEqual(await resume(world, body), { how: 'returned', value: 'done' })
+  assert.ok(world.now < 10_000, `it was given at ${world.now}`)
+})

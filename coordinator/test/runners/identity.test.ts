@@ -39,7 +39,7 @@ const poll = (apiKey: string) => c.call(ops.runnerSurface.claims, { slots: 1, wa
 const seconds = (fromNow: number) => Math.floor(Date.now() / 1000) + fromNow
 
 test('a token that the agent signed itself opens its doors', async () => {
-  assert.deepEqual(await poll(await agent.bearer()), { offers: [] })
+  assert.deepEqual(await poll(await agent.bearer()), { offers: [], variableSets: {} })
 })
 
 test('tokens that are forged, borrowed, old or meant for others are 401', async () => {

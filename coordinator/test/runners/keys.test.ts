@@ -24,7 +24,8 @@ const renew = async (by: string, x: string) => {
   await c.db`update runners set key_changed_at = now() - interval '1 day'`
   return renewNow(by, x)
 }
-const serves = async (one: TestAgent, at = c) => assert.deepEqual(await poll(await one.bearer(), at), { offers: [] })
+const serves = async (one: TestAgent, at = c) =>
+  assert.deepEqual(await poll(await one.bearer(), at), { offers: [], variableSets: {} })
 const isOut = async (one: TestAgent, at = c) =>
   assert.rejects(poll(await one.bearer({ expiresIn: '59 s' }), at), refusal('UNAUTHENTICATED'))
 

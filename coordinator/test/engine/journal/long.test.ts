@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { RunnerIdentity } from '../../actor.ts'
-import { inlineJournals, journalFor } from '../../engine/commit/read-journal.ts'
-import { recordsOf } from '../../engine/store/journal.ts'
-import { anAgent, type Link, start, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
-import { identity, said, sleeps, stepped } from '../_kit/journal.ts'
-import { journalCrew } from '../_kit/journal-crew.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import type { RunnerIdentity } from '../../../actor.ts'
+import { inlineJournals, journalFor } from '../../../engine/commit/read-journal.ts'
+import { recordsOf } from '../../../engine/store/journal.ts'
+import { anAgent, type Link, start, type TestAgent } from '../../_kit/agent.ts'
+import { aCoordinator, type TestCoordinator } from '../../_kit/coordinator.ts'
+import { identity, said, sleeps, stepped } from '../../_kit/journal.ts'
+import { journalCrew } from '../../_kit/journal-crew.ts'
+import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
 let agent: TestAgent

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { anAgent, type Link, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
-import { calls, identity, said } from '../_kit/journal.ts'
-import { journalCrew } from '../_kit/journal-crew.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import { anAgent, type Link, type TestAgent } from '../../_kit/agent.ts'
+import { aCoordinator, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
+import { calls, identity, said } from '../../_kit/journal.ts'
+import { journalCrew } from '../../_kit/journal-crew.ts'
+import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
 let agent: TestAgent

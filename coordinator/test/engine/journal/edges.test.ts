@@ -12,13 +12,13 @@ import {
   start,
   takeNext,
   type TestAgent,
-} from '../_kit/agent.ts'
-import { ageOffers, SWEEPING } from '../_kit/ageing.ts'
-import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
-import { calls, delivered, evicted, goesOn, identity, parked, said, sleeps, wakeOf } from '../_kit/journal.ts'
-import { journalCrew } from '../_kit/journal-crew.ts'
-import { until } from '../_kit/until.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+} from '../../_kit/agent.ts'
+import { ageOffers, SWEEPING } from '../../_kit/ageing.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
+import { calls, delivered, evicted, goesOn, identity, parked, said, sleeps, wakeOf } from '../../_kit/journal.ts'
+import { journalCrew } from '../../_kit/journal-crew.ts'
+import { until } from '../../_kit/until.ts'
+import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
 let agent: TestAgent

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import { LOST_REASONS, NOT_TAKEN_BACK } from '@windlass/shared/model/lost-reasons.ts'
-import { anAgent, end, type Link, returned, start, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
-import { delivered, evicted, goesOn, parked, sleeps } from '../_kit/journal.ts'
-import { journalCrew } from '../_kit/journal-crew.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import { anAgent, end, type Link, returned, start, type TestAgent } from '../../_kit/agent.ts'
+import { aCoordinator, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
+import { delivered, evicted, goesOn, parked, sleeps } from '../../_kit/journal.ts'
+import { journalCrew } from '../../_kit/journal-crew.ts'
+import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
 let agent: TestAgent

@@ -6,11 +6,11 @@ import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { EntryIdentity, JournalOp } from '@windlass/shared/wire/journal.ts'
 import { amount } from '@windlass/shared/test/_kit/rounds.ts'
 import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
-import { anAgent, end, type Link, returned, start, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
-import { identity, said } from '../_kit/journal.ts'
-import { journalCrew } from '../_kit/journal-crew.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import { anAgent, end, type Link, returned, start, type TestAgent } from '../../_kit/agent.ts'
+import { aCoordinator, type TestCoordinator } from '../../_kit/coordinator.ts'
+import { identity, said } from '../../_kit/journal.ts'
+import { journalCrew } from '../../_kit/journal-crew.ts'
+import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
 let agent: TestAgent

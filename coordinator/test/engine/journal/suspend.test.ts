@@ -11,12 +11,23 @@ import {
   start,
   takeNext,
   type TestAgent,
-} from '../_kit/agent.ts'
-import { aCoordinator, aRun, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
-import { asks, calls, delivered, evicted, goesOn, journalOf, parked, sleeps, stepped, wakeOf } from '../_kit/journal.ts'
-import { journalCrew } from '../_kit/journal-crew.ts'
-import { until } from '../_kit/until.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+} from '../../_kit/agent.ts'
+import { aCoordinator, aRun, runOf, type TestCoordinator, typesOf } from '../../_kit/coordinator.ts'
+import {
+  asks,
+  calls,
+  delivered,
+  evicted,
+  goesOn,
+  journalOf,
+  parked,
+  sleeps,
+  stepped,
+  wakeOf,
+} from '../../_kit/journal.ts'
+import { journalCrew } from '../../_kit/journal-crew.ts'
+import { until } from '../../_kit/until.ts'
+import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
 let agent: TestAgent

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
-import { aHello, anAgent, type Link, placementOf, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
-import { calls } from '../_kit/journal.ts'
-import { journalCrew } from '../_kit/journal-crew.ts'
-import { until } from '../_kit/until.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import { aHello, anAgent, type Link, placementOf, type TestAgent } from '../../_kit/agent.ts'
+import { aCoordinator, type TestCoordinator } from '../../_kit/coordinator.ts'
+import { calls } from '../../_kit/journal.ts'
+import { journalCrew } from '../../_kit/journal-crew.ts'
+import { until } from '../../_kit/until.ts'
+import { aWorkflow } from '../../_kit/workflow.ts'
 
 // A program that has returned ends once its calls are acknowledged: what came of those that were refused has to be
 // with it by then, also when the connection breaks between the two.

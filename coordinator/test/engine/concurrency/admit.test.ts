@@ -3,12 +3,12 @@ import { after, before, test } from 'node:test'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
-import { commitTriggers, prepareRun } from '../../engine/commit/trigger.ts'
-import { ageTimers } from '../_kit/ageing.ts'
-import { PATIENT_MS, anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
-import { calls, evicted, goesOn, parked, sleeps } from '../_kit/journal.ts'
-import { aVersion, aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
+import { commitTriggers, prepareRun } from '../../../engine/commit/trigger.ts'
+import { ageTimers } from '../../_kit/ageing.ts'
+import { PATIENT_MS, anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../../_kit/agent.ts'
+import { aCoordinator, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
+import { calls, evicted, goesOn, parked, sleeps } from '../../_kit/journal.ts'
+import { aVersion, aWorkflow, type TestWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
 

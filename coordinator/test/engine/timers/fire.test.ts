@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { fireDue } from '../../engine/commit/fire.ts'
-import { upcoming } from '../../engine/store/timers.ts'
-import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
-import { asks, goesOn, identity, parked, said, sleeps, wakeOf } from '../_kit/journal.ts'
-import { until } from '../_kit/until.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import { fireDue } from '../../../engine/commit/fire.ts'
+import { upcoming } from '../../../engine/store/timers.ts'
+import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../../_kit/agent.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
+import { asks, goesOn, identity, parked, said, sleeps, wakeOf } from '../../_kit/journal.ts'
+import { until } from '../../_kit/until.ts'
+import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
 let agent: TestAgent

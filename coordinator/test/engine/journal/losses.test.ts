@@ -3,8 +3,8 @@ import { after, before, test } from 'node:test'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
-import { anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, logOf, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import { anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../../_kit/agent.ts'
+import { aCoordinator, logOf, runOf, type TestCoordinator, typesOf } from '../../_kit/coordinator.ts'
 import {
   calls,
   delivered,
@@ -18,10 +18,10 @@ import {
   sleeps,
   stepped,
   wakeOf,
-} from '../_kit/journal.ts'
-import { journalCrew } from '../_kit/journal-crew.ts'
-import { until } from '../_kit/until.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+} from '../../_kit/journal.ts'
+import { journalCrew } from '../../_kit/journal-crew.ts'
+import { until } from '../../_kit/until.ts'
+import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
 let agent: TestAgent

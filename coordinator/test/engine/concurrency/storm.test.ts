@@ -3,10 +3,10 @@ import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { randomOf } from '@windlass/shared/test/_kit/seed.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
-import { anAgent, end, type Link, returned, start, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
-import { calls, evicted, goesOn, parked, sleeps } from '../_kit/journal.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import { anAgent, end, type Link, returned, start, type TestAgent } from '../../_kit/agent.ts'
+import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../../_kit/coordinator.ts'
+import { calls, evicted, goesOn, parked, sleeps } from '../../_kit/journal.ts'
+import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
 let other: TestCoordinator

@@ -15,7 +15,7 @@ import { inlineJournals } from '../engine/commit/read-journal.ts'
 import type { AnnounceDeps } from '../engine/commit/announce.ts'
 import { endWithoutEnvironment } from '../engine/commit/environment-gone.ts'
 import { loseRuns } from '../engine/commit/lose.ts'
-import { countThatFit } from './fitting.ts'
+import { fittingOf } from './fitting.ts'
 import type { Claimed } from '../engine/store/claim.ts'
 
 type ClaimDeps = {
@@ -65,26 +65,15 @@ export async function claimRuns(
     claimed.filter((run) => run.entries > 0),
   )
   const offers = await Promise.all(claimed.map((run) => offer(deps, run, journals.get(run.runId) ?? null)))
-  const variableSets = await setsOf(deps, claimed)
+  const fitting = await fittingOf(deps.variableSets, offers)
   // It may have gone while these were made.
-  const told = hasGone(gone) ? 0 : countThatFit(offers, variableSets)
+  const told = hasGone(gone) ? 0 : fitting.count
   if (told < claimed.length) await giveBack(deps, claimed.slice(told))
   if (told === 0) return NOTHING
-  const named = new Set(offers.slice(0, told).map(({ variables }) => variables))
-  const sets = Object.entries(variableSets).filter(([id]) => named.has(id))
-  return { offers: offers.slice(0, told), variableSets: Object.fromEntries(sets) }
+  return { offers: offers.slice(0, told), variableSets: fitting.variableSets }
 }
 
 const NOTHING: Offers = { offers: [], variableSets: {} }
-
-/** The variables of these runs, each set once. */
-async function setsOf(
-  { variableSets }: { variableSets: VariableSets },
-  runs: readonly Claimed[],
-): Promise<Offers['variableSets']> {
-  const ids = [...new Set(runs.map(({ variableSetId }) => variableSetId))]
-  return Object.fromEntries(await Promise.all(ids.map(async (id) => [id, await variableSets.get(id)] as const)))
-}
 
 /** For a second look: what comes between may change it. */
 const hasGone = (gone: AbortSignal) => gone.aborted

@@ -1,4 +1,5 @@
 import type { Offers } from '@windlass/shared/wire/offers.ts'
+import type { VariableSets } from '../environments/sets.ts'
 
 /** Characters of one answer, as it is printed and sent in one go. The offer that passes it is the first that waits. */
 const MOST_CHARS = 24 * 1024 * 1024
@@ -10,15 +11,23 @@ function charsAtMost(set: Readonly<Record<string, string>>): number {
   return Object.entries(set).reduce((sum, [name, value]) => sum + 6 * (name.length + value.length), 0)
 }
 
-/** How many of these offers are said in one answer: one at least. */
-export function countThatFit(offers: Offers['offers'], variableSets: Offers['variableSets']): number {
-  const counted = new Set<string>()
+/**
+ * How many of these offers are said in one answer, one at least, with their variables, each set once. Sets are read one
+ * after the other until the answer is full: all of 256 runs may be 128 MiB.
+ */
+export async function fittingOf(
+  sets: VariableSets,
+  offers: Offers['offers'],
+): Promise<{ count: number; variableSets: Offers['variableSets'] }> {
+  const variableSets: Offers['variableSets'] = {}
   let chars = 0
-  const tooMany = offers.findIndex(({ inputText, journal, variables }, i) => {
+  for (const [count, { inputText, journal, variables }] of offers.entries()) {
     chars += (inputText.length + (journal.text?.length ?? 0)) * CHARS_PER_CHAR
-    if (!counted.has(variables)) chars += charsAtMost(variableSets[variables]!)
-    counted.add(variables)
-    return chars > MOST_CHARS && i > 0
-  })
-  return tooMany === -1 ? offers.length : tooMany
+    const isNew = variableSets[variables] === undefined
+    const set = variableSets[variables] ?? (await sets.get(variables))
+    if (isNew) chars += charsAtMost(set)
+    if (chars > MOST_CHARS && count > 0) return { count, variableSets }
+    variableSets[variables] = set
+  }
+  return { count: offers.length, variableSets }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offers } from '@windlass/shared/wire/offers.ts'
-import { countThatFit } from '../../dispatch/fitting.ts'
+import { fittingOf } from '../../dispatch/fitting.ts'
 import { anAgent, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -61,12 +61,20 @@ test('runs that are given the same variables are told them once', async () => {
 const anOffer = (inputText: string, variables: string) =>
   ({ inputText, variables, journal: { entries: 0, text: null } }) as Offers['offers'][number]
 
-test('an answer has 24 MiB at most, and one offer in any case', () => {
-  const sets = { few: { A: 'a' }, many: { LARGE: '\u0001'.repeat(MIB) } }
+test('an answer has 24 MiB at most, and one offer in any case; no more variables are read than it takes', async () => {
+  const read: string[] = []
+  const large = { LARGE: '\u0001'.repeat(MIB) }
+  const sets = {
+    get(id: string) {
+      read.push(id)
+      return Promise.resolve(id === 'few' ? { A: 'a' } : large)
+    },
+  }
   const all = (variables: string, count: number) => Array.from({ length: count }, () => anOffer('1', variables))
-  assert.equal(countThatFit(all('many', 256), sets), 256)
-  const others = Object.fromEntries(Array.from({ length: 5 }, (_, n) => [`${n}`, sets.many]))
-  const offers = [...all('0', 2), ...all('1', 2), ...all('2', 2), ...all('3', 2), ...all('4', 2)]
-  assert.equal(countThatFit(offers, others), 6)
-  assert.equal(countThatFit([anOffer('x'.repeat(40 * MIB), 'few'), ...all('few', 2)], sets), 1)
+  assert.equal((await fittingOf(sets, all('many', 256))).count, 256)
+  const offers = ['0', '1', '2', '3', '4', '5'].flatMap((id) => all(id, 2))
+  const { count, variableSets } = await fittingOf(sets, offers)
+  assert.deepEqual([count, Object.keys(variableSets)], [6, ['0', '1', '2']])
+  assert.deepEqual(read, ['many', '0', '1', '2', '3'])
+  assert.equal((await fittingOf(sets, [anOffer('x'.repeat(40 * MIB), 'few'), ...all('few', 2)])).count, 1)
 })

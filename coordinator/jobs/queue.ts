@@ -12,12 +12,14 @@ export async function enqueue<J extends keyof Jobs>(
   tx: Tx,
   name: J,
   payload: Jobs[J],
-  when: { inMs: number; key: string },
+  /** Jobs of one `queue` are done one after the other. */
+  when: { inMs: number; key: string; queue?: string },
 ): Promise<void> {
   await tx`
     select graphile_worker.add_job(
       ${name},
       payload := ${tx.json({ ...payload })}::json,
+      queue_name := ${when.queue ?? null},
       run_at  := now() + ${when.inMs} * interval '1 millisecond',
       job_key := ${when.key}
     )`

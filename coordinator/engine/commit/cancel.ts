@@ -100,7 +100,12 @@ async function followUp(tx: Tx, deps: CancelDeps, run: Moving, { by, reason }: C
   await store.noteCancel(tx, run.id, reason)
   if (run.entries > 0) {
     const job = { runId: run.id, orgId: run.orgId, by, reason: `its parent ${run.id} was cancelled` }
-    await enqueue(tx, 'runs:cancelDescendants', job, { inMs: DESCENDANTS_JOB_MS, key: `cancel-descendants:${run.id}` })
+    await enqueue(tx, 'runs:cancelDescendants', job, {
+      inMs: DESCENDANTS_JOB_MS,
+      key: `cancel-descendants:${run.id}`,
+      // Large trees take minutes: those of one org keep one of the two who do jobs.
+      queue: run.orgId,
+    })
   }
   if (run.status === 'cancelling') await setStopDeadline(tx, deps, run)
 }

@@ -32,7 +32,11 @@ async function cancelForgotten(tx: Tx, runs: Moving[]): Promise<void> {
     if (!journal.isForgotten) continue
     const reason = `its parent ${id} started again from the top and forgot it`
     const job = { runId: id, orgId, by: 'windlass', reason, upTo: entries }
-    await enqueue(tx, 'runs:cancelDescendants', job, { inMs: 0, key: `forget:${id}:${entries}` })
+    await enqueue(tx, 'runs:cancelDescendants', job, {
+      inMs: 0,
+      key: `forget:${id}:${entries}`,
+      queue: orgId,
+    })
   }
 }
 

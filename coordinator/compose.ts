@@ -18,10 +18,10 @@ import { openSecretKeys } from './environments/secret-keys.ts'
 import { createVariableSets } from './environments/sets.ts'
 import { type BellListener, createBell } from './events/bell.ts'
 import { createTails } from './events/live.ts'
-import { openGroups, TRIGGER_LANES } from './groups.ts'
+import { BEAT_LANES, openGroups, TRIGGER_LANES } from './groups.ts'
 import { createJudge } from './judging/judge.ts'
 import { openLimits } from './limits/open.ts'
-import { createOrgReads } from './limits/org-reads.ts'
+import { CHANGES, createOrgTurns, READS } from './limits/org-turns.ts'
 import { createFactReader } from './metrics/facts.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createDemandReader } from './runners/demand.ts'
@@ -67,7 +67,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     ...(await openStored(config, log)),
     ...limits,
     closeLimits,
-    orgReads: createOrgReads(),
+    turns: { orgReads: createOrgTurns(READS), orgChanges: createOrgTurns(CHANGES) },
     callers: createCallers({ db, log }),
     /** Who signs as an installed agent. */
     runnerKeys: createRunnerVerifier(db),
@@ -93,6 +93,8 @@ function openRunLanes(url: string, log: Log) {
     triggers: open(TRIGGER_LANES),
     claims: open(CLAIM_LANES),
     acceptances: open(1),
+    // Nothing else may hold up a lease.
+    beats: open(BEAT_LANES),
     entries: open(ENTRY_LANES),
   }
 }

@@ -40,12 +40,14 @@ const BEAT_PATIENCE_MS = 5000
 const INPUT_CHARS_PER_RUN = 32 * 1024
 /** Number of trigger statements that run at once. */
 export const TRIGGER_LANES = 2
+/** And of those of heartbeats. */
+export const BEAT_LANES = 2
 
 const orgOf = ({ orgId }: { orgId: string }) => orgId
 
 type GroupNeeds = Needs<typeof readBatch | typeof applyBatches | typeof giveUpOn | typeof commitBeats> & {
   config: Config
-  lanes: Record<'triggers' | 'acceptances' | 'entries', Lanes>
+  lanes: Record<'triggers' | 'acceptances' | 'beats' | 'entries', Lanes>
 }
 
 export function openGroups(deps: GroupNeeds): Groups {
@@ -78,9 +80,9 @@ export function openGroups(deps: GroupNeeds): Groups {
       orgOf,
       patienceMs: BEAT_PATIENCE_MS,
       max: 2000,
-      lanes: 2,
+      lanes: BEAT_LANES,
       weight: ({ holds }) => 1 + holds.length,
-      commit: (beats) => commitBeats(deps, beats),
+      commit: (beats) => lanes.beats.run((lane) => commitBeats({ ...deps, db: lane }, beats)),
     }),
     disconnections: groupCommit({
       name: 'disconnections',

@@ -11,6 +11,9 @@ const UNSTORABLE = new Set(['22021', '22P05'])
 /** No room: of the disk or the quota of our files, and PostgreSQL's own. */
 const FULL = new Set(['ENOSPC', 'EDQUOT', '53100'])
 
+/** A lock, or the whole statement, took longer than anybody waits. */
+const SLOW = new Set(['55P03', '57014'])
+
 /** While the database is away every request fails alike: one line a second says it. */
 const UNAVAILABLE_LOG_MS = 1000
 let unavailableLoggedAt = Number.NEGATIVE_INFINITY
@@ -30,6 +33,7 @@ export function faultFor(error: unknown, failing: Failing): Fault | undefined {
   if (error instanceof Fault) return declared(error, failing)
   if (hasGone(error)) return undefined
   if (isConnectionLoss(error)) return unavailable(error, failing)
+  if (SLOW.has(codeOf(error))) return slow(error, failing)
   if (FULL.has(codeOf(error))) return full(error, failing)
   if (UNSTORABLE.has(codeOf(error))) return nulRefused(failing.input)
   return broken(error, failing)
@@ -65,6 +69,12 @@ function full(error: unknown, { plan, requestId, log }: Failing): Fault {
   log.error('http.disk.full', { op: plan?.row.id, requestId, error })
   const message =
     'The disk of the coordinator or of its database is full. Its operator has to make room; then try again.'
+  return new Fault('UNAVAILABLE', { requestId }, message)
+}
+
+function slow(error: unknown, { plan, requestId, log }: Failing): Fault {
+  log.warn('http.slow', { op: plan?.row.id, requestId, error })
+  const message = 'Others have changed the same for longer than a request waits. Nothing was written; try again.'
   return new Fault('UNAVAILABLE', { requestId }, message)
 }
 

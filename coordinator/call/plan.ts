@@ -20,8 +20,8 @@ export interface Plan {
   readonly bodyBytes: number
   /** What is made of its body takes long, and has bounds of its own. */
   readonly takesFiles: boolean
-  /** What it reads grows with what the org has. */
-  readonly walks: boolean
+  /** `orgReads`: what it reads grows with what the org has. `orgChanges`: it takes the lock of the org. */
+  readonly turns: 'orgReads' | 'orgChanges' | undefined
   readonly scopedToOrg: boolean
   readonly scopedToRun: boolean
   readonly faults: ReadonlySet<FaultCode>
@@ -29,6 +29,14 @@ export interface Plan {
 
 /** They answer one thing, for which they count a queue. */
 const COUNTS: readonly string[] = ['runs.why', 'pools.demand']
+
+/** Groups whose changes lock their org. */
+const LOCKING = /^(environments|variables|secrets)\./
+
+function turnsOf(row: AnyOp): Plan['turns'] {
+  if (isPaged(row) || COUNTS.includes(row.id)) return 'orgReads'
+  return row.method !== 'GET' && LOCKING.test(row.id) ? 'orgChanges' : undefined
+}
 
 /** All rows that share a path. */
 export interface PathPlan {
@@ -76,7 +84,7 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined, sizes: Sizes): 
     ridesIn: restRidesIn(row),
     bodyBytes: bodyBytes(row.carries, sizes),
     takesFiles: row.carries === 'files',
-    walks: row.door === 'caller' && (isPaged(row) || COUNTS.includes(row.id)),
+    turns: row.door === 'caller' ? turnsOf(row) : undefined,
     scopedToOrg: row.door === 'caller' && names.includes('org'),
     scopedToRun: row.door === 'program' && names.includes('run'),
     faults: faultsOf(row),

@@ -14,7 +14,6 @@ import {
 import type { Config } from '../config.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Limits } from '../limits/limits.ts'
-import type { OrgReads } from '../limits/org-reads.ts'
 import type { Seats } from '../limits/seats.ts'
 import { admit, identify, isCaller, type Verifiers } from '../call/access.ts'
 import type { Answered } from './access-log.ts'
@@ -23,7 +22,7 @@ import { sendFile } from './answer-file.ts'
 import { sendFiles } from './answer-files.ts'
 import { sendPieces } from './answer-pieces.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
-import { handle } from '../call/handle.ts'
+import { handle, type Turns } from '../call/handle.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { faultFor } from '../call/failures.ts'
 import type { Waiting } from '../limits/waiting.ts'
@@ -49,7 +48,7 @@ export type PipelineNeeds = OwnedNeeds & {
   log: Log
   limits: Limits
   bodies: BytesInFlight
-  orgReads: OrgReads
+  turns: Turns
 }
 
 export interface Pipeline {
@@ -166,7 +165,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room }: A
   const call = new RequestCall({ input, actor, requestId, request, response, baseUrl, open, proxies })
   try {
     const value: unknown = await (isCaller(actor)
-      ? handle(plan, call as never, { orgReads: pipeline.deps.orgReads, orgId: actor.orgId })
+      ? handle(plan, call as never, { turns: pipeline.deps.turns, orgId: actor.orgId })
       : handled(exchange, plan, call))
     if (!response.completed) await send(exchange, plan, value)
   } finally {

@@ -1,28 +1,53 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { createSeats } from './seats.ts'
 
-/**
- * Bounds reads whose cost grows with what an org has: lists, and what counts. All of them share a dozen connections,
- * and two dozen lists over 200,000 queued runs of one org kept the others waiting for 13 s.
- */
-export interface OrgReads {
-  /** OrgReads when the org has a seat. Throws RATE_LIMITED when it has waited too long for one. */
-  run<T>(orgId: string, read: () => Promise<T> | T): Promise<T>
+/** Bounds what one org does at once of one kind, so that a dozen connections for all orgs are not held by one. */
+export interface OrgTurns {
+  /** Acts when the org has a seat. Throws RATE_LIMITED when it has waited too long for one. */
+  run<T>(orgId: string, act: () => Promise<T> | T): Promise<T>
 }
 
-/** At once. */
-const SEATS = { org: 2, all: 8 }
+interface Kind {
+  scope: string
+  /** At once, of an org and of all. */
+  seats: { org: number; all: number }
+  message: string
+}
+
+/**
+ * Reads whose cost grows with what an org has: lists, and what counts. Two dozen lists over 200,000 queued runs of one
+ * org kept the others waiting for 13 s.
+ */
+export const READS: Kind = {
+  scope: 'org_reads',
+  seats: { org: 2, all: 8 },
+  message: 'Other lists of this org are being read, and have taken long. Ask for fewer of them at once.',
+}
+
+/**
+ * Changes that take the lock of their org. Each that waits for it holds a connection: a hundred of one org had all of
+ * them, and heartbeats of others had no answer for longer than their agents may be silent.
+ */
+export const CHANGES: Kind = {
+  scope: 'org_changes',
+  seats: { org: 1, all: 4 },
+  message:
+    'Other changes of environments, variables and secrets of this org are under way. Make fewer of them at once.',
+}
+
 /** As long as callers wait for a database that is away. */
 const PATIENCE_MS = 20_000
 const RETRY_MS = 1000
 
-export function createOrgReads({ seats = SEATS, patienceMs = PATIENCE_MS } = {}): OrgReads {
+export function createOrgTurns({ scope, seats, message }: Kind, patienceMs = PATIENCE_MS): OrgTurns {
   const places = createSeats(seats)
+  const tooLong = () => new Fault('RATE_LIMITED', { scope, limit: seats.org, retryAfterMs: RETRY_MS }, message)
   return {
-    async run(orgId, read) {
+    async run(orgId, act) {
       const leave = await inTime(places.take(orgId), patienceMs)
+      if (!leave) throw tooLong()
       try {
-        return await read()
+        return await act()
       } finally {
         leave()
       }
@@ -31,16 +56,11 @@ export function createOrgReads({ seats = SEATS, patienceMs = PATIENCE_MS } = {})
 }
 
 /** A seat that comes too late is left at once. */
-async function inTime(seat: Promise<() => void>, patienceMs: number): Promise<() => void> {
+async function inTime(seat: Promise<() => void>, patienceMs: number): Promise<(() => void) | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, patienceMs, undefined)))
   const leave = await Promise.race([seat, late])
   clearTimeout(timer)
-  if (leave) return leave
-  void seat.then((tooLate) => tooLate())
-  throw new Fault(
-    'RATE_LIMITED',
-    { scope: 'org_reads', limit: SEATS.org, retryAfterMs: RETRY_MS },
-    'Other lists of this org are being read, and have taken long. Ask for fewer of them at once.',
-  )
+  if (!leave) void seat.then((tooLate) => tooLate())
+  return leave
 }

@@ -3,12 +3,12 @@ import type { Acting, Caller, ProgramIdentity, RunnerIdentity } from '../actor.t
 import type { Call } from '../api/call.ts'
 import type { OwnedNeeds } from '../call/owned.ts'
 import type { Config } from '../config.ts'
-import type { OrgReads } from '../limits/org-reads.ts'
+import type { Turns } from '../call/handle.ts'
 
 /** Who asks, in one HTTP request; and what is known of that. */
 export interface Asking {
   readonly caller: Caller
-  readonly deps: OwnedNeeds & { log: Log; config: Pick<Config, 'strict'>; orgReads: OrgReads }
+  readonly deps: OwnedNeeds & { log: Log; config: Pick<Config, 'strict'>; turns: Turns }
   readonly requestId: string
   readonly address: string
   readonly peer: string

@@ -57,7 +57,7 @@ async function handled(plan: Plan, asking: Asking, input: Fields): Promise<unkno
   try {
     const { caller, deps } = asking
     const call = new ToolCall(asking, input) as never
-    return await handle(plan, call, { orgReads: deps.orgReads, orgId: caller.orgId })
+    return await handle(plan, call, { turns: deps.turns, orgId: caller.orgId })
   } finally {
     leave?.()
   }

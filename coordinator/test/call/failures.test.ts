@@ -27,3 +27,9 @@ test('what nobody foresaw is 500, and its message stays in the log', () => {
   assert.doesNotMatch(fault.message, /secret/)
   assert.match(lines.join(''), /secret/)
 })
+
+test('a lock that others held for too long is 503: the same may be sent again', () => {
+  const { of } = failing()
+  const fault = faultFor(Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' }), of)!
+  assert.deepEqual([fault.status, fault.code], [503, 'UNAVAILABLE'])
+})

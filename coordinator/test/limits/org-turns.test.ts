@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { createOrgReads } from '../../limits/org-reads.ts'
+import { createOrgTurns, READS } from '../../limits/org-turns.ts'
 
 test('an org reads two lists at once, and others need not wait for it', async () => {
-  const reads = createOrgReads()
+  const reads = createOrgTurns(READS)
   const begun: string[] = []
   const ends: (() => void)[] = []
   const read = (org: string) =>
@@ -24,7 +24,7 @@ test('an org reads two lists at once, and others need not wait for it', async ()
 })
 
 test('one that has waited too long is told so, and leaves its seat to the next', async () => {
-  const reads = createOrgReads({ patienceMs: 1 })
+  const reads = createOrgTurns(READS, 1)
   const ends: (() => void)[] = []
   const long = () => reads.run('a', () => new Promise<void>((resolve) => ends.push(resolve)))
   const under = [long(), long()]
@@ -38,7 +38,7 @@ test('one that has waited too long is told so, and leaves its seat to the next',
 })
 
 test('a read that fails gives its seat back', async () => {
-  const reads = createOrgReads({ seats: { org: 1, all: 1 } })
+  const reads = createOrgTurns({ ...READS, seats: { org: 1, all: 1 } })
   const broken = new Error('broken')
   await assert.rejects(
     reads.run('a', () => Promise.reject(broken)),

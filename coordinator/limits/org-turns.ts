@@ -20,7 +20,7 @@ interface Kind {
  */
 export const READS: Kind = {
   scope: 'org_reads',
-  seats: { org: 2, all: 8 },
+  seats: { org: 4, all: 9 },
   message: 'Other lists of this org are being read, and have taken long. Ask for fewer of them at once.',
 }
 

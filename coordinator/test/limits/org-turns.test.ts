@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createOrgTurns, READS } from '../../limits/org-turns.ts'
 
-test('an org reads two lists at once, and others need not wait for it', async () => {
-  const reads = createOrgTurns(READS)
+test('an org reads some lists at once, and others need not wait for it', async () => {
+  const reads = createOrgTurns({ ...READS, seats: { org: 2, all: 3 } })
   const begun: string[] = []
   const ends: (() => void)[] = []
   const read = (org: string) =>
@@ -24,7 +24,7 @@ test('an org reads two lists at once, and others need not wait for it', async ()
 })
 
 test('one that has waited too long is told so, and leaves its seat to the next', async () => {
-  const reads = createOrgTurns(READS, 1)
+  const reads = createOrgTurns({ ...READS, seats: { org: 2, all: 3 } }, 1)
   const ends: (() => void)[] = []
   const long = () => reads.run('a', () => new Promise<void>((resolve) => ends.push(resolve)))
   const under = [long(), long()]

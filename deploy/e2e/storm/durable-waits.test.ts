@@ -140,7 +140,7 @@ inBothModes('the end of a child and the end of a timeout wake their run at whate
 inBothModes('an answer races with the timeout of its question, and one of the two counts', async (mode) => {
   const client = durable.client()
   const ids = await Promise.all(
-    Array.from({ length: 20 }, () => begin(durable, mode, ast.ask('late', { timeoutMs: 700, onTimeout: 'time' }))),
+    Array.from({ length: 20 }, () => begin(durable, mode, ast.ask('late', { timeoutMs: 3000, onTimeout: 'time' }))),
   )
   const answered = await Promise.all(
     ids.map(async (id) => {

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { untilPolled } from '../_kit/until.ts'
+import { startStub } from './stub-server.ts'
+
+/** A stub whose row holds every call until it is let go. */
+async function holding(id: string, answer: object) {
+  const held: (() => void)[] = []
+  let begun = 0
+  const server = await startStub({
+    strict: false,
+    handlers: {
+      [id]: () => {
+        begun++
+        return new Promise((resolve) => held.push(() => resolve(answer)))
+      },
+    },
+  })
+  const ask = (path: string, init: RequestInit = {}) =>
+    fetch(`${server.url}${path}`, {
+      ...init,
+      headers: { authorization: 'Bearer owner', 'content-type': 'application/json' },
+    })
+  return { server, ask, held, begun: () => begun }
+}
+
+test('variables of an org are set one after the other', async (t) => {
+  const { server, ask, held, begun } = await holding('variables.set', {})
+  t.after(() => server.close())
+  const set = (name: string) => ask(`/v1/orgs/acme/variables/${name}`, { method: 'PUT', body: '{"value":"1"}' })
+  const both = [set('A'), set('B')]
+  await untilPolled('one to begin', () => begun() === 1)
+  await ask('/healthz')
+  assert.equal(begun(), 1)
+  held[0]!()
+  await untilPolled('the other to begin', () => begun() === 2)
+  held[1]!()
+  for (const answer of both) assert.equal((await answer).status, 200)
+})
+
+test('four lists of an org are read at once', async (t) => {
+  const { server, ask, held, begun } = await holding('runs.list', { runs: [], nextCursor: null })
+  t.after(() => server.close())
+  const all = Array.from({ length: 6 }, () => ask('/v1/orgs/acme/runs'))
+  await untilPolled('four to begin', () => begun() === 4)
+  for (let n = 0; n < 6; n++) {
+    await untilPolled('one that may end', () => held.length > n)
+    assert.ok(begun() - n <= 4)
+    held[n]!()
+    await untilPolled('the next', () => begun() >= Math.min(6, 5 + n))
+  }
+  for (const answer of all) assert.equal((await answer).status, 200)
+})

@@ -53,6 +53,7 @@ export async function compose(config: Config, database: Database, log: Log) {
 async function openStores(config: Config, database: Database, log: Log) {
   const { db, url } = database
   const versions = createVersions(db)
+  const lanes = openRunLanes(url, log)
   const { close: closeLimits, ...limits } = openLimits({
     url,
     identity: config.limitIdentityPerMin,
@@ -63,7 +64,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     config,
     log,
     db,
-    lanes: openRunLanes(url, log),
+    lanes,
     ...(await openStored(config, log)),
     ...limits,
     closeLimits,
@@ -78,7 +79,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     environments: createEnvironmentNames(db),
     variableSets: createVariableSets(db),
     secretKeys: openSecretKeys(config, log),
-    poolSettings: createPoolSettings(db),
+    poolSettings: createPoolSettings(lanes.beats),
     standings: createStandings(db),
     /** What waits in pools, and what room there is. */
     demand: createDemandReader(db),

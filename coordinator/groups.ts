@@ -1,6 +1,7 @@
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { OrgId } from '@windlass/shared/ids.ts'
-import { commitDisconnections, type Disconnection } from './agent-link/disconnections.ts'
+import { commitDisconnections } from './agent-link/disconnections.ts'
+import type { AgentGroups } from './agent-link/session.ts'
 import type { Config } from './config.ts'
 import { groupCommit, type GroupCommit } from './db/group-commit.ts'
 import type { Lanes } from './db/lanes.ts'
@@ -10,7 +11,6 @@ import { openEntries } from './engine/commit/entries.ts'
 import { giveUpOn } from './engine/commit/give-up.ts'
 import { type Beat, type Beaten, commitBeats } from './engine/commit/leases.ts'
 import { commitTriggers } from './engine/commit/trigger.ts'
-import type { AgentBatch, Applied } from './engine/rules/batch.ts'
 import type { NewRun } from './engine/store/new-runs.ts'
 import type { Needs } from './needs.ts'
 import { noteAccepted } from './runners/intake.ts'
@@ -18,18 +18,10 @@ import { readRuns } from './runs/read.ts'
 import type { RunAddress } from './runs/store.ts'
 
 /** What many do at the same moment, written or read by one statement. Each org has its turn. */
-export interface Groups {
+export interface Groups extends AgentGroups {
   /** Queues runs; resolves with the time of creation. */
   triggers: GroupCommit<NewRun, Date>
   runReads: GroupCommit<RunAddress, Run | undefined>
-  /** Takes heartbeats. */
-  beats: GroupCommit<Beat & { orgId: OrgId }, Beaten>
-  /** Notes that agents are gone. */
-  disconnections: GroupCommit<Disconnection, void>
-  /** Makes offers into leases. */
-  acceptances: GroupCommit<Acceptance, Accepted>
-  /** Takes what agents report. */
-  entries: GroupCommit<AgentBatch, Applied>
 }
 
 /** How long a caller waits for a database that has gone away, before he is told. */

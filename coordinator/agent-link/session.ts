@@ -14,8 +14,8 @@ import type { AgentSocket } from './agent-socket.ts'
 import type { Disconnection } from './disconnections.ts'
 import type { createLeaseTerms, LeaseTerms } from './lease-terms.ts'
 
-/** Where what agents say goes. */
-interface Groups {
+/** Where what agents say goes, many at the same moment in one statement. */
+export interface AgentGroups {
   /** Heartbeats. */
   beats: GroupCommit<Beat & { orgId: OrgId }, Beaten>
   /** Offers that become leases. */
@@ -26,7 +26,7 @@ interface Groups {
   disconnections: GroupCommit<Disconnection, void>
 }
 
-export type SessionNeeds = Groups &
+export type SessionNeeds = AgentGroups &
   Needs<
     | typeof createLeaseTerms
     | typeof reconcile

@@ -3,16 +3,19 @@ import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf } from '@windlass/shared/ops/op.ts'
-import type { Db } from '../db/client.ts'
+import type { Lanes } from '../db/lanes.ts'
 import { createKept, type Kept } from '../db/kept.ts'
 import * as store from './store-pools.ts'
 
 /** What agents are told of their pools: every heartbeat asks. */
 export type PoolSettingsCache = Kept<PoolId, PoolSettings>
 
-/** A change made here is seen at once. */
-export function createPoolSettings(db: Db): PoolSettingsCache {
-  const read = async (poolId: PoolId) => PoolSettings.parse((await store.readSettings(db, poolId)) ?? {})
+/** A change made here is seen at once. Read by the connections of heartbeats, each of which asks. */
+export function createPoolSettings(beats: Lanes): PoolSettingsCache {
+  const read = async (poolId: PoolId) => {
+    const settings = await beats.run((db) => store.readSettings(db, poolId))
+    return PoolSettings.parse(settings ?? {})
+  }
   return createKept({ read, freshMs: 3000, most: 2000 })
 }
 

@@ -72,7 +72,7 @@ function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, enviro
     return { stands: ['tag'], from, columns: [sql`t.org_id`, sql`t.tag`], values: [orgId, tag], id: sql`t.run_id` }
   }
   if (status && !status.includes('completed')) {
-    const from = sql`(${notCompleted(sql, status)}) s cross join lateral (${runById(sql, sql`s.id`)}) r`
+    const from = sql`(${notCompleted(sql, orgId, status)}) s cross join lateral (${runById(sql, sql`s.id`)}) r`
     const also = sql`and s.is_over = (r.finished_at is not null)`
     return { stands: ['orgId'], from, also, columns: [sql`s.org_id`], values: [orgId], id: sql`s.id` }
   }
@@ -93,10 +93,10 @@ function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, enviro
  * The few runs among the many that are completed: those that have not finished, see migration 0004, and those that have
  * failed or were cancelled. Some of the former are over by now; `is_over` says as what a run stands here.
  */
-function notCompleted(sql: Sql, status: readonly RunStatus[]): Fragment {
+function notCompleted(sql: Sql, orgId: OrgId, status: readonly RunStatus[]): Fragment {
   const unfinished = sql`
     select org_id, id, false as is_over
-    from (${newestUnfinished(sql)}) candidates`
+    from (${newestUnfinished(sql, orgId)}) candidates`
   const over = sql`
     select org_id, run_id as id, true as is_over
     from runs_unsuccessful

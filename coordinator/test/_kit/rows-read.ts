@@ -25,3 +25,23 @@ async function readBy(tx: Tx, table: string): Promise<{ byIndex: number; inOrder
     where relname = ${table}`
   return row
 }
+
+/**
+ * How many blocks of 8 KiB of the table's indexes a list touches. A condition that is no end of an index scan leaves no
+ * trace in the rows.
+ */
+export function indexBlocksRead(db: Db, table: string, list: (db: Db) => Promise<unknown>): Promise<number> {
+  return db.begin(async (tx) => {
+    const since = await blocksBy(tx, table)
+    await list(tx as unknown as Db)
+    return (await blocksBy(tx, table)) - since
+  })
+}
+
+async function blocksBy(tx: Tx, table: string): Promise<number> {
+  const [row] = await tx<[{ blocks: number }]>`
+    select sum(pg_stat_get_xact_blocks_fetched(indexrelid))::int as blocks
+    from pg_index
+    where indrelid = ${table}::regclass`
+  return row.blocks
+}

@@ -5,7 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import { list, type RunFilter } from '../../runs/store-list.ts'
 import { moveMark } from '../../engine/sweep/mark.ts'
 import { anOrg, aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
-import { rowsRead } from '../_kit/rows-read.ts'
+import { indexBlocksRead, rowsRead } from '../_kit/rows-read.ts'
 import { ONE_IN, seedRuns } from '../_kit/seeded-runs.ts'
 import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
@@ -45,6 +45,14 @@ test('a page reads about as many runs as it shows, whatever is asked for and how
   const either = await rowsOf({ status: ['failed', 'cancelled', 'queued', 'running'] })
   assert.deepEqual([either.found, either.read <= 51 + waiting], [51, true])
   assert.deepEqual(await rowsOf({ status: ['running'] }), { found: 0, read: waiting })
+})
+
+test('a list of unfinished runs does not walk through the index of those that have ended', async () => {
+  const waiting = RUNS / ONE_IN.queued
+  const blocks = await indexBlocksRead(c.db, 'runs', (db) =>
+    list(db, { orgId: c.orgId, limit: 51, status: ['running'] }),
+  )
+  assert.ok(blocks <= 20 + 4 * waiting, `${blocks} blocks`)
 })
 
 test('the last page reads no more than the first', async () => {

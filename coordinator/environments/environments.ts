@@ -7,7 +7,8 @@ import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import { noEnvironment } from './level.ts'
 import type { EnvironmentRow } from './row.ts'
-import { refreshHeads, retireSets } from './store-sets.ts'
+import { refresh } from './sets.ts'
+import { retireSets } from './store-sets.ts'
 import * as store from './store.ts'
 
 /** A change of what the org sets makes the sets of all of them anew. */
@@ -31,7 +32,7 @@ export async function createEnvironment(deps: EnvironmentDeps, by: Acting, name:
     if (!inserted)
       throw new Fault('CONFLICT', { environment: name }, `The environment \`${name}\` exists already; use it as it is.`)
     if ((await store.countEnvironments(tx, orgId)) > MOST_ENVIRONMENTS) throw tooMany()
-    await refreshHeads(tx, { orgId, environment: name })
+    await refresh(tx, { orgId, environment: name })
     const target = { type: 'environment', id: inserted.id, name }
     await record(tx, by, { action: 'environments.create', target, after: { name } })
     return inserted

@@ -3,13 +3,12 @@ import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { SecretName } from '@windlass/shared/model/environment.ts'
 import type { Db } from '../db/client.ts'
 import type { SecretKeys } from './secret-keys.ts'
-import type { VariableSets } from './sets.ts'
 import type { Acting, ProgramIdentity } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import { assertFits, findLevel, lockLevel, noEnvironment } from './level.ts'
 import type { EntryRow, Level } from './row.ts'
 import * as sealed from './store-sealed.ts'
-import { refreshHeads } from './store-sets.ts'
+import { refresh, type VariableSets } from './sets.ts'
 import * as store from './store.ts'
 import { type EntryRef, isOther, notThere, targetOf } from './variables.ts'
 
@@ -37,7 +36,7 @@ export async function setSecret(
     const content = { sealed: ring.seal({ ...level, name }, value) }
     const row = await store.putEntry(tx, level, { name, updatedBy: by.id, content })
     await assertFits(tx, level)
-    await refreshHeads(tx, level)
+    await refresh(tx, level)
     const target = targetOf('secret', level, name)
     await record(tx, by, {
       action: 'secrets.set',
@@ -55,7 +54,7 @@ export async function deleteSecret(deps: { db: Db }, by: Acting, { name, environ
     const before = await store.findEntry(tx, level, name)
     if (!before || before.value !== null) throw notThere(level, name, 'secret')
     await store.removeEntry(tx, level, name)
-    await refreshHeads(tx, level)
+    await refresh(tx, level)
     const target = targetOf('secret', level, name)
     await record(tx, by, { action: 'secrets.delete', target, before: facts(level, name) })
   })

@@ -1,5 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
-import type { Db } from '../db/client.ts'
+import { Fault } from '@windlass/shared/errors.ts'
+import type { Db, Tx } from '../db/client.ts'
+import type { Level } from './row.ts'
 import * as store from './store-sets.ts'
 
 /** What runs are given to start with. A set never changes, so it is kept once it has been read. */
@@ -23,16 +25,17 @@ export function createVariableSets(db: Db, keptBytes = KEPT_BYTES): VariableSets
   }
 
   async function read(id: string): Promise<Record<string, string>> {
-    const text = await store.variablesOf(db, id)
-    if (text === undefined) throw new Error(`the set of variables ${id} of a run is missing`)
+    const texts = await store.textsOf(db, id)
+    if (texts === undefined) throw new Error(`the set of variables ${id} of a run is missing`)
     const entry = kept.get(id)
     if (entry) {
       // Once as text would be too little: as an object of strings it takes up to two bytes a character.
-      entry.bytes += text.length * 2
-      bytes += text.length * 2
+      const more = (texts.base.length + texts.own.length) * 2
+      entry.bytes += more
+      bytes += more
       for (const oldest of kept.keys()) if (bytes > keptBytes) drop(oldest)
     }
-    return JSON.parse(text) as Record<string, string>
+    return merged(texts)
   }
 
   return {
@@ -52,6 +55,33 @@ export function createVariableSets(db: Db, keptBytes = KEPT_BYTES): VariableSets
       return set
     },
   }
+}
+
+function merged({ base, own }: store.SetTexts): Record<string, string> {
+  const [ofOrg, ofEnvironment] = [base, own].map((text) => JSON.parse(text) as Record<string, string | null>)
+  const all = Object.entries({ ...ofOrg, ...ofEnvironment })
+  return Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== null))
+}
+
+/** A text as small as this is always taken: a secret can be set whatever else was changed. */
+const SMALL_BYTES = 4096
+/** Texts that were replaced, of one org. They are kept for an hour, and while an unfinished run has them. */
+const MOST_OLD_BYTES = 64 * 1024 * 1024
+const RETRY_MS = 10 * 60_000
+
+/** After a change on this level: runs that start from now on are given it. The caller holds the lock of the org. */
+export async function refresh(tx: Tx, level: Level): Promise<void> {
+  const texts = await store.putTexts(tx, level)
+  await store.refreshHeads(tx, level, texts)
+  const { bytes, oldBytes } = await store.bytesOf(tx, level, texts.level)
+  if (bytes <= SMALL_BYTES || oldBytes <= MOST_OLD_BYTES) return
+  const mib = MOST_OLD_BYTES / 1024 / 1024
+  const why = 'for an hour, and as long as unfinished runs were started with them'
+  throw new Fault(
+    'RATE_LIMITED',
+    { scope: 'org', path: 'value', limitBytes: MOST_OLD_BYTES, bytes: oldBytes, retryAfterMs: RETRY_MS },
+    `value: of the variables that this org has replaced ${mib} MiB are still kept: ${why}. Change them again later.`,
+  )
 }
 
 /** Sets that nobody can be given any more. */

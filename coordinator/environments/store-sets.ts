@@ -5,62 +5,92 @@ import type { Level } from './row.ts'
 
 /**
  * Makes the sets anew that a change on this level concerns: that of the environment, or with the base those of all. A
- * set that would be like one in use is that one. The caller holds the lock of the org.
+ * set is the text of the base with that of the environment, so that a change writes one text. The caller holds the lock
+ * of the org.
  */
-export async function refreshHeads(tx: Tx, { orgId, environment }: Level): Promise<void> {
+export async function refreshHeads(tx: Tx, { orgId, environment }: Level, texts: LevelTexts): Promise<void> {
   await tx`
     with concerned as (
       select '' collate "C" as environment where ${environment}::text = ''
       union all
       select name from environments where org_id = ${orgId} and ${environment}::text in ('', name)
     ),
-    effective as (
-      -- The name of the org's own level sorts before all others. An environment without any has one row, of nulls.
-      select distinct on (c.environment, v.name) c.environment, v.name, v.value
-      from concerned c
-      left join variables v on v.org_id = ${orgId} and v.environment in ('', c.environment)
-      order by c.environment, v.name, v.environment desc
+    base as (
+      select case
+        when ${environment}::text = '' then ${texts.level}::bigint
+        else coalesce(
+          (select text_id from variable_heads where org_id = ${orgId} and environment = ''), ${texts.empty}::bigint
+        )
+      end as id
     ),
-    given as (
+    wanted as (
       select
-        environment,
-        coalesce((json_object_agg(name, value order by name) filter (where value is not null))::text, '{}') as variables
-      from effective
-      group by environment
-    ),
-    -- Told apart by their digests: each of two hundred may be as long as all that an org may set.
-    wanted as materialized (
-      select
-        environment,
-        variables,
-        sha256(convert_to(variables, 'UTF8')) as digest,
+        c.environment,
+        case
+          when c.environment = ${environment} then ${texts.level}::bigint
+          else coalesce(h.text_id, ${texts.empty}::bigint)
+        end as text_id,
+        base.id as base_id,
         -- Also one that a variable hides: a run that has started without that variable gets the secret.
         exists (
           select from variables s
-          where s.org_id = ${orgId} and s.environment in ('', given.environment) and s.sealed is not null
+          where s.org_id = ${orgId} and s.environment in ('', c.environment) and s.sealed is not null
         ) as has_secrets
-      from given
+      from concerned c
+      cross join base
+      left join variable_heads h on h.org_id = ${orgId} and h.environment = c.environment
+    ),
+    paired as materialized (
+      select *, case when environment = '' then ${texts.empty}::bigint else text_id end as own_id from wanted
     ),
     kept as materialized (
-      select min(id) as id, sha256(convert_to(variables::text, 'UTF8')) as digest
-      from variable_sets
-      where org_id = ${orgId} and retired_at is null
-      group by 2
+      select min(s.id) as id, s.base_id, s.own_id
+      from variable_sets s
+      where s.org_id = ${orgId} and s.retired_at is null
+      group by s.base_id, s.own_id
     ),
     created as (
-      insert into variable_sets (org_id, variables)
-      select ${orgId}, w.variables::json
-      from (select distinct on (digest) digest, variables from wanted) w
-      where not exists (select from kept where kept.digest = w.digest)
-      returning id, sha256(convert_to(variables::text, 'UTF8')) as digest
+      insert into variable_sets (org_id, base_id, own_id)
+      select distinct ${orgId}, p.base_id, p.own_id
+      from paired p
+      where not exists (select from kept k where k.base_id = p.base_id and k.own_id = p.own_id)
+      returning id, base_id, own_id
     )
-    insert into variable_heads (org_id, environment, set_id, has_secrets)
-    select ${orgId}, w.environment, coalesce(kept.id, created.id), w.has_secrets
-    from wanted w
-    left join kept on kept.digest = w.digest
-    left join created on created.digest = w.digest
-    on conflict (org_id, environment) do update set set_id = excluded.set_id, has_secrets = excluded.has_secrets`
+    insert into variable_heads (org_id, environment, text_id, set_id, has_secrets)
+    select ${orgId}, p.environment, p.text_id, coalesce(k.id, c.id), p.has_secrets
+    from paired p
+    left join kept k on k.base_id = p.base_id and k.own_id = p.own_id
+    left join created c on c.base_id = p.base_id and c.own_id = p.own_id
+    on conflict (org_id, environment) do update
+    set text_id = excluded.text_id, set_id = excluded.set_id, has_secrets = excluded.has_secrets`
   await retireSets(tx, orgId)
+}
+
+/** Ids of the text of a level as it is now, and of the one without anything. */
+export interface LevelTexts {
+  level: string
+  empty: string
+}
+
+export async function putTexts(tx: Tx, { orgId, environment }: Level): Promise<LevelTexts> {
+  const [row] = await tx<[LevelTexts]>`
+    with given as materialized (
+      -- A secret of an environment is told by its name: it hides a variable of the org.
+      select coalesce(json_object_agg(name, value order by name)::text, '{}') as content
+      from variables
+      where org_id = ${orgId} and environment = ${environment} and (value is not null or environment <> '')
+    ),
+    put as (
+      insert into variable_texts (org_id, digest, bytes, content)
+      select ${orgId}, sha256(convert_to(content, 'UTF8')), octet_length(content), content::json
+      from (select content from given union select '{}') t
+      on conflict (org_id, digest) do update set used_at = now()
+      returning id, digest
+    )
+    select
+      (select id from put where digest = (select sha256(convert_to(content, 'UTF8')) from given)) as level,
+      (select id from put where digest = sha256('{}')) as empty`
+  return row
 }
 
 /** Sets that no environment of the org has any more. Runs may have started with them. */
@@ -72,11 +102,33 @@ export async function retireSets(tx: Tx, orgId: Level['orgId']): Promise<void> {
       and not exists (select from variable_heads h where h.org_id = s.org_id and h.set_id = s.id)`
 }
 
-export async function variablesOf(sql: Sql, id: string): Promise<string | undefined> {
-  const [row] = await sql<
-    { variables: string }[]
-  >`select variables::text as variables from variable_sets where id = ${id}`
-  return row?.variables
+/** Bytes of a text, and of all those of the org that no environment has any more. */
+export async function bytesOf(tx: Tx, { orgId }: Level, textId: string): Promise<{ bytes: number; oldBytes: number }> {
+  const [row] = await tx<[{ bytes: number; oldBytes: number }]>`
+    select
+      (select bytes from variable_texts where id = ${textId}) as bytes,
+      (
+        select coalesce(sum(t.bytes), 0)::float8
+        from variable_texts t
+        where t.org_id = ${orgId} and not exists (select from variable_heads h where h.text_id = t.id)
+      ) as old_bytes`
+  return row
+}
+
+/** What is set for all of the org, and by the environment itself; null hides what is set for all. */
+export interface SetTexts {
+  base: string
+  own: string
+}
+
+export async function textsOf(sql: Sql, id: string): Promise<SetTexts | undefined> {
+  const [row] = await sql<SetTexts[]>`
+    select base.content::text as base, own.content::text as own
+    from variable_sets s
+    join variable_texts base on base.id = s.base_id
+    join variable_texts own on own.id = s.own_id
+    where s.id = ${id}`
+  return row
 }
 
 /**
@@ -96,5 +148,16 @@ export async function removeRetired(db: Db): Promise<number> {
       and not exists (select from used where used.id = s.id)
       and not exists (select from variable_heads h where h.set_id = s.id)
     returning s.id`
+  await removeTexts(db)
   return rows.length
+}
+
+/** Their time of use is looked at again where a change is just giving one out. */
+async function removeTexts(db: Db): Promise<void> {
+  await db`
+    delete from variable_texts t
+    where t.used_at < now() - interval '1 hour'
+      and not exists (select from variable_sets s where s.base_id = t.id)
+      and not exists (select from variable_sets s where s.own_id = t.id)
+      and not exists (select from variable_heads h where h.text_id = t.id)`
 }

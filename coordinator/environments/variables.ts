@@ -6,7 +6,7 @@ import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import { assertFits, findLevel, inWords, lockLevel } from './level.ts'
 import type { EntryRow, Level } from './row.ts'
-import { refreshHeads } from './store-sets.ts'
+import { refresh } from './sets.ts'
 import * as store from './store.ts'
 
 /** What a caller names: a name of one environment, or of the org. */
@@ -35,7 +35,7 @@ export async function setVariable(
     if (before?.value === null) throw isOther(level, name, 'secret')
     const row = await store.putEntry(tx, level, { name, updatedBy: by.id, content: { value } })
     await assertFits(tx, level)
-    await refreshHeads(tx, level)
+    await refresh(tx, level)
     await record(tx, by, {
       action: 'variables.set',
       target: targetOf('variable', level, name),
@@ -52,7 +52,7 @@ export async function deleteVariable(deps: { db: Db }, by: Acting, { name, envir
     const before = await store.findEntry(tx, level, name)
     if (!before || before.value === null) throw notThere(level, name, 'variable')
     await store.removeEntry(tx, level, name)
-    await refreshHeads(tx, level)
+    await refresh(tx, level)
     const target = targetOf('variable', level, name)
     await record(tx, by, { action: 'variables.delete', target, before: facts(before) })
   })

@@ -3,7 +3,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, type Link, PATIENT_MS, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { ageOffers, SWEEPING } from '../_kit/ageing.ts'
-import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
 import { calls, evicted, parked, sleeps } from '../_kit/journal.ts'
@@ -132,15 +132,56 @@ test('a child of a parent without an environment has none either', async () => {
   await link.report(parent, 3, end(returned(null)))
 })
 
-test('sets that are alike are one, and a secret makes no new one', async () => {
+test('sets that are alike are one, and a secret of the org makes no new one', async () => {
   await set('ALIKE', '1')
   const heads = () => c.db<{ setId: string }[]>`
     select distinct set_id from variable_heads where environment in ('', ${staging})`
   assert.equal((await heads()).length, 1)
   const [before] = await heads()
-  await setSecret('UNLIKE', staging)
+  await setSecret('UNLIKE')
   assert.deepEqual([...(await heads())], [before])
+  await c.call(ops.secrets.delete, { org: c.org, name: 'UNLIKE' }, { apiKey: session })
   await drop('ALIKE')
+})
+
+test('a secret of the environment hides a variable that the org is given later', async () => {
+  await setSecret('HIDDEN', staging)
+  await set('HIDDEN', 'of the org')
+  assert.deepEqual((await given()).variables, {})
+  assert.deepEqual((await given(null)).variables, { HIDDEN: 'of the org' })
+  await c.call(ops.secrets.delete, { org: c.org, environment: staging, name: 'HIDDEN' }, { apiKey: session })
+  assert.deepEqual((await given()).variables, { HIDDEN: 'of the org' })
+  await drop('HIDDEN')
+})
+
+test('a change of what the org has is written once, whatever its environments have', async () => {
+  const size = async () => {
+    const [row] = await c.db<{ bytes: number }[]>`select sum(bytes)::int as bytes from variable_texts`
+    return row!.bytes
+  }
+  for (let i = 0; i < 5; i++) {
+    await c.call(ops.environments.create, { org: c.org, name: `${staging}-${i}` })
+    await set('OWN', `${i}`.repeat(50_000), `${staging}-${i}`)
+  }
+  const before = await size()
+  await set('OF_ORG', 'x'.repeat(1000))
+  assert.ok((await size()) - before < 1100)
+  assert.equal((await given(`${staging}-3`)).variables['OWN'], '3'.repeat(50_000))
+  assert.equal((await given(`${staging}-3`)).variables['OF_ORG'], 'x'.repeat(1000))
+  await drop('OF_ORG')
+})
+
+test('who replaces large variables again and again is refused before they fill the disk', async () => {
+  const [row] = await c.db<[{ id: string }]>`
+    insert into variable_texts (org_id, digest, bytes, content)
+    values (${c.orgId}, 'as if', ${64 * 1024 * 1024 + 1}, '{}')
+    returning id`
+  await assert.rejects(set('LARGE', 'x'.repeat(5000), staging), refusal('RATE_LIMITED', 'value'))
+  await set('SMALL', 'x', staging)
+  assert.deepEqual((await given()).variables, { SMALL: 'x' })
+  await c.db`update variable_texts set used_at = now() - interval '2 hours' where id = ${row.id}`
+  await cleanVariableSets(c.deps)
+  await set('LARGE', 'x'.repeat(5000), staging)
 })
 
 test('sets go when they were retired an hour ago and no unfinished run has them', async () => {

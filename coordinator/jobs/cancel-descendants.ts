@@ -1,9 +1,14 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { type CancelDeps, cancelDescendants as cancel } from '../engine/commit/cancel.ts'
+import { enqueueDescents } from '../engine/commit/enqueue-descents.ts'
 import type { Jobs } from './queue.ts'
 
-/** Whoever asked for the cancel may have been killed before all that the run had called was cancelled too. */
+/**
+ * Cancels what whoever asked has left: his coordinator was killed, or the tree is large. Done in slices, since other
+ * orgs wait for the same workers.
+ */
 export async function cancelDescendants(deps: CancelDeps, job: Jobs['runs:cancelDescendants']): Promise<void> {
   const { runId, orgId, by, reason, upTo } = job
-  await cancel(deps, { orgId: orgId as OrgId, runId: runId as RunId, upTo }, { by, reason })
+  const isAll = await cancel(deps, { orgId: orgId as OrgId, runId: runId as RunId, upTo }, { by, reason })
+  if (!isAll) await deps.db.begin((tx) => enqueueDescents(tx, [job], 0))
 }

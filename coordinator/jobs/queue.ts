@@ -7,20 +7,25 @@ export interface Jobs {
   'runs:cancelDescendants': { runId: string; orgId: string; by: string; reason: string; upTo?: number }
 }
 
-/** Adds a job inside a transaction: it exists exactly if the transaction is committed. The same key replaces an earlier job. */
-export async function enqueue<J extends keyof Jobs>(
-  tx: Tx,
-  name: J,
-  payload: Jobs[J],
-  /** Jobs of one `queue` are done one after the other. */
-  when: { inMs: number; key: string; queue?: string },
-): Promise<void> {
+export interface NewJob<J extends keyof Jobs> {
+  payload: Jobs[J]
+  inMs: number
+  /** A job with the key of an earlier one replaces it. */
+  key: string
+  /** Jobs of one queue are done one after the other. */
+  queue?: string
+}
+
+/** Adds jobs inside a transaction: they exist exactly if the transaction is committed. */
+export async function enqueue<J extends keyof Jobs>(tx: Tx, name: J, jobs: readonly NewJob<J>[]): Promise<void> {
+  if (jobs.length === 0) return
   await tx`
     select graphile_worker.add_job(
-      ${name},
-      payload := ${tx.json({ ...payload })}::json,
-      queue_name := ${when.queue ?? null},
-      run_at  := now() + ${when.inMs} * interval '1 millisecond',
-      job_key := ${when.key}
-    )`
+      ${name}, payload := j.payload::json, queue_name := j.queue,
+      run_at := now() + j.in_ms * interval '1 millisecond', job_key := j.key
+    )
+    from unnest(
+      ${jobs.map((job) => JSON.stringify(job.payload))}::text[], ${jobs.map((job) => job.queue ?? null)}::text[],
+      ${jobs.map((job) => job.inMs)}::float8[], ${jobs.map((job) => job.key)}::text[]
+    ) as j (payload, queue, in_ms, key)`
 }

@@ -2,13 +2,13 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Acting } from '../actor.ts'
-import { type CancelDeps, cancelDescendants, cancelThese } from '../engine/commit/cancel.ts'
+import { becauseOf, type CancelDeps, cancelDescendants, cancelThese } from '../engine/commit/cancel.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import { find } from './store.ts'
 
 /**
  * What has no process ends here and now; what has one ends when its processes are proved gone. Everything that the run
- * has called, and what that has called, is cancelled with it.
+ * has called, and what that has called, is cancelled with it: for seconds while the caller waits, then by a job.
  */
 export async function cancelRun(deps: CancelDeps, caller: Acting, runId: RunId, reason: string): Promise<Run> {
   const run = await find(deps.db, caller.orgId, runId)
@@ -17,7 +17,7 @@ export async function cancelRun(deps: CancelDeps, caller: Acting, runId: RunId, 
   const after = (await find(deps.db, caller.orgId, runId))!
   if (after.status === 'completed' || after.status === 'failed')
     throw new Fault('RUN_ALREADY_FINISHED', { run: runId, status: after.status })
-  const because = `its parent ${runId} was cancelled${reason && `: ${reason}`}`
-  if (moved) await cancelDescendants(deps, { orgId: caller.orgId, runId }, { by: caller.id, reason: because })
+  const below = { by: caller.id, reason: becauseOf(runId, reason) }
+  if (moved) await cancelDescendants(deps, { orgId: caller.orgId, runId }, below)
   return presentRun((await find(deps.db, caller.orgId, runId))!)
 }

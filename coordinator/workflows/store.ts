@@ -189,8 +189,8 @@ export interface ExecutionRow {
   bundleBytes: number
 }
 
-export async function versionForExecution(db: Db, id: VersionId): Promise<ExecutionRow | undefined> {
-  const [row] = await db<ExecutionRow[]>`
+export async function versionForExecution(sql: Sql, id: VersionId): Promise<ExecutionRow | undefined> {
+  const [row] = await sql<ExecutionRow[]>`
     select v.id, v.org_id, o.slug as org, v.workflow_id, w.slug, v.version, v.descriptor, v.input_schema, v.output_schema,
            v.bundle_digest, v.bundle_bytes
     from workflow_versions v

@@ -1,6 +1,6 @@
 import type { OrgId, PoolId, VersionId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
 import { type Descriptor, FENCE_RETRIES } from '@windlass/shared/model/descriptor.ts'
-import type { Db } from '../db/client.ts'
+import type { Db, Sql } from '../db/client.ts'
 import { type Schema, schemaOf } from '../judging/schema.ts'
 import * as store from './store.ts'
 
@@ -23,7 +23,8 @@ export interface Version {
 }
 
 export interface Versions {
-  get(id: VersionId): Promise<Version>
+  /** Within a transaction by `through`: a second connection could be one that others like it wait for. */
+  get(id: VersionId, through?: Sql): Promise<Version>
 }
 
 /** What a trigger needs to know of a workflow. */
@@ -51,10 +52,10 @@ const VERSIONS_KEPT = 200
 export function createVersions(db: Db): Versions {
   const kept = new Map<VersionId, Version>()
   return {
-    async get(id) {
+    async get(id, through = db) {
       const known = kept.get(id)
       if (known) return known
-      const row = await store.versionForExecution(db, id)
+      const row = await store.versionForExecution(through, id)
       if (!row) throw new Error(`version ${id} of a run is missing`)
       const version = toVersion(row)
       if (kept.size >= VERSIONS_KEPT) kept.delete(kept.keys().next().value!)

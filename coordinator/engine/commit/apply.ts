@@ -5,7 +5,7 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Config } from '../../config.ts'
-import type { Db } from '../../db/client.ts'
+import type { Db, Tx } from '../../db/client.ts'
 import type { RunVersions } from './versions.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { readWord } from './read-word.ts'
@@ -58,7 +58,7 @@ export async function applyBatches(
       }
       const isRepeated = batch.first <= run.seq
       const fresh = batch.entries.slice(run.seq + 1 - batch.first)
-      for (const entry of fresh) await take(deps, run, entry, batch)
+      for (const entry of fresh) await take({ ...deps, tx }, run, entry, batch)
       if (fresh.length > 0) touched.add(run)
       run.isHeard ||= fresh.length > 0
       answers.push({ kind: 'ack', seq: run.seq, isRepeated })
@@ -147,7 +147,7 @@ export function lastOf(batch: AgentBatch): number {
 }
 
 async function take(
-  deps: { versions: Versions; config: Config },
+  deps: { tx: Tx; versions: Versions; config: Config },
   run: Moving,
   entry: Entry,
   batch: ReadBatch,
@@ -172,7 +172,7 @@ async function take(
       return goOn(run, at)
     case 'end': {
       spend(run, entry[3])
-      const version = await deps.versions.get(run.versionId)
+      const version = await deps.versions.get(run.versionId, deps.tx)
       return settle(run, entry[2], at, { version, output: batch.outputs.get(entry), config: deps.config })
     }
   }

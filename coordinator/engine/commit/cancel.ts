@@ -5,8 +5,9 @@ import type { Db, Tx } from '../../db/client.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import type { Acting } from '../../actor.ts'
 import { type Change, record } from '../../audit/record.ts'
-import { enqueue } from '../../jobs/queue.ts'
+import { enqueue, type NewJob } from '../../jobs/queue.ts'
 import { announce, type AnnounceDeps } from './announce.ts'
+import { enqueueDescents } from './enqueue-descents.ts'
 import { lockRuns } from './lock.ts'
 import { finish, move } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
@@ -27,6 +28,8 @@ export interface CancelAsk {
   reason: string
   /** The caller, where it was asked for this very run: only that goes into the audit log. */
   caller?: Acting
+  /** What these runs have called is cancelled by whoever asks. Otherwise a job does it. */
+  isDescent?: boolean
 }
 
 /** What the coordinator itself stops, with all that it has called. Whoever decides that keeps a record of his own. */
@@ -37,24 +40,42 @@ export async function cancelForUs(
 ): Promise<void> {
   for (let at = 0; at < runIds.length; at += AT_ONCE) {
     const moved = await cancelThese(deps, runIds.slice(at, at + AT_ONCE), { by: 'coordinator', reason })
-    for (const { id } of moved) {
-      const because = `its parent ${id} was cancelled: ${reason}`
-      await cancelDescendants(deps, { orgId, runId: id }, { by: 'coordinator', reason: because })
-    }
+    for (const { id } of moved)
+      await cancelDescendants(deps, { orgId, runId: id }, { by: 'coordinator', reason: becauseOf(id, reason) })
   }
 }
 
+/** What runs are told whose parent was cancelled. */
+export const becauseOf = (parent: RunId, reason: string) =>
+  `its parent ${parent} was cancelled${reason && `: ${reason}`}`
+
 /** Cancelled in one transaction at most. */
 const AT_ONCE = 200
-/** Later than the request itself needs: the job is for the case that its coordinator is gone. */
+/** Looked up at once. Each look walks the whole tree, so there are few. */
+const FOUND_AT_ONCE = 5000
+/** Whoever asks waits so long for what lies below; the rest is done by the job. */
+const DESCENT_MS = 5000
+/** Later than the request itself needs: the job is for what it has not reached, or for a coordinator that is gone. */
 const DESCENDANTS_JOB_MS = 10_000
 
-/** A run that is being cancelled calls nothing any more, so this comes to an end. */
-export async function cancelDescendants(deps: CancelDeps, of: store.Descent, ask: CancelAsk): Promise<void> {
+/**
+ * Cancels what lies below a run for `forMs` at the most. True: that was all. A run that is being cancelled calls
+ * nothing any more, so this comes to an end.
+ */
+export async function cancelDescendants(
+  deps: CancelDeps,
+  of: store.Descent,
+  ask: CancelAsk,
+  forMs = DESCENT_MS,
+): Promise<boolean> {
+  const since = performance.now()
   for (;;) {
-    const ids = await store.descendantsToCancel(deps.db, of, AT_ONCE)
-    if (ids.length === 0) return
-    await cancelThese(deps, ids, ask)
+    const ids = await store.descendantsToCancel(deps.db, of, FOUND_AT_ONCE)
+    if (ids.length === 0) return true
+    for (let at = 0; at < ids.length; at += AT_ONCE) {
+      await cancelThese(deps, ids.slice(at, at + AT_ONCE), { ...ask, isDescent: true })
+      if (performance.now() - since > forMs) return false
+    }
   }
 }
 
@@ -69,11 +90,11 @@ export async function cancelThese(deps: CancelDeps, ids: RunId[], ask: CancelAsk
       tx,
       moved.filter((run) => run.released).map((run) => run.id),
     )
+    await followUp(tx, deps, moved, ask)
+    for (const run of ask.caller ? moved : [])
+      await record(tx, ask.caller!, cancelled(run, before.get(run.id)!, ask.reason))
+    // Last: it may lock concurrency groups, for which others wait until the commit.
     await saveMoves(tx, moved)
-    for (const run of moved) {
-      await followUp(tx, deps, run, ask)
-      if (ask.caller) await record(tx, ask.caller, cancelled(run, before.get(run.id)!, ask.reason))
-    }
     return moved
   })
   announce(deps, moved)
@@ -96,27 +117,35 @@ function cancelled({ id, status }: Moving, before: RunStatus, reason: string): C
   return { action: 'runs.cancel', target, before: { status: before }, after: { status, reason } }
 }
 
-async function followUp(tx: Tx, deps: CancelDeps, run: Moving, { by, reason }: CancelAsk): Promise<void> {
-  await store.noteCancel(tx, run.id, reason)
-  if (run.entries > 0) {
-    const job = { runId: run.id, orgId: run.orgId, by, reason: `its parent ${run.id} was cancelled` }
-    await enqueue(tx, 'runs:cancelDescendants', job, {
-      inMs: DESCENDANTS_JOB_MS,
-      key: `cancel-descendants:${run.id}`,
-      // Large trees take minutes: those of one org keep one of the two who do jobs.
-      queue: run.orgId,
-    })
-  }
-  if (run.status === 'cancelling') await setStopDeadline(tx, deps, run)
+async function followUp(tx: Tx, deps: CancelDeps, moved: Moving[], ask: CancelAsk): Promise<void> {
+  const { by, reason } = ask
+  await store.noteCancels(
+    tx,
+    moved.map((run) => run.id),
+    reason,
+  )
+  const parents = ask.isDescent ? [] : moved.filter((run) => run.entries > 0)
+  const descents = parents.map(({ id, orgId }) => ({ runId: id, orgId, by, reason: becauseOf(id, reason) }))
+  await enqueueDescents(tx, descents, DESCENDANTS_JOB_MS)
+  await setStopDeadlines(
+    tx,
+    deps,
+    moved.filter((run) => run.status === 'cancelling'),
+  )
 }
 
-/** Beyond grace and proof an agent that still heartbeats has one lease of time to answer; then its word counts no more. */
-export async function setStopDeadline(
+/**
+ * Beyond grace and proof an agent that still heartbeats has one lease of time to answer; then its word counts no more.
+ */
+export async function setStopDeadlines(
   tx: Tx,
   deps: { config: Config; versions: Versions },
-  run: Pick<Moving, 'id' | 'epoch' | 'versionId'>,
+  runs: readonly Pick<Moving, 'id' | 'epoch' | 'versionId'>[],
 ): Promise<void> {
-  const { cancelGraceMs } = (await deps.versions.get(run.versionId)).descriptor
-  const inMs = cancelGraceMs + deps.config.leaseMs
-  await enqueue(tx, 'runs:cancelDeadline', { runId: run.id, epoch: run.epoch }, { inMs, key: `cancel:${run.id}` })
+  const jobs: NewJob<'runs:cancelDeadline'>[] = []
+  for (const { id, epoch, versionId } of runs) {
+    const { cancelGraceMs } = (await deps.versions.get(versionId, tx)).descriptor
+    jobs.push({ payload: { runId: id, epoch }, inMs: cancelGraceMs + deps.config.leaseMs, key: `cancel:${id}` })
+  }
+  await enqueue(tx, 'runs:cancelDeadline', jobs)
 }

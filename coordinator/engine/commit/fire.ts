@@ -6,7 +6,7 @@ import type { Versions } from '../../workflows/targets.ts'
 import { type Db, mayPass, type Tx } from '../../db/client.ts'
 import { answerBytes, type TimedOut, timeOutQuestions } from './questions.ts'
 import { announce } from './announce.ts'
-import { type CancelDeps, setStopDeadline } from './cancel.ts'
+import { type CancelDeps, setStopDeadlines } from './cancel.ts'
 import { lockRuns } from './lock.ts'
 import { complete, enterNow } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
@@ -83,19 +83,19 @@ async function fire(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
     for (const timer of taken) {
       const run = runs.get(timer.runId)
       if (!run) continue
-      await act(deps, run, timer, answers)
+      await act({ ...deps, tx }, run, timer, answers)
       touched.add(run)
     }
     await leaveQueue(
       tx,
       [...touched].filter((run) => isFinal(run.status)).map((run) => run.id),
     )
-    await saveMoves(tx, [...touched])
     await store.insert(
       tx,
       taken.flatMap((timer) => againLater(deps, timer, runs.get(timer.runId))),
     )
-    for (const run of touched) if (isBeingStopped(run)) await setStopDeadline(tx, deps, run)
+    await setStopDeadlines(tx, deps, [...touched].filter(isBeingStopped))
+    await saveMoves(tx, [...touched])
     return touched
   })
   announce(deps, moved)
@@ -111,7 +111,7 @@ function againLater(deps: { config: Config }, { runId, kind, n }: store.DueTimer
 }
 
 async function act(
-  deps: { versions: Versions },
+  deps: { tx: Tx; versions: Versions },
   run: Moving,
   { kind, n }: store.DueTimer,
   answers: Map<string, Completion>,
@@ -127,7 +127,7 @@ async function act(
       return enterNow(run)
     case 'queue-timeout':
     case 'wall-timeout':
-      timeOut(run, kind, Date.now(), await deps.versions.get(run.versionId))
+      timeOut(run, kind, Date.now(), await deps.versions.get(run.versionId, deps.tx))
   }
 }
 

@@ -88,7 +88,7 @@ async function loseThese(deps: LoseDeps, runIds: readonly string[], options: Los
       if (!run || run.epoch !== placement.epoch || !options.isLost(placement)) continue
       const why = { ...reasonOf(placement, options), runner: run.runnerId }
       if (placement.accepted || !takeBack(run, notTaken(placement, options)))
-        lose(run, Date.now(), await deps.versions.get(run.versionId), why)
+        lose(run, Date.now(), await deps.versions.get(run.versionId, tx), why)
       moved.push({ run, placement })
     }
     await saveMoves(

@@ -2,7 +2,7 @@ import { isFinal, isSuspended } from '@windlass/shared/model/run.ts'
 import { rebalance } from './admit.ts'
 import type { Tx } from '../../db/client.ts'
 import * as events from '../../events/store.ts'
-import { enqueue } from '../../jobs/queue.ts'
+import { enqueueDescents } from './enqueue-descents.ts'
 import { isChanged } from '../rules/journal.ts'
 import { closeJournals, writeJournals } from './save-journal.ts'
 import { dropTimers, setTimers } from './set-timers.ts'
@@ -21,23 +21,19 @@ export async function saveMoves(tx: Tx, given: Moving[]): Promise<void> {
   const children = runs.flatMap((run) => run.journal.children)
   const created = children.length > 0 ? [insertQueued(tx, children)] : []
   const writes = [...saveRuns(tx, runs), ...created, ...writeJournals(tx, runs), ...saveQueues(tx, runs)]
-  await Promise.all(writes)
+  await Promise.all([...writes, cancelForgotten(tx, runs)])
+  // Last: others of the same group wait from here to the commit.
   await saveConcurrency(tx, runs)
-  await cancelForgotten(tx, runs)
 }
 
 /** The next attempt takes nothing over, and calls anew what the last one had called. */
-async function cancelForgotten(tx: Tx, runs: Moving[]): Promise<void> {
-  for (const { id, orgId, entries, journal } of runs) {
-    if (!journal.isForgotten) continue
+function cancelForgotten(tx: Tx, runs: Moving[]): Promise<void> {
+  const forgetful = runs.filter(({ journal }) => journal.isForgotten)
+  const descents = forgetful.map(({ id, orgId, entries }) => {
     const reason = `its parent ${id} started again from the top and forgot it`
-    const job = { runId: id, orgId, by: 'windlass', reason, upTo: entries }
-    await enqueue(tx, 'runs:cancelDescendants', job, {
-      inMs: 0,
-      key: `forget:${id}:${entries}`,
-      queue: orgId,
-    })
-  }
+    return { runId: id, orgId, by: 'windlass', reason, upTo: entries }
+  })
+  return enqueueDescents(tx, descents, 0)
 }
 
 function withParents(runs: Moving[]): Moving[] {

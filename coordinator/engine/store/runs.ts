@@ -44,11 +44,12 @@ export async function descendantsToCancel(db: Db, { orgId, runId, upTo }: Descen
   return rows.map((row) => row.id)
 }
 
-export async function noteCancel(tx: Tx, id: RunId, reason: string): Promise<void> {
+export async function noteCancels(tx: Tx, ids: readonly RunId[], reason: string): Promise<void> {
+  if (ids.length === 0) return
   await tx`
     update runs
     set cancel_requested_at = coalesce(cancel_requested_at, now()), cancel_reason = coalesce(cancel_reason, ${reason})
-    where id = ${id}`
+    where id = any(${[...ids]})`
 }
 
 export type LockedRow = Pick<

@@ -27,7 +27,7 @@ export async function repair(deps: RepairDeps, ids: string[]): Promise<Finding[]
     for (const one of findings) {
       const run = runs.get(one.runId)
       if (!run) continue
-      if (await moveOn(deps, run, one)) touched.add(run)
+      if (await moveOn(tx, deps, run, one)) touched.add(run)
     }
     for (const [run, completion] of await lostCompletions(tx, findings, runs)) {
       complete(run, completion)
@@ -61,18 +61,18 @@ async function repairGroups(deps: { db: Db }, findings: readonly Finding[]): Pro
 }
 
 /** True: the run was moved. */
-async function moveOn(deps: { versions: Versions }, run: Moving, { kind }: Finding): Promise<boolean> {
+async function moveOn(tx: Tx, deps: { versions: Versions }, run: Moving, { kind }: Finding): Promise<boolean> {
   if (kind === 'queued_nowhere' || kind === 'wake_missing') enterNow(run)
-  else if (kind === 'process_missing') await loseProcess(deps, run)
+  else if (kind === 'process_missing') await loseProcess(tx, deps, run)
   else return false
   return true
 }
 
-async function loseProcess(deps: { versions: Versions }, run: Moving): Promise<void> {
+async function loseProcess(tx: Tx, deps: { versions: Versions }, run: Moving): Promise<void> {
   const why = { what: 'unknown', reason: 'its process was on no runner' } as const
   // Nothing of it has been executed.
   if (run.status === 'pending') return requeue(run, Date.now(), why)
-  lose(run, Date.now(), await deps.versions.get(run.versionId), why)
+  lose(run, Date.now(), await deps.versions.get(run.versionId, tx), why)
 }
 
 /** What was written without the moves of a run. */

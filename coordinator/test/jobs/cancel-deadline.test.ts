@@ -30,14 +30,14 @@ async function running(): Promise<Held> {
 const jobs = (key: string) => c.db<{ runAt: Date }[]>`select run_at from graphile_worker.jobs where key = ${key}`
 const far = (key: string, epoch: number, inMs = 3_600_000) => ({
   payload: { runId: 'run_x', epoch },
-  when: { inMs, key },
+  inMs,
+  key,
 })
 
 test('a job exists exactly if its transaction is committed', async () => {
-  const { payload, when } = far('rolled-back', 1)
   await assert.rejects(
     c.db.begin(async (tx) => {
-      await enqueue(tx, 'runs:cancelDeadline', payload, when)
+      await enqueue(tx, 'runs:cancelDeadline', [far('rolled-back', 1)])
       throw new Error('rolled back')
     }),
     /rolled back/,
@@ -47,8 +47,7 @@ test('a job exists exactly if its transaction is committed', async () => {
 
 test('the same key replaces an earlier job', async () => {
   for (const inMs of [3_600_000, 7_200_000]) {
-    const { payload, when } = far('again', 1, inMs)
-    await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', payload, when))
+    await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [far('again', 1, inMs)]))
   }
   const rows = await jobs('again')
   assert.equal(rows.length, 1)
@@ -58,13 +57,10 @@ test('the same key replaces an earlier job', async () => {
 test('a deadline that comes due ends its run though the agent holds it, and the job is gone', async () => {
   const { offer } = await running()
   await c.call(ops.runs.cancel, { run: offer.run })
-  const { payload, when } = {
-    payload: { runId: offer.run, epoch: offer.epoch },
-    when: { inMs: 0, key: `cancel:${offer.run}` },
-  }
-  await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', payload, when))
+  const job = { payload: { runId: offer.run, epoch: offer.epoch }, inMs: 0, key: `cancel:${offer.run}` }
+  await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [job]))
   await until('the end of the run', async () => (await runOf(c, offer.run)).status === 'cancelled')
-  await untilPolled('the end of the job', async () => (await jobs(when.key)).length === 0)
+  await untilPolled('the end of the job', async () => (await jobs(job.key)).length === 0)
 })
 
 test('the deadline of an earlier placement does nothing to a later one', async () => {

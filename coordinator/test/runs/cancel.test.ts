@@ -5,6 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import { aRunningAgent, anAgent, end, placementOf, returned, start, type TestAgent, type Held } from '../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, logOf, refusal, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
 import { assertInStep } from '../_kit/in-step.ts'
+import { cancelDescendants } from '../../engine/commit/cancel.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
@@ -213,6 +214,37 @@ test('an agent that says nothing holds the run no longer than the deadline', asy
   await until('the end of the run', async () => (await runOf(c, offer.run)).status === 'cancelled')
   assert.deepEqual(await link.report(offer, 2, end({ how: 'cancelled', forced: true })), { kind: 'stale' })
   assert.deepEqual((await typesOf(c, offer.run)).slice(-2), ['run.cancelling', 'run.cancelled'])
+})
+
+test('a large tree is cancelled for a while by whoever asks, and then by slices of a job', async () => {
+  const { id: root } = await aRun(c, { workflow: workflow.slug })
+  const ids = Array.from({ length: 450 }, () => newId('run'))
+  await c.db`
+    insert into runs (id, org_id, workflow_id, version_id, pool_id, status, cursor, trigger_kind, input, needs,
+                      parent_run_id, parent_entry, root_run_id, depth)
+    select made.id, r.org_id, r.workflow_id, r.version_id, r.pool_id, 'queued', 1, 'run', 'null', r.needs,
+           r.id, made.n, r.id, 1
+    from runs r
+    cross join unnest(${ids}::text[]) with ordinality as made (id, n)
+    where r.id = ${root}`
+  await c.db`
+    insert into run_queue (run_id, pool_id, priority, needs)
+    select id, pool_id, 0, needs
+    from runs
+    where id = any(${ids})`
+  const left = async () => {
+    const [row] = await c.db<{ count: number }[]>`
+      select count(*)::int as count from runs where id = any(${ids}) and status = 'queued'`
+    return row!.count
+  }
+  const of = { orgId: c.orgId, runId: root }
+  const ask = { by: 'somebody', reason: 'enough' }
+  assert.equal(await cancelDescendants(c.deps, of, ask, 0), false)
+  assert.equal(await left(), 250)
+  assert.equal(await cancelDescendants(c.deps, of, ask), true)
+  assert.equal(await left(), 0)
+  assert.equal((await c.db`select from run_queue where run_id = any(${ids})`).length, 0)
+  await cancel(root)
 })
 
 test('lists by status and tag find all of these runs', () => assertInStep(c.db, c.orgId))

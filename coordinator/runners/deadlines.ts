@@ -3,17 +3,22 @@ import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { type Author, record } from '../audit/record.ts'
 import { type CancelDeps, cancelForUs } from '../engine/commit/cancel.ts'
+import { type IntakeDeps, liftOldCordons } from './intake.ts'
 import * as store from './store-intake.ts'
 
-type DeadlineDeps = CancelDeps & { log: Log }
+type DeadlineDeps = CancelDeps & IntakeDeps & { log: Log }
 
-/** Ends what executes on runners whose drain was to be over by now, where whoever drained them wanted that. */
+/**
+ * Ends what executes on runners whose drain was to be over by now, where whoever drained them wanted that, and our own
+ * cordons.
+ */
 export async function watchDeadlines(deps: DeadlineDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await pause(deps.config.sweepMs, signal)
     if (signal.aborted) return
     try {
       await endDueDrains(deps)
+      await liftOldCordons(deps)
       probe('sweep.done', { of: 'deadlines' })
     } catch (error) {
       deps.log.warn('deadlines.failed', { error })

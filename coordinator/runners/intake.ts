@@ -25,6 +25,11 @@ export type SpreadDeps = TellDeps & {
 
 /** A poll answer that went missing is chance, two in a row are an agent that cannot be reached by them. */
 const MOST_UNACCEPTED = 2
+/**
+ * A cordon of ours ends after so long: it was perhaps the coordinator that was slow, and then it has closed all of its
+ * runners. What an agent does not accept goes back into the queue after seconds.
+ */
+const CORDON_MS = 60_000
 /** So many failures within this time keep a runner from work for as long. */
 const MOST_FAILURES = 3
 const QUARANTINE_MS = 10 * 60_000
@@ -81,7 +86,16 @@ export async function liftOnHello(
 
 const SYSTEM = { byKind: 'system', byName: 'coordinator' } as const
 
-/** No new work until the agent says hello once more. */
+/** Offers work to those again that were kept from it for a minute. */
+export async function liftOldCordons(deps: IntakeDeps): Promise<void> {
+  const reason = `${CORDON_MS / 1000} s have passed: it is offered work once more`
+  for (const id of await store.oldCordons(deps.db, CORDON_MS))
+    await change(deps, id, 'runners.resume', (now) =>
+      now.state === 'cordoned' && now.byKind === 'system' ? { state: 'open', ...SYSTEM, reason } : undefined,
+    )
+}
+
+/** No new work until the agent says hello once more, or for a minute. */
 export async function cordonBySystem(deps: IntakeDeps, runnerId: RunnerId, reason: string): Promise<void> {
   const isNew = await change(deps, runnerId, 'runners.cordon', (now) =>
     now.state === 'open' ? { state: 'cordoned', ...SYSTEM, reason } : undefined,

@@ -89,6 +89,17 @@ export async function isLifted(db: Db, runnerId: string, isNewInstance: boolean)
   return rows.length > 0
 }
 
+/** Runners that the coordinator itself has kept from work for so long. */
+export async function oldCordons(db: Db, ms: number): Promise<RunnerId[]> {
+  const rows = await db<{ runnerId: RunnerId }[]>`
+    select runner_id
+    from runner_intake
+    where state = 'cordoned' and by_kind = 'system' and since <= now() - ${ms} * interval '1 millisecond'
+    order by runner_id
+    limit 100`
+  return rows.map((row) => row.runnerId)
+}
+
 export interface WordRow {
   runnerId: RunnerId
   state: IntakeState

@@ -4,6 +4,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import {
   closeByAgent,
   cordonBySystem,
+  liftOldCordons,
   liftOnHello,
   noteAccepted,
   noteFailure,
@@ -118,6 +119,21 @@ test('two polls in a row whose offers are not accepted cordon the runner, until 
   assert.equal(await liftOnHello(c.deps, agent, false), true)
   await noteUnaccepted(c.deps, [agent.id])
   assert.equal(await stateOf(agent), 'open', 'the count begins anew')
+})
+
+test('a cordon of ours ends after a minute, and one by a person does not', async () => {
+  const [ours, theirs] = [await aRunner(), await aRunner()]
+  await cordonBySystem(c.deps, ours.id, 'silent')
+  await c.call(ops.runners.cordon, { runner: theirs.id })
+  await liftOldCordons(c.deps)
+  assert.equal(await stateOf(ours), 'cordoned', 'it is new')
+  const [entry] = await entriesBy(c, async () => {
+    await c.db`update runner_intake set since = now() - interval '61 s' where runner_id in (${ours.id}, ${theirs.id})`
+    await liftOldCordons(c.deps)
+  })
+  assert.deepEqual([entry?.action, entry?.target.id, entry?.actor.kind], ['runners.resume', ours.id, 'system'])
+  assert.match((await runnerOf(ours)).intake.reason, /60 s have passed/)
+  assert.deepEqual([await stateOf(ours), await stateOf(theirs)], ['open', 'cordoned'])
 })
 
 test('three failures within ten minutes quarantine a runner, older ones do not count', async () => {

@@ -32,6 +32,10 @@ const BEAT_PATIENCE_MS = 5000
 const INPUT_CHARS_PER_RUN = 32 * 1024
 /** Number of trigger statements that run at once. */
 export const TRIGGER_LANES = 2
+/** Of those for runs of limited concurrency: three orgs may wait for locks before a fourth does. */
+const LIMITED_LANES = 4
+/** Without contention such a commit takes 5 ms. */
+const LIMITED_SPARE_MS = 20
 /** And of those of heartbeats. */
 export const BEAT_LANES = 2
 
@@ -45,17 +49,7 @@ type GroupNeeds = Needs<typeof readBatch | typeof applyBatches | typeof giveUpOn
 export function openGroups(deps: GroupNeeds): Groups {
   const { config, db, lanes, log, metrics } = deps
   return {
-    triggers: groupCommit<NewRun, Date>({
-      name: 'trigger',
-      log,
-      orgOf,
-      patienceMs: PATIENCE_MS,
-      max: 256,
-      lanes: TRIGGER_LANES,
-      weight: (run) => 1 + run.input.length / INPUT_CHARS_PER_RUN,
-      commit: (items) => lanes.triggers.run((lane) => commitTriggers(lane, items)),
-      onCommit: (items, ms) => metrics.committed('triggers', items.length, ms),
-    }),
+    triggers: openTriggers(deps),
     runReads: groupCommit<RunAddress, Run | undefined>({
       name: 'read runs',
       log,
@@ -100,5 +94,40 @@ export function openGroups(deps: GroupNeeds): Groups {
       onCommit: (entries, ms) => metrics.committed('entries', entries, ms),
       giveUp: (batch, error) => giveUpOn(deps, batch, error),
     }),
+  }
+}
+
+/**
+ * Runs of limited concurrency wait for the lock of their group, which their org may hold for long: they share no commit
+ * with those of other orgs.
+ */
+function openTriggers({ db, lanes, log, metrics }: GroupNeeds): GroupCommit<NewRun, Date> {
+  const shared = {
+    log,
+    orgOf,
+    patienceMs: PATIENCE_MS,
+    max: 256,
+    weight: (run: NewRun) => 1 + run.input.length / INPUT_CHARS_PER_RUN,
+    onCommit: (items: NewRun[], ms: number) => metrics.committed('triggers', items.length, ms),
+  }
+  const free = groupCommit<NewRun, Date>({
+    ...shared,
+    name: 'trigger',
+    lanes: TRIGGER_LANES,
+    commit: (items) => lanes.triggers.run((lane) => commitTriggers(lane, items)),
+  })
+  const limited = groupCommit<NewRun, Date>({
+    ...shared,
+    name: 'limited trigger',
+    isOrgAlone: true,
+    lanes: LIMITED_LANES,
+    spare: { afterMs: LIMITED_SPARE_MS, keyOf: orgOf },
+    commit: (items) => commitTriggers(db, items),
+  })
+  return {
+    add: (run) => (run.concurrencyGroup === null ? free : limited).add(run),
+    async idle() {
+      await Promise.all([free.idle(), limited.idle()])
+    },
   }
 }

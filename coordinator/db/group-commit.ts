@@ -32,6 +32,8 @@ export interface GroupCommitOptions<I, O> {
   weight?(item: I): number
   /** Each org has its turn in a commit, however much waits of another. Without it all items are of one. */
   orgOf?(item: I): string
+  /** A commit holds items of one org: no other waits for the locks that they wait for. */
+  isOrgAlone?: boolean
   /** Told of each commit and how long it took. */
   onCommit?(items: I[], ms: number): void
   /**

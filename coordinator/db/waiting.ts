@@ -12,6 +12,8 @@ export interface QueueOptions<I> {
   weight?: ((item: I) => number) | undefined
   keyOf?: (item: I) => string
   orgOf?: ((item: I) => string) | undefined
+  /** A batch holds items of one org: no other waits for what they wait for. */
+  isOrgAlone?: boolean | undefined
 }
 
 /** What waits for its commit. Orgs take turns; items of one org and key keep the order in which they came. */
@@ -52,6 +54,7 @@ class OrgQueues<I, O> implements Queue<I, O> {
   readonly #weight: (item: I) => number
   readonly #keyOf: ((item: I) => string) | undefined
   readonly #orgOf: (item: I) => string
+  readonly #isOrgAlone: boolean
   readonly #orgs = new Map<string, Org<I, O>>()
   /** Those with something ready, in the order of their turns. */
   readonly #turns = new Set<Org<I, O>>()
@@ -60,11 +63,12 @@ class OrgQueues<I, O> implements Queue<I, O> {
   readonly #blocked = new Map<string, List<I, O>[]>()
   #count = 0
 
-  constructor({ max, weight = () => 1, keyOf, orgOf = () => '' }: QueueOptions<I>) {
+  constructor({ max, weight = () => 1, keyOf, orgOf = () => '', isOrgAlone = false }: QueueOptions<I>) {
     this.#max = max
     this.#weight = weight
     this.#keyOf = keyOf
     this.#orgOf = orgOf
+    this.#isOrgAlone = isOrgAlone
   }
 
   add(one: Waiting<I, O>): void {
@@ -91,6 +95,7 @@ class OrgQueues<I, O> implements Queue<I, O> {
       sum += this.#takeTurn(org, this.#max - sum, batch)
       if (org.ready.size > 0) this.#turns.add(org)
       else if (org.lists.size === 0) this.#orgs.delete(org.id)
+      if (this.#isOrgAlone && batch.length > 0) break
     }
     this.#count -= batch.length
     if (this.#keyOf) for (const { item } of batch) this.#busy.add(this.#keyOf(item))
@@ -123,7 +128,7 @@ class OrgQueues<I, O> implements Queue<I, O> {
   /** Takes what this org may in its turn. Answers its weight. */
   #takeTurn(org: Org<I, O>, room: number, batch: Waiting<I, O>[]): number {
     let sum = 0
-    const share = this.#max / TURNS
+    const share = this.#isOrgAlone ? this.#max : this.#max / TURNS
     org.credit = Math.min(share, org.credit + share)
     while (org.credit > 0 && sum < room) {
       const [list] = org.ready

@@ -34,6 +34,25 @@ test('a heavy item costs its org the turns of as many light ones', async () => {
   )
 })
 
+test('where orgs are kept apart, one that waits for a lock keeps no other waiting', async () => {
+  const held = Promise.withResolvers<void>()
+  const { add, batches, idle } = doubling({
+    lanes: 2,
+    isOrgAlone: true,
+    orgOf: (item) => (item < 10 ? 'waits' : `org-${item % 2}`),
+    spare: { afterMs: 1, keyOf: (item) => (item < 10 ? 'waits' : `org-${item % 2}`) },
+    commit: async (items) => {
+      if (items.includes(1)) await held.promise
+      return items
+    },
+  })
+  const waiting = [1, 2].map(add)
+  await Promise.all([10, 11, 12].map(add))
+  held.resolve()
+  await Promise.all([...waiting, idle()])
+  assert.deepEqual(batches, [[1, 2], [10, 12], [11]])
+})
+
 test('a commit that begins while another waits looks at no more items than it takes', async () => {
   const held = Promise.withResolvers<void>()
   let looks = 0

@@ -6,7 +6,7 @@ import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { commitTriggers, prepareRun } from '../../../engine/commit/trigger.ts'
 import { ageTimers } from '../../_kit/ageing.ts'
 import { PATIENT_MS, anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../../_kit/agent.ts'
-import { aCoordinator, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
+import { anOrg, aCoordinator, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { calls, evicted, goesOn, parked, sleeps } from '../../_kit/journal.ts'
 import { aVersion, aWorkflow, type TestWorkflow } from '../../_kit/workflow.ts'
 
@@ -76,6 +76,29 @@ test('with two hundred triggers at once on two coordinators no more runs are und
   }
   for (const id of ids) assert.equal((await runOf(c, id)).status, 'completed')
   assert.deepEqual(await sides(ids), { waits: [], counts: [], queued: [] })
+})
+
+test('while a group of one org is locked, limited runs of others are triggered', async () => {
+  const { workflow } = await aLimited(1)
+  const other = await anOrg(c)
+  const theirs = await aWorkflow(c, { orgId: other.id, descriptor: { concurrency: 1 } })
+  const released = Promise.withResolvers<void>()
+  const locked = Promise.withResolvers<void>()
+  const holder = c.db.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtextextended(${workflow.id}, 0))`
+    locked.resolve()
+    await released.promise
+  })
+  await locked.promise
+  const waiting = several(3, workflow)
+  const { slug, apiKey } = other
+  await c.call(ops.runs.trigger, { org: slug, workflow: theirs.slug }, { apiKey })
+  const [{ count }] = await c.db<[{ count: number }]>`
+    select count(*)::int as count from runs where workflow_id = ${workflow.id}`
+  assert.equal(count, 0, 'those of the group wait for its lock')
+  released.resolve()
+  await holder
+  assert.deepEqual((await sides(idsOf(await waiting))).counts, [0])
 })
 
 test('the higher priority comes first, and among equals who came first', async () => {

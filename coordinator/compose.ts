@@ -26,6 +26,7 @@ import { createFactReader } from './metrics/facts.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createDemandReader } from './runners/demand.ts'
 import { createRunnerVerifier } from './runners/identity.ts'
+import { createRunnerNotes } from './runners/notes.ts'
 import { createPoolSettings } from './runners/pool-settings.ts'
 import { createPolls } from './runners/polls.ts'
 import { createStandings } from './runners/standing.ts'
@@ -43,7 +44,8 @@ export type Composed = Awaited<ReturnType<typeof compose>>
 export async function compose(config: Config, database: Database, log: Log) {
   const stores = await openStores(config, database, log)
   const services = openServices(stores)
-  const deps = { ...stores, ...services, ...openGroups({ ...stores, ...services }) }
+  const engine = { ...stores, ...services, runnerNotes: createRunnerNotes({ ...stores, ...services }) }
+  const deps = { ...engine, ...openGroups(engine) }
   deps.dispatchers.onUnclaimed((claimed) => void giveBack(deps, claimed))
   await deps.bell.listen(listenerOf(deps))
   return { deps, handlers: createHandlers(deps), close: () => close(deps, database) }

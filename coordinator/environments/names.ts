@@ -7,8 +7,8 @@ import * as store from './store.ts'
 export interface EnvironmentNames {
   /** The name of the environment with this name or id; undefined: there is none. */
   find(orgId: OrgId, ref: string): Promise<string | undefined>
-  /** Some names, in their order. */
-  some(orgId: OrgId, limit: number): Promise<string[]>
+  /** The same; throws VALIDATION_FAILED, with what there is and how to make one, when there is none. */
+  need(orgId: OrgId, ref: string): Promise<string>
   forget(orgId: OrgId, ref: string): void
 }
 
@@ -21,7 +21,7 @@ export function createEnvironmentNames(db: Db): EnvironmentNames {
   const drop = (key: string, found: Promise<string | undefined>) => {
     if (kept.get(key)?.found === found) kept.delete(key)
   }
-  return {
+  const names: EnvironmentNames = {
     find(orgId, ref) {
       const key = `${orgId}/${ref}`
       const known = kept.get(key)
@@ -36,26 +36,24 @@ export function createEnvironmentNames(db: Db): EnvironmentNames {
       )
       return found
     },
-    some: async (orgId, limit) => (await store.listEnvironments(db, orgId, { limit })).map((row) => row.name),
+    async need(orgId, ref) {
+      const found = await names.find(orgId, ref)
+      if (found === undefined) throw noSuch(ref, await store.listEnvironments(db, orgId, { limit: KNOWN_SHOWN + 1 }))
+      return found
+    },
     forget: (orgId, ref) => void kept.delete(`${orgId}/${ref}`),
   }
+  return names
 }
 
 const KNOWN_SHOWN = 10
 
-/** The name of an environment. Throws VALIDATION_FAILED, with what there is and how to make one, when there is none. */
-export async function needEnvironment(
-  deps: { environments: EnvironmentNames },
-  orgId: OrgId,
-  environment: string,
-): Promise<string> {
-  const found = await deps.environments.find(orgId, environment)
-  if (found !== undefined) return found
-  const names = await deps.environments.some(orgId, KNOWN_SHOWN + 1)
+function noSuch(environment: string, there: readonly { name: string }[]): Fault {
+  const names = there.map(({ name }) => name)
   const known = names.slice(0, KNOWN_SHOWN)
   const listed = known.map((name) => `\`${name}\``).join(', ') + (names.length > KNOWN_SHOWN ? ', …' : '')
   const others = known.length > 0 ? `There are: ${listed}.` : 'It has none yet.'
-  throw new Fault(
+  return new Fault(
     'VALIDATION_FAILED',
     { path: 'environment', environment, known },
     `There is no environment \`${environment}\` in this org. ${others} Create it with \`windlass env create ${environment}\`, or leave \`environment\` out for what is set for the whole org.`,

@@ -2,16 +2,15 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { InputId } from '@windlass/shared/ids.ts'
 import type { InputStatus, PendingInput } from '@windlass/shared/model/input.ts'
 import type { Config } from '../config.ts'
-import type { Db } from '../db/client.ts'
 import type { Judge } from '../judging/judge.ts'
 import type { Acting } from '../actor.ts'
-import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
 import { answerQuestion } from '../engine/commit/answer.ts'
+import type { MoveDeps } from '../engine/commit/move-runs.ts'
 import { answerText } from '../engine/commit/judge-answer.ts'
 import { needInput, presentInput } from './read.ts'
 import type { InputRow } from './store.ts'
 
-type RespondDeps = { db: Db; judge: Judge; config: Config } & AnnounceDeps
+type RespondDeps = { judge: Judge; config: Config } & MoveDeps
 
 /** The first answer counts. Question, journal and whatever lets the run go on are written together, or nothing is. */
 export async function respondToInput(
@@ -23,10 +22,9 @@ export async function respondToInput(
   const asked = await needInput(deps, caller, id)
   if (asked.status !== 'open') throw closedBy(asked)
   const text = await answerText(deps, caller.orgId, asked.schema, answer)
-  const run = await deps.db.begin((tx) => answerQuestion(tx, asked, { id, text, caller }))
+  const isFirst = await answerQuestion(deps, asked, { id, text, caller })
   // Somebody else, the clock or the end of the run was faster.
-  if (!run) throw closedBy(await needInput(deps, caller, id))
-  announce(deps, [run])
+  if (!isFirst) throw closedBy(await needInput(deps, caller, id))
   return presentInput(await needInput(deps, caller, id))
 }
 

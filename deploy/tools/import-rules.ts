@@ -136,6 +136,30 @@ export const STORE = /^coordinator\/((?!events\/)[^/]+\/store(-[a-z]+)?\.ts$|eng
 /** A room of several folders: what lies in its store is imported by all of them. */
 export const ENGINE = 'coordinator/engine/'
 
+/** Whom the engine calls. What it needs of verbs is handed to it. */
+export const ENGINE_CALLS = {
+  may: [
+    ENGINE,
+    'coordinator/audit/record.ts',
+    'coordinator/canonical-hash.ts',
+    'coordinator/db/',
+    'coordinator/events/',
+    'coordinator/jobs/queue.ts',
+    'coordinator/judging/',
+    'coordinator/limits/',
+    'coordinator/matching/',
+    'coordinator/recent.ts',
+    'coordinator/slices.ts',
+  ],
+  sentence: 'the engine calls no verbs of other rooms: hand it what it needs (`import type` is free; see ENGINE_CALLS)',
+}
+
+/** Files with one importer: runs are locked and saved on one way only. */
+export const GATES: readonly { readonly file: string; readonly by: string }[] = [
+  { file: 'coordinator/engine/commit/lock.ts', by: 'coordinator/engine/commit/move-runs.ts' },
+  { file: 'coordinator/engine/commit/save.ts', by: 'coordinator/engine/commit/move-runs.ts' },
+]
+
 /** What runs may do, decided without a database. */
 export const RULES = {
   files: 'coordinator/engine/rules/',

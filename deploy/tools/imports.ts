@@ -2,7 +2,7 @@
 import { isBuiltin } from 'node:module'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { DOORS, ENGINE, ENVIRONMENT, LAYERS, NEVER_UPWARD, NOT_OURS } from './import-rules.ts'
+import { DOORS, ENGINE, ENGINE_CALLS, ENVIRONMENT, GATES, LAYERS, NEVER_UPWARD, NOT_OURS } from './import-rules.ts'
 import { OWN_STORE, PLACES, RULES, STORE, STORED, TEST_ONLY, VERBS } from './import-rules.ts'
 import { readSource } from './import-lines.ts'
 import type { ImportLine } from './import-lines.ts'
@@ -91,6 +91,9 @@ function breachOfProject(file: string, target: string, typeOnly: boolean): strin
 function breachOfLayer(file: string, target: string, typeOnly: boolean): string | undefined {
   if (fitsPath(RULES.files, file)) return typeOnly || fitsPath(RULES.files, target) ? undefined : RULES.sentence
   const atHome = roomOf(file) === roomOf(target)
+  const gate = GATES.find((one) => one.file === target)
+  if (gate && gate.by !== file && !typeOnly) return `only ${gate.by} imports ${gate.file}`
+  if (fitsPath(ENGINE, file) && !typeOnly && !holds(ENGINE_CALLS.may, target)) return ENGINE_CALLS.sentence
   if (STORE.test(target) && !atHome) return typeOnly ? undefined : OWN_STORE
   return layerOf(target) < layerOf(file) ? NEVER_UPWARD : undefined
 }

@@ -8,7 +8,7 @@ import type { Tails } from '../../events/live.ts'
 import type { Timers } from './clock.ts'
 import { isChanged } from '../rules/journal.ts'
 import type { Moving } from '../rules/run.ts'
-import { mayEnterAsResume } from './save.ts'
+import { mayEnterAsResume } from '../rules/transitions.ts'
 import { tellOfNew } from './trigger.ts'
 
 export type AnnounceDeps = {

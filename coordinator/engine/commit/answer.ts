@@ -3,19 +3,30 @@ import type { InputId, RunId } from '@windlass/shared/ids.ts'
 import type { Acting } from '../../actor.ts'
 import { record } from '../../audit/record.ts'
 import type { Tx } from '../../db/client.ts'
-import { lockRuns } from './lock.ts'
+import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { complete } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
-import { saveMoves } from './save.ts'
 import { answer } from '../store/questions.ts'
 
-/** Undefined: the question is not open any more. */
-export async function answerQuestion(
-  tx: Tx,
+/** The first answer counts. False: the question is not open any more. */
+export function answerQuestion(
+  deps: MoveDeps,
   asked: { runId: RunId; n: number },
   given: { id: InputId; text: string; caller: Acting },
-): Promise<Moving | undefined> {
-  const run = (await lockRuns(tx, [asked.runId])).get(asked.runId)!
+): Promise<boolean> {
+  return moveRuns(deps, { ids: [asked.runId], ending: [] }, async (tx, runs) => {
+    const run = runs.get(asked.runId)!
+    const isFirst = await takeAnswer(tx, run, asked.n, given)
+    return { moved: isFirst ? [run] : [], answer: isFirst }
+  })
+}
+
+async function takeAnswer(
+  tx: Tx,
+  run: Moving,
+  n: number,
+  given: { id: InputId; text: string; caller: Acting },
+): Promise<boolean> {
   if (run.status === 'cancelling')
     throw new Fault(
       'INPUT_CLOSED',
@@ -23,9 +34,8 @@ export async function answerQuestion(
       `The run ${run.id} is being cancelled; its questions take no answer any more.`,
     )
   const { id, text, caller } = given
-  if (!(await answer(tx, { id, text, by: caller.id }))) return undefined
-  complete(run, { n: asked.n, state: 'done', result: text })
-  await saveMoves(tx, [run])
+  if (!(await answer(tx, { id, text, by: caller.id }))) return false
+  complete(run, { n, state: 'done', result: text })
   // Without the answer: it may hold what only the program is to know.
   const after = { status: 'answered', answeredBy: caller.id, run: run.id }
   await record(tx, caller, {
@@ -34,5 +44,5 @@ export async function answerQuestion(
     before: { status: 'open' },
     after,
   })
-  return run
+  return true
 }

@@ -5,22 +5,20 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Config } from '../../config.ts'
-import type { Db, Tx } from '../../db/client.ts'
+import type { Tx } from '../../db/client.ts'
 import type { RunVersions } from './versions.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { readWord } from './read-word.ts'
 import { takeOp } from '../rules/journal-op.ts'
 import type { Word } from '../rules/word.ts'
-import { type IntakeDeps as FailureDeps, noteFailure } from '../../runners/intake.ts'
 import { createSlices } from '../../slices.ts'
-import { announce, type AnnounceDeps } from './announce.ts'
 import { appendPlain } from './append.ts'
 import type { AgentBatch, Applied, Output, ReadBatch } from '../rules/batch.ts'
-import { lockRunsOf } from './lock.ts'
+import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { begin, goOn, park, refuseWord, settle } from '../rules/outcome.ts'
 import type { Moving } from '../rules/run.ts'
-import { saveMoves } from './save.ts'
 import { takeEvent } from '../rules/take-event.ts'
+import type { RunnerNotes } from './runner-notes.ts'
 import type { PrepareDeps } from './trigger.ts'
 import { jsonLine } from '../rules/json-line.ts'
 import { invalidOutput, NOT_JSON, tooLargeOutput } from '../rules/run-errors.ts'
@@ -30,20 +28,19 @@ import { invalidOutput, NOT_JSON, tooLargeOutput } from '../rules/run-errors.ts'
  * taken already (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
  */
 export async function applyBatches(
-  deps: { db: Db; versions: Versions; log: Log; config: Config } & AnnounceDeps & FailureDeps,
+  deps: { versions: Versions; config: Config } & MoveDeps & NoteDeps,
   batches: ReadBatch[],
 ): Promise<Applied[]> {
   const unreadable = batches.find(({ failure }) => failure !== undefined)
   if (unreadable) throw unreadable.failure
   const appended = await appendPlain(deps, batches)
   if (appended) return appended
-  const { answers, touched } = await deps.db.begin(async (tx) => {
-    const runs = await lockRunsOf(
-      tx,
-      batches.map((batch) => batch.runnerId),
-      batches.map((batch) => batch.run),
-      batches.filter((batch) => batch.entries.some(mayEnd)).map((batch) => batch.run),
-    )
+  const locking = {
+    heldBy: batches.map((batch) => batch.runnerId),
+    ids: batches.map((batch) => batch.run),
+    ending: batches.filter((batch) => batch.entries.some(mayEnd)).map((batch) => batch.run),
+  }
+  const { answers, touched } = await moveRuns(deps, locking, async (tx, runs) => {
     const answers: Applied[] = []
     const touched = new Set<Moving>()
     for (const batch of batches) {
@@ -63,24 +60,24 @@ export async function applyBatches(
       run.isHeard ||= fresh.length > 0
       answers.push({ kind: 'ack', seq: run.seq, isRepeated })
     }
-    await saveMoves(tx, [...touched])
-    return { answers, touched }
+    return { moved: touched, answer: { answers, touched } }
   })
-  announce(deps, touched)
   await noteHostFailures(deps, touched)
   return answers
 }
+
+type NoteDeps = { log: Log; runnerNotes: RunnerNotes }
 
 /**
  * A host that cannot prepare what it is given gets no more for a while. What is written is written, whatever becomes of
  * this.
  */
-async function noteHostFailures(deps: { log: Log } & FailureDeps, runs: Iterable<Moving>): Promise<void> {
+async function noteHostFailures(deps: NoteDeps, runs: Iterable<Moving>): Promise<void> {
   for (const { runnerId, hostFailure } of runs) {
     if (runnerId === null || hostFailure === null) continue
-    await noteFailure(deps, runnerId, hostFailure).catch((error: unknown) =>
-      deps.log.warn('runner.failure.unnoted', { runnerId, error }),
-    )
+    await deps.runnerNotes
+      .failed(runnerId, hostFailure)
+      .catch((error: unknown) => deps.log.warn('runner.failure.unnoted', { runnerId, error }))
   }
 }
 

@@ -1,26 +1,23 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Config } from '../../config.ts'
-import type { Db, Tx } from '../../db/client.ts'
+import type { Tx } from '../../db/client.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import type { Acting } from '../../actor.ts'
 import { type Change, record } from '../../audit/record.ts'
 import { enqueue, type NewJob } from '../../jobs/queue.ts'
-import { announce, type AnnounceDeps } from './announce.ts'
 import { enqueueDescents } from './enqueue-descents.ts'
-import { lockRuns } from './lock.ts'
+import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { finish, move } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
-import { saveMoves } from './save.ts'
 import * as store from '../store/runs.ts'
 import { warmVersions } from './versions.ts'
 
 export type CancelDeps = {
-  db: Db
   config: Config
   versions: Versions
   tellCancels: (runnerId: string) => Promise<void>
-} & AnnounceDeps
+} & MoveDeps
 
 /** Who asks, and why: what the log of each run will say. */
 export interface CancelAsk {
@@ -82,8 +79,8 @@ export async function cancelDescendants(
 /** Asking twice is no error: what is being cancelled or has ended is left alone, and not among the answers. */
 export async function cancelThese(deps: CancelDeps, ids: RunId[], ask: CancelAsk): Promise<Moving[]> {
   await warmVersions(deps, ids)
-  const moved = await deps.db.begin(async (tx) => {
-    const runs = [...(await lockRuns(tx, ids, ids)).values()].filter((run) => ids.includes(run.id))
+  const moved = await moveRuns(deps, { ids }, async (tx, locked) => {
+    const runs = [...locked.values()].filter((run) => ids.includes(run.id))
     const before = new Map(runs.map((run) => [run.id, run.status]))
     const moved = runs.filter((run) => begin(run, ask))
     await store.leaveQueue(
@@ -93,11 +90,8 @@ export async function cancelThese(deps: CancelDeps, ids: RunId[], ask: CancelAsk
     await followUp(tx, deps, moved, ask)
     for (const run of ask.caller ? moved : [])
       await record(tx, ask.caller!, cancelled(run, before.get(run.id)!, ask.reason))
-    // Last: it may lock concurrency groups, for which others wait until the commit.
-    await saveMoves(tx, moved)
-    return moved
+    return { moved, answer: moved }
   })
-  announce(deps, moved)
   // The agents hear of it now where they are connected here, and with their next heartbeat in any case.
   const runnerIds = new Set(moved.flatMap((run) => (run.status === 'cancelling' && run.runnerId ? [run.runnerId] : [])))
   for (const runnerId of runnerIds) await deps.tellCancels(runnerId)

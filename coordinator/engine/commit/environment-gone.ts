@@ -1,25 +1,18 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
-import type { Db } from '../../db/client.ts'
-import { announce, type AnnounceDeps } from './announce.ts'
-import { lockRuns } from './lock.ts'
+import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { finish } from '../rules/transitions.ts'
 import { fail } from '../rules/outcome.ts'
-import { saveMoves } from './save.ts'
 import type { Claimed } from '../store/claim.ts'
 
 /**
  * Ends runs whose environment was deleted while they were being queued. With the variables of the org alone they might reach for the
  * wrong systems; so they are given to nobody.
  */
-export async function endWithoutEnvironment(
-  deps: { db: Db; log: Log } & AnnounceDeps,
-  claimed: readonly Claimed[],
-): Promise<void> {
+export async function endWithoutEnvironment(deps: { log: Log } & MoveDeps, claimed: readonly Claimed[]): Promise<void> {
   const ids = claimed.map((run) => run.runId)
-  const ended = await deps.db.begin(async (tx) => {
-    const runs = await lockRuns(tx, ids, ids)
+  const ended = await moveRuns(deps, { ids }, async (_, runs) => {
     const still = claimed.flatMap(({ runId, epoch, environment }) => {
       const run = runs.get(runId)
       return run?.epoch === epoch && run.place !== null ? [{ run, environment }] : []
@@ -30,11 +23,9 @@ export async function endWithoutEnvironment(
       else fail(run, Date.now(), gone(environment))
     }
     const ended = still.map(({ run }) => run)
-    await saveMoves(tx, ended)
-    return ended
+    return { moved: ended, answer: ended }
   })
   for (const run of ended) deps.log.warn('run.environment.gone', { runId: run.id, environment: run.environment })
-  announce(deps, ended)
 }
 
 function gone(environment: string | null): RunError {

@@ -5,15 +5,13 @@ import type { Config } from '../../config.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { type Db, mayPass, type Tx } from '../../db/client.ts'
 import { answerBytes, type TimedOut, timeOutQuestions } from './questions.ts'
-import { announce } from './announce.ts'
 import { type CancelDeps, setStopDeadlines } from './cancel.ts'
-import { lockRuns } from './lock.ts'
+import { moveRuns } from './move-runs.ts'
 import { complete, enterNow } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
-import { leaveQueue } from './queue.ts'
-import { saveMoves } from './save.ts'
 import { timeOut } from './time-out.ts'
 import { warmVersions } from './versions.ts'
+import * as runStore from '../store/runs.ts'
 import * as store from '../store/timers.ts'
 
 /** 10,000 runs that wake in the same moment are 50 transactions. */
@@ -69,12 +67,7 @@ const endsRuns = ({ kind }: store.DueTimer) => kind === 'queue-timeout' || kind 
 async function fire(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
   const ending = due.filter(endsRuns).map((timer) => timer.runId)
   await warmVersions(deps, ending)
-  const moved = await deps.db.begin(async (tx) => {
-    const runs = await lockRuns(
-      tx,
-      due.map((timer) => timer.runId),
-      ending,
-    )
+  const moved = await moveRuns(deps, { ids: due.map((timer) => timer.runId), ending }, async (tx, runs) => {
     const there = new Set((await store.take(tx, due)).map(keyOf))
     // In the order in which they were due: of two sleeps that raced while nobody looked, the shorter one has won.
     const taken = due.filter((timer) => there.has(keyOf(timer)))
@@ -86,7 +79,7 @@ async function fire(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
       await act({ ...deps, tx }, run, timer, answers)
       touched.add(run)
     }
-    await leaveQueue(
+    await runStore.leaveQueue(
       tx,
       [...touched].filter((run) => isFinal(run.status)).map((run) => run.id),
     )
@@ -95,10 +88,8 @@ async function fire(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
       taken.flatMap((timer) => againLater(deps, timer, runs.get(timer.runId))),
     )
     await setStopDeadlines(tx, deps, [...touched].filter(isBeingStopped))
-    await saveMoves(tx, [...touched])
-    return touched
+    return { moved: touched, answer: touched }
   })
-  announce(deps, moved)
   for (const run of moved) if (isBeingStopped(run) && run.runnerId) await deps.tellCancels(run.runnerId)
 }
 

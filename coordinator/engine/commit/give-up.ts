@@ -1,15 +1,12 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
-import type { Db } from '../../db/client.ts'
 import { createSample } from '../../limits/sample.ts'
-import { announce, type AnnounceDeps } from './announce.ts'
 import { answerToStale, isHeldBy, lastOf } from './apply.ts'
 import type { AgentBatch, Applied } from '../rules/batch.ts'
-import { lockRuns } from './lock.ts'
+import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { finish } from '../rules/transitions.ts'
 import { fail } from '../rules/outcome.ts'
-import { saveMoves } from './save.ts'
 
 /** An agent may send nothing else. */
 const lines = createSample()
@@ -18,29 +15,22 @@ const lines = createSample()
  * Ends a run whose entries cannot be stored. Its agent would send them again with each connection, fail again, and
  * bring nothing of its other runs home: better one run lost, and said so.
  */
-export async function giveUpOn(
-  deps: { db: Db; log: Log } & AnnounceDeps,
-  batch: AgentBatch,
-  error: unknown,
-): Promise<Applied> {
+export async function giveUpOn(deps: { log: Log } & MoveDeps, batch: AgentBatch, error: unknown): Promise<Applied> {
   const { run: runId, runnerId, epoch, first } = batch
   const last = lastOf(batch)
   const facts = lines(runnerId)
   if (facts) deps.log.error('run.entries.unusable', { runId, runnerId, epoch, first, last, error, ...facts })
-  const { answer, ended } = await deps.db.begin(async (tx) => {
-    const run = (await lockRuns(tx, [runId], [runId])).get(runId)
-    if (!isHeldBy(run, batch)) return { answer: answerToStale(run, batch), ended: [] }
+  return moveRuns(deps, { ids: [runId] }, async (_, runs) => {
+    const run = runs.get(runId)
+    if (!isHeldBy(run, batch)) return { answer: answerToStale(run, batch), moved: [] }
     const at = Date.now()
     // Counted as taken, so that the same entries from another connection are acknowledged.
     run.seq = Math.max(run.seq, last)
     // Somebody wants it gone, and gone it is.
     if (run.status === 'cancelling') finish(run, 'cancelled', at, { error: unusable(first, last) })
     else fail(run, at, unusable(first, last))
-    await saveMoves(tx, [run])
-    return { answer: answerTo(batch), ended: [run] }
+    return { answer: answerTo(batch), moved: [run] }
   })
-  announce(deps, ended)
-  return answer
 }
 
 /** After an end the agent has nothing more to do. A process that still works is to be killed. */

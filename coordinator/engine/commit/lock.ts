@@ -36,7 +36,7 @@ function inHand(rows: readonly store.LockedRow[]): Map<string, Moving> {
 }
 
 function moving(row: store.LockedRow): Moving {
-  return {
+  const run: Unmarked = {
     ...row,
     blocked: row.blocked === null ? null : (JSON.parse(row.blocked) as Moving['blocked']),
     output: null,
@@ -58,4 +58,8 @@ function moving(row: store.LockedRow): Moving {
     journal: noChanges(),
     parent: undefined,
   }
+  return run as Moving
 }
+
+/** What a run is but for the mark of its lock, which is no value. */
+type Unmarked = { [K in keyof Moving as K extends string ? K : never]: Moving[K] }

@@ -2,15 +2,13 @@ import type { Log } from '@windlass/shared/log.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { isSuspended, type Loss } from '@windlass/shared/model/run.ts'
 import type { Config } from '../../config.ts'
-import { type Db, mayPass } from '../../db/client.ts'
+import { mayPass } from '../../db/client.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 import * as placements from '../store/placements.ts'
-import { announce, type AnnounceDeps } from './announce.ts'
-import { lockRuns } from './lock.ts'
+import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { requeue, rest } from '../rules/transitions.ts'
 import { lose } from '../rules/outcome.ts'
-import { saveMoves } from './save.ts'
 import { warmVersions } from './versions.ts'
 import type { Moving } from '../rules/run.ts'
 
@@ -28,11 +26,7 @@ export interface LoseOptions {
  * Takes runs away from processes that are not coming back. An offer that was never accepted goes back into the queue
  * without a word about attempts: nothing has been executed.
  */
-export async function loseRuns(
-  deps: { db: Db; config: Config; versions: Versions; log: Log } & AnnounceDeps,
-  runIds: readonly string[],
-  options: LoseOptions,
-): Promise<number> {
+export async function loseRuns(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<number> {
   if (runIds.length === 0) return 0
   const moved = await loseOrPassOver(deps, runIds, options)
   for (const { placement } of moved) options.onLost?.(placement)
@@ -44,10 +38,6 @@ export async function loseRuns(
       status: run.status,
       reason: options.reason,
     })
-  announce(
-    deps,
-    moved.map(({ run }) => run),
-  )
   return moved.length
 }
 
@@ -56,7 +46,7 @@ interface Moved {
   placement: placements.PlacementRow
 }
 
-type LoseDeps = { db: Db; config: Config; versions: Versions; log: Log }
+export type LoseDeps = { config: Config; versions: Versions; log: Log } & MoveDeps
 
 /** One run that cannot be taken away must not keep the others where they are lost. */
 async function loseOrPassOver(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<Moved[]> {
@@ -76,8 +66,7 @@ async function loseOrPassOver(deps: LoseDeps, runIds: readonly string[], options
 
 async function loseThese(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<Moved[]> {
   await warmVersions(deps, runIds)
-  return deps.db.begin(async (tx) => {
-    const runs = await lockRuns(tx, runIds, runIds)
+  return moveRuns(deps, { ids: runIds }, async (tx, runs) => {
     const found = await placements.recheck(tx, runIds, {
       offerMs: deps.config.offerMs,
       limitMs: pulseLimitMs(deps.config),
@@ -91,11 +80,7 @@ async function loseThese(deps: LoseDeps, runIds: readonly string[], options: Los
         lose(run, Date.now(), await deps.versions.get(run.versionId, tx), why)
       moved.push({ run, placement })
     }
-    await saveMoves(
-      tx,
-      moved.map(({ run }) => run),
-    )
-    return moved
+    return { moved: moved.map(({ run }) => run), answer: moved }
   })
 }
 

@@ -7,6 +7,7 @@ import { isChanged } from '../rules/journal.ts'
 import { closeJournals, writeJournals } from './save-journal.ts'
 import { dropTimers, setTimers } from './set-timers.ts'
 import type { Moving } from '../rules/run.ts'
+import { mayEnterAsResume } from '../rules/transitions.ts'
 import * as store from '../store/runs.ts'
 import { insertLosses, noteAcks } from '../store/run-losses.ts'
 import { insertQueued } from '../store/new-runs.ts'
@@ -76,11 +77,6 @@ function saveQueues(tx: Tx, runs: Moving[]): PromiseLike<unknown>[] {
     ...(later.length > 0 ? [setTimers(tx, later)] : []),
     ...(resting.length > 0 ? [store.enterAsResume(tx, resting)] : []),
   ]
-}
-
-/** Whether a run waits without a process, so that a completion has to bring it back into the queue. */
-export function mayEnterAsResume(run: Moving): boolean {
-  return isSuspended(run.status) && run.place === null && run.blocked === null && run.replayAfterMs === null
 }
 
 /** Runs whose descriptor limits how many there may be. The locks of their groups come after those of the runs, and all at once. */

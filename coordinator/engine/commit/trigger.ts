@@ -3,7 +3,7 @@ import { newId, type OrgId, type RunId, type WorkflowRef } from '@windlass/share
 import type { Run, TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Bell } from '../../events/bell.ts'
 import type { Dispatchers } from '../../dispatch/dispatcher.ts'
-import { type EnvironmentNames, needEnvironment } from '../../environments/names.ts'
+import type { EnvironmentNames } from '../../environments/names.ts'
 import type { GroupCommit } from '../../db/group-commit.ts'
 import type { Judge } from '../../judging/judge.ts'
 import type { Target, Targets } from '../../workflows/targets.ts'
@@ -63,7 +63,7 @@ export async function prepareRun(
   assertStorable(ask.tags)
   const target = await targetOf(deps, who.orgId, ask)
   const named = ask.environment ?? null
-  const environment = named === null ? null : await needEnvironment(deps, who.orgId, named)
+  const environment = named === null ? null : await deps.environments.need(who.orgId, named)
   const input = await inputText(deps, who.orgId, ask, target)
   const { workflowId, descriptor } = target.version
   const concurrencyGroup = await groupOf(workflowId, descriptor.concurrency, ask.input)

@@ -70,8 +70,14 @@ export interface NewLoss {
   isCounted: boolean
 }
 
-/** A locked run on its way to its next state. All writers of statuses and events meet here, so the rules stand once. */
+declare const locked: unique symbol
+
+/**
+ * A locked run on its way to its next state. All writers of statuses and events meet here, so the rules stand once. The
+ * mark is given by the lock alone: nothing else can be saved.
+ */
 export interface Moving {
+  readonly [locked]: true
   readonly id: RunId
   readonly orgId: OrgId
   readonly poolId: PoolId

@@ -84,6 +84,11 @@ export function rest(run: Moving): void {
   release(run)
 }
 
+/** Whether a run waits without a process, so that a completion has to bring it back into the queue. */
+export function mayEnterAsResume(run: Moving): boolean {
+  return isSuspended(run.status) && run.place === null && run.blocked === null && run.replayAfterMs === null
+}
+
 /** Why a replay cannot go on. The run keeps its status until somebody decides. */
 export function block(run: Moving, at: number, blocked: NonNullable<Moving['blocked']>): void {
   release(run)

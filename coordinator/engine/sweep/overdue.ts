@@ -2,14 +2,12 @@ import type { RunnerId } from '@windlass/shared/ids.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import * as placements from '../store/placements.ts'
-import { noteUnaccepted } from '../../runners/intake.ts'
-import { loseRuns } from '../commit/lose.ts'
+import { type LoseDeps, loseRuns } from '../commit/lose.ts'
 import { createPulse } from '../commit/pulse.ts'
+import type { RunnerNotes } from '../commit/runner-notes.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 
-type SweepDeps = Parameters<typeof createPulse>[0] &
-  Parameters<typeof loseRuns>[0] &
-  Parameters<typeof noteUnaccepted>[0]
+type SweepDeps = Parameters<typeof createPulse>[0] & LoseDeps & { runnerNotes: RunnerNotes }
 
 /**
  * Looks for offers that nobody took and leases that ran out; never without a pulse before it, which lengthens them
@@ -45,6 +43,6 @@ async function sweepOnce(deps: SweepDeps): Promise<number> {
       onLost: (placement) => void (placement.accepted || unaccepted.push(placement.runnerId)),
     },
   )
-  await noteUnaccepted(deps, unaccepted)
+  if (unaccepted.length > 0) await deps.runnerNotes.unaccepted(unaccepted)
   return lost
 }

@@ -1,27 +1,24 @@
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import { rebalance } from '../commit/admit.ts'
-import type { Db, Tx } from '../../db/client.ts'
+import type { Tx } from '../../db/client.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { warmVersions } from '../commit/versions.ts'
 import { unanswered } from '../commit/fire.ts'
-import { announce, type AnnounceDeps } from '../commit/announce.ts'
-import { lockRuns } from '../commit/lock.ts'
+import { type MoveDeps, moveRuns } from '../commit/move-runs.ts'
 import { complete, completionOf, enterNow, requeue } from '../rules/transitions.ts'
 import { lose } from '../rules/outcome.ts'
 import type { Moving } from '../rules/run.ts'
-import { saveMoves } from '../commit/save.ts'
 import { type Finding, orphansAmong } from '../store/orphans.ts'
 import * as store from '../store/strays.ts'
 
-export type RepairDeps = { db: Db; versions: Versions } & AnnounceDeps
+export type RepairDeps = { versions: Versions } & MoveDeps
 
 /** Puts right what is still wrong with these runs when they are locked, and answers what that was. */
 export async function repair(deps: RepairDeps, ids: string[]): Promise<Finding[]> {
   // Looked up now: in the transaction it would take a second connection.
   await warmVersions(deps, ids)
-  const { findings, touched } = await deps.db.begin(async (tx) => {
-    const runs = await lockRuns(tx, ids, ids)
+  const findings = await moveRuns(deps, { ids }, async (tx, runs) => {
     const findings = await store.leftAlone(tx, await orphansAmong(tx, ids))
     const touched = new Set<Moving>()
     for (const one of findings) {
@@ -34,12 +31,10 @@ export async function repair(deps: RepairDeps, ids: string[]): Promise<Finding[]
       touched.add(run)
     }
     await store.dropStrays(tx, findings)
-    await saveMoves(tx, [...touched])
     await restore(tx, findings)
-    return { findings, touched }
+    return { moved: touched, answer: findings }
   })
   await repairGroups(deps, findings)
-  announce(deps, touched)
   // Whatever has entered a queue or become due by way of a repair.
   deps.dispatchers.pokeAll()
   deps.timers.expect(0)
@@ -47,16 +42,17 @@ export async function repair(deps: RepairDeps, ids: string[]): Promise<Finding[]
 }
 
 /** A transaction of its own: whoever moves runs takes the locks of all their groups at once. */
-async function repairGroups(deps: { db: Db }, findings: readonly Finding[]): Promise<void> {
+async function repairGroups(deps: MoveDeps, findings: readonly Finding[]): Promise<void> {
   const some = (...kinds: Finding['kind'][]) =>
     findings.filter((one) => kinds.includes(one.kind)).map((one) => one.runId)
   const [strays, waiters] = [some('stray_slot', 'stray_waiter'), some('waiter_with_room')]
   if (strays.length + waiters.length === 0) return
-  await deps.db.begin(async (tx) => {
-    await lockRuns(tx, [...strays, ...waiters])
-    const groups = await store.groupsOf(tx, [...strays, ...waiters])
+  const ids = [...strays, ...waiters]
+  await moveRuns(deps, { ids, ending: [] }, async (tx) => {
+    const groups = await store.groupsOf(tx, ids)
     const among = (ids: RunId[]) => groups.filter((one) => ids.includes(one.id))
     await rebalance(tx, { leaving: among(strays), entering: among(waiters) })
+    return { moved: [], answer: undefined }
   })
 }
 

@@ -202,7 +202,7 @@ test("a store is its room's own, its row types are free", () => {
   refused('coordinator/api/runs.ts', "import * as runs from '../runs/store.ts'", /by its own room only/)
   allowed('coordinator/api/runs.ts', "import type { RunRow } from '../runs/store.ts'")
   refused('coordinator/runs/restart.ts', "import { lock } from '../engine/store/runs.ts'", /by its own room only/)
-  allowed('coordinator/engine/commit/save.ts', "import { lock } from '../store/runs.ts'")
+  allowed('coordinator/engine/commit/cancel.ts', "import { lock } from '../store/runs.ts'")
   allowed('coordinator/test/runs/a.test.ts', "import * as runs from '../../runs/store.ts'")
 })
 
@@ -213,6 +213,18 @@ test('the rules of the engine are pure', () => {
   for (const target of ['../../workflows/targets.ts', '../store/runs.ts', '../../db/client.ts'])
     refused(file, `import { x } from '${target}'`, /^engine\/rules imports values of shared/)
   allowed('coordinator/runs/why.ts', "import { refusal } from '../engine/rules/word.ts'")
+})
+
+test('the engine calls no verbs, and locks and saves runs in one place', () => {
+  const file = 'coordinator/engine/commit/apply.ts'
+  allowed(file, "import { record } from '../../audit/record.ts'")
+  allowed(file, "import type { Version } from '../../workflows/targets.ts'")
+  for (const target of ['../../workflows/targets.ts', '../../runners/intake.ts', '../../environments/names.ts'])
+    refused(file, `import { x } from '${target}'`, /^the engine calls no verbs/)
+  for (const target of ['./lock.ts', './save.ts']) {
+    allowed('coordinator/engine/commit/move-runs.ts', `import { x } from '${target}'`)
+    refused(file, `import { x } from '${target}'`, /^only coordinator\/engine\/commit\/move-runs.ts imports/)
+  }
 })
 
 test('some packages have one door', () => {

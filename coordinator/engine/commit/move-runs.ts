@@ -1,0 +1,44 @@
+import type { RunnerId } from '@windlass/shared/ids.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import type { Moving } from '../rules/run.ts'
+import { announce, type AnnounceDeps } from './announce.ts'
+import { lockRuns, lockRunsOf } from './lock.ts'
+import { saveMoves } from './save.ts'
+
+export type MoveDeps = { db: Db } & AnnounceDeps
+
+/** The runs to be locked. */
+export interface Locking {
+  ids: readonly string[]
+  /** Those among them that may end now: their parents are locked with them. All, where it is left out. */
+  ending?: readonly string[]
+  /** Only what these runners have. */
+  heldBy?: readonly RunnerId[]
+}
+
+/** What was decided: `moved` are written and announced, `answer` is what the caller gets. */
+export interface Decision<T> {
+  moved: Iterable<Moving>
+  answer: T
+}
+
+/**
+ * The one way in which runs move: lock, decide, save, commit, and then tell those who wait. What `decide` writes itself
+ * is written with the moves or not at all, and before them: they may lock concurrency groups, for which others wait
+ * until the commit. Throws what `decide` throws; then nothing has happened.
+ */
+export async function moveRuns<T>(
+  deps: MoveDeps,
+  { ids, ending = ids, heldBy }: Locking,
+  decide: (tx: Tx, runs: Map<string, Moving>) => Promise<Decision<T>>,
+): Promise<T> {
+  const { moved, answer } = await deps.db.begin(async (tx) => {
+    const runs = heldBy ? await lockRunsOf(tx, heldBy, ids, ending) : await lockRuns(tx, ids, ending)
+    const decided = await decide(tx, runs)
+    const moved = [...decided.moved]
+    await saveMoves(tx, moved)
+    return { moved, answer: decided.answer }
+  })
+  announce(deps, moved)
+  return answer
+}

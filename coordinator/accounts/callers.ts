@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Caller } from '../actor.ts'
 import type { Sql } from '../db/client.ts'
@@ -31,7 +32,7 @@ export function createCallers(deps: { db: Sql; log: Log; now?: () => number }): 
   const now = deps.now ?? (() => performance.now())
   const kinds = credentialKinds(deps)
   // By hash, so that no credential lies in memory for longer than its request.
-  const cache = new Map<string, Known>()
+  const cache = new LRUCache<string, Known>({ max: CACHE_SIZE })
 
   return {
     verify(bearer) {
@@ -46,20 +47,18 @@ export function createCallers(deps: { db: Sql; log: Log; now?: () => number }): 
     knows: (bearer) => cache.has(nameOf(bearer)),
     forget(id) {
       // What is being looked up may have been read before it was revoked.
-      for (const [name, known] of cache) if (known.id === undefined || known.id === id) cache.delete(name)
+      for (const [name, known] of [...cache.entries()])
+        if (known.id === undefined || known.id === id) cache.delete(name)
     },
   }
 
   function keep(name: string, caller: Promise<Caller>): Promise<Caller> {
     const known: Known = { caller, id: undefined, until: now() + CACHE_MS }
-    cache.delete(name)
-    // The first that was put in is the oldest.
-    if (cache.size >= CACHE_SIZE) cache.delete(cache.keys().next().value ?? '')
     cache.set(name, known)
     caller.then(
       ({ id }) => (known.id = id),
       // A refusal is not kept: nothing is to be gained by it, and a stranger's guesses would drive the good ones out.
-      () => cache.get(name) === known && cache.delete(name),
+      () => cache.peek(name) === known && cache.delete(name),
     )
     return caller
   }

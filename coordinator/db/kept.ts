@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 /** Answers of the database that are asked for all the time, each kept for a moment. */
 export interface Kept<K, V> {
   of(key: K): Promise<V>
@@ -8,20 +10,19 @@ interface KeptOptions<K, V> {
   read: (key: K) => Promise<V>
   /** A change made through another coordinator is seen after this long at the latest. */
   freshMs: number
-  /** At so many all are dropped. */
+  /** Those that were asked for last. */
   most: number
 }
 
-export function createKept<K, V>({ read, freshMs, most }: KeptOptions<K, V>): Kept<K, V> {
-  const kept = new Map<K, { at: number; found: Promise<V> }>()
+export function createKept<K extends string, V>({ read, freshMs, most }: KeptOptions<K, V>): Kept<K, V> {
+  const kept = new LRUCache<K, Promise<V>>({ max: most, ttl: freshMs })
   return {
     of(key) {
       const known = kept.get(key)
-      if (known && performance.now() - known.at < freshMs) return known.found
+      if (known) return known
       const found = read(key)
-      if (kept.size >= most) kept.clear()
-      kept.set(key, { at: performance.now(), found })
-      found.catch(() => kept.get(key)?.found === found && kept.delete(key))
+      kept.set(key, found)
+      found.catch(() => kept.peek(key) === found && kept.delete(key))
       return found
     },
     forget: (key) => void kept.delete(key),

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Db } from '../db/client.ts'
@@ -17,18 +18,17 @@ const FRESH_MS = 1000
 const KEPT = 5000
 
 export function createEnvironmentNames(db: Db): EnvironmentNames {
-  const kept = new Map<string, { at: number; found: Promise<string | undefined> }>()
+  const kept = new LRUCache<string, Promise<string | undefined>>({ max: KEPT, ttl: FRESH_MS })
   const drop = (key: string, found: Promise<string | undefined>) => {
-    if (kept.get(key)?.found === found) kept.delete(key)
+    if (kept.peek(key) === found) kept.delete(key)
   }
   const names: EnvironmentNames = {
     find(orgId, ref) {
       const key = `${orgId}/${ref}`
       const known = kept.get(key)
-      if (known && performance.now() - known.at < FRESH_MS) return known.found
+      if (known) return known
       const found = store.findEnvironment(db, orgId, ref).then((row) => row?.name)
-      if (kept.size >= KEPT) kept.clear()
-      kept.set(key, { at: performance.now(), found })
+      kept.set(key, found)
       // What is not there is looked for again each time: somebody may create it now.
       found.then(
         (name) => name ?? drop(key, found),

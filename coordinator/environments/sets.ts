@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Log } from '@windlass/shared/log.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Db, Tx } from '../db/client.ts'
@@ -16,25 +17,16 @@ const ENTRY_BYTES = 200
 const NOTHING = Object.freeze({})
 
 export function createVariableSets(db: Db, keptBytes = KEPT_BYTES): VariableSets {
-  const kept = new Map<string, { set: Promise<Record<string, string>>; bytes: number }>()
-  let bytes = 0
-
-  function drop(id: string) {
-    bytes -= kept.get(id)?.bytes ?? 0
-    kept.delete(id)
-  }
+  const kept = new LRUCache<string, Promise<Record<string, string>>>({ maxSize: keptBytes })
 
   async function read(id: string): Promise<Record<string, string>> {
     const texts = await store.textsOf(db, id)
     if (texts === undefined) throw new Error(`the set of variables ${id} of a run is missing`)
-    const entry = kept.get(id)
-    if (entry) {
-      // Once as text would be too little: as an object of strings it takes up to two bytes a character.
-      const more = (texts.base.length + texts.own.length) * 2
-      entry.bytes += more
-      bytes += more
-      for (const oldest of kept.keys()) if (bytes > keptBytes) drop(oldest)
-    }
+    // Once as text would be too little: as an object of strings it takes up to two bytes a character.
+    const size = ENTRY_BYTES + (texts.base.length + texts.own.length) * 2
+    const known = kept.peek(id)
+    // Of a value that is there already no new size is taken.
+    if (known && kept.delete(id)) kept.set(id, known, { size })
     return merged(texts)
   }
 
@@ -42,16 +34,10 @@ export function createVariableSets(db: Db, keptBytes = KEPT_BYTES): VariableSets
     get(id) {
       if (id === '0') return Promise.resolve(NOTHING)
       const known = kept.get(id)
-      if (known) {
-        // The one that was used last goes last.
-        kept.delete(id)
-        kept.set(id, known)
-        return known.set
-      }
+      if (known) return known
       const set = Promise.resolve().then(() => read(id))
-      kept.set(id, { set, bytes: ENTRY_BYTES })
-      bytes += ENTRY_BYTES
-      set.catch(() => drop(id))
+      kept.set(id, set, { size: ENTRY_BYTES })
+      set.catch(() => kept.delete(id))
       return set
     },
   }

@@ -1,10 +1,10 @@
+import { LRUCache } from 'lru-cache'
 import type { Log } from '@windlass/shared/log.ts'
 import type { JsonSchema } from '../workflows/json-schema.ts'
 import { createToolPool, type Held, type Outcome } from '../tools/pool.ts'
 import { createBudget } from './budget.ts'
 import { type Check, compile } from './compile.ts'
 import type { Invalid } from './invalid.ts'
-import { recent } from '../recent.ts'
 import type { JudgeAnswer, JudgeJob } from './program.ts'
 import type { Schema } from './schema.ts'
 
@@ -92,9 +92,9 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
   })
   const budget = createBudget({ ms: runMs, windowMs: WINDOW_MS })
   const compiling = createBudget(COMPILING)
-  const checks = recent<Check>(KEPT)
+  const checks = new LRUCache<string, Check>({ max: KEPT })
   /** Schemas by which something can be judged. */
-  const usable = recent<true>(KEPT)
+  const usable = new LRUCache<string, true>({ max: KEPT })
 
   /** Returns undefined when the value has to be checked in a process. */
   function checkHere({ key, origin, text, paths }: Schema, org: string, chars: number): Check | undefined {
@@ -103,7 +103,9 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
     if (known || !compiling.hasLeft(org)) return known
     const since = performance.now()
     try {
-      return checks.set(key, compile(origin, JSON.parse(text) as JsonSchema))
+      const check = compile(origin, JSON.parse(text) as JsonSchema)
+      checks.set(key, check)
+      return check
     } catch {
       // The process will say why the schema cannot be compiled.
       return undefined

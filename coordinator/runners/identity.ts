@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { importJWK, jwtVerify, decodeProtectedHeader, errors, type CryptoKey, type JWTPayload } from 'jose'
 import { Fault } from '@windlass/shared/errors.ts'
 import { AGENT_AUDIENCE, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'
@@ -52,10 +53,10 @@ interface Seen {
 
 export function createRunnerVerifier(db: Db): RunnerVerifier {
   const { runners, known, forget } = keepRunners(db)
-  const tokens = new Map<string, Seen>()
+  const tokens = new LRUCache<string, Seen>({ max: KEPT })
 
   /** Time at which each runner was read anew for a signature that was wrong after all. */
-  const suspects = new Map<string, number>()
+  const suspects = new LRUCache<string, number>({ max: KEPT })
 
   function isSuspect(id: string, ms: number): boolean {
     const since = suspects.get(id)
@@ -80,7 +81,7 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
     try {
       return { one: fresh, ...(await signed(bearer, fresh)) }
     } catch (error) {
-      if (isForged(error)) keep(suspects, kid, performance.now())
+      if (isForged(error)) suspects.set(kid, performance.now())
       throw refusal(error)
     }
   }
@@ -95,7 +96,7 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
     }
     // It is not checked again until then. `iat` is there: an age is asked for.
     const expiresAt = Math.min(payload.exp ?? 0, payload.iat! + LONGEST_LIFE_S) * 1000
-    keep(tokens, bearer, { id: kid, signedWith: by.x, expiresAt })
+    tokens.set(bearer, { id: kid, signedWith: by.x, expiresAt })
     return { ...one.runner, signedWith: by.x }
   }
 
@@ -123,7 +124,7 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
 }
 
 function keepRunners(db: Db) {
-  const runners = new Map<string, Known>()
+  const runners = new LRUCache<string, Known>({ max: KEPT })
   /** Runners that are being read: many who ask at once cost one query. */
   const reading = new Map<string, Promise<Known>>()
 
@@ -136,7 +137,7 @@ function keepRunners(db: Db) {
     reading.set(id, fresh)
     try {
       const one = await fresh
-      if (reading.get(id) === fresh) keep(runners, id, one)
+      if (reading.get(id) === fresh) runners.set(id, one)
       return one
     } finally {
       if (reading.get(id) === fresh) reading.delete(id)
@@ -150,11 +151,6 @@ function keepRunners(db: Db) {
   }
 
   return { runners, known, forget }
-}
-
-function keep<T>(all: Map<string, T>, name: string, one: T): void {
-  if (all.size >= KEPT) all.clear()
-  all.set(name, one)
 }
 
 async function read(db: Db, id: string): Promise<Known> {

@@ -1,9 +1,9 @@
+import { LRUCache } from 'lru-cache'
 import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { type PackedFile, unpack } from '../bundles/unpack.ts'
-import { recent } from '../recent.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Pace } from '../limits/pace.ts'
 import { contentKey } from '../objects/key.ts'
@@ -57,7 +57,7 @@ const LEAST_TEXT = 200
 
 export function createSources({ objects, log, inFlight, pace }: SourcesParts): Sources {
   /** A digest names the same paths for good. */
-  const known = recent<readonly string[]>(MOST_KNOWN)
+  const known = new LRUCache<string, readonly string[]>({ max: MOST_KNOWN })
 
   async function* walk(orgId: OrgId, digest: string): AsyncGenerator<PackedFile> {
     const holding = inFlight.hold(orgId)

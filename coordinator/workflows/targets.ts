@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { OrgId, PoolId, VersionId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
 import { type Descriptor, FENCE_RETRIES } from '@windlass/shared/model/descriptor.ts'
 import type { Db, Sql } from '../db/client.ts'
@@ -50,7 +51,7 @@ export interface Targets {
 const VERSIONS_KEPT = 200
 
 export function createVersions(db: Db): Versions {
-  const kept = new Map<VersionId, Version>()
+  const kept = new LRUCache<VersionId, Version>({ max: VERSIONS_KEPT })
   return {
     async get(id, through = db) {
       const known = kept.get(id)
@@ -58,7 +59,6 @@ export function createVersions(db: Db): Versions {
       const row = await store.versionForExecution(through, id)
       if (!row) throw new Error(`version ${id} of a run is missing`)
       const version = toVersion(row)
-      if (kept.size >= VERSIONS_KEPT) kept.delete(kept.keys().next().value!)
       kept.set(id, version)
       return version
     },
@@ -86,7 +86,7 @@ const FRESH_MS = 1000
 const TARGETS_KEPT = 2000
 
 export function createTargets(db: Db, versions: Versions): Targets {
-  const kept = new Map<string, { at: number; found: Promise<Awaited<ReturnType<Targets['resolve']>>> }>()
+  const kept = new LRUCache<string, ReturnType<Targets['resolve']>>({ max: TARGETS_KEPT, ttl: FRESH_MS })
 
   async function look(orgId: OrgId, workflow: WorkflowRef, number: number | undefined) {
     const row = await store.findTarget(db, orgId, workflow, number)
@@ -101,11 +101,10 @@ export function createTargets(db: Db, versions: Versions): Targets {
     resolve(orgId, workflow, number) {
       const key = `${orgId}/${workflow}/${number ?? ''}`
       const known = kept.get(key)
-      if (known && performance.now() - known.at < FRESH_MS) return known.found
+      if (known) return known
       const found = look(orgId, workflow, number)
-      if (kept.size >= TARGETS_KEPT) kept.clear()
-      kept.set(key, { at: performance.now(), found })
-      found.catch(() => kept.delete(key))
+      kept.set(key, found)
+      found.catch(() => kept.peek(key) === found && kept.delete(key))
       return found
     },
     forget(orgId) {

@@ -148,7 +148,6 @@ export const ENGINE_CALLS = {
     'coordinator/judging/',
     'coordinator/limits/',
     'coordinator/matching/',
-    'coordinator/recent.ts',
     'coordinator/slices.ts',
   ],
   sentence: 'the engine calls no verbs of other rooms: hand it what it needs (`import type` is free; see ENGINE_CALLS)',

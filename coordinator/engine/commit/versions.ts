@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache'
 import type { RunId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
-import { recent } from '../../recent.ts'
 import type { Version, Versions } from '../../workflows/targets.ts'
 import * as store from '../store/runs.ts'
 
@@ -26,14 +26,15 @@ export interface RunVersions {
 const RUNS_KEPT = 20_000
 
 export function createRunVersions(db: Db, versions: Versions): RunVersions {
-  const kept = recent<VersionId>(RUNS_KEPT)
+  const kept = new LRUCache<RunId, VersionId>({ max: RUNS_KEPT })
 
   return {
     note: (runId, id) => void kept.set(runId, id),
     async of(runId) {
       const id = kept.get(runId) ?? (await store.versionsOf(db, [runId]))[0]
       if (id === undefined) return undefined
-      return versions.get(kept.set(runId, id))
+      kept.set(runId, id)
+      return versions.get(id)
     },
   }
 }

@@ -7,6 +7,7 @@ import { watchSchema } from './db/schema-watch.ts'
 import { compose, type Composed } from './compose.ts'
 import { warnOfKeys } from './environments/check-keys.ts'
 import { startServer } from './http/server.ts'
+import { freeDeadWorkers } from './jobs/dead-workers.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { watchDeadlines } from './runners/deadlines.ts'
 import { assertServed } from './runners/standing.ts'
@@ -43,6 +44,7 @@ export async function startCoordinator(
   const loops = [
     sweepPlacements(deps, stopping.signal),
     runJobs(deps, pgPool, stopping.signal),
+    freeDeadWorkers(deps, stopping.signal),
     deps.timers.run(() => fireDue(deps), stopping.signal),
     sweepRuns(deps, stopping.signal),
     watchDeadlines(deps, stopping.signal),

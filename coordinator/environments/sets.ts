@@ -53,20 +53,21 @@ function merged({ base, own }: store.SetTexts): Record<string, string> {
 const SMALL_BYTES = 4096
 /** Texts that were replaced, of one org. They are kept for an hour, and while an unfinished run has them. */
 const MOST_OLD_BYTES = 64 * 1024 * 1024
+/** Pairs of texts that were replaced. A change of what the org sets makes one for each environment, 100 bytes long. */
+const MOST_OLD_SETS = 100_000
 const RETRY_MS = 10 * 60_000
 
 /** After a change on this level: runs that start from now on are given it. The caller holds the lock of the org. */
 export async function refresh(tx: Tx, level: Level): Promise<void> {
   const texts = await store.putTexts(tx, level)
   await store.refreshHeads(tx, level, texts)
-  const { bytes, oldBytes } = await store.bytesOf(tx, level, texts.level)
-  if (bytes <= SMALL_BYTES || oldBytes <= MOST_OLD_BYTES) return
-  const mib = MOST_OLD_BYTES / 1024 / 1024
+  const { bytes, oldBytes, oldSets } = await store.keptOf(tx, level, texts.level)
+  if (oldSets <= MOST_OLD_SETS && (bytes <= SMALL_BYTES || oldBytes <= MOST_OLD_BYTES)) return
   const why = 'for an hour, and as long as unfinished runs were started with them'
   throw new Fault(
     'RATE_LIMITED',
     { scope: 'org', path: 'value', limitBytes: MOST_OLD_BYTES, bytes: oldBytes, retryAfterMs: RETRY_MS },
-    `value: of the variables that this org has replaced ${mib} MiB are still kept: ${why}. Change them again later.`,
+    `value: very much of what this org has replaced is still kept: ${why}. Change variables again later.`,
   )
 }
 

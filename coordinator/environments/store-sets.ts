@@ -43,11 +43,20 @@ export async function refreshHeads(tx: Tx, { orgId, environment }: Level, texts:
     paired as materialized (
       select *, case when environment = '' then ${texts.empty}::bigint else text_id end as own_id from wanted
     ),
+    -- Also those that were retired of late: values that change to and fro make no new ones each time. What was retired
+    -- for longer may just be removed.
     kept as materialized (
       select min(s.id) as id, s.base_id, s.own_id
       from variable_sets s
-      where s.org_id = ${orgId} and s.retired_at is null
+      where s.org_id = ${orgId} and (s.retired_at is null or s.retired_at > now() - interval '50 minutes')
       group by s.base_id, s.own_id
+    ),
+    revived as (
+      update variable_sets s
+      set retired_at = null
+      from kept k
+      join paired p on p.base_id = k.base_id and p.own_id = k.own_id
+      where s.id = k.id and s.retired_at is not null
     ),
     created as (
       insert into variable_sets (org_id, base_id, own_id)
@@ -102,11 +111,19 @@ export async function retireSets(tx: Tx, orgId: Level['orgId']): Promise<void> {
       and not exists (select from variable_heads h where h.org_id = s.org_id and h.set_id = s.id)`
 }
 
-/** Bytes of a text, and of all those of the org that no environment has any more. */
-export async function bytesOf(tx: Tx, { orgId }: Level, textId: string): Promise<{ bytes: number; oldBytes: number }> {
-  const [row] = await tx<[{ bytes: number; oldBytes: number }]>`
+/** How much is kept of an org. `old` is what no environment has any more. */
+export interface Kept {
+  /** Of the text that was written. */
+  bytes: number
+  oldBytes: number
+  oldSets: number
+}
+
+export async function keptOf(tx: Tx, { orgId }: Level, textId: string): Promise<Kept> {
+  const [row] = await tx<[Kept]>`
     select
       (select bytes from variable_texts where id = ${textId}) as bytes,
+      (select count(*)::int from variable_sets where org_id = ${orgId} and retired_at is not null) as old_sets,
       (
         select coalesce(sum(t.bytes), 0)::float8
         from variable_texts t
@@ -131,25 +148,44 @@ export async function textsOf(sql: Sql, id: string): Promise<SetTexts | undefine
   return row
 }
 
+/** Sets removed in one statement: some tens of milliseconds of it. */
+const PORTION = 5000
+
 /**
  * Removes what was retired an hour ago and no unfinished run has. A claim may have read the head just before it was
- * changed; no statement takes an hour.
+ * changed; no statement takes an hour. In portions: an org can leave so many that one statement would never end.
  */
 export async function removeRetired(db: Db): Promise<number> {
-  const rows = await db`
-    with used as materialized (
-      select distinct r.variable_set_id as id
-      from (${unfinishedRuns(db)}) candidates
-      cross join lateral (${runById(db, db`candidates.id`)}) r
-      where r.finished_at is null and r.variable_set_id > 0
-    )
-    delete from variable_sets s
-    where s.retired_at < now() - interval '1 hour'
-      and not exists (select from used where used.id = s.id)
-      and not exists (select from variable_heads h where h.set_id = s.id)
-    returning s.id`
+  // None of these sets is given to a run any more, so those that are in use now are all that will be.
+  const used = await db<{ id: string }[]>`
+    select distinct r.variable_set_id as id
+    from (${unfinishedRuns(db)}) candidates
+    cross join lateral (${runById(db, db`candidates.id`)}) r
+    where r.finished_at is null and r.variable_set_id > 0`
+  const kept = used.map(({ id }) => id)
+  let removed = 0
+  for (let after: string | null = '0'; after !== null;) {
+    const [row]: { last: string | null; removed: number }[] = await db`
+      with portion as materialized (
+        select id
+        from variable_sets
+        where retired_at < now() - interval '1 hour' and id > ${after}
+        order by id
+        limit ${PORTION}
+      ),
+      gone as (
+        delete from variable_sets s
+        using portion
+        where s.id = portion.id and s.id <> all(${kept}::bigint[])
+          and not exists (select from variable_heads h where h.set_id = s.id)
+        returning s.id
+      )
+      select (select max(id) from portion) as last, (select count(*)::int from gone) as removed`
+    after = row!.last
+    removed += row!.removed
+  }
   await removeTexts(db)
-  return rows.length
+  return removed
 }
 
 /** Their time of use is looked at again where a change is just giving one out. */

@@ -55,6 +55,8 @@ drop table old_texts, level_texts;
 -- Those that were alike are one from now on; runs keep the one that they have.
 alter table variable_sets drop column variables, alter column base_id set not null, alter column own_id set not null;
 alter table variable_heads alter column text_id set not null;
+drop index variable_sets_current;
+create index variable_sets_of_org on variable_sets (org_id, retired_at);
 create index variable_sets_by_texts on variable_sets (base_id, own_id);
 create index variable_sets_by_own on variable_sets (own_id);
 create index variable_heads_by_text on variable_heads (text_id);

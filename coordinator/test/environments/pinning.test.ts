@@ -171,6 +171,32 @@ test('a change of what the org has is written once, whatever its environments ha
   await drop('OF_ORG')
 })
 
+test('a value that changes to and fro makes no new sets', async () => {
+  const count = async () =>
+    (await c.db<{ count: number }[]>`select count(*)::int as count from variable_sets`)[0]!.count
+  await set('TO_AND_FRO', 'a')
+  await set('TO_AND_FRO', 'b')
+  const before = await count()
+  for (const value of ['a', 'b', 'a']) await set('TO_AND_FRO', value)
+  assert.equal(await count(), before)
+  assert.equal((await given()).variables['TO_AND_FRO'], 'a')
+  await drop('TO_AND_FRO')
+})
+
+test('very many retired sets are removed in portions, and those of runs and heads stay', async () => {
+  await set('KEPT', '1', staging)
+  await c.db`
+    insert into variable_sets (org_id, base_id, own_id, retired_at)
+    select org_id, base_id, own_id, now() - interval '2 hours'
+    from variable_sets s
+    join generate_series(1, 12_000) on s.id = (select min(id) from variable_sets)`
+  await cleanVariableSets(c.deps)
+  const [row] = await c.db<{ count: number }[]>`
+    select count(*)::int as count from variable_sets where retired_at < now() - interval '1 hour'`
+  assert.equal(row!.count, 0)
+  assert.deepEqual((await given()).variables, { KEPT: '1' })
+})
+
 test('who replaces large variables again and again is refused before they fill the disk', async () => {
   const [row] = await c.db<[{ id: string }]>`
     insert into variable_texts (org_id, digest, bytes, content)

@@ -34,14 +34,14 @@ export async function listRuns(deps: { db: Db }, filter: RunFilter): Promise<Run
 
 /** JSON text of what the run was called with. */
 export async function inputOf(deps: { db: Db }, caller: Caller, id: RunId): Promise<string> {
-  const row = await store.payloads(deps.db, caller.orgId, id)
-  if (!row) throw new Fault('NOT_FOUND', { run: id })
-  return row.input
+  const input = await store.inputOf(deps.db, caller.orgId, id)
+  if (input === undefined) throw new Fault('NOT_FOUND', { run: id })
+  return input
 }
 
 /** JSON text of what the run returned. */
 export async function outputOf(deps: { db: Db }, caller: Caller, id: RunId): Promise<string> {
-  const row = await store.payloads(deps.db, caller.orgId, id)
+  const row = await store.outputOf(deps.db, caller.orgId, id)
   if (!row) throw new Fault('NOT_FOUND', { run: id })
   if (!isFinal(row.status))
     throw new Fault(

@@ -21,15 +21,15 @@ export async function retryRun(
   runId: RunId,
   version: number | undefined,
 ): Promise<Run> {
-  const [run, payload] = await Promise.all([
+  const [run, inputText] = await Promise.all([
     store.find(deps.db, caller.orgId, runId),
-    store.payloads(deps.db, caller.orgId, runId),
+    store.inputOf(deps.db, caller.orgId, runId),
   ])
-  if (!run || !payload) throw new Fault('NOT_FOUND', { run: runId })
+  if (!run || inputText === undefined) throw new Fault('NOT_FOUND', { run: runId })
   const ask: TriggerAsk = {
     workflow: run.workflowId,
     version,
-    input: JSON.parse(payload.input) as unknown,
+    inputText,
     environment: run.environment,
     tags: run.tags,
     priority: run.priority,

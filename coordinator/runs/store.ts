@@ -57,10 +57,19 @@ export function findAll(db: Db, asked: readonly RunAddress[]): Promise<RunRow[]>
       on asked.id = r.id and ${onlyFilters(db, db`r.org_id = asked.org_id`)}`
 }
 
-/** The payloads, which no other read carries along. */
-export async function payloads(db: Db, orgId: OrgId, id: RunId) {
-  const [row] = await db<{ status: RunStatus; input: string; output: string | null }[]>`
-    select status, input, output
+/** JSON text of the input, which no other read carries along. */
+export async function inputOf(db: Db, orgId: OrgId, id: RunId): Promise<string | undefined> {
+  const [row] = await db<{ input: string }[]>`
+    select input
+    from runs
+    where id = ${id} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
+  return row?.input
+}
+
+/** JSON text of the output, if there is one. */
+export async function outputOf(db: Db, orgId: OrgId, id: RunId) {
+  const [row] = await db<{ status: RunStatus; output: string | null }[]>`
+    select status, output
     from runs
     where id = ${id} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
   return row

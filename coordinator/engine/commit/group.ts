@@ -9,11 +9,11 @@ const HASH_CHARACTERS = 16
 export async function groupOf(
   workflowId: WorkflowId,
   rule: Descriptor['concurrency'],
-  input: unknown,
+  input: () => unknown,
 ): Promise<string | null> {
   if (rule === null) return null
   if (rule.key === null) return workflowId
-  const hash = await canonicalHash(valueAt(input, rule.key))
+  const hash = await canonicalHash(valueAt(input(), rule.key))
   return `${workflowId}/${hash.digest('base64url').slice(0, HASH_CHARACTERS)}`
 }
 

@@ -73,6 +73,14 @@ for (const status of ['completed', 'failed', 'cancelled'] as const) {
   })
 }
 
+test('a retry takes the text of the input as it is: nobody parses it', async () => {
+  const { id } = await aRun(c, { workflow: 'any', input: { n: 1 } })
+  await c.db`update runs set input = '{"n":1.00}' where id = ${id}`
+  const { run } = await c.call(ops.runs.retry, { run: id })
+  const [row] = await c.db<{ input: string }[]>`select input from runs where id = ${run.id}`
+  assert.equal(row?.input, '{"n":1.00}')
+})
+
 test('a retry runs the current version, or the one that is named', async () => {
   const workflow = await aWorkflow(c)
   const first = await ENDS.cancelled({ workflow: workflow.slug })

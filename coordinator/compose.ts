@@ -21,7 +21,7 @@ import { createTails } from './events/live.ts'
 import { BEAT_LANES, openGroups, TRIGGER_LANES } from './groups.ts'
 import { createJudge } from './judging/judge.ts'
 import { openLimits } from './limits/open.ts'
-import { CHANGES, createOrgTurns, READS } from './limits/org-turns.ts'
+import { openOrgTurns } from './limits/org-turns.ts'
 import { createFactReader } from './metrics/facts.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createDemandReader } from './runners/demand.ts'
@@ -70,7 +70,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     ...(await openStored(config, log)),
     ...limits,
     closeLimits,
-    turns: { orgReads: createOrgTurns(READS), orgChanges: createOrgTurns(CHANGES) },
+    turns: openOrgTurns(),
     callers: createCallers({ db, log }),
     /** Who signs as an installed agent. */
     runnerKeys: createRunnerVerifier(db),

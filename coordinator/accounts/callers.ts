@@ -47,8 +47,7 @@ export function createCallers(deps: { db: Sql; log: Log; now?: () => number }): 
     knows: (bearer) => cache.has(nameOf(bearer)),
     forget(id) {
       // What is being looked up may have been read before it was revoked.
-      for (const [name, known] of [...cache.entries()])
-        if (known.id === undefined || known.id === id) cache.delete(name)
+      for (const [name, known] of cache.entries()) if (known.id === undefined || known.id === id) cache.delete(name)
     },
   }
 

@@ -11,6 +11,7 @@ import { type TriggerAsk, triggerRun } from '../engine/commit/trigger.ts'
 import { whyOf } from '../runs/why.ts'
 import { findWorkflow } from '../workflows/read.ts'
 import { type HandlersFor, JsonText, SseAnswer, StatusAnswer } from './call.ts'
+import type { OrgTurns } from '../limits/org-turns.ts'
 import type { EnvironmentNames } from '../environments/names.ts'
 import type { Needs } from '../needs.ts'
 
@@ -29,7 +30,7 @@ type RunsNeeds = Needs<
   | typeof triggerOnce
   | typeof triggerRun
   | typeof whyOf
-> & { environments: EnvironmentNames }
+> & { environments: EnvironmentNames; turns: { orgCalls: OrgTurns } }
 
 export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
   trigger: async (call) => {
@@ -38,7 +39,7 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
     const ask: TriggerAsk = { ...fields, trigger: { kind: caller.via === 'mcp' ? 'mcp' : 'api' } }
     const key = keyOf(idempotencyKey, call.header('idempotency-key'))
     if (key === undefined) return { run: await triggerRun(deps, caller, ask) }
-    const { run, isNew } = await triggerOnce(deps, caller, ask, key)
+    const { run, isNew } = await deps.turns.orgCalls.run(caller.orgId, () => triggerOnce(deps, caller, ask, key))
     return isNew ? { run } : new StatusAnswer(200, { run })
   },
 

@@ -20,8 +20,11 @@ export interface Plan {
   readonly bodyBytes: number
   /** What is made of its body takes long, and has bounds of its own. */
   readonly takesFiles: boolean
-  /** `orgReads`: what it reads grows with what the org has. `orgChanges`: it takes the lock of the org. */
-  readonly turns: 'orgReads' | 'orgChanges' | undefined
+  /**
+   * `orgReads`: what it reads grows with what the org has. `orgChanges`: it takes the lock of the org. Undefined: it
+   * holds no connection of the pool, or has bounds of its own.
+   */
+  readonly turns: 'orgReads' | 'orgCalls' | 'orgChanges' | undefined
   readonly scopedToOrg: boolean
   readonly scopedToRun: boolean
   readonly faults: ReadonlySet<FaultCode>
@@ -30,12 +33,16 @@ export interface Plan {
 /** They answer one thing, for which they count a queue. */
 const COUNTS: readonly string[] = ['runs.why', 'pools.demand']
 
+/** Those of many orgs share a statement. A trigger under a key takes its turn by itself. */
+const SHARING: readonly string[] = ['runs.trigger', 'runs.get']
+
 /** Groups whose changes lock their org. */
 const LOCKING = /^(environments|variables|secrets)\./
 
 function turnsOf(row: AnyOp): Plan['turns'] {
   if (isPaged(row) || COUNTS.includes(row.id)) return 'orgReads'
-  return row.method !== 'GET' && LOCKING.test(row.id) ? 'orgChanges' : undefined
+  if (row.method !== 'GET' && LOCKING.test(row.id)) return 'orgChanges'
+  return SHARING.includes(row.id) || row.carries === 'files' ? undefined : 'orgCalls'
 }
 
 /** All rows that share a path. */

@@ -5,11 +5,13 @@ import { createSeats } from './seats.ts'
 export interface OrgTurns {
   /** Acts when the org has a seat. Throws RATE_LIMITED when it has waited too long for one. */
   run<T>(orgId: string, act: () => Promise<T> | T): Promise<T>
+  /** Acts when the org has a seat at once. False: it has none, and nothing was done. */
+  runIfFree(orgId: string, act: () => Promise<unknown>): Promise<boolean>
 }
 
 interface Kind {
   scope: string
-  /** At once, of an org and of all. */
+  /** At once, of an org and of all. Those of reads, calls and changes leave two of the twelve connections to ourselves. */
   seats: { org: number; all: number }
   message: string
 }
@@ -20,19 +22,39 @@ interface Kind {
  */
 export const READS: Kind = {
   scope: 'org_reads',
-  seats: { org: 4, all: 9 },
+  seats: { org: 3, all: 4 },
   message: 'Other lists of this org are being read, and have taken long. Ask for fewer of them at once.',
+}
+
+/**
+ * All else that callers ask for, but for triggers and single runs, which share statements. Each holds a connection, and
+ * may wait there for the lock of a run: 600 at once kept the others waiting for 10 s.
+ */
+const CALLS: Kind = {
+  scope: 'org_calls',
+  seats: { org: 3, all: 4 },
+  message: 'Other requests of this org are under way, and have taken long. Send fewer of them at once.',
 }
 
 /**
  * Changes that take the lock of their org. Each that waits for it holds a connection: a hundred of one org had all of
  * them, and heartbeats of others had no answer for longer than their agents may be silent.
  */
-export const CHANGES: Kind = {
+const CHANGES: Kind = {
   scope: 'org_changes',
-  seats: { org: 1, all: 4 },
+  seats: { org: 1, all: 2 },
   message:
     'Other changes of environments, variables and secrets of this org are under way. Make fewer of them at once.',
+}
+
+/**
+ * Cancels of what runs have called, while whoever cancelled them waits. What finds no seat is left to the job: 300 trees
+ * at once kept the others waiting for 10 s.
+ */
+const DESCENTS: Kind = {
+  scope: 'org_descents',
+  seats: { org: 1, all: 2 },
+  message: 'Other trees of runs are being cancelled.',
 }
 
 /** As long as callers wait for a database that is away. */
@@ -52,6 +74,26 @@ export function createOrgTurns({ scope, seats, message }: Kind, patienceMs = PAT
         leave()
       }
     },
+    async runIfFree(orgId, act) {
+      const leave = places.takeFree(orgId)
+      if (!leave) return false
+      try {
+        await act()
+        return true
+      } finally {
+        leave()
+      }
+    },
+  }
+}
+
+/** Those of one coordinator. */
+export function openOrgTurns() {
+  return {
+    orgReads: createOrgTurns(READS),
+    orgCalls: createOrgTurns(CALLS),
+    orgChanges: createOrgTurns(CHANGES),
+    orgDescents: createOrgTurns(DESCENTS),
   }
 }
 

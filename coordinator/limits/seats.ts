@@ -4,6 +4,8 @@ import { createTurns } from '../turns.ts'
 export interface Seats {
   /** Resolves with what gives the seat back, once one is free; again does nothing. Each org has its turn. */
   take(orgId: string): Promise<() => void>
+  /** The same, at once; undefined when none is free. */
+  takeFree(orgId: string): (() => void) | undefined
 }
 
 export function createSeats(most: { org: number; all: number }): Seats {
@@ -15,9 +17,9 @@ export function createSeats(most: { org: number; all: number }): Seats {
 
   function next(): void {
     while (taken < most.all) {
-      const sit = waiting.take((org) => count(org) < most.org)
-      if (!sit) return
-      sit()
+      const begin = waiting.take((org) => count(org) < most.org)
+      if (!begin) return
+      begin()
     }
   }
 
@@ -33,16 +35,19 @@ export function createSeats(most: { org: number; all: number }): Seats {
     }
   }
 
+  function sit(orgId: string): () => void {
+    taken++
+    byOrg.set(orgId, count(orgId) + 1)
+    return leaveOnce(orgId)
+  }
+
   return {
     take(orgId) {
       return new Promise((resolve) => {
-        waiting.add(orgId, () => {
-          taken++
-          byOrg.set(orgId, count(orgId) + 1)
-          resolve(leaveOnce(orgId))
-        })
+        waiting.add(orgId, () => resolve(sit(orgId)))
         next()
       })
     },
+    takeFree: (orgId) => (taken < most.all && count(orgId) < most.org ? sit(orgId) : undefined),
   }
 }

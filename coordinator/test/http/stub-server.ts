@@ -9,7 +9,7 @@ import type { Handlers } from '../../api/index.ts'
 import type { Caller, ProgramIdentity, RunnerIdentity } from '../../actor.ts'
 import type { PipelineNeeds } from '../../http/dispatch.ts'
 import { type BytesInFlight, createBytesInFlight } from '../../limits/bytes-in-flight.ts'
-import { CHANGES, createOrgTurns, READS } from '../../limits/org-turns.ts'
+import { openOrgTurns } from '../../limits/org-turns.ts'
 import type { Limits } from '../../limits/limits.ts'
 import { DEFAULT_SIZES } from '../../sizes.ts'
 import type { Verifiers } from '../../call/access.ts'
@@ -90,7 +90,7 @@ export async function startStub({
     log,
     limits,
     bodies,
-    turns: { orgReads: createOrgTurns(READS), orgChanges: createOrgTurns(CHANGES) },
+    turns: openOrgTurns(),
   } as unknown as PipelineNeeds
   const server = await startServer({
     handlers: stubs(handlers),

@@ -46,3 +46,14 @@ test('a read that fails gives its seat back', async () => {
   )
   assert.equal(await reads.run('b', () => 1), 1)
 })
+
+test('what is done at once or not at all takes a free seat, and waits for none', async () => {
+  const turns = createOrgTurns({ ...READS, seats: { org: 1, all: 2 } })
+  const end = Promise.withResolvers<void>()
+  const first = turns.runIfFree('a', () => end.promise)
+  assert.equal(await turns.runIfFree('a', () => assert.fail('it has no seat')), false)
+  assert.equal(await turns.runIfFree('b', () => Promise.resolve()), true)
+  end.resolve()
+  assert.equal(await first, true)
+  assert.equal(await turns.runIfFree('a', () => Promise.resolve()), true)
+})

@@ -247,4 +247,16 @@ test('a large tree is cancelled for a while by whoever asks, and then by slices 
   await cancel(root)
 })
 
+test('asking again cancels what an earlier cancel has left below', async () => {
+  const { id: parent } = await aRun(c, { workflow: workflow.slug })
+  await cancel(parent)
+  const { id: child } = await aRun(c, { workflow: workflow.slug })
+  await c.db`
+    update runs
+    set parent_run_id = ${parent}, parent_entry = 1, root_run_id = ${parent}, depth = 1
+    where id = ${child}`
+  await cancel(parent)
+  assert.equal((await runOf(c, child)).status, 'cancelled')
+})
+
 test('lists by status and tag find all of these runs', () => assertInStep(c.db, c.orgId))

@@ -11,7 +11,7 @@ export interface OrgTurns {
 
 interface Kind {
   scope: string
-  /** At once, of an org and of all. Those of reads, calls and changes leave two of the twelve connections to ourselves. */
+  /** At once, of an org and of all. Reads, calls and changes leave two of the twelve connections to ourselves. */
   seats: { org: number; all: number }
   message: string
 }
@@ -48,8 +48,8 @@ const CHANGES: Kind = {
 }
 
 /**
- * Cancels of what runs have called, while whoever cancelled them waits. What finds no seat is left to the job: 300 trees
- * at once kept the others waiting for 10 s.
+ * Cancels of what runs have called, while whoever cancelled them waits. What finds no seat is left to the job: 300
+ * trees at once kept the others waiting for 10 s.
  */
 const DESCENTS: Kind = {
   scope: 'org_descents',

@@ -2,7 +2,7 @@ import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Sql } from './client.ts'
 import type { Fragment } from './newest.ts'
 
-/** Ids of all runs that have not finished, and of some that have meanwhile: migration 0004 says why they are found so. */
+/** Ids of all runs that have not finished, and of some that have meanwhile: see `sweep_mark` in 0003-runs.sql. */
 export function unfinishedRuns(sql: Sql): Fragment {
   return sql`
     select run_id as id from runs_remaining

@@ -71,7 +71,7 @@ export async function deleteEnvironment(
 
 /**
  * Unfinished runs of an environment, counted up to `most`. Finished ones, which are nearly all, are not looked at, but
- * for the youngest: see migration 0004.
+ * for the youngest: see `sweep_mark` in 0003-runs.sql.
  */
 export async function countUnfinished(tx: Tx, { orgId, environment }: Level, most: number): Promise<number> {
   const [row] = await tx<[{ count: number }]>`

@@ -21,7 +21,7 @@ type FactsRow = Omit<Facts, 'runs' | 'queues' | 'runners'> & {
   [Of in 'runs' | 'queues' | 'runners']: Facts[Of] | null
 }
 
-/** Finished runs, which are nearly all, are not looked at, but for the youngest: see migration 0004. */
+/** Finished runs, which are nearly all, are not looked at, but for the youngest: see `sweep_mark` in 0003-runs.sql. */
 export async function readFacts(db: Db): Promise<Facts> {
   const [row] = await db<[FactsRow]>`
     with recursive unfinished as (

@@ -15,7 +15,7 @@ export async function poolOf(
   return row
 }
 
-/** Queued runs that need the same of their runner: see `runs.needs` in migration 0008. */
+/** Queued runs that need the same of their runner: see `runs.needs` in 0003-runs.sql. */
 export interface QueuedRow {
   needs: string
   runs: number

@@ -90,8 +90,8 @@ function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, enviro
 }
 
 /**
- * The few runs among the many that are completed: those that have not finished, see migration 0004, and those that have
- * failed or were cancelled. Some of the former are over by now; `is_over` says as what a run stands here.
+ * The few runs among the many that are completed: unfinished ones, see `runs_remaining`, and those that have failed
+ * or were cancelled. Some of the former are over by now; `is_over` says as what a run stands here.
  */
 function notCompleted(sql: Sql, orgId: OrgId, status: readonly RunStatus[]): Fragment {
   const unfinished = sql`

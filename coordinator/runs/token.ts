@@ -53,13 +53,14 @@ function signed(kid: string, key: KeyObject, claims: object): string {
 
 const inBase64 = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
 
-/** Tokens of the previous release have no `kid`; their key is stored under an empty one. */
 function kidOf(token: string): string {
   try {
-    return decodeProtectedHeader(token).kid ?? ''
+    const { kid } = decodeProtectedHeader(token)
+    if (kid !== undefined) return kid
   } catch {
-    throw unauthenticated()
+    // Not a token at all.
   }
+  throw unauthenticated()
 }
 
 function unauthenticated(): Fault {

@@ -1,7 +1,7 @@
 import { firstIdAt } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
 
-// Unfinished runs are few, and finished ones stay for ever. See migration 0004 for how they are told apart.
+// Unfinished runs are few, and finished ones stay for ever. See `sweep_mark` in 0003-runs.sql.
 
 /**
  * A run is committed that much later than its id was made at most: callers wait 20 s for a lost database, a statement takes 30 s,

@@ -52,8 +52,8 @@ export async function seedRuns(db: Db, { org, count, workflows, analyze = true }
       join targets t on t.slug = case when i % ${ONE_IN.workflow} = 4 then ${workflows.rare} else ${workflows.common} end`
   }
   await db`
-    insert into timers (run_id, kind, due_at)
-    select id, 'enqueue', now() + interval '1 year'
+    insert into timers (run_id, org_id, kind, due_at)
+    select id, org_id, 'enqueue', now() + interval '1 year'
     from runs
     where status = 'queued'
     on conflict do nothing`

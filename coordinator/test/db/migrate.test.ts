@@ -117,6 +117,15 @@ test('a migration that was changed after it was applied stops the start', async 
   await assert.rejects(migrate(database, { folder: changed, log }), /0001-things\.sql .* put its text back/)
 })
 
+test('a database that a preview made is recognised, with what to do', async (t) => {
+  const database = await anEmptyDatabase(t)
+  await migrate(database, { folder: await aFolder(TWO), log })
+  await database.db`update windlass_migrations set name = 'spine' where number = 1`
+  await assert.rejects(migrate(database, { log }), /by a preview of Windlass.*another, empty database.*WINDLASS_HOME/)
+  const [row] = await database.db`select count(*)::int as n, to_regclass('runs') as runs from windlass_migrations`
+  assert.deepEqual({ ...row }, { n: 2, runs: null })
+})
+
 test('a database that older programs cannot use stops their start', async (t) => {
   const database = await anEmptyDatabase(t)
   await migrate(database, { folder: await aFolder(TWO), log })

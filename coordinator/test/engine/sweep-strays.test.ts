@@ -19,7 +19,9 @@ test('rows of runs that are over, or that do not exist, are taken away', async (
   for (const id of [offer.run, 'run_never_was']) {
     await c.db`insert into run_queue (run_id, pool_id, priority) values (${id}, ${c.poolId}, 0)`
     await c.db`insert into placements (run_id, runner_id, epoch, lease_expires_at) values (${id}, ${agent.id}, 1, now() + interval '1 hour')`
-    await c.db`insert into timers (run_id, kind, due_at) values (${id}, 'wall-timeout', now() + interval '1 hour')`
+    await c.db`
+      insert into timers (run_id, org_id, kind, due_at)
+      values (${id}, ${c.orgId}, 'wall-timeout', now() + interval '1 hour')`
     await c.db`insert into inputs (id, org_id, run_id, n, prompt) values (${`inp_${id}`}, ${c.orgId}, ${id}, 1, 'Sure?')`
     await c.db`insert into concurrency_slots (run_id, group_key) values (${id}, 'g')`
     await finds('stray_queue_row', 'stray_placement', 'stray_timer', 'stray_question', 'stray_slot')
@@ -36,8 +38,10 @@ test('rows that do not suit the state of their run are taken away', async () => 
   const asleep = await evicted()
   await c.db`insert into run_queue (run_id, pool_id, priority, is_resume) values (${executing.offer.run}, ${c.poolId}, 0, true)`
   await c.db`insert into placements (run_id, runner_id, epoch, lease_expires_at) values (${asleep}, ${agent.id}, 1, now() + interval '1 hour')`
-  await c.db`insert into timers (run_id, kind, n, due_at) values (${asleep}, 'sleep', 7, now() + interval '1 hour')`
-  await c.db`insert into timers (run_id, kind, due_at) values (${executing.offer.run}, 'enqueue', now() + interval '1 hour')`
+  await c.db`
+    insert into timers (run_id, org_id, kind, n, due_at)
+    values (${asleep}, ${c.orgId}, 'sleep', 7, now() + interval '1 hour'),
+           (${executing.offer.run}, ${c.orgId}, 'enqueue', 0, now() + interval '1 hour')`
   await c.db`insert into concurrency_slots (run_id, group_key) values (${asleep}, 'g')`
   await finds('stray_queue_row', 'stray_placement', 'stray_timer', 'stray_timer', 'stray_slot')
   assert.deepEqual(

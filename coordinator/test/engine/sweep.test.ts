@@ -45,7 +45,9 @@ test('a queued run that is in the queue as if it were to continue is put right',
 
 test('a queued run that would enter the queue a second time does not', async () => {
   const { id } = await aRun(c, { workflow: 'any' })
-  await c.db`insert into timers (run_id, kind, due_at) values (${id}, 'enqueue', now() + interval '1 hour')`
+  await c.db`
+    insert into timers (run_id, org_id, kind, due_at)
+    values (${id}, ${c.orgId}, 'enqueue', now() + interval '1 hour')`
   await finds('queued_twice')
   assert.deepEqual(await queueRow(id), { isResume: false })
   assert.equal((await timersOf(id)).length, 0)

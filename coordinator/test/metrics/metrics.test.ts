@@ -56,7 +56,7 @@ test('counts what is committed, and the agents and polls that are here', async (
 })
 
 test('says how late the timers are', async () => {
-  await c.db`insert into timers (run_id, kind, n, due_at) values ('run_x', 'wall-timeout', 0, now() - interval '2 hours')`
+  await c.db`insert into timers (run_id, org_id, kind, due_at) values ('run_x', ${c.orgId}, 'wall-timeout', now() - interval '2 hours')`
   const fresh = await c.another()
   // A coordinator fires what is due: either it is still there and hours late, or it is gone.
   const found = await scrape(fresh)

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { decodeProtectedHeader, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose'
+import { decodeProtectedHeader, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { newId } from '@windlass/shared/ids.ts'
 import { onMoment } from '@windlass/shared/probe.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import type { Database } from '../../db/client.ts'
-import { migrate } from '../../db/migrate.ts'
 import { openRunTokens } from '../../runs/token.ts'
 import { cleanTokenKeys } from '../../runs/token-keys.ts'
 import { testDatabase } from '../_kit/database.ts'
-import { folderBefore } from '../_kit/earlier.ts'
 import { untilPolled } from '../_kit/until.ts'
 
 const log = createLog({ part: 'test' }, 'error')
@@ -139,26 +137,4 @@ test('a database that is away is told as such, and is no fault of the token', as
   const token = await (await open()).mint(run)
   await away.close()
   await assert.rejects(tokens.verify(token), (error: Error & { code?: string }) => error.code !== REFUSED.code)
-})
-
-test('programs that are under way at the upgrade go on with the token of before', async (t) => {
-  const { folder, remove } = await folderBefore('0009')
-  t.after(remove)
-  const earlier = await testDatabase({ folder })
-  t.after(() => earlier.close())
-  const { privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true })
-  const jwk = await exportJWK(privateKey)
-  await earlier.db`insert into signing_keys (purpose, private_jwk) values ('run-token', ${earlier.db.json({ ...jwk })})`
-  const token = await new SignJWT({ org: run.orgId, epoch: 3, runner: run.runnerId })
-    .setProtectedHeader({ alg: 'EdDSA' })
-    .setSubject(run.runId)
-    .setAudience('runner')
-    .setIssuedAt()
-    .setExpirationTime('10 minutes')
-    .sign(await importJWK(jwk, 'EdDSA'))
-  await migrate(earlier, { log })
-  const tokens = await openRunTokens({ db: earlier.db, log })
-  assert.equal((await tokens.verify(token)).runId, run.runId)
-  const [{ kept }] = await earlier.db<[{ kept: string }]>`select json_agg(s)::text as kept from signing_keys s`
-  assert.doesNotMatch(kept, /"d":/)
 })

@@ -102,7 +102,9 @@ test('a timer that cannot be fired does not hold up those behind it, and is trie
   const offer = await takeNext(agent, link)
   const [broken] = await c.db<{ versionId: string }[]>`select version_id from runs where id = ${offer.run}`
   await c.db`update runs set version_id = 'ver_gone' where id = ${offer.run}`
-  await c.db`insert into timers (run_id, kind, due_at) values (${offer.run}, 'wall-timeout', now() - interval '1 minute')`
+  await c.db`
+    insert into timers (run_id, org_id, kind, due_at)
+    values (${offer.run}, ${c.orgId}, 'wall-timeout', now() - interval '1 minute')`
   await aRun(c, { workflow: 'any' })
   const behind = await takeNext(agent, link)
   await link.report(behind, 2, sleeps(1, 0), parked('sleep'))

@@ -1,4 +1,4 @@
-import { PROTOCOL, type AgentFrame, type AgentSettings, type Instance } from '@windlass/shared/wire/agent.ts'
+import { PROTOCOL_NAME, type AgentFrame, type AgentSettings, type Instance } from '@windlass/shared/wire/agent.ts'
 import type { Facts } from '../facts.ts'
 import type { Slots } from '../run/slots.ts'
 import type { Spool } from '../run/spool/spool.ts'
@@ -31,7 +31,7 @@ export function createSelf({ instance, facts, slots, spool, settings }: SelfPart
   return {
     hello() {
       told = now()
-      const about = { protocol: PROTOCOL, version: VERSION, slots: told.slots, instance, facts: facts.current() }
+      const about = { protocol: PROTOCOL_NAME, version: VERSION, slots: told.slots, instance, facts: facts.current() }
       return { t: 'hello', ...about, holds: spool.holds(), ...fence() }
     },
     heartbeat(n) {

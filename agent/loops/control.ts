@@ -64,7 +64,7 @@ function take(deps: TakeNeeds, frame: CoordinatorFrame): void {
   }
 }
 
-/** What comes with protocol 3: how to behave, whether to ask for work, and what time it is. */
+/** How to behave, whether to ask for work, and what time it is. */
 function heed(
   deps: { settings: { current: AgentSettings }; intake: Pick<Intake, 'heard'>; clock: Pick<Clock, 'learn'> },
   { settings, intake, now }: Partial<Frame<'welcome' | 'beat'>>,

@@ -6,6 +6,7 @@ import {
   MOST_SLOTS,
   OLDEST_PROTOCOL,
   PROTOCOL,
+  protocolOf,
 } from '@windlass/shared/wire/agent.ts'
 import { isEnding } from './ending.ts'
 import { isFacts, isInstance, isIsolation } from './frame-facts.ts'
@@ -69,10 +70,12 @@ export function readFrame(text: string): AgentFrame | undefined {
   }
 }
 
-/** Of another protocol only its number is known; the agent is told which one is spoken here. */
+/** Of another protocol only its name is known, a number of a preview's; the agent is told which one is spoken here. */
 function isHello(frame: Record<string, unknown>): boolean {
-  if (!isInt(frame.protocol, 0)) return false
-  if (frame.protocol < OLDEST_PROTOCOL || frame.protocol > PROTOCOL) return true
+  if (isInt(frame.protocol, 0)) return true
+  const protocol = protocolOf(frame.protocol)
+  if (protocol === undefined) return false
+  if (protocol < OLDEST_PROTOCOL || protocol > PROTOCOL) return true
   if (!isText(frame.version, 64) || frame.version.includes('\0')) return false
   return isInt(frame.slots, 1, MOST_SLOTS) && isHolds(frame.holds) && isInstance(frame.instance) && saysOfItself(frame)
 }

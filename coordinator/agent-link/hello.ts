@@ -1,4 +1,4 @@
-import type { AgentFrame } from '@windlass/shared/wire/agent.ts'
+import { type AgentFrame, protocolOf } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { type Change, record } from '../audit/record.ts'
 import type { Tx } from '../db/client.ts'
@@ -55,7 +55,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
     runnerId: runner.id,
     runnerName: runner.name,
     version: frame.version,
-    protocol: frame.protocol,
+    protocol: protocolOf(frame.protocol),
     holds: frame.holds.length,
   })
   // First, as the welcome acknowledges calls: a program that has returned ends by that, and would miss their refusals.
@@ -72,12 +72,13 @@ type Silences = Parameters<typeof store.enter>[3]
 
 /** One without a name that comes after one with a name is written down: nothing tells whether it is a copy. */
 async function enter({ deps, runner }: Session, frame: Hello, silences: Silences): Promise<store.Entered | undefined> {
-  if (frame.instance) return store.enter(deps.db, runner.id, frame, silences)
+  const hello = { ...frame, protocol: protocolOf(frame.protocol)! }
+  if (frame.instance) return store.enter(deps.db, runner.id, hello, silences)
   return deps.db.begin(async (tx) => {
-    const before = await store.enter(tx, runner.id, frame, silences)
+    const before = await store.enter(tx, runner.id, hello, silences)
     if (!before?.isIn || before.instanceHost === null) return before
     if (!deps.sockets.takeovers.take(runner.id)) return before
-    const { protocol, version } = frame
+    const { protocol, version } = hello
     deps.log.warn('agent.taken.over', { runnerId: runner.id, runnerName: runner.name, protocol, version })
     await recordOf(tx, runner, { action: 'runners.takenOver', after: { protocol, version } })
     return before

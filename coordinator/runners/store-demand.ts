@@ -35,7 +35,6 @@ export function queued(db: Db, poolId: PoolId): Promise<QueuedRow[]> {
 export interface CapacityRow {
   labels: string[]
   slots: number
-  protocol: number
   capabilities: string[]
   online: boolean
   /** It would be given work, if it had room and can do what its pool demands. */
@@ -61,7 +60,7 @@ export const held = (sql: Sql) => sql`
 
 export function capacity(db: Db, poolId: PoolId): Promise<CapacityRow[]> {
   return db<CapacityRow[]>`
-    select r.labels, r.slots, r.protocol, r.capabilities, ${online(db)} as online, ${takesWork(db)} is true as takes_work, i.state = 'draining' as is_draining,
+    select r.labels, r.slots, r.capabilities, ${online(db)} as online, ${takesWork(db)} is true as takes_work, i.state = 'draining' as is_draining,
            held.executing, held.used
     from runners r
     join runner_intake i on i.runner_id = r.id

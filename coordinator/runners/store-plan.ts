@@ -42,7 +42,6 @@ export interface Surroundings {
   epoch: number
   state: string
   online: boolean
-  protocol: number
   labels: string[]
   deadlineAt: Date | null
   poolId: PoolId
@@ -52,7 +51,7 @@ export interface Surroundings {
 
 export async function around(db: Db, orgId: OrgId, runnerId: RunnerId): Promise<Surroundings | undefined> {
   const [row] = await db<Surroundings[]>`
-    select i.epoch, i.state, ${online(db)} as online, r.protocol, r.labels, i.deadline_at, p.id as pool_id, p.settings as pool_settings,
+    select i.epoch, i.state, ${online(db)} as online, r.labels, i.deadline_at, p.id as pool_id, p.settings as pool_settings,
            (select count(*)::int from run_queue q where q.pool_id = r.pool_id) as queued_runs
     from runners r
     join runner_intake i on i.runner_id = r.id
@@ -63,14 +62,13 @@ export async function around(db: Db, orgId: OrgId, runnerId: RunnerId): Promise<
 
 export interface Other {
   labels: string[]
-  protocol: number
   capabilities: string[]
 }
 
 /** Other runners of the pool that would be given work, if they can do what the pool demands. */
 export function others(db: Db, poolId: PoolId, runnerId: RunnerId): Promise<Other[]> {
   return db<Other[]>`
-    select r.labels, r.protocol, r.capabilities
+    select r.labels, r.capabilities
     from runners r
     join runner_intake i on i.runner_id = r.id
     cross join lateral (${held(db)}) held

@@ -173,7 +173,6 @@ export interface PoolRunner {
   quarantinedUntil: Date | null
   quarantineReason: string | null
   unready: Unready[]
-  protocol: number
   capabilities: string[]
   /** Its own. */
   labels: string[]
@@ -190,7 +189,7 @@ const RUNNERS_SHOWN = 500
 export function runnersOf(tx: Tx, poolId: string): Promise<PoolRunner[]> {
   return tx<PoolRunner[]>`
     select n.id, n.name, i.state, i.by_kind, i.by_name, i.since, i.reason, i.quarantined_until, i.quarantine_reason,
-           n.unready, n.protocol, n.capabilities, n.labels, n.slots, n.last_poll_at, n.last_heartbeat_at,
+           n.unready, n.capabilities, n.labels, n.slots, n.last_poll_at, n.last_heartbeat_at,
            (
              select coalesce(sum(l.slots), 0)::int
              from placements l

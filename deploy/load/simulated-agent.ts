@@ -12,7 +12,7 @@ import {
   type Entry,
   type Offer,
   type Placement,
-  PROTOCOL,
+  PROTOCOL_NAME,
 } from '@windlass/shared/wire/agent.ts'
 
 /** An agent that speaks the protocol and executes nothing: what is left is the coordinator's own cost. */
@@ -185,7 +185,7 @@ function helloOf(slots: number): AgentFrame {
   const id = randomUUID()
   const instance = { id, previous: [], host: id, boot: id }
   const facts = { labels: [], platform: process.platform, capabilities: [], isolation: null, unready: [] }
-  return { t: 'hello', protocol: PROTOCOL, version: VERSION, slots, holds: [], instance, facts }
+  return { t: 'hello', protocol: PROTOCOL_NAME, version: VERSION, slots, holds: [], instance, facts }
 }
 
 const CONNECT_TRIES = 5

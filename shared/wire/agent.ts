@@ -6,9 +6,18 @@ import type { EffectiveIsolation, IntakeState, Unready } from '../model/runner.t
 import type { Completion, SuspendKind } from './journal.ts'
 
 /** Raised when something is added that an older side would miss. What a single agent can do, it says as capabilities. */
-export const PROTOCOL = 4
+export const PROTOCOL = 1
 /** Agents of this one and of those between are served, marked, and told how to upgrade; older ones are refused. */
-export const OLDEST_PROTOCOL = 4
+export const OLDEST_PROTOCOL = 1
+/** A protocol as an agent says it. Previews said a bare number, 2 to 4, which must never pass for one of these. */
+export type ProtocolName = `windlass/${number}`
+export const PROTOCOL_NAME: ProtocolName = `windlass/${PROTOCOL}`
+
+/** Number of the protocol that an agent says, undefined for what is no name of one. */
+export function protocolOf(said: unknown): number | undefined {
+  const number = typeof said === 'string' ? /^windlass\/(\d{1,5})$/.exec(said)?.[1] : undefined
+  return number === undefined ? undefined : Number(number)
+}
 
 /** Slots of one runner. What had more would be nobody's machine, and autoscalers believe it. */
 export const MOST_SLOTS = 1024
@@ -142,7 +151,7 @@ export type AgentFrame =
    */
   | {
       t: 'hello'
-      protocol: number
+      protocol: ProtocolName
       version: string
       slots: number
       holds: Placement[]
@@ -170,7 +179,7 @@ export interface IntakeWord {
   deadlineAt: number | null
 }
 
-/** Coordinator → agent. `now` is the coordinator's clock. What came with protocol 3 is optional: agents pass over it. */
+/** Coordinator → agent. `now` is the coordinator's clock. */
 export type CoordinatorFrame =
   | {
       t: 'welcome'

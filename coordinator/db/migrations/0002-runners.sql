@@ -37,7 +37,8 @@ create table runners (
   slots              int not null check (slots > 0),
   version            text not null,
   platform           text not null,
-  protocol           int not null default 2,
+  -- Of its last hello.
+  protocol           int not null default 1,
   -- What the agent says about itself: see AgentFacts in shared/wire/agent.ts.
   capabilities       text[] not null default '{}',
   isolation          json,

@@ -44,16 +44,14 @@ export const isOpen = (sql: Sql) => sql`
 /** What the pool demands of its machines, once for all of them. */
 export const demands = (sql: Sql, poolId: PoolId) => sql`
   demands as materialized (
-    select (settings ->> 'isolation' = 'bubblewrap' or settings ->> 'network' = 'none') is true as wants_bubblewrap,
-           exists (select from json_each(settings -> 'limits') l where json_typeof(l.value) <> 'null') as has_limits
+    select (settings ->> 'isolation' = 'bubblewrap' or settings ->> 'network' = 'none') is true as wants_bubblewrap
     from runner_pools
     where id = ${poolId}
   )`
 
-/** Whether the agent of the runner `r` can do what its pool demands; limits came with protocol 3. */
+/** Whether the agent of the runner `r` can do what its pool demands. */
 export const isAble = (sql: Sql) => sql`
-  r.deregistered_at is null and (not d.wants_bubblewrap or 'bubblewrap' = any(r.capabilities))
-  and (not d.has_limits or r.protocol >= 3)`
+  r.deregistered_at is null and (not d.wants_bubblewrap or 'bubblewrap' = any(r.capabilities))`
 
 /**
  * Those of the seekers that are open, seen again under lock: a claim holds the rows of its takers in share mode until

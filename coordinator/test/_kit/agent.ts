@@ -15,7 +15,7 @@ import {
   type Instance,
   type Offer,
   type Placement,
-  PROTOCOL,
+  PROTOCOL_NAME,
 } from '@windlass/shared/wire/agent.ts'
 import { messagesOf } from '@windlass/shared/wire/parts.ts'
 import type { TestCoordinator } from './coordinator.ts'
@@ -129,7 +129,7 @@ type Hello = Extract<AgentFrame, { t: 'hello' }>
 
 /** As an agent of today says it, without anything about itself. */
 export function aHello(more: Partial<Hello> = {}): Hello {
-  return { t: 'hello', protocol: PROTOCOL, version: VERSION, slots: 4, holds: [], ...more }
+  return { t: 'hello', protocol: PROTOCOL_NAME, version: VERSION, slots: 4, holds: [], ...more }
 }
 
 /** A start of an agent, on a host of its own unless one is given. */

@@ -21,20 +21,19 @@ export interface RunnerAsk {
   labels?: string[]
   state?: 'open' | 'cordoned' | 'draining' | 'revoked'
   capabilities?: string[]
-  protocol?: number
 }
 
 /** A runner that asked for work a moment ago. */
 export async function aRunnerRow(
   db: Db,
   { orgId, poolId }: { orgId: OrgId; poolId: PoolId },
-  { slots = 1, labels = [], state = 'open', capabilities = [], protocol = 3 }: RunnerAsk = {},
+  { slots = 1, labels = [], state = 'open', capabilities = [] }: RunnerAsk = {},
 ): Promise<RunnerId> {
   const id = newId('rnr')
   await db`
-    insert into runners (id, org_id, pool_id, name, public_key, labels, slots, version, platform, capabilities, protocol,
+    insert into runners (id, org_id, pool_id, name, public_key, labels, slots, version, platform, capabilities,
                          last_poll_at, last_heartbeat_at)
-    values (${id}, ${orgId}, ${poolId}, ${id.slice(-6)}, '{}', ${labels}, ${slots}, 'test', 'linux', ${capabilities}, ${protocol},
+    values (${id}, ${orgId}, ${poolId}, ${id.slice(-6)}, '{}', ${labels}, ${slots}, 'test', 'linux', ${capabilities},
             now(), now())`
   await db`insert into runner_intake (runner_id, state) values (${id}, ${state})`
   return id

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
-import { PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import { PROTOCOL_NAME } from '@windlass/shared/wire/agent.ts'
 import { readFrame } from '../../agent-link/frames.ts'
 import { createSample } from '../../limits/sample.ts'
 import { anAgent, end, placementOf, returned, start, type TestAgent } from '../_kit/agent.ts'
@@ -59,7 +59,7 @@ test('a flood of small frames closes its socket, and what waits is dropped', asy
 
 test('hello is said once in a connection', async () => {
   const link = await agent.connect()
-  link.send({ t: 'hello', protocol: PROTOCOL, version: 'test', slots: 1, holds: [] })
+  link.send({ t: 'hello', protocol: PROTOCOL_NAME, version: 'test', slots: 1, holds: [] })
   assert.deepEqual(await link.closed(), { code: 1008, reason: 'hello comes once' })
 })
 
@@ -74,7 +74,7 @@ test('of many lines a few are written, and the next one tells how many were not'
 })
 
 const RUN = newId('run')
-const HELLO = { t: 'hello', protocol: PROTOCOL, version: '1', slots: 1, holds: [] }
+const HELLO = { t: 'hello', protocol: PROTOCOL_NAME, version: '1', slots: 1, holds: [] }
 const FACTS = { labels: [], platform: 'linux-x64', capabilities: [], isolation: null, unready: [] }
 const placements = (count: number) => Array.from({ length: count }, () => [RUN, 2 ** 31 - 1])
 const isRead = (frame: unknown) => readFrame(JSON.stringify(frame)) !== undefined

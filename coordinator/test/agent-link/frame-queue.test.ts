@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { type EntryBatch, PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import { type EntryBatch, PROTOCOL_NAME } from '@windlass/shared/wire/agent.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { createPace } from '../../limits/pace.ts'
 import { createFrameQueues } from '../../agent-link/frame-queue.ts'
@@ -84,7 +84,7 @@ test('the hello of an agent that holds many runs is taken before what comes behi
   const held = hold(t)
   const link = await agent.dial()
   const holds = Array.from({ length: 2000 }, (_, n) => [batchOf(n).run, 1] as const)
-  link.send({ t: 'hello', protocol: PROTOCOL, version: 'test', slots: 4, holds })
+  link.send({ t: 'hello', protocol: PROTOCOL_NAME, version: 'test', slots: 4, holds })
   link.send({ t: 'heartbeat', n: 7, holds: [] })
   link.send(entries(1))
   await until('the hello to wait', () => held.waiting() === 1)

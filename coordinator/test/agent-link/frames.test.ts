@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
-import { OLDEST_PROTOCOL, PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import { OLDEST_PROTOCOL, PROTOCOL, PROTOCOL_NAME } from '@windlass/shared/wire/agent.ts'
 import { readFrame } from '../../agent-link/frames.ts'
 import { aRunningAgent, anAgent, end, type Held, line, placementOf, returned, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 const run = newId('run')
-const HELLO = { t: 'hello', protocol: PROTOCOL, version: '1', slots: 1, holds: [[run, 1]] }
+const HELLO = { t: 'hello', protocol: PROTOCOL_NAME, version: '1', slots: 1, holds: [[run, 1]] }
 const batch = (...entries: unknown[]) => ({ t: 'entries', batches: [{ run, epoch: 1, first: 1, entries }] })
 const ending = (ending: unknown, computeMs: unknown = 1) => batch(['end', 1, ending, computeMs])
 
@@ -24,16 +24,17 @@ const BEAT = { t: 'heartbeat', n: 1, holds: [] }
 
 const GOOD = [
   HELLO,
-  { ...HELLO, protocol: OLDEST_PROTOCOL },
+  { ...HELLO, protocol: `windlass/${OLDEST_PROTOCOL}` },
   { ...HELLO, instance: INSTANCE, facts: FACTS, fenceMs: 50_000 },
   { ...HELLO, facts: { ...FACTS, isolation: null, labels: [], unready: [] } },
-  { t: 'hello', protocol: OLDEST_PROTOCOL - 1 },
+  { t: 'hello', protocol: `windlass/${OLDEST_PROTOCOL - 1}` },
+  { t: 'hello', protocol: 4 },
   { ...BEAT, facts: FACTS, slots: 3, fenceMs: 1 },
   { t: 'leave', reason: '', deadlineMs: 0 },
   { t: 'decline', runs: [[run, 1]] },
   batch(['start', 1, FACTS.isolation]),
   { ...HELLO, holds: [] },
-  { t: 'hello', protocol: PROTOCOL + 5 },
+  { t: 'hello', protocol: `windlass/${PROTOCOL + 5}` },
   { t: 'accept', runs: [[run, 0]] },
   { t: 'heartbeat', n: 1, holds: [] },
   { t: 'renew', runs: [[run, 2 ** 31 - 1]] },
@@ -55,7 +56,10 @@ const BAD = [
   { t: '__proto__' },
   { t: 'toString', runs: [] },
   { ...HELLO, protocol: '1' },
-  { ...HELLO, protocol: OLDEST_PROTOCOL, slots: 0 },
+  { ...HELLO, protocol: 'windlass/' },
+  { ...HELLO, protocol: 'windlass/1.5' },
+  { ...HELLO, protocol: null },
+  { ...HELLO, protocol: `windlass/${OLDEST_PROTOCOL}`, slots: 0 },
   { ...HELLO, instance: null },
   { ...HELLO, instance: { ...INSTANCE, previous: ['a', 'b', 'c'] } },
   { ...HELLO, instance: { ...INSTANCE, host: 'a\0' } },

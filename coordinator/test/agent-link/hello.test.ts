@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { OLDEST_PROTOCOL, PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import { OLDEST_PROTOCOL, PROTOCOL, PROTOCOL_NAME } from '@windlass/shared/wire/agent.ts'
 import { aRunningAgent, anAgent, end, line, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, logOf, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
@@ -30,7 +30,7 @@ async function running(workflow = 'any') {
 }
 
 const hello = (holds: [string, number][] = []) =>
-  ({ t: 'hello', protocol: PROTOCOL, version: 'test', slots: 4, holds }) as const
+  ({ t: 'hello', protocol: PROTOCOL_NAME, version: 'test', slots: 4, holds }) as const
 
 test('an agent that comes back hears up to where its entries have been taken, and goes on from there', async () => {
   const { agent, link, offer } = await running()
@@ -137,8 +137,11 @@ test('a second socket of the same agent takes over from the first, and loses non
 
 test('an agent whose protocol is not spoken is told what to upgrade and by which command, and its socket is closed', async () => {
   for (const [protocol, what] of [
-    [OLDEST_PROTOCOL - 1, 'Upgrade the agent'],
-    [PROTOCOL + 1, 'Upgrade the coordinator'],
+    [`windlass/${OLDEST_PROTOCOL - 1}`, `windlass/${OLDEST_PROTOCOL - 1}. Upgrade the agent`],
+    [`windlass/${PROTOCOL + 1}`, `windlass/${PROTOCOL + 1}. Upgrade the coordinator`],
+    // As the previews said it: never one of ours.
+    [1, 'protocol 1 of a preview. Upgrade the agent'],
+    [4, 'protocol 4 of a preview. Upgrade the agent'],
   ] as const) {
     const agent = await anAgent(c)
     agents.push(agent)
@@ -146,7 +149,7 @@ test('an agent whose protocol is not spoken is told what to upgrade and by which
     link.sendText(JSON.stringify({ t: 'hello', protocol, its: 'own fields' }))
     const refused = await link.next('refused')
     assert.equal(refused.code, 'UPGRADE_REQUIRED')
-    assert.match(refused.message, new RegExp(`speaks protocol ${PROTOCOL}, the agent ${protocol}. ${what}`))
+    assert.match(refused.message, new RegExp(`speaks ${PROTOCOL_NAME}, the agent ${what}`))
     assert.ok(refused.message.endsWith(`curl -fsSL ${c.url}/install.sh | sh -s -- --upgrade`))
     assert.equal((await link.closed()).code, 1008)
   }
@@ -168,7 +171,7 @@ test('fresh tokens are given for what the agent executes, and for nothing else',
 test('a connected agent shows as online with what it runs, and keeps what it says of itself', async () => {
   const { agent, offer } = await running()
   const link = await agent.dial()
-  link.send({ t: 'hello', protocol: PROTOCOL, version: '9.9', slots: 7, holds: [placementOf(offer)] })
+  link.send({ t: 'hello', protocol: PROTOCOL_NAME, version: '9.9', slots: 7, holds: [placementOf(offer)] })
   await link.next('welcome')
   const { runner } = await c.call(ops.runners.get, { runner: agent.id })
   assert.deepEqual([runner.status, runner.activeRuns, runner.version, runner.slots], ['online', 1, '9.9', 7])

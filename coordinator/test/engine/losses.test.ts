@@ -6,7 +6,7 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import type { Loss, Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { type Instance, type Placement, PROTOCOL } from '@windlass/shared/wire/agent.ts'
+import { type Instance, type Placement, PROTOCOL_NAME } from '@windlass/shared/wire/agent.ts'
 import { anAgent, aRunningAgent, end, type Held, type Link, placementOf, returned } from '../_kit/agent.ts'
 import { takeNext, type TestAgent } from '../_kit/agent.ts'
 import { ageLeases, ageOffers, SWEEPING } from '../_kit/ageing.ts'
@@ -134,7 +134,7 @@ const INSTANCE: Instance = { id: 'a', previous: [], host: 'h', boot: 'b1' }
 
 async function hello(agent: TestAgent, instance: Instance, ...holds: Placement[]): Promise<Link> {
   const link = await agent.dial()
-  link.send({ t: 'hello', protocol: PROTOCOL, version: 'test', slots: 4, holds, instance })
+  link.send({ t: 'hello', protocol: PROTOCOL_NAME, version: 'test', slots: 4, holds, instance })
   await link.next('welcome')
   return link
 }

@@ -158,9 +158,6 @@ test('a runner that says something is in its way, is quarantined or does not pol
     await taking(settings.isolation === 'process' ? 1 : 0, 'it cannot do what its pool asks for')
   }
   await c.call(ops.pools.update, { pool: runnerPool.id, settings: { limits: { cpus: 1 } } })
-  await c.db`update runners set protocol = 2 where id = ${id}`
-  await taking(0, 'protocol 2 knows of no limits')
-  await c.db`update runners set protocol = 3 where id = ${id}`
   await taking(1)
   await c.db`update runner_intake set quarantined_until = now() + interval '1 minute' where runner_id = ${id}`
   await taking(0)

@@ -44,7 +44,7 @@ async function set(id: string, { polled = 5, heard = 5, ...facts }: Facts): Prom
   await c.db`
     update runners
     set last_poll_at = now() - ${polled}::float8 * interval '1 second', last_heartbeat_at = now() - ${heard}::float8 * interval '1 second',
-        labels = ${own.labels ?? []}, protocol = ${own.protocol ?? 3}, unready = ${unready}::text::json
+        labels = ${own.labels ?? []}, unready = ${unready}::text::json
     where id = ${id}`
   const { state = 'open', byKind = null, byName = null, reason = '', quarantineMs = null } = intake
   await c.db`
@@ -59,7 +59,6 @@ interface Facts {
   polled?: number | null
   heard?: number | null
   labels?: string[]
-  protocol?: number
   unready?: { check: string; message: string }[]
   intake?: { state?: string; byKind?: string; byName?: string; reason?: string; quarantineMs?: number }
 }
@@ -134,10 +133,9 @@ test('what no runner of the pool could ever do is said first, and where', async 
   const large = await whyIn({ slots: 8 }, {}, { slots: 2 }, { slots: 4 })
   assert.deepEqual(codesOf(large), ['SLOTS_MISSING'])
   assert.match(large.summary, /^It needs 8 slots of one runner, and none of .* has more than 4\.$/)
-  const boxed = await whyIn({}, { isolation: 'bubblewrap' }, {}, { protocol: 2 })
+  const boxed = await whyIn({}, { isolation: 'bubblewrap' }, {}, {})
   assert.deepEqual(codesOf(boxed), ['RUNNERS_UNFIT'])
   assert.match(boxed.runners.find((one) => one.name === 'r-0')!.reason, /^cannot run programs in `bubblewrap`/)
-  assert.match(boxed.runners.find((one) => one.name === 'r-1')!.reason, /^has an agent that is too old/)
   const closed = await whyIn(
     {},
     {},

@@ -94,7 +94,7 @@ export function aRunner(facts: Partial<Runner> = {}): Runner {
     live: { offered: 0, executing: 0, parked: 0 },
     currentRuns: [],
     version: '0.1.0',
-    protocol: 4,
+    protocol: 1,
     upgrade: null,
     platform: 'linux-x64',
     isolation: { level: 'process', user: 'own', cgroup: true, network: 'host' },

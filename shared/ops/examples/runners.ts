@@ -48,7 +48,7 @@ const RUNNER: z.input<typeof Runner> = {
   live: { offered: 0, executing: 1, parked: 0 },
   currentRuns: [IDS.run],
   version: '0.1.0',
-  protocol: 4,
+  protocol: 1,
   upgrade: null,
   platform: 'linux-x64',
   isolation: { level: 'process', user: 'own', cgroup: true, network: 'host' },

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { createLog } from '@windlass/shared/log.ts'
 import type { Operator } from '../accounts/operator.ts'
 import { type Database, type Db, isConnectionLoss, openDatabase } from '../db/client.ts'
-import { readMigrations } from '../db/migration-files.ts'
+import { isOfPreview, MADE_BY_PREVIEW, readMigrations } from '../db/migration-files.ts'
 import { recordedMigrations } from './store.ts'
 
 /** What the commands of `windlass admin` work with: the database itself, and in whose name they change it. */
@@ -59,12 +59,13 @@ async function refuseMisfit(db: Db): Promise<void> {
       'This database holds no Windlass yet.',
       'start a coordinator on it once, which makes the tables',
     )
+  if (isOfPreview(theirs)) throw new CannotOpen(`${MADE_BY_PREVIEW}.`, 'name the database of this Windlass')
   if (theirs.length > ours.length)
     throw new CannotOpen(
       `The database is newer than this Windlass: it has ${theirs.length} migrations, this program knows ${ours.length}.`,
       'use the Windlass that the coordinators of this database are',
     )
-  const isSame = theirs.every((checksum, index) => checksum === ours[index]?.checksum)
+  const isSame = theirs.every(({ checksum }, index) => checksum === ours[index]?.checksum)
   if (isSame && theirs.length === ours.length) return
   throw new CannotOpen(
     isSame

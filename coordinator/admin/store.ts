@@ -1,9 +1,9 @@
 import { type Sql } from '../db/client.ts'
 
 /** Checksums of what the database was migrated with, in their order; none when it was never migrated. */
-export async function recordedMigrations(sql: Sql): Promise<string[]> {
+export async function recordedMigrations(sql: Sql): Promise<{ number: number; name: string; checksum: string }[]> {
   const [there] = await sql<[{ exists: boolean }]>`select to_regclass('windlass_migrations') is not null as exists`
   if (!there.exists) return []
-  const rows = await sql<{ checksum: string }[]>`select checksum from windlass_migrations order by number`
-  return rows.map((row) => row.checksum)
+  return sql<{ number: number; name: string; checksum: string }[]>`
+    select number, name, checksum from windlass_migrations order by number`
 }

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '@windlass/shared/log.ts'
 import { openDatabase, PostgresError } from './client.ts'
 import type { Database, Sql, Tx } from './client.ts'
-import { readMigrations } from './migration-files.ts'
+import { isOfPreview, MADE_BY_PREVIEW, readMigrations } from './migration-files.ts'
 import type { Migration } from './migration-files.ts'
 
 export interface MigrateOptions {
@@ -115,18 +115,13 @@ async function recorded(tx: Tx): Promise<Recorded[]> {
     order by number`.simple()
 }
 
-/** First migration of the previews, which this schema does not continue. */
-const PREVIEW = 'spine'
-const MADE_BY_PREVIEW = [
-  'The database was made by a preview of Windlass, and its data cannot be taken over: name another, empty database in',
-  'WINDLASS_DATABASE_URL. If Windlass runs its own database, move the folder WINDLASS_HOME (.windlass) away and start',
-  'again.',
+const PREVIEW_ADVICE = [
+  'name another, empty database in WINDLASS_DATABASE_URL. If Windlass runs its own database, move the folder',
+  'WINDLASS_HOME (.windlass) away and start again.',
 ].join(' ')
 
 function refuseMisfit(known: Recorded[], migrations: Migration[], folder: string) {
-  if (known[0]?.number === 1 && known[0].name === PREVIEW) {
-    throw new Error(MADE_BY_PREVIEW)
-  }
+  if (isOfPreview(known)) throw new Error(`${MADE_BY_PREVIEW}: ${PREVIEW_ADVICE}`)
   known.forEach((record, index) => {
     const label = `${String(record.number).padStart(4, '0')}-${record.name}`
     if (record.number !== index + 1) {

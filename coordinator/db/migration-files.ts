@@ -16,6 +16,16 @@ export interface Migration {
   breaking: boolean
 }
 
+/** First migration of the previews, whose schema ours does not continue. */
+const PREVIEW = 'spine'
+
+/** Whether a preview made the database that has these migrations. */
+export function isOfPreview([first]: readonly { number: number; name: string }[]): boolean {
+  return first?.number === 1 && first.name === PREVIEW
+}
+
+export const MADE_BY_PREVIEW = 'The database was made by a preview of Windlass, and its data cannot be taken over'
+
 const NAME = /^(\d{4})-([a-z0-9]+(?:-[a-z0-9]+)*)\.sql$/
 
 export async function readMigrations(folder: string): Promise<Migration[]> {

@@ -52,6 +52,16 @@ test('an org is made with a pool, and its slug is taken once, however many ask a
   )
 })
 
+test('a database that a preview made is refused by name, not as one that is newer', async (t) => {
+  const preview = await testDatabase()
+  t.after(() => preview.close())
+  await preview.db`update windlass_migrations set name = 'spine' where number = 1`
+  await preview.db`
+    insert into windlass_migrations (number, name, checksum, breaking)
+    select n, 'more', '', false from generate_series(100, 120) as n`
+  await assert.rejects(openAdmin({ databaseUrl: preview.url, user: 'ada@host' }), /by a preview of Windlass/)
+})
+
 test('a session leads to its org and role, and is no key', async () => {
   const { session, secret } = await aSession()
   const { id: orgId } = (await listOrgs(admin)).find((org) => org.slug === 'acme')!

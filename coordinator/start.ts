@@ -3,6 +3,7 @@ import { ensureDefaults } from './accounts/bootstrap.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
 import { migrate } from './db/migrate.ts'
+import { keepPartitionsAhead, makePartitionsAhead } from './db/partitions.ts'
 import { watchSchema } from './db/schema-watch.ts'
 import { compose, type Composed } from './compose.ts'
 import { warnOfKeys } from './environments/check-keys.ts'
@@ -35,6 +36,7 @@ export async function startCoordinator(
   const database = openDatabase({ url: config.databaseUrl, max: config.databaseConnections, log })
   const pgPool = openPgPool(config.databaseUrl, { max: JOB_CONNECTIONS, log })
   const { known } = await migrate(database, { log })
+  await makePartitionsAhead(database.db, log)
   await migrateJobs(pgPool, log)
   await ensureDefaults(database.db)
   const { deps, handlers, close } = await compose(config, database, log)
@@ -48,6 +50,7 @@ export async function startCoordinator(
     deps.timers.run(() => fireDue(deps), stopping.signal),
     sweepRuns(deps, stopping.signal),
     watchDeadlines(deps, stopping.signal),
+    keepPartitionsAhead(deps.db, log, stopping.signal),
   ]
   const outgrown = watchSchema(deps.db, { known, signal: stopping.signal })
   const server = await startServer({

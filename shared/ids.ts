@@ -65,6 +65,12 @@ export function firstIdAt<P extends IdPrefix>(prefix: P, ms: number): Id<P> {
   return `${prefix}_${base32(bytes)}` as Id<P>
 }
 
+/** When an id was made, in milliseconds since the epoch by the clock of its maker. */
+export function timeOf(id: string): number {
+  const digits = id.slice(id.indexOf('_') + 1).slice(0, 10)
+  return digits.split('').reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0)
+}
+
 /** 128 bits in 26 characters of 5 bits; the first carries the top 3 bits only. */
 function base32(bytes: Uint8Array): string {
   let text = ''

@@ -1,4 +1,4 @@
--- Runs: their record, what becomes due, what happened. Only coordinator/engine writes these tables.
+-- Runs: their record, and what becomes due. Only coordinator/engine writes these tables.
 
 -- The durable record. One row is updated about five times in a run's life, never in an indexed column, and the free
 -- space of a page takes the new version of the row (a HOT update): so the indexes are written once a run.
@@ -249,52 +249,3 @@ create table inputs (
 );
 create index inputs_by_org on inputs (org_id, id);
 create index inputs_open on inputs (org_id, id) where status = 'open';
-
--- What happened in a run, in the order of its cursor: lifecycle, log lines, what the program tells.
--- `data` is JSON as text, for the reason given at runs.input, and because it goes to readers as it came.
-create table run_events (
-  run_id   id not null,
-  cursor   int not null,
-  -- Milliseconds since the epoch by the clock of its machine: shown to readers, compared with nothing.
-  at       bigint not null,
-  channel  text collate "C" not null,
-  type     text collate "C" not null,
-  data     text not null,
-  primary key (run_id, cursor)
-) with (autovacuum_vacuum_insert_scale_factor = 0.2);
-
--- What a run has asked for and what it got. See shared/wire/journal.ts for the words.
-create table journal (
-  run_id        id not null,
-  n             int not null,
-  attempt       int not null,
-  -- Which call of that attempt it is.
-  position      int not null,
-  parent        text not null,
-  kind          text collate "C" not null check (kind in ('sleep', 'input', 'child', 'step')),
-  name          text not null,
-  hash          text not null,
-  occurrence    int not null,
-  args          text not null,
-  site          text not null,
-  -- closed: nobody waits for it any more, as its run has ended or its attempt is over.
-  state         text collate "C" not null check (state in ('open', 'done', 'failed', 'closed')),
-  result        text,
-  child_run_id  id,
-  has_drifted   boolean not null default false,
-  opened_at     timestamptz not null default now(),
-  due_at        timestamptz,
-  completed_at  timestamptz,
-  -- Order in which entries were completed by others than the program itself.
-  completion    bigint,
-  -- Order in which the program was given the results, how many calls it had made by then, and whether it was idle.
-  delivered     int,
-  after         int not null default 0,
-  idle          boolean not null default false,
-  primary key (run_id, n)
-) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
-create sequence journal_completions;
--- What is there and has not been given to its program.
-create index journal_undelivered on journal (run_id) where completion is not null and delivered is null;
--- What somebody still waits for, among the many entries that are done.
-create index journal_open on journal (run_id, n) where state = 'open';

@@ -1,7 +1,8 @@
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { onlyFilters } from '../../db/by-key.ts'
+import { amongIds, onlyFilters } from '../../db/by-key.ts'
+import { byMonth } from '../../db/partitions.ts'
 import type { JournalChanges } from '../rules/journal.ts'
 
 /** A run and what happens to its journal. */
@@ -112,12 +113,15 @@ export function complete(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown>
 
 /** Nobody waits any more for what is open. */
 export function close(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
-  return tx`update journal set state = 'closed' where run_id = any(${[...runIds]}) and state = 'open'`
+  const closed = (ids: RunId[]) =>
+    tx`update journal set state = 'closed' where ${amongIds(tx, tx`run_id`, ids)} and state = 'open'`
+  return Promise.all(byMonth(runIds).map(closed))
 }
 
 /** The next attempt begins with an empty journal. */
 export function forget(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
-  return tx`update journal set state = 'closed' where run_id = any(${[...runIds]})`
+  const forgotten = (ids: RunId[]) => tx`update journal set state = 'closed' where ${amongIds(tx, tx`run_id`, ids)}`
+  return Promise.all(byMonth(runIds).map(forgotten))
 }
 
 /** Bytes of an entry, as its texts are stored: read without unpacking them. */

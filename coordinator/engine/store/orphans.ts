@@ -92,7 +92,13 @@ export async function unowned(sql: Sql, scope: Scope): Promise<Page> {
         when (j.kind = 'sleep' or i.due_at is not null) and t.run_id is null then 'timer_missing'
       end as kind
       from page r
-      join journal j on j.run_id = r.id and j.state = 'open' and j.kind <> 'step'
+      -- Kept apart, or the planner begins with all that is open anywhere, in each partition.
+      cross join lateral (
+        select run_id, n, kind, child_run_id
+        from journal
+        where run_id = r.id and state = 'open' and kind <> 'step'
+        offset 0
+      ) j
       left join runs c on c.id = j.child_run_id
       left join inputs i on i.run_id = j.run_id and i.n = j.n
       left join timers t on t.run_id = j.run_id and t.kind = j.kind and t.n = j.n

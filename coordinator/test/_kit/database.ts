@@ -10,6 +10,7 @@ import type { Database, Db } from '../../db/client.ts'
 import { startEmbedded } from '../../db/embedded.ts'
 import { migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/migration-files.ts'
+import { makePartitionsAhead } from '../../db/partitions.ts'
 
 export interface TestServer {
   url: string
@@ -107,7 +108,7 @@ async function ensureTemplate(admin: Database, folder: string): Promise<string> 
     await db`drop database if exists ${db(name)} with (force)`
     await db`create database ${db(name)}`
     await migrate({ url: databaseUrl(admin.url, name) }, { folder, log })
-    if (folder === MIGRATIONS) await addInvariants(databaseUrl(admin.url, name))
+    if (folder === MIGRATIONS) await finish(databaseUrl(admin.url, name))
     // A template that somebody is connected to cannot be cloned.
     await db`alter database ${db(name)} with is_template true allow_connections false`
     return name
@@ -116,20 +117,24 @@ async function ensureTemplate(admin: Database, folder: string): Promise<string> 
   }
 }
 
-/**
- * What the product relies on and does not pay an index for, checked at every write of every test: two calls of an
- * attempt have two places. A replay that found one place twice would be blocked.
- */
-async function addInvariants(url: string): Promise<void> {
+/** The product's own database, as a coordinator that has started leaves it, and with more checks. */
+async function finish(url: string): Promise<void> {
   const template = openDatabase({ url, max: 1, log })
   try {
-    await template.db`
-      alter table journal
-      add constraint ${template.db(INVARIANTS)} unique (run_id, attempt, position) deferrable initially deferred`
+    await makePartitionsAhead(template.db, log)
+    await addInvariants(template.db)
   } finally {
     await template.close()
   }
 }
+
+/**
+ * What the product relies on and does not pay an index for, checked at every write of every test: two calls of an
+ * attempt have two places. A replay that found one place twice would be blocked.
+ */
+const addInvariants = (db: Db) => db`
+  alter table journal
+  add constraint ${db(INVARIANTS)} unique (run_id, attempt, position) deferrable initially deferred`
 
 /** The database as operators have it, for those who look at its plans. */
 export async function dropInvariants(db: Db): Promise<void> {

@@ -30,7 +30,7 @@ export function writeJournals(tx: Tx, runs: readonly Written[]): PromiseLike<unk
   if (drifted.length > 0) writes.push(store.drift(tx, drifted))
   const forgotten = some(({ journal: own }) => own.isForgotten).map((run) => run.id)
   if (forgotten.length > 0)
-    writes.push(store.forget(tx, forgotten), closeQuestions(tx, forgotten), dropWaits(tx, forgotten))
+    writes.push(...store.forget(tx, forgotten), closeQuestions(tx, forgotten), dropWaits(tx, forgotten))
   return writes
 }
 
@@ -47,5 +47,5 @@ function timersOf({ id, journal: { entries } }: Written): NewTimer[] {
 
 /** Their runs have ended: nobody waits any more for what is open. */
 export function closeJournals(tx: Tx, runIds: RunId[]): PromiseLike<unknown>[] {
-  return [store.close(tx, runIds), closeQuestions(tx, runIds)]
+  return [...store.close(tx, runIds), closeQuestions(tx, runIds)]
 }

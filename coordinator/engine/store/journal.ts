@@ -111,17 +111,17 @@ export function complete(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown>
     where t.run_id = done.run_id and t.n = done.n and t.kind in ('sleep', 'input')`
 }
 
-/** Nobody waits any more for what is open. */
-export function close(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
+/** Nobody waits any more for what is open. A statement a month; none is sent before it is awaited. */
+export function close(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown>[] {
   const closed = (ids: RunId[]) =>
     tx`update journal set state = 'closed' where ${amongIds(tx, tx`run_id`, ids)} and state = 'open'`
-  return Promise.all(byMonth(runIds).map(closed))
+  return byMonth(runIds).map(closed)
 }
 
-/** The next attempt begins with an empty journal. */
-export function forget(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
+/** The next attempt begins with an empty journal. Like `close`. */
+export function forget(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown>[] {
   const forgotten = (ids: RunId[]) => tx`update journal set state = 'closed' where ${amongIds(tx, tx`run_id`, ids)}`
-  return Promise.all(byMonth(runIds).map(forgotten))
+  return byMonth(runIds).map(forgotten)
 }
 
 /** Bytes of an entry, as its texts are stored: read without unpacking them. */

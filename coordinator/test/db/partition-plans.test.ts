@@ -130,7 +130,7 @@ function actsFor(ids: readonly RunId[]): Record<string, () => PromiseLike<unknow
     unowned: () => orphans.unowned(db, { ids }),
     'stray timers': inTx((tx) => orphans.strayTimers(tx, ids)),
     'stray questions': () => orphans.strays(db, 'stray_question', { ids }),
-    close: inTx((tx) => journal.close(tx, ids)),
-    forget: inTx((tx) => journal.forget(tx, ids)),
+    close: inTx((tx) => Promise.all(journal.close(tx, ids))),
+    forget: inTx((tx) => Promise.all(journal.forget(tx, ids))),
   }
 }

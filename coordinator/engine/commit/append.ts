@@ -4,6 +4,7 @@ import type { Bell } from '../../events/bell.ts'
 import type { Db } from '../../db/client.ts'
 import type { Tails } from '../../events/live.ts'
 import type { Config } from '../../config.ts'
+import { charsOf } from '../rules/journal.ts'
 import { MOST_ENTRIES } from '../rules/parse-op.ts'
 import type { Applied, ReadBatch, Words } from '../rules/batch.ts'
 import * as store from '../store/append.ts'
@@ -45,14 +46,17 @@ function additionOf(batch: ReadBatch, config: Config): store.Addition {
   const scratch = { id: batch.run as RunId, cursor: 0, events: [] }
   const entries: store.Addition['entries'] = []
   const numbers = new Set<number>()
+  let chars = 0
   for (const entry of batch.entries) {
     if (entry[0] === 'e') takeEvent(scratch, entry, config)
     const op = batch.words.get(entry)?.op
-    // The first result of an entry counts.
-    if (op?.op === 'close' && !numbers.has(op.entry.n)) {
-      numbers.add(op.entry.n)
-      entries.push({ ...op.entry, state: op.state, result: op.result })
-    }
+    if (op?.op !== 'close') continue
+    const { entry: identity, state, result } = op
+    // Whatever is said counts, as nobody knows here what the journal has; the first result of an entry is written.
+    chars += charsOf({ ...identity, result })
+    if (numbers.has(identity.n)) continue
+    numbers.add(identity.n)
+    entries.push({ ...identity, state, result })
   }
   const { runnerId, epoch, first } = batch
   return {
@@ -63,5 +67,6 @@ function additionOf(batch: ReadBatch, config: Config): store.Addition {
     last: first + batch.entries.length - 1,
     events: scratch.events,
     entries,
+    chars,
   }
 }

@@ -1,7 +1,7 @@
 import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
 import type { NewEvent } from '../../events/store.ts'
-import { charsOf, MOST_CHARS, type NewEntry } from '../rules/journal.ts'
+import { MOST_CHARS, type NewEntry } from '../rules/journal.ts'
 
 /** What one run adds to its log and its journal. */
 export interface Addition {
@@ -15,6 +15,8 @@ export interface Addition {
   events: NewEvent[]
   /** Completed by the program itself. */
   entries: Omit<NewEntry, 'attempt' | 'childRunId' | 'due'>[]
+  /** That its journal counts for what was completed. */
+  chars: number
 }
 
 /**
@@ -33,7 +35,7 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
         ${additions.map((a) => a.runnerId)}::text[], ${additions.map((a) => a.epoch)}::int[],
         ${additions.map((a) => a.first)}::int[], ${additions.map((a) => a.last)}::int[],
         ${additions.map((a) => a.events.length)}::int[], ${additions.map((a) => Math.max(0, ...a.entries.map(({ n }) => n)))}::int[],
-        ${additions.map((a) => a.entries.reduce((sum, entry) => sum + charsOf(entry), 0))}::bigint[]
+        ${additions.map((a) => a.chars)}::bigint[]
       ) as b (i, run_id, runner_id, epoch, first, last, events, entries, chars)
     ),
     moved as (

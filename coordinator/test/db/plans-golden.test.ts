@@ -48,7 +48,7 @@ const ACTS: Readonly<Record<string, Act>> = {
   accept: (db) => accept(db, [{ runId, runnerId, epoch: 1, leaseMs: 1000 }]),
   beat: (db) => beat(db, [{ runnerId, holds: [[runId, 1]], leaseMs: 1000 }]),
   'append events and entries': (db) =>
-    append(db, [{ runId, runnerId, epoch: 1, first: 1, last: 1, events: [], entries: [] }]),
+    append(db, [{ runId, runnerId, epoch: 1, first: 1, last: 1, events: [], entries: [], chars: 0 }]),
   'move and end runs': inTransaction((tx) => [
     runs.lockHeld(tx, { runnerIds: [runnerId], ids: [runId], ending: [runId] }),
     runs.lockWithParents(tx, [runId], [runId]),

@@ -93,7 +93,8 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
       ) as j (i, run_id, n, position, parent, kind, name, hash, occurrence, args, site, state, result)
       where f.attempts[j.i] is not null
       on conflict (run_id, n) do update
-      set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt
+      set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt,
+          position = excluded.position
       where journal.kind = 'step' and journal.state = 'open'
     )
     select id from moved`

@@ -17,7 +17,11 @@ const STORMS = 'deploy/e2e/storm/'
  * Tests that play as many rounds as there is time for: a few in `npm test`, many in a storm. See
  * `shared/test/_kit/rounds.ts`.
  */
-const IN_BOTH: readonly string[] = ['deploy/e2e/property.test.ts', 'sdk/test/runtime/engine/property.test.ts']
+const IN_BOTH: readonly string[] = [
+  'coordinator/test/engine/agreement/append.test.ts',
+  'deploy/e2e/property.test.ts',
+  'sdk/test/runtime/engine/property.test.ts',
+]
 
 /** Test files of a tier whose path contains one of the filters; all of them without a filter. Sorted by path. */
 export function testFiles(tier: Tier, filters: readonly string[] = []): string[] {

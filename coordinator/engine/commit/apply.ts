@@ -27,14 +27,16 @@ import { invalidOutput, NOT_JSON, tooLargeOutput } from '../rules/run-errors.ts'
  * Takes what agents report: events, journals, starts, endings, of many runs in one transaction. Entries that have been
  * taken already (sent again after a lost connection) are skipped by their number, so every entry counts exactly once.
  */
-export async function applyBatches(
-  deps: { versions: Versions; config: Config } & MoveDeps & NoteDeps,
-  batches: ReadBatch[],
-): Promise<Applied[]> {
+export async function applyBatches(deps: ApplyDeps, batches: ReadBatch[]): Promise<Applied[]> {
   const unreadable = batches.find(({ failure }) => failure !== undefined)
   if (unreadable) throw unreadable.failure
-  const appended = await appendPlain(deps, batches)
-  if (appended) return appended
+  return (await appendPlain(deps, batches)) ?? applyLocked(deps, batches)
+}
+
+type ApplyDeps = { versions: Versions; config: Config } & MoveDeps & NoteDeps
+
+/** The way that takes any batch. What the short one writes has to agree with it. */
+export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]): Promise<Applied[]> {
   const locking = {
     heldBy: batches.map((batch) => batch.runnerId),
     ids: batches.map((batch) => batch.run),

@@ -1,0 +1,36 @@
+import type { TestContext } from 'node:test'
+import * as fc from 'fast-check'
+import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
+
+/** A group that fails is made smaller for so long: the smallest by then is told. */
+const REDUCING_MS = 30_000
+
+export interface Played<T> {
+  /** Cases that one statement takes together. */
+  group: fc.Arbitrary<T>
+  groups: number
+  /** How many cases a group has. */
+  size: (group: T) => number
+}
+
+/** Plays so many groups of cases, and says how many cases they had. */
+export async function playCases<T>(
+  t: TestContext,
+  { group, groups, size }: Played<T>,
+  holds: (group: T) => Promise<void>,
+): Promise<void> {
+  let played = 0
+  let failedAt = Infinity
+  const property = fc.asyncProperty(group, async (cases) => {
+    if (performance.now() - failedAt > REDUCING_MS) return
+    played += size(cases)
+    try {
+      await holds(cases)
+    } catch (error) {
+      failedAt = Math.min(failedAt, performance.now())
+      throw error
+    }
+  })
+  await fc.assert(property, { numRuns: groups, ...repeatable(t) })
+  t.diagnostic(`${played} cases`)
+}

@@ -19,6 +19,7 @@ const STORMS = 'deploy/e2e/storm/'
  */
 const IN_BOTH: readonly string[] = [
   'coordinator/test/engine/agreement/append.test.ts',
+  'coordinator/test/engine/agreement/claim.test.ts',
   'deploy/e2e/property.test.ts',
   'sdk/test/runtime/engine/property.test.ts',
 ]

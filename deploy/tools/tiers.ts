@@ -18,6 +18,7 @@ const STORMS = 'deploy/e2e/storm/'
  * `shared/test/_kit/rounds.ts`.
  */
 const IN_BOTH: readonly string[] = [
+  'coordinator/test/engine/agreement/accept.test.ts',
   'coordinator/test/engine/agreement/append.test.ts',
   'coordinator/test/engine/agreement/claim.test.ts',
   'deploy/e2e/property.test.ts',

@@ -22,7 +22,7 @@ export async function commitAcceptances(
   const { statuses, unaccepted } = await store.accept(db, acceptances)
   if (unaccepted.length > 0) await noteAccepted({ db }, unaccepted)
   return acceptances.map((one) => {
-    const status = statuses.get(store.placementKey(one.runId, one.epoch))
+    const status = statuses.get(store.acceptanceKey(one))
     if (!status) return 'late'
     if (status === 'cancelling') return 'cancelling'
     return isSuspended(status) ? 'resuming' : 'ours'

@@ -26,7 +26,7 @@ function byText(a: string, b: string): number {
 }
 
 export interface Taken {
-  /** Offers that were still there to be taken, each with the status of its run. */
+  /** Offers that were still there to be taken, by `acceptanceKey`, each with the status of its run. */
   statuses: Map<string, RunStatus>
   /** Their runners among those that had not accepted what they were given before. */
   unaccepted: RunnerId[]
@@ -35,7 +35,7 @@ export interface Taken {
 /** Makes offers into leases. */
 export async function accept(db: Db, given: Omit<Acceptance, 'orgId'>[]): Promise<Taken> {
   const acceptances = given.toSorted((a, b) => byText(a.runId, b.runId))
-  const rows = await db<{ runId: string; epoch: number; status: RunStatus; unaccepted: RunnerId[] | null }[]>`
+  const rows = await db<(Named & { status: RunStatus; unaccepted: RunnerId[] | null })[]>`
     update placements p
     set
       accepted_at      = coalesce(p.accepted_at, now()),
@@ -45,14 +45,22 @@ export async function accept(db: Db, given: Omit<Acceptance, 'orgId'>[]): Promis
                 ${column(acceptances, 'epoch')}::int[], ${column(acceptances, 'leaseMs')}::float8[])
       as a (run_id, runner_id, epoch, lease_ms)
     where p.run_id = a.run_id and ${onlyFilters(db, db`p.runner_id = a.runner_id and p.epoch = a.epoch`)}
-    returning p.run_id, p.epoch, (select r.status from runs r where r.id = p.run_id) as status,
+    returning p.run_id, p.runner_id, p.epoch, (select r.status from runs r where r.id = p.run_id) as status,
               (
                 select array_agg(i.runner_id)
                 from runner_intake i
                 where i.runner_id = any(${[...new Set(column(given, 'runnerId'))]}) and i.unaccepted > 0
               ) as unaccepted`
-  const statuses = new Map(rows.map((row) => [placementKey(row.runId, row.epoch), row.status]))
-  return { statuses, unaccepted: rows[0]?.unaccepted ?? [] }
+  const statuses = new Map(rows.map((row) => [acceptanceKey(row), row.status]))
+  const takers = new Set(column(rows, 'runnerId'))
+  return { statuses, unaccepted: (rows[0]?.unaccepted ?? []).filter((runnerId) => takers.has(runnerId)) }
+}
+
+type Named = Pick<Acceptance, 'runId' | 'runnerId' | 'epoch'>
+
+/** With its runner: others that accept at the same moment may name what is not theirs. */
+export function acceptanceKey({ runId, runnerId, epoch }: Named): string {
+  return `${placementKey(runId, epoch)}/${runnerId}`
 }
 
 export function placementKey(runId: string, epoch: number): string {

@@ -20,7 +20,9 @@ const STORMS = 'deploy/e2e/storm/'
 const IN_BOTH: readonly string[] = [
   'coordinator/test/engine/agreement/accept.test.ts',
   'coordinator/test/engine/agreement/append.test.ts',
+  'coordinator/test/engine/agreement/beat.test.ts',
   'coordinator/test/engine/agreement/claim.test.ts',
+  'coordinator/test/engine/agreement/new-runs.test.ts',
   'deploy/e2e/property.test.ts',
   'sdk/test/runtime/engine/property.test.ts',
 ]

@@ -15,6 +15,7 @@ export interface Declared {
   readonly room: string
   readonly name: string
   readonly optional: boolean
+  readonly forDevelopment: boolean
   readonly isWorkspace: boolean
 }
 
@@ -60,7 +61,13 @@ export function packageName(specifier: string): string {
 function dependenciesOf(room: string, json: PackageJson, own: ReadonlyMap<string, unknown>): Declared[] {
   const { dependencies = {}, devDependencies = {}, optionalDependencies = {} } = json
   const names = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })
-  return names.map((name) => ({ room, name, optional: name in optionalDependencies, isWorkspace: own.has(name) }))
+  return names.map((name) => ({
+    room,
+    name,
+    optional: name in optionalDependencies,
+    forDevelopment: name in devDependencies,
+    isWorkspace: own.has(name),
+  }))
 }
 
 /** The file behind a subpath, by the package's own `exports`; the subpath itself where they do not say. */

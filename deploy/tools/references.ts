@@ -1,4 +1,5 @@
-// Writes the reference documents in deploy/docs from what they describe: the operation table, the command line, the tools, the settings.
+// Writes the reference documents in deploy/docs from what they describe: the operation table, the command line, the
+// tools, the settings, the lockfile.
 // With --check it writes nothing, and fails when one of them is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -7,6 +8,7 @@ import { errorsReference } from './references/errors.ts'
 import { mcpReference } from './references/mcp.ts'
 import { restReference } from './references/rest.ts'
 import { settingsReference } from './references/settings.ts'
+import { thirdPartyReference } from './references/third-party.ts'
 import { PROJECT } from './source-files.ts'
 
 export const DOCS = path.join(PROJECT, 'deploy/docs')
@@ -19,6 +21,7 @@ export function references(): Record<string, string> {
     'mcp.md': mcpReference(),
     'settings.md': settingsReference(),
     'errors.md': errorsReference(),
+    'third-party.md': thirdPartyReference(),
   }
 }
 

@@ -20,7 +20,7 @@ export interface StartSettings {
   env: NodeJS.ProcessEnv
 }
 
-const USAGE = 'npm start [-- --json]   (settings: WINDLASS_PORT, WINDLASS_HOME, WINDLASS_DATABASE_URL … see README)'
+const USAGE = 'npm start [-- --json]   (settings: WINDLASS_PORT, WINDLASS_HOME …; see deploy/docs/settings.md)'
 
 export function readSettings(args: string[], env: NodeJS.ProcessEnv): StartSettings {
   for (const arg of args) if (arg !== '--json') exit(`unknown argument ${arg}. Usage: ${USAGE}`)

@@ -24,7 +24,7 @@ export interface InputRequest<Schema, Answer> {
 }
 
 /**
- * Asks people and waits for the answer, which comes from the dashboard, the API or a tool. The run is `awaiting_input`
+ * Asks people and waits for the answer, which comes from the CLI, the API or a tool. The run is `awaiting_input`
  * meanwhile as far as nothing else of it goes on, takes no slot and survives the loss of its machine. The first answer
  * that fits counts.
  *

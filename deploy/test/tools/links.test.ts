@@ -44,6 +44,13 @@ function brokenLinks(page: string): string[] {
 
 for (const page of pages) test(`every link in ${page} leads somewhere`, () => assert.deepEqual(brokenLinks(page), []))
 
+test('files of the project that the pages name are there', () => {
+  const file = /`((?:shared|coordinator|agent|sdk|deploy)\/[^`\s*<]+\.[a-z]+)`/g
+  for (const page of pages)
+    for (const [, name] of proseOf(page).matchAll(file))
+      assert.ok(existsSync(path.join(PROJECT, name!)), `${page}: ${name}`)
+})
+
 test('README links to every page of deploy/docs, and has at most 120 lines', () => {
   assert.ok(textOf('README.md').trimEnd().split('\n').length <= 120)
   const linked = new Set(linksOf('README.md').map((link) => link.split('#')[0]))

@@ -33,8 +33,11 @@ export interface Plan {
 /** They answer one thing, for which they count a queue. */
 const COUNTS: readonly string[] = ['runs.why', 'pools.demand']
 
-/** Those of many orgs share a statement. A trigger under a key takes its turn by itself. */
-const SHARING: readonly string[] = ['runs.trigger', 'runs.get']
+/**
+ * Those of many orgs share a statement; a trigger under a key, and each look of one who waits for events, take a turn
+ * by themselves.
+ */
+const SHARING: readonly string[] = ['runs.trigger', 'runs.get', 'runs.events']
 
 /** Groups whose changes lock their org. */
 const LOCKING = /^(environments|variables|secrets)\./

@@ -36,16 +36,23 @@ export interface PageQuery extends LogQuery {
 
 /** A page of the log, as JSON text. `done` when the run has finished and the page reaches the log's end. */
 export async function snapshot(
-  deps: { db: Db; tails: Tails },
+  deps: { db: Db; tails: Tails; turns: { orgCalls: Turns } },
   orgId: OrgId,
   query: PageQuery,
   client: { readonly gone: AbortSignal },
 ): Promise<string> {
-  const page = await read(deps, orgId, query)
+  // A turn for each look: hundreds may wait between the two.
+  const look = () => deps.turns.orgCalls.run(orgId, () => read(deps, orgId, query))
+  const page = await look()
   if (page.events.length > 0 || page.done || query.waitMs === 0) return pageJson(page)
   // Nobody leaves a page that came at once, so only here is anybody looked after.
   const came = await news(deps, { ...query, orgId, after: page.cursor }, client.gone)
-  return pageJson(came ? await read(deps, orgId, query) : page)
+  return pageJson(came ? await look() : page)
+}
+
+/** Where the reads of an org take turns. */
+interface Turns {
+  run<T>(orgId: string, act: () => Promise<T>): Promise<T>
 }
 
 interface Snapshot {

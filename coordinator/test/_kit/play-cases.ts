@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test'
 import * as fc from 'fast-check'
 import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
+import { budgetLeftMs } from '@windlass/shared/test/_kit/rounds.ts'
 
 /** A group that fails is made smaller for so long: the smallest by then is told. */
 const REDUCING_MS = 30_000
@@ -13,7 +14,7 @@ export interface Played<T> {
   size: (group: T) => number
 }
 
-/** Plays so many groups of cases, and says how many cases they had. */
+/** Plays so many groups of cases, or as many as a storm has time for, and says how many cases they had. */
 export async function playCases<T>(
   t: TestContext,
   { group, groups, size }: Played<T>,
@@ -31,6 +32,8 @@ export async function playCases<T>(
       throw error
     }
   })
-  await fc.assert(property, { numRuns: groups, ...repeatable(t) })
+  const leftMs = budgetLeftMs()
+  const until = leftMs === undefined ? {} : { interruptAfterTimeLimit: leftMs }
+  await fc.assert(property, { numRuns: groups, ...until, ...repeatable(t) })
   t.diagnostic(`${played} cases`)
 }

@@ -31,6 +31,12 @@ export function amount({ test, storm }: { test: number; storm: number }): number
   return (process.env.WINDLASS_TEST_TIER === 'storm' ? storm : test) * (numberFrom('WINDLASS_TEST_TIMES') ?? 1)
 }
 
+/** What is left of the budget of a storm, in milliseconds; undefined where it has none. */
+export function budgetLeftMs(): number | undefined {
+  const budgetMs = numberFrom('WINDLASS_TEST_BUDGET_MS')
+  return budgetMs === undefined ? undefined : Math.max(1, startedAt + budgetMs - performance.now())
+}
+
 /** The budget covers the whole file, its set-up included. */
 const startedAt = performance.now()
 

@@ -24,7 +24,9 @@ WORKDIR /opt/windlass
 COPY --from=installed /opt/windlass ./
 COPY . .
 
+# MALLOC_ARENA_MAX and the arguments below are the same as deploy/start/part.ts gives.
 ENV NODE_ENV=production \
+    MALLOC_ARENA_MAX=2 \
     WINDLASS_HOST=0.0.0.0 \
     WINDLASS_PORT=8787 \
     WINDLASS_HOME=/var/lib/windlass
@@ -37,5 +39,4 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
 
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/usr/bin/tini", "--", "node", "--disable-warning=ExperimentalWarning"]
-# The same as deploy/start/part.ts gives it.
 CMD ["--max-semi-space-size=8", "coordinator/main.ts"]

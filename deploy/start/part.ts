@@ -69,8 +69,8 @@ const NODE_ARGS: Partial<Record<string, readonly string[]>> = {
 }
 
 /**
- * Settings of the C library for a part, unless they are given. Each thread that allocates gets an arena of its own, up to
- * eight a core, and what one has freed no other takes: with two, the coordinator's peak under load is 10 MiB lower.
+ * Settings of the C library for a part, unless they are given. Each thread that allocates gets an arena of its own, up
+ * to eight a core, and what one has freed no other takes: with two, the coordinator's peak under load is 10 MiB lower.
  */
 const LIBC: Partial<Record<string, Record<string, string>>> = {
   '@windlass/coordinator/main.ts': { MALLOC_ARENA_MAX: '2' },

@@ -48,12 +48,12 @@ export function endLeftovers(found: readonly Leftover[]): void {
   }
 }
 
-/** A process may end while it is looked at, and another user's is none of ours. */
+/** A process may end while it is looked at, another user's is none of ours, nor is one in too deep a folder. */
 function read(file: () => string): string {
   try {
     return file()
   } catch (error) {
-    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(codeOf(error))) return ''
+    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'ENAMETOOLONG'].includes(codeOf(error))) return ''
     throw error
   }
 }

@@ -50,9 +50,10 @@ function contentOf(file: string): string {
 /** Every table of a database, ours or another's in it, as text. */
 export async function dumpOf(db: Db): Promise<Map<string, string>> {
   const tables = await db<{ schema: string; name: string }[]>`
-    select table_schema as schema, table_name as name
-    from information_schema.tables
-    where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`
+    select relnamespace::regnamespace::text as schema, relname as name
+    from pg_class
+    where relkind in ('r', 'p') and not relispartition
+      and relnamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)`
   const dumps = tables.map(async ({ schema, name }) => {
     const rows = await db<{ text: string }[]>`select t::text as text from ${db(schema)}.${db(name)} t`
     return [`${schema}.${name}`, rows.map((row) => row.text).join('\n')] as const

@@ -1,10 +1,14 @@
 import type { TestContext } from 'node:test'
 import * as fc from 'fast-check'
 import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
-import { budgetLeftMs } from '@windlass/shared/test/_kit/rounds.ts'
+import { budgetMs } from '@windlass/shared/test/_kit/rounds.ts'
 
 /** A group that fails is made smaller for so long: the smallest by then is told. */
 const REDUCING_MS = 30_000
+/** Tests that share the budget of a storm: they are played one after the other. */
+const SHARING = 10
+/** A group of cases takes a second on a busy machine, and each test plays one at least. */
+const LEAST_MS = 5000
 
 export interface Played<T> {
   /** Cases that one statement takes together. */
@@ -32,8 +36,8 @@ export async function playCases<T>(
       throw error
     }
   })
-  const leftMs = budgetLeftMs()
-  const until = leftMs === undefined ? {} : { interruptAfterTimeLimit: leftMs }
+  const budget = budgetMs()
+  const until = budget === undefined ? {} : { interruptAfterTimeLimit: Math.max(LEAST_MS, budget / SHARING) }
   await fc.assert(property, { numRuns: groups, ...until, ...repeatable(t) })
   t.diagnostic(`${played} cases`)
 }

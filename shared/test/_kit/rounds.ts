@@ -16,10 +16,10 @@ export interface RoundsAsk {
  */
 export function* rounds({ test, storm, least = test }: RoundsAsk): Generator<number, void, void> {
   const asked = numberFrom('WINDLASS_TEST_ROUNDS')
-  const budgetMs = numberFrom('WINDLASS_TEST_BUDGET_MS')
+  const budget = budgetMs()
   const isStorm = process.env.WINDLASS_TEST_TIER === 'storm'
-  const most = asked ?? (isStorm ? (budgetMs === undefined ? storm : Infinity) : test)
-  const end = asked === undefined && budgetMs !== undefined ? startedAt + budgetMs : Infinity
+  const most = asked ?? (isStorm ? (budget === undefined ? storm : Infinity) : test)
+  const end = asked === undefined && budget !== undefined ? startedAt + budget : Infinity
   for (let n = 0; n < most && (n < least || performance.now() < end); n++) yield n
 }
 
@@ -31,11 +31,8 @@ export function amount({ test, storm }: { test: number; storm: number }): number
   return (process.env.WINDLASS_TEST_TIER === 'storm' ? storm : test) * (numberFrom('WINDLASS_TEST_TIMES') ?? 1)
 }
 
-/** What is left of the budget of a storm, in milliseconds; undefined where it has none. */
-export function budgetLeftMs(): number | undefined {
-  const budgetMs = numberFrom('WINDLASS_TEST_BUDGET_MS')
-  return budgetMs === undefined ? undefined : Math.max(1, startedAt + budgetMs - performance.now())
-}
+/** The budget of a storm for one process of tests, in milliseconds; undefined where it has none. */
+export const budgetMs = () => numberFrom('WINDLASS_TEST_BUDGET_MS')
 
 /** The budget covers the whole file, its set-up included. */
 const startedAt = performance.now()

@@ -29,7 +29,12 @@ export async function freeOnce({ db, log }: { db: Db; log: Log }): Promise<strin
     where locked_at < now() - ${DEAD_MS} * interval '1 millisecond'`
   const workers = rows.map((row) => row.worker)
   if (workers.length === 0) return []
-  await db`select graphile_worker.force_unlock_workers(${workers}::text[])`
+  await freeWorkers(db, workers)
   log.warn('jobs.workers.dead', { workers })
   return workers
+}
+
+/** What these have locked is free for others. */
+export async function freeWorkers(db: Db, workers: readonly string[]): Promise<void> {
+  await db`select graphile_worker.force_unlock_workers(${workers}::text[])`
 }

@@ -1,4 +1,5 @@
-import { Logger, makeWorkerUtils, run, type Runner } from 'graphile-worker'
+import { EventEmitter } from 'node:events'
+import { Logger, makeWorkerUtils, run, type Runner, type WorkerEvents } from 'graphile-worker'
 import type { Pool } from 'pg'
 import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
@@ -9,11 +10,17 @@ import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
 import { cleanTokenKeys } from '../runs/token-keys.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
 import { cancelDescendants } from './cancel-descendants.ts'
+import { freeWorkers } from './dead-workers.ts'
 import type { Jobs } from './queue.ts'
 
 /** A job that comes due is noticed after this long at the latest. */
 const POLL_MS = 2000
 const RESTART_MS = 1000
+/**
+ * In groups of what ends in the same moment. Without groups nobody waits for the note that a job has ended: when its
+ * connection is lost, the rejection ends the process.
+ */
+const NOTES = { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } }
 const CRONTAB = [
   '7 * * * * variableSets:clean',
   '17 * * * * registrationTokens:clean',
@@ -37,9 +44,14 @@ type JobDeps = CancelDeps & { log: Log }
 export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     let runner: Runner | undefined
+    const workers: string[] = []
+    const events: WorkerEvents = new EventEmitter()
+    events.on('pool:create', ({ workerPool }) => void workers.push(workerPool.id))
     try {
       runner = await run({
         pgPool,
+        events,
+        preset: NOTES,
         logger: quiet(deps.log),
         noHandleSignals: true,
         pollInterval: POLL_MS,
@@ -59,6 +71,8 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
       deps.log.warn('jobs.restart', { error })
     }
     await runner?.stop().catch((error: unknown) => deps.log.debug('jobs.stop', { error }))
+    // What they could not note as ended is done again at once; should this fail as well, after a look at dead workers.
+    await freeWorkers(deps.db, workers).catch((error: unknown) => deps.log.debug('jobs.free', { error }))
     await pause(RESTART_MS, signal)
   }
 }

@@ -77,8 +77,13 @@ function monthStart(at: number, later = 0): number {
 }
 
 async function missing(sql: Sql, wanted: readonly Partition[]): Promise<Partition[]> {
+  // Not `to_regclass`: within a transaction that has waited it answers what its session knew before.
   const rows = await sql<{ name: string }[]>`
-    select name from unnest(${wanted.map(({ name }) => name)}::text[]) as name where to_regclass(name) is null`
+    select name
+    from unnest(${wanted.map(({ name }) => name)}::text[]) as name
+    where not exists (
+      select from pg_class c where c.relname = name and c.relnamespace = current_schema()::regnamespace
+    )`
   const names = new Set(rows.map(({ name }) => name))
   return wanted.filter(({ name }) => names.has(name))
 }

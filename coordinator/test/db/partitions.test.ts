@@ -7,6 +7,7 @@ import { openDatabase } from '../../db/client.ts'
 import { byMonth, makePartitions, makePartitionsAhead } from '../../db/partitions.ts'
 import { insert } from '../../events/store.ts'
 import { testDatabase } from '../_kit/database.ts'
+import { untilPolled } from '../_kit/until.ts'
 
 const log = createLog({ part: 'test' }, 'error')
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -85,6 +86,29 @@ test('coordinators that start together make each partition once', async () => {
   await Promise.all(others.map(({ db }) => makePartitions(db, log, months)))
   await Promise.all(others.map((other) => other.close()))
   for (const at of months) await write(firstIdAt('run', at))
+})
+
+test('one that has waited for another finds what that has made', async () => {
+  const [first, end] = [monthStart(20), monthStart(21)]
+  const waiter = openDatabase({ url: database.url, max: 1, log })
+  const [server] = await waiter.db<[{ pid: number }]>`select pg_backend_pid() as pid`
+  const { promise: waiting } = await database.db.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtext('windlass partitions'))`
+    const promise = makePartitions(waiter.db, log, [first])
+    await untilPolled('the other one to wait', async () => {
+      const rows = await tx`
+        select from pg_locks where pid = ${server.pid} and locktype = 'advisory' and not granted`
+      return rows.length > 0
+    })
+    const month = new Date(first).toISOString().slice(0, 7).replace('-', '_')
+    for (const table of ['run_events', 'journal'])
+      await tx`
+        select add_partition(${table}, ${`${table}_${month}`}, ${firstIdAt('run', first)}, ${firstIdAt('run', end)})`
+    return { promise }
+  })
+  await waiting
+  await waiter.close()
+  await write(firstIdAt('run', first))
 })
 
 test('a process whose clock is far ahead makes the partitions for its own ids', async (t) => {

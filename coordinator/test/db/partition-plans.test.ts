@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { firstIdAt, type RunId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
@@ -9,11 +8,11 @@ import * as orphans from '../../engine/store/orphans.ts'
 import { enterAsResume } from '../../engine/store/runs.ts'
 import * as strays from '../../engine/store/strays.ts'
 import type { Finding } from '../../engine/store/orphans.ts'
-import { builtOnce } from '../_kit/built-once.ts'
-import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import type { TestCoordinator } from '../_kit/coordinator.ts'
 import { exercise } from '../_kit/exercise.ts'
-import { createExplained, type Executed, explainSessions, stepsOf } from '../_kit/explained.ts'
-import { type Tenant, twoTenants } from '../_kit/tenants.ts'
+import { anExplainedOrg } from '../_kit/explained-org.ts'
+import { type Executed, type Explained, stepsOf } from '../_kit/explained.ts'
+import type { Tenant } from '../_kit/tenants.ts'
 
 // What the coordinator sends is explained as it happens, over five years of partitions: what counts is which of them it
 // reads, not which its plan names. A new statement is covered as soon as an org that is used broadly sends it.
@@ -26,28 +25,19 @@ const ago = (months: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth()
 const nameOf = (at: number) => new Date(at).toISOString().slice(0, 7).replace('-', '_')
 const isPartition = /^(run_events|journal)_(\d{4}_\d{2})$/
 
-const explained = createExplained()
 let c: TestCoordinator
-let ours: Tenant | undefined
+let ours: Tenant
+let explained: Explained
 
 before(async () => {
-  c = await aCoordinatorOfItsOwn(
-    { SECRET_KEY: randomBytes(32).toString('base64'), SWEEP_MS: 600_000 },
-    { log: explained.log, config: { databaseConnections: 1 }, prepare },
-  )
-  c.deps.builder = builtOnce(c.deps.builder)
-  ;({ ours } = await twoTenants(c))
+  ;({ c, ours, explained } = await anExplainedOrg(prepare))
 })
-after(async () => {
-  ours?.agent.close()
-  await c?.stop()
-})
+after(() => c.stop())
 
 async function prepare(db: TestCoordinator['db']): Promise<void> {
   const log = createLog({ part: 'test' }, 'error')
   const times = Array.from({ length: MONTHS }, (_, i) => ago(i))
   await makePartitions(db, log, times)
-  await explainSessions(db)
 }
 
 /** Asserts that nothing but the partitions of these months was read, and that something of them was. */
@@ -67,7 +57,6 @@ function assertReads(executed: readonly Executed[], months: readonly string[], a
 }
 
 test('whatever an org does with runs of this month reads no other partition', async () => {
-  assert.ok(ours)
   explained.take()
   await exercise(ours)
   const executed = explained.take()

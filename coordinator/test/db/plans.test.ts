@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { anAgent } from '../_kit/agent.ts'
-import { builtOnce } from '../_kit/built-once.ts'
-import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import type { TestCoordinator } from '../_kit/coordinator.ts'
 import { dropInvariants } from '../_kit/database.ts'
 import { exercise } from '../_kit/exercise.ts'
-import { createExplained, type Executed, explainSessions, type PlanNode, stepsOf } from '../_kit/explained.ts'
+import { anExplainedOrg } from '../_kit/explained-org.ts'
+import { type Executed, type Explained, type PlanNode, stepsOf } from '../_kit/explained.ts'
 import { fill } from '../_kit/filled.ts'
 import { seedRuns } from '../_kit/seeded-runs.ts'
-import { type Tenant, twoTenants } from '../_kit/tenants.ts'
+import type { Tenant } from '../_kit/tenants.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 // Everything that the coordinator sends while one org is used broadly is explained as it happens, so a new statement is
@@ -54,27 +53,17 @@ const EXEMPT: readonly { begins: RegExp; why: string }[] = [
 ]
 
 let c: TestCoordinator
-let ours: Tenant | undefined
-const explained = createExplained()
+let ours: Tenant
+let explained: Explained
 /** Entries of `EXEMPT` that matched a statement which read more. */
 const needed = new Set<RegExp>()
 
 before(async () => {
-  c = await aCoordinatorOfItsOwn(
-    { SECRET_KEY: randomBytes(32).toString('base64'), SWEEP_MS: 600_000 },
-    // One connection: what was prepared first is what is executed later.
-    { log: explained.log, config: { databaseConnections: 1 }, prepare },
-  )
-  c.deps.builder = builtOnce(c.deps.builder)
-  ;({ ours } = await twoTenants(c))
+  ;({ c, ours, explained } = await anExplainedOrg(prepare))
 })
-after(async () => {
-  ours?.agent.close()
-  await c?.stop()
-})
+after(() => c.stop())
 
 test('statements that were prepared on empty tables read full ones by their keys', async () => {
-  assert.ok(ours)
   await exercise(ours)
   const prepared = explained.take()
   await aWorkflow(c, { slug: 'common' })
@@ -91,7 +80,6 @@ test('statements that were prepared on empty tables read full ones by their keys
 })
 
 test('so do statements that are prepared on full tables, without statistics and with them', async () => {
-  assert.ok(ours)
   const second = await c.another()
   second.deps.builder = c.deps.builder
   // Of its own: the runs of the other one are not lost.
@@ -139,7 +127,6 @@ function rowsOf(step: PlanNode): number {
 
 async function prepare(db: TestCoordinator['db']): Promise<void> {
   await dropInvariants(db)
-  await explainSessions(db)
   const tables = await db<{ name: string }[]>`
     select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`
   // Statistics come when the test says so.

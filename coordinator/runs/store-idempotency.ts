@@ -52,7 +52,8 @@ export async function cleanKeys(db: Db): Promise<void> {
   for (;;) {
     const { count } = await db`
       delete from idempotency_keys
-      where ctid = any(array(select ctid from idempotency_keys where expires_at <= now() limit ${PORTION}))`
+      where ctid = any(array(select ctid from idempotency_keys where expires_at <= now() limit ${PORTION}))
+        and expires_at <= now()`
     if (count < PORTION) return
   }
 }

@@ -32,8 +32,11 @@ const BEAT_PATIENCE_MS = 5000
 const INPUT_CHARS_PER_RUN = 32 * 1024
 /** Number of trigger statements that run at once. */
 export const TRIGGER_LANES = 2
-/** Of those for runs of limited concurrency: three orgs may wait for locks before a fourth does. */
-const LIMITED_LANES = 4
+/**
+ * Of those for runs of limited concurrency, by the shared connections: one org waits for its locks in one of them, and
+ * the others go on in the second.
+ */
+const LIMITED_LANES = 2
 /** Without contention such a commit takes 5 ms. */
 const LIMITED_SPARE_MS = 20
 /** And of those of heartbeats. */

@@ -11,7 +11,10 @@ export interface OrgTurns {
 
 interface Kind {
   scope: string
-  /** At once, of an org and of all. Reads, calls and changes leave two of the twelve connections to ourselves. */
+  /**
+   * At once, of an org and of all. Reads, calls and changes leave two of the twelve connections to sweeps, timers and
+   * triggers of limited runs.
+   */
   seats: { org: number; all: number }
   message: string
 }

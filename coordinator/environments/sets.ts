@@ -63,10 +63,12 @@ export async function refresh(tx: Tx, level: Level): Promise<void> {
   await store.refreshHeads(tx, level, texts)
   const { bytes, oldBytes, oldSets } = await store.keptOf(tx, level, texts.level)
   if (oldSets <= MOST_OLD_SETS && (bytes <= SMALL_BYTES || oldBytes <= MOST_OLD_BYTES)) return
+  const isMany = oldSets > MOST_OLD_SETS
+  const full = isMany ? { limit: MOST_OLD_SETS, sets: oldSets } : { limitBytes: MOST_OLD_BYTES, bytes: oldBytes }
   const why = 'for an hour, and as long as unfinished runs were started with them'
   throw new Fault(
     'RATE_LIMITED',
-    { scope: 'org', path: 'value', limitBytes: MOST_OLD_BYTES, bytes: oldBytes, retryAfterMs: RETRY_MS },
+    { scope: 'org', path: 'value', retryAfterMs: RETRY_MS, ...full },
     `value: very much of what this org has replaced is still kept: ${why}. Change variables again later.`,
   )
 }

@@ -136,7 +136,7 @@ export const STORE = /^coordinator\/((?!events\/)[^/]+\/store(-[a-z]+)?\.ts$|eng
 /** A room of several folders: what lies in its store is imported by all of them. */
 export const ENGINE = 'coordinator/engine/'
 
-/** Whom the engine calls. What it needs of verbs is handed to it. */
+/** The rooms that the engine calls. What it needs of verbs is handed to it. */
 export const ENGINE_CALLS = {
   may: [
     ENGINE,

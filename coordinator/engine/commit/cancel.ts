@@ -50,7 +50,7 @@ export const becauseOf = (parent: RunId, reason: string) =>
 const AT_ONCE = 200
 /** Looked up at once. Each look walks the whole tree, so there are few. */
 const FOUND_AT_ONCE = 5000
-/** Whoever asks waits so long for what lies below; the rest is done by the job. */
+/** Time that a caller waits for what lies below; the rest is done by the job. */
 const DESCENT_MS = 5000
 /** Later than the request itself needs: the job is for what it has not reached, or for a coordinator that is gone. */
 const DESCENDANTS_JOB_MS = 10_000

@@ -15,7 +15,7 @@ export interface Addition {
   events: NewEvent[]
   /** Completed by the program itself. */
   entries: Omit<NewEntry, 'attempt' | 'childRunId' | 'due'>[]
-  /** That its journal counts for what was completed. */
+  /** Characters that its journal counts for what was completed. */
   chars: number
 }
 

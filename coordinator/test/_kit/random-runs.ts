@@ -19,7 +19,7 @@ export interface RunState {
   /** Number of the last entry in its journal. */
   entries: number
   journalChars: number
-  /** Who has it: the runner of the test, another one, nobody. */
+  /** The runner that has it: that of the test, another one, none. */
   runner: 'ours' | 'other' | null
   /** Its placement, and when something was last taken from its agent. */
   acked: 'never' | 'lately' | 'long ago' | 'no placement'
@@ -159,7 +159,7 @@ export const anyRun: fc.Arbitrary<RunState> = fc.oneof(
   { arbitrary: anything, weight: 2 },
 )
 
-/** Whose the runs are. */
+/** The org, workflow and runners that the runs belong to. */
 export interface Owner {
   orgId: OrgId
   poolId: PoolId

@@ -28,7 +28,7 @@ type Runner = (typeof RUNNERS)[number]
 
 interface Case {
   run: RunState
-  /** Who names it, under which epoch; the same one twice, too. */
+  /** Runners that name it, and under which epoch; the same one twice, too. */
   held: { runner: Runner; epochOff: number }[]
 }
 
@@ -43,7 +43,7 @@ const cases: fc.Arbitrary<Case[]> = fc.noBias(
   }),
 )
 
-/** Whose heartbeat renews it, if anybody's. An offer is renewed, too, and stays one. */
+/** The runner whose heartbeat renews it, if there is one. An offer is renewed, too, and stays one. */
 function renewer({ run, held }: Case): Runner | undefined {
   const holder = run.runner ?? 'ours'
   const isNamed = held.some(({ runner, epochOff }) => runner === holder && epochOff === 0)

@@ -43,7 +43,7 @@ before(async () => {
 after(() => c.stop())
 
 const OFFER_MS = 60_000
-/** That nobody gets more than he asked for, nor what he cannot execute. */
+/** Asserts that nobody gets more than he asked for, nor what he cannot execute. */
 function assertFits(asked: QueueCase, pool: Pool, takers: readonly Taker[], claimed: readonly Claimed[]): void {
   const taken = new Map<RunnerId, number>()
   for (const { runId, runnerId } of claimed) {
@@ -137,7 +137,7 @@ const played = (group: fc.Arbitrary<QueueCase>, test: number, storm: number) => 
   size: ({ runs }: QueueCase) => runs.length,
 })
 
-/** Who is first in the queue of a pool where any run fits any runner, and as many as there are seats. */
+/** Runs that are first in the queue of a pool where any run fits any runner, as many as there are seats. */
 function firstOf(asked: QueueCase, pool: Pool): RunId[] {
   const seats = asked.runners.filter((runner) => mayTake(asked, runner)).map(({ free }) => free[0]!.share)
   const most = seats.reduce((sum, share) => sum + share, 0)

@@ -1,6 +1,7 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import type { AgentFacts, Instance } from '@windlass/shared/wire/agent.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
+import { unnest } from '../db/unnest.ts'
 
 export interface Hello {
   protocol: number
@@ -155,8 +156,7 @@ export async function noteDisconnections(db: Db, ended: readonly Disconnection[]
   await db`
     with ended as (
       select *
-      from unnest(${ended.map((one) => one.runnerId)}::text[], ${ended.map((one) => one.by)}::text[],
-                  ${ended.map((one) => one.silentMs)}::float8[]) as e (runner_id, by, silent_ms)
+      from ${unnest(db, 'e', ended, { runnerId: 'text', by: 'text', silentMs: 'float8' })}
     ),
     locked as materialized (
       select id

@@ -1,6 +1,7 @@
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Sql, Tx } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
+import { unnest } from '../db/unnest.ts'
 import type { Level, SealedRow, Seat } from './row.ts'
 
 /** Many seal at once, and while one of them is under way nobody changes the file of keys under it. */
@@ -93,9 +94,6 @@ export async function reseal(tx: Tx, rows: readonly SealedRow[]): Promise<void> 
   await tx`
     update variables v
     set sealed = r.sealed
-    from unnest(
-      ${rows.map((row) => row.orgId)}::text[], ${rows.map((row) => row.environment)}::text[],
-      ${rows.map((row) => row.name)}::text[], ${rows.map((row) => row.sealed)}::text[]
-    ) as r (org_id, environment, name, sealed)
+    from ${unnest(tx, 'r', rows, { orgId: 'text', environment: 'text', name: 'text', sealed: 'text' })}
     where v.org_id = r.org_id and v.environment = r.environment and v.name = r.name`
 }

@@ -3,6 +3,7 @@ import type { Channel } from '@windlass/shared/model/event.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db, Tx } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
+import { unnest } from '../db/unnest.ts'
 
 export interface NewEvent {
   runId: RunId
@@ -22,10 +23,14 @@ export function insert(tx: Tx, events: NewEvent[]): PromiseLike<unknown> {
   if (events.length === 0) return Promise.resolve()
   return tx`
     insert into run_events (run_id, cursor, at, channel, type, data)
-    select * from unnest(
-      ${events.map((e) => e.runId)}::text[], ${events.map((e) => e.cursor)}::int[], ${events.map((e) => e.at)}::bigint[],
-      ${events.map((e) => e.channel)}::text[], ${events.map((e) => e.type)}::text[], ${events.map((e) => e.dataText)}::text[]
-    )`
+    select * from ${unnest(tx, 't', events, {
+      runId: 'text',
+      cursor: 'int',
+      at: 'bigint',
+      channel: 'text',
+      type: 'text',
+      dataText: 'text',
+    })}`
 }
 
 /** Where a run's log stands. Undefined: no such run in this org. */

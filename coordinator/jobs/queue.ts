@@ -1,4 +1,5 @@
 import type { Tx } from '../db/client.ts'
+import { unnest } from '../db/unnest.ts'
 
 /** The jobs that exist, and what each is given. */
 export interface Jobs {
@@ -24,8 +25,10 @@ export async function enqueue<J extends keyof Jobs>(tx: Tx, name: J, jobs: reado
       ${name}, payload := j.payload::json, queue_name := j.queue,
       run_at := now() + j.in_ms * interval '1 millisecond', job_key := j.key
     )
-    from unnest(
-      ${jobs.map((job) => JSON.stringify(job.payload))}::text[], ${jobs.map((job) => job.queue ?? null)}::text[],
-      ${jobs.map((job) => job.inMs)}::float8[], ${jobs.map((job) => job.key)}::text[]
-    ) as j (payload, queue, in_ms, key)`
+    from ${unnest(tx, 'j', jobs, {
+      payload: ['text', (job) => JSON.stringify(job.payload)],
+      queue: ['text', (job) => job.queue ?? null],
+      inMs: 'float8',
+      key: 'text',
+    })}`
 }

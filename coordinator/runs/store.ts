@@ -3,6 +3,7 @@ import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db, Sql } from '../db/client.ts'
 import type { Fragment } from '../db/newest.ts'
 import { onlyFilters } from '../db/by-key.ts'
+import { unnest } from '../db/unnest.ts'
 import type { RunRow } from '../engine/rules/run.ts'
 import { lastLoss } from './store-losses.ts'
 
@@ -53,7 +54,7 @@ export interface RunAddress {
 export function findAll(db: Db, asked: readonly RunAddress[]): Promise<RunRow[]> {
   return db<RunRow[]>`
     ${readable(db)}
-    join unnest(${asked.map((one) => one.id)}::text[], ${asked.map((one) => one.orgId)}::text[]) as asked (id, org_id)
+    join ${unnest(db, 'asked', asked, { id: 'text', orgId: 'text' })}
       on asked.id = r.id and ${onlyFilters(db, db`r.org_id = asked.org_id`)}`
 }
 

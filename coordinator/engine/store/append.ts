@@ -1,7 +1,10 @@
 import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
+import { unnest } from '../../db/unnest.ts'
 import type { NewEvent } from '../../events/store.ts'
 import { MOST_CHARS, type NewEntry } from '../rules/journal.ts'
+
+type CompletedEntry = Omit<NewEntry, 'attempt' | 'childRunId' | 'due'>
 
 /** What one run adds to its log and its journal. */
 export interface Addition {
@@ -14,7 +17,7 @@ export interface Addition {
   /** Cursors count from 1 here, and go on from the run's own in the database. */
   events: NewEvent[]
   /** Completed by the program itself. */
-  entries: Omit<NewEntry, 'attempt' | 'childRunId' | 'due'>[]
+  entries: CompletedEntry[]
   /** Characters that its journal counts for what was completed. */
   chars: number
 }
@@ -30,13 +33,7 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
   const rows = await db<{ id: RunId }[]>`
     with b as (
       select *
-      from unnest(
-        ${additions.map((_, i) => i + 1)}::int[], ${additions.map((a) => a.runId)}::text[],
-        ${additions.map((a) => a.runnerId)}::text[], ${additions.map((a) => a.epoch)}::int[],
-        ${additions.map((a) => a.first)}::int[], ${additions.map((a) => a.last)}::int[],
-        ${additions.map((a) => a.events.length)}::int[], ${additions.map((a) => Math.max(0, ...a.entries.map(({ n }) => n)))}::int[],
-        ${additions.map((a) => a.chars)}::bigint[]
-      ) as b (i, run_id, runner_id, epoch, first, last, events, entries, chars)
+      from ${totalsOf(db, additions)}
     ),
     moved as (
       update runs r
@@ -71,11 +68,7 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
       insert into run_events (run_id, cursor, at, channel, type, data)
       select e.run_id, f.cursors[e.i] + e.cursor, e.at, e.channel, e.type, e.data
       from found f
-      cross join unnest(
-        ${events.map((e) => e.i)}::int[], ${events.map((e) => e.runId)}::text[], ${events.map((e) => e.cursor)}::int[],
-        ${events.map((e) => e.at)}::bigint[], ${events.map((e) => e.channel)}::text[], ${events.map((e) => e.type)}::text[],
-        ${events.map((e) => e.dataText)}::text[]
-      ) as e (i, run_id, cursor, at, channel, type, data)
+      cross join ${eventRows(db, events)}
       where f.cursors[e.i] is not null
     ),
     kept as (
@@ -83,14 +76,7 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
       select j.run_id, j.n, f.attempts[j.i], j.position, j.parent, j.kind, j.name, j.hash, j.occurrence, j.args, j.site, j.state,
              j.result, now()
       from found f
-      cross join unnest(
-        ${entries.map((e) => e.i)}::int[], ${entries.map((e) => e.runId)}::text[], ${entries.map((e) => e.n)}::int[],
-        ${entries.map((e) => e.position)}::int[],
-        ${entries.map((e) => e.parent)}::text[], ${entries.map((e) => e.kind)}::text[], ${entries.map((e) => e.name)}::text[],
-        ${entries.map((e) => e.hash)}::text[], ${entries.map((e) => e.occurrence)}::int[],
-        ${entries.map((e) => e.args)}::text[], ${entries.map((e) => e.site)}::text[], ${entries.map((e) => e.state)}::text[],
-        ${entries.map((e) => e.result)}::text[]
-      ) as j (i, run_id, n, position, parent, kind, name, hash, occurrence, args, site, state, result)
+      cross join ${entryRows(db, entries)}
       where f.attempts[j.i] is not null
       on conflict (run_id, n) do update
       set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt,
@@ -99,4 +85,53 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
     )
     select id from moved`
   return new Set(rows.map((row) => row.id))
+}
+
+interface Place {
+  /** Place of the run among the additions, from 1 on. */
+  i: number
+}
+
+function totalsOf(db: Db, additions: readonly Addition[]) {
+  return unnest(db, 'b', additions, {
+    i: ['int', (_, i) => i + 1],
+    runId: 'text',
+    runnerId: 'text',
+    epoch: 'int',
+    first: 'int',
+    last: 'int',
+    events: ['int', (a) => a.events.length],
+    entries: ['int', (a) => Math.max(0, ...a.entries.map(({ n }) => n))],
+    chars: 'bigint',
+  })
+}
+
+function eventRows(db: Db, events: readonly (NewEvent & Place)[]) {
+  return unnest(db, 'e', events, {
+    i: 'int',
+    runId: 'text',
+    cursor: 'int',
+    at: 'bigint',
+    channel: 'text',
+    type: 'text',
+    data: ['text', (e) => e.dataText],
+  })
+}
+
+function entryRows(db: Db, entries: readonly (CompletedEntry & Place & { runId: RunId })[]) {
+  return unnest(db, 'j', entries, {
+    i: 'int',
+    runId: 'text',
+    n: 'int',
+    position: 'int',
+    parent: 'text',
+    kind: 'text',
+    name: 'text',
+    hash: 'text',
+    occurrence: 'int',
+    args: 'text',
+    site: 'text',
+    state: 'text',
+    result: 'text',
+  })
 }

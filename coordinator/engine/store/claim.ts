@@ -1,5 +1,6 @@
 import type { OrgId, PoolId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db, Sql } from '../../db/client.ts'
+import { unnest } from '../../db/unnest.ts'
 import type { Pair } from '../../matching/candidate.ts'
 
 /** A run that has just been given to a runner. */
@@ -158,8 +159,6 @@ const give = (sql: Sql, offerMs: number) => sql`
     from claimed c
   )`
 
-const column = <T, K extends keyof T>(rows: readonly T[], key: K): T[K][] => rows.map((row) => row[key])
-
 export interface Plain {
   claimed: Claimed[]
   /** Other runs than those wait as well; so nothing was given. */
@@ -196,7 +195,7 @@ export async function claimPlain(
     ${demands(db, poolId)},
     seekers as materialized (
       select t.runner_id, t.share, t.n
-      from unnest(${column(takers, 'runnerId')}::text[], ${column(takers, 'share')}::int[]) with ordinality as t (runner_id, share, n)
+      from ${unnest(db, 't', takers, { runnerId: 'text', share: 'int', n: 'ordinality' })}
       join runner_intake i on i.runner_id = t.runner_id
       join runners r on r.id = t.runner_id
       cross join demands d
@@ -235,7 +234,7 @@ export async function claimPlain(
 
 /** Gives runs to the runners that were chosen for them, as far as they are still there and the runners still open. */
 export async function claimPairs(db: Db, poolId: PoolId, pairs: readonly Pair[], offerMs: number): Promise<Claimed[]> {
-  const runners = [...new Set(column(pairs, 'runnerId'))]
+  const runners = [...new Set(pairs.map(({ runnerId }) => runnerId))]
   return db<Claimed[]>`
     with ${demands(db, poolId)},
     seekers as materialized (
@@ -253,8 +252,7 @@ export async function claimPairs(db: Db, poolId: PoolId, pairs: readonly Pair[],
     ),
     next as materialized (
       select q.run_id, q.is_resume, q.priority, q.position, p.runner_id, p.slots
-      from unnest(${column(pairs, 'runId')}::text[], ${column(pairs, 'runnerId')}::text[], ${column(pairs, 'slots')}::int[])
-        as p (run_id, runner_id, slots)
+      from ${unnest(db, 'p', pairs, { runId: 'text', runnerId: 'text', slots: 'int' })}
       join run_queue q on q.run_id = p.run_id
       where q.pool_id = ${poolId} and (select allowed from seats) ? p.runner_id
       order by q.run_id

@@ -1,5 +1,6 @@
 import type { PoolId, RunId } from '@windlass/shared/ids.ts'
 import type { Tx } from '../../db/client.ts'
+import { unnest } from '../../db/unnest.ts'
 
 /**
  * Whoever changes who counts in a group holds its lock until his transaction ends; the statements behind it see what those before him
@@ -38,7 +39,7 @@ export function remove(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
 export function count(tx: Tx, runs: readonly { id: RunId; group: string }[]): PromiseLike<unknown> {
   return tx`
     insert into concurrency_slots (run_id, group_key)
-    select * from unnest(${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.group)}::text[])
+    select * from ${unnest(tx, 't', runs, { id: 'text', groupKey: ['text', (r) => r.group] })}
     on conflict (run_id) do nothing`
 }
 

@@ -3,6 +3,7 @@ import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts
 import type { Db, Tx } from '../../db/client.ts'
 import { amongIds, onlyFilters } from '../../db/by-key.ts'
 import { byMonth } from '../../db/partitions.ts'
+import { unnest } from '../../db/unnest.ts'
 import type { JournalChanges } from '../rules/journal.ts'
 
 /** A run and what happens to its journal. */
@@ -21,21 +22,30 @@ const flat = <T extends object>(runs: readonly Changed[], of: (run: Changed) => 
  */
 export function insert(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   const rows = flat(runs, (run) => run.journal.entries)
-  const inMs = rows.map(({ due }) => (due && 'inMs' in due ? due.inMs : null))
-  const dueAt = rows.map(({ due }) => (due && 'at' in due ? due.at : null))
   return tx`
     insert into journal (run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id,
                          due_at, completed_at)
     select run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id,
            coalesce(now() + in_ms * interval '1 millisecond', to_timestamp(due_at::float8 / 1000)),
            case when state <> 'open' then now() end
-    from unnest(
-      ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.attempt)}::int[],
-      ${rows.map((r) => r.position)}::int[], ${rows.map((r) => r.parent)}::text[], ${rows.map((r) => r.kind)}::text[], ${rows.map((r) => r.name)}::text[],
-      ${rows.map((r) => r.hash)}::text[], ${rows.map((r) => r.occurrence)}::int[], ${rows.map((r) => r.args)}::text[],
-      ${rows.map((r) => r.site)}::text[], ${rows.map((r) => r.state)}::text[], ${rows.map((r) => r.result)}::text[],
-      ${rows.map((r) => r.childRunId)}::text[], ${inMs}::float8[], ${dueAt}::bigint[]
-    ) as t (run_id, n, attempt, position, parent, kind, name, hash, occurrence, args, site, state, result, child_run_id, in_ms, due_at)
+    from ${unnest(tx, 't', rows, {
+      runId: 'text',
+      n: 'int',
+      attempt: 'int',
+      position: 'int',
+      parent: 'text',
+      kind: 'text',
+      name: 'text',
+      hash: 'text',
+      occurrence: 'int',
+      args: 'text',
+      site: 'text',
+      state: 'text',
+      result: 'text',
+      childRunId: 'text',
+      inMs: ['float8', ({ due }) => (due && 'inMs' in due ? due.inMs : null)],
+      dueAt: ['bigint', ({ due }) => (due && 'at' in due ? due.at : null)],
+    })}
     on conflict (run_id, n) do update
     set state = excluded.state, result = excluded.result, completed_at = excluded.completed_at, attempt = excluded.attempt,
         position = excluded.position
@@ -51,8 +61,7 @@ export function adopt(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   return tx`
     update journal j
     set attempt = m.attempt, position = m.position, delivered = null, after = 0, idle = false
-    from unnest(${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.attempt)}::int[],
-      ${rows.map((r) => r.position)}::int[]) as m (run_id, n, attempt, position)
+    from ${unnest(tx, 'm', rows, { runId: 'text', n: 'int', attempt: 'int', position: 'int' })}
     where j.run_id = m.run_id and j.n = m.n and j.attempt < m.attempt and j.state <> 'closed'`
 }
 
@@ -61,7 +70,7 @@ export function drift(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
   return tx`
     update journal j
     set has_drifted = true
-    from unnest(${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[]) as m (run_id, n)
+    from ${unnest(tx, 'm', rows, { runId: 'text', n: 'int' })}
     where j.run_id = m.run_id and j.n = m.n`
 }
 
@@ -73,10 +82,14 @@ export function deliver(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> 
   return tx`
     update journal j
     set delivered = m.place, after = m.after, idle = m.idle = 1
-    from unnest(
-      ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.order)}::int[],
-      ${rows.map((r) => r.after)}::int[], ${rows.map((r) => r.idle)}::int[], ${rows.map((r) => r.attempt)}::int[]
-    ) as m (run_id, n, place, after, idle, attempt)
+    from ${unnest(tx, 'm', rows, {
+      runId: 'text',
+      n: 'int',
+      place: ['int', (r) => r.order],
+      after: 'int',
+      idle: 'int',
+      attempt: 'int',
+    })}
     where j.run_id = m.run_id and j.n = m.n and j.attempt = m.attempt and j.state in ('done', 'failed')
       and j.delivered is null`
 }
@@ -92,10 +105,13 @@ export function complete(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown>
       select *, nextval('journal_completions') as completion
       from (
         select *
-        from unnest(
-          ${rows.map((r) => r.runId)}::text[], ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.state)}::text[],
-          ${rows.map((r) => r.result)}::text[]
-        ) with ordinality as t (run_id, n, state, result, place)
+        from ${unnest(tx, 't', rows, {
+          runId: 'text',
+          n: 'int',
+          state: 'text',
+          result: 'text',
+          place: 'ordinality',
+        })}
         order by place
       ) in_order
     ),
@@ -140,7 +156,7 @@ export function recordsOf(
 ): Promise<{ runId: RunId; text: string }[]> {
   return db<{ runId: RunId; text: string }[]>`
     select m.run_id, records.text
-    from unnest(${runs.map((run) => run.runId)}::text[], ${runs.map((run) => run.attempt)}::int[]) as m (run_id, attempt)
+    from ${unnest(db, 'm', runs, { runId: 'text', attempt: 'int' })}
     cross join lateral (
       select sum(${sizeOf(db)}) as bytes
       from journal j

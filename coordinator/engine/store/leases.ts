@@ -3,6 +3,7 @@ import type { IntakeState } from '@windlass/shared/model/runner.ts'
 import type { Placement } from '@windlass/shared/wire/agent.ts'
 import { onlyFilters } from '../../db/by-key.ts'
 import type { Db } from '../../db/client.ts'
+import { unnest } from '../../db/unnest.ts'
 import { placementKey, type Renewed } from './placements.ts'
 
 /** One heartbeat: what an agent executes, and for how long it may go on without another. */
@@ -60,9 +61,12 @@ export function beat(db: Db, beats: readonly Beat[]): Promise<BeatRow[]> {
     renewed as (
       update placements p
       set lease_expires_at = clock_timestamp() + h.lease_ms * interval '1 millisecond', renewed_at = now()
-      from unnest(${held.map((h) => h.run)}::text[], ${held.map((h) => h.epoch)}::int[],
-                  ${held.map((h) => h.runnerId)}::text[], ${held.map((h) => h.leaseMs)}::float8[])
-        as h (run_id, epoch, runner_id, lease_ms)
+      from ${unnest(db, 'h', held, {
+        runId: ['text', (h) => h.run],
+        epoch: 'int',
+        runnerId: 'text',
+        leaseMs: 'float8',
+      })}
       where p.run_id = h.run_id and ${onlyFilters(db, db`p.epoch = h.epoch and p.runner_id = h.runner_id`)}
       returning p.run_id, p.epoch, p.runner_id
     )

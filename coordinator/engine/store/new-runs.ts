@@ -1,6 +1,7 @@
 import type { OrgId, PoolId, RunId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Sql } from '../../db/client.ts'
+import { unnest } from '../../db/unnest.ts'
 
 /** A run about to be created. */
 export interface NewRun {
@@ -54,24 +55,34 @@ function timersOf({ id: runId, orgId, delayMs, queueTimeoutMs, wallTimeoutMs }: 
  * queue here: `rebalance` lets them in.
  */
 export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<Map<string, Date>> {
-  // Arrays of arrays must be rectangular in SQL: tags travel as JSON.
-  const tags = runs.map((run) => (run.tags.length ? JSON.stringify(run.tags) : null))
   const held = runs.filter((run) => !entersAtOnce(run)).map((run) => run.id)
   const timers = runs.flatMap(timersOf)
   const rows = await sql<{ id: string; createdAt: Date }[]>`
     with input as (
-      select * from unnest(
-        ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.orgId)}::text[], ${runs.map((r) => r.workflowId)}::text[],
-        ${runs.map((r) => r.versionId)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.triggerKind)}::text[],
-        ${runs.map((r) => r.triggerId)}::text[], ${runs.map((r) => r.triggerActor)}::text[],
-        ${runs.map((r) => r.environment)}::text[], ${tags}::text[], ${runs.map((r) => r.priority)}::int[],
-        ${runs.map((r) => r.retryOf)}::text[], ${runs.map((r) => r.parentRunId)}::text[], ${runs.map((r) => r.parentEntry)}::int[],
-        ${runs.map((r) => r.rootRunId)}::text[], ${runs.map((r) => r.depth)}::int[], ${runs.map((r) => r.concurrencyGroup)}::text[],
-        ${runs.map((r) => r.needs)}::text[], ${runs.map((r) => r.input)}::text[],
-        ${runs.map((r) => r.delayMs)}::float8[]
-      ) as t (id, org_id, workflow_id, version_id, pool_id, trigger_kind, trigger_id, trigger_actor, environment, tags,
-              priority, retry_of, parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input,
-              delay_ms)
+      select *
+      from ${unnest(sql, 't', runs, {
+        id: 'text',
+        orgId: 'text',
+        workflowId: 'text',
+        versionId: 'text',
+        poolId: 'text',
+        triggerKind: 'text',
+        triggerId: 'text',
+        triggerActor: 'text',
+        environment: 'text',
+        // Arrays of arrays must be rectangular in SQL: tags travel as JSON.
+        tags: ['text', (run) => (run.tags.length ? JSON.stringify(run.tags) : null)],
+        priority: 'int',
+        retryOf: 'text',
+        parentRunId: 'text',
+        parentEntry: 'int',
+        rootRunId: 'text',
+        depth: 'int',
+        concurrencyGroup: 'text',
+        needs: 'text',
+        input: 'text',
+        delayMs: 'float8',
+      })}
     ),
     created as (
       insert into runs (id, org_id, workflow_id, version_id, pool_id, status, cursor, trigger_kind, trigger_id, trigger_actor,
@@ -101,10 +112,7 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
     timed as (
       insert into timers (run_id, org_id, kind, due_at)
       select run_id, org_id, kind, now() + in_ms * interval '1 millisecond'
-      from unnest(
-        ${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.orgId)}::text[],
-        ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.inMs)}::float8[]
-      ) as t (run_id, org_id, kind, in_ms)
+      from ${unnest(sql, 't', timers, { runId: 'text', orgId: 'text', kind: 'text', inMs: 'float8' })}
       where run_id = any(array(select id from created))
     ),
     logged as (

@@ -2,6 +2,7 @@ import type { OrgId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import { onlyFilters } from '../../db/by-key.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
+import { unnest } from '../../db/unnest.ts'
 import { isFresh } from './pulse.ts'
 
 export interface Acceptance {
@@ -13,8 +14,6 @@ export interface Acceptance {
   /** How long its agent may be silent; pools differ. */
   leaseMs: number
 }
-
-const column = <T, K extends keyof T>(rows: readonly T[], key: K): T[K][] => rows.map((row) => row[key])
 
 /**
  * Rows are locked in the order in which they are listed. Everybody who locks many placements takes the order of the
@@ -41,18 +40,16 @@ export async function accept(db: Db, given: Omit<Acceptance, 'orgId'>[]): Promis
       accepted_at      = coalesce(p.accepted_at, now()),
       renewed_at       = now(),
       lease_expires_at = clock_timestamp() + a.lease_ms * interval '1 millisecond'
-    from unnest(${column(acceptances, 'runId')}::text[], ${column(acceptances, 'runnerId')}::text[],
-                ${column(acceptances, 'epoch')}::int[], ${column(acceptances, 'leaseMs')}::float8[])
-      as a (run_id, runner_id, epoch, lease_ms)
+    from ${unnest(db, 'a', acceptances, { runId: 'text', runnerId: 'text', epoch: 'int', leaseMs: 'float8' })}
     where p.run_id = a.run_id and ${onlyFilters(db, db`p.runner_id = a.runner_id and p.epoch = a.epoch`)}
     returning p.run_id, p.runner_id, p.epoch, (select r.status from runs r where r.id = p.run_id) as status,
               (
                 select array_agg(i.runner_id)
                 from runner_intake i
-                where i.runner_id = any(${[...new Set(column(given, 'runnerId'))]}) and i.unaccepted > 0
+                where i.runner_id = any(${[...new Set(given.map(({ runnerId }) => runnerId))]}) and i.unaccepted > 0
               ) as unaccepted`
   const statuses = new Map(rows.map((row) => [acceptanceKey(row), row.status]))
-  const takers = new Set(column(rows, 'runnerId'))
+  const takers = new Set(rows.map(({ runnerId }) => runnerId))
   return { statuses, unaccepted: (rows[0]?.unaccepted ?? []).filter((runnerId) => takers.has(runnerId)) }
 }
 

@@ -1,6 +1,7 @@
 import type { InputId, OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { onlyFilters } from '../../db/by-key.ts'
+import { unnest } from '../../db/unnest.ts'
 import type { NewQuestion } from '../rules/journal.ts'
 
 /** A question about to be asked. */
@@ -17,11 +18,16 @@ export function insert(tx: Tx, rows: NewInput[]): PromiseLike<unknown> {
   return tx`
     insert into inputs (id, org_id, run_id, n, prompt, schema, on_timeout, due_at)
     select id, org_id, run_id, n, prompt, schema, on_timeout, now() + timeout_ms * interval '1 millisecond'
-    from unnest(
-      ${rows.map((r) => r.id)}::text[], ${rows.map((r) => r.orgId)}::text[], ${rows.map((r) => r.runId)}::text[],
-      ${rows.map((r) => r.n)}::int[], ${rows.map((r) => r.prompt)}::text[], ${rows.map((r) => r.schemaText)}::text[],
-      ${rows.map((r) => r.onTimeoutText)}::text[], ${rows.map((r) => r.timeoutMs)}::float8[]
-    ) as t (id, org_id, run_id, n, prompt, schema, on_timeout, timeout_ms)`
+    from ${unnest(tx, 't', rows, {
+      id: 'text',
+      orgId: 'text',
+      runId: 'text',
+      n: 'int',
+      prompt: 'text',
+      schema: ['text', (r) => r.schemaText],
+      onTimeout: ['text', (r) => r.onTimeoutText],
+      timeoutMs: 'float8',
+    })}`
 }
 
 /** The runs have ended: nobody listens to an answer any more. The caller holds their locks. */
@@ -49,7 +55,7 @@ export function timeOut(tx: Tx, due: { runId: string; n: number }[]): PromiseLik
   return tx<TimedOut[]>`
     update inputs
     set status = 'timed_out', closed_at = now()
-    from unnest(${due.map((d) => d.runId)}::text[], ${due.map((d) => d.n)}::int[]) as due (run_id, n)
+    from ${unnest(tx, 'due', due, { runId: 'text', n: 'int' })}
     where inputs.run_id = due.run_id and inputs.n = due.n and ${onlyFilters(tx, tx`inputs.status = 'open'`)}
     returning inputs.id, inputs.run_id, inputs.n, inputs.prompt, inputs.on_timeout`
 }
@@ -58,8 +64,7 @@ export function timeOut(tx: Tx, due: { runId: string; n: number }[]): PromiseLik
 export async function answerBytes(db: Db, due: readonly { runId: string; n: number }[]): Promise<number[]> {
   const rows = await db<{ bytes: number }[]>`
     select coalesce(octet_length(i.on_timeout), 0) as bytes
-    from unnest(${due.map((d) => d.runId)}::text[], ${due.map((d) => d.n)}::int[])
-      with ordinality as due (run_id, n, place)
+    from ${unnest(db, 'due', due, { runId: 'text', n: 'int', place: 'ordinality' })}
     left join inputs i on i.run_id = due.run_id and i.n = due.n
     order by due.place`
   return rows.map(({ bytes }) => bytes)

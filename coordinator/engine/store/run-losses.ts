@@ -1,4 +1,5 @@
 import type { Tx } from '../../db/client.ts'
+import { unnest } from '../../db/unnest.ts'
 import type { Moving } from '../rules/run.ts'
 
 /**
@@ -11,11 +12,15 @@ export function insertLosses(tx: Tx, runs: readonly Moving[]): PromiseLike<unkno
                             lengthened_ms)
     select m.run_id, m.epoch, m.attempt, m.runner_id, m.what, m.reason, p.acked_at, p.renewed_at,
            m.is_counted = 1, p.lengthened_ms
-    from unnest(
-      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.epoch)}::int[], ${runs.map((r) => r.loss!.attempt)}::int[],
-      ${runs.map((r) => r.runnerId)}::text[], ${runs.map((r) => r.loss!.what)}::text[],
-      ${runs.map((r) => r.loss!.reason)}::text[], ${runs.map((r) => Number(r.loss!.isCounted))}::int[]
-    ) as m (run_id, epoch, attempt, runner_id, what, reason, is_counted)
+    from ${unnest(tx, 'm', runs, {
+      runId: ['text', (r) => r.id],
+      epoch: 'int',
+      attempt: ['int', (r) => r.loss!.attempt],
+      runnerId: 'text',
+      what: ['text', (r) => r.loss!.what],
+      reason: ['text', (r) => r.loss!.reason],
+      isCounted: ['int', (r) => Number(r.loss!.isCounted)],
+    })}
     left join placements p on p.run_id = m.run_id and p.epoch = m.epoch
     on conflict (run_id, epoch) do nothing`
 }

@@ -1,6 +1,7 @@
 import type { OrgId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
 import { onlyFilters } from '../../db/by-key.ts'
+import { unnest } from '../../db/unnest.ts'
 import type { Moving } from '../rules/run.ts'
 
 /**
@@ -148,10 +149,7 @@ export function advance(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
   return tx`
     update runs
     set cursor = m.cursor, seq = m.seq, entries = m.entries, journal_chars = m.journal_chars
-    from unnest(
-      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[],
-      ${runs.map((r) => r.entries)}::int[], ${runs.map((r) => r.journalChars)}::bigint[]
-    ) as m (id, cursor, seq, entries, journal_chars)
+    from ${unnest(tx, 'm', runs, { id: 'text', cursor: 'int', seq: 'int', entries: 'int', journalChars: 'bigint' })}
     where runs.id = m.id`
 }
 
@@ -185,20 +183,31 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       finished_at  = case
         when m.status in ('completed', 'failed', 'cancelled') then coalesce(runs.finished_at, now())
       end
-    from unnest(
-      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.status)}::text[], ${runs.map((r) => r.attempt)}::int[],
-      ${runs.map((r) => r.cursor)}::int[], ${runs.map((r) => r.seq)}::int[], ${runs.map((r) => r.place)}::text[],
-      ${runs.map((r) => r.entries)}::int[], ${runs.map((r) => r.crashes)}::int[], ${runs.map((r) => r.thrown)}::int[],
-      ${runs.map((r) => r.replays)}::int[], ${runs.map((r) => Math.round(r.activeMs))}::bigint[],
-      ${runs.map((r) => (r.blocked ? JSON.stringify(r.blocked) : null))}::text[], ${runs.map((r) => r.output)}::text[],
-      ${runs.map((r) => (r.error ? JSON.stringify(r.error) : null))}::text[],
-      ${runs.map((r) => Math.round(r.computeMs))}::bigint[],
-      ${runs.map((r) => Number(r.started))}::int[], ${runs.map((r) => Number(r.requeued !== null))}::int[],
-      ${runs.map((r) => Number(r.suspended))}::int[], ${runs.map((r) => Number(r.timedOut))}::int[],
-      ${runs.map((r) => r.journalChars)}::bigint[], ${runs.map((r) => r.isolation)}::text[],
-      ${runs.map((r) => r.fences)}::int[], ${runs.map((r) => r.cutReplays)}::int[]
-    ) as m (id, status, attempt, cursor, seq, place, entries, crashes, thrown, replays, active_ms, blocked, output,
-            error, compute_ms, started, requeued, suspended, timed_out, journal_chars, isolation, fences, cut_replays)
+    from ${unnest(tx, 'm', runs, {
+      id: 'text',
+      status: 'text',
+      attempt: 'int',
+      cursor: 'int',
+      seq: 'int',
+      place: 'text',
+      entries: 'int',
+      crashes: 'int',
+      thrown: 'int',
+      replays: 'int',
+      activeMs: ['bigint', (r) => Math.round(r.activeMs)],
+      blocked: ['text', (r) => (r.blocked ? JSON.stringify(r.blocked) : null)],
+      output: 'text',
+      error: ['text', (r) => (r.error ? JSON.stringify(r.error) : null)],
+      computeMs: ['bigint', (r) => Math.round(r.computeMs)],
+      started: ['int', (r) => Number(r.started)],
+      requeued: ['int', (r) => Number(r.requeued !== null)],
+      suspended: ['int', (r) => Number(r.suspended)],
+      timedOut: ['int', (r) => Number(r.timedOut)],
+      journalChars: 'bigint',
+      isolation: 'text',
+      fences: 'int',
+      cutReplays: 'int',
+    })}
     where runs.id = m.id`
 }
 
@@ -215,9 +224,7 @@ export function noteUnsuccessful(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
   return tx`
     insert into runs_unsuccessful (org_id, run_id, status)
     select *
-    from unnest(
-      ${runs.map((r) => r.orgId)}::text[], ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.status)}::text[]
-    )
+    from ${unnest(tx, 't', runs, { orgId: 'text', id: 'text', status: 'text' })}
     on conflict (org_id, run_id) do nothing`
 }
 
@@ -225,10 +232,7 @@ export function enterQueue(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
   return tx`
     insert into run_queue (run_id, pool_id, priority, needs)
     select *
-    from unnest(
-      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[],
-      ${runs.map((r) => r.needs)}::text[]
-    )
+    from ${unnest(tx, 't', runs, { id: 'text', poolId: 'text', priority: 'int', needs: 'text' })}
     on conflict (run_id) do nothing`
 }
 
@@ -241,10 +245,7 @@ export function enterAsResume(tx: Tx, runs: Moving[]): PromiseLike<{ runId: RunI
   return tx<{ runId: RunId }[]>`
     insert into run_queue (run_id, pool_id, priority, is_resume, needs)
     select m.id, m.pool_id, m.priority, true, m.needs
-    from unnest(
-      ${runs.map((r) => r.id)}::text[], ${runs.map((r) => r.poolId)}::text[], ${runs.map((r) => r.priority)}::int[],
-      ${runs.map((r) => r.attempt)}::int[], ${runs.map((r) => r.needs)}::text[]
-    ) as m (id, pool_id, priority, attempt, needs)
+    from ${unnest(tx, 'm', runs, { id: 'text', poolId: 'text', priority: 'int', attempt: 'int', needs: 'text' })}
     where exists (
       select 1
       from journal j

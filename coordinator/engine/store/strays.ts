@@ -1,6 +1,7 @@
 import type { InputId, RunId } from '@windlass/shared/ids.ts'
 import type { FinalStatus, RunError } from '@windlass/shared/model/run.ts'
 import type { Tx } from '../../db/client.ts'
+import { unnest } from '../../db/unnest.ts'
 import type { OrphanKind } from '../rules/orphan.ts'
 import { leaveQueue } from './runs.ts'
 import { type Finding, strayTimers } from './orphans.ts'
@@ -38,7 +39,7 @@ export async function dropStrays(tx: Tx, findings: readonly Finding[]): Promise<
   await tx`
     update inputs i
     set status = 'closed', closed_at = now()
-    from unnest(${questions.map((one) => one.runId)}::text[], ${questions.map((one) => one.n)}::int[]) as m (run_id, n)
+    from ${unnest(tx, 'm', questions, { runId: 'text', n: 'int' })}
     where i.run_id = m.run_id and i.n = m.n and i.status = 'open'`
 }
 
@@ -78,7 +79,7 @@ export function setTimers(tx: Tx, findings: readonly Finding[]): PromiseLike<unk
   return tx`
     insert into timers (run_id, org_id, kind, n, due_at)
     select j.run_id, coalesce(r.org_id, ''), j.kind, j.n, coalesce(j.due_at, i.due_at, now())
-    from unnest(${findings.map((one) => one.runId)}::text[], ${findings.map((one) => one.n)}::int[]) as m (run_id, n)
+    from ${unnest(tx, 'm', findings, { runId: 'text', n: 'int' })}
     join journal j on j.run_id = m.run_id and j.n = m.n
     left join inputs i on i.run_id = m.run_id and i.n = m.n
     left join runs r on r.id = m.run_id
@@ -99,7 +100,7 @@ export interface ClosedQuestion {
 export function closedQuestions(tx: Tx, findings: readonly Finding[]): PromiseLike<ClosedQuestion[]> {
   return tx<ClosedQuestion[]>`
     select i.run_id, i.n, i.id, i.status, i.prompt, i.answer, i.on_timeout
-    from unnest(${findings.map((one) => one.runId)}::text[], ${findings.map((one) => one.n)}::int[]) as m (run_id, n)
+    from ${unnest(tx, 'm', findings, { runId: 'text', n: 'int' })}
     join inputs i on i.run_id = m.run_id and i.n = m.n`
 }
 
@@ -115,7 +116,7 @@ export async function endedChildren(tx: Tx, findings: readonly Finding[]): Promi
     { runId: RunId; n: number; id: RunId; status: FinalStatus; output: string | null; error: string | null }[]
   >`
     select j.run_id, j.n, c.id, c.status, c.output, c.error
-    from unnest(${findings.map((one) => one.runId)}::text[], ${findings.map((one) => one.n)}::int[]) as m (run_id, n)
+    from ${unnest(tx, 'm', findings, { runId: 'text', n: 'int' })}
     join journal j on j.run_id = m.run_id and j.n = m.n
     join runs c on c.id = j.child_run_id`
   return rows.map(({ runId, n, error, ...child }) => ({

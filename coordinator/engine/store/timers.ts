@@ -1,5 +1,6 @@
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Db, Tx } from '../../db/client.ts'
+import { unnest } from '../../db/unnest.ts'
 import type { Due } from '../rules/journal.ts'
 
 /** sleep, input: completes entry `n` · enqueue: enters the queue · queue-timeout, wall-timeout: ends the run. */
@@ -14,16 +15,17 @@ export interface NewTimer {
 
 export async function insert(tx: Tx, timers: readonly NewTimer[]): Promise<void> {
   if (timers.length === 0) return
-  const inMs = timers.map(({ due }) => ('inMs' in due ? due.inMs : null))
-  const at = timers.map(({ due }) => ('at' in due ? due.at : null))
   await tx`
     insert into timers (run_id, org_id, kind, n, due_at)
     select t.run_id, coalesce(r.org_id, ''), t.kind, t.n,
            coalesce(now() + t.in_ms * interval '1 millisecond', to_timestamp(t.at::float8 / 1000))
-    from unnest(
-      ${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.n)}::int[],
-      ${inMs}::float8[], ${at}::bigint[]
-    ) as t (run_id, kind, n, in_ms, at)
+    from ${unnest(tx, 't', timers, {
+      runId: 'text',
+      kind: 'text',
+      n: 'int',
+      inMs: ['float8', ({ due }) => ('inMs' in due ? due.inMs : null)],
+      at: ['bigint', ({ due }) => ('at' in due ? due.at : null)],
+    })}
     left join runs r on r.id = t.run_id
     on conflict (run_id, kind, n) do update set due_at = excluded.due_at`
 }
@@ -70,8 +72,7 @@ export function upcoming(db: Db, limit: number): Promise<(DueTimer & { inMs: num
 export function take(tx: Tx, timers: readonly DueTimer[]): Promise<DueTimer[]> {
   return tx<DueTimer[]>`
     delete from timers t
-    using unnest(${timers.map((t) => t.runId)}::text[], ${timers.map((t) => t.kind)}::text[], ${timers.map((t) => t.n)}::int[])
-      as m (run_id, kind, n)
+    using ${unnest(tx, 'm', timers, { runId: 'text', kind: 'text', n: 'int' })}
     where t.run_id = m.run_id and t.kind = m.kind and t.n = m.n and t.due_at <= now()
     returning t.run_id, t.kind, t.n`
 }

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import { AgentRefusal, EXIT } from '../exit-codes.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 import type { createMetrics } from './metrics.ts'
 import { notReady } from './ready.ts'
 

@@ -2,7 +2,7 @@ import { pause } from '@windlass/shared/time.ts'
 import { fence } from '../lease/fence.ts'
 import type { Link } from '../link/link.ts'
 import type { Self } from '../link/self.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 
 type HeartbeatNeeds = Needs<typeof fence> & { link: Pick<Link, 'isReady' | 'send'>; self: Pick<Self, 'heartbeat'> }
 

@@ -1,6 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 import type { Paces } from '../paces.ts'
 import { openStatusFile } from '../status/status-file.ts'
 import { markOf, statusNow } from '../status/status-now.ts'

@@ -8,7 +8,7 @@ import type { Beat, Beaten, reconcile, renewTokens } from '../engine/commit/leas
 import type { explainLosses } from '../engine/commit/losses.ts'
 import type { AgentBatch, Applied } from '../engine/rules/batch.ts'
 import type { OrgId } from '@windlass/shared/ids.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 import type { closeByAgent, liftOnHello } from '../runners/intake.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import type { Disconnection } from './disconnections.ts'

@@ -3,7 +3,7 @@ import { getOrg } from '../accounts/orgs.ts'
 import type { HandlersFor } from './call.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import type { Db } from '../db/client.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 
 type KeysNeeds = Needs<typeof listKeys | typeof revokeKey> & { db: Db }
 

@@ -1,7 +1,7 @@
 import { listAudit } from '../audit/read.ts'
 import type { HandlersFor } from './call.ts'
 import { decodeCursor, pageOf } from './page.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 
 type AuditNeeds = Needs<typeof listAudit>
 

@@ -3,7 +3,7 @@ import { deleteSecret, listSecrets, setSecret } from '../environments/secrets.ts
 import { deleteVariable, listVariables, setVariable } from '../environments/variables.ts'
 import type { HandlersFor } from './call.ts'
 import { decodeCursor, pageOf } from './page.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 
 const SLUG = /^[a-z0-9-]{1,63}$/
 const NAME = /^[A-Za-z0-9_]{1,128}$/

@@ -8,7 +8,7 @@ import { runnerSurface } from './runner-surface.ts'
 import { pools, runners } from './runners.ts'
 import { runs } from './runs.ts'
 import { service } from './service.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 import { workflows } from './workflows.ts'
 
 /** A handler for every row of the table; one that is missing does not compile. */

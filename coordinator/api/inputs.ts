@@ -2,7 +2,7 @@ import { getInput, listInputs } from '../inputs/read.ts'
 import { respondToInput } from '../inputs/respond.ts'
 import type { HandlersFor } from './call.ts'
 import { decodeCursor, pageOf } from './page.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 
 type InputsNeeds = Needs<typeof getInput | typeof listInputs | typeof respondToInput>
 

@@ -10,7 +10,7 @@ import { selfOf } from '../runs/read.ts'
 import { bundleOf } from '../workflows/read.ts'
 import { type HandlersFor, PiecesAnswer, SocketAnswer } from './call.ts'
 import type { Sockets } from '../agent-link/sockets.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 
 type RunnerSurfaceNeeds = Needs<
   | typeof agentSettings

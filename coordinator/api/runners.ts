@@ -8,7 +8,7 @@ import { mintRegistrationToken } from '../runners/register.ts'
 import { revokeRunner } from '../runners/revoke.ts'
 import { cordonRunner, drainRunner, resumeRunner } from '../runners/steer.ts'
 import type { Call, HandlersFor } from './call.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 
 type PoolsNeeds = Needs<
   | typeof createPool

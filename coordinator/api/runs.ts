@@ -13,7 +13,7 @@ import { findWorkflow } from '../workflows/read.ts'
 import { type HandlersFor, JsonText, SseAnswer, StatusAnswer } from './call.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
 import type { EnvironmentNames } from '../environments/names.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 
 type RunsNeeds = Needs<
   | typeof cancelRun

@@ -12,7 +12,7 @@ import {
 } from '../workflows/read.ts'
 import { partIn, stretchFor } from './part.ts'
 import { FilesAnswer, type HandlersFor } from './call.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 
 const present = ({ workflow, version }: Deployed) => ({
   workflow: presentWorkflow(workflow),

@@ -1,6 +1,6 @@
 import type { InputId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Caller } from '../actor.ts'
-import type { Needs } from '../needs.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
 import { getInput } from '../inputs/read.ts'
 import { getPool } from '../runners/pools.ts'
 import { getRunner } from '../runners/read.ts'

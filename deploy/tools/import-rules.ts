@@ -119,7 +119,6 @@ export const LAYERS: readonly Layer[] = [
       'coordinator/sizes.ts',
       'coordinator/actor.ts',
       'coordinator/slices.ts',
-      'coordinator/needs.ts',
       'coordinator/turns.ts',
       'coordinator/matching/',
       'coordinator/engine/rules/',

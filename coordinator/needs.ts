@@ -1,6 +1,0 @@
-/** What all of these verbs need: the intersection of their first parameters. */
-export type Needs<Verb> = (
-  Verb extends (needs: infer Own, ...rest: never[]) => unknown ? (needs: Own) => void : never
-) extends (needs: infer All) => void
-  ? All
-  : never

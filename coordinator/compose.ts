@@ -120,9 +120,9 @@ function openServices(stores: Stores) {
     polls: createPolls(db, log),
     dispatchers: createDispatchers({
       log,
-      claim: async ({ id, orgId }, takers) => {
+      claim: async ({ id, orgId }, candidates) => {
         const startedAt = performance.now()
-        const answer = await lanes.claims.run((lane) => commitClaims(lane, id, takers, config.offerMs), orgId)
+        const answer = await lanes.claims.run((lane) => commitClaims(lane, id, candidates, config.offerMs), orgId)
         metrics.committed('claims', answer.claimed.length, performance.now() - startedAt)
         return answer
       },

@@ -3,7 +3,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { ClaimAnswer } from '../engine/commit/claims.ts'
-import type { Claimed, Taker } from '../engine/store/claim.ts'
+import type { Claimed, ClaimCandidate } from '../engine/store/claim.ts'
 
 interface Poll {
   runnerId: RunnerId
@@ -25,7 +25,7 @@ const LAST_CLAIM_MS = 2000
 
 export interface DispatcherOptions {
   log: Log
-  claim(pool: { id: PoolId; orgId: OrgId }, takers: Taker[]): Promise<ClaimAnswer>
+  claim(pool: { id: PoolId; orgId: OrgId }, candidates: ClaimCandidate[]): Promise<ClaimAnswer>
   /** A lost bell costs latency only: a pool with waiting polls is looked at this often all the same. */
   lookAgainMs: number
   /** Runs given out in one statement. */
@@ -140,10 +140,10 @@ async function claimOnce(
   unclaimed: (claimed: Claimed[]) => void,
 ): Promise<void> {
   const polls = fairShare([...pool.polls], options.max)
-  const takers = polls.map(({ poll: { runnerId, slots }, share }) => ({ runnerId, slots, share }))
+  const candidates = polls.map(({ poll: { runnerId, slots }, share }) => ({ runnerId, slots, share }))
   for (const { poll: one } of polls) one.isAsking = true
   try {
-    const { claimed, isMore } = await options.claim(pool, takers)
+    const { claimed, isMore } = await options.claim(pool, candidates)
     if (isMore) pool.dirty = true
     const byRunner = Map.groupBy(claimed, (run) => run.runnerId)
     for (const { poll: one } of polls) {

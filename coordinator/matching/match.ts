@@ -3,7 +3,7 @@ import { readNeeds } from './needs.ts'
 import type { Candidate, Pair, QueueHead } from './candidate.ts'
 
 /** A runner as its slots are given away. */
-interface Seeker {
+interface OpenCandidate {
   runnerId: RunnerId
   labels: ReadonlySet<string>
   free: number
@@ -15,7 +15,7 @@ interface Line {
   slots: number
   labels: string[]
   /** That carry its labels. */
-  seekers: Seeker[]
+  candidates: OpenCandidate[]
   /** How many of its runs are known, and whether there may be more. */
   left: number
   isCut: boolean
@@ -27,7 +27,7 @@ export interface MatchAsk {
   /** In the order in which the pool gives them out. */
   heads: readonly QueueHead[]
   /** Runners that ask for work, with what they have free. */
-  seekers: readonly Omit<Candidate, 'slots'>[]
+  candidates: readonly Omit<Candidate, 'slots'>[]
   /** So many runs of each line were looked up. */
   each: number
   most: number
@@ -46,62 +46,69 @@ export interface Match {
  * run that has waited for long keeps the runner on which most is free already, and what comes after it gets nothing there. So the
  * room for it only grows.
  */
-export function match({ heads, seekers: asking, each, most, workers }: MatchAsk): Match {
-  const seekers = asking.map(({ runnerId, labels, free }) => ({ runnerId, labels: new Set(labels), free, given: 0 }))
-  const lines = linesOf(heads, seekers, each)
+export function match({ heads, candidates: asking, each, most, workers }: MatchAsk): Match {
+  const candidates = asking.map(({ runnerId, labels, free }) => ({ runnerId, labels: new Set(labels), free, given: 0 }))
+  const lines = linesOf(heads, candidates, each)
   const kept = new Set<RunnerId>()
   const pairs: Pair[] = []
   let isStarving = false
   for (const head of heads) {
     const line = lines.get(head.needs)!
-    const seeker = line.isOver ? undefined : roomiest(line)
-    if (seeker) {
-      pairs.push(give(head, line, seeker))
+    const candidate = line.isOver ? undefined : roomiest(line)
+    if (candidate) {
+      pairs.push(give(head, line, candidate))
       // What comes next in a line that was cut off may go before what is known of the others.
       if (pairs.length === most || (line.left === 0 && line.isCut)) break
     } else if (!line.isOver) {
       line.isOver = true
       if (!head.isOld || line.slots === 1) continue
       isStarving = true
-      keepFor(line, { seekers, workers: workers ?? [], kept })
+      keepFor(line, { candidates, workers: workers ?? [], kept })
     }
   }
   return { pairs, isStarving }
 }
 
-function give({ runId }: QueueHead, line: Line, seeker: Seeker): Pair {
-  const { runnerId } = seeker
+function give({ runId }: QueueHead, line: Line, candidate: OpenCandidate): Pair {
+  const { runnerId } = candidate
   const { slots } = line
-  seeker.free -= slots
-  seeker.given += slots
+  candidate.free -= slots
+  candidate.given += slots
   line.left--
   return { runId, runnerId, slots }
 }
 
-function linesOf(heads: readonly QueueHead[], seekers: Seeker[], each: number): Map<string, Line> {
+function linesOf(heads: readonly QueueHead[], candidates: OpenCandidate[], each: number): Map<string, Line> {
   const lines = new Map<string, Line>()
   for (const [text, runs] of Map.groupBy(heads, (head) => head.needs)) {
     const { slots, labels } = readNeeds(text)
-    const fitting = seekers.filter((seeker) => labels.every((label) => seeker.labels.has(label)))
-    lines.set(text, { slots, labels, seekers: fitting, left: runs.length, isCut: runs.length >= each, isOver: false })
+    const fitting = candidates.filter((candidate) => labels.every((label) => candidate.labels.has(label)))
+    lines.set(text, {
+      slots,
+      labels,
+      candidates: fitting,
+      left: runs.length,
+      isCut: runs.length >= each,
+      isOver: false,
+    })
   }
   return lines
 }
 
 /** Few runs are spread over many runners; and what needs no label leaves those with many of them to others. */
-function roomiest({ seekers, slots }: Line): Seeker | undefined {
-  let best: Seeker | undefined
-  for (const one of seekers) if (one.free >= slots && (!best || isBetter(one, best))) best = one
+function roomiest({ candidates, slots }: Line): OpenCandidate | undefined {
+  let best: OpenCandidate | undefined
+  for (const one of candidates) if (one.free >= slots && (!best || isBetter(one, best))) best = one
   return best
 }
 
-function isBetter(a: Seeker, b: Seeker): boolean {
+function isBetter(a: OpenCandidate, b: OpenCandidate): boolean {
   return (a.given - b.given || a.labels.size - b.labels.size || b.free - a.free) < 0
 }
 
-type Keeping = { seekers: Seeker[]; workers: readonly Candidate[]; kept: Set<RunnerId> }
+type Keeping = { candidates: OpenCandidate[]; workers: readonly Candidate[]; kept: Set<RunnerId> }
 
-function keepFor(line: Line, { seekers, workers, kept }: Keeping): void {
+function keepFor(line: Line, { candidates, workers, kept }: Keeping): void {
   const able = workers.filter(
     ({ runnerId, slots, labels }) =>
       slots >= line.slots && !kept.has(runnerId) && line.labels.every((label) => labels.includes(label)),
@@ -109,5 +116,5 @@ function keepFor(line: Line, { seekers, workers, kept }: Keeping): void {
   const [best] = able.toSorted((a, b) => b.free - a.free || (a.runnerId < b.runnerId ? -1 : 1))
   if (!best) return
   kept.add(best.runnerId)
-  for (const one of seekers) if (one.runnerId === best.runnerId) one.free = 0
+  for (const one of candidates) if (one.runnerId === best.runnerId) one.free = 0
 }

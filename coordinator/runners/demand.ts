@@ -49,7 +49,7 @@ interface Line extends Needs {
   runs: number
 }
 
-interface Taker {
+interface OpenRunner {
   labels: ReadonlySet<string>
   slots: number
   free: number
@@ -72,9 +72,9 @@ export async function demandOf(
   const { queued, capacity } = await deps.demand(found.id)
   const settings = PoolSettings.parse(found.settings)
   const lines = queued.map(({ needs, runs }): Line => ({ ...readNeeds(needs), runs }))
-  const takers = capacity
+  const open = capacity
     .filter((row) => row.takesWork && lacking(row, settings) === undefined)
-    .map((row) => takerOf(row, settings.labels))
+    .map((row) => openRunner(row, settings.labels))
   const wants = lines.map(slotsOf)
   const count = (is: (row: store.CapacityRow) => boolean) => capacity.filter(is).length
   return {
@@ -84,38 +84,38 @@ export async function demandOf(
     oldestQueuedAt: queued.length > 0 ? Math.min(...queued.map((row) => row.oldestAt.getTime())) : null,
     executingRuns: sum(capacity.map((row) => row.executing)),
     usedSlots: sum(capacity.map((row) => row.used)),
-    slots: sum(takers.map((taker) => taker.slots)),
-    freeSlots: sum(takers.map((taker) => taker.free)),
+    slots: sum(open.map((runner) => runner.slots)),
+    freeSlots: sum(open.map((runner) => runner.free)),
     runners: {
       online: count((row) => row.online),
-      takingWork: takers.length,
+      takingWork: open.length,
       draining: count((row) => row.isDraining),
       offline: count((row) => !row.online),
     },
-    missingSlots: sum(wants) - served(lines, takers),
-    byLabels: byLabels(lines, takers),
+    missingSlots: sum(wants) - served(lines, open),
+    byLabels: byLabels(lines, open),
   }
 }
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
 const slotsOf = ({ runs, slots }: Line) => runs * slots
 
-function takerOf({ labels, slots, used }: store.CapacityRow, ofPool: readonly string[]): Taker {
+function openRunner({ labels, slots, used }: store.CapacityRow, ofPool: readonly string[]): OpenRunner {
   return { labels: new Set([...labels, ...ofPool]), slots, free: Math.max(0, slots - used) }
 }
 
-const carries = ({ labels }: Taker, asked: readonly string[]) => asked.every((label) => labels.has(label))
+const carries = ({ labels }: OpenRunner, asked: readonly string[]) => asked.every((label) => labels.has(label))
 
 /** Runners that are alike count as one. */
-interface Room extends Taker {
+interface Room extends OpenRunner {
   count: number
 }
 
 const freeOf = ({ free, count }: Room) => free * count
 
 /** What nobody asks for makes no difference. */
-function together(takers: readonly Taker[], asked: ReadonlySet<string>): Room[] {
-  const seen = takers
+function together(open: readonly OpenRunner[], asked: ReadonlySet<string>): Room[] {
+  const seen = open
     .filter(({ free }) => free > 0)
     .map(({ labels, slots, free }) => ({
       labels: new Set([...labels].filter((label) => asked.has(label))),
@@ -130,9 +130,9 @@ function together(takers: readonly Taker[], asked: ReadonlySet<string>): Room[] 
  * Slots of the queue that the free ones could have at once: as many as there can be, or where there are too many
  * combinations at least so many. What is not looked at counts as not served.
  */
-function served(all: readonly Line[], takers: readonly Taker[]): number {
+function served(all: readonly Line[], open: readonly OpenRunner[]): number {
   const lines = all.toSorted((a, b) => slotsOf(b) - slotsOf(a)).slice(0, MOST_SIDES)
-  const rooms = together(takers, new Set(lines.flatMap(({ labels }) => labels)))
+  const rooms = together(open, new Set(lines.flatMap(({ labels }) => labels)))
     .sort((a, b) => freeOf(b) - freeOf(a))
     .slice(0, MOST_SIDES)
   const serve = lines.length * rooms.length <= MOST_PAIRS ? mostServed : someServed
@@ -144,7 +144,7 @@ function fits({ slots, labels }: Line, room: Room): number {
   return carries(room, labels) ? Math.floor(room.free / slots) * slots * room.count : 0
 }
 
-function byLabels(lines: readonly Line[], takers: readonly Taker[]): PoolDemand['byLabels'] {
+function byLabels(lines: readonly Line[], open: readonly OpenRunner[]): PoolDemand['byLabels'] {
   const alike = [...Map.groupBy(lines, ({ labels }) => labels.join()).values()]
   const all = alike.map((group) => ({
     labels: group[0]!.labels,
@@ -153,6 +153,6 @@ function byLabels(lines: readonly Line[], takers: readonly Taker[]): PoolDemand[
   }))
   const shown = all.toSorted((a, b) => b.queuedSlots - a.queuedSlots).slice(0, LABEL_SETS_SHOWN)
   const freeFor = (labels: readonly string[]) =>
-    sum(takers.filter((taker) => carries(taker, labels)).map(({ free }) => free))
+    sum(open.filter((runner) => carries(runner, labels)).map(({ free }) => free))
   return shown.map((each) => ({ ...each, freeSlots: freeFor(each.labels) }))
 }

@@ -60,15 +60,15 @@ function poolCauses(run: Situation, verdicts: Verdict[]): Cause[] {
         change: 'It ends by itself within a minute; if it does not, report it with the id of the run.',
       }),
     ]
-  const taker = verdicts.find((verdict) => verdict.takes)
-  const causes = taker ? [] : [{ ...about, ...nobodyTakes(run, verdicts) }]
+  const candidate = verdicts.find((verdict) => verdict.takes)
+  const causes = candidate ? [] : [{ ...about, ...nobodyTakes(run, verdicts) }]
   if (run.ahead > 0) causes.push({ ...about, ...aheadOf(run) })
   if (causes.length > 0) return causes.map(causeOf)
   return [
     causeOf({
       ...about,
       code: 'STARTING',
-      message: `It is the next of the pool \`${run.pool}\`, and ${taker?.name} asks for work.`,
+      message: `It is the next of the pool \`${run.pool}\`, and ${candidate?.name} asks for work.`,
       change: 'It ends by itself within moments.',
     }),
   ]

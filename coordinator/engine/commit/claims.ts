@@ -22,23 +22,23 @@ export interface ClaimAnswer {
 }
 
 /**
- * Gives the next runs of a pool out, one to each share of a taker; where labels or slots are asked for, to those who
- * have them.
+ * Gives the next runs of a pool out, one to each share of a candidate; where labels or slots are asked for, to those
+ * who have them.
  */
 export async function commitClaims(
   db: Db,
   poolId: PoolId,
-  takers: claims.Taker[],
+  candidates: claims.ClaimCandidate[],
   offerMs: number,
 ): Promise<ClaimAnswer> {
   const most = Math.min(
     MOST_CLAIMED,
-    takers.reduce((sum, { share }) => sum + share, 0),
+    candidates.reduce((sum, { share }) => sum + share, 0),
   )
-  const { claimed, isMixed, isMissed, isCut } = await claims.claimPlain(db, poolId, { takers, most }, offerMs)
+  const { claimed, isMixed, isMissed, isCut } = await claims.claimPlain(db, poolId, { candidates, most }, offerMs)
   if (!isMixed) return { claimed, isMore: isMissed || isCut || claimed.length === most }
   for (let i = 0; i < TRIES; i++) {
-    const pairs = await planClaims(db, poolId, takers)
+    const pairs = await planClaims(db, poolId, candidates)
     if (pairs.length === 0) break
     const given = await claims.claimPairs(db, poolId, pairs, offerMs)
     if (given.length > 0) return { claimed: given, isMore: true }
@@ -47,17 +47,17 @@ export async function commitClaims(
 }
 
 /** Which runs fit which of these runners. Nothing is locked: the claim looks again. */
-async function planClaims(db: Db, poolId: PoolId, takers: readonly claims.Taker[]): Promise<Pair[]> {
-  const free = new Map(takers.map(({ runnerId, slots }) => [runnerId, slots]))
+async function planClaims(db: Db, poolId: PoolId, asking: readonly claims.ClaimCandidate[]): Promise<Pair[]> {
+  const free = new Map(asking.map(({ runnerId, slots }) => [runnerId, slots]))
   const [needs, found] = await Promise.all([
     waiting.lines(db, poolId),
     waiting.candidates(db, poolId, [...free.keys()]),
   ])
-  const seekers = found.map((one) => ({ ...one, free: free.get(one.runnerId)! }))
-  const most = seekers.reduce((sum, one) => sum + one.free, 0)
+  const candidates = found.map((one) => ({ ...one, free: free.get(one.runnerId)! }))
+  const most = candidates.reduce((sum, one) => sum + one.free, 0)
   const each = Math.max(LEAST_EACH, Math.min(most, Math.floor(LOOKED_AT / Math.max(1, needs.length))))
   const heads = await waiting.queueHeads(db, poolId, { needs, each, oldMs: OLD_MS })
-  const ask = { heads, seekers, each, most: MOST_CLAIMED }
+  const ask = { heads, candidates, each, most: MOST_CLAIMED }
   const plan = match(ask)
   if (!plan.isStarving) return plan.pairs
   return match({ ...ask, workers: await waiting.workers(db, poolId) }).pairs

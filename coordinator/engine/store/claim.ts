@@ -27,7 +27,7 @@ export interface Claimed {
 }
 
 /** A runner that asks for work. */
-export interface Taker {
+export interface ClaimCandidate {
   runnerId: RunnerId
   /** That are free. */
   slots: number
@@ -55,14 +55,14 @@ export const isAble = (sql: Sql) => sql`
   r.deregistered_at is null and (not d.wants_bubblewrap or 'bubblewrap' = any(r.capabilities))`
 
 /**
- * Those of the seekers that are open, seen again under lock: a claim holds the rows of its takers in share mode until
- * it commits, and whoever closes a runner waits for that. So nothing is given out at or after the epoch of such a
+ * Those of the candidates that are open, seen again under lock: a claim holds the rows of its candidates in share mode
+ * until it commits, and whoever closes a runner waits for that. So nothing is given out at or after the epoch of such a
  * change. In the order of the ids, and before any row of queue or runs is locked.
  */
 const locked = (sql: Sql) => sql`
   open as materialized (
     select s.runner_id, s.share, s.n
-    from seekers s
+    from candidates s
     join runner_intake i on i.runner_id = s.runner_id
     where ${isOpen(sql)}
     order by i.runner_id
@@ -176,7 +176,7 @@ export interface Plain {
 export async function claimPlain(
   db: Db,
   poolId: PoolId,
-  { takers, most }: { takers: readonly Taker[]; most: number },
+  { candidates, most }: { candidates: readonly ClaimCandidate[]; most: number },
   offerMs: number,
 ): Promise<Plain> {
   const rows = await db<(Claimed & Pick<Plain, 'isMixed' | 'isMissed' | 'isCut'>)[]>`
@@ -193,9 +193,9 @@ export async function claimPlain(
       ) queued
     ),
     ${demands(db, poolId)},
-    seekers as materialized (
+    candidates as materialized (
       select t.runner_id, t.share, t.n
-      from ${unnest(db, 't', takers, { runnerId: 'text', share: 'int', n: 'ordinality' })}
+      from ${unnest(db, 't', candidates, { runnerId: 'text', share: 'int', n: 'ordinality' })}
       join runner_intake i on i.runner_id = t.runner_id
       join runners r on r.id = t.runner_id
       cross join demands d
@@ -219,7 +219,7 @@ export async function claimPlain(
       for update skip locked
     ),
     ${give(db, offerMs)}
-    select m.is_mixed, (select count(*) from seekers) > (select count(*) from open) as is_missed,
+    select m.is_mixed, (select count(*) from candidates) > (select count(*) from open) as is_missed,
            exists (select from fitting where not fits) as is_cut, answer.*
     from mixed m
     left join answer on true`
@@ -237,7 +237,7 @@ export async function claimPairs(db: Db, poolId: PoolId, pairs: readonly Pair[],
   const runners = [...new Set(pairs.map(({ runnerId }) => runnerId))]
   return db<Claimed[]>`
     with ${demands(db, poolId)},
-    seekers as materialized (
+    candidates as materialized (
       select t.runner_id, 0 as share, t.n
       from unnest(${runners}::text[]) with ordinality as t (runner_id, n)
       join runners r on r.id = t.runner_id

@@ -49,8 +49,8 @@ export async function accept(db: Db, given: Omit<Acceptance, 'orgId'>[]): Promis
                 where i.runner_id = any(${[...new Set(given.map(({ runnerId }) => runnerId))]}) and i.unaccepted > 0
               ) as unaccepted`
   const statuses = new Map(rows.map((row) => [acceptanceKey(row), row.status]))
-  const takers = new Set(rows.map(({ runnerId }) => runnerId))
-  return { statuses, unaccepted: (rows[0]?.unaccepted ?? []).filter((runnerId) => takers.has(runnerId)) }
+  const accepting = new Set(rows.map(({ runnerId }) => runnerId))
+  return { statuses, unaccepted: (rows[0]?.unaccepted ?? []).filter((runnerId) => accepting.has(runnerId)) }
 }
 
 type Named = Pick<Acceptance, 'runId' | 'runnerId' | 'epoch'>

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import type { PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import { isSuspended } from '@windlass/shared/model/run.ts'
 import type { Db } from '../../db/client.ts'
-import type { Taker } from '../../engine/store/claim.ts'
+import type { ClaimCandidate } from '../../engine/store/claim.ts'
 import { needsText } from '../../matching/needs.ts'
 import { aPoolRow, aRunnerRow } from './queue.ts'
 import { anyRun, atRest, type Owner, type RunState, writeRuns } from './random-runs.ts'
@@ -88,14 +88,14 @@ export const isResume = ({ run, isAsItIs }: Queued) => isSuspended(run.status) =
 
 export async function aPool(
   db: Db,
-  { settings, runners: seekers, runs: asks }: QueueCase,
+  { settings, runners: candidates, runs: asks }: QueueCase,
   version: Owner['version'],
 ): Promise<Pool> {
   const pool = await aPoolRow(db, settings)
   const runners: RunnerId[] = []
-  for (const { isAble, ...ask } of seekers)
+  for (const { isAble, ...ask } of candidates)
     runners.push(await aRunnerRow(db, pool, { ...ask, capabilities: isAble ? ['bubblewrap'] : [] }))
-  const quarantined = runners.filter((_, i) => seekers[i]!.isQuarantined)
+  const quarantined = runners.filter((_, i) => candidates[i]!.isQuarantined)
   await db`
     update runner_intake
     set quarantined_until = now() + interval '1 hour'
@@ -120,7 +120,7 @@ export async function aPool(
   return { poolId: pool.poolId, runners, runs }
 }
 
-export const takersOf = ({ runners }: QueueCase, pool: Pool, claim: number): Taker[] =>
+export const candidatesOf = ({ runners }: QueueCase, pool: Pool, claim: number): ClaimCandidate[] =>
   runners.map(({ free }, i) => ({ runnerId: pool.runners[i]!, ...free[claim]! }))
 
 /** What a run may be given away from. */

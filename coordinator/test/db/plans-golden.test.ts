@@ -43,7 +43,7 @@ const inTransaction =
 const ACTS: Readonly<Record<string, Act>> = {
   trigger: (db) => insertQueued(db, []),
   'claim, any run for any runner': (db) =>
-    claimPlain(db, poolId, { takers: [{ runnerId, slots: 1, share: 1 }], most: 1 }, OFFER_MS),
+    claimPlain(db, poolId, { candidates: [{ runnerId, slots: 1, share: 1 }], most: 1 }, OFFER_MS),
   'claim, chosen pairs': (db) => claimPairs(db, poolId, [{ runId, runnerId, slots: 1 }], OFFER_MS),
   accept: (db) => accept(db, [{ runId, runnerId, epoch: 1, leaseMs: 1000 }]),
   beat: (db) => beat(db, [{ runnerId, holds: [[runId, 1]], leaseMs: 1000 }]),

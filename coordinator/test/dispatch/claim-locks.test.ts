@@ -38,10 +38,10 @@ async function aPool(runs: number) {
     pool,
     Array.from({ length: runs }, () => ({})),
   )
-  const takers = runners.map((runnerId) => ({ runnerId, slots: EACH, share: EACH }))
+  const candidates = runners.map((runnerId) => ({ runnerId, slots: EACH, share: EACH }))
   const pairs = ids.map((runId, i) => ({ runId, runnerId: runners[i % RUNNERS]!, slots: 1 }))
   const plain = () =>
-    claimPlain(claims.db, pool.poolId, { takers, most: MOST }, OFFER_MS).then(({ claimed }) => claimed)
+    claimPlain(claims.db, pool.poolId, { candidates, most: MOST }, OFFER_MS).then(({ claimed }) => claimed)
   return { ids, plain, chosen: () => claimPairs(claims.db, pool.poolId, pairs, OFFER_MS) }
 }
 

@@ -5,16 +5,16 @@ import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import type { ClaimAnswer } from '../../engine/commit/claims.ts'
 import { createDispatchers } from '../../dispatch/dispatcher.ts'
-import type { Claimed, Taker } from '../../engine/store/claim.ts'
+import type { Claimed, ClaimCandidate } from '../../engine/store/claim.ts'
 
 const log = createLog({ part: 'test' }, 'error')
 const NOTHING: ClaimAnswer = { claimed: [], isMore: false }
 
 /** A dispatcher whose claims are answered by the test. */
 function byHand() {
-  const claims: { takers: Taker[]; answer(given: ClaimAnswer): void; fail(error: Error): void }[] = []
-  const claim = (_: unknown, takers: Taker[]) =>
-    new Promise<ClaimAnswer>((answer, fail) => void claims.push({ takers, answer, fail }))
+  const claims: { candidates: ClaimCandidate[]; answer(given: ClaimAnswer): void; fail(error: Error): void }[] = []
+  const claim = (_: unknown, candidates: ClaimCandidate[]) =>
+    new Promise<ClaimAnswer>((answer, fail) => void claims.push({ candidates, answer, fail }))
   const back: Claimed[] = []
   const giveBack = (claimed: Claimed[]) => void back.push(...claimed)
   const dispatchers = createDispatchers({ log, claim, lookAgainMs: 60_000, max: 256 })
@@ -23,14 +23,14 @@ function byHand() {
 }
 
 const aRunner = (id = newId('rnr'), poolId = newId('pool')) => ({ id, poolId, orgId: newId('org') })
-const aRunFor = ({ runnerId }: Taker): Claimed => ({ runId: newId('run'), runnerId }) as Claimed
+const aRunFor = ({ runnerId }: ClaimCandidate): Claimed => ({ runId: newId('run'), runnerId }) as Claimed
 
 test('a poll whose time is over while it is being claimed for gets what that brings', async () => {
   const { claims, dispatchers } = byHand()
   const over = new AbortController()
   const poll = dispatchers.poll(aRunner(), 1, over.signal)
   over.abort()
-  const run = aRunFor(claims[0]!.takers[0]!)
+  const run = aRunFor(claims[0]!.candidates[0]!)
   claims[0]!.answer({ claimed: [run], isMore: false })
   assert.deepEqual(await poll, [run])
   assert.equal(dispatchers.waiting(), 0)
@@ -57,7 +57,7 @@ test('what a claim brings to a poll that did not wait for it any more goes back'
   over.abort()
   t.mock.timers.tick(60_000)
   assert.deepEqual(await poll, [])
-  const run = aRunFor(claims[0]!.takers[0]!)
+  const run = aRunFor(claims[0]!.candidates[0]!)
   claims[0]!.answer({ claimed: [run], isMore: false })
   await setImmediate()
   assert.deepEqual(back, [run])
@@ -69,7 +69,7 @@ test('a poll that is withdrawn gets what a claim under way brings, and else noth
   const { signal } = new AbortController()
   const [poll, others] = [runner, other].map((id) => dispatchers.poll(aRunner(id, pool), 1, signal))
   dispatchers.withdraw(pool, runner)
-  const run = aRunFor(claims[0]!.takers[0]!)
+  const run = aRunFor(claims[0]!.candidates[0]!)
   claims[0]!.answer({ claimed: [run], isMore: false })
   assert.deepEqual(await poll, [run])
   await setImmediate()
@@ -88,8 +88,8 @@ test('of more polls than are served at once all may be chosen, and each has a sh
   claims[0]!.answer(NOTHING)
   return new Promise<void>((resolve) =>
     globalThis.setImmediate(() => {
-      assert.equal(claims[1]!.takers.length, 300)
-      assert.ok(claims[1]!.takers.every(({ slots, share }) => slots === 4 && share === 1))
+      assert.equal(claims[1]!.candidates.length, 300)
+      assert.ok(claims[1]!.candidates.every(({ slots, share }) => slots === 4 && share === 1))
       claims[1]!.answer(NOTHING)
       over.abort()
       resolve()

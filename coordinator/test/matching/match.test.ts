@@ -6,7 +6,7 @@ import { newId, type PoolId, type RunId, type RunnerId } from '@windlass/shared/
 import { type Database, type Db } from '../../db/client.ts'
 import { commitClaims } from '../../engine/commit/claims.ts'
 import { match } from '../../matching/match.ts'
-import { claimPlain, type Taker } from '../../engine/store/claim.ts'
+import { claimPlain, type ClaimCandidate } from '../../engine/store/claim.ts'
 import type { QueueHead } from '../../matching/candidate.ts'
 import { lines, queueHeads } from '../../engine/store/queue-heads.ts'
 import { needsText, readNeeds } from '../../matching/needs.ts'
@@ -77,8 +77,8 @@ test('in random pools each run in its turn goes to a runner with its labels and 
       const ids = await queuedRows(db, pool, runs)
       // The queue keeps the order of the ids where one statement brings several.
       const asked = runs.map((run, i) => ({ ...run, id: ids[i]! }))
-      const takers = asking.map(({ id, slots }): Taker => ({ runnerId: id, slots, share: slots }))
-      const { claimed } = await commitClaims(db, pool.poolId, takers, 15_000)
+      const candidates = asking.map(({ id, slots }): ClaimCandidate => ({ runnerId: id, slots, share: slots }))
+      const { claimed } = await commitClaims(db, pool.poolId, candidates, 15_000)
       check(asked, asking, poolLabels, new Map(claimed.map((run) => [run.runId, run.runnerId])))
       await agreesWith(pool.poolId, asked, claimed)
     }),
@@ -115,7 +115,7 @@ test('of a long queue only its beginning is read, whatever is asked of it', asyn
   assert.ok((await readBy((sql) => lines(sql, poolId))) <= 4)
   assert.ok((await readBy((sql) => queueHeads(sql, poolId, { needs, each: 10, oldMs: 1 }))) <= 33)
   await db`delete from run_queue where needs <> ''`
-  const ask = { takers: [{ runnerId, slots: 4, share: 4 }], most: 4 }
+  const ask = { candidates: [{ runnerId, slots: 4, share: 4 }], most: 4 }
   const claimed = await readBy(async (sql) => (await claimPlain(sql, poolId, ask, 15_000)).claimed)
   assert.ok(claimed <= 20, `${claimed} rows of the queue were read`)
   await db`delete from run_queue where pool_id = ${poolId}`
@@ -128,25 +128,25 @@ const aHead = (needs: string, position: number, isOld = false): QueueHead => {
 test('what may follow in a line that was cut off is not overtaken', () => {
   const runner = { runnerId: newId('rnr'), labels: ['gpu'], free: 9 }
   const heads = [aHead('1|gpu', 1), aHead('1|gpu', 2), aHead('', 9)]
-  assert.equal(match({ heads, seekers: [runner], each: 2, most: 99 }).pairs.length, 2)
-  assert.equal(match({ heads, seekers: [runner], each: 3, most: 99 }).pairs.length, 3)
+  assert.equal(match({ heads, candidates: [runner], each: 2, most: 99 }).pairs.length, 2)
+  assert.equal(match({ heads, candidates: [runner], each: 3, most: 99 }).pairs.length, 3)
   // What fits nowhere holds up nobody, cut off or not.
   const elsewhere = { ...runner, labels: [] }
   assert.deepEqual(
-    match({ heads, seekers: [elsewhere], each: 2, most: 99 }).pairs.map((pair) => pair.runId),
+    match({ heads, candidates: [elsewhere], each: 2, most: 99 }).pairs.map((pair) => pair.runId),
     [heads[2]!.runId],
   )
 })
 
 test('runs without labels leave the runners that carry some to others', () => {
   const [plain, special] = [newId('rnr'), newId('rnr')]
-  const seekers = [
+  const candidates = [
     { runnerId: special, labels: ['gpu'], free: 1 },
     { runnerId: plain, labels: [], free: 1 },
   ]
   const heads = [aHead('', 1), aHead('1|gpu', 2)]
   assert.deepEqual(
-    match({ heads, seekers, each: 9, most: 9 }).pairs.map((pair) => pair.runnerId),
+    match({ heads, candidates, each: 9, most: 9 }).pairs.map((pair) => pair.runnerId),
     [plain, special],
   )
 })
@@ -158,10 +158,10 @@ test('a run that has waited for long keeps the runner with most room, and what g
     { runnerId: large, labels: [], slots: 4, free: 3 },
     { runnerId: other, labels: [], slots: 4, free: 1 },
   ]
-  const seekers = workers.map(({ runnerId, labels: own, free }) => ({ runnerId, labels: own, free }))
+  const candidates = workers.map(({ runnerId, labels: own, free }) => ({ runnerId, labels: own, free }))
   const [first, big, ...rest] = [aHead('', 1), aHead('4|', 2, true), aHead('', 3), aHead('', 4), aHead('', 5)]
   const heads = [first, big, ...rest]
-  const ask = { heads, seekers, each: 9, most: 9 }
+  const ask = { heads, candidates, each: 9, most: 9 }
   assert.equal(match(ask).isStarving, true)
   const { pairs } = match({ ...ask, workers })
   // Before the big one any runner may be taken; after it, all but the one that is kept.

@@ -109,18 +109,18 @@ test('the figures of a crowded pool are those of a count by hand', async () => {
   })
   for (const run of waiting) await wait(run)
   const demand = await demandOf(poolId)
-  const takers = machines.filter(isTaking)
-  assert.ok(takers.length > 2 && takers.length < 12, 'the scenario has some of each')
+  const open = machines.filter(isTaking)
+  assert.ok(open.length > 2 && open.length < 12, 'the scenario has some of each')
   assert.deepEqual([demand.queuedRuns, demand.queuedSlots], [25, sum(waiting.map((run) => run.slots))])
   assert.equal(
     demand.executingRuns,
     sum(machines.map(({ has }) => has.filter((run) => run.accepted && !run.parked).length)),
   )
   assert.equal(demand.usedSlots, sum(machines.map(usedBy)))
-  assert.deepEqual([demand.slots, demand.freeSlots], [sum(takers.map((one) => one.slots)), sum(takers.map(freeOf))])
+  assert.deepEqual([demand.slots, demand.freeSlots], [sum(open.map((one) => one.slots)), sum(open.map(freeOf))])
   assert.deepEqual(demand.runners, {
     online: machines.filter((one) => one.online).length,
-    takingWork: takers.length,
+    takingWork: open.length,
     draining: machines.filter((one) => one.state === 'draining').length,
     offline: machines.filter((one) => !one.online).length,
   })
@@ -132,7 +132,7 @@ test('the figures of a crowded pool are those of a count by hand', async () => {
     assert.deepEqual(figures, {
       queuedRuns: runs.length,
       queuedSlots: sum(runs.map((run) => run.slots)),
-      freeSlots: sum(takers.filter((one) => carries(one, labels)).map(freeOf)),
+      freeSlots: sum(open.filter((one) => carries(one, labels)).map(freeOf)),
     })
   }
   assert.ok(demand.missingSlots >= demand.queuedSlots - demand.freeSlots)

@@ -8,7 +8,7 @@ import { amount } from '@windlass/shared/test/_kit/rounds.ts'
 import { cancelThese } from '../../../engine/commit/cancel.ts'
 import { commitClaims } from '../../../engine/commit/claims.ts'
 import { fireDue } from '../../../engine/commit/fire.ts'
-import type { Claimed, Taker } from '../../../engine/store/claim.ts'
+import type { Claimed, ClaimCandidate } from '../../../engine/store/claim.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { dropInvariants } from '../../_kit/database.ts'
 import { playCases } from '../../_kit/play-cases.ts'
@@ -22,7 +22,7 @@ import {
   type QueueCase,
   queueCases,
   type Queued,
-  takersOf,
+  candidatesOf,
 } from '../../_kit/random-queue.ts'
 import { type Known, openKnown, type Owner } from '../../_kit/random-runs.ts'
 import { aWorkflow } from '../../_kit/workflow.ts'
@@ -44,7 +44,12 @@ after(() => c.stop())
 
 const OFFER_MS = 60_000
 /** Asserts that nobody gets more than he asked for, nor what he cannot execute. */
-function assertFits(asked: QueueCase, pool: Pool, takers: readonly Taker[], claimed: readonly Claimed[]): void {
+function assertFits(
+  asked: QueueCase,
+  pool: Pool,
+  candidates: readonly ClaimCandidate[],
+  claimed: readonly Claimed[],
+): void {
   const taken = new Map<RunnerId, number>()
   for (const { runId, runnerId } of claimed) {
     const ask = asked.runs[pool.runs.indexOf(runId)]!
@@ -57,8 +62,8 @@ function assertFits(asked: QueueCase, pool: Pool, takers: readonly Taker[], clai
     taken.set(runnerId, (taken.get(runnerId) ?? 0) + ask.slots)
   }
   for (const [runnerId, slots] of taken) {
-    const taker = takers.find((one) => one.runnerId === runnerId)!
-    assert.ok(slots <= taker.slots, `${slots} slots are taken of ${taker.slots}`)
+    const candidate = candidates.find((one) => one.runnerId === runnerId)!
+    assert.ok(slots <= candidate.slots, `${slots} slots are taken of ${candidate.slots}`)
   }
 }
 
@@ -154,9 +159,9 @@ test('runs of one slot are given out in their order, as the rules allow', async 
   await playCases(t, played(queueCases(true, false), 700, 38_000), async (asked) => {
     const pool = await aPool(c.db, asked, version)
     const before = await known(pool.runs)
-    const takers = takersOf(asked, pool, 0)
-    const { claimed } = await commitClaims(c.db, pool.poolId, takers, OFFER_MS)
-    assertFits(asked, pool, takers, claimed)
+    const candidates = candidatesOf(asked, pool, 0)
+    const { claimed } = await commitClaims(c.db, pool.poolId, candidates, OFFER_MS)
+    assertFits(asked, pool, candidates, claimed)
     assert.deepEqual(claimed.map(({ runId }) => runId).sort(), firstOf(asked, pool).sort())
     assertSound(asked, pool, claimed, { before, now: await known(pool.runs) })
   })
@@ -166,9 +171,9 @@ test('runs go to runners that were chosen for them, as the rules allow', async (
   await playCases(t, played(queueCases(false, false), 600, 32_000), async (asked) => {
     const pool = await aPool(c.db, asked, version)
     const before = await known(pool.runs)
-    const takers = takersOf(asked, pool, 0)
-    const { claimed } = await commitClaims(c.db, pool.poolId, takers, OFFER_MS)
-    assertFits(asked, pool, takers, claimed)
+    const candidates = candidatesOf(asked, pool, 0)
+    const { claimed } = await commitClaims(c.db, pool.poolId, candidates, OFFER_MS)
+    assertFits(asked, pool, candidates, claimed)
     assertSound(asked, pool, claimed, { before, now: await known(pool.runs) })
   })
 })
@@ -186,9 +191,9 @@ test('claims at once, of runs that are cancelled and run out of time, give each 
       from json_to_recordset(${JSON.stringify(timers)}::text::json) as t (id text)`
     const before = (await known(pool.runs)).map(({ timers: _, ...one }) => one)
     const claims = [0, 1, 2].map(async (claim) => {
-      const takers = takersOf(asked, pool, claim)
-      const { claimed } = await commitClaims(c.db, pool.poolId, takers, OFFER_MS)
-      assertFits(asked, pool, takers, claimed)
+      const candidates = candidatesOf(asked, pool, claim)
+      const { claimed } = await commitClaims(c.db, pool.poolId, candidates, OFFER_MS)
+      assertFits(asked, pool, candidates, claimed)
       return claimed
     })
     const moves = [cancelThese(c.deps, raced('cancel'), { by: 'test', reason: '' }), fireDue(c.deps)]

@@ -115,7 +115,7 @@ function openServices(stores: Stores) {
     sockets,
     bell,
     ...createOrders({ ...stores, sockets, bell }),
-    tails: createTails(db, log, config.lookAgainMs.readers),
+    tails: createTails(log, config.lookAgainMs.readers),
     timers: createTimers(log),
     polls: createPolls(db, log),
     dispatchers: createDispatchers({

@@ -50,7 +50,7 @@ interface OfCoordinator {
   /** A new poll waits for work, or one that did is answered. */
   'polls.waiting': { count: number }
   /** Somebody has begun to read a run's log as it grows, or has stopped. */
-  'readers.following': { run: string; count: number }
+  'readers.following': { log: string; count: number }
   /** Something changed elsewhere, and what waits for it here has been told. */
   'bell.heard': { topic: string; id: string }
   'timers.fired': { nextMs: number | null }

@@ -2,7 +2,7 @@ import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf, Op, OutputOf } from '@windlass/shared/ops/op.ts'
 import type { z } from 'zod'
 import type { Acting, ProgramIdentity, RunnerIdentity } from '../actor.ts'
-import type { SseSink } from '../events/stream.ts'
+import type { SseSink } from '../events/pour.ts'
 import type { AgentSocket, ClosedBy } from '../agent-link/agent-socket.ts'
 import type { Source } from '../workflows/sources.ts'
 

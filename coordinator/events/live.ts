@@ -1,40 +1,44 @@
-import type { RunId } from '@windlass/shared/ids.ts'
-import { CHANNELS } from '@windlass/shared/model/event.ts'
-import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
-import type { Db } from '../db/client.ts'
 import { createSlices } from '../slices.ts'
 import { LogPage } from './page.ts'
-import * as store from './store.ts'
 
-/** Readers of one run share its reads: frames are gathered for this long, then one statement serves all of them. */
+/** Readers of one log share its reads: frames are gathered for this long, then one statement serves all of them. */
 const GATHER_MS = 5
-const PAGE = 500
-/** What one read brings, and so what lies here for a reader that takes nothing; one event may come on top. */
-const PAGE_BYTES = 128 * 1024
+/** What one read brings: events at most, and bytes, after which one event may come on top. */
+export const LIVE_PAGE = { limit: 500, bytes: 128 * 1024 } as const
+
+/** What is written to while it is read: the log of a run, or what happens in an org. */
+export interface LiveLog {
+  /** By which it is rung, and what its readers have in common. */
+  readonly id: string
+  /** The cursor of its last event. `isOver`: what is read afterwards is complete, and nothing follows. */
+  position(): Promise<{ cursor: number; isOver: boolean }>
+  /** A page of what comes after a cursor, in order: some `LIVE_PAGE` of it. */
+  after(since: number): Promise<LogPage>
+}
 
 export interface Reader {
   /**
-   * Gets what of a page comes after `since`: events in order, without gap or double. `done`: the run has finished, and
-   * this was the last of its log. A reader that answers a promise is full, and gets nothing more before it resolves.
+   * Gets what of a page comes after `since`: events in order, without gap or double. `done`: this was the
+   * last of the log. A reader that answers a promise is full, and gets nothing more before it resolves.
    */
   take(page: LogPage, since: number, done: boolean): Promise<void> | undefined
 }
 
-/** Live readers of run logs in this process. */
+/** Live readers of logs in this process. */
 export interface Tails {
-  /** Something was committed to this run's log. Costs a look into a map when nobody reads it. */
-  ring(runId: string): void
+  /** Something was committed to this log. Costs a look into a map when nobody reads it. */
+  ring(id: string): void
   ringAll(): void
   /** Delivers all events with a cursor above `since`, from now on and until `leave`. */
-  follow(run: { id: RunId; orgId: string }, since: number, reader: Reader): { leave(): void }
+  follow(log: LiveLog, since: number, reader: Reader): { leave(): void }
   readers(): number
 }
 
 interface Tail {
-  run: { id: RunId; orgId: string }
+  log: LiveLog
   /** In the order of their waits for a page: the longest stands first. */
   readers: Map<Reader, Progress>
   rung: boolean
@@ -50,32 +54,33 @@ interface Progress {
 }
 
 /** A lost bell costs latency only: readers look by themselves after `lookAgainMs`. */
-export function createTails(db: Db, log: Log, lookAgainMs: number): Tails {
+export function createTails(log: Log, lookAgainMs: number): Tails {
   const tails = new Map<string, Tail>()
 
-  function ring(runId: string) {
-    const tail = tails.get(runId)
+  function ring(id: string) {
+    const tail = tails.get(id)
     if (!tail) return
     tail.rung = true
     if (!tail.reading) void pump(tail)
   }
 
-  function follow(run: Tail['run'], since: number, reader: Reader) {
-    let tail = tails.get(run.id)
-    if (!tail) tails.set(run.id, (tail = { run, readers: new Map(), rung: false, reading: false, timer: undefined }))
+  function follow(live: LiveLog, since: number, reader: Reader) {
+    const { id } = live
+    let tail = tails.get(id)
+    if (!tail) tails.set(id, (tail = { log: live, readers: new Map(), rung: false, reading: false, timer: undefined }))
     // Joined before the first read: what is committed from here on rings, so nothing falls between backlog and tail.
     tail.readers.set(reader, { seen: since, isFull: false })
-    probe('readers.following', { run: run.id, count: tail.readers.size })
-    ring(run.id)
+    probe('readers.following', { log: id, count: tail.readers.size })
+    ring(id)
     return { leave: () => leave(tail, reader) }
   }
 
   function leave(tail: Tail, reader: Reader) {
     tail.readers.delete(reader)
-    probe('readers.following', { run: tail.run.id, count: tail.readers.size })
+    probe('readers.following', { log: tail.log.id, count: tail.readers.size })
     if (tail.readers.size > 0) return
     clearTimeout(tail.timer)
-    if (tails.get(tail.run.id) === tail) tails.delete(tail.run.id)
+    if (tails.get(tail.log.id) === tail) tails.delete(tail.log.id)
   }
 
   async function pump(tail: Tail): Promise<void> {
@@ -84,27 +89,29 @@ export function createTails(db: Db, log: Log, lookAgainMs: number): Tails {
     try {
       while (tail.rung && tail.readers.size > 0) {
         tail.rung = false
-        const reading = await readPage(db, tail)
-        if (reading) await handOut(tail, reading, () => ring(tail.run.id))
+        const reading = await readPage(tail)
+        if (reading) await handOut(tail, reading, () => ring(tail.log.id))
         if (tail.rung) await pause(GATHER_MS)
       }
     } catch (error) {
-      log.warn('tail.failed', { runId: tail.run.id, error })
+      log.warn('tail.failed', { log: tail.log.id, error })
     } finally {
       tail.reading = false
-      if (tail.readers.size > 0) tail.timer = setTimeout(() => ring(tail.run.id), lookAgainMs).unref()
+      if (tail.readers.size > 0) tail.timer = setTimeout(() => ring(tail.log.id), lookAgainMs).unref()
     }
   }
 
   return {
     ring,
     ringAll: () => {
-      for (const runId of tails.keys()) ring(runId)
+      for (const id of tails.keys()) ring(id)
     },
     follow,
     readers: () => [...tails.values()].reduce((sum, tail) => sum + tail.readers.size, 0),
   }
 }
+
+const NOTHING = new LogPage([])
 
 /** What one read has brought. */
 interface Reading {
@@ -119,17 +126,14 @@ interface Reading {
 }
 
 /** Reads a page for the reader that has waited longest. Undefined: none takes more now. */
-async function readPage(db: Db, tail: Tail): Promise<Reading | undefined> {
-  if (Array.from(tail.readers.values()).every(({ isFull }) => isFull)) return undefined
-  // The status first: when it is final, the log that is read after it is complete.
-  const position = await store.position(db, tail.run.orgId, tail.run.id)
-  const end = position?.cursor ?? 0
-  const isOver = !position || isFinal(position.status)
-  const since = firstBehind(tail, end)
-  if (since === undefined) return { page: new LogPage([]), since, last: end, end, isOver }
-  const ask = { since, channels: CHANNELS, limit: PAGE, bytes: PAGE_BYTES }
-  const { events } = await store.after(db, tail.run.id, ask)
-  return { page: new LogPage(events), since, last: events.at(-1)?.cursor ?? end, end, isOver }
+async function readPage({ log, readers }: Tail): Promise<Reading | undefined> {
+  if (Array.from(readers.values()).every(({ isFull }) => isFull)) return undefined
+  // The position first: when the log is over by then, what is read after it is complete.
+  const { cursor: end, isOver } = await log.position()
+  const since = firstBehind(readers, end)
+  if (since === undefined) return { page: NOTHING, since, last: end, end, isOver }
+  const page = await log.after(since)
+  return { page, since, last: page.events.at(-1)?.cursor ?? end, end, isOver }
 }
 
 /** Gives a page to all who stand within it. */
@@ -163,7 +167,7 @@ async function fill(progress: Progress, taken: Promise<void>, ring: () => void):
 }
 
 /** Where the reader stands that has waited longest; undefined when nobody who takes more has less than there is. */
-function firstBehind({ readers }: Tail, end: number): number | undefined {
+function firstBehind(readers: Tail['readers'], end: number): number | undefined {
   for (const { seen, isFull } of readers.values()) if (!isFull && seen < end) return seen
   return undefined
 }

@@ -7,15 +7,17 @@ export interface PageText {
   bytes: number
 }
 
-/** A page of a run's log in memory, for all who read it live: each event is printed once. */
+/** A page of a log in memory, for all who read it live: each event is printed once. */
 export class LogPage {
   readonly events: readonly StoredEvent[]
+  readonly #print: (event: StoredEvent) => string
   readonly #frames: string[] = []
   /** Most readers of a page ask for the same of it. */
   #last: { since: number; channels: string; printed: PageText } | undefined
 
-  constructor(events: readonly StoredEvent[]) {
+  constructor(events: readonly StoredEvent[], print = runFrame) {
     this.events = events
+    this.#print = print
   }
 
   after(since: number): readonly StoredEvent[] {
@@ -29,16 +31,20 @@ export class LogPage {
     const isOurs = isWanted(wanted)
     let text = ''
     for (const [i, event] of this.events.entries())
-      if (event.cursor > since && isOurs(event)) text += this.#frames[i] ??= frame(event)
+      if (event.cursor > since && isOurs(event)) text += this.#frames[i] ??= this.#print(event)
     const printed = { text, bytes: Buffer.byteLength(text) }
     this.#last = { since, channels, printed }
     return printed
   }
 }
 
+function runFrame(event: StoredEvent): string {
+  return sseFrame(event.type, eventJson(event), event.cursor)
+}
+
 /** The `id:` line comes last: some clients move their cursor as soon as they have read it. */
-function frame(event: StoredEvent): string {
-  return `event: ${event.type}\ndata: ${eventJson(event)}\nid: ${event.cursor}\n\n`
+function sseFrame(type: string, json: string, id: string | number): string {
+  return `event: ${type}\ndata: ${json}\nid: ${id}\n\n`
 }
 
 /** One event as the API shows it. Its data is JSON text already. */

@@ -1,26 +1,12 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
-import { type Channel, EVENT_PAGE_BYTES } from '@windlass/shared/model/event.ts'
+import { type Channel, CHANNELS, EVENT_PAGE_BYTES } from '@windlass/shared/model/event.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
-import type { Tails } from './live.ts'
-import { eventJson, isWanted, type PageText } from './page.ts'
+import { LIVE_PAGE, type LiveLog, type Tails } from './live.ts'
+import { eventJson, isWanted, LogPage } from './page.ts'
+import { pour, type PourDeps, type SseSink } from './pour.ts'
 import * as store from './store.ts'
-
-/** 15 s: proxies and clients take a silent stream for a dead one. */
-const HEARTBEAT_MS = 15_000
-
-/** Where a live stream is written. */
-export interface SseSink {
-  /** False: the reader is slow; wait for `drained` before the next write. */
-  write(text: string): boolean
-  /** Resolves when the buffer is empty again or the reader has gone. */
-  drained(): Promise<void>
-  close(): void
-  /** Ends the connection at once, with all that its reader has not taken. */
-  cut(): void
-  gone: AbortSignal
-}
 
 export interface LogQuery {
   run: RunId
@@ -76,7 +62,7 @@ function pageJson({ events, done }: Snapshot): string {
 
 /** True when there is an event that the reader wants, or the run has finished; false when the time is up or he has gone. */
 async function news(
-  deps: { tails: Tails },
+  deps: { db: Db; tails: Tails },
   query: PageQuery & { orgId: OrgId; after: number },
   gone: AbortSignal,
 ): Promise<boolean> {
@@ -86,7 +72,7 @@ async function news(
   const timer = setTimeout(giveUp, query.waitMs)
   gone.addEventListener('abort', giveUp, { once: true })
   // Joining reads what was committed since the page was; from there on each commit rings.
-  const tail = deps.tails.follow({ id: query.run, orgId: query.orgId }, Math.max(query.after, query.since), {
+  const tail = deps.tails.follow(runLog(deps.db, query.orgId, query.run), Math.max(query.after, query.since), {
     take(page, since, done) {
       if (done || page.after(since).some(wanted)) resolve(true)
       return undefined
@@ -102,70 +88,27 @@ async function news(
   }
 }
 
-/** Bounds what lies here for readers. */
-interface Unread {
-  /** Counts these bytes until what it answers is called; whoever is over the bound is cut. */
-  hold(orgId: string, bytes: number, cut: () => void): () => void
-}
-
-type StreamDeps = { tails: Tails; unread: Unread }
-
 /** The log from a cursor on, then what follows, until the run has finished: what is to be done with the sink. */
 export async function liveStream(
-  deps: StreamDeps & { db: Db },
+  deps: PourDeps & { db: Db },
   orgId: OrgId,
   query: LogQuery,
 ): Promise<(sink: SseSink) => Promise<void>> {
   if (!(await store.position(deps.db, orgId, query.run))) throw new Fault('NOT_FOUND', { run: query.run })
-  return (sink) => pour(deps, orgId, query, sink)
+  const { run, since, channels } = query
+  return (sink) => pour(deps, { orgId, log: runLog(deps.db, orgId, run), since, channels }, sink)
 }
 
-function pour({ tails, unread }: StreamDeps, orgId: OrgId, query: LogQuery, sink: SseSink): Promise<void> {
-  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-  let isFull = false
-  const heartbeats = setInterval(() => sayNothing('heartbeat'), HEARTBEAT_MS)
-  const tail = tails.follow({ id: query.run, orgId }, query.since, {
-    take(page, since, done) {
-      const taken = put(page.text(since, query.channels))
-      if (done) void (taken ?? Promise.resolve()).then(finish)
-      return taken
+function runLog(db: Db, orgId: OrgId, run: RunId): LiveLog {
+  return {
+    id: run,
+    async position() {
+      const found = await store.position(db, orgId, run)
+      return { cursor: found?.cursor ?? 0, isOver: !found || isFinal(found.status) }
     },
-  })
-  if (sink.gone.aborted) leave()
-  else sink.gone.addEventListener('abort', leave, { once: true })
-  sayNothing('connected')
-  return ended
-
-  /** Answers when the reader has taken it, if that is not at once. Nothing is written before. */
-  function put({ text, bytes }: PageText): Promise<void> | undefined {
-    if (text === '' || sink.gone.aborted) return undefined
-    heartbeats.refresh()
-    if (sink.write(text)) return undefined
-    return untilTaken(bytes)
-  }
-
-  async function untilTaken(bytes: number): Promise<void> {
-    isFull = true
-    const release = unread.hold(orgId, bytes, () => sink.cut())
-    await sink.drained()
-    isFull = false
-    release()
-  }
-
-  function sayNothing(comment: string) {
-    if (!isFull) void put({ text: `: ${comment}\n\n`, bytes: comment.length + 4 })
-  }
-
-  function finish() {
-    if (!sink.gone.aborted) sink.write('event: done\ndata: {"done":true}\n\n')
-    leave()
-    sink.close()
-  }
-
-  function leave() {
-    clearInterval(heartbeats)
-    sink.gone.removeEventListener('abort', leave)
-    tail.leave()
-    end()
+    async after(since) {
+      const { events } = await store.after(db, run, { since, channels: CHANNELS, ...LIVE_PAGE })
+      return new LogPage(events)
+    },
   }
 }

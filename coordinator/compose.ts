@@ -18,6 +18,7 @@ import { openSecretKeys } from './environments/secret-keys.ts'
 import { createVariableSets } from './environments/sets.ts'
 import { type BellListener, createBell } from './events/bell.ts'
 import { createTails } from './events/live.ts'
+import { createOrgLogs } from './events/org-log.ts'
 import { BEAT_LANES, openGroups, TRIGGER_LANES } from './groups.ts'
 import { createJudge } from './judging/judge.ts'
 import { openLimits } from './limits/open.ts'
@@ -116,6 +117,7 @@ function openServices(stores: Stores) {
     bell,
     ...createOrders({ ...stores, sockets, bell }),
     tails: createTails(log, config.lookAgainMs.readers),
+    orgLogs: createOrgLogs(db),
     timers: createTimers(log),
     polls: createPolls(db, log),
     dispatchers: createDispatchers({
@@ -143,7 +145,7 @@ type Services = Stores & ReturnType<typeof openServices>
 function listenerOf({ tails, dispatchers, standings, runnerKeys, sockets, tellAll }: Services): BellListener {
   return {
     rung(topic, id) {
-      if (topic === 'run') tails.ring(id)
+      if (topic === 'run' || topic === 'org') tails.ring(id)
       else if (topic === 'pool') dispatchers.poke(id as Parameters<typeof dispatchers.poke>[0])
       else {
         standings.forget(id)

@@ -2,6 +2,7 @@ import type { ops } from '@windlass/shared/ops/index.ts'
 import { account, keys, orgs } from './accounts.ts'
 import { audit } from './audit.ts'
 import type { HandlersFor } from './call.ts'
+import { events } from './events.ts'
 import { environments, secrets, variables } from './environments.ts'
 import { inputs } from './inputs.ts'
 import { runnerSurface } from './runner-surface.ts'
@@ -17,6 +18,7 @@ export type Handlers = { [G in keyof typeof ops]: HandlersFor<G> }
 type Groups =
   | typeof workflows
   | typeof runs
+  | typeof events
   | typeof inputs
   | typeof environments
   | typeof variables
@@ -36,6 +38,7 @@ export function createHandlers(deps: HandlerNeeds): Handlers {
   return {
     workflows: workflows(deps),
     runs: runs(deps),
+    events: events(deps),
     inputs: inputs(deps),
     environments: environments(deps),
     variables: variables(deps),

@@ -5,6 +5,7 @@ import type { Offers } from '@windlass/shared/wire/offers.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Dispatchers } from './dispatcher.ts'
+import { ringRun } from '../events/ring.ts'
 import type { Polls } from '../runners/polls.ts'
 import type { RunTokens } from '../runs/token.ts'
 import type { RunVersions } from '../engine/commit/versions.ts'
@@ -51,8 +52,7 @@ export async function claimRuns(
     await giveBack(deps, given)
     return NOTHING
   }
-  for (const run of given) deps.tails.ring(run.runId)
-  for (const run of given) deps.bell.ring('run', run.runId)
+  for (const run of given) ringRun(deps, { id: run.runId, orgId: run.orgId })
   const withoutEnvironment = given.filter((run) => run.hasNoEnvironment)
   // Where that fails, their offers run out, and they are claimed again.
   if (withoutEnvironment.length > 0)

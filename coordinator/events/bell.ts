@@ -3,7 +3,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Db } from '../db/client.ts'
 
-export type Topic = 'run' | 'pool' | 'runner'
+export type Topic = 'run' | 'org' | 'pool' | 'runner'
 type Rings = Record<Topic, string[]>
 
 /** Tells other coordinators what has changed. A lost ring costs latency only: every waiter also looks by itself. */
@@ -76,7 +76,7 @@ export function createBell(db: Db, log: Log): Bell {
 }
 
 function byTopic(rings: [Topic, string][]): Rings {
-  const grouped: Rings = { run: [], pool: [], runner: [] }
+  const grouped: Rings = { run: [], org: [], pool: [], runner: [] }
   for (const [topic, id] of rings) grouped[topic].push(id)
   return grouped
 }

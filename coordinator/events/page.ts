@@ -43,7 +43,7 @@ function runFrame(event: StoredEvent): string {
 }
 
 /** The `id:` line comes last: some clients move their cursor as soon as they have read it. */
-function sseFrame(type: string, json: string, id: string | number): string {
+export function sseFrame(type: string, json: string, id: string | number): string {
   return `event: ${type}\ndata: ${json}\nid: ${id}\n\n`
 }
 

@@ -1,12 +1,14 @@
-import type { RunId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Channel } from '@windlass/shared/model/event.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
-import type { Db, Tx } from '../db/client.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
+import type { Fragment } from '../db/newest.ts'
 import { unnest } from '../db/unnest.ts'
 
 export interface NewEvent {
   runId: RunId
+  orgId: OrgId
   cursor: number
   /** Milliseconds since the epoch. */
   at: number
@@ -16,21 +18,41 @@ export interface NewEvent {
   dataText: string
 }
 
-export type StoredEvent = Omit<NewEvent, 'runId'>
+export type StoredEvent = Omit<NewEvent, 'runId' | 'orgId'>
 
 /** Writes events under numbers that were taken under the locks of their runs. */
 export function insert(tx: Tx, events: NewEvent[]): PromiseLike<unknown> {
   if (events.length === 0) return Promise.resolve()
   return tx`
+    with news as (
+      select *
+      from ${unnest(tx, 't', events, {
+        runId: 'text',
+        orgId: 'text',
+        cursor: 'int',
+        at: 'bigint',
+        channel: 'text',
+        type: 'text',
+        data: ['text', ({ dataText }) => dataText],
+      })}
+    ),
+    told as (${tellOrgs(tx, tx`(select * from news where channel = 'lifecycle')`)})
     insert into run_events (run_id, cursor, at, channel, type, data)
-    select * from ${unnest(tx, 't', events, {
-      runId: 'text',
-      cursor: 'int',
-      at: 'bigint',
-      channel: 'text',
-      type: 'text',
-      dataText: 'text',
-    })}`
+    select run_id, cursor, at, channel, type, data from news`
+}
+
+/**
+ * Copies lifecycle events into the logs of their orgs, where somebody follows these: with the move that they tell, or
+ * not at all. `rows` have run_id, org_id, cursor, at, type, data.
+ */
+export function tellOrgs(sql: Sql, rows: Fragment): Fragment {
+  return sql`
+    insert into org_events (org_id, run_id, cursor, at, type, data)
+    select e.org_id, e.run_id, e.cursor, e.at, e.type, e.data
+    from ${rows} e
+    join org_logs l on l.org_id = e.org_id
+    where l.kept_until > now()
+    order by e.run_id, e.cursor`
 }
 
 /** Where a run's log stands. Undefined: no such run in this org. */

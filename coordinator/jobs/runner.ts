@@ -4,6 +4,7 @@ import type { Pool } from 'pg'
 import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { CancelDeps } from '../engine/commit/cancel.ts'
+import { cleanOrgLogs } from '../events/org-log.ts'
 import { cleanVariableSets } from '../environments/sets.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
@@ -26,6 +27,7 @@ const CRONTAB = [
   '17 * * * * registrationTokens:clean',
   '27 * * * * tokenKeys:clean',
   '37 * * * * idempotencyKeys:clean',
+  '47 * * * * orgEvents:clean',
 ].join('\n')
 
 /** The tables of the job queue, which our own transactions write to. */
@@ -63,6 +65,7 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
           'registrationTokens:clean': async () => void (await cleanTokens(deps)),
           'idempotencyKeys:clean': async () => cleanIdempotencyKeys(deps),
           'variableSets:clean': async () => cleanVariableSets(deps),
+          'orgEvents:clean': async () => cleanOrgLogs(deps),
           'tokenKeys:clean': async () => void (await cleanTokenKeys(deps)),
         },
       })

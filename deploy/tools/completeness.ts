@@ -46,6 +46,7 @@ const BY_HAND: Readonly<Record<string, string>> = {
   'workflows.listVersions': 'windlass workflows versions',
   'runs.trigger': 'windlass run',
   'runs.stream': 'windlass logs',
+  'events.stream': 'windlass events',
   'pools.createToken': 'windlass pools token',
 }
 

@@ -7,6 +7,7 @@ import { addCompletion } from './commands/completion.ts'
 import { addDeploy } from './commands/deploy.ts'
 import { addDev } from './commands/dev.ts'
 import { addEnvironments } from './commands/environments.ts'
+import { addEvents } from './commands/events.ts'
 import { addFleet } from './commands/fleet.ts'
 import { addInit } from './commands/init.ts'
 import { addInputs } from './commands/inputs.ts'
@@ -46,6 +47,7 @@ export function createProgram(): Command {
   addDeploy(program)
   addRun(program)
   addLogs(program)
+  addEvents(program)
   addRuns(program)
   addInputs(program)
   addWorkflows(program)

@@ -1,4 +1,4 @@
-import type { RunEvent } from '@windlass/shared/model/event.ts'
+import type { OrgEvent, RunEvent } from '@windlass/shared/model/event.ts'
 import { ApiError, callOp, openOp } from '@windlass/shared/ops/call.ts'
 import type { Base, CallOptions } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
@@ -7,10 +7,13 @@ import type { AnyOp, ArgsOf, OutputOf } from '@windlass/shared/ops/op.ts'
 import { pathNames } from '@windlass/shared/ops/place.ts'
 import { follow } from './follow.ts'
 import type { FollowOptions } from './follow.ts'
+import { followOrg } from './follow-org.ts'
+import type { FollowOrgOptions } from './follow-org.ts'
 
 export { ApiError } from '@windlass/shared/ops/call.ts'
 export type { ApiErrorCode, CallOptions } from '@windlass/shared/ops/call.ts'
 export type { FollowOptions } from './follow.ts'
+export type { FollowOrgOptions } from './follow-org.ts'
 
 export interface ClientOptions {
   /** The address of the service, such as `http://127.0.0.1:8787`. */
@@ -58,6 +61,14 @@ export type Client = { readonly [Group in keyof CallerGroups]: Calls<CallerGroup
    * for await (const { type, data } of events) console.log(type, data)
    */
   follow(run: string, options?: FollowOptions): AsyncGenerator<RunEvent, void>
+  /**
+   * What happens to the runs of the org, live: each event exactly once and in the order of commits, across broken
+   * connections. Ends by its signal.
+   *
+   * @example
+   * for await (const { type, run, workflow } of client.followOrg({ signal })) console.log(workflow, run, type)
+   */
+  followOrg(options?: FollowOrgOptions): AsyncGenerator<OrgEvent, void>
 }
 
 /**
@@ -80,8 +91,9 @@ export function createClient(options: ClientOptions): Client {
   const { runnerSurface: _, ...groups } = ops
   const made = Object.entries(groups).map(([name, group]) => [name, callsOf(caller, group)])
   return {
-    ...(Object.fromEntries(made) as Omit<Client, 'follow'>),
+    ...(Object.fromEntries(made) as Omit<Client, 'follow' | 'followOrg'>),
     follow: (run, following) => follow(base, run, following),
+    followOrg: (following) => followOrg(base, (signal) => caller.org({ signal }), following),
   }
 }
 

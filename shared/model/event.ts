@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { RunId } from '../ids.ts'
 
 export const CHANNELS = ['lifecycle', 'phase', 'output', 'log', 'agent'] as const
 export const Channel = z.enum(CHANNELS)
@@ -17,6 +18,22 @@ export const RunEvent = z
   })
   .meta({ id: 'RunEvent' })
 export type RunEvent = z.output<typeof RunEvent>
+
+/** What happened to a run, as the stream of its org tells it. */
+export interface OrgEvent {
+  /** Where it stands in the stream: `since` of whoever reads on behind it. */
+  position: string
+  /** Milliseconds since the Unix epoch. */
+  at: number
+  /** As in the log of the run: `run.queued`, `run.running`, `run.completed` … */
+  type: string
+  run: RunId
+  /** Slug; null when the run or its workflow is gone. */
+  workflow: string | null
+  /** Where it stands in the log of the run. */
+  cursor: number
+  data: Record<string, unknown>
+}
 
 /** The events that a program may send through its agent. All others are written by the coordinator itself. */
 const PROGRAM_EVENTS: Record<string, Channel> = {

@@ -2,6 +2,7 @@ import type { AnyOp } from './op.ts'
 import { account, keys, orgs } from './accounts.ts'
 import { audit } from './audit.ts'
 import { environments, secrets, variables } from './environments.ts'
+import { events } from './events.ts'
 import { inputs } from './inputs.ts'
 import { pools } from './pools.ts'
 import { runners } from './runners.ts'
@@ -14,6 +15,7 @@ import { workflows } from './workflows.ts'
 export const ops = {
   workflows,
   runs,
+  events,
   inputs,
   environments,
   variables,

@@ -5,6 +5,7 @@ import type { Bell } from '../../events/bell.ts'
 import type { Dispatchers } from '../../dispatch/dispatcher.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import type { Tails } from '../../events/live.ts'
+import { ringRun } from '../../events/ring.ts'
 import type { Timers } from './clock.ts'
 import { isChanged } from '../rules/journal.ts'
 import type { Moving } from '../rules/run.ts'
@@ -35,10 +36,7 @@ export function announce(deps: AnnounceDeps, given: Iterable<Moving>): void {
 }
 
 function tell(deps: AnnounceDeps, run: Moving): void {
-  if (run.events.length > 0) {
-    deps.tails.ring(run.id)
-    deps.bell.ring('run', run.id)
-  }
+  if (run.events.length > 0) ringRun(deps, run)
   for (const child of run.journal.children) tellOfNew(deps, child)
   for (const poolId of poolsOf(run)) {
     deps.dispatchers.poke(poolId)

@@ -43,7 +43,7 @@ function isPlain(entry: Entry, words: Words): boolean {
 }
 
 function additionOf(batch: ReadBatch, config: Config): store.Addition {
-  const scratch = { id: batch.run as RunId, cursor: 0, events: [] }
+  const scratch = { id: batch.run as RunId, orgId: batch.orgId, cursor: 0, events: [] }
   const entries: store.Addition['entries'] = []
   const numbers = new Set<number>()
   let chars = 0

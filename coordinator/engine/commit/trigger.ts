@@ -2,6 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId, type RunId, type WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Run, TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Bell } from '../../events/bell.ts'
+import { type RingDeps, ringOrg } from '../../events/ring.ts'
 import type { Dispatchers } from '../../dispatch/dispatcher.ts'
 import type { EnvironmentNames } from '../../environments/names.ts'
 import type { GroupCommit } from '../../db/group-commit.ts'
@@ -34,12 +35,13 @@ export interface TriggerAsk {
   parent?: { runId: RunId; entry: number; rootRunId: RunId; depth: number }
 }
 
-export type TriggerDeps = PrepareDeps & {
-  triggers: GroupCommit<NewRun, Date>
-  dispatchers: Dispatchers
-  bell: Bell
-  timers: Timers
-}
+export type TriggerDeps = PrepareDeps &
+  RingDeps & {
+    triggers: GroupCommit<NewRun, Date>
+    dispatchers: Dispatchers
+    bell: Bell
+    timers: Timers
+  }
 
 /** Queues a run. It is answered when run, queue row and first event are committed. */
 export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: TriggerAsk): Promise<Run> {
@@ -170,7 +172,11 @@ function newRun(
 }
 
 /** Tells those who wait for something new, after the commit. */
-export function tellOfNew(deps: { dispatchers: Dispatchers; bell: Bell; timers: Timers }, run: NewRun): void {
+export function tellOfNew(
+  deps: RingDeps & { dispatchers: Dispatchers; bell: Bell; timers: Timers },
+  run: NewRun,
+): void {
+  ringOrg(deps, run.orgId)
   for (const ms of [run.delayMs || null, run.wallTimeoutMs, run.queueTimeoutMs && run.delayMs + run.queueTimeoutMs])
     if (ms !== null) deps.timers.expect(ms)
   if (run.delayMs > 0) return

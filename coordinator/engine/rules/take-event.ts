@@ -7,7 +7,7 @@ import type { Moving } from './run.ts'
 
 type Limit = Pick<Config, 'maxEventDataBytes'>
 type EventEntry = Extract<Entry, readonly ['e', ...unknown[]]>
-type Logged = Pick<Moving, 'id' | 'cursor' | 'events'>
+type Logged = Pick<Moving, 'id' | 'orgId' | 'cursor' | 'events'>
 
 /** An agent splits what is too long and knows the types; one that does not is shown by what it sent, not by a gap. */
 export function takeEvent(run: Logged, [, at, type, dataText]: EventEntry, { maxEventDataBytes }: Limit): void {

@@ -5,11 +5,11 @@ import type { Moving } from './run.ts'
 
 /** Adds an event to the log. The cursor is taken under the row's lock, so its order is the order of commits. */
 export function emit(
-  run: Pick<Moving, 'id' | 'cursor' | 'events'>,
+  run: Pick<Moving, 'id' | 'orgId' | 'cursor' | 'events'>,
   event: Pick<events.NewEvent, 'at' | 'channel' | 'type' | 'dataText'>,
 ): void {
   run.cursor++
-  run.events.push({ runId: run.id, cursor: run.cursor, ...event })
+  run.events.push({ runId: run.id, orgId: run.orgId, cursor: run.cursor, ...event })
 }
 
 function lifecycle(run: Moving, type: string, at: number, data: Record<string, unknown>): void {

@@ -1,6 +1,7 @@
 import type { OrgId, PoolId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { Db, Sql } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
+import { tellOrgs } from '../../events/store.ts'
 import type { Pair } from '../../matching/candidate.ts'
 
 /** A run that has just been given to a runner. */
@@ -68,6 +69,20 @@ const locked = (sql: Sql) => sql`
     order by i.runner_id
     for share of i
   )`
+
+/** What the logs of those claimed say of it. */
+const logged = (sql: Sql) => sql`
+  news as (
+    select org_id, run_id, cursor, extract(epoch from now()) * 1000 as at, 'run.pending' as type,
+           json_build_object('runner', runner_id, 'attempt', attempt, 'epoch', epoch)::text as data
+    from claimed
+    where not is_resume
+  ),
+  logged as (
+    insert into run_events (run_id, cursor, at, channel, type, data)
+    select run_id, cursor, at, 'lifecycle', type, data from news
+  ),
+  told as (${tellOrgs(sql, sql`news`)})`
 
 /**
  * The queue rows in `next` go, the runs become pending under a new epoch, the placements appear. A run that continues
@@ -140,13 +155,7 @@ const give = (sql: Sql, offerMs: number) => sql`
     select run_id, runner_id, epoch, slots, now() + ${offerMs} * interval '1 millisecond'
     from claimed
   ),
-  logged as (
-    insert into run_events (run_id, cursor, at, channel, type, data)
-    select run_id, cursor, extract(epoch from now()) * 1000, 'lifecycle', 'run.pending',
-           json_build_object('runner', runner_id, 'attempt', attempt, 'epoch', epoch)::text
-    from claimed
-    where not is_resume
-  ),
+  ${logged(sql)},
   answer as (
     select run_id, runner_id, org_id, version_id, attempt, epoch, environment, variable_set_id,
            -- Without its environment it is refused its secrets, in place of being given those of the org alone.

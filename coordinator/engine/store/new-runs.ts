@@ -2,6 +2,7 @@ import type { OrgId, PoolId, RunId, VersionId, WorkflowId } from '@windlass/shar
 import type { TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Sql } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
+import { tellOrgs } from '../../events/store.ts'
 
 /** A run about to be created. */
 export interface NewRun {
@@ -115,11 +116,16 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
       from ${unnest(sql, 't', timers, { runId: 'text', orgId: 'text', kind: 'text', inMs: 'float8' })}
       where run_id = any(array(select id from created))
     ),
+    news as (
+      select org_id, id as run_id, 1 as cursor, extract(epoch from created_at) * 1000 as at, 'run.queued' as type,
+             json_build_object('trigger', trigger_kind)::text as data
+      from created
+    ),
     logged as (
       insert into run_events (run_id, cursor, at, channel, type, data)
-      select id, 1, extract(epoch from created_at) * 1000, 'lifecycle', 'run.queued', json_build_object('trigger', trigger_kind)::text
-      from created
-    )
+      select run_id, cursor, at, 'lifecycle', type, data from news
+    ),
+    told as (${tellOrgs(sql, sql`news`)})
     select id, created_at from created`
   return new Map(rows.map((row) => [row.id, row.createdAt]))
 }

@@ -21,6 +21,7 @@ const SAMPLES: Readonly<Record<string, (tenant: Tenant) => Args>> = {
   'runs.output': () => ({}),
   'runs.events': () => ({}),
   'runs.stream': () => ({}),
+  'events.stream': () => ({}),
   'runs.cancel': () => ({ reason: 'asked to' }),
   'runs.retry': () => ({}),
   'runs.children': () => ({}),

@@ -24,7 +24,7 @@ const monthsOf = async (table: string) => {
   return rows.map(({ name }) => name)
 }
 const eventOf = (runId: RunId, cursor = 1) =>
-  ({ runId, cursor, at: 1, channel: 'log', type: 'log.stdout', dataText: '{}' }) as const
+  ({ runId, orgId: newId('org'), cursor, at: 1, channel: 'log', type: 'log.stdout', dataText: '{}' }) as const
 const write = (...ids: RunId[]) =>
   database.db.begin((tx) =>
     insert(

@@ -3,6 +3,7 @@ import { account, keys, orgs } from './accounts.ts'
 import { audit } from './audit.ts'
 import { environments, secrets, variables } from './environments.ts'
 import type { Documented, ExamplesOf } from './example.ts'
+import { events } from './events.ts'
 import { FIELDS } from './fields.ts'
 import { inputs } from './inputs.ts'
 import { pools, runners } from './runners.ts'
@@ -14,6 +15,7 @@ import { workflows } from './workflows.ts'
 export const examples: { readonly [G in keyof Documented]: ExamplesOf<G> } = {
   workflows,
   runs,
+  events,
   inputs,
   environments,
   variables,

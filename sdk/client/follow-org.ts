@@ -1,0 +1,52 @@
+import type { OrgEvent } from '@windlass/shared/model/event.ts'
+import { ApiError, openOp } from '@windlass/shared/ops/call.ts'
+import type { Base } from '@windlass/shared/ops/call.ts'
+import { events } from '@windlass/shared/ops/events.ts'
+import { acrossConnections, dataOf } from './across-connections.ts'
+import type { ReconnectOptions, Source } from './across-connections.ts'
+
+export interface FollowOrgOptions extends ReconnectOptions {
+  /** The org, when it is not the one of the credential. */
+  org?: string
+  /** The `position` of the last event that was read; left out: from now on. */
+  since?: string
+  /** Told the position from which on nothing is missed: at the beginning, and where events were gone. */
+  onReady?: (position: string, isReset: boolean) => void
+}
+
+/**
+ * What happens to the runs of an org, each event exactly once and in the order of commits, across broken connections.
+ * It goes on until its signal ends it.
+ */
+export async function* followOrg(
+  base: Base,
+  org: (signal: AbortSignal | undefined) => Promise<string>,
+  options: FollowOrgOptions = {},
+): AsyncGenerator<OrgEvent, void> {
+  yield* acrossConnections(sourceOf(base, options.org ?? (await org(options.signal)), options), options)
+}
+
+function sourceOf(base: Base, org: string, { since, onReady }: FollowOrgOptions): Source<OrgEvent> {
+  let position = since
+  let isTold = false
+  return {
+    where: () => `${base.url} while following the events of ${org} at ${position ?? 'their end'}`,
+    isDone: () => false,
+    open({ signal, deadlineMs }) {
+      const args = { org, ...(position !== undefined && { since: position }) }
+      return openOp(base, events.stream, args, { signal, deadlineMs, headers: { accept: 'text/event-stream' } })
+    },
+    take(frame, url) {
+      // The server has lost sight of the log, and begins it anew with the next connection.
+      if (frame.event === 'done') return undefined
+      if (!frame.id) throw new ApiError(`${url} sent an event without an id`, { status: 200, code: 'BAD_ANSWER' })
+      position = frame.id
+      const isReset = frame.event === 'reset'
+      if (!isReset && frame.event !== 'ready')
+        return { position, ...(dataOf(frame, url) as Omit<OrgEvent, 'position'>) }
+      if (isReset || !isTold) onReady?.(position, isReset)
+      isTold = true
+      return undefined
+    },
+  }
+}

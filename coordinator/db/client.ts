@@ -133,6 +133,7 @@ const LOSS_TEXTS =
  */
 export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (isSessionRefused(error)) return true
   if ('code' in error && typeof error.code === 'string') {
     // Class 08: connection exceptions. 08P01 is a bad message, so a fault of ours, and would fail for ever.
     // Also what a missing file says: only a socket that is not there is a server that is not there.
@@ -143,6 +144,14 @@ export function isConnectionLoss(error: unknown): boolean {
   return LOSS_TEXTS.test(error.message) || isConnectionLoss(error.cause)
 }
 
+/**
+ * The server ended the session, or never let it begin, whatever its code says: a password that was changed meanwhile, a
+ * database that takes no more, a pooler whose server is away. Others go on over the sessions that they have.
+ */
+function isSessionRefused(error: Error): boolean {
+  return 'severity' in error && (error.severity === 'FATAL' || error.severity === 'PANIC')
+}
+
 /** SQLSTATE classes that speak of the server: read-only, rolled back, no room, locked, stopped by an operator, its disk. */
 const OF_THE_SERVER = /^(25|40|53|55|57|58)...$/
 
@@ -150,6 +159,32 @@ const OF_THE_SERVER = /^(25|40|53|55|57|58)...$/
 export function mayPass(error: unknown): boolean {
   if (isConnectionLoss(error)) return true
   return error instanceof Error && 'code' in error && OF_THE_SERVER.test(String(error.code))
+}
+
+/** SQLSTATE classes that speak of what was to be written: values, constraints, sizes. */
+const OF_THE_VALUES = /^(22|23|54)...$/
+/** The same of postgres.js and of Node. */
+const VALUE_CODES = new Set(['UNDEFINED_VALUE', 'MAX_PARAMETERS_EXCEEDED', 'ERR_STRING_TOO_LONG', 'ERR_OUT_OF_RANGE'])
+
+/**
+ * True when what was to be written can never be. All else may have another cause, and what is given up for it is lost:
+ * an error that nobody has thought of is no reason. One without a code was thrown by our own code over the values.
+ */
+export function isOfTheValues(error: unknown): boolean {
+  if (!(error instanceof Error) || isConnectionLoss(error) || lacksPartition(error)) return false
+  if (!('code' in error) || typeof error.code !== 'string') return true
+  return OF_THE_VALUES.test(error.code) || VALUE_CODES.has(error.code)
+}
+
+/** There is no partition yet for a row: see partitions.ts. A check that a row fails has a name. */
+function lacksPartition(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    error.code === '23514' &&
+    'routine' in error &&
+    error.routine === 'ExecFindPartition'
+  )
 }
 
 /** Two transactions waited for each other and this one was chosen to give way: nothing of it stays, so it may run again. */

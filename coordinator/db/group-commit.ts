@@ -1,7 +1,8 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { isConnectionLoss, isDeadlock, mayPass } from './client.ts'
+import { isConnectionLoss, isDeadlock, isOfTheValues } from './client.ts'
+import { createStubborn, type Stubborn } from './stubborn.ts'
 import { createQueue, type Waiting } from './waiting.ts'
 
 /** Callers that arrive while a commit is under way share the next one. */
@@ -41,6 +42,8 @@ export interface GroupCommitOptions<I, O> {
    * caller gets the error.
    */
   giveUp?(item: I, error: unknown): Promise<O>
+  /** After how many failures, over how long, an item fails that nobody can tell why; ten in ten minutes by default. */
+  stubborn?: { times: number; ms: number }
 }
 
 interface Spare<I> {
@@ -60,6 +63,7 @@ function halvesOf<T>(items: readonly T[]): T[][] {
 
 export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommit<I, O> {
   const { name, lanes = 1, spare } = options
+  const stubborn = createStubborn(options.stubborn)
   const queue = createQueue<I, O>({ ...options, ...(spare && { keyOf: (item: I) => spare.keyOf(item) }) })
   let underWay = 0
   let scheduled = false
@@ -95,7 +99,7 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
     begunAt = performance.now()
     underWay++
     schedule()
-    await settle(options, batch)
+    await settle({ ...options, suspects: stubborn }, batch)
     underWay--
     queue.release(batch)
     probe('group.committed', { name, items: batch.length })
@@ -117,12 +121,15 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
   }
 }
 
-async function settle<I, O>(options: GroupCommitOptions<I, O>, batch: Waiting<I, O>[]): Promise<void> {
+type Settling<I, O> = GroupCommitOptions<I, O> & { suspects: Stubborn }
+
+async function settle<I, O>(options: Settling<I, O>, batch: Waiting<I, O>[]): Promise<void> {
   try {
     const results = await commitPatiently(
       options,
       batch.map((one) => one.item),
     )
+    options.suspects.committed(() => batch.map(({ item }) => keyOf(options, item)))
     batch.forEach((one, i) => one.resolve(results[i]!))
   } catch (error) {
     // One bad item must not fail its neighbours: halves are tried until it is alone, and only the guilty hears of it.
@@ -132,12 +139,14 @@ async function settle<I, O>(options: GroupCommitOptions<I, O>, batch: Waiting<I,
   }
 }
 
-async function settleGuilty<I, O>(
-  options: GroupCommitOptions<I, O>,
-  one: Waiting<I, O>,
-  error: unknown,
-): Promise<void> {
-  if (!options.giveUp || mayPass(error)) return one.reject(error)
+/** What failures of one caller have in common. Nothing: they are not counted. */
+function keyOf<I, O>({ spare }: GroupCommitOptions<I, O>, item: I): string | undefined {
+  return spare?.keyOf(item)
+}
+
+async function settleGuilty<I, O>(options: Settling<I, O>, one: Waiting<I, O>, error: unknown): Promise<void> {
+  if (!options.giveUp || isConnectionLoss(error)) return one.reject(error)
+  if (!isOfTheValues(error) && !options.suspects.failed(keyOf(options, one.item))) return one.reject(error)
   try {
     one.resolve(await options.giveUp(one.item, error))
   } catch (failure) {

@@ -63,6 +63,9 @@ test('refused statements, bad messages and plain errors are not taken for a lost
   await assert.rejects(db`select from nowhere`, (error) => !isConnectionLoss(error))
   assert.equal(isConnectionLoss(Object.assign(new Error('protocol'), { code: '08P01' })), false)
   assert.equal(isConnectionLoss(new Error('boom')), false)
+  // Of a pooler that lets nobody in, the same code is a loss.
+  const refused = Object.assign(new Error('server login has been failing'), { code: '08P01', severity: 'FATAL' })
+  assert.equal(isConnectionLoss(refused), true)
   assert.equal(isConnectionLoss('ECONNREFUSED'), false)
   assert.equal(
     isConnectionLoss(new Error('outer', { cause: Object.assign(new Error('gone'), { code: '57P01' }) })),

@@ -159,7 +159,18 @@ test('what becomes of a refused item is settled before the items behind it are c
 })
 
 test('nothing is given up for a server that is away or in trouble', async () => {
-  for (const code of ['ECONNREFUSED', '40P01', '53100', '55P03', '57014', '25006']) {
+  for (const code of [
+    'ECONNREFUSED',
+    '40P01',
+    '53100',
+    '55P03',
+    '57014',
+    '25006',
+    '28P01',
+    '08P01',
+    'XX000',
+    'EMFILE',
+  ]) {
     const { add } = doubling({
       patienceMs: 0,
       commit: () => Promise.reject(failure(code)),
@@ -167,6 +178,32 @@ test('nothing is given up for a server that is away or in trouble', async () => 
     })
     await assert.rejects(add(1), { code })
   }
+})
+
+test('one that fails time and again, nobody knows why, is given up when others have been committed', async () => {
+  const committing = (isAlone: boolean) => {
+    const { add } = doubling({
+      stubborn: { times: 3, ms: 0 },
+      spare: { afterMs: 1000, keyOf: String },
+      commit: async (items) => {
+        if (items.includes(1)) throw failure('XX000')
+        return items
+      },
+      giveUp: (item) => Promise.resolve(-item),
+    })
+    return async () => (isAlone ? [] : [await add(2)]).concat(await add(1).catch(() => 0))
+  }
+  const among = committing(false)
+  const seen = [await among(), await among(), await among(), await among()]
+  assert.deepEqual(seen, [
+    [2, 0],
+    [2, 0],
+    [2, -1],
+    [2, -1],
+  ])
+  // It may be the server.
+  const alone = committing(true)
+  for (let i = 0; i < 5; i++) assert.deepEqual(await alone(), [0])
 })
 
 for (const code of ['CONNECTION_CLOSED', 'ECONNREFUSED', '57P01', '40P01']) {

@@ -1,0 +1,38 @@
+import { LRUCache } from 'lru-cache'
+
+/** Items that fail alone and nobody can tell why: it may be them, and it may be what they need of the server. */
+export interface Stubborn {
+  /** Answers whether it is the item: it failed so often, for so long, while others were committed. */
+  failed(key: string | undefined): boolean
+  /** The keys are asked for only where there is a suspect. */
+  committed(keys: () => readonly (string | undefined)[]): void
+}
+
+interface Suspect {
+  since: number
+  times: number
+  /** Others had been committed by then. */
+  committed: number
+}
+
+const LIMITS = { times: 10, ms: 600_000 }
+/** Suspects of a server that refuses everybody. */
+const MOST = 10_000
+
+export function createStubborn({ times, ms }: { times: number; ms: number } = LIMITS): Stubborn {
+  const suspects = new LRUCache<string, Suspect>({ max: MOST })
+  let committed = 0
+  return {
+    failed(key) {
+      if (key === undefined) return false
+      const suspect = suspects.get(key) ?? { since: performance.now(), times: 0, committed }
+      suspects.set(key, suspect)
+      suspect.times++
+      return suspect.times >= times && performance.now() - suspect.since >= ms && committed > suspect.committed
+    },
+    committed(keys) {
+      committed++
+      if (suspects.size > 0) for (const key of keys()) if (key !== undefined) suspects.delete(key)
+    },
+  }
+}

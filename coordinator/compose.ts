@@ -16,6 +16,7 @@ import { createRunVersions } from './engine/commit/versions.ts'
 import { createEnvironmentNames } from './environments/names.ts'
 import { openSecretKeys } from './environments/secret-keys.ts'
 import { createVariableSets } from './environments/sets.ts'
+import { createPartitions } from './db/partitions.ts'
 import { type BellListener, createBell } from './events/bell.ts'
 import { createTails } from './events/live.ts'
 import { createOrgLogs } from './events/org-log.ts'
@@ -76,6 +77,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     /** Who signs as an installed agent. */
     runnerKeys: createRunnerVerifier(db),
     runTokens: await openRunTokens({ db, log }),
+    partitions: createPartitions(db, log),
     versions,
     runVersions: createRunVersions(db, versions),
     targets: createTargets(db, versions),

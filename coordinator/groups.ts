@@ -5,6 +5,7 @@ import type { AgentGroups } from './agent-link/session.ts'
 import type { Config } from './config.ts'
 import { groupCommit, type GroupCommit } from './db/group-commit.ts'
 import type { Lanes } from './db/lanes.ts'
+import type { Partitions } from './db/partitions.ts'
 import { type Acceptance, type Accepted, commitAcceptances } from './engine/commit/acceptances.ts'
 import { applyBatches, readBatch } from './engine/commit/apply.ts'
 import { openEntries } from './engine/commit/entries.ts'
@@ -46,11 +47,12 @@ const orgOf = ({ orgId }: { orgId: string }) => orgId
 
 type GroupNeeds = Needs<typeof readBatch | typeof applyBatches | typeof giveUpOn | typeof commitBeats> & {
   config: Config
+  partitions: Partitions
   lanes: Record<'triggers' | 'acceptances' | 'beats' | 'entries', Lanes>
 }
 
 export function openGroups(deps: GroupNeeds): Groups {
-  const { config, db, lanes, log, metrics } = deps
+  const { config, db, lanes, log, metrics, partitions } = deps
   return {
     triggers: openTriggers(deps),
     runReads: groupCommit<RunAddress, Run | undefined>({
@@ -93,7 +95,8 @@ export function openGroups(deps: GroupNeeds): Groups {
       log,
       patienceMs: PATIENCE_MS,
       read: (batch) => readBatch(deps, batch),
-      commit: (batches) => lanes.entries.run((lane) => applyBatches({ ...deps, db: lane }, batches)),
+      commit: (batches) =>
+        partitions.atHand(() => lanes.entries.run((lane) => applyBatches({ ...deps, db: lane }, batches))),
       onCommit: (entries, ms) => metrics.committed('entries', entries, ms),
       giveUp: (batch, error) => giveUpOn(deps, batch, error),
     }),
@@ -104,7 +107,7 @@ export function openGroups(deps: GroupNeeds): Groups {
  * Runs of limited concurrency wait for the lock of their group, which their org may hold for long: they share no commit
  * with those of other orgs.
  */
-function openTriggers({ db, lanes, log, metrics }: GroupNeeds): GroupCommit<NewRun, Date> {
+function openTriggers({ db, lanes, log, metrics, partitions }: GroupNeeds): GroupCommit<NewRun, Date> {
   const shared = {
     log,
     orgOf,
@@ -117,7 +120,7 @@ function openTriggers({ db, lanes, log, metrics }: GroupNeeds): GroupCommit<NewR
     ...shared,
     name: 'trigger',
     lanes: TRIGGER_LANES,
-    commit: (items) => lanes.triggers.run((lane) => commitTriggers(lane, items)),
+    commit: (items) => partitions.atHand(() => lanes.triggers.run((lane) => commitTriggers(lane, items))),
   })
   const limited = groupCommit<NewRun, Date>({
     ...shared,
@@ -125,7 +128,7 @@ function openTriggers({ db, lanes, log, metrics }: GroupNeeds): GroupCommit<NewR
     isOrgAlone: true,
     lanes: LIMITED_LANES,
     spare: { afterMs: LIMITED_SPARE_MS, keyOf: orgOf },
-    commit: (items) => commitTriggers(db, items),
+    commit: (items) => partitions.atHand(() => commitTriggers(db, items)),
   })
   return {
     add: (run) => (run.concurrencyGroup === null ? free : limited).add(run),

@@ -1,6 +1,6 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import { isConnectionLoss } from '../db/client.ts'
+import { isConnectionLoss, lacksPartition } from '../db/client.ts'
 import { ClientGone } from './body.ts'
 import type { Plan } from './plan.ts'
 import { nulRefused } from './texts.ts'
@@ -32,7 +32,7 @@ export interface Failing {
 export function faultFor(error: unknown, failing: Failing): Fault | undefined {
   if (error instanceof Fault) return declared(error, failing)
   if (hasGone(error)) return undefined
-  if (isConnectionLoss(error)) return unavailable(error, failing)
+  if (isConnectionLoss(error) || lacksPartition(error)) return unavailable(error, failing)
   if (SLOW.has(codeOf(error))) return slow(error, failing)
   if (FULL.has(codeOf(error))) return full(error, failing)
   if (UNSTORABLE.has(codeOf(error))) return nulRefused(failing.input)

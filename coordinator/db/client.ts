@@ -177,7 +177,7 @@ export function isOfTheValues(error: unknown): boolean {
 }
 
 /** There is no partition yet for a row: see partitions.ts. A check that a row fails has a name. */
-function lacksPartition(error: unknown): boolean {
+export function lacksPartition(error: unknown): boolean {
   return (
     error instanceof Error &&
     'code' in error &&

@@ -5,7 +5,7 @@
 import { firstIdAt, newId, timeOf } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
-import type { Db, Sql } from './client.ts'
+import { type Db, lacksPartition, type Sql } from './client.ts'
 
 /** Tables, and the kind of the ids that lead to their partitions. */
 const TABLES = [
@@ -26,6 +26,28 @@ export async function makePartitionsAhead(db: Db, log: Log): Promise<void> {
     log,
     clocks.flatMap((at) => MONTHS.map((months) => monthStart(at, months))),
   )
+}
+
+/** Makes what is missing when a row is refused for it: the clock of this machine may have jumped by months. */
+export interface Partitions {
+  /** Does this, and once more with new partitions where one was missing. So it must change nothing before it fails. */
+  atHand<T>(act: () => Promise<T>): Promise<T>
+}
+
+export function createPartitions(db: Db, log: Log): Partitions {
+  let making: Promise<void> | undefined
+  return {
+    async atHand(act) {
+      try {
+        return await act()
+      } catch (error) {
+        if (!lacksPartition(error)) throw error
+        log.warn('partition.missing', { now: Date.now() })
+        await (making ??= makePartitionsAhead(db, log).finally(() => (making = undefined)))
+        return act()
+      }
+    },
+  }
 }
 
 /** Makes the partitions of the months that hold these times, where they are missing. */

@@ -2,6 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
+import type { Partitions } from '../db/partitions.ts'
 import type { Caller } from '../actor.ts'
 import { canonicalHash } from '../canonical-hash.ts'
 import { type Claim, cleanKeys, findKey, type Kept, takeKey } from './store-idempotency.ts'
@@ -44,7 +45,7 @@ function invalid(message: string): Fault {
  * Key and run are committed together, so a key never stands without its run, nor the other way round.
  */
 export async function triggerOnce(
-  deps: TriggerDeps & { db: Db },
+  deps: TriggerDeps & { db: Db; partitions: Partitions },
   caller: Caller,
   ask: TriggerAsk,
   key: string,
@@ -55,10 +56,12 @@ export async function triggerOnce(
   const kept = await findKey(deps.db, claim)
   if (kept) return { run: await firstRun(deps, claim, kept), isNew: false }
   const { run, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
-  const taken = await deps.db.begin(async (tx) => {
-    const first = await takeKey(tx, claim, run.id)
-    return first ?? (await createRuns(tx, [run])).get(run.id)!
-  })
+  const taken = await deps.partitions.atHand(() =>
+    deps.db.begin(async (tx) => {
+      const first = await takeKey(tx, claim, run.id)
+      return first ?? (await createRuns(tx, [run])).get(run.id)!
+    }),
+  )
   if (!(taken instanceof Date)) return { run: await firstRun(deps, claim, taken), isNew: false }
   tellOfNew(deps, run)
   return { run: presentNew(caller, run, target, taken), isNew: true }

@@ -92,15 +92,23 @@ async function openStores(config: Config, database: Database, log: Log) {
   }
 }
 
+/**
+ * Each of these statements takes milliseconds. A server that has vanished is noticed 2 s later: before an agent that is
+ * not answered kills its runs (50 s), and before the patience of a trigger is over (20 s).
+ */
+const TRIGGER_MS = 15_000
+const CLAIM_MS = 10_000
+const BEAT_MS = 8_000
+
 /** Each statement that every run passes through has connections of its own. */
 function openRunLanes(url: string, log: Log) {
-  const open = (count: number) => openLanes(count, { url, log })
+  const open = (count: number, statementTimeoutMs?: number) => openLanes(count, { url, log, statementTimeoutMs })
   return {
-    triggers: open(TRIGGER_LANES),
-    claims: open(CLAIM_LANES),
-    acceptances: open(1),
+    triggers: open(TRIGGER_LANES, TRIGGER_MS),
+    claims: open(CLAIM_LANES, CLAIM_MS),
+    acceptances: open(1, CLAIM_MS),
     // Nothing else may hold up a lease.
-    beats: open(BEAT_LANES),
+    beats: open(BEAT_LANES, BEAT_MS),
     entries: open(ENTRY_LANES),
   }
 }

@@ -27,6 +27,8 @@ export interface Coordinator {
 
 /** graphile-worker: one connection listens, two work, one is spare. */
 const JOB_CONNECTIONS = 4
+/** What it asks takes milliseconds; a server that has vanished would be waited for a quarter of an hour. */
+const JOB_QUERY_MS = 60_000
 
 /** Settings in, a serving coordinator out. */
 export async function startCoordinator(
@@ -34,7 +36,7 @@ export async function startCoordinator(
   log: Log = createLog({ process: 'coordinator' }, config.logLevel),
 ): Promise<Coordinator> {
   const database = openDatabase({ url: config.databaseUrl, max: config.databaseConnections, log })
-  const pgPool = openPgPool(config.databaseUrl, { max: JOB_CONNECTIONS, log })
+  const pgPool = openPgPool(config.databaseUrl, { max: JOB_CONNECTIONS, log, queryTimeoutMs: JOB_QUERY_MS })
   const { known } = await migrate(database, { log })
   await makePartitionsAhead(database.db, log)
   await migrateJobs(pgPool, log)

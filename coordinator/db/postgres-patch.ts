@@ -7,7 +7,8 @@
  * porsager/postgres #1066, #1133, #1154, #1208 and #1216. This goes when a release has them; a text that is not found
  * stops the start.
  *
- * Texts in arrays are escaped in one pass as well, as callers choose what they hold.
+ * Texts in arrays are escaped in one pass as well, as callers choose what they hold. And a server that says nothing at
+ * all is given up: when its machine vanishes, the system would wait 15 minutes for what is under way.
  */
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
@@ -20,6 +21,9 @@ interface Correction {
   find: string
   put: string
 }
+
+/** What an answer may take on its way. */
+const SILENCE_MS = 2000
 
 const CORRECTIONS: Correction[] = [
   {
@@ -64,6 +68,60 @@ const CORRECTIONS: Correction[] = [
       }`,
     put: `      return fetchArrayTypes().catch(e => (errored(e), socket && socket.destroy()))
       }`,
+  },
+  {
+    file: 'connection.js',
+    why: 'a server ends each statement by its own timeout; one that says nothing for longer than that is not there',
+    find: `  function toBuffer(q) {`,
+    put: `  function watch() {
+    const timeout = options.connection.statement_timeout
+    if (timeout && !silence)
+      quiet = 0, silence = setInterval(look, 1000, timeout + ${SILENCE_MS}).unref()
+  }
+
+  // Counted in looks: those that a process has missed which stood still are no silence of the server.
+  function look(most) {
+    if (!query && !sent.length)
+      return clearInterval(silence), silence = null
+    if (++quiet * 1000 <= most || !socket)
+      return
+    const text = 'the database has said nothing for ' + quiet + ' s'
+    socket.destroy(Object.assign(new Error(text), { code: 'ETIMEDOUT' }))
+  }
+
+  function toBuffer(q) {`,
+  },
+  {
+    file: 'connection.js',
+    why: 'the same',
+    find: `        : (query = q, query.active = true)
+
+      build(q)`,
+    put: `        : (query = q, query.active = true)
+
+      watch()
+      build(q)`,
+  },
+  {
+    file: 'connection.js',
+    why: 'the same',
+    find: `  function data(x) {
+`,
+    put: `  function data(x) {
+    quiet = 0
+`,
+  },
+  {
+    file: 'connection.js',
+    why: 'the same',
+    find: `    , final = null
+
+  const connection = {`,
+    put: `    , final = null
+    , silence = null
+    , quiet = 0
+
+  const connection = {`,
   },
   {
     file: 'index.js',

@@ -1,4 +1,4 @@
-import { ApiError } from '@windlass/shared/ops/call.ts'
+import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'

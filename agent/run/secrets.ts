@@ -1,4 +1,4 @@
-import { ApiError } from '@windlass/shared/ops/call.ts'
+import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Rest } from '../link/rest.ts'
 import type { Live } from './live.ts'

@@ -1,48 +1,8 @@
 import type { z } from 'zod'
-import type { FaultCode } from '../errors.ts'
+import { ApiError } from './api-error.ts'
+import type { Base, CallOptions } from './base.ts'
 import type { AnyOp, Op } from './op.ts'
 import { pathNames, place } from './place.ts'
-
-/** Where the service is and as whom it is called. */
-export interface Base {
-  /** The address of the coordinator; a path in front of `/v1` is kept. */
-  url: string
-  apiKey?: string
-  fetch?: typeof fetch
-  /** Sent along with every request. */
-  headers?: Record<string, string>
-}
-
-export interface CallOptions {
-  signal?: AbortSignal
-  /** How long to wait for the answer; 60 s by default. */
-  deadlineMs?: number
-  headers?: Record<string, string>
-}
-
-/** `UNREACHABLE`: no answer came. `BAD_ANSWER`: one came that is not ours, from a proxy for instance. */
-export type ApiErrorCode = FaultCode | 'UNREACHABLE' | 'BAD_ANSWER'
-
-/** An answer other than success, or none at all (status 0). */
-export class ApiError extends Error {
-  readonly status: number
-  /** One of `ApiErrorCode`, or one that a newer coordinator knows. */
-  readonly code: ApiErrorCode | (string & {})
-  readonly detail: Record<string, unknown> | undefined
-  readonly requestId: string | undefined
-
-  constructor(
-    message: string,
-    facts: { status: number; code: string; detail?: Record<string, unknown>; requestId?: string; cause?: unknown },
-  ) {
-    super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
-    this.name = 'ApiError'
-    this.status = facts.status
-    this.code = facts.code
-    this.detail = facts.detail
-    this.requestId = facts.requestId
-  }
-}
 
 const DEADLINE_MS = 60_000
 

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
-import { type ApiError, callOp, openOp } from '../ops/call.ts'
+import type { ApiError } from '../ops/api-error.ts'
+import { callOp, openOp } from '../ops/call.ts'
 import { ops } from '../ops/index.ts'
 
 const RUN = `run_${'0'.repeat(26)}`

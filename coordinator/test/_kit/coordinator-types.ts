@@ -2,7 +2,7 @@
  * What a test sees of a coordinator. In a file of its own, since those who lend a coordinator know nothing else of it.
  */
 import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
-import type { CallOptions } from '@windlass/shared/ops/call.ts'
+import type { CallOptions } from '@windlass/shared/ops/base.ts'
 import type { Op } from '@windlass/shared/ops/op.ts'
 import type { z } from 'zod'
 import type { Config } from '../../config.ts'

@@ -1,5 +1,5 @@
 /** /mcp/v1 as a client writes to it, in the words of either era. */
-import type { Base } from '@windlass/shared/ops/call.ts'
+import type { Base } from '@windlass/shared/ops/base.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 
 export type Era = 'old' | 'new'

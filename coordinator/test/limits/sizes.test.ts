@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { ApiError } from '@windlass/shared/ops/call.ts'
+import type { ApiError } from '@windlass/shared/ops/api-error.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { readConfig } from '../../config.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { ApiError } from '@windlass/shared/ops/call.ts'
+import type { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, keyPair, type TestAgent } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ApiError } from '@windlass/shared/ops/call.ts'
+import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { moment } from '@windlass/shared/test/_kit/until.ts'
 import { aCoordinator, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'

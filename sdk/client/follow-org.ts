@@ -1,10 +1,10 @@
 import type { OrgEvent } from '@windlass/shared/model/event.ts'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import type { Base } from '@windlass/shared/ops/base.ts'
-import { openOp } from '@windlass/shared/ops/call.ts'
-import { events } from '@windlass/shared/ops/events.ts'
+import { openRoute } from '@windlass/shared/ops/call.ts'
 import { acrossConnections, dataOf } from './across-connections.ts'
 import type { ReconnectOptions, Source } from './across-connections.ts'
+import { table } from './table.ts'
 
 export interface FollowOrgOptions extends ReconnectOptions {
   /** The org, when it is not the one of the credential. */
@@ -35,7 +35,11 @@ function sourceOf(base: Base, org: string, { since, onReady }: FollowOrgOptions)
     isDone: () => false,
     open({ signal, deadlineMs }) {
       const args = { org, ...(position !== undefined && { since: position }) }
-      return openOp(base, events.stream, args, { signal, deadlineMs, headers: { accept: 'text/event-stream' } })
+      return openRoute(base, table.events.stream, args, {
+        signal,
+        deadlineMs,
+        headers: { accept: 'text/event-stream' },
+      })
     },
     take(frame, url) {
       // The server has lost sight of the log, and begins it anew with the next connection.

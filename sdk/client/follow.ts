@@ -1,11 +1,11 @@
 import type { Channel, RunEvent } from '@windlass/shared/model/event.ts'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
-import { openOp } from '@windlass/shared/ops/call.ts'
+import { openRoute } from '@windlass/shared/ops/call.ts'
 import type { Base } from '@windlass/shared/ops/base.ts'
-import { runs } from '@windlass/shared/ops/runs.ts'
 import { acrossConnections, dataOf } from './across-connections.ts'
 import type { ReconnectOptions, Source } from './across-connections.ts'
 import type { SseFrame } from './sse.ts'
+import { table } from './table.ts'
 
 export interface FollowOptions extends ReconnectOptions {
   /** Only events with a greater cursor; 0, the default, is the whole log. */
@@ -31,7 +31,7 @@ function sourceOf(base: Base, run: string, { since = 0, channels }: FollowOption
     open({ signal, deadlineMs }) {
       const args = { run, since: cursor, ...(channels && { channels }) }
       const headers = { accept: 'text/event-stream', ...(cursor > 0 && { 'last-event-id': String(cursor) }) }
-      return openOp(base, runs.stream, args, { signal, deadlineMs, headers })
+      return openRoute(base, table.runs.stream, args, { signal, deadlineMs, headers })
     },
     take(frame, url) {
       isDone = frame.event === 'done'

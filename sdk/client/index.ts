@@ -1,15 +1,15 @@
 import type { OrgEvent, RunEvent } from '@windlass/shared/model/event.ts'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
-import { callOp, openOp } from '@windlass/shared/ops/call.ts'
+import { callRoute, openRoute } from '@windlass/shared/ops/call.ts'
 import type { Base, CallOptions } from '@windlass/shared/ops/base.ts'
-import { ops } from '@windlass/shared/ops/index.ts'
 import type { Ops } from '@windlass/shared/ops/index.ts'
-import type { AnyOp, ArgsOf, OutputOf } from '@windlass/shared/ops/op.ts'
+import type { ArgsOf, OutputOf, Route } from '@windlass/shared/ops/op.ts'
 import { pathNames } from '@windlass/shared/ops/place.ts'
 import { follow } from './follow.ts'
 import type { FollowOptions } from './follow.ts'
 import { followOrg } from './follow-org.ts'
 import type { FollowOrgOptions } from './follow-org.ts'
+import { table } from './table.ts'
 
 export { ApiError } from '@windlass/shared/ops/api-error.ts'
 export type { ApiErrorCode } from '@windlass/shared/ops/api-error.ts'
@@ -44,16 +44,22 @@ type Params<R> =
     : [args: Args<R>, options?: CallOptions]
 
 /** One function per row. Homomorphic, so that "go to definition" on `client.runs.cancel` finds the row. */
-type Calls<Group> = {
+type Calls<Group, Routes> = {
   [Name in keyof Group]: (
     ...params: Params<Group[Name]>
-  ) => Promise<Name extends 'stream' ? Response : OutputOf<Group[Name]>>
+  ) => Promise<Name extends keyof Routes ? AnswerOf<Group[Name], Routes[Name]> : never>
 }
+/** What is no JSON is for the caller to read. */
+type AnswerOf<R, To> = To extends { readonly wire: string } ? Response : OutputOf<R>
 
 /** The groups that a caller may use; the runner surface is for agents and programs. */
-type CallerGroups = Omit<Ops, 'runnerSurface'>
+type CallerGroups = Pick<Ops, keyof typeof table>
 
-export type Client = { readonly [Group in keyof CallerGroups]: Calls<CallerGroups[Group]> } & {
+export type Client = Follows & {
+  readonly [Group in keyof CallerGroups]: Calls<CallerGroups[Group], (typeof table)[Group]>
+}
+
+interface Follows {
   /**
    * The events of a run as they happen, each exactly once and in order, across broken connections.
    * Ends when the run has ended and its log is read.
@@ -90,8 +96,7 @@ export function createClient(options: ClientOptions): Client {
     org: orgOnce(base, options),
     onLimited: options.onLimited,
   }
-  const { runnerSurface: _, ...groups } = ops
-  const made = Object.entries(groups).map(([name, group]) => [name, callsOf(caller, group)])
+  const made = Object.entries(table).map(([name, group]) => [name, callsOf(caller, group)])
   return {
     ...(Object.fromEntries(made) as Omit<Client, 'follow' | 'followOrg'>),
     follow: (run, following) => follow(base, run, following),
@@ -100,20 +105,20 @@ export function createClient(options: ClientOptions): Client {
 }
 
 interface Caller {
-  baseFor: (row: AnyOp) => Base
+  baseFor: (row: Route) => Base
   /** The org of calls that name none. */
   org: (options: CallOptions | undefined) => Promise<string>
   onLimited: ClientOptions['onLimited']
 }
 
 function callsOf(caller: Caller, group: object) {
-  const rows = Object.entries(group) as [string, AnyOp][]
+  const rows = Object.entries(group) as [string, Route][]
   return Object.fromEntries(rows.map(([name, row]) => [name, callOf(caller, row)]))
 }
 
-function callOf({ baseFor, org, onLimited }: Caller, row: AnyOp) {
+function callOf({ baseFor, org, onLimited }: Caller, row: Route) {
   const needsOrg = pathNames(row.path).includes('org')
-  const call = row.wire === undefined ? callOp : openOp
+  const call = row.wire === undefined ? callRoute : openRoute
   return async (args: Record<string, unknown> = {}, options?: CallOptions) => {
     const full = needsOrg ? { ...args, org: args['org'] ?? (await org(options)) } : args
     return again(() => call(baseFor(row), row, full, options), onLimited, options?.signal)
@@ -140,9 +145,9 @@ async function again<T>(
 function orgOnce(base: Base, { org: given, onLimited }: ClientOptions): Caller['org'] {
   let known = given === undefined ? undefined : Promise.resolve(given)
   const ask = (options: CallOptions | undefined) =>
-    again(() => callOp(base, ops.account.get, {}, options), onLimited, options?.signal)
+    again(() => callRoute(base, table.account.get, {}, options), onLimited, options?.signal)
   return (options) => {
-    known ??= ask(options).then(({ me }) => me.org.slug)
+    known ??= ask(options).then((answer) => (answer as OutputOf<Ops['account']['get']>).me.org.slug)
     known.catch(() => (known = undefined))
     return known
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RunId } from '../ids.ts'
+import { RunId } from '../ids.ts'
 
 export const CHANNELS = ['lifecycle', 'phase', 'output', 'log', 'agent'] as const
 export const Channel = z.enum(CHANNELS)
@@ -20,20 +20,20 @@ export const RunEvent = z
 export type RunEvent = z.output<typeof RunEvent>
 
 /** What happened to a run, as the stream of its org tells it. */
-export interface OrgEvent {
-  /** Where it stands in the stream: `since` of whoever reads on behind it. */
-  position: string
-  /** Milliseconds since the Unix epoch. */
-  at: number
-  /** As in the log of the run: `run.queued`, `run.running`, `run.completed` … */
-  type: string
-  run: RunId
-  /** Slug; null when the run or its workflow is gone. */
-  workflow: string | null
-  /** Where it stands in the log of the run. */
-  cursor: number
-  data: Record<string, unknown>
-}
+export const OrgEvent = z
+  .object({
+    position: z.string().meta({
+      description: 'Where it stands in the stream: `since` of whoever reads on behind it.',
+    }),
+    at: z.int().meta({ description: 'When it happened, in milliseconds since the Unix epoch.' }),
+    type: z.string().meta({ description: 'As in the log of the run.', examples: ['run.queued', 'run.completed'] }),
+    run: RunId,
+    workflow: z.string().nullable().meta({ description: 'Slug; null when the run or its workflow is gone.' }),
+    cursor: z.int().meta({ description: 'Where it stands in the log of the run.' }),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'OrgEvent' })
+export type OrgEvent = z.output<typeof OrgEvent>
 
 /** The events that a program may send through its agent. All others are written by the coordinator itself. */
 const PROGRAM_EVENTS: Record<string, Channel> = {

@@ -1,24 +1,31 @@
 import type { z } from 'zod'
 import { ApiError } from './api-error.ts'
 import type { Base, CallOptions } from './base.ts'
-import type { AnyOp, Op } from './op.ts'
+import type { Op, Route } from './op.ts'
 import { pathNames, place } from './place.ts'
 
 const DEADLINE_MS = 60_000
+
+type Args = Record<string, unknown>
 
 /** Calls a row and reads its JSON. The answer is typed but not parsed, so that a newer coordinator may say more. */
 export async function callOp<I extends z.ZodObject, O extends z.ZodType>(
   base: Base,
   row: Op<I, O>,
   args: z.input<I>,
-  options: CallOptions = {},
+  options?: CallOptions,
 ): Promise<z.output<O>> {
-  const wait = deadline(base, row, options)
+  return (await callRoute(base, row, args, options)) as z.output<O>
+}
+
+/** The same where no types are at hand. */
+export async function callRoute(base: Base, route: Route, args: Args, options: CallOptions = {}): Promise<unknown> {
+  const wait = deadline(base, route, options)
   try {
-    const response = await send(base, row, args, { ...options, signal: wait.signal })
-    if (response.status === 204) return undefined as z.output<O>
+    const response = await send(base, route, args, { ...options, signal: wait.signal })
+    if (response.status === 204) return undefined
     const text = await response.text()
-    return parsed(response, text) as z.output<O>
+    return parsed(response, text)
   } catch (error) {
     throw wait.explain(error)
   } finally {
@@ -34,11 +41,16 @@ export async function openOp<I extends z.ZodObject, O extends z.ZodType>(
   base: Base,
   row: Op<I, O>,
   args: z.input<I>,
-  options: CallOptions = {},
+  options?: CallOptions,
 ): Promise<Response> {
-  const wait = deadline(base, row, options)
+  return openRoute(base, row, args, options)
+}
+
+/** The same where no types are at hand. */
+export async function openRoute(base: Base, route: Route, args: Args, options: CallOptions = {}): Promise<Response> {
+  const wait = deadline(base, route, options)
   try {
-    return await send(base, row, args, { ...options, signal: wait.signal })
+    return await send(base, route, args, { ...options, signal: wait.signal })
   } catch (error) {
     throw wait.explain(error)
   } finally {
@@ -47,7 +59,7 @@ export async function openOp<I extends z.ZodObject, O extends z.ZodType>(
 }
 
 /** The URL, method, headers and body of a call. */
-export function requestOf(base: Base, row: AnyOp, args: Record<string, unknown>, more: Record<string, string> = {}) {
+export function requestOf(base: Base, row: Route, args: Record<string, unknown>, more: Record<string, string> = {}) {
   for (const name of pathNames(row.path)) assertPathPart(row, name, args[name])
   const { path, query, body } = place(row, args)
   const text = body === undefined ? undefined : JSON.stringify(body)
@@ -59,14 +71,14 @@ export function requestOf(base: Base, row: AnyOp, args: Record<string, unknown>,
 }
 
 /** `.` and `..` would be resolved by `fetch` into a different address; an empty part would name the list. */
-function assertPathPart(row: AnyOp, name: string, value: unknown): void {
+function assertPathPart(row: Route, name: string, value: unknown): void {
   if (!['', '.', '..', undefined, null].includes(value as string)) return
   const message = `\`${name}\` of ${row.id} must be given and name something; it is ${JSON.stringify(value) ?? 'missing'}.`
   throw new ApiError(message, { status: 400, code: 'VALIDATION_FAILED', detail: { path: name } })
 }
 
-async function send(base: Base, row: AnyOp, args: unknown, options: CallOptions): Promise<Response> {
-  const { url, ...init } = requestOf(base, row, args as Record<string, unknown>, options.headers)
+async function send(base: Base, row: Route, args: Args, options: CallOptions): Promise<Response> {
+  const { url, ...init } = requestOf(base, row, args, options.headers)
   // A followed redirect would turn a POST into a GET; the person is told the address instead.
   const response = await (base.fetch ?? fetch)(url, { ...init, redirect: 'manual', signal: options.signal ?? null })
   if (response.ok) return response

@@ -62,6 +62,13 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
 
 export type AnyOp = Op
 
+/** What a request is made of: a row without what only its coordinator knows. The client is built on these alone. */
+export type Route = Pick<AnyOp, 'id' | 'method' | 'path' | 'sessionOnly' | 'wire' | 'inQuery'>
+
+export function routeOf({ id, method, path, sessionOnly, wire, inQuery }: AnyOp): Route {
+  return { id, method, path, sessionOnly, wire, inQuery }
+}
+
 /** Keeps the row's own types. */
 export function op<I extends z.ZodObject, O extends z.ZodType>(row: Op<I, O>): Op<I, O> {
   return row

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { AnyOp } from './op.ts'
+import type { Route } from './op.ts'
 
 /** The names in braces of a path: `/v1/runs/{run}/input` → `['run']`. */
 export function pathNames(path: string): string[] {
@@ -7,12 +7,12 @@ export function pathNames(path: string): string[] {
 }
 
 /** Where the fields ride that are neither in the path nor named by `inQuery`. */
-export function restRidesIn(row: AnyOp): 'query' | 'body' {
+export function restRidesIn(row: Route): 'query' | 'body' {
   return row.method === 'GET' || row.method === 'DELETE' ? 'query' : 'body'
 }
 
 /** Whether a field that is not in the path rides in the query. */
-export function ridesInQuery(row: AnyOp, name: string): boolean {
+export function ridesInQuery(row: Route, name: string): boolean {
   return restRidesIn(row) === 'query' || (row.inQuery?.includes(name) ?? false)
 }
 
@@ -23,7 +23,7 @@ export interface Placed {
 }
 
 /** Puts one flat object of arguments where the row says: into the path, the query or the body. */
-export function place(row: AnyOp, args: Record<string, unknown>): Placed {
+export function place(row: Route, args: Record<string, unknown>): Placed {
   const names = pathNames(row.path)
   const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(args[name])))
   const rest = Object.entries(args).filter(([name, value]) => !names.includes(name) && value !== undefined)

@@ -24,6 +24,8 @@ const ENDINGS = [
   '.yml',
   '.service',
 ]
+/** Written by deploy/tools/sdk-types.ts. */
+const GENERATED = /^sdk\/types\//
 const SCRIPTS = ['.ci/run', 'deploy/install/windlass', 'Dockerfile', '.dockerignore']
 
 export interface Lengths {
@@ -33,7 +35,9 @@ export interface Lengths {
 
 /** Files of more than 300 lines, and how many lines of more than 120 columns each file has. */
 export function tooLong(root: string): Lengths {
-  const names = sourceFiles(root, ...ENDINGS, ...SCRIPTS).filter((file) => !NOT_OURS.test(file))
+  const names = sourceFiles(root, ...ENDINGS, ...SCRIPTS).filter(
+    (file) => !NOT_OURS.test(file) && !GENERATED.test(file),
+  )
   const counted = names.map((file) => ({ file, ...count(readFileSync(path.join(root, file), 'utf8')) }))
   return {
     files: counted.filter((c) => c.lines > MAX_LINES).map((c) => ({ file: c.file, size: c.lines })),

@@ -9,6 +9,7 @@ import { openLanes } from './db/lanes.ts'
 import { giveBack } from './dispatch/claim.ts'
 import { createDispatchers } from './dispatch/dispatcher.ts'
 import { createDownloads } from './downloads/downloads.ts'
+import { createPackages } from './downloads/packages.ts'
 import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
 import { createTimers } from './engine/commit/clock.ts'
 import { ENTRY_LANES } from './engine/commit/entries.ts'
@@ -146,6 +147,8 @@ function openServices(stores: Stores) {
     ...openDeploys(config, log),
     /** The agent, for machines that are to become one. */
     downloads: createDownloads({ folder: `${config.home}/downloads`, given: config.downloads, log }),
+    /** The SDK and the command, for npm. */
+    packages: createPackages({ folder: `${config.home}/packages`, log }),
   }
 }
 
@@ -172,10 +175,11 @@ function listenerOf({ tails, dispatchers, standings, runnerKeys, sockets, tellAl
 }
 
 async function close(services: Services, database: Database): Promise<void> {
-  const { polls, sockets, downloads, bell, log, builder, judge, closeLimits, lanes } = services
+  const { polls, sockets, downloads, packages, bell, log, builder, judge, closeLimits, lanes } = services
   polls.close()
   sockets.close()
   downloads.close()
+  packages.close()
   await bell.close().catch((error: unknown) => log.debug('bell.close', { error }))
   await Promise.all([builder.close(), judge.close()])
   await closeLimits()

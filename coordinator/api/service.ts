@@ -1,4 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
+import { SDK_PACKAGES_FILE } from '@windlass/shared/model/sdk-packages.ts'
 import { SCOPES } from '@windlass/shared/scopes.ts'
 import { within } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
@@ -15,12 +16,14 @@ import type { Db } from '../db/client.ts'
 import type { Dispatchers } from '../dispatch/dispatcher.ts'
 import type { Downloads } from '../downloads/downloads.ts'
 import type { FactReader } from '../metrics/facts.ts'
+import type { Packages } from '../downloads/packages.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Sockets } from '../agent-link/sockets.ts'
 
 /** A probe that waits longer has been given up by whoever sent it. */
 const READY_MS = 2000
 const TEXT = 'text/plain; charset=utf-8'
+const JSON_TYPE = 'application/json; charset=utf-8'
 
 let openApi: Promise<JsonText> | undefined
 let workflowSchema: JsonText | undefined
@@ -39,6 +42,7 @@ type ServiceNeeds = {
   facts: FactReader
   log: Log
   metrics: Metrics
+  packages: Packages
   sockets: Sockets
 }
 
@@ -81,7 +85,9 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
 
   download: async ({ input: { file } }) => {
     if (file === SUMS) return new BytesAnswer(Buffer.from(await deps.downloads.sums()), TEXT)
-    const found = await deps.downloads.find(file)
+    if (file === SDK_PACKAGES_FILE)
+      return new BytesAnswer(Buffer.from(JSON.stringify(await deps.packages.current())), JSON_TYPE)
+    const found = (await deps.packages.find(file)) ?? (await deps.downloads.find(file))
     if (!found) throw new Fault('NOT_FOUND', { file })
     const contentType = /\.t?gz$/.test(file) ? 'application/gzip' : TEXT
     return new FileAnswer(found.path, contentType, `"${found.sha256}"`)

@@ -51,7 +51,7 @@ export async function bundleAgent(folder: string): Promise<AgentBundle> {
   await buildRuntime(sdkEntry, folder)
   for (const name of RUNTIME_FILES) files.set(`lib/runtime/${name}`, await readFile(join(folder, name), 'utf8'))
   const inputs = [...Object.keys(metafile.inputs), ...(await inputsOfRuntime(sdkEntry))]
-  files.set('LICENCES.txt', await licencesOf(dirname(dirname(sdkEntry)), inputs))
+  files.set('LICENCES.txt', await licencesOf('The agent', dirname(dirname(sdkEntry)), inputs))
   return { files }
 }
 

@@ -1,21 +1,14 @@
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import { createHashes } from './hashes.ts'
+import type { Download } from './hashes.ts'
+import { madeOnce } from './made-once.ts'
 import { PARTS } from './parts.ts'
 import { isWhole, readSums, SUMS, sumsText } from './sums.ts'
-
-/** A file to hand out. */
-export interface Download {
-  path: string
-  /** In hex. */
-  sha256: string
-}
 
 /** The agent of this version, for machines that are to become one. */
 export interface Downloads {
@@ -41,8 +34,6 @@ export interface DownloadsOptions {
 const BUILD = join(import.meta.dirname, 'build.ts')
 /** It takes some ten seconds of a processor. */
 const BUILD_MS = 180_000
-const RETRY_MS = 30_000
-const TRIES = 2
 const ARCHIVE = /^windlass-agent-[\w.+-]+\.(tar\.gz|tgz)$/
 
 const RECIPES: Readonly<Record<string, string>> = {
@@ -55,29 +46,12 @@ const RECIPES: Readonly<Record<string, string>> = {
 export function createDownloads({ folder, given, node = process.execPath, log }: DownloadsOptions): Downloads {
   const closing = new AbortController()
   const hashes = createHashes()
-  let making: Promise<string> | undefined
-
-  /** The folder of the archives. Made when they are first asked for, and again when somebody has removed them. */
-  async function made(tries = TRIES): Promise<string> {
-    const current = (making ??= begin())
-    const home = await current
-    if (await isWhole(home)) return home
-    if (making === current) making = undefined
-    if (tries > 1) return made(tries - 1)
-    const error = new Error('the archives vanish as soon as they are made')
-    tell(error)
-    throw error
+  const tell = (error: unknown) => {
+    // A coordinator that stops makes nothing any more.
+    if (!closing.signal.aborted) log.error('downloads.failed', { error })
   }
-
-  /** What has failed stays so for a while: anybody may ask, and each try takes all of a processor. */
-  function begin(): Promise<string> {
-    const current = make()
-    current.catch((error: unknown) => {
-      tell(error)
-      setTimeout(() => (making = undefined), RETRY_MS).unref()
-    })
-    return current
-  }
+  /** The folder of the archives. */
+  const made = madeOnce({ make, isThere: isWhole, tell })
 
   // In a process of its own: it takes all of a processor for seconds, and esbuild's memory is gone with it.
   async function make(): Promise<string> {
@@ -86,11 +60,6 @@ export function createDownloads({ folder, given, node = process.execPath, log }:
     const { stdout } = await promisify(execFile)(process.execPath, [BUILD, folder, node], options)
     log('downloads.made', { tookMs: Math.round(performance.now() - startedAt) })
     return join(folder, stdout.trim())
-  }
-
-  function tell(error: unknown): void {
-    // A coordinator that stops makes nothing any more.
-    if (!closing.signal.aborted) log.error('downloads.failed', { error })
   }
 
   async function own(): Promise<Map<string, Download>> {
@@ -126,27 +95,4 @@ export function createDownloads({ folder, given, node = process.execPath, log }:
     prepare: () => void made().catch(() => undefined),
     close: () => closing.abort(),
   }
-}
-
-/** Hashes of files, remembered while the file has the same size and age. */
-function createHashes() {
-  const known = new Map<string, { mark: string; sha256: Promise<string> }>()
-  return {
-    async of(path: string): Promise<Download> {
-      const { size, mtimeMs } = await stat(path)
-      const mark = `${size} ${mtimeMs}`
-      const found = known.get(path)
-      if (found?.mark === mark) return { path, sha256: await found.sha256 }
-      const sha256 = hashOf(path)
-      known.set(path, { mark, sha256 })
-      sha256.catch(() => known.delete(path))
-      return { path, sha256: await sha256 }
-    },
-  }
-}
-
-async function hashOf(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path), hash)
-  return hash.digest('hex')
 }

@@ -5,10 +5,10 @@ const LICENCE_FILE = /^(licen[cs]e|notice|copying)(\.(md|txt))?$/i
 const PACKAGE = /^(?<folder>.*node_modules\/(?<name>@[^/]+\/[^/]+|[^/]+))\//
 
 /** What the authors of the packages in a bundle want to be passed on with it. `inputs` are esbuild's, relative to `root`. */
-export async function licencesOf(root: string, inputs: readonly string[]): Promise<string> {
+export async function licencesOf(what: string, root: string, inputs: readonly string[]): Promise<string> {
   const folders = new Set(inputs.flatMap((input) => PACKAGE.exec(input)?.groups?.['folder'] ?? []))
   const texts = await Promise.all([...folders].toSorted().map((folder) => licenceOf(join(root, folder))))
-  return `The agent contains the following packages.\n\n${texts.join('\n')}`
+  return `${what} contains the following packages.\n\n${texts.join('\n')}`
 }
 
 async function licenceOf(folder: string): Promise<string> {

@@ -853,7 +853,7 @@ export interface Client extends Follows {
      * --token wlr_…`.
      */
     install(args?: Record<string, never>, options?: CallOptions): Promise<Response>
-    /** A file of the agent: archives by platform, their checksums, units and recipes. */
+    /** A file to install from: the agent by platform with its checksums, units and recipes, and the packages for npm. */
     download(
       args: {
         file: string

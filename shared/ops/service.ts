@@ -105,7 +105,8 @@ export const service = {
     door: 'public',
     scope: [],
     role: null,
-    summary: 'A file of the agent: archives by platform, their checksums, units and recipes.',
+    summary:
+      'A file to install from: the agent by platform with its checksums, units and recipes, and the packages for npm.',
     input: z.strictObject({ file: z.string().max(200) }),
     output: z.string(),
     faults: ['NOT_FOUND', 'UNAVAILABLE'],

@@ -119,3 +119,19 @@ test('archives and recipes are handed out to anybody, and nothing else', async (
   for (const other of ['package.json', '..%2f..%2fpackage.json', 'windlass-agent-9.tgz'])
     assert.equal((await fetch(`${c.url}/downloads/${other}`)).status, 404, other)
 })
+
+test('the packages for npm are handed out to anybody, under names that say what is in them', async () => {
+  const listed = await fetch(`${c.url}/downloads/packages.json`)
+  assert.equal(listed.status, 200)
+  assert.equal(listed.headers.get('content-type'), 'application/json; charset=utf-8')
+  const { files } = (await listed.json()) as { files: Record<string, string> }
+  assert.deepEqual(Object.keys(files), ['windlass', 'windlass-cli'])
+  for (const file of Object.values(files)) {
+    const archive = await fetch(`${c.url}/downloads/${file}`, { method: 'HEAD' })
+    assert.equal(archive.status, 200)
+    assert.equal(archive.headers.get('content-type'), 'application/gzip')
+    assert.equal(archive.headers.get('etag')?.slice(1, 17), /-([0-9a-f]{16})\.tgz$/.exec(file)?.[1])
+  }
+  for (const other of ['windlass-0.1.0-0000000000000000.tgz', 'windlass-0.1.0.tgz', '..%2fpackages%2fwork'])
+    assert.equal((await fetch(`${c.url}/downloads/${other}`)).status, 404, other)
+})

@@ -50,11 +50,10 @@ function addList(group: Command): void {
 
 /** Machines that are behind are mostly behind by the same, so that one command serves them. */
 function tellUpgrades(runners: Runner[]): void {
-  const byCommand = Map.groupBy(
-    runners.filter(({ upgrade }) => upgrade !== null),
-    ({ upgrade }) => upgrade?.command ?? '',
-  )
-  for (const [command, behind] of byCommand) {
+  // `Map.groupBy` would do it, but Node 20 has none.
+  const commands = new Set(runners.flatMap(({ upgrade }) => (upgrade === null ? [] : [upgrade.command])))
+  for (const command of commands) {
+    const behind = runners.filter(({ upgrade }) => upgrade?.command === command)
     const names = behind.map(({ name }) => safe(name, process.stderr)).join(', ')
     note(`Older than the service: ${names}. Next, there: ${command}`)
   }

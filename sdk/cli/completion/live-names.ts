@@ -43,9 +43,9 @@ const LOOKUPS = {
 
 /** By the name, which is what people type; by the id where several share it. */
 function machinesByName(machines: Runner[]): LiveName[] {
-  const named = Map.groupBy(machines, ({ name }) => name)
+  const names = machines.map(({ name }) => name)
   return machines.map(({ id, name, pool, status }) => {
-    const isOnly = named.get(name)?.length === 1
+    const isOnly = names.indexOf(name) === names.lastIndexOf(name)
     return { name: isOnly ? name : id, about: `${isOnly ? id : name}, ${pool.name}, ${status}` }
   })
 }

@@ -44,11 +44,11 @@ export const service: ExamplesOf<'service'> = {
     bytes: { types: ['text/x-shellscript'], hasEtag: true },
   },
   download: {
-    about: '`SHA256SUMS` names all files that are there, with their checksums.',
+    about: '`SHA256SUMS` names the archives of the agent with their checksums, `packages.json` the packages for npm.',
     input: { file: 'SHA256SUMS' },
     output: '9f2c…  windlass-agent-0.1.0-linux-x64.tar.gz',
     bytes: { types: ['text/plain', 'application/gzip', 'application/yaml'], hasEtag: true },
-    fields: { file: 'Name of the file, as `SHA256SUMS` has it.' },
+    fields: { file: 'Name of the file, as `SHA256SUMS` or `packages.json` has it.' },
   },
   workflowSchema: {
     about: 'Name its address as `$schema` in `workflow.jsonc`, and an editor completes and checks while you type.',

@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process'
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Fault } from '@windlass/shared/errors.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import { SDK_PACKAGE_FILE, SdkPackages } from '@windlass/shared/model/sdk-packages.ts'
+import { createHashes } from './hashes.ts'
+import type { Download } from './hashes.ts'
+import { madeOnce } from './made-once.ts'
+
+/** The SDK and the command of this version, as packages that npm installs from here. */
+export interface Packages {
+  /** Which they are. Waits while they are being made. */
+  current(): Promise<SdkPackages>
+  /** One of now, or one that was made here earlier and is still kept; nothing under another name. */
+  find(file: string): Promise<Download | undefined>
+  close(): void
+}
+
+const BUILD = join(import.meta.dirname, 'build-packages.ts')
+/** It takes some three seconds of a processor. */
+const BUILD_MS = 120_000
+
+/** `folder` is for what is made. */
+export function createPackages({ folder, log }: { folder: string; log: Log }): Packages {
+  const closing = new AbortController()
+  const hashes = createHashes()
+  const made = madeOnce({ make, isThere: areThere, tell })
+
+  // In a process of its own: it takes all of a processor for seconds, and esbuild's memory is gone with it.
+  async function make(): Promise<SdkPackages> {
+    const startedAt = performance.now()
+    const options = { timeout: BUILD_MS, killSignal: 'SIGKILL', signal: closing.signal } as const
+    const { stdout } = await promisify(execFile)(process.execPath, [BUILD, folder], options)
+    log('packages.made', { tookMs: Math.round(performance.now() - startedAt) })
+    return SdkPackages.parse(JSON.parse(stdout))
+  }
+
+  async function areThere({ files }: SdkPackages): Promise<boolean> {
+    const found = await Promise.all(Object.values(files).map(isThere))
+    return found.every(Boolean)
+  }
+
+  async function isThere(file: string): Promise<boolean> {
+    return access(join(folder, file)).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  function tell(error: unknown): void {
+    // A coordinator that stops makes nothing any more.
+    if (!closing.signal.aborted) log.error('packages.failed', { error })
+  }
+
+  async function current(): Promise<SdkPackages> {
+    return made().catch(() => {
+      throw new Fault('UNAVAILABLE', undefined, 'The packages could not be made; the log of the coordinator says why.')
+    })
+  }
+
+  return {
+    current,
+    async find(file) {
+      if (!SDK_PACKAGE_FILE.test(file)) return undefined
+      if (await isThere(file)) return hashes.of(join(folder, file))
+      const { files } = await current()
+      return Object.values(files).includes(file) ? hashes.of(join(folder, file)) : undefined
+    },
+    close: () => closing.abort(),
+  }
+}

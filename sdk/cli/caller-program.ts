@@ -1,0 +1,60 @@
+import type { Command } from 'commander'
+import { createCommandLine } from './command-line.ts'
+import { addAudit } from './commands/audit.ts'
+import { addCompletion } from './commands/completion.ts'
+import { addDeploy } from './commands/deploy.ts'
+import { addDev } from './commands/dev.ts'
+import { addEnvironments } from './commands/environments.ts'
+import { addEvents } from './commands/events.ts'
+import { addFleet } from './commands/fleet.ts'
+import { addInit } from './commands/init.ts'
+import { addInputs } from './commands/inputs.ts'
+import { addKeys } from './commands/keys.ts'
+import { addLogs } from './commands/logs.ts'
+import { addProfiles } from './commands/profiles.ts'
+import { addRun } from './commands/run.ts'
+import { addRuns } from './commands/runs.ts'
+import { addSecrets } from './commands/secrets.ts'
+import { addWorkflows } from './commands/workflows.ts'
+import { EXIT_TEXT } from './exit-codes.ts'
+import { addFromTable } from './from-table.ts'
+
+const HELP = `
+Where to: --url, --api-key and --org, or WINDLASS_URL, WINDLASS_API_KEY and WINDLASS_ORG, or a profile \
+(windlass profiles --help).
+Without them the instance that \`npm start\` runs is found by itself, in WINDLASS_HOME or in the nearest \
+.windlass folder from
+here upwards. A session (--session, WINDLASS_SESSION) is used where no API key will do: to write keys and secrets.
+With --json standard output is JSON alone, and an error is one line of JSON on standard error.
+${EXIT_TEXT}`
+
+/** The commands that speak to a service. `addHost` adds those that act on the machine of an agent or a coordinator. */
+export function createCallerProgram(addHost: (program: Command) => void): Command {
+  const program = createCommandLine('Write, deploy and run Windlass workflows.')
+    .option('--url <url>', 'the address of the service')
+    .option('--api-key <key>', 'an API key')
+    .option('--session <token>', 'a session, for what no API key may do')
+    .option('--org <slug>', 'the org')
+    .option('--profile <name>', 'a service that was kept by `windlass profiles add`; `local` is what npm start runs')
+    .option('--json', 'print the answer of the API as JSON')
+    .addHelpText('after', HELP)
+  addInit(program)
+  addDev(program)
+  addDeploy(program)
+  addRun(program)
+  addLogs(program)
+  addEvents(program)
+  addRuns(program)
+  addInputs(program)
+  addWorkflows(program)
+  addEnvironments(program)
+  addSecrets(program)
+  addKeys(program)
+  addAudit(program)
+  addProfiles(program)
+  addFleet(program)
+  addHost(program)
+  addCompletion(program)
+  addFromTable(program)
+  return program
+}

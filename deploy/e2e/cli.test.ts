@@ -35,6 +35,9 @@ async function ok(...args: string[]): Promise<string> {
 
 test('what `init` makes is checked by an editor, deployed and run as it says itself', async () => {
   assert.match(await ok('init', 'hello'), /^Made hello in /)
+  const quiet = ['--no-audit', '--no-fund', '--registry', 'http://127.0.0.1:9']
+  const installed = spawnSync('npm', ['install', ...quiet], { cwd: join(folder, 'hello'), encoding: 'utf8' })
+  assert.equal(installed.status, 0, installed.stderr)
   const checked = spawnSync(join(PROJECT, 'node_modules/.bin/tsc'), ['-p', join(folder, 'hello')], { encoding: 'utf8' })
   assert.deepEqual([checked.status, checked.stdout], [0, ''])
   assert.match(await ok('deploy', 'hello'), /^Deployed hello, version 1 \(5 files/)

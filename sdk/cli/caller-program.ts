@@ -15,6 +15,7 @@ import { addProfiles } from './commands/profiles.ts'
 import { addRun } from './commands/run.ts'
 import { addRuns } from './commands/runs.ts'
 import { addSecrets } from './commands/secrets.ts'
+import { addUpgradeSdk } from './commands/upgrade-sdk.ts'
 import { addWorkflows } from './commands/workflows.ts'
 import { EXIT_TEXT } from './exit-codes.ts'
 import { addFromTable } from './from-table.ts'
@@ -39,6 +40,7 @@ export function createCallerProgram(addHost: (program: Command) => void): Comman
     .option('--json', 'print the answer of the API as JSON')
     .addHelpText('after', HELP)
   addInit(program)
+  addUpgradeSdk(program)
   addDev(program)
   addDeploy(program)
   addRun(program)

@@ -1,11 +1,15 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { Slug } from '@windlass/shared/ids.ts'
+import { ApiError } from '../../client/index.ts'
 import { Failure } from '../failure.ts'
 import { quoted } from '../next-page.ts'
+import { sdkDependencies } from '../sdk-packages.ts'
+import type { SdkDependencies } from '../sdk-packages.ts'
 import { does } from '../session.ts'
 import type { Session } from '../session.ts'
 import { note, print } from '../terminal.ts'
@@ -17,7 +21,11 @@ const SAMPLE = `'{"names":["Ada"]}'`
 
 const HELP = `
   windlass init hello            makes the folder hello with a workflow of that name
-  windlass init                  in this folder, which must be empty`
+  windlass init                  in this folder, which must be empty
+
+Outside of a checkout its package.json names the packages of the service, \`windlass\` and \`windlass-cli\`: after
+\`npm install\` editors know the types, and \`npx --no-install windlass\` is the command. No other registry is needed.
+Where no service answers they are left out; \`windlass upgrade-sdk\` adds them.`
 
 export function addInit(program: Command): void {
   const command = program
@@ -31,12 +39,16 @@ export function addInit(program: Command): void {
     const slug = slugFor(folder, options['slug'] as string | undefined)
     await refuseFilled(folder)
     await mkdir(folder, { recursive: true })
-    const files = await writeTemplate(folder, { slug, schema: `${addressOf(session)}/schemas/workflow.json` })
-    await session.answer({ folder, slug, files }, () => {
+    const sdk = isFound(folder, 'windlass/package.json') ? undefined : await offeredBy(session)
+    const schema = `${addressOf(session)}/schemas/workflow.json`
+    const files = await writeTemplate(folder, { slug, schema }, sdk)
+    const { addresses = {} } = sdk ?? {}
+    await session.answer({ folder, slug, files, dependencies: addresses }, () => {
       print(`Made ${slug} in ${folder}`)
       print(`  ${files.join('  ')}`)
       const where = given === '.' ? '' : ` ${quoted(given)}`
-      note(`Next: windlass dev${where} --input ${SAMPLE}`)
+      if (sdk) note(`Next: npm install${where && ` --prefix${where}`}    # types for your editor, and npx windlass`)
+      note(`${sdk ? '     ' : 'Next:'} windlass dev${where} --input ${SAMPLE}`)
       note(`      windlass deploy${where} && windlass run ${slug} --input ${SAMPLE}`)
     })
   })
@@ -80,17 +92,28 @@ function addressOf(session: Session): string {
   }
 }
 
-async function writeTemplate(folder: string, words: Record<string, string>): Promise<string[]> {
+/** The packages of the service; undefined where there is none, or an older one that has none. */
+async function offeredBy(session: Session): Promise<SdkDependencies | undefined> {
+  try {
+    return await sdkDependencies(session)
+  } catch (error) {
+    if (error instanceof Failure || error instanceof ApiError) return undefined
+    throw error
+  }
+}
+
+async function writeTemplate(
+  folder: string,
+  words: Record<string, string>,
+  sdk: SdkDependencies | undefined,
+): Promise<string[]> {
   const names = await readdir(TEMPLATE)
   for (const name of names) {
     const text = await readFile(path.join(TEMPLATE, name), 'utf8')
-    await put(
-      folder,
-      name,
-      text.replace(/\{\{(\w+)\}\}/g, (all, word: string) => words[word] ?? all),
-    )
+    const filled = text.replace(/\{\{(\w+)\}\}/g, (all, word: string) => words[word] ?? all)
+    await put(folder, name, name === 'package.json' ? withDependencies(filled, sdk) : filled)
   }
-  await put(folder, 'tsconfig.json', `${JSON.stringify(tsconfig(folder), null, 2)}\n`)
+  await put(folder, 'tsconfig.json', `${JSON.stringify(tsconfig(folder, sdk), null, 2)}\n`)
   return [...names, 'tsconfig.json'].sort()
 }
 
@@ -98,8 +121,15 @@ function put(folder: string, name: string, text: string): Promise<void> {
   return writeFile(path.join(folder, name), text, { flag: 'wx' })
 }
 
+function withDependencies(manifest: string, sdk: SdkDependencies | undefined): string {
+  if (!sdk) return manifest
+  const { windlass, 'windlass-cli': cli } = sdk.addresses
+  const more = { dependencies: { windlass }, devDependencies: { 'windlass-cli': cli } }
+  return `${JSON.stringify({ ...(JSON.parse(manifest) as object), ...more }, null, 2)}\n`
+}
+
 /** For editors alone: deploying needs none of it. */
-function tsconfig(folder: string): object {
+function tsconfig(folder: string, sdk: SdkDependencies | undefined): object {
   const compilerOptions = {
     target: 'es2024',
     module: 'esnext',
@@ -109,24 +139,31 @@ function tsconfig(folder: string): object {
     skipLibCheck: true,
     allowImportingTsExtensions: true,
     erasableSyntaxOnly: true,
-    types: ['node'],
-    ...(isResolvable(folder) ? {} : typesHere()),
+    ...(sdk ? {} : typesOf(folder)),
   }
   return { compilerOptions, include: ['**/*.ts'] }
 }
 
-/** Whether `windlass` is found from there as a package, as inside of a checkout. */
-function isResolvable(folder: string): boolean {
+/** Where the types are without packages of its own. Those bring the types of Node along. */
+function typesOf(folder: string): object {
+  const node = isFound(folder, '@types/node/package.json') ? { types: ['node'] } : {}
+  return isFound(folder, 'windlass/package.json') ? node : typesHere()
+}
+
+/** Whether a file of a package is found from there, as inside of a checkout. */
+function isFound(folder: string, file: string): boolean {
   try {
-    createRequire(path.join(folder, 'index.ts')).resolve('windlass/package.json')
+    createRequire(path.join(folder, 'index.ts')).resolve(file)
     return true
   } catch {
     return false
   }
 }
 
-/** Where this installation has the types: beside the folder nothing has. */
+/** Where a checkout has the types: beside the folder nothing has. The package of the command has none. */
 function typesHere(): object {
+  const sdk = path.join(SDK, 'index.ts')
+  if (!existsSync(sdk)) return {}
   const node = path.dirname(path.dirname(createRequire(import.meta.url).resolve('@types/node/package.json')))
-  return { paths: { windlass: [path.join(SDK, 'index.ts')] }, typeRoots: [node] }
+  return { types: ['node'], paths: { windlass: [sdk] }, typeRoots: [node] }
 }

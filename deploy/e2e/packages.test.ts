@@ -187,7 +187,7 @@ test('upgrade-sdk moves a project with a lockfile to the packages of the service
   fine(await on.npm(copy, 'ci'))
 })
 
-test('a deploy bundles npm packages without a compiler of its platform', async () => {
+test('a deploy bundles npm packages, the client among them, without a compiler of its platform', async () => {
   const on = machine('bundles')
   const { windlass, 'windlass-cli': cli } = await addresses()
   const folder = join(on.home, 'bundles')
@@ -200,8 +200,19 @@ test('a deploy bundles npm packages without a compiler of its platform', async (
   writeFileSync(join(folder, 'node_modules/three/index.js'), 'export const three = 3\n')
   writeFileSync(
     join(folder, 'index.ts'),
-    "import { three } from 'three'\nexport const run = (): { three: number } => ({ three })\n",
+    `import { three } from 'three'
+     import { log } from 'windlass'
+     import { createClient } from 'windlass/client'
+     export async function run(): Promise<{ three: number; code: string }> {
+       log('asking nobody')
+       const client = createClient({ url: 'http://127.0.0.1:9', org: 'x' })
+       const code = await client.runs.list().then(() => 'none', (error: { code: string }) => error.code)
+       return { three, code }
+     }`,
   )
   fine(await on.npx(folder, '--no-install', 'windlass', 'deploy'))
-  assert.equal(fine(await on.npx(folder, '--no-install', 'windlass', 'run', 'bundles')).trim(), '{"three":3}')
+  assert.equal(
+    fine(await on.npx(folder, '--no-install', 'windlass', 'run', 'bundles')).trim(),
+    '{"three":3,"code":"UNREACHABLE"}',
+  )
 })

@@ -55,7 +55,6 @@ function build(
       target: 'node22',
       charset: 'utf8',
       legalComments: 'inline',
-      external: ['windlass'],
       tsconfigRaw: {},
       logLevel: 'silent',
     })
@@ -76,6 +75,8 @@ function resolvePackages(
     name: 'resolve-packages',
     setup(builder) {
       builder.onResolve({ filter: /.*/ }, ({ path: given, kind }) => {
+        // The agent brings `windlass` along; `windlass/client` is a package like any other.
+        if (given === 'windlass') return { path: given, external: true }
         if (kind !== 'entry-point') return undefined
         // esbuild puts `./` in front when the folder happens to hold a file of that name.
         const specifier = given.replace(/^\.\//, '')

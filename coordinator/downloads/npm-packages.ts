@@ -150,18 +150,29 @@ async function nodeTypes(): Promise<Bundled> {
   return { version, entries: (await Promise.all([own, ...needed])).flat() }
 }
 
-const ESBUILD_FILES = ['package.json', 'LICENSE.md', 'lib/main.js', 'bin/esbuild', 'esbuild.wasm', 'wasm_exec.js']
+const ESBUILD_FILES = ['package.json', 'LICENSE.md', 'esbuild.wasm', 'wasm_exec.js', 'wasm_exec_node.js']
 
 async function esbuildWasm(): Promise<Bundled> {
   const folder = folderOf('esbuild-wasm')
   const { version } = await manifestOf(folder)
-  const files = [...ESBUILD_FILES, 'wasm_exec_node.js']
-  const entries = files.map((name) => ({
-    path: `node_modules/esbuild-wasm/${name}`,
-    content: { file: join(folder, name) },
-    isProgram: name.startsWith('bin/'),
-  }))
-  return { version, entries }
+  const inside = (name: string) => `node_modules/esbuild-wasm/${name}`
+  const whole = ESBUILD_FILES.map((name) => ({ path: inside(name), content: { file: join(folder, name) } }))
+  // The Node that runs the command is not always the first one in the PATH.
+  const library = await patched(join(folder, 'lib/main.js'), '"node", [path2.join', 'process.execPath, [path2.join')
+  // V8 would optimize 14 MB of WebAssembly first: 4 s in Node 20, where this takes 0.4 s.
+  const quick = "#!/usr/bin/env node\nrequire('node:v8').setFlagsFromString('--liftoff-only')\n"
+  const program = await patched(join(folder, 'bin/esbuild'), '#!/usr/bin/env node\n', quick)
+  const changed = [
+    { path: inside('lib/main.js'), content: library },
+    { path: inside('bin/esbuild'), content: program, isProgram: true },
+  ]
+  return { version, entries: [...whole, ...changed] }
+}
+
+async function patched(file: string, from: string, to: string): Promise<string> {
+  const text = await readFile(file, 'utf8')
+  if (text.split(from).length !== 2) throw new Error(`${file} has ${JSON.stringify(from)} not exactly once`)
+  return text.replace(from, to)
 }
 
 function folderOf(name: string, from?: string): string {

@@ -20,12 +20,9 @@ if (major < OLDEST) {
 
 /** Compiling takes as long as all else that a command does; from Node 22.1 on V8's result can be kept. */
 async function keepCompiled() {
-  const [{ enableCompileCache }, { default: os }, { default: path }] = await Promise.all([
-    import('node:module'),
-    import('node:os'),
-    import('node:path'),
-  ])
-  const cache = process.env['XDG_CACHE_HOME'] || path.join(os.homedir(), '.cache')
+  const { HOME, XDG_CACHE_HOME } = process.env
+  const cache = XDG_CACHE_HOME || (HOME && `${HOME}/.cache`)
+  const { enableCompileCache } = await import('node:module')
   // A folder of this user alone: the default is one that all users share.
-  enableCompileCache?.(path.join(cache, 'windlass', 'compiled'))
+  if (cache) enableCompileCache?.(`${cache}/windlass/compiled`)
 }

@@ -2,6 +2,7 @@ import { createLog, type Log } from '@windlass/shared/log.ts'
 import { ensureDefaults } from './accounts/bootstrap.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
+import { warnOfClock } from './db/clock-difference.ts'
 import { migrate } from './db/migrate.ts'
 import { keepPartitionsAhead, makePartitionsAhead } from './db/partitions.ts'
 import { watchSchema } from './db/schema-watch.ts'
@@ -39,6 +40,7 @@ export async function startCoordinator(
   const pgPool = openPgPool(config.databaseUrl, { max: JOB_CONNECTIONS, log, queryTimeoutMs: JOB_QUERY_MS })
   const { known } = await migrate(database, { log })
   await makePartitionsAhead(database.db, log)
+  await warnOfClock(database.db, log)
   await migrateJobs(pgPool, log)
   await ensureDefaults(database.db)
   const { deps, handlers, close } = await compose(config, database, log)

@@ -110,6 +110,7 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
       from created
       where tags <> '{}'
     ),
+    remaining as (${noteLate(sql)}),
     timed as (
       insert into timers (run_id, org_id, kind, due_at)
       select run_id, org_id, kind, now() + in_ms * interval '1 millisecond'
@@ -129,6 +130,14 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
     select id, created_at from created`
   return new Map(rows.map((row) => [row.id, row.createdAt]))
 }
+
+/** Of those created, what a slow clock has made: the mark has passed them already, and nobody would look there. */
+const noteLate = (sql: Sql) => sql`
+  insert into runs_remaining (run_id, org_id)
+  select id, org_id
+  from created
+  where id <= (select run_id from sweep_mark)
+  on conflict (run_id) do nothing`
 
 /** When these runs were created; for a repeated `insertQueued` that found them there already. */
 export async function createdAt(sql: Sql, ids: string[]): Promise<Map<string, Date>> {

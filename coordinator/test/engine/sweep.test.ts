@@ -244,6 +244,21 @@ test('runs from before the mark are looked at as long as they have not finished,
   assert.equal((await remaining()).includes(old), false)
 })
 
+test('a run made by a slow clock, behind the mark, is unfinished like any other', async () => {
+  const [{ runId: mark }] = await c.db<[{ runId: string }]>`select run_id from sweep_mark`
+  await c.db`update sweep_mark set run_id = ${firstIdAt('run', Date.now() + 3_600_000)}`
+  try {
+    const late = await aRun(c, { workflow: 'any' })
+    const { runs } = await c.call(ops.runs.list, { org: c.org, status: ['queued'] })
+    assert.ok(runs.some(({ id }) => id === late.id))
+    await c.db`delete from run_queue where run_id = ${late.id}`
+    assert.equal(await sweepRunsOnce(c.deps), 1)
+    await c.call(ops.runs.cancel, { run: late.id })
+  } finally {
+    await c.db`update sweep_mark set run_id = ${mark}`
+  }
+})
+
 test('the mark stays behind runs that are not committed yet', async () => {
   const before = newId('run')
   const now = Date.now()

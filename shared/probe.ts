@@ -70,6 +70,8 @@ interface OfCoordinator {
   'source.left': { files: number }
   /** A child process for work on what customers send takes jobs. */
   'tools.started': { name: string; pid: number }
+  /** A child process has done the first step of its job, and begins the next. */
+  'tools.step': { pid: number }
   /** A job of an org was answered, or has ended its child. */
   'tools.done': { name: string; org: string; kind: string }
   'tools.ended': { name: string }

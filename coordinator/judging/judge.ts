@@ -117,8 +117,9 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
   async function inProcess(schema: Schema, value: JudgeJob['value'], ask: Ask): Promise<Verdict> {
     const payer = ask.run === undefined ? undefined : `${ask.org}/${ask.run}`
     const { org, isPatient = false, compileMs } = ask
+    // Asked once: a try that the machine has ended must not keep the run from the next.
+    if (payer !== undefined && !budget.hasLeft(payer)) return spent(ask.root, runMs)
     for (let tries = 1; ; tries++) {
-      if (payer !== undefined && !budget.hasLeft(payer)) return spent(ask.root, runMs)
       let isNew = false
       const payload = (held: Held): JudgeJob => {
         isNew = !held.has(schema.key)
@@ -127,13 +128,14 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
       // A schema that the process does not have yet is the first step, and the value the second.
       const outcome = await pool.run({ org, payload, cpuMs: () => (isNew ? compileMs : undefined), isPatient })
       const isOfValue = !isNew || ('steps' in outcome && outcome.steps > 0)
-      if (payer !== undefined) budget.spend(payer, costOf(outcome, isOfValue ? VALUE_MS : compileMs))
+      const isOver = outcome.kind === 'answer' || isFinal(outcome) || tries === TRIES
+      if (payer !== undefined) budget.spend(payer, costOf(outcome, isOfValue || !isOver ? VALUE_MS : compileMs))
       if (outcome.kind === 'answer') {
         if (outcome.answer.is !== 'unusable') usable.set(schema.key, true)
         return verdictOf(outcome.answer, ask.root)
       }
       log.warn('judging.process.lost', { org, run: ask.run, ...outcome, tries, schema: schema.key })
-      if (isFinal(outcome) || tries === TRIES) return givenUp(outcome, ask.root, isOfValue)
+      if (isOver) return givenUp(outcome, ask.root, isOfValue)
     }
   }
 
@@ -174,26 +176,45 @@ function isFinal(outcome: Loss): boolean {
   return outcome.kind === 'too slow' && outcome.by === 'cpu'
 }
 
+/**
+ * What a process has used that was ended is not known. The first counts as one value; the second, of a schema, as all
+ * that it may take: a run whose schemas kill processes has two of them a minute.
+ */
 function costOf(outcome: Outcome<JudgeAnswer>, mostMs: number): number {
   return outcome.kind === 'answer' ? outcome.cpuMs : mostMs
 }
 
 function givenUp(outcome: Loss, root: string, isOfValue: boolean): Verdict {
-  const isTime = outcome.kind === 'too slow'
+  const kind = usedUp(outcome)
   if (!isOfValue) {
-    const message = `its schema takes too much ${isTime ? 'time' : 'memory'} to compile: give it plainer types`
+    const message = kind
+      ? `its schema takes too much ${kind} to compile: give it plainer types`
+      : `its schema was given up: ${endedTwice(outcome)} while they compiled it: give it plainer types, or try again`
     return { is: 'unusable', invalid: { path: root, message } }
   }
-  const much = isTime ? `longer than ${VALUE_MS} ms` : `more memory than ${MEMORY_MB} MiB`
-  const message = `takes ${much} to be checked against its schema: ${ADVICE}`
+  const much = kind === 'time' ? `longer than ${VALUE_MS} ms` : `more memory than ${MEMORY_MB} MiB`
+  const message = kind
+    ? `takes ${much} to be checked against its schema: ${ADVICE}`
+    : `cannot be checked: ${endedTwice(outcome)} while they did so: try again, or ${ADVICE}`
   return { is: 'too slow', invalid: { path: root, message } }
+}
+
+/** What the job had used up; undefined where that is not known: SIGKILL may come from the machine or from a person. */
+function usedUp(outcome: Loss): 'time' | 'memory' | undefined {
+  if (isFinal(outcome)) return 'time'
+  return outcome.kind === 'died' && outcome.of === 'memory' && outcome.how !== 'SIGKILL' ? 'memory' : undefined
+}
+
+function endedTwice(outcome: Loss): string {
+  if (outcome.kind === 'too slow') return `two processes in a row gave no answer for ${CLOCK_MS / 1000} s`
+  return `two processes in a row ended (${outcome.how})`
 }
 
 const ADVICE = 'shorten the value, simplify `@pattern`, or make the type plainer where unions hold unions'
 
 function spent(root: string, runMs: number): Verdict {
-  const message = `cannot be checked: values of this run took ${runMs} ms of checking within a minute: ${ADVICE}`
-  return { is: 'spent', invalid: { path: root, message } }
+  const message = `cannot be checked: values of this run have used up their ${runMs} ms of checking within a minute`
+  return { is: 'spent', invalid: { path: root, message: `${message}: ${ADVICE}` } }
 }
 
 function verdictOf(answer: JudgeAnswer, root: string): Verdict {

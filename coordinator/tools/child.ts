@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { probe } from '@windlass/shared/probe.ts'
 import { cpuMicrosOf } from './cpu-time.ts'
 import type { Said, Told } from './serve.ts'
 
@@ -198,6 +199,7 @@ function heard<A>(child: ChildProcess, { act, steps: bounds, ...hearing }: Heari
       fromMicros = said.cpuMicros
       from = performance.now()
       wait()
+      probe('tools.step', { pid: child.pid! })
     }
     const onError = (error: Error) => {
       if (child.pid === undefined) settle({ is: 'ended', signal: null, how: error.message, steps })

@@ -119,7 +119,7 @@ test('hundreds of questions that take for ever keep nobody from going on, and en
   assert.equal((await asked).kind, 'ack')
   const { status, error } = await runOf(c, offer.run)
   assert.deepEqual([status, error?.code], ['failed', 'JOURNAL_UNREADABLE'])
-  assert.match(error!.message, /took 2000 ms of checking within a minute/)
+  assert.match(error!.message, /used up their 2000 ms of checking within a minute/)
 })
 
 test('what one run says is taken in its order, and others of the same agent need not wait for it', async () => {

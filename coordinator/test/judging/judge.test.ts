@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, test, type TestContext } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
-import { type Moment, onMoment } from '@windlass/shared/probe.ts'
+import { onMoment } from '@windlass/shared/probe.ts'
 import { createBudget } from '../../judging/budget.ts'
 import { createJudge, type JudgeAsk, type Verdict } from '../../judging/judge.ts'
 import { type Schema, schemaOf } from '../../judging/schema.ts'
@@ -10,6 +10,18 @@ import type { JsonSchema } from '../../workflows/json-schema.ts'
 const log = createLog({ process: 'test' }, 'error')
 const judge = createJudge({ log })
 after(() => judge.close())
+
+/** Kills the processes that reach the moment, as many as that; counts those that are started. */
+function killing(t: TestContext, most: number, at: 'tools.started' | 'tools.step' = 'tools.started') {
+  let left = most
+  let started = 0
+  const stop = onMoment((moment) => {
+    if (moment.name === 'tools.started') started++
+    if (moment.name === at && left-- > 0) process.kill(moment.facts.pid, 'SIGKILL')
+  })
+  t.after(stop)
+  return { started: () => started, stop }
+}
 
 const derived = (schema: JsonSchema) => schemaOf('derived', schema)
 const written = (schema: JsonSchema | boolean) => schemaOf('written', schema)
@@ -38,6 +50,7 @@ const RULES: JsonSchema = {
   },
 }
 const wrongLeaf = (levels: number): unknown => (levels === 0 ? { value: 5 } : { next: wrongLeaf(levels - 1) })
+const HANGS = JSON.stringify({ a: `${'a'.repeat(60)}b` })
 const PATTERN: JsonSchema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a|a)*$' } } }
 
 test('a simple schema needs no process, and neither does one that accepts everything', async (t) => {
@@ -89,20 +102,49 @@ test('what eats memory or time is given up, and the next is judged', async () =>
 
 for (const [killed, outcome] of [
   [1, /^fits$/],
-  [2, /^unusable input: its schema takes too much memory/],
+  [2, /^unusable input: its schema was given up: two processes in a row ended \(SIGKILL\) while they compiled it/],
 ] as const)
-  test(`what ${killed} process(es) died of ${killed === 1 ? 'is tried again' : 'is given up'}`, async (t) => {
-    const own = createJudge({ log })
-    t.after(() => own.close())
-    let left: number = killed
-    const kill = ({ name, facts }: Moment) => {
-      if (name === 'tools.started' && left-- > 0) process.kill(facts.pid, 'SIGKILL')
-    }
-    t.after(onMoment(kill))
-    const ask = { root: 'input', org: 'a' }
-    assert.match(inWords(await own.judge(written({ type: 'string' }), { text: '"x"' }, ask)), outcome)
-    assert.equal(inWords(await own.judge(written({ type: 'number' }), { text: '1' }, ask)), 'fits')
-  })
+  for (const run of [undefined, 'run_1'])
+    test(`what ${killed} process(es) of ${run ?? 'no run'} died of is tried again once`, async (t) => {
+      const own = createJudge({ log })
+      t.after(() => own.close())
+      const { started } = killing(t, killed)
+      const ask = { root: 'input', org: 'a', ...(run !== undefined && { run }) }
+      assert.match(inWords(await own.judge(written({ type: 'string' }), { text: '"x"' }, ask)), outcome)
+      assert.equal(started(), 2)
+      assert.equal(
+        inWords(await own.judge(written({ type: 'number' }), { text: '1' }, { ...ask, run: 'run_2' })),
+        'fits',
+      )
+    })
+
+test('a run whose schemas kill each process has two processes a minute, and costs no other run', async (t) => {
+  const own = createJudge({ log })
+  t.after(() => own.close())
+  const { started, stop } = killing(t, Infinity)
+  const judged = async (n: number, run: string) =>
+    inWords(
+      await own.judge(written({ type: 'string', maxLength: n }), { text: '""' }, { root: 'input', org: 'a', run }),
+    )
+  assert.match(await judged(0, 'run_1'), /^unusable input: /)
+  for (let n = 1; n <= 20; n++)
+    assert.match(await judged(n, 'run_1'), /^spent input: .*used up their 2000 ms of checking within a minute/)
+  assert.equal(started(), 2)
+  stop()
+  assert.equal(await judged(1, 'run_2'), 'fits')
+})
+
+test('a run whose values kill each process has eight processes a minute', async (t) => {
+  const own = createJudge({ log })
+  t.after(() => own.close())
+  const { started } = killing(t, Infinity, 'tools.step')
+  const judged = async () =>
+    inWords(await own.judge(derived(PATTERN), { text: HANGS }, { root: 'input', org: 'a', run: 'run_1' }))
+  for (let n = 0; n < 4; n++)
+    assert.match(await judged(), /^too slow input: cannot be checked: two processes in a row ended \(SIGKILL\)/)
+  for (let n = 0; n < 20; n++) assert.match(await judged(), /^spent input: /)
+  assert.equal(started(), 8)
+})
 
 test('a schema that is none, or takes too long to compile, is told from a value that does not fit', async () => {
   for (const schema of [{ type: 'nonsense' }, { $ref: '#/no' }, { pattern: '(' }, { properties: 5 }])
@@ -139,7 +181,10 @@ test('values of a run that hang use up its time, and cost no other run', async (
   const hang = { a: `${'a'.repeat(60)}b` }
   for (let n = 0; n < 2; n++) assert.match(await judged(slow, hang, { run: 'run_1' }), /^too slow input/)
   for (const value of [hang, { a: 'a' }])
-    assert.match(await judged(slow, value, { run: 'run_1' }), /^spent input: .*took 500 ms of checking within a minute/)
+    assert.match(
+      await judged(slow, value, { run: 'run_1' }),
+      /^spent input: .*used up their 500 ms of checking within a minute/,
+    )
   assert.equal(await judged(slow, { a: 'a' }, { run: 'run_2' }), 'fits')
   assert.equal(await judged(slow, { a: 'a' }, { run: 'run_1', org: 'b' }), 'fits')
   // What needs no process costs a run nothing.

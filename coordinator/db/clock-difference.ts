@@ -4,7 +4,7 @@ import type { Db } from './client.ts'
 /** Beyond this it shows: ids are made by this clock, times are noted by that of the database. */
 const MOST_MS = 60_000
 
-/** Says so when the clock of this machine and that of the database's are apart. Answers by how much this one is ahead. */
+/** Says so when this clock and that of the database are apart. Answers by how much this one is ahead. */
 export async function warnOfClock(db: Db, log: Log): Promise<number> {
   const before = Date.now()
   const [row] = await db<[{ now: number }]>`

@@ -6,6 +6,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import type { CancelDeps } from '../engine/commit/cancel.ts'
 import { cleanOrgLogs } from '../events/org-log.ts'
 import { cleanVariableSets } from '../environments/sets.ts'
+import { cleanWindows } from '../limits/open.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
 import { cleanTokenKeys } from '../runs/token-keys.ts'
@@ -28,6 +29,7 @@ const CRONTAB = [
   '27 * * * * tokenKeys:clean',
   '37 * * * * idempotencyKeys:clean',
   '47 * * * * orgEvents:clean',
+  '57 * * * * rateLimits:clean',
 ].join('\n')
 
 /** The tables of the job queue, which our own transactions write to. */
@@ -67,6 +69,7 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
           'variableSets:clean': async () => cleanVariableSets(deps),
           'orgEvents:clean': async () => cleanOrgLogs(deps),
           'tokenKeys:clean': async () => void (await cleanTokenKeys(deps)),
+          'rateLimits:clean': async () => cleanWindows(deps),
         },
       })
       await Promise.race([runner.promise, aborted(signal)])

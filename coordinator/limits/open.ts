@@ -1,8 +1,8 @@
 import type { Log } from '@windlass/shared/log.ts'
-import { openPgPool } from '../db/client.ts'
+import { type Db, openPgPool } from '../db/client.ts'
 import { createLimits, type Limits } from './limits.ts'
 import { createUnreadBytes, type UnreadBytes } from './unread-bytes.ts'
-import { createDraws, PATIENCE_MS } from './store.ts'
+import { createDraws, PATIENCE_MS, removeOldWindows } from './store.ts'
 
 const WINDOW_MS = 60_000
 /** Draws are short; a second lets one bucket draw while another waits for its row. */
@@ -26,4 +26,8 @@ export function openLimits({ url, identity, org, log, windowMs = WINDOW_MS }: Op
   const pool = openPgPool(url, { name: 'limits', max: CONNECTIONS, log, queryTimeoutMs: PATIENCE_MS })
   const limits = createLimits({ identity, org, windowMs, draws: createDraws({ pool, windowMs, log }) })
   return { limits, unread: createUnreadBytes({ log }), close: () => pool.end() }
+}
+
+export function cleanWindows({ db }: { db: Db }): Promise<void> {
+  return removeOldWindows(db)
 }

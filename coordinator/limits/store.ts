@@ -1,7 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { within } from '@windlass/shared/time.ts'
 import type { Pool } from 'pg'
-import { RateLimiterPostgres } from 'rate-limiter-flexible'
+import type { Db } from '../db/client.ts'
 
 /** What the store gave: so many requests may be served, so many are left for the next who asks, in a window that ends then. */
 export interface Draw {
@@ -33,21 +33,23 @@ const REST_MS = 1000
 const WARN_MS = 1000
 
 /**
- * The windows in the table `rate_limits`. They are timed by the clocks of the coordinators: where these differ by a second,
- * a window begins a second early for one of them.
+ * Counts in the bucket's window, or begins a new one when that is over. The database's clock times it, read behind the
+ * lock of the row: a window that ends later than one from now is of a clock that was set back since, and over too.
  */
+const DRAW = `
+  insert into rate_limits as held (key, points, expire)
+  values ($1, $2, (extract(epoch from clock_timestamp()) * 1000)::bigint + $3::int)
+  on conflict (key) do update
+  set (points, expire) = (
+    select case when is_open then held.points else 0 end + excluded.points,
+      case when is_open then held.expire else at + $3::int end
+    from (select (extract(epoch from clock_timestamp()) * 1000)::bigint as at) as clock,
+      lateral (select held.expire > at and held.expire <= at + $3::int as is_open) as window_of
+  )
+  returning points, (expire - extract(epoch from clock_timestamp()) * 1000)::float8 as ends_in_ms`
+
+/** The windows in the table `rate_limits`. */
 export function createDraws({ pool, windowMs, log }: DrawsOptions): Draws {
-  const limiter = new RateLimiterPostgres({
-    storeClient: pool,
-    // `pool` would be guessed from the name of the class, which is the same for this.
-    storeType: 'client',
-    tableName: 'rate_limits',
-    tableCreated: true,
-    keyPrefix: '',
-    duration: windowMs / 1000,
-    // Never reached: what of a block is still within its limit is worked out below.
-    points: 2 ** 31 - 1,
-  })
   let isDoubtful = false
   let restsUntil = Number.NEGATIVE_INFINITY
   let warnedAt = Number.NEGATIVE_INFINITY
@@ -65,16 +67,23 @@ export function createDraws({ pool, windowMs, log }: DrawsOptions): Draws {
     if (performance.now() < restsUntil) return undefined
     if (isDoubtful) restsUntil = performance.now() + REST_MS
     try {
-      // `penalty` counts and refuses nothing, so that the rest of a last block is not lost.
-      const counting = limiter.penalty(key, wanted)
-      const { consumedPoints, msBeforeNext } = await within(PATIENCE_MS, counting, 'The store of the limits is silent')
+      const drawing = pool.query<{ points: number; ends_in_ms: number }>(DRAW, [key, wanted, windowMs])
+      const { rows } = await within(PATIENCE_MS, drawing, 'The store of the limits is silent')
+      const { points, ends_in_ms: endsInMs } = rows[0]!
       isDoubtful = false
       restsUntil = Number.NEGATIVE_INFINITY
-      const granted = Math.max(0, Math.min(wanted, limit - (consumedPoints - wanted)))
-      return { granted, left: Math.max(0, limit - consumedPoints), endsInMs: Math.min(msBeforeNext, windowMs) }
+      const granted = Math.max(0, Math.min(wanted, limit - (points - wanted)))
+      return { granted, left: Math.max(0, limit - points), endsInMs: Math.max(0, Math.min(endsInMs, windowMs)) }
     } catch (error) {
       failed(error)
       return undefined
     }
   }
+}
+
+/** Removes windows that ended more than an hour ago. */
+export async function removeOldWindows(db: Db): Promise<void> {
+  await db`
+    delete from rate_limits
+    where expire < extract(epoch from now() - interval '1 hour') * 1000`
 }

@@ -5,6 +5,7 @@ import type { AnyOp, Door } from '@windlass/shared/ops/op.ts'
 import { pathNames } from '@windlass/shared/ops/place.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { cleanVariableSets } from '../../environments/sets.ts'
+import { cleanWindows } from '../../limits/open.ts'
 import { cleanTokens } from '../../runners/register.ts'
 import { cleanIdempotencyKeys } from '../../runs/idempotency.ts'
 import { cleanTokenKeys } from '../../runs/token-keys.ts'
@@ -44,6 +45,7 @@ async function clean({ c: { deps } }: Tenant): Promise<void> {
   await cleanTokens(deps)
   await cleanVariableSets(deps)
   await cleanTokenKeys(deps)
+  await cleanWindows(deps)
   await cleanIdempotencyKeys(deps)
 }
 

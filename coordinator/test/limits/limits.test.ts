@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import type { Caller } from '../../actor.ts'
 import type { Database } from '../../db/client.ts'
 import type { Limits, Standing } from '../../limits/limits.ts'
+import { cleanWindows } from '../../limits/open.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { untilPolled } from '../_kit/until.ts'
 import {
@@ -163,6 +164,40 @@ test('a window that has ended in the store begins anew for a coordinator that kn
   assert.equal(await admitted(over({ identity: 10 }), caller, 20), 10)
   // The first has been told of a window that is not over yet.
   assert.equal(await admitted(first, caller, 1), 0)
+})
+
+for (const [what, minutes] of [
+  ['ahead', 10],
+  ['behind', -60],
+] as const)
+  test(`a window lasts no longer for a coordinator whose clock is ${what}`, async (t) => {
+    const caller = aCaller()
+    const now = Date.now
+    const { mock } = t.mock.method(Date, 'now', () => now() + minutes * 60_000)
+    assert.equal(await admitted(over({ identity: 10 }), caller, 20), 10)
+    mock.restore()
+    // Of the same window, whoever asks.
+    assert.equal(await admitted(over({ identity: 10 }), caller, 20), 0)
+    await age(`i:${caller.id}`, 61_000)
+    assert.equal(await admitted(over({ identity: 10 }), caller, 20), 10)
+  })
+
+test('a window that ends later than one can begins anew: the clock of the database was set back', async () => {
+  const caller = aCaller()
+  assert.equal(await admitted(over({ identity: 10 }), caller, 20), 10)
+  await age(`i:${caller.id}`, -3_600_000)
+  assert.equal(await admitted(over({ identity: 10 }), caller, 20), 10)
+  assert.equal(await admitted(over({ identity: 10 }), caller, 20), 0)
+})
+
+test('windows that ended an hour ago are forgotten', async () => {
+  const { db } = database
+  await db`
+    insert into rate_limits (key, points, expire)
+    select 'i:' || minutes, 1, extract(epoch from now() - minutes * interval '1 minute') * 1000
+    from unnest(${[-1, 58, 62]}::int[]) as minutes`
+  await cleanWindows({ db })
+  assert.deepEqual([await drawn('-1'), await drawn('58'), await drawn('62')], [1, 1, 0])
 })
 
 test('a refusal is given from memory', async () => {

@@ -53,7 +53,7 @@ async function endDueDrain(deps: DeadlineDeps, drain: store.DueDrain): Promise<v
   if (!taken) return
   if (taken.isFirst) deps.log('drain.deadline', { runnerId: drain.runnerId, runs: runIds.length })
   const reason = `the drain of the runner ${drain.name} had its deadline${drain.reason && `: ${drain.reason}`}`
-  await cancelForUs(deps, { orgId: drain.orgId, runIds }, reason)
+  await cancelForUs(deps, runIds, reason)
 }
 
 function ourselves({ orgId }: store.DueDrain): Author {

@@ -211,14 +211,14 @@ const executing = (sql: Sql) => sql`
   where p.runner_id = i.runner_id and p.accepted_at is not null and r.place is distinct from 'parked'
     and r.status not in ('cancelling', 'cancelled', 'completed', 'failed')`
 
-/** Drains whose time is up, and that are to end what executes. */
+/** Drains whose time is up, and that are to end what executes: the first of each org, then the second of each. */
 export function dueDrains(db: Db): Promise<DueDrain[]> {
   return db<DueDrain[]>`
     select i.runner_id, n.org_id, n.name, i.reason
     from runner_intake i
     join runners n on n.id = i.runner_id
     where i.deadline_at <= now() and i.state = 'draining' and i.on_deadline = 'cancel' and exists (${executing(db)})
-    order by i.runner_id
+    order by row_number() over (partition by n.org_id order by i.runner_id), i.runner_id
     limit 100`
 }
 

@@ -1,4 +1,4 @@
-import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Config } from '../../config.ts'
 import type { Tx } from '../../db/client.ts'
@@ -27,19 +27,17 @@ export interface CancelAsk {
   caller?: Acting
   /** What these runs have called is cancelled by whoever asks. Otherwise a job does it. */
   isDescent?: boolean
+  /** When the job begins; by default after whoever asks has had the time to do it first. */
+  descentInMs?: number
 }
 
-/** What the coordinator itself stops, with all that it has called. Whoever decides that keeps a record of his own. */
-export async function cancelForUs(
-  deps: CancelDeps,
-  { orgId, runIds }: { orgId: OrgId; runIds: readonly RunId[] },
-  reason: string,
-): Promise<void> {
-  for (let at = 0; at < runIds.length; at += AT_ONCE) {
-    const moved = await cancelThese(deps, runIds.slice(at, at + AT_ONCE), { by: 'coordinator', reason })
-    for (const { id } of moved)
-      await cancelDescendants(deps, { orgId, runId: id }, { by: 'coordinator', reason: becauseOf(id, reason) })
-  }
+/**
+ * What the coordinator itself stops. What it has called is left to jobs, for which nobody waits: one org's trees take
+ * seconds. Whoever decides that keeps a record of his own.
+ */
+export async function cancelForUs(deps: CancelDeps, runIds: readonly RunId[], reason: string): Promise<void> {
+  for (let at = 0; at < runIds.length; at += AT_ONCE)
+    await cancelThese(deps, runIds.slice(at, at + AT_ONCE), { by: 'coordinator', reason, descentInMs: 0 })
 }
 
 /** What runs are told whose parent was cancelled. */
@@ -112,7 +110,7 @@ function cancelled({ id, status }: Moving, before: RunStatus, reason: string): C
 }
 
 async function followUp(tx: Tx, deps: CancelDeps, moved: Moving[], ask: CancelAsk): Promise<void> {
-  const { by, reason } = ask
+  const { by, reason, descentInMs = DESCENDANTS_JOB_MS } = ask
   await store.noteCancels(
     tx,
     moved.map((run) => run.id),
@@ -120,7 +118,7 @@ async function followUp(tx: Tx, deps: CancelDeps, moved: Moving[], ask: CancelAs
   )
   const parents = ask.isDescent ? [] : moved.filter((run) => run.entries > 0)
   const descents = parents.map(({ id, orgId }) => ({ runId: id, orgId, by, reason: becauseOf(id, reason) }))
-  await enqueueDescents(tx, descents, DESCENDANTS_JOB_MS)
+  await enqueueDescents(tx, descents, descentInMs)
   await setStopDeadlines(
     tx,
     deps,

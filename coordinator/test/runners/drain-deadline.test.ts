@@ -3,9 +3,10 @@ import { after, before, test } from 'node:test'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { OnDeadline } from '@windlass/shared/model/runner.ts'
+import { dueDrains } from '../../runners/store-intake.ts'
 import { anAgent, end, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { entriesOf } from '../_kit/audit.ts'
-import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinatorOfItsOwn, aRun, asOwner, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until } from '../_kit/until.ts'
 import { aParkedRun, call, open, question } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -123,4 +124,55 @@ test('a drain that was undone in time cancels nothing', async () => {
   await until('the sign', async () => (await runOf(c, other.run)).status === 'cancelling')
   assert.equal((await runOf(c, offer.run)).status, 'running')
   await link.report(offer, 2, end(returned(1)))
+})
+
+test('a deadline does not wait for what the runs of another have called', async (t) => {
+  const alone = await aCoordinatorOfItsOwn({ SWEEP_MS: 50 })
+  t.after(() => alone.stop())
+  const { mock } = t.mock.method(alone.deps.log, 'warn', () => {})
+  await aWorkflow(alone, { slug: 'any' })
+  const [parents, others] = [await anAgent(alone), await anAgent(alone)]
+  agents.push(parents, others)
+  const links = [await parents.connect(), await others.connect()] as const
+  await aRun(alone, { workflow: 'any' })
+  const parent = await takeNext(parents, links[0])
+  await aRun(alone, { workflow: 'any' })
+  const sign = await takeNext(others, links[1])
+  await links[0].report(parent, 2, open(1, call('any')))
+  const { runs: children } = await alone.call(ops.runs.children, { run: parent.run })
+  const child = children[0]!.id
+  for (const { id } of [parents, others])
+    await alone.call(ops.runners.drain, { runner: id, deadlineMs: 3_600_000, onDeadline: 'cancel' })
+  await alone.db.begin(async (tx) => {
+    await tx`select from runs where id = ${child} for update`
+    await alone.db`update runner_intake set deadline_at = now()`
+    await until('the other to be cancelled', async () => (await runOf(alone, sign.run)).status === 'cancelling')
+    assert.equal((await runOf(alone, parent.run)).status, 'cancelling')
+  })
+  // Whoever waits for a lock gives up after ten seconds, and says so.
+  assert.ok(!mock.calls.some(({ arguments: [name] }) => name === 'deadline.failed'))
+  await until('its child to be cancelled', async () => (await runOf(alone, child)).status === 'cancelled')
+})
+
+test('orgs take turns at deadlines that are due', async (t) => {
+  const asleep = await aCoordinatorOfItsOwn({ SWEEP_MS: 3_600_000 })
+  t.after(() => asleep.stop())
+  const second = asOwner(asleep, await anOrg(asleep))
+  for (const each of [asleep, second]) await aWorkflow(each, { slug: 'any' })
+  const due: string[] = []
+  for (const each of [asleep, asleep, asleep, second]) {
+    const agent = await anAgent(each)
+    agents.push(agent)
+    await aRun(each, { workflow: 'any' })
+    await takeNext(agent, await agent.connect())
+    await each.call(ops.runners.drain, { runner: agent.id, deadlineMs: 3_600_000, onDeadline: 'cancel' })
+    due.push(agent.id)
+  }
+  await asleep.db`update runner_intake set deadline_at = now()`
+  const [one, two, three, other] = due
+  const drains = await dueDrains(asleep.db)
+  assert.deepEqual(
+    drains.map(({ runnerId }) => runnerId),
+    [one, other, two, three],
+  )
 })

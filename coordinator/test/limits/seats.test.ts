@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSeats } from '../../limits/seats.ts'
+import { createSlowOrgs } from '../../limits/slow-orgs.ts'
 
 /** Asks for seats in turn; answers with who sits, in the order of sitting down. */
-function guests(most: { org: number; all: number }) {
-  const seats = createSeats(most)
+function guests(most: { org: number; all: number }, now?: () => number) {
+  const seats = createSeats(most, now && createSlowOrgs(now))
   const seated: { org: string; leave: () => void }[] = []
   const ask = (org: string) => void seats.take(org).then((leave) => seated.push({ org, leave }))
   const who = async () => {
@@ -31,4 +32,43 @@ test('whoever leaves makes room for the next, each org in its turn', async () =>
   assert.equal(await who(), 'aaab')
   leave(2)
   assert.equal(await who(), 'aaaba')
+})
+
+test('any number of orgs whose acts take long leave one seat to those whose acts are short', async () => {
+  let now = 0
+  const { ask, who, leave } = guests({ org: 3, all: 4 }, () => now)
+  for (let n = 0; n < 6; n++) {
+    ask('abcdef'[n]!)
+    assert.equal((await who()).length, n + 1)
+    now += 2000
+    leave(n)
+  }
+  for (const org of 'abcdef') ask(org)
+  assert.equal(await who(), 'abcdefabc')
+  for (const org of 'vv') ask(org)
+  assert.equal(await who(), 'abcdefabcv')
+  // Who has been short comes first,
+  leave(6)
+  assert.equal(await who(), 'abcdefabcvv')
+  // and stays so, however much it does.
+  for (let n = 9; n < 109; n++) {
+    now += 49
+    leave(n)
+    ask('v')
+    assert.equal((await who()).length, n + 3)
+  }
+})
+
+test('an org whose acts took long has all seats again when it has been quiet', async () => {
+  let now = 0
+  const { ask, who, leave } = guests({ org: 3, all: 4 }, () => now)
+  for (const org of 'aabb') ask(org)
+  assert.equal(await who(), 'aabb')
+  now = 2000
+  for (const n of [0, 1, 2, 3]) leave(n)
+  for (const org of 'aabb') ask(org)
+  assert.equal(await who(), 'aabbaab')
+  now = 60_000
+  ask('b')
+  assert.equal(await who(), 'aabbaabb')
 })

@@ -84,7 +84,7 @@ export interface PgPoolOptions {
   queryTimeoutMs?: number
 }
 
-/** For libraries that speak `pg` (graphile-worker, rate-limiter-flexible). Close it with `pool.end()`. */
+/** For what speaks `pg`: graphile-worker, and the limits. Close it with `pool.end()`. */
 export function openPgPool(url: string, { name = 'jobs', max = 10, log, queryTimeoutMs }: PgPoolOptions): Pool {
   const pool = new Pool({
     connectionString: url,

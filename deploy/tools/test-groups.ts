@@ -23,7 +23,6 @@ const LONGEST: ReadonlySet<string> = new Set([
   'coordinator/test/workflows/compile.test.ts',
   'deploy/e2e/cli.test.ts',
   'deploy/e2e/golden/golden.test.ts',
-  'deploy/e2e/packages.test.ts',
   'deploy/e2e/property.test.ts',
   'deploy/e2e/start.test.ts',
   'sdk/test/cli/drain.test.ts',

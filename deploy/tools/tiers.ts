@@ -9,7 +9,8 @@ export type Tier = (typeof TIERS)[number]
 const COMMAND: Record<Tier, string> = { test: 'npm test', storm: 'npm run test:storm' }
 
 /**
- * Tests that take minutes whatever they are given: outages, hosts, kills in a row, an installation on a clean machine.
+ * Tests that take minutes whatever they are given: outages, hosts, kills in a row, installations on clean machines; and
+ * suites of others that are held against ours.
  */
 const STORMS = 'deploy/e2e/storm/'
 

@@ -1,14 +1,14 @@
-// MCP's own suite against /mcp/v1: what the service offers on the service itself, and how it speaks on a stand-in for its
-// tools that has what the suite wants to find. What is left out is named, with the reason.
+// MCP's own suite against /mcp/v1: what the service offers on the service itself, and how it speaks on a stand-in
+// for its tools that has what the suite wants to find. What is left out is named, with the reason.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createHandlers } from '@windlass/coordinator/api/index.ts'
 import { startServer, type RunningServer } from '@windlass/coordinator/http/server.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../../coordinator/test/_kit/coordinator.ts'
-import { filesOf } from '../../coordinator/test/_kit/workflow-files.ts'
-import { type Check, type Found, runSuite, withCredential } from './_kit/conformance.ts'
-import { conformanceSurface } from './_kit/conformance-surface.ts'
+import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../../../coordinator/test/_kit/coordinator.ts'
+import { filesOf } from '../../../coordinator/test/_kit/workflow-files.ts'
+import { type Check, type Found, runSuite, withCredential } from '../_kit/conformance.ts'
+import { conformanceSurface } from '../_kit/conformance-surface.ts'
 
 interface Plan {
   /** Scenarios that the service itself has to pass. */

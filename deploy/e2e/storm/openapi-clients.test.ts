@@ -9,11 +9,11 @@ import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { type TestCoordinator, aCoordinatorOfItsOwn } from '@windlass/coordinator/test/_kit/coordinator.ts'
 import { aWorkflow } from '@windlass/coordinator/test/_kit/workflow.ts'
-import { PROJECT } from '../tools/source-files.ts'
+import { PROJECT } from '../../tools/source-files.ts'
 
 const run = promisify(execFile)
 const DEADLINE_MS = 60_000
-const CLIENTS = path.join(import.meta.dirname, '../test/fixtures/openapi-clients')
+const CLIENTS = path.join(import.meta.dirname, '../../test/fixtures/openapi-clients')
 const DOCUMENT = 'openapi.json'
 
 let coordinator: TestCoordinator

@@ -6,8 +6,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
-import { fileInstance } from './_kit/file-instance.ts'
-import { COMPILERS, otherMachine, type OtherMachine, type Said } from './_kit/other-machine.ts'
+import { fileInstance } from '../_kit/file-instance.ts'
+import { COMPILERS, otherMachine, type OtherMachine, type Said } from '../_kit/other-machine.ts'
 
 const INPUT = '{"names":["Ada"]}'
 /** The oldest Node that the packages are for. npm has it as a package, as it has the one of this project. */

@@ -8,7 +8,7 @@ const MOST_MS = 60_000
 export async function warnOfClock(db: Db, log: Log): Promise<number> {
   const before = Date.now()
   const [row] = await db<[{ now: number }]>`
-    select (extract(epoch from clock_timestamp()) * 1000)::float8 as now`
+    select floor(extract(epoch from clock_timestamp()) * 1000)::float8 as now`
   const { now } = row
   // The answer may have taken long; what lies between both looks is no difference.
   const aheadMs = now < before ? before - now : Math.min(0, Date.now() - now)

@@ -2,6 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
+import type { Partitions } from '../db/partitions.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import * as store from './store.ts'
@@ -16,7 +17,7 @@ import {
 
 /** A new run with the input, environment, tags and priority of an earlier one, on the current version unless one is named. */
 export async function retryRun(
-  deps: TriggerDeps & { db: Db },
+  deps: TriggerDeps & { db: Db; partitions: Partitions },
   caller: Acting,
   runId: RunId,
   version: number | undefined,
@@ -37,12 +38,14 @@ export async function retryRun(
     retryOf: runId,
   }
   const { run: next, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
-  const at = await deps.db.begin(async (tx) => {
-    const created = await createRuns(tx, [next])
-    const after = { run: next.id, version: target.version.version }
-    await record(tx, caller, { action: 'runs.retry', target: { type: 'run', id: runId }, after })
-    return created.get(next.id)!
-  })
+  const at = await deps.partitions.atHand(() =>
+    deps.db.begin(async (tx) => {
+      const created = await createRuns(tx, [next])
+      const after = { run: next.id, version: target.version.version }
+      await record(tx, caller, { action: 'runs.retry', target: { type: 'run', id: runId }, after })
+      return created.get(next.id)!
+    }),
+  )
   tellOfNew(deps, next)
   return presentNew(caller, next, target, at)
 }

@@ -1,4 +1,4 @@
-/** Tells orgs of late whose acts took long from those whose acts were short, however many they are. */
+/** Knows which orgs had long acts in the last seconds. */
 export interface SlowOrgs {
   /** An act of the org begins; call what it returns when it has ended. */
   begin(orgId: string): () => void
@@ -17,10 +17,19 @@ const NOTHING_MS = 1
 /** `now`: in milliseconds, of any clock that goes on evenly. */
 export function createSlowOrgs(now: () => number = () => performance.now()): SlowOrgs {
   const noted = new Map<string, { ms: number; at: number }>()
+  /** When the acts of an org began that are under way. */
+  const begun = new Map<string, Set<{ since: number }>>()
 
   function left(orgId: string): number {
     const known = noted.get(orgId)
     return known ? known.ms * Math.exp((known.at - now()) / FADE_MS) : 0
+  }
+
+  /** Nobody waits for their end to know that they are long. */
+  function underWay(orgId: string): number {
+    let ms = 0
+    for (const { since } of begun.get(orgId) ?? []) ms += Math.max(0, now() - since - FREE_MS)
+    return ms
   }
 
   function note(orgId: string, ms: number) {
@@ -31,12 +40,16 @@ export function createSlowOrgs(now: () => number = () => performance.now()): Slo
 
   return {
     begin(orgId) {
-      const since = now()
+      const act = { since: now() }
+      const acts = begun.get(orgId) ?? new Set()
+      begun.set(orgId, acts.add(act))
       return () => {
-        const ms = now() - since - FREE_MS
+        acts.delete(act)
+        if (acts.size === 0) begun.delete(orgId)
+        const ms = now() - act.since - FREE_MS
         if (ms > 0) note(orgId, ms)
       }
     },
-    isSlow: (orgId) => left(orgId) > MOST_MS,
+    isSlow: (orgId) => left(orgId) + underWay(orgId) > MOST_MS,
   }
 }

@@ -68,7 +68,23 @@ test('an org whose acts took long has all seats again when it has been quiet', a
   for (const n of [0, 1, 2, 3]) leave(n)
   for (const org of 'aabb') ask(org)
   assert.equal(await who(), 'aabbaab')
-  now = 60_000
-  ask('b')
+  for (const n of [4, 5, 6]) leave(n)
   assert.equal(await who(), 'aabbaabb')
+  leave(7)
+  now = 60_000
+  for (const org of 'aabb') ask(org)
+  assert.equal(await who(), 'aabbaabbaabb')
+})
+
+test('an org is slow while its acts last, and not only when they have ended', () => {
+  let at = 0
+  const orgs = createSlowOrgs(() => at)
+  const end = [orgs.begin('a'), orgs.begin('a')]
+  orgs.begin('b')()
+  at = 400
+  assert.equal(orgs.isSlow('a'), true)
+  assert.equal(orgs.isSlow('b'), false)
+  for (const each of end) each()
+  at = 60_000
+  assert.equal(orgs.isSlow('a'), false)
 })

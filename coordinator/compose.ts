@@ -17,6 +17,7 @@ import { createRunVersions } from './engine/commit/versions.ts'
 import { createEnvironmentNames } from './environments/names.ts'
 import { openSecretKeys } from './environments/secret-keys.ts'
 import { createVariableSets } from './environments/sets.ts'
+import { createDownloadSeats } from './limits/download-seats.ts'
 import { createPartitions } from './db/partitions.ts'
 import { type BellListener, createBell } from './events/bell.ts'
 import { createTails } from './events/live.ts'
@@ -145,6 +146,7 @@ function openServices(stores: Stores) {
     /** Whether values fit their schemas. */
     judge: createJudge({ log }),
     ...openDeploys(config, log),
+    downloadSeats: createDownloadSeats(),
     /** The agent, for machines that are to become one. */
     downloads: createDownloads({ folder: `${config.home}/downloads`, given: config.downloads, log }),
     /** The SDK and the command, for npm. */

@@ -102,10 +102,13 @@ export class FileAnswer {
   readonly path: string
   readonly contentType: string
   readonly etag: string
-  constructor(path: string, contentType: string, etag: string) {
+  /** Called before the first of its bytes is read; what it returns, after the last has gone. It may refuse. */
+  readonly takeSeat: () => () => void
+  constructor(path: string, contentType: string, etag: string, takeSeat: () => () => void = () => () => {}) {
     this.path = path
     this.contentType = contentType
     this.etag = etag
+    this.takeSeat = takeSeat
   }
 }
 

@@ -15,6 +15,7 @@ import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Dispatchers } from '../dispatch/dispatcher.ts'
 import type { Downloads } from '../downloads/downloads.ts'
+import type { DownloadSeats } from '../limits/download-seats.ts'
 import type { FactReader } from '../metrics/facts.ts'
 import type { Packages } from '../downloads/packages.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -39,6 +40,7 @@ type ServiceNeeds = {
   db: Db
   dispatchers: Dispatchers
   downloads: Downloads
+  downloadSeats: DownloadSeats
   facts: FactReader
   log: Log
   metrics: Metrics
@@ -83,14 +85,14 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
     return new BytesAnswer(Buffer.from(text), 'text/x-shellscript; charset=utf-8')
   },
 
-  download: async ({ input: { file } }) => {
+  download: async ({ input: { file }, address }) => {
     if (file === SUMS) return new BytesAnswer(Buffer.from(await deps.downloads.sums()), TEXT)
     if (file === SDK_PACKAGES_FILE)
       return new BytesAnswer(Buffer.from(JSON.stringify(await deps.packages.current())), JSON_TYPE)
     const found = (await deps.packages.find(file)) ?? (await deps.downloads.find(file))
     if (!found) throw new Fault('NOT_FOUND', { file })
     const contentType = /\.t?gz$/.test(file) ? 'application/gzip' : TEXT
-    return new FileAnswer(found.path, contentType, `"${found.sha256}"`)
+    return new FileAnswer(found.path, contentType, `"${found.sha256}"`, () => deps.downloadSeats.take(address))
   },
 
   workflowSchema: () => (workflowSchema ??= new JsonText(JSON.stringify(workflowFileSchema()))),

@@ -3,7 +3,8 @@ import { Readable } from 'node:stream'
 import type { FileAnswer } from '../api/call.ts'
 import { begin, end, matches, type Outlet } from './answer.ts'
 
-const CHUNK_BYTES = 256 * 1024
+/** Some four of them lie here for each reader. */
+const CHUNK_BYTES = 32 * 1024
 
 /**
  * A file goes out piece by piece, as fast as its reader takes it. It may take an hour over a slow line; whoever takes
@@ -20,9 +21,27 @@ export async function sendFile(outlet: Outlet, answer: FileAnswer, stallMs: numb
 }
 
 async function sendOpen(outlet: Outlet, answer: FileAnswer, file: FileHandle, stallMs: number): Promise<void> {
-  const { request, response } = outlet
+  const { request } = outlet
   const { size } = await file.stat()
   const isKnown = matches(request.headers['if-none-match'], answer.etag)
+  const leave = isKnown || request.method === 'HEAD' ? undefined : answer.takeSeat()
+  try {
+    await sendBody(outlet, answer, { file, size, isKnown }, stallMs)
+  } finally {
+    leave?.()
+  }
+}
+
+interface Opened {
+  file: FileHandle
+  size: number
+  /** The reader has it already. */
+  isKnown: boolean
+}
+
+async function sendBody(outlet: Outlet, answer: FileAnswer, opened: Opened, stallMs: number): Promise<void> {
+  const { file, size, isKnown } = opened
+  const { request, response } = outlet
   begin(outlet, isKnown ? 304 : 200, 'private, no-cache').header('etag', answer.etag)
   if (isKnown) return end(outlet)
   response.header('content-type', answer.contentType)

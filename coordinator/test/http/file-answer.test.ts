@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
+import { Fault } from '@windlass/shared/errors.ts'
 import { within } from '@windlass/shared/time.ts'
 import { FileAnswer } from '../../api/call.ts'
 import { untilPolled } from '../_kit/until.ts'
@@ -35,6 +36,28 @@ async function serving(path = file, stallMs?: number): Promise<StubServer> {
   const download = () => new FileAnswer(path, 'application/gzip', '"of-the-file"')
   return (server = await startStub({ handlers: { 'service.download': download }, stallMs }))
 }
+
+test('a download has a seat until its end or its reader leaves, and one without is told to come again', async () => {
+  let free = 1
+  const takeSeat = () => {
+    if (free === 0) throw new Fault('UNAVAILABLE')
+    free--
+    return () => void free++
+  }
+  const download = () => new FileAnswer(file, 'application/gzip', '"of-the-file"', takeSeat)
+  server = await startStub({ handlers: { 'service.download': download } })
+  const { url } = server
+  const leaving = new AbortController()
+  const slow = await fetch(url + PATH, { signal: leaving.signal })
+  assert.equal(slow.status, 200)
+  const refused = await fetch(url + PATH)
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1'])
+  assert.equal((await fetch(url + PATH, { method: 'HEAD' })).status, 200)
+  leaving.abort()
+  await untilPolled('the seat to be free', () => Promise.resolve(free === 1))
+  assert.equal((await (await fetch(url + PATH)).arrayBuffer()).byteLength, BYTES.length)
+  await untilPolled('the seat to be free', () => Promise.resolve(free === 1))
+})
 
 /** How often this process has the file open. */
 async function timesOpen(): Promise<number> {

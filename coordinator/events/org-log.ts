@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId } from '@windlass/shared/ids.ts'
+import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Db } from '../db/client.ts'
 import { LIVE_PAGE, type LiveLog } from './live.ts'
@@ -83,7 +84,7 @@ function orgLog(db: Db, orgId: OrgId, series: string): LiveLog {
   }
 }
 
-/** With the position for its cursor, and with all that its reader gets for its data. */
+/** Its cursor is the position, and its data all that a reader gets. */
 function eventOf(row: store.OrgEventRow): StoredEvent {
   const { position, at, type, run, workflow, cursor, data } = row
   const names = JSON.stringify({ at, type, run, workflow, cursor })
@@ -99,10 +100,13 @@ async function giveAll(db: Db, orgId: OrgId): Promise<number> {
 }
 
 /** Takes away what nobody can come back to. */
-export async function cleanOrgLogs({ db }: { db: Db }): Promise<void> {
-  for (const orgId of await store.orgsWithLogs(db)) {
-    // What nobody has read has no position yet, and is found by none.
-    await giveAll(db, orgId)
-    for (let i = 0; i < MOST_BATCHES && (await store.clean(db, orgId, BATCH)); i++);
-  }
+export async function cleanOrgLogs({ db, log }: { db: Db; log: Log }): Promise<void> {
+  for (const orgId of await store.orgsWithLogs(db))
+    await cleanOrgLog(db, orgId).catch((error: unknown) => log.warn('orgLog.clean.failed', { orgId, error }))
+}
+
+async function cleanOrgLog(db: Db, orgId: OrgId): Promise<void> {
+  // What nobody has read has no position yet, and is found by none.
+  await giveAll(db, orgId)
+  for (let i = 0; i < MOST_BATCHES && (await store.clean(db, orgId, BATCH)); i++);
 }

@@ -15,6 +15,8 @@ export interface OrgLogPlace {
 const KEPT_FOR = '24 hours'
 /** Of a day only so much is used up before the end is put off. */
 const PUT_OFF_AFTER = '1 hour'
+/** What is nearer to its end is taken for over: the row may have been waited for, for 10 s at most. */
+const MARGIN = '1 minute'
 /** Events of an org beyond these go before their day is over. */
 const MOST_KEPT = 1_000_000
 
@@ -28,8 +30,8 @@ export async function keep(db: Db, orgId: OrgId, series: string): Promise<OrgLog
     values (${orgId}, ${series}, now() + ${KEPT_FOR}::interval)
     on conflict (org_id) do update
     set kept_until = now() + ${KEPT_FOR}::interval,
-        is_whole   = l.is_whole and l.kept_until > now(),
-        series     = case when l.kept_until > now() then l.series else excluded.series end
+        is_whole   = l.is_whole and l.kept_until > now() + ${MARGIN}::interval,
+        series     = case when l.kept_until > now() + ${MARGIN}::interval then l.series else excluded.series end
     returning series, is_whole, position::float8 as position, gone_to::float8 as gone_to`
   return place
 }
@@ -39,7 +41,7 @@ export async function putOff(db: Db, orgId: OrgId): Promise<void> {
   await db`
     update org_logs
     set kept_until = now() + ${KEPT_FOR}::interval
-    where org_id = ${orgId} and kept_until > now()`
+    where org_id = ${orgId} and kept_until > now() + ${MARGIN}::interval`
 }
 
 /** Those who may write events at this moment: their statements may have begun before the last commit. */

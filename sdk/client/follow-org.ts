@@ -16,25 +16,24 @@ export interface FollowOrgOptions extends ReconnectOptions {
 }
 
 /**
- * What happens to the runs of an org, each event exactly once and in the order of commits, across broken connections.
- * It goes on until its signal ends it.
+ * What happens to the runs of an org, each event exactly once, those of a run in their order, across broken
+ * connections. It goes on until its signal ends it.
  */
-export async function* followOrg(
-  base: Base,
-  org: (signal: AbortSignal | undefined) => Promise<string>,
-  options: FollowOrgOptions = {},
-): AsyncGenerator<OrgEvent, void> {
-  yield* acrossConnections(sourceOf(base, options.org ?? (await org(options.signal)), options), options)
+export function followOrg(base: Base, org: OrgOf, options: FollowOrgOptions = {}): AsyncGenerator<OrgEvent, void> {
+  const given = options.org
+  return acrossConnections(sourceOf(base, given === undefined ? org : async () => given, options), options)
 }
 
-function sourceOf(base: Base, org: string, { since, onReady }: FollowOrgOptions): Source<OrgEvent> {
+type OrgOf = (signal: AbortSignal | undefined) => Promise<string>
+
+function sourceOf(base: Base, org: OrgOf, { since, onReady }: FollowOrgOptions): Source<OrgEvent> {
   let position = since
   let isTold = false
   return {
-    where: () => `${base.url} while following the events of ${org} at ${position ?? 'their end'}`,
+    where: () => `${base.url} while following the events of an org at ${position ?? 'their end'}`,
     isDone: () => false,
-    open({ signal, deadlineMs }) {
-      const args = { org, ...(position !== undefined && { since: position }) }
+    async open({ signal, deadlineMs }) {
+      const args = { org: await org(signal), ...(position !== undefined && { since: position }) }
       return openRoute(base, table.events.stream, args, {
         signal,
         deadlineMs,

@@ -70,8 +70,8 @@ interface Follows {
    */
   follow(run: string, options?: FollowOptions): AsyncGenerator<RunEvent, void>
   /**
-   * What happens to the runs of the org, live: each event exactly once and in the order of commits, across broken
-   * connections. Ends by its signal.
+   * What happens to the runs of the org, live: each event exactly once, those of a run in their order, across
+   * broken connections. Ends by its signal.
    *
    * @example
    * for await (const { type, run, workflow } of client.followOrg({ signal })) console.log(workflow, run, type)

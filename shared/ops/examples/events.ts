@@ -14,7 +14,7 @@ const COMPLETED = JSON.stringify({
 export const events: ExamplesOf<'events'> = {
   stream: {
     about: [
-      'The lifecycle events of all runs of the org, in the order in which they were committed. `id` is a position,',
+      'The lifecycle events of all runs of the org, each once, those of a run in their order. `id` is a position,',
       '`event` the type, `data` the event as JSON: `run` and `workflow` say what it is about, `cursor` where it',
       'stands in the log of that run. The first event is `ready`, from which on nothing is missed. Whoever comes',
       'back within a day sends the last id as `Last-Event-ID` (a browser does so by itself) and misses nothing, and',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access } from 'node:fs/promises'
+import { access, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Fault } from '@windlass/shared/errors.ts'
@@ -64,7 +64,10 @@ export function createPackages({ folder, log }: { folder: string; log: Log }): P
     current,
     async find(file) {
       if (!SDK_PACKAGE_FILE.test(file)) return undefined
-      if (await isThere(file)) return hashes.of(join(folder, file))
+      if (await isThere(file)) {
+        await utimes(join(folder, file), new Date(), new Date())
+        return hashes.of(join(folder, file))
+      }
       const { files } = await current()
       return Object.values(files).includes(file) ? hashes.of(join(folder, file)) : undefined
     },

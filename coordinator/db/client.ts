@@ -1,5 +1,6 @@
 /** Access to the database. Nothing else imports postgres.js or pg, except for their types. */
-import { Pool } from 'pg'
+import type { Socket } from 'node:net'
+import { Pool, type PoolClient } from 'pg'
 import type Postgres from 'postgres'
 import type { Log } from '@windlass/shared/log.ts'
 import { loadPostgres } from './postgres-patch.ts'
@@ -97,8 +98,36 @@ export function openPgPool(url: string, { name = 'jobs', max = 10, log, queryTim
   const onLoss = (error: Error) => log.warn('database.connection.lost', { pool: name, reason: error.message })
   // Without a listener Node ends the process: the pool speaks for idle clients, each client for itself while it is lent out.
   pool.on('error', onLoss)
-  pool.on('connect', (client) => void client.on('error', onLoss))
+  pool.on('connect', (client) => {
+    client.on('error', onLoss)
+    if (queryTimeoutMs !== undefined) endWithTimeout(client)
+  })
   return pool
+}
+
+/** `pg` says that a query took too long and lends its connection on, where the next one waits behind it. */
+function endWithTimeout(client: PoolClient): void {
+  const query = client.query.bind(client) as (...args: unknown[]) => unknown
+  const endOn = (error: unknown) => {
+    // Its own `end` would wait for what is under way.
+    if (error instanceof Error && error.message === 'Query read timeout')
+      (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy()
+  }
+  Object.assign(client, {
+    query(...args: unknown[]) {
+      const last = args.at(-1)
+      if (typeof last === 'function') {
+        const told = (error: unknown, result: unknown): unknown => (
+          endOn(error),
+          Reflect.apply(last, null, [error, result])
+        )
+        return query(...args.slice(0, -1), told)
+      }
+      const answer = query(...args)
+      if (answer instanceof Promise) answer.catch(endOn)
+      return answer
+    },
+  })
 }
 
 const LOSSES = new Set([
@@ -163,17 +192,20 @@ export function mayPass(error: unknown): boolean {
 
 /** SQLSTATE classes that speak of what was to be written: values, constraints, sizes. */
 const OF_THE_VALUES = /^(22|23|54)...$/
-/** The same of postgres.js and of Node. */
-const VALUE_CODES = new Set(['UNDEFINED_VALUE', 'MAX_PARAMETERS_EXCEEDED', 'ERR_STRING_TOO_LONG', 'ERR_OUT_OF_RANGE'])
+/** What may be otherwise next time: what was stopped, and what the system did not have. */
+const NOT_OF_VALUES = new Set(['UNAVAILABLE', 'ABORT_ERR', 'EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC'])
 
 /**
- * True when what was to be written can never be. All else may have another cause, and what is given up for it is lost:
- * an error that nobody has thought of is no reason. One without a code was thrown by our own code over the values.
+ * True when what was to be written can never be. Of the server's errors those are few; all others may have a cause that
+ * passes, and what is given up for them is lost. What our own code throws over the values, and Node and postgres.js say
+ * of them, is the same each time; but for what the system said.
  */
 export function isOfTheValues(error: unknown): boolean {
   if (!(error instanceof Error) || isConnectionLoss(error) || lacksPartition(error)) return false
-  if (!('code' in error) || typeof error.code !== 'string') return true
-  return OF_THE_VALUES.test(error.code) || VALUE_CODES.has(error.code)
+  if (error.name === 'AbortError' || error.name === 'TimeoutError') return false
+  const code = 'code' in error ? String(error.code) : ''
+  if (error instanceof PostgresError || /^[0-9A-Z]{5}$/.test(code)) return OF_THE_VALUES.test(code)
+  return !('syscall' in error) && !NOT_OF_VALUES.has(code) && !/^ERR_(TLS|SSL|SOCKET)_/.test(code)
 }
 
 /** There is no partition yet for a row: see partitions.ts. A check that a row fails has a name. */

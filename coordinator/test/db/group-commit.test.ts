@@ -180,6 +180,19 @@ test('nothing is given up for a server that is away or in trouble', async () => 
   }
 })
 
+test('what our own code refuses is given up, and what was stopped is not', async () => {
+  const giving = (error: Error) => {
+    const commit = async () => {
+      throw error
+    }
+    return doubling({ commit, giveUp: async () => -1 }).add(1)
+  }
+  for (const error of [new TypeError('no such field'), failure('ERR_INVALID_ARG_TYPE'), failure('VALIDATION_FAILED')])
+    assert.equal(await giving(error), -1)
+  for (const error of [AbortSignal.abort().reason as Error, failure('UNAVAILABLE'), failure('ENOMEM')])
+    await assert.rejects(giving(error), error)
+})
+
 test('one that fails time and again, nobody knows why, is given up when others have been committed', async () => {
   const committing = (isAlone: boolean) => {
     const { add } = doubling({

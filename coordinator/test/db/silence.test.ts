@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { after, before, test, type TestContext } from 'node:test'
-import { type Db, isConnectionLoss, openDatabase } from '../../db/client.ts'
+import { type Db, isConnectionLoss, openDatabase, openPgPool } from '../../db/client.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { log } from '../_kit/embedded-home.ts'
 import { untilPolled } from '../_kit/until.ts'
 
-const STATEMENT_MS = 1000
+const STATEMENT_MS = 3000
 
 let database: Awaited<ReturnType<typeof testDatabase>>
 let way: Awaited<ReturnType<typeof aWay>>
@@ -97,13 +97,31 @@ test('so does a transaction, also one that has heard something', async (t) => {
   await works(db)
 })
 
+test('a library that lends its connections gets none that is silent', async (t) => {
+  const pool = openPgPool(way.url, { max: 1, log, queryTimeoutMs: 500 })
+  t.after(() => pool.end())
+  /** As graphile-worker does: it gives the connection back whatever became of it. */
+  const lent = async (text: string) => {
+    const client = await pool.connect()
+    try {
+      return await client.query(text)
+    } finally {
+      client.release()
+    }
+  }
+  await lent('select 1')
+  way.vanish()
+  await assert.rejects(lent('select 2'))
+  await untilPolled('a new connection', () => lent('select 3').then(() => true, isConnectionLoss))
+})
+
 test('a connection that waits for nothing may be silent', async (t) => {
   const db = aPool(t)
   const [first] = await db`select pg_backend_pid() as pid`
   // Longer than a statement may be silent, by the looks of this process.
   await untilPolled('some time to pass', async () => {
     const [row] = await database.db`
-      select clock_timestamp() - state_change > interval '4 seconds' as is_late
+      select clock_timestamp() - state_change > interval '6 seconds' as is_late
       from pg_stat_activity where pid = ${first!.pid}`
     return row!.isLate === true
   })
@@ -117,6 +135,6 @@ test('a process that has stood still takes no answer for missing', async (t) => 
   const answer = db`select pg_backend_pid() as pid`.execute()
   // Written in this turn of the loop; the answer comes while nothing is read.
   await new Promise(setImmediate)
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5000)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 7000)
   assert.ok((await answer)[0]!.pid)
 })

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SdkPackages } from '@windlass/shared/model/sdk-packages.ts'
 import manifest from '../package.json' with { type: 'json' }
@@ -23,6 +23,7 @@ export async function buildPackages(home: string): Promise<SdkPackages> {
       const sha256 = await writeArchive(draft, 'package', entries)
       const file = `${name}-${manifest.version}-${sha256.slice(0, DIGITS)}.tgz`
       await utimes(draft, new Date(), new Date())
+      await flush(draft)
       await rename(draft, join(home, file))
       return file
     }
@@ -32,6 +33,16 @@ export async function buildPackages(home: string): Promise<SdkPackages> {
     return { version: manifest.version, files: { windlass, 'windlass-cli': cli } }
   } finally {
     await rm(work, { recursive: true, force: true })
+  }
+}
+
+/** A name promises its bytes, so they are on the disk before it is. */
+async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r+')
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
   }
 }
 

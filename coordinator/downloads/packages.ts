@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access, utimes } from 'node:fs/promises'
+import { access, rm, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Fault } from '@windlass/shared/errors.ts'
@@ -21,11 +21,13 @@ export interface Packages {
 const BUILD = join(import.meta.dirname, 'build-packages.ts')
 /** It takes some three seconds of a processor. */
 const BUILD_MS = 120_000
+const DAY_MS = 24 * 3_600_000
 
 /** `folder` is for what is made. */
 export function createPackages({ folder, log }: { folder: string; log: Log }): Packages {
   const closing = new AbortController()
   const hashes = createHashes()
+  const touchedAt = new Map<string, number>()
   const made = madeOnce({ make, isThere: areThere, tell })
 
   // In a process of its own: it takes all of a processor for seconds, and esbuild's memory is gone with it.
@@ -49,6 +51,25 @@ export function createPackages({ folder, log }: { folder: string; log: Log }): P
     )
   }
 
+  /** Its name has the first digits of its hash: one that a power cut has damaged is made anew, or is gone. */
+  async function whole(file: string): Promise<Download | undefined> {
+    if (!(await isThere(file))) return undefined
+    await touch(file)
+    const found = await hashes.of(join(folder, file))
+    if (found.sha256.startsWith(/([0-9a-f]{16})\.tgz$/.exec(file)![1]!)) return found
+    log.warn('packages.damaged', { file })
+    await rm(found.path, { force: true })
+    return undefined
+  }
+
+  /** What is asked for is kept on. */
+  async function touch(file: string): Promise<void> {
+    const now = Date.now()
+    if (now - (touchedAt.get(file) ?? 0) < DAY_MS) return
+    touchedAt.set(file, now)
+    await utimes(join(folder, file), new Date(now), new Date(now))
+  }
+
   function tell(error: unknown): void {
     // A coordinator that stops makes nothing any more.
     if (!closing.signal.aborted) log.error('packages.failed', { error })
@@ -64,12 +85,10 @@ export function createPackages({ folder, log }: { folder: string; log: Log }): P
     current,
     async find(file) {
       if (!SDK_PACKAGE_FILE.test(file)) return undefined
-      if (await isThere(file)) {
-        await utimes(join(folder, file), new Date(), new Date())
-        return hashes.of(join(folder, file))
-      }
+      const found = await whole(file)
+      if (found) return found
       const { files } = await current()
-      return Object.values(files).includes(file) ? hashes.of(join(folder, file)) : undefined
+      return Object.values(files).includes(file) ? whole(file) : undefined
     },
     close: () => closing.abort(),
   }

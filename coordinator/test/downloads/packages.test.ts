@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -117,17 +117,39 @@ test('what somebody has removed is made again', async () => {
   assert.deepEqual((await packages.current()).files, files)
 })
 
-test('an earlier package is handed out as long as it is kept, and nothing else of the folder', async () => {
-  const earlier = 'windlass-0.0.9-0123456789abcdef.tgz'
-  const forgotten = 'windlass-0.0.8-0123456789abcdef.tgz'
-  for (const name of [earlier, forgotten, 'secret.key']) await writeFile(join(root, 'first', name), name)
-  await utimes(join(root, 'first', forgotten), new Date(), new Date(Date.now() - 200 * DAY_MS))
+/** A file as an earlier version has made it. */
+async function earlierOf(version: string): Promise<string> {
+  const text = `the package of ${version}`
+  const name = `windlass-${version}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}.tgz`
+  await writeFile(join(root, 'first', name), text)
+  return name
+}
+
+test('a damaged package is not handed out: one of now is made again, and an earlier one is gone', async () => {
+  const { files } = await packages.current()
+  const { size } = await stat(join(root, 'first', files.windlass))
+  const earlier = await earlierOf('0.0.7')
+  await truncate(join(root, 'first', files.windlass), 1000)
+  await writeFile(join(root, 'first', earlier), 'other bytes')
+  const found = await packages.find(files.windlass)
+  assert.equal((await stat(found!.path)).size, size)
+  assert.equal(await packages.find(earlier), undefined)
+  assert.ok(logged.includes('packages.damaged'))
+})
+
+test('an earlier package is handed out for as long as it is asked for, and nothing else of the folder', async () => {
+  const old = new Date(Date.now() - 200 * DAY_MS)
+  const [asked, forgotten] = [await earlierOf('0.0.9'), await earlierOf('0.0.8')]
+  await writeFile(join(root, 'first', 'secret.key'), 'secret')
+  for (const name of [asked, forgotten]) await utimes(join(root, 'first', name), old, old)
+  assert.equal((await packages.find(asked))?.path, join(root, 'first', asked))
+  // What is made anew removes what is old.
   const { files } = await packages.current()
   await rm(join(root, 'first', files['windlass-cli']))
   await packages.current()
-  assert.equal((await packages.find(earlier))?.path, join(root, 'first', earlier))
+  assert.equal((await packages.find(asked))?.path, join(root, 'first', asked))
   assert.equal((await readdir(join(root, 'first'))).includes(forgotten), false)
-  for (const name of [forgotten, 'secret.key', '..', '__proto__', `../first/${earlier}`, `${earlier}/..`])
+  for (const name of [forgotten, 'secret.key', '..', '__proto__', `../first/${asked}`, `${asked}/..`])
     assert.equal(await packages.find(name), undefined, name)
 })
 

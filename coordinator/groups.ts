@@ -9,7 +9,7 @@ import type { Partitions } from './db/partitions.ts'
 import { type Acceptance, type Accepted, commitAcceptances } from './engine/commit/acceptances.ts'
 import { applyBatches, readBatch } from './engine/commit/apply.ts'
 import { openEntries } from './engine/commit/entries.ts'
-import { giveUpOn } from './engine/commit/give-up.ts'
+import { giveUpOn, noteRefused } from './engine/commit/give-up.ts'
 import { type Beat, type Beaten, commitBeats } from './engine/commit/leases.ts'
 import { commitTriggers } from './engine/commit/trigger.ts'
 import type { NewRun } from './engine/store/new-runs.ts'
@@ -99,6 +99,7 @@ export function openGroups(deps: GroupNeeds): Groups {
         partitions.atHand(() => lanes.entries.run((lane) => applyBatches({ ...deps, db: lane }, batches))),
       onCommit: (entries, ms) => metrics.committed('entries', entries, ms),
       giveUp: (batch, error) => giveUpOn(deps, batch, error),
+      onRefused: (batch, error) => noteRefused(deps, batch, error),
     }),
   }
 }

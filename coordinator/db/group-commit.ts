@@ -42,6 +42,8 @@ export interface GroupCommitOptions<I, O> {
    * caller gets the error.
    */
   giveUp?(item: I, error: unknown): Promise<O>
+  /** Told of an item that fails alone, is not given up, and may be added again. */
+  onRefused?(item: I, error: unknown): void
   /** After how many failures, over how long, an item fails that nobody can tell why; ten in ten minutes by default. */
   stubborn?: { times: number; ms: number }
 }
@@ -146,7 +148,10 @@ function keyOf<I, O>({ spare }: GroupCommitOptions<I, O>, item: I): string | und
 
 async function settleGuilty<I, O>(options: Settling<I, O>, one: Waiting<I, O>, error: unknown): Promise<void> {
   if (!options.giveUp || isConnectionLoss(error)) return one.reject(error)
-  if (!isOfTheValues(error) && !options.suspects.failed(keyOf(options, one.item))) return one.reject(error)
+  if (!isOfTheValues(error) && !options.suspects.failed(keyOf(options, one.item))) {
+    options.onRefused?.(one.item, error)
+    return one.reject(error)
+  }
   try {
     one.resolve(await options.giveUp(one.item, error))
   } catch (failure) {

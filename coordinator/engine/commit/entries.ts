@@ -22,6 +22,7 @@ interface EntryOptions {
   commit(batches: ReadBatch[]): Promise<Applied[]>
   onCommit(entries: number, ms: number): void
   giveUp(batch: ReadBatch, error: unknown): Promise<Applied>
+  onRefused(batch: ReadBatch, error: unknown): void
 }
 
 /**
@@ -46,6 +47,7 @@ export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Appl
     commit: (batches) => options.commit(batches),
     onCommit: (batches, ms) => options.onCommit(entriesIn(batches), ms),
     giveUp: (batch, error) => options.giveUp(batch, error),
+    onRefused: (batch, error) => options.onRefused(batch, error),
   })
   return readBeforeCommit(options, group)
 }

@@ -11,6 +11,13 @@ import { fail } from '../rules/outcome.ts'
 /** An agent may send nothing else. */
 const lines = createSample()
 
+/** Says which run it is whose agent has to come again: its log has a gap until then, and nobody else knows why. */
+export function noteRefused(deps: { log: Log }, batch: AgentBatch, error: unknown): void {
+  const { run: runId, runnerId, first } = batch
+  const facts = lines(runnerId)
+  if (facts) deps.log.warn('run.entries.refused', { runId, runnerId, first, last: lastOf(batch), error, ...facts })
+}
+
 /**
  * Ends a run whose entries cannot be stored. Its agent would send them again with each connection, fail again, and
  * bring nothing of its other runs home: better one run lost, and said so.

@@ -5,6 +5,7 @@ import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import { weightOf } from '../../engine/rules/batch.ts'
 import { anAgent, end, line, type Link, placementOf, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, logOf, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -56,6 +57,25 @@ test('a run whose entries cannot be stored fails alone, and its neighbours of th
   // Sent again with another connection they are known.
   assert.deepEqual(await link.report(bad, 2, line('a'), POISON, end(returned(1))), { kind: 'ack', seq: 4 })
 })
+
+test('entries that may be stored later are refused by name, and stored when their agent comes again', async (t) => {
+  const { mock } = t.mock.method(c.deps.log, 'warn', () => {})
+  const offer = await aRunning()
+  await c.db.unsafe(`
+    create function refuse() returns trigger language plpgsql as $$ begin perform no_such_function(); end $$;
+    create trigger refuse before insert on run_events
+      for each row when (new.data like '%later%') execute function refuse()`)
+  link.send({ t: 'entries', batches: [{ run: offer.run, epoch: offer.epoch, first: 2, entries: [line('later')] }] })
+  await untilPolled('the refusal', () => Promise.resolve(namesOf(mock.calls).includes('run.entries.refused')))
+  const told = mock.calls.find(({ arguments: [name] }) => name === 'run.entries.refused')!
+  assert.equal(told.arguments[1]?.runId, offer.run)
+  assert.equal((await runOf(c, offer.run)).status, 'running')
+  await c.db.unsafe('drop trigger refuse on run_events')
+  link = await agent.connect([placementOf(offer)])
+  assert.deepEqual(await link.report(offer, 2, line('later'), end(returned(1))), { kind: 'ack', seq: 3 })
+})
+
+const namesOf = (calls: readonly { arguments: unknown[] }[]) => calls.map(({ arguments: [name] }) => name)
 
 test('a program that still works is to be killed, and what comes behind is stale', async (t) => {
   errorsOf(t)

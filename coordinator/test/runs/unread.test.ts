@@ -28,6 +28,7 @@ test('a batch that could not be read without a database goes back to its agent, 
     },
     onCommit: () => {},
     giveUp: () => Promise.reject(new Error('nothing is given up')),
+    onRefused: () => {},
   })
   const plain = batchOf(line('a'))
   const [unread, taken] = await Promise.allSettled([entries.add(batchOf(end(returned(1)))), entries.add(plain)])

@@ -67,7 +67,11 @@ export function createPackages({ folder, log }: { folder: string; log: Log }): P
     const now = Date.now()
     if (now - (touchedAt.get(file) ?? 0) < DAY_MS) return
     touchedAt.set(file, now)
-    await utimes(join(folder, file), new Date(now), new Date(now))
+    // A file that cannot be touched can be handed out all the same.
+    await utimes(join(folder, file), new Date(now), new Date(now)).catch((error: unknown) => {
+      touchedAt.delete(file)
+      log.warn('packages.untouched', { file, error })
+    })
   }
 
   function tell(error: unknown): void {

@@ -29,7 +29,7 @@ export interface OrgLogs {
 export function createOrgLogs(db: Db): OrgLogs {
   const opening = new Map<OrgId, Promise<store.OrgLogPlace>>()
   return {
-    // Who comes while it is opened is served with the others: looking for writers is dear.
+    // Readers that come meanwhile share the opening: looking for writers is dear.
     open(orgId) {
       const known = opening.get(orgId)
       if (known) return known

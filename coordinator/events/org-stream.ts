@@ -17,7 +17,7 @@ export async function orgStream(
 ): Promise<(sink: SseSink) => Promise<void>> {
   const asked = since === undefined ? undefined : readPosition(since)
   const { series, position: end, goneTo } = await deps.orgLogs.open(orgId)
-  // One behind the end is of a database that has been set back since.
+  // A position behind the end is of a database that has been set back since.
   const isThere = asked?.series === series && asked.position >= goneTo && asked.position <= end
   const from = isThere ? asked.position : end
   const position = `${series}.${from}`

@@ -142,7 +142,7 @@ test('what is committed later comes later, whatever was written first', async ()
   await slow
   c.deps.tails.ring(own.orgId)
   assert.deepEqual(typesOf(await reader.has(3)), ['ready', 'run.quick', 'run.slow'])
-  // Who had left in between gets it as well.
+  // A reader that had left in between gets it as well.
   assert.deepEqual(typesOf(await (await following(own, last.id)).has(2)), ['ready', 'run.slow'])
 })
 

@@ -47,7 +47,7 @@ test('any number of orgs whose acts take long leave one seat to those whose acts
   assert.equal(await who(), 'abcdefabc')
   for (const org of 'vv') ask(org)
   assert.equal(await who(), 'abcdefabcv')
-  // Who has been short comes first,
+  // An org whose acts were short comes first,
   leave(6)
   assert.equal(await who(), 'abcdefabcvv')
   // and stays so, however much it does.

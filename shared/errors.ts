@@ -15,6 +15,7 @@ export const FAULTS = {
   RUNNER_REVOKED: [409, 'The runner was revoked, which is for good; register the machine anew.'],
   POOL_IN_USE: [409, 'The pool still has runners, runs or workflows.'],
   ENVIRONMENT_IN_USE: [409, 'Unfinished runs use this environment.'],
+  WORKFLOW_DISABLED: [409, 'The workflow is disabled; no run of it starts until it is enabled.'],
   WORKFLOW_EXISTS: [409, 'A workflow with this slug exists; update it instead.'],
   STALE_PLACEMENT: [409, 'The run has been given to another process; this one must stop.'],
   REGISTRATION_TOKEN_USED: [409, 'The registration token has been used up; mint a new one.'],

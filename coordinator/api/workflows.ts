@@ -1,4 +1,5 @@
 import { decodeCursor, pageOf } from './page.ts'
+import { disableWorkflow, enableWorkflow } from '../workflows/disable.ts'
 import { createWorkflow, type Deployed, updateWorkflow } from '../workflows/deploy.ts'
 import {
   getVersion,
@@ -21,6 +22,8 @@ const present = ({ workflow, version }: Deployed) => ({
 
 type WorkflowsNeeds = Needs<
   | typeof createWorkflow
+  | typeof disableWorkflow
+  | typeof enableWorkflow
   | typeof getVersion
   | typeof getWorkflow
   | typeof listVersions
@@ -55,6 +58,10 @@ export const workflows = (deps: WorkflowsNeeds): HandlersFor<'workflows'> => ({
   },
 
   update: async ({ input, caller }) => present(await updateWorkflow(deps, caller, input.workflow, input)),
+
+  disable: async ({ input, caller }) => ({ workflow: await disableWorkflow(deps, caller, input.workflow) }),
+
+  enable: async ({ input, caller }) => ({ workflow: await enableWorkflow(deps, caller, input.workflow) }),
 
   listVersions: async ({ input, caller }) => {
     const before = decodeCursor(input.cursor, /^[0-9]{1,9}$/)

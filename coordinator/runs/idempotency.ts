@@ -8,9 +8,9 @@ import { canonicalHash } from '../canonical-hash.ts'
 import { type Claim, cleanKeys, findKey, type Kept, takeKey } from './store-idempotency.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import { find } from './store.ts'
+import { findVersion } from '../engine/commit/may-start.ts'
 import {
   createRuns,
-  findVersion,
   prepareRun,
   presentNew,
   tellOfNew,

@@ -14,6 +14,7 @@ import { record } from '../audit/record.ts'
 import { contentKey } from '../objects/key.ts'
 import { assertBase, filesAfter, type Update } from './changes.ts'
 import { DeployError, type DeployProblem, faultOf } from './deploy-error.ts'
+import { makeCurrent } from './lifecycle.ts'
 import { needWorkflow } from './read.ts'
 import * as store from './store.ts'
 import { trySchemas } from './try-schemas.ts'
@@ -39,6 +40,7 @@ export async function createWorkflow(deps: DeployDeps, caller: Acting, files: So
         `This org has a workflow \`${slug}\` already; update it instead.`,
       )
     await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: id, version: 1 })
+    await makeCurrent(tx, { orgId: caller.orgId, workflowId: id, version: 1, descriptor: built.descriptor })
     const target = { type: 'workflow', id, name: slug }
     await record(tx, caller, { action: 'workflows.create', target, after: facts(1, name, built.bundle.digest) })
   })
@@ -57,18 +59,13 @@ export async function updateWorkflow(
     const workflow = await store.lock(tx, caller.orgId, ref)
     if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
     assertBase(update, workflow)
-    const { slug, name, description } = built.descriptor
-    if (slug !== workflow.slug) {
-      throw new Fault(
-        'CONFLICT',
-        { path: 'slug' },
-        `The files name the slug \`${slug}\`, the workflow is \`${workflow.slug}\`. A slug does not change: create another workflow, or correct workflow.jsonc.`,
-      )
-    }
+    assertSlug(built, workflow)
+    const { slug, name } = built.descriptor
     // Read behind the lock: the version that another deploy has just made current counts as what was there before.
     const before = (await store.findVersion(tx, caller.orgId, workflow.id, workflow.version))!
-    const version = await store.bump(tx, workflow.id, { name, description })
+    const version = await store.nextVersion(tx, caller.orgId, workflow.id)
     await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: workflow.id, version })
+    await makeCurrent(tx, { orgId: caller.orgId, workflowId: workflow.id, version, descriptor: built.descriptor })
     await record(tx, caller, {
       action: 'workflows.update',
       target: { type: 'workflow', id: workflow.id, name: slug },
@@ -78,6 +75,15 @@ export async function updateWorkflow(
     return version
   })
   return deployed(deps, caller, ref, version)
+}
+
+function assertSlug({ descriptor: { slug } }: BuiltWorkflow, workflow: { slug: string }): void {
+  if (slug === workflow.slug) return
+  throw new Fault(
+    'CONFLICT',
+    { path: 'slug' },
+    `The files name the slug \`${slug}\`, the workflow is \`${workflow.slug}\`. A slug does not change: create another workflow, or correct workflow.jsonc.`,
+  )
 }
 
 async function buildUpdate(deps: UpdateDeps, orgId: OrgId, ref: WorkflowRef, update: Update): Promise<BuiltWorkflow> {

@@ -112,6 +112,8 @@ export function presentWorkflow(row: store.WorkflowRow): Workflow {
     process: row.descriptor.process,
     createdAt: row.createdAt.getTime(),
     updatedAt: row.updatedAt.getTime(),
+    disabledAt: row.disabledAt?.getTime() ?? null,
+    disabledBy: row.disabledBy,
   }
 }
 

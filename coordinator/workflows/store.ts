@@ -15,6 +15,9 @@ export interface WorkflowRow {
   descriptor: Descriptor
   createdAt: Date
   updatedAt: Date
+  disabledAt: Date | null
+  disabledBy: string | null
+  deletedAt: Date | null
 }
 
 /** The workflow `w` by its id or its slug, which is never taken for an id: it has no underscore. */
@@ -24,7 +27,8 @@ const isMeant = (sql: Sql, orgId: OrgId, ref: WorkflowRef) =>
     : sql`w.org_id = ${orgId} and w.slug = ${ref}`
 
 const workflows = (sql: Sql) => sql`
-  select w.id, o.slug as org, w.slug, w.name, w.description, w.version, v.descriptor, w.created_at, w.updated_at
+  select w.id, o.slug as org, w.slug, w.name, w.description, w.version, v.descriptor, w.created_at, w.updated_at,
+         w.disabled_at, w.disabled_by, w.deleted_at
   from workflows w
   join orgs o on o.id = w.org_id
   join workflow_versions v on v.workflow_id = w.id and v.version = w.version`
@@ -67,25 +71,20 @@ export async function insert(tx: Tx, w: NewWorkflow): Promise<boolean> {
   return rows.length > 0
 }
 
-/** Takes the next version number. The row lock puts two deploys of one workflow one after the other. */
-export async function bump(tx: Tx, id: WorkflowId, about: { name: string; description: string }): Promise<number> {
+/** Number of the next version. For whoever holds the lock of the row, which puts two deploys one after the other. */
+export async function nextVersion(tx: Tx, orgId: OrgId, id: WorkflowId): Promise<number> {
   const [row] = await tx<[{ version: number }]>`
-    update workflows
-    set
-      version     = (select max(version) + 1 from workflow_versions where workflow_id = ${id}),
-      name        = ${about.name},
-      description = ${about.description},
-      updated_at  = now()
-    where id = ${id}
-    returning version`
+    select max(version) + 1 as version
+    from workflow_versions
+    where workflow_id = ${id} and org_id = ${orgId}`
   return row.version
 }
 
-export type LockedWorkflow = Pick<WorkflowRow, 'id' | 'slug' | 'name' | 'version'>
+export type LockedWorkflow = Pick<WorkflowRow, 'id' | 'slug' | 'name' | 'version' | 'disabledAt'>
 
 export async function lock(tx: Tx, orgId: OrgId, ref: WorkflowRef): Promise<LockedWorkflow | undefined> {
   const [row] = await tx<LockedWorkflow[]>`
-    select w.id, w.slug, w.name, w.version
+    select w.id, w.slug, w.name, w.version, w.disabled_at
     from workflows w
     where ${isMeant(tx, orgId, ref)} and w.deleted_at is null
     for update`
@@ -157,6 +156,8 @@ export interface TargetRow {
   versionId: VersionId
   poolId: PoolId | null
   poolName: string | null
+  disabledAt: Date | null
+  disabledBy: string | null
 }
 
 /** The version that a trigger means, and the pool that its descriptor names. */
@@ -167,7 +168,7 @@ export async function findTarget(
   version: number | undefined,
 ): Promise<TargetRow | undefined> {
   const [row] = await db<TargetRow[]>`
-    select v.id as version_id, p.id as pool_id, p.name as pool_name
+    select v.id as version_id, p.id as pool_id, p.name as pool_name, w.disabled_at, w.disabled_by
     from workflows w
     join workflow_versions v on v.workflow_id = w.id and v.version = ${version ? db`${version}::bigint` : db`w.version`}
     left join runner_pools p on p.org_id = w.org_id and p.name = v.descriptor ->> 'pool' and p.deleted_at is null

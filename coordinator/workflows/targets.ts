@@ -34,16 +34,18 @@ export interface Target {
   pool: { id: PoolId; name: string }
 }
 
+/** A version of a workflow that is not deleted, before anybody has judged whether a run of it may start. */
+export interface Resolved {
+  version: Version
+  /** Null when the descriptor names none that exists. */
+  pool: Target['pool'] | null
+  /** Since when the workflow is, and the id of who did it. */
+  disabled: { at: Date; by: string } | null
+}
+
 export interface Targets {
-  /**
-   * Returns undefined when there is no such workflow or version. `pool` is null when the descriptor names none that
-   * exists.
-   */
-  resolve(
-    orgId: OrgId,
-    workflow: WorkflowRef,
-    version?: number,
-  ): Promise<{ version: Version; pool: Target['pool'] | null } | undefined>
+  /** Returns undefined when there is no such workflow or version. */
+  resolve(orgId: OrgId, workflow: WorkflowRef, version?: number): Promise<Resolved | undefined>
   forget(orgId: OrgId): void
 }
 
@@ -81,19 +83,20 @@ function toVersion(row: store.ExecutionRow): Version {
   }
 }
 
-/** An update made through another coordinator is seen after this long at the latest; one made here, at once. */
+/** A change made through another coordinator is seen after this long at the latest; one made here, at once. */
 const FRESH_MS = 1000
 const TARGETS_KEPT = 2000
 
 export function createTargets(db: Db, versions: Versions): Targets {
   const kept = new LRUCache<string, ReturnType<Targets['resolve']>>({ max: TARGETS_KEPT, ttl: FRESH_MS })
 
-  async function look(orgId: OrgId, workflow: WorkflowRef, number: number | undefined) {
+  async function look(orgId: OrgId, workflow: WorkflowRef, number: number | undefined): Promise<Resolved | undefined> {
     const row = await store.findTarget(db, orgId, workflow, number)
     if (!row) return undefined
     return {
       version: await versions.get(row.versionId),
       pool: row.poolId ? { id: row.poolId, name: row.poolName! } : null,
+      disabled: row.disabledAt ? { at: row.disabledAt, by: row.disabledBy! } : null,
     }
   }
 

@@ -36,6 +36,10 @@ const WAYS: Record<ApiErrorCode, Find> = {
       'or windlass runs cancel <run>',
     EXIT.failed,
   ],
+  WORKFLOW_DISABLED: (error) => [
+    `windlass workflows enable ${text(error, 'workflow') ?? '<workflow>'} lets its runs start again`,
+    EXIT.failed,
+  ],
   WORKFLOW_EXISTS: () => ['windlass deploy again, which makes a new version of it', EXIT.failed],
   STALE_PLACEMENT: (error) => [`windlass runs get ${run(error)}`, EXIT.failed],
   REGISTRATION_TOKEN_USED: () => ['windlass pools token <pool> makes another', EXIT.refused],

@@ -9,6 +9,8 @@ export const table = {
     get: { id: 'workflows.get', method: 'GET', path: '/v1/orgs/{org}/workflows/{workflow}' },
     file: { id: 'workflows.file', method: 'GET', path: '/v1/orgs/{org}/workflows/{workflow}/files/{path}' },
     update: { id: 'workflows.update', method: 'PUT', path: '/v1/orgs/{org}/workflows/{workflow}' },
+    disable: { id: 'workflows.disable', method: 'POST', path: '/v1/orgs/{org}/workflows/{workflow}/disable' },
+    enable: { id: 'workflows.enable', method: 'POST', path: '/v1/orgs/{org}/workflows/{workflow}/enable' },
     listVersions: { id: 'workflows.listVersions', method: 'GET', path: '/v1/orgs/{org}/workflows/{workflow}/versions' },
     getVersion: {
       id: 'workflows.getVersion',

@@ -86,6 +86,28 @@ export interface Client extends Follows {
       workflow: Workflow
       version: WorkflowVersion
     }>
+    /** Let no run of a workflow start until it is enabled. Runs that exist go on. */
+    disable(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      workflow: Workflow
+    }>
+    /** Let runs of a disabled workflow start again. */
+    enable(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      workflow: Workflow
+    }>
     /** List the versions of a workflow, newest first. */
     listVersions(
       args: {
@@ -886,6 +908,7 @@ export type FaultCode =
   | 'RUNNER_REVOKED'
   | 'POOL_IN_USE'
   | 'ENVIRONMENT_IN_USE'
+  | 'WORKFLOW_DISABLED'
   | 'WORKFLOW_EXISTS'
   | 'STALE_PLACEMENT'
   | 'REGISTRATION_TOKEN_USED'
@@ -909,6 +932,10 @@ export interface Workflow {
   process: 'fresh' | 'reuse'
   createdAt: number
   updatedAt: number
+  /** Since when no run of it starts; null: it is enabled. */
+  disabledAt: number | null
+  /** Id of the key or session that disabled it. */
+  disabledBy: string | null
 }
 
 export interface SourceFile {

@@ -34,6 +34,8 @@ export const Workflow = z
     process: z.enum(['fresh', 'reuse']),
     createdAt: z.int(),
     updatedAt: z.int(),
+    disabledAt: z.int().nullable().meta({ description: 'Since when no run of it starts; null: it is enabled.' }),
+    disabledBy: z.string().nullable().meta({ description: 'Id of the key or session that disabled it.' }),
   })
   .meta({ id: 'Workflow' })
 export type Workflow = z.output<typeof Workflow>

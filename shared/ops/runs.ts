@@ -58,7 +58,7 @@ export const runs = {
       }),
     }),
     output: RunAnswer,
-    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'IDEMPOTENCY_CONFLICT'],
+    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'IDEMPOTENCY_CONFLICT', 'WORKFLOW_DISABLED'],
     success: 201,
     carries: 'input',
   }),
@@ -235,7 +235,7 @@ export const runs = {
       version: z.int().min(1).optional().meta({ description: 'A version other than the current one.' }),
     }),
     output: RunAnswer,
-    faults: ['NOT_FOUND'],
+    faults: ['NOT_FOUND', 'WORKFLOW_DISABLED'],
     success: 201,
   }),
   children: op({
@@ -290,7 +290,7 @@ export const runs = {
     summary: 'Start a blocked run again from the top, as its next attempt.',
     input: z.strictObject({ run: RunId }),
     output: RunAnswer,
-    faults: ['NOT_FOUND', 'RUN_NOT_BLOCKED'],
+    faults: ['NOT_FOUND', 'RUN_NOT_BLOCKED', 'WORKFLOW_DISABLED'],
     success: 200,
   }),
 }

@@ -12,6 +12,7 @@ import type { Timers } from './clock.ts'
 import type { Caller } from '../../actor.ts'
 import { rebalance } from './admit.ts'
 import { groupOf } from './group.ts'
+import { mayStart } from './may-start.ts'
 import type { Config } from '../../config.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { needsText } from '../../matching/needs.ts'
@@ -87,29 +88,13 @@ function assertStorable(tags: readonly string[]): void {
 }
 
 async function targetOf(deps: { targets: Targets }, orgId: OrgId, ask: TriggerAsk): Promise<Target> {
-  const found = await findVersion(deps, orgId, ask)
+  const found = await mayStart(deps, orgId, ask)
   if (found.pool) return { version: found.version, pool: found.pool }
   const { pool } = found.version.descriptor
   throw new Fault(
     'VALIDATION_FAILED',
     { path: 'workflow', pool },
     `The workflow runs in the pool \`${pool}\`, which does not exist. Create it, or deploy the workflow with another \`pool\`.`,
-  )
-}
-
-/** The version that would be executed, whether or not there is a pool for it. */
-export async function findVersion(
-  deps: { targets: Targets },
-  orgId: OrgId,
-  { workflow, version }: Pick<TriggerAsk, 'workflow' | 'version'>,
-) {
-  const found = await deps.targets.resolve(orgId, workflow, version)
-  if (found) return found
-  const which = version ? `no version ${version} of the workflow` : 'no workflow'
-  throw new Fault(
-    'NOT_FOUND',
-    { workflow, ...(version ? { version } : {}) },
-    `There is ${which} \`${workflow}\` in this org.`,
   )
 }
 

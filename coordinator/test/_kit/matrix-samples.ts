@@ -12,6 +12,8 @@ const SAMPLES: Readonly<Record<string, (tenant: Tenant) => Args>> = {
   'workflows.get': () => ({}),
   'workflows.file': () => ({ path: 'index.ts' }),
   'workflows.update': ({ ids }) => ({ files: aPackage(ids['workflow']!, 2) }),
+  'workflows.disable': () => ({}),
+  'workflows.enable': () => ({}),
   'workflows.listVersions': () => ({}),
   'workflows.getVersion': () => ({ version: 1 }),
   'runs.trigger': () => ({ input: { name: 'Ada' } }),

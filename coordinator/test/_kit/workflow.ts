@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { newId, type OrgId, type VersionId, type WorkflowId } from '@windlass/shared/ids.ts'
 import { Descriptor } from '@windlass/shared/model/descriptor.ts'
 import { contentKey } from '../../objects/key.ts'
+import { makeCurrent } from '../../workflows/lifecycle.ts'
 import * as store from '../../workflows/store.ts'
 import type { TestCoordinator } from './coordinator.ts'
 
@@ -43,9 +44,11 @@ export async function aVersion(
   workflow: TestWorkflow,
   ask: WorkflowAsk = {},
 ): Promise<number> {
-  const about = { name: workflow.slug, description: '' }
-  const version = await c.deps.db.begin((tx) => store.bump(tx, workflow.id, about))
-  await insertVersion(c, { ...ask, slug: workflow.slug, workflowId: workflow.id, version })
+  const { id: workflowId, slug } = workflow
+  const version = await c.deps.db.begin((tx) => store.nextVersion(tx, c.orgId, workflowId))
+  await insertVersion(c, { ...ask, slug, workflowId, version })
+  const descriptor = Descriptor.parse({ slug, ...ask.descriptor })
+  await c.deps.db.begin((tx) => makeCurrent(tx, { orgId: c.orgId, workflowId, version, descriptor }))
   c.deps.targets.forget(c.orgId)
   return version
 }

@@ -5,7 +5,7 @@ import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
 import { schemaText } from '../schema-text.ts'
 import { does } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
-import { bytesText, cellTime, note, timeText } from '../terminal.ts'
+import { bytesText, cellTime, note, print, timeText } from '../terminal.ts'
 import { tellNextPage } from '../next-page.ts'
 
 export function addWorkflows(program: Command): void {
@@ -13,6 +13,8 @@ export function addWorkflows(program: Command): void {
   addList(group)
   addGet(group)
   addVersions(group)
+  addDisable(group)
+  addEnable(group)
 }
 
 function addList(group: Command): void {
@@ -58,6 +60,7 @@ function fieldsOf({
     ['version', `${version.version}, by ${version.createdBy}, ${timeText(version.createdAt)}`],
     ['pool', workflow.pool],
     ['process', workflow.process],
+    ['disabled', workflow.disabledAt ? `by ${workflow.disabledBy}, ${timeText(workflow.disabledAt)}` : ''],
     ['input', schemaText(version.inputSchema)],
     ['output', schemaText(version.outputSchema)],
     ['bundle', `${bytesText(version.bundleBytes)}, ${version.bundleDigest}`],
@@ -83,5 +86,23 @@ function addVersions(group: Command): void {
       await printTable(['VERSION', 'CREATED', 'BY', 'SIZE', 'DIGEST?'], rows)
       tellNextPage(answer.nextCursor)
     })
+  })
+}
+
+function addDisable(group: Command): void {
+  does(rowCommand(group, 'disable', ops.workflows.disable), async (session, positional, options) => {
+    const answer = await session.client.workflows.disable(await rowArgs(ops.workflows.disable, positional, options))
+    await session.answer(answer, () => {
+      const { slug } = answer.workflow
+      print(`${slug} is disabled: no run of it starts`)
+      note(`Next: windlass workflows enable ${slug}; runs under way: windlass runs list --workflow ${slug}`)
+    })
+  })
+}
+
+function addEnable(group: Command): void {
+  does(rowCommand(group, 'enable', ops.workflows.enable), async (session, positional, options) => {
+    const answer = await session.client.workflows.enable(await rowArgs(ops.workflows.enable, positional, options))
+    await session.answer(answer, () => print(`${answer.workflow.slug} is enabled`))
   })
 }

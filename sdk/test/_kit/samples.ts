@@ -118,6 +118,8 @@ export function aWorkflow(facts: Partial<Workflow> = {}): Workflow {
     version: 1,
     pool: 'default',
     process: 'fresh' as const,
+    disabledAt: null,
+    disabledBy: null,
   }
   return { id: newId('wf'), org: ORG, ...plain, createdAt: AT, updatedAt: AT, ...facts }
 }

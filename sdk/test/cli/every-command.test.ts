@@ -131,6 +131,7 @@ test('each refusal that the contract names has a way out of its own, and so has 
     RUNNER_REVOKED: 1,
     POOL_IN_USE: 1,
     ENVIRONMENT_IN_USE: 1,
+    WORKFLOW_DISABLED: 1,
     WORKFLOW_EXISTS: 1,
     STALE_PLACEMENT: 1,
     REGISTRATION_TOKEN_USED: 4,

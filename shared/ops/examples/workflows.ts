@@ -14,6 +14,8 @@ const WORKFLOW: z.input<typeof Workflow> = {
   process: 'fresh',
   createdAt: NINE - 30 * DAY_MS,
   updatedAt: NINE - 2 * DAY_MS,
+  disabledAt: null,
+  disabledBy: null,
 }
 
 const VERSION: z.input<typeof WorkflowVersion> = {
@@ -90,6 +92,20 @@ export const workflows: ExamplesOf<'workflows'> = {
     ].join(' '),
     input: { org: 'acme', workflow: 'approval', files: FILES },
     output: { workflow: WORKFLOW, version: VERSION },
+  },
+  disable: {
+    about: [
+      'Triggers, retries, restarts and calls from other runs are refused with `WORKFLOW_DISABLED` until',
+      '`workflows.enable`; runs that are queued or under way go on, and deploys are taken. Another coordinator may let',
+      'runs in for one more second. Asked again it changes nothing: `disabledBy` stays who asked first.',
+    ].join(' '),
+    input: { org: 'acme', workflow: 'approval' },
+    output: { workflow: { ...WORKFLOW, disabledAt: NINE, disabledBy: IDS.ciKey } },
+  },
+  enable: {
+    about: 'From now on runs of it start again; those that were refused meanwhile are not made up for.',
+    input: { org: 'acme', workflow: 'approval' },
+    output: { workflow: WORKFLOW },
   },
   listVersions: {
     about: 'Versions are never changed nor removed. Pages are joined by `nextCursor`.',

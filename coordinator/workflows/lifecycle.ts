@@ -1,0 +1,32 @@
+/**
+ * What a workflow becomes, in the transaction of whoever decides it and behind the lock of its row. What hangs on a
+ * workflow (its schedules, its webhook, the filters of connections) is settled here, so that neither is without the
+ * other.
+ */
+import type { OrgId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
+import type { Tx } from '../db/client.ts'
+import * as store from './store-lifecycle.ts'
+
+export interface Which {
+  orgId: OrgId
+  workflowId: WorkflowId
+}
+
+/** This version is what triggers run from now on: after a deploy, and when one is rolled back or forward. */
+export async function makeCurrent(
+  tx: Tx,
+  { orgId, workflowId, version, descriptor }: Which & { version: number; descriptor: Descriptor },
+): Promise<void> {
+  const { name, description } = descriptor
+  await store.setCurrent(tx, { orgId, workflowId, version, name, description })
+}
+
+/** No run starts any more; those that exist go on. */
+export async function makeDisabled(tx: Tx, which: Which, by: string): Promise<void> {
+  await store.setDisabled(tx, which, by)
+}
+
+export async function makeEnabled(tx: Tx, which: Which): Promise<void> {
+  await store.setEnabled(tx, which)
+}

@@ -38,6 +38,10 @@ export interface Link {
 
 const WELCOME_MS = 20_000
 const BACKOFF = { firstMs: 250, capMs: 30_000 }
+/** A connection that ends sooner after its welcome has not shown that the next one will hold. */
+const STEADY_MS = 5000
+/** After so many brief ones in a row the next try is within 4 s: a coordinator that answers is not left for longer. */
+const MOST_BRIEF = 4
 /** Wrong credentials rarely heal by themselves, but a coordinator may be restored from a backup. */
 const UNAUTHENTICATED_MS = 15_000
 
@@ -45,17 +49,21 @@ export function createLink(options: LinkOptions): Link {
   const { log } = options
   let current: Socket | undefined
   let isReady = false
+  let readyAt = 0
 
   const connect = async (
     signal: AbortSignal,
     listener: LinkListener,
-  ): Promise<SocketEnd & { wasReady: boolean; offsetMs: number }> => {
+  ): Promise<SocketEnd & { readyMs: number | undefined; offsetMs: number }> => {
     const { offsetMs } = options.clock
     const token = await options.credential()
     const onOpen = (socket: Socket) => void socket.send(JSON.stringify(listener.hello()), 'others')
     const onFrame = (frame: CoordinatorFrame, from: Socket) => {
       if (from !== current) return
-      if (frame.t === 'welcome') isReady = true
+      if (frame.t === 'welcome') {
+        isReady = true
+        readyAt = performance.now()
+      }
       listener.onFrame(frame)
     }
     const socket = openSocket({ url: options.url, token, onOpen, onFrame })
@@ -69,11 +77,11 @@ export function createLink(options: LinkOptions): Link {
     const end = await socket.ended
     clearTimeout(silence)
     signal.removeEventListener('abort', stop)
-    const wasReady = isReady
+    const readyMs = isReady ? performance.now() - readyAt : undefined
     current = undefined
     isReady = false
-    if (wasReady) listener.onDown()
-    return { ...end, wasReady, offsetMs }
+    if (readyMs !== undefined) listener.onDown()
+    return { ...end, readyMs, offsetMs }
   }
 
   return {
@@ -93,7 +101,7 @@ export function createLink(options: LinkOptions): Link {
         const end = await connect(signal, listener)
         if (end.why === 'refused') return end.frame
         if (signal.aborted) break
-        if (end.wasReady) failures = 0
+        failures = failuresBefore(failures, end.readyMs)
         if (end.why === 'unauthenticated') options.clock.learnDate(end.date)
         // A poll may have set the clock right in between: the token was of the wrong time all the same.
         const wasWrongTime = end.why === 'unauthenticated' && options.clock.offsetMs !== end.offsetMs
@@ -106,6 +114,12 @@ export function createLink(options: LinkOptions): Link {
       return undefined
     },
   }
+}
+
+/** How many failures in a row the next pause counts. `readyMs`: how long the connection served, if it ever did. */
+function failuresBefore(failures: number, readyMs: number | undefined): number {
+  if (readyMs === undefined) return failures
+  return readyMs >= STEADY_MS ? 0 : Math.min(failures, MOST_BRIEF)
 }
 
 function tell(log: Log, end: Exclude<SocketEnd, { why: 'refused' }>, waitMs: number): void {

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { until } from '@windlass/shared/test/_kit/until.ts'
+import { WebSocketServer } from 'ws'
+import { createClock } from '../../link/clock.ts'
+import { createLink } from '../../link/link.ts'
+import { aLog } from '../_kit/an-agent.ts'
+
+/** Welcomes each connection, and ends it: so it goes with an agent whose entries are refused again and again. */
+async function welcomingBriefly(t: TestContext): Promise<string> {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  server.on('connection', (socket) => {
+    socket.once('message', () => {
+      socket.send(JSON.stringify({ t: 'welcome' }))
+      socket.close()
+    })
+  })
+  t.after(() => server.close())
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('connections that end right after their welcome are dialled again more and more slowly', async (t) => {
+  // The longest pause that chance may choose.
+  t.mock.method(Math, 'random', () => 1)
+  const { log, lines } = aLog()
+  const link = createLink({
+    url: await welcomingBriefly(t),
+    clock: createClock(),
+    log,
+    credential: () => Promise.resolve('token'),
+  })
+  const end = new AbortController()
+  const hello = () => ({ t: 'hello' }) as never
+  const kept = link.keep(end.signal, { hello, onFrame: () => undefined, onDown: () => undefined })
+  await until('four ends', () => lines.length === 4)
+  end.abort()
+  await kept
+  assert.deepEqual(
+    lines.map(({ name, nextTryMs }) => [name, nextTryMs]),
+    [250, 500, 1000, 2000].map((ms) => ['link.down', ms]),
+  )
+})

@@ -52,6 +52,9 @@ export function openDatabase({ url, max = 10, log, statementTimeoutMs = 30_000 }
     // Keys of columns only. `postgres.camel` would rewrite the keys inside users' jsonb too.
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
     connect_timeout: 10,
+    // Seconds. A server that vanished shows by ten unanswered probes, one a second: the connection that only listens
+    // is noticed after 25 s.
+    keep_alive: 15,
     // Seconds. A killed server is back within 0.2 s; with the default of up to 20 s we would stand beside it and wait. While
     // it is away each attempt tells one waiting statement so: the shorter the pause, the sooner all of them know.
     backoff: () => 0.025 + Math.random() * 0.075,

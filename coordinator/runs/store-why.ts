@@ -41,6 +41,8 @@ export interface Situation {
   /** By how much its lease was lengthened because nobody could renew it; null: never. */
   lengthenedMs: number | null
   lengthenedAt: Date | null
+  /** Since when nothing that its agent reports can be stored; null: it can. */
+  refusedSince: Date | null
   /** Of the runner that has it: its last poll or heartbeat. */
   lastHeardAt: Date | null
   entersAt: Date | null
@@ -77,6 +79,7 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
                and (a.is_resume, a.priority, -a.position) > (q.is_resume, q.priority, -q.position)
            ) else 0 end as ahead,
            l.offered_at, l.lease_expires_at, l.lengthened_ms::float8 as lengthened_ms, l.lengthened_at,
+           l.refused_since,
            greatest(n.last_poll_at, n.last_heartbeat_at) as last_heard_at,
            (select t.due_at from timers t where t.run_id = r.id and t.kind = 'enqueue') as enters_at,
            (select t.due_at from timers t where t.run_id = r.id and t.kind = 'queue-timeout') as queue_timeout_at,

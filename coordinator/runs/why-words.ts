@@ -45,6 +45,19 @@ export function lengthening({ lengthenedMs, lengthenedAt }: Situation): string {
   return ` Its lease was lengthened by ${exactText(lengthenedMs)}, last at ${timeText(lengthenedAt)}, ${why}.`
 }
 
+/** That the coordinator cannot store what is reported of the run; undefined while it can. */
+export function refusal({ refusedSince, runner }: Situation): Cause | undefined {
+  if (refusedSince === null || runner === null) return undefined
+  return causeOf({
+    code: 'REPORTS_REFUSED',
+    message:
+      `The coordinator cannot store what ${runner} reports of it, so its log lacks what it does. ` +
+      'The runner keeps that on its disk and sends it again. The run fails after ten minutes in which only its reports are refused.',
+    since: refusedSince,
+    change: 'Whoever runs the coordinator: its log has the cause, as `run.entries.refused` with the id of this run.',
+  })
+}
+
 /** A runner that missed so many heartbeats is told to be silent. */
 const MISSED_BEATS = 3
 

@@ -9,7 +9,7 @@ import { queueCauses, type QueueFacts } from './why-queue.ts'
 import { lossesOf } from './store-losses.ts'
 import * as store from './store-why.ts'
 import { waitCause, waitsSummary } from './why-waits.ts'
-import { causeOf, lengthening, silence, timeText } from './why-words.ts'
+import { causeOf, lengthening, refusal, silence, timeText } from './why-words.ts'
 
 type Clocks = Parameters<typeof silence>[1]
 
@@ -69,7 +69,12 @@ function reasons(facts: Facts, clocks: Clocks): Reasons {
     run.status === 'cancelling'
       ? silence(run, clocks, 'the run ends without its word')
       : silence(run, clocks, run.status === 'pending' ? 'the run goes back into the queue' : again)
-  return { causes: [...(silent ? [silent] : []), movingCause(run)], runners: [] }
+  return { causes: [...troubles(silent, run), movingCause(run)], runners: [] }
+}
+
+/** What is wrong between the run's agent and the coordinator. */
+function troubles(silent: Cause | undefined, run: store.Situation): Cause[] {
+  return [silent, refusal(run)].filter((cause) => cause !== undefined)
 }
 
 function movingCause(run: store.Situation): Cause {
@@ -142,7 +147,7 @@ function waiting(facts: Facts, clocks: Clocks): Reasons {
   const silent = silence(run, clocks, 'it continues on another runner, with nothing lost')
   const open = waits.map((wait) => waitCause(run, wait))
   const { causes, runners } = resuming(facts)
-  return { causes: [...(silent ? [silent] : []), ...causes, ...open], runners }
+  return { causes: [...troubles(silent, run), ...causes, ...open], runners }
 }
 
 /** Something is there for the run, and it does not execute yet. */

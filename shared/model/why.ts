@@ -23,6 +23,7 @@ const Cause = z.object({
     'STARTING',
     'EXECUTING',
     'RUNNER_SILENT',
+    'REPORTS_REFUSED',
     'SLEEP',
     'INPUT',
     'CHILD',

@@ -1,21 +1,30 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
+import type { Db } from '../../db/client.ts'
 import { createSample } from '../../limits/sample.ts'
 import { answerToStale, isHeldBy, lastOf } from './apply.ts'
 import type { AgentBatch, Applied } from '../rules/batch.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { finish } from '../rules/transitions.ts'
+import { noteRefusal } from '../store/placements.ts'
 import { fail } from '../rules/outcome.ts'
 
 /** An agent may send nothing else. */
 const lines = createSample()
 
-/** Says which run it is whose agent has to come again: its log has a gap until then, and nobody else knows why. */
-export function noteRefused(deps: { log: Log }, batch: AgentBatch, error: unknown): void {
-  const { run: runId, runnerId, first } = batch
+/**
+ * Says which run it is whose agent has to come again: its log has a gap until then, and nobody else knows why. The log
+ * of the coordinator has the cause, `why` the fact.
+ */
+export function noteRefused(deps: { db: Db; log: Log }, batch: AgentBatch, error: unknown): void {
+  const { run: runId, runnerId, epoch, first } = batch
   const facts = lines(runnerId)
-  if (facts) deps.log.warn('run.entries.refused', { runId, runnerId, first, last: lastOf(batch), error, ...facts })
+  if (!facts) return
+  deps.log.warn('run.entries.refused', { runId, runnerId, first, last: lastOf(batch), error, ...facts })
+  noteRefusal(deps.db, { runId, runnerId, epoch }).catch((failure: unknown) =>
+    deps.log.warn('run.refusal.unnoted', { runId, error: failure }),
+  )
 }
 
 /**

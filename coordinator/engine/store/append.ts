@@ -48,12 +48,12 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
     -- Of what is added to the second of the same run, the first only; and no heartbeat is waited for.
     acked as (
       update placements p
-      set acked_at = now()
+      set acked_at = now(), refused_since = null
       from (
         select l.run_id
         from moved m
         join placements l on l.run_id = m.id
-        where l.acked_at is null or l.acked_at < now() - interval '1 second'
+        where l.acked_at is null or l.acked_at < now() - interval '1 second' or l.refused_since is not null
         for update of l skip locked
       ) heard
       where p.run_id = heard.run_id

@@ -72,7 +72,9 @@ export function beat(db: Db, beats: readonly Beat[]): Promise<BeatRow[]> {
     )
     select i.runner_id, i.epoch as intake_epoch, i.reason as intake_reason, i.deadline_at,
            case
-             when i.state = 'draining' and not exists (select from placements p where p.runner_id = i.runner_id) then 'drained'
+             -- A plan for NOT EXISTS that is made on an empty table may read all of it.
+             when i.state = 'draining'
+               and (select p.run_id from placements p where p.runner_id = i.runner_id limit 1) is null then 'drained'
              else i.state
            end as intake_state,
            r.id as run_id, renewed.epoch, r.status, r.cancel_reason, r.timed_out_at is not null as timed_out, r.version_id

@@ -64,6 +64,14 @@ export function placementKey(runId: string, epoch: number): string {
   return `${runId}/${epoch}`
 }
 
+/** Notes that nothing of what the agent reports of this run can be stored now; `noteAcks` ends it. */
+export async function noteRefusal(db: Db, { runId, runnerId, epoch }: Named): Promise<void> {
+  await db`
+    update placements
+    set refused_since = coalesce(refused_since, now())
+    where run_id = ${runId} and ${onlyFilters(db, db`runner_id = ${runnerId} and epoch = ${epoch}`)}`
+}
+
 export interface Renewed {
   runId: RunId
   epoch: number

@@ -32,11 +32,12 @@ export function insertLosses(tx: Tx, runs: readonly Moving[]): PromiseLike<unkno
 export function noteAcks(tx: Tx, runs: readonly Moving[]): PromiseLike<unknown> {
   return tx`
     update placements p
-    set acked_at = now()
+    set acked_at = now(), refused_since = null
     from (
       select run_id
       from placements
-      where run_id = any(${runs.map((run) => run.id)}) and (acked_at is null or acked_at < now() - interval '1 second')
+      where run_id = any(${runs.map((run) => run.id)})
+        and (acked_at is null or acked_at < now() - interval '1 second' or refused_since is not null)
       for update skip locked
     ) heard
     where p.run_id = heard.run_id`

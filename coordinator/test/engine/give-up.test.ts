@@ -70,9 +70,15 @@ test('entries that may be stored later are refused by name, and stored when thei
   const told = mock.calls.find(({ arguments: [name] }) => name === 'run.entries.refused')!
   assert.equal(told.arguments[1]?.runId, offer.run)
   assert.equal((await runOf(c, offer.run)).status, 'running')
+  const why = async () => (await c.call(ops.runs.why, { run: offer.run })).why
+  const codes = async () => (await why()).causes.map(({ code }) => code)
+  await untilPolled('the reason', async () => (await codes())[0] === 'REPORTS_REFUSED')
+  assert.match((await why()).summary, /cannot store what .* reports/)
   await c.db.unsafe('drop trigger refuse on run_events')
   link = await agent.connect([placementOf(offer)])
-  assert.deepEqual(await link.report(offer, 2, line('later'), end(returned(1))), { kind: 'ack', seq: 3 })
+  assert.deepEqual(await link.report(offer, 2, line('later')), { kind: 'ack', seq: 2 })
+  assert.deepEqual(await codes(), ['EXECUTING'])
+  assert.deepEqual(await link.report(offer, 3, end(returned(1))), { kind: 'ack', seq: 3 })
 })
 
 const namesOf = (calls: readonly { arguments: unknown[] }[]) => calls.map(({ arguments: [name] }) => name)

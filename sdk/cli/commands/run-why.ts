@@ -89,6 +89,7 @@ const STYLES: Partial<Record<Cause['code'], Style>> = {
   RUNNERS_UNFIT: 'red',
   RUNNERS_CLOSED: 'red',
   RUNNER_SILENT: 'red',
+  REPORTS_REFUSED: 'red',
   INPUT: 'yellow',
   CONCURRENCY_LIMIT: 'yellow',
 }

@@ -5,6 +5,7 @@ import { benchCoordinator, benchSkeleton } from './bench-coordinator.ts'
 import { benchEvents, benchStream } from './bench-events.ts'
 import { benchFleet } from './bench-fleet.ts'
 import { benchChatty, benchIdle, COUNTING } from './bench-idle.ts'
+import { benchHistory } from './bench-history.ts'
 import { benchHostile } from './bench-hostile.ts'
 import { type AgentOptions, type BenchAgent, type BenchInstance, startBenchInstance } from './bench-instance.ts'
 import { benchJudging } from './bench-judging.ts'
@@ -131,6 +132,8 @@ export const SITTINGS: readonly Sitting[] = [
   fleetOf(1),
   fleetOf(10),
   alone({ api: benchApi }, { settings: COUNTING }),
+  // To write ten million events takes minutes.
+  { ...alone({ history: benchHistory }, { settings: COUNTING }), isExtra: true },
   apart('access', benchAccess),
   apart('judging', benchJudging),
   alone({ hostile: benchHostile }, { programs: false }),

@@ -169,7 +169,7 @@ function openLine(runs: ReturnType<typeof openRuns>) {
   const link = createLink({ url: config.url, credential, clock, log })
   const { memoryBytes } = config.spool
   const upload = createUpload({ spool, link, memoryBytes, log, onGap: (held) => giveUpGap(runs, held) })
-  const self = createSelf({ ...runs, instance: runs.start.instance, settings: runs.said })
+  const self = createSelf({ ...runs, start: runs.start, settings: runs.said })
   return { ...runs, link, upload, self, leaving: createLeaving(link) }
 }
 

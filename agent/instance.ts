@@ -13,12 +13,17 @@ import { writePrivately } from './write-privately.ts'
  */
 export interface ThisStart {
   readonly instance: Instance
-  /** The coordinator has taken it. */
-  welcomed(): Promise<void>
+  /** The coordinator has taken it, in this epoch of the cluster. */
+  welcomed(cluster: string): Promise<void>
 }
 
 /** `isWelcomed` is false as long as the coordinator may know the one before it still; then the next start goes on under the same name. */
-const Kept = z.object({ id: z.string(), isWelcomed: z.boolean(), previous: z.array(z.string()) })
+const Kept = z.object({
+  id: z.string(),
+  isWelcomed: z.boolean(),
+  previous: z.array(z.string()),
+  cluster: z.string().optional(),
+})
 type Kept = z.output<typeof Kept>
 
 /** A database that was set back knows an earlier start than the last. */
@@ -30,11 +35,14 @@ export async function openInstance(home: string): Promise<ThisStart> {
   let kept = before && !before.isWelcomed ? before : next(before)
   if (kept !== before) await writePrivately(file, JSON.stringify(kept))
   const { id, previous } = kept
+  const machine = { host: await hostOf(home), boot: digest(bootId()) }
   return {
-    instance: { id, previous, host: await hostOf(home), boot: digest(bootId()) },
-    async welcomed() {
-      if (kept.isWelcomed) return
-      kept = { ...kept, isWelcomed: true }
+    get instance() {
+      return { id, previous, ...machine, ...(kept.cluster && { cluster: kept.cluster }) }
+    },
+    async welcomed(cluster) {
+      if (kept.isWelcomed && kept.cluster === cluster) return
+      kept = { ...kept, isWelcomed: true, cluster }
       await writePrivately(file, JSON.stringify(kept))
     },
   }
@@ -42,7 +50,7 @@ export async function openInstance(home: string): Promise<ThisStart> {
 
 function next(before: Kept | undefined): Kept {
   const previous = before ? [before.id, ...before.previous].slice(0, MOST_PREVIOUS) : []
-  return { id: randomUUID(), isWelcomed: false, previous }
+  return { id: randomUUID(), isWelcomed: false, previous, ...(before?.cluster && { cluster: before.cluster }) }
 }
 
 function read(file: string): Kept | undefined {

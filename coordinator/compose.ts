@@ -5,6 +5,7 @@ import { createSockets } from './agent-link/sockets.ts'
 import { createHandlers } from './api/index.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/client.ts'
+import { openCluster } from './db/cluster.ts'
 import { openLanes } from './db/lanes.ts'
 import { giveBack } from './dispatch/claim.ts'
 import { createDispatchers } from './dispatch/dispatcher.ts'
@@ -70,6 +71,8 @@ async function openStores(config: Config, database: Database, log: Log) {
     config,
     log,
     db,
+    /** Before the keys of run tokens are made: a new epoch forgets those that are there. */
+    cluster: await openCluster(db, log),
     lanes,
     ...(await openStored(config, log)),
     ...limits,

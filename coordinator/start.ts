@@ -3,9 +3,10 @@ import { ensureDefaults } from './accounts/bootstrap.ts'
 import type { Config } from './config.ts'
 import { openDatabase, openPgPool } from './db/client.ts'
 import { warnOfClock } from './db/clock-difference.ts'
+import { restoredSince } from './db/cluster.ts'
 import { migrate } from './db/migrate.ts'
 import { keepPartitionsAhead, makePartitionsAhead } from './db/partitions.ts'
-import { watchSchema } from './db/schema-watch.ts'
+import { outgrownBy, watchDatabase } from './db/schema-watch.ts'
 import { compose, type Composed } from './compose.ts'
 import { warnOfKeys } from './environments/check-keys.ts'
 import { startServer } from './http/server.ts'
@@ -20,7 +21,10 @@ import { sweepRuns } from './engine/sweep/sweep.ts'
 export interface Coordinator {
   port: number
   deps: Composed['deps']
-  /** Why it is to be stopped, once a newer program has changed the database so that this one cannot work on it. */
+  /**
+   * Why it is to be stopped: a newer program has changed the database so that this one cannot work on it, or the
+   * database has been set back.
+   */
   readonly outgrown: Promise<string | undefined>
   /** Stops in the reverse order of the start. */
   stop(): Promise<void>
@@ -56,7 +60,8 @@ export async function startCoordinator(
     watchDeadlines(deps, stopping.signal),
     keepPartitionsAhead(deps.db, log, stopping.signal),
   ]
-  const outgrown = watchSchema(deps.db, { known, signal: stopping.signal })
+  const looks = [() => outgrownBy(deps.db, known), () => restoredSince(deps.db, deps.cluster)]
+  const outgrown = watchDatabase(looks, { signal: stopping.signal })
   const server = await startServer({
     handlers,
     deps,

@@ -1,4 +1,5 @@
-import { PROTOCOL_NAME, type AgentFrame, type AgentSettings, type Instance } from '@windlass/shared/wire/agent.ts'
+import { PROTOCOL_NAME, type AgentFrame, type AgentSettings } from '@windlass/shared/wire/agent.ts'
+import type { ThisStart } from '../instance.ts'
 import type { Facts } from '../facts.ts'
 import type { Slots } from '../run/slots.ts'
 import type { Spool } from '../run/spool/spool.ts'
@@ -13,7 +14,7 @@ export interface Self {
 }
 
 export interface SelfParts {
-  instance: Instance
+  start: Pick<ThisStart, 'instance'>
   facts: Facts
   slots: Pick<Slots, 'total'>
   spool: Pick<Spool, 'holds'>
@@ -21,7 +22,7 @@ export interface SelfParts {
   settings: () => AgentSettings | undefined
 }
 
-export function createSelf({ instance, facts, slots, spool, settings }: SelfParts): Self {
+export function createSelf({ start, facts, slots, spool, settings }: SelfParts): Self {
   let told = { facts: 0, slots: 0 }
   const now = () => ({ facts: facts.version, slots: slots.total() })
   const fence = () => {
@@ -31,7 +32,13 @@ export function createSelf({ instance, facts, slots, spool, settings }: SelfPart
   return {
     hello() {
       told = now()
-      const about = { protocol: PROTOCOL_NAME, version: VERSION, slots: told.slots, instance, facts: facts.current() }
+      const about = {
+        protocol: PROTOCOL_NAME,
+        version: VERSION,
+        slots: told.slots,
+        instance: start.instance,
+        facts: facts.current(),
+      }
       return { t: 'hello', ...about, holds: spool.holds(), ...fence() }
     },
     heartbeat(n) {

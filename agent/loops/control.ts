@@ -100,7 +100,7 @@ type WelcomeNeeds = Needs<typeof heed | typeof dropStale | typeof resumeFrom | t
 
 function welcome(deps: WelcomeNeeds, frame: Frame<'welcome'>): void {
   heed(deps, frame)
-  deps.start.welcomed().catch((error: unknown) => deps.log.error('instance.unwritten', { error }))
+  deps.start.welcomed(frame.cluster).catch((error: unknown) => deps.log.error('instance.unwritten', { error }))
   dropStale(deps, frame.stale)
   for (const held of deps.spool.held()) held.sent = held.acked
   resumeFrom(deps, frame.resume)

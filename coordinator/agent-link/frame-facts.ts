@@ -24,6 +24,7 @@ const InstanceFrame = z.object({
     .string()
     .max(128)
     .regex(/^[^\0]*$/),
+  cluster: Text(64).optional(),
 }) satisfies z.ZodType<Instance>
 
 const FactsFrame = z.object({

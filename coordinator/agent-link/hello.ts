@@ -48,9 +48,11 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   if (back) await explainLosses(deps, runner, back)
   // The agent may have given this connection up meanwhile, and have got runs over another one.
   if (session.isOver) return false
-  const beat = { runnerId: runner.id, holds: frame.holds, leaseMs }
-  const since = { at: before.at!, what: back ? whatWasLost(back) : 'daemon' } as const
-  const { intake, ...state } = await reconcile(deps, beat, since)
+  const isFromBefore = isOfAnotherEpoch(session, frame)
+  const beat = { runnerId: runner.id, holds: isFromBefore ? [] : frame.holds, leaseMs }
+  const what = isFromBefore ? 'operator' : back ? whatWasLost(back) : 'daemon'
+  const { intake, ...state } = await reconcile(deps, beat, { at: before.at!, what })
+  if (isFromBefore) state.stale = frame.holds
   deps.log('agent.connected', {
     runnerId: runner.id,
     runnerName: runner.name,
@@ -60,7 +62,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   })
   // First, as the welcome acknowledges calls: a program that has returned ends by that, and would miss their refusals.
   await tellWakes(deps, [runner.id])
-  tell({ t: 'welcome', settings, ...state, ...(intake && { intake }), now: Date.now() })
+  tell({ t: 'welcome', cluster: deps.cluster, settings, ...state, ...(intake && { intake }), now: Date.now() })
   // Its token was looked at a moment before that.
   if (intake?.state === 'revoked') deps.sockets.refuse(runner.id, 'REVOKED', REVOKED_MESSAGE)
   // Its labels may be other ones than before.
@@ -95,6 +97,16 @@ function isCopy({ instance }: Hello, before: store.Entered): boolean {
 function putOff({ socket }: Session): false {
   socket.close(TRY_AGAIN, WAIT)
   return false
+}
+
+/**
+ * The database was set back since it welcomed the agent. What the agent holds may be given out a second time under the
+ * same numbers: it ends all of it, and the runs start again as the database has them.
+ */
+function isOfAnotherEpoch({ deps, runner }: Session, { instance, holds }: Hello): boolean {
+  if (instance?.cluster === undefined || instance.cluster === deps.cluster) return false
+  deps.log.warn('agent.from.before', { runnerId: runner.id, runnerName: runner.name, holds: holds.length })
+  return true
 }
 
 function isNewStart({ instance }: Hello, before: store.Entered): boolean {

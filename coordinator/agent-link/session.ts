@@ -36,7 +36,11 @@ export type SessionNeeds = AgentGroups &
     | typeof tellWakes
     | typeof liftOnHello
     | typeof closeByAgent
-  > & { tellCancels: (runnerId: string) => Promise<void> }
+  > & {
+    /** The epoch of the cluster. */
+    cluster: string
+    tellCancels: (runnerId: string) => Promise<void>
+  }
 
 /** One connection, as its frames see it. */
 export interface Session {

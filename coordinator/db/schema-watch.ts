@@ -17,19 +17,23 @@ export async function outgrownBy(sql: Sql, known: number): Promise<string | unde
 }
 
 export interface WatchOptions {
-  /** Number of migrations that this program knows. */
-  known: number
   signal: AbortSignal
   everyMs?: number
 }
 
-/** Looks every few seconds. Returns why the database has outgrown this program, undefined at the end of the signal. */
-export async function watchSchema(sql: Sql, { known, signal, everyMs = LOOK_MS }: WatchOptions) {
+type Look = () => Promise<string | undefined>
+
+/**
+ * Looks every few seconds. Returns why this program cannot go on with the database, undefined at the end of the signal.
+ */
+export async function watchDatabase(looks: readonly Look[], { signal, everyMs = LOOK_MS }: WatchOptions) {
   while (!signal.aborted) {
     await delay(everyMs, undefined, { signal, ref: false }).catch(() => undefined)
-    // A database that is away is not newer; it is looked at again when it is back.
-    const why = signal.aborted ? undefined : await outgrownBy(sql, known).catch(() => undefined)
-    if (why !== undefined) return why
+    for (const look of signal.aborted ? [] : looks) {
+      // A database that is away is not newer; it is looked at again when it is back.
+      const why = await look().catch(() => undefined)
+      if (why !== undefined) return why
+    }
   }
   return undefined
 }

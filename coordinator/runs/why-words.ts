@@ -52,7 +52,8 @@ export function refusal({ refusedSince, runner }: Situation): Cause | undefined 
     code: 'REPORTS_REFUSED',
     message:
       `The coordinator cannot store what ${runner} reports of it, so its log lacks what it does. ` +
-      'The runner keeps that on its disk and sends it again. The run fails after ten minutes in which only its reports are refused.',
+      'The runner keeps that on its disk and sends it again. ' +
+      'The run fails after ten minutes in which only its reports are refused.',
     since: refusedSince,
     change: 'Whoever runs the coordinator: its log has the cause, as `run.entries.refused` with the id of this run.',
   })

@@ -132,6 +132,8 @@ export interface Instance {
   host: string
   /** Digest of what names the machine's present boot. */
   boot: string
+  /** Epoch of the cluster that welcomed it last: what it holds was given out in that one. */
+  cluster?: string
 }
 
 /** What an agent says about itself, in `hello` and whenever it changes. */
@@ -183,6 +185,7 @@ export interface IntakeWord {
 export type CoordinatorFrame =
   | {
       t: 'welcome'
+      cluster: string
       settings: AgentSettings
       resume: { run: string; epoch: number; seq: number }[]
       stale: Placement[]

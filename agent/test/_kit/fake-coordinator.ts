@@ -254,7 +254,7 @@ export class FakeCoordinator {
       .filter((told) => told?.state === 'accepted')
     const resume = known.map((told) => ({ run: told!.offer.run, epoch: told!.offer.epoch, seq: told!.entries.length }))
     const orders = { resume, stale: this.#staleIn(holds), cancel: [] }
-    return { t: 'welcome', settings: this.settings, ...orders, now: this.runners.now() }
+    return { t: 'welcome', cluster: 'fake', settings: this.settings, ...orders, now: this.runners.now() }
   }
 
   #beat({ n, holds }: Extract<AgentFrame, { t: 'heartbeat' }>): CoordinatorFrame {

@@ -16,7 +16,7 @@ test('each start that was welcomed has a name of its own and knows the two befor
     const seen: Instance[] = []
     for (let i = 0; i < 4; i++) {
       const start = await openInstance(folder)
-      await start.welcomed()
+      await start.welcomed('here')
       seen.push(start.instance)
     }
     assert.equal(new Set(seen.map(({ id }) => id)).size, 4)
@@ -35,10 +35,24 @@ test('starts that nobody has welcomed go on under one name, so that the last kno
   const { folder, remove } = await aFolder()
   try {
     const first = await openInstance(folder)
-    await first.welcomed()
+    await first.welcomed('here')
     const unheard = await openInstance(folder)
     for (let i = 0; i < 5; i++) assert.deepEqual((await openInstance(folder)).instance, unheard.instance)
     assert.deepEqual(unheard.instance.previous, [first.instance.id])
+  } finally {
+    await remove()
+  }
+})
+
+test('a start says which cluster welcomed it last, also when it has changed meanwhile', async () => {
+  const { folder, remove } = await aFolder()
+  try {
+    const first = await openInstance(folder)
+    assert.equal(first.instance.cluster, undefined)
+    await first.welcomed('one')
+    await first.welcomed('two')
+    assert.equal(first.instance.cluster, 'two')
+    assert.equal((await openInstance(folder)).instance.cluster, 'two')
   } finally {
     await remove()
   }
@@ -76,9 +90,9 @@ test('an agent that is killed and started again says which start was before it',
     const second = await anAgentProcess(fake.url, folder)
     await heard(3)
     const [one, again, other] = fake.heard('hello').map(({ instance }) => instance!)
-    assert.deepEqual(again, one, 'a connection more is no start more')
+    assert.deepEqual(again, { ...one, cluster: 'fake' }, 'a connection more is no start more')
     assert.deepEqual(other!.previous, [one!.id])
-    assert.deepEqual([other!.host, other!.boot], [one!.host, one!.boot])
+    assert.deepEqual([other!.host, other!.boot, other!.cluster], [one!.host, one!.boot, 'fake'])
     await second.kill('SIGKILL')
   } finally {
     await endAgentProcesses()

@@ -25,7 +25,7 @@ withAgent('an agent that is stopped between its hello and the welcome says that 
   assert.equal(fake.heard('leave').length, 0)
   const { run, epoch } = told.offer
   const resume = [{ run, epoch, seq: told.entries.length }]
-  fake.send({ t: 'welcome', settings: fake.settings, resume, stale: [], cancel: [], now: Date.now() })
+  fake.send({ t: 'welcome', cluster: 'fake', settings: fake.settings, resume, stale: [], cancel: [], now: Date.now() })
   await until('it leaves', () => fake.heard('leave').length === 1)
 })
 

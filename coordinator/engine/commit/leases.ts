@@ -61,6 +61,7 @@ function wordOf(row: leases.BeatRow | undefined): IntakeWord | undefined {
 }
 
 const FORGOTTEN = 'its agent was started again and does not know it any more'
+const RESTORED = 'the database was restored, and its agent executed it as it had been before'
 const UNHEARD = 'its agent is connected again and has not heard of it'
 
 /**
@@ -72,7 +73,7 @@ const UNHEARD = 'its agent is connected again and has not heard of it'
 export async function reconcile(
   deps: { db: Db; config: Config; versions: Versions; log: Log } & AnnounceDeps,
   { runnerId, holds, leaseMs }: leases.Beat,
-  { at, what }: { at: number; what: 'network' | 'daemon' | 'host' },
+  { at, what }: { at: number; what: 'network' | 'daemon' | 'host' | 'operator' },
 ): Promise<Beaten & { resume: { run: string; epoch: number; seq: number }[] }> {
   const mine = new Set(holds.map(([run, epoch]) => store.placementKey(run, epoch)))
   const held = await store.heldBy(deps.db, runnerId)
@@ -83,7 +84,7 @@ export async function reconcile(
     deps,
     held.filter((row) => !isKnown(row)).map((row) => row.runId),
     {
-      reason: what === 'network' ? UNHEARD : FORGOTTEN,
+      reason: { network: UNHEARD, operator: RESTORED, daemon: FORGOTTEN, host: FORGOTTEN }[what],
       what,
       isLost: ({ runId, epoch, touchedAt }) => touchedAt <= at && gone.has(store.placementKey(runId, epoch)),
     },

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
 import type { Database } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
-import { outgrownBy, watchSchema } from '../../db/schema-watch.ts'
+import { outgrownBy, watchDatabase } from '../../db/schema-watch.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { untilPolled } from '../_kit/until.ts'
 
@@ -142,7 +142,7 @@ test('a program goes on with a newer database, and ends by itself when that has 
   const { known } = await migrate(database, { folder: older, log })
   const stopping = new AbortController()
   t.after(() => stopping.abort())
-  const outgrown = watchSchema(database.db, { known, signal: stopping.signal, everyMs: 10 })
+  const outgrown = watchDatabase([() => outgrownBy(database.db, known)], { signal: stopping.signal, everyMs: 10 })
 
   const newer = { '0001-things.sql': TWO['0001-things.sql'], '0002-index.sql': 'create index on things (id)' }
   await migrate(database, { folder: await aFolder(newer), log })
@@ -163,7 +163,10 @@ test('a program that is stopped looks no more', async (t) => {
   const database = await anEmptyDatabase(t)
   const { known } = await migrate(database, { folder: await aFolder(TWO), log })
   const stopping = new AbortController()
-  const outgrown = watchSchema(database.db, { known, signal: stopping.signal, everyMs: 3_600_000 })
+  const outgrown = watchDatabase([() => outgrownBy(database.db, known)], {
+    signal: stopping.signal,
+    everyMs: 3_600_000,
+  })
   stopping.abort()
   assert.equal(await outgrown, undefined)
 })

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { addAdminKeys } from './admin-keys.ts'
 import { addAdminOrgs } from './admin-orgs.ts'
+import { addAdminRestored } from './admin-restored.ts'
 import { addAdminSecrets } from './admin-secrets.ts'
 import { addAdminSessions } from './admin-sessions.ts'
 
@@ -22,4 +23,5 @@ export function addAdmin(program: Command): void {
   addAdminSessions(sessions.description('Sessions, which may do what keys may not: create, list, revoke.'))
   const secrets = group.command('secrets')
   addAdminSecrets(secrets.description('The keys by which secrets are sealed in the database: rotate-key.'))
+  addAdminRestored(group)
 }

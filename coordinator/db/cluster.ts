@@ -1,0 +1,61 @@
+/**
+ * The epoch of the cluster: which history of the database this is. After a restore numbers go on from the backup, so an
+ * agent may hold a run under the epoch that is given out once more, and a reader may know positions that are to come.
+ * Agents and run tokens carry the epoch of the cluster; those of another one are not listened to.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Log } from '@windlass/shared/log.ts'
+import { type Db, PostgresError, type Sql } from './client.ts'
+
+/** Answers the epoch, and begins another one when the database has been restored into another place. */
+export async function openCluster(db: Db, log: Log): Promise<string> {
+  const system = await systemOf(db, log)
+  return db.begin(async (tx) => {
+    const [known] = await tx<[{ epoch: string; system: string }]>`select epoch, system from cluster for update`
+    if (system === undefined || system === known.system) return known.epoch
+    await tx`update cluster set system = ${system}`
+    if (known.system === '') return known.epoch
+    const epoch = await beginEpoch(tx)
+    log.warn('cluster.restored', { epoch, before: known.epoch })
+    return epoch
+  })
+}
+
+/** From here on nothing counts that agents and readers know of before. Coordinators that run have to start again. */
+export async function beginEpoch(tx: Sql): Promise<string> {
+  const epoch = randomBytes(8).toString('hex')
+  await tx`update cluster set epoch = ${epoch}`
+  // With these are verified the tokens of runs that were given out before.
+  await tx`delete from signing_keys`
+  // As wide as those of a log that begins: see coordinator/events/org-log.ts.
+  await tx`update org_logs set series = substr(md5(random()::text || org_id), 1, 12)`
+  return epoch
+}
+
+/** What a coordinator is told that began in another epoch; undefined while it is the same. */
+export async function restoredSince(sql: Sql, epoch: string): Promise<string | undefined> {
+  const [row] = await sql`select from cluster where epoch = ${epoch}`
+  if (row) return undefined
+  return 'The database was restored to an earlier state: this coordinator has to start again.'
+}
+
+/** SQLSTATE: this user may not execute the function. */
+const FORBIDDEN = '42501'
+
+/**
+ * Names the server and the database in it: a dump is restored into another one. Undefined where the server does not
+ * tell its own. A copy of its disk has the same name: `windlass admin restored` is for that.
+ */
+async function systemOf(db: Db, log: Log): Promise<string | undefined> {
+  try {
+    const [row] = await db<[{ system: string }]>`
+      select s.system_identifier || '/' || d.oid as system
+      from pg_control_system() s
+      join pg_database d on d.datname = current_database()`
+    return row.system
+  } catch (error) {
+    if (!(error instanceof PostgresError) || error.code !== FORBIDDEN) throw error
+    log.debug('cluster.unnamed', { reason: error.message })
+    return undefined
+  }
+}

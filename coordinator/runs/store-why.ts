@@ -29,7 +29,10 @@ export interface Situation {
   finishedAt: Date | null
   cancelRequestedAt: Date | null
   timedOutAt: Date | null
-  concurrencyGroup: string | null
+  /** Where it waits to be counted, of the groups that it is counted in; null: it does not wait for that. */
+  waitsInGroup: string | null
+  /** How many may count there. */
+  groupLimit: number | null
   /** By the clock of the database, like all other times here. */
   now: Date
   isInQueue: boolean
@@ -57,9 +60,10 @@ export interface Situation {
   lastMoveAt: Date | null
   cancelledBy: string | null
   forcedAt: Date | null
-  isWaiter: boolean
-  /** Runs of its group that count, and waiters that go before it. */
+  /** Runs of that group that count, and waiters that go before it. */
   counted: number
+  /** Of those that count, the ones that wait for room in another group of theirs. */
+  reserved: number
   waitersAhead: number
 }
 
@@ -68,10 +72,12 @@ const LOG_SEARCHED = 5000
 
 export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situation | undefined> {
   const [row] = await tx<Situation[]>`
-    select r.id, r.status, r.attempt, r.pool_id, p.name as pool, p.settings as pool_settings, r.needs, r.place, n.id as runner_id, n.name as runner, r.blocked, r.error,
+    select r.id, r.status, r.attempt, r.pool_id, p.name as pool, p.settings as pool_settings, r.needs, r.place,
+           n.id as runner_id, n.name as runner, r.blocked, r.error,
            case when r.queued_at > now() then r.created_at else r.queued_at end as queued_at, r.claimed_at, r.started_at,
            r.suspended_at, r.finished_at, r.cancel_requested_at, r.timed_out_at,
-           r.concurrency_group, now() as now, q.run_id is not null as is_in_queue, q.entered_at as entered_queue_at,
+           w.group_key as waits_in_group, w.slots as group_limit, now() as now,
+           q.run_id is not null as is_in_queue, q.entered_at as entered_queue_at,
            case when q.run_id is not null then (
              select count(*)::int
              from run_queue a
@@ -117,10 +123,15 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
            case when r.status = 'cancelling' then (
              select run_at from graphile_worker.jobs where key = 'cancel:' || r.id
            ) end as forced_at,
-           w.run_id is not null as is_waiter,
            case when w.run_id is not null then (
              select count(*)::int from concurrency_slots s where s.group_key = w.group_key
            ) else 0 end as counted,
+           case when w.run_id is not null then (
+             select count(*)::int
+             from concurrency_slots s
+             join concurrency_waiters a on a.run_id = s.run_id
+             where s.group_key = w.group_key
+           ) else 0 end as reserved,
            case when w.run_id is not null then (
              select count(*)::int
              from concurrency_waiters a

@@ -1,6 +1,7 @@
 import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
+import { stageOf } from '../engine/rules/groups.ts'
 import { readNeeds } from '../matching/needs.ts'
 import type { PoolRunner, Situation } from './store-why.ts'
 import { judgeRunner, type Verdict } from './why-runners.ts'
@@ -15,7 +16,7 @@ export interface QueueFacts {
 /** Why a run that has no runner has none. The runners are told as well where it is they who are waited for. */
 export function queueCauses(run: Situation, facts: QueueFacts): { causes: Cause[]; runners: Why['runners'] } {
   if (run.entersAt !== null) return { causes: [pauseCause(run, run.entersAt)], runners: [] }
-  if (run.isWaiter) return { causes: [limitCause(run, facts.holders)], runners: [] }
+  if (run.waitsInGroup !== null) return { causes: [limitCause(run, facts.holders)], runners: [] }
   const asked = { needs: readNeeds(run.needs), settings: PoolSettings.parse(run.poolSettings), now: run.now }
   const verdicts = facts.runners.map((runner) => judgeRunner(runner, asked))
   const runners = verdicts.map(({ id, name, takes, reason }) => ({ id, name, takes, reason }))
@@ -41,12 +42,25 @@ function limitCause(run: Situation, runIds: RunId[]): Cause {
   const before = run.waitersAhead === 0 ? 'It is the next' : `${counted(run.waitersAhead, 'run')} before it`
   return causeOf({
     code: 'CONCURRENCY_LIMIT',
-    message: `Its workflow limits \`concurrency\`, and ${counted(run.counted, 'run')} of its group ${run.counted === 1 ? 'is' : 'are'} under way. ${before}.`,
+    message: `Its workflow limits \`concurrency\` to ${run.groupLimit}${apart(run)}, and ${underWay(run)}. ${before}.`,
     since: run.queuedAt,
     change:
       'A run of the group that ends, is cancelled or comes to wait lets the next in. A higher limit counts for runs of the version that has it.',
     runIds,
   })
+}
+
+/** Which of several limits it is. */
+function apart({ waitsInGroup }: Situation): string {
+  const field = stageOf(waitsInGroup ?? '')
+  return field === '' ? '' : ` for each \`input.${field}\``
+}
+
+function underWay({ counted: all, reserved }: Situation): string {
+  const executed = all - reserved
+  const active = `${counted(executed, 'run')} of its group ${executed === 1 ? 'is' : 'are'} under way`
+  if (reserved === 0) return active
+  return `${active}, ${counted(reserved, 'more', 'more')} ${reserved === 1 ? 'has its' : 'have their'} place there and ${reserved === 1 ? 'waits' : 'wait'} for another limit`
 }
 
 function poolCauses(run: Situation, verdicts: Verdict[]): Cause[] {

@@ -37,7 +37,7 @@ async function look(tx: Tx, orgId: OrgId, id: RunId): Promise<Facts | undefined>
     lossesOf(tx, id, LOSSES_SHOWN),
     isSuspended(run.status) ? store.waits(tx, id, run.attempt) : [],
     run.status === 'queued' || run.isInQueue ? store.runnersOf(tx, run.poolId) : [],
-    run.isWaiter && run.concurrencyGroup !== null ? store.holders(tx, run.concurrencyGroup) : [],
+    run.waitsInGroup === null ? [] : store.holders(tx, run.waitsInGroup),
   ])
   return { run, losses, waits, runners, holders }
 }

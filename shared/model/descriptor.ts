@@ -2,6 +2,14 @@ import { z } from 'zod'
 import { Slug } from '../ids.ts'
 import { duration } from './duration.ts'
 import { Label } from './label.ts'
+import {
+  ConcurrencyFile,
+  DebounceFile,
+  resolveConcurrency,
+  resolveDebounce,
+  resolveThrottle,
+  ThrottleFile,
+} from './load.ts'
 import { strict } from './strict.ts'
 
 /** The file among a workflow's files that holds its descriptor. */
@@ -58,15 +66,6 @@ const Retries = strict({
     .enum(['restart', 'replay', 'hold'])
     .default('restart')
     .describe('What becomes of a waiting run whose process is lost.'),
-})
-
-const ConcurrencyRule = strict({
-  limit: z.int().min(1).max(100_000).describe('How many runs may be under way at once.'),
-  key: z
-    .string()
-    .regex(/^input(\.[A-Za-z_$][\w$]*)+$/, { error: 'must name a field of the input, such as "input.customerId"' })
-    .optional()
-    .meta({ description: 'Field of the input by which runs are counted apart.', examples: ['input.customerId'] }),
 })
 
 const ActiveTimeout = duration({ min: '1s', max: '7d' })
@@ -197,15 +196,18 @@ export const DescriptorFile = strict({
     .optional()
     .describe('Time for cleanup after a cancel or timeout. Default 10s.'),
   retries: Retries.prefault({}).describe('How often a run is tried again that was lost or that threw.'),
-  concurrency: z
-    .union([z.int().min(1).max(100_000), ConcurrencyRule], {
-      error: 'must be a number of runs or { limit, key }',
-    })
-    .optional()
-    .meta({
-      description: 'How many runs may be under way at once. Default: no limit.',
-      examples: [1, { limit: 2, key: 'input.customerId' }],
-    }),
+  concurrency: ConcurrencyFile.optional().meta({
+    description: 'How many runs may be under way at once, or a list of limits that all hold. Default: no limit.',
+    examples: [1, { limit: 2, key: 'input.customerId' }, [{ limit: 10 }, { limit: 1, key: 'input.customerId' }]],
+  }),
+  throttle: ThrottleFile.optional().meta({
+    description: 'How many runs may enter the queue within a time; what is more is delayed. Default: no limit.',
+    examples: [{ limit: 10, per: '1m', key: 'input.customerId' }],
+  }),
+  debounce: DebounceFile.optional().meta({
+    description: 'Makes calls that follow one another closely into one run, with the input of the last.',
+    examples: [{ wait: '30s', key: 'input.documentId' }],
+  }),
   schedules: z.array(Schedule).max(100).default([]).describe('When runs start by themselves.'),
   notifications: z.array(Notification).max(50).default([]).describe('Who is told how runs end.'),
   budget: Budget.optional().describe('What one run may use of tokens and money.'),
@@ -228,7 +230,9 @@ export const Descriptor = DescriptorFile.transform((file) => {
     ...timeouts(timeout),
     cancelGraceMs: cancelGrace ?? DEFAULT_CANCEL_GRACE_MS,
     retries: { ...file.retries, error: errorRetries(file.retries.error) },
-    concurrency: concurrencyRule(file.concurrency),
+    concurrency: resolveConcurrency(file.concurrency),
+    throttle: resolveThrottle(file.throttle),
+    debounce: resolveDebounce(file.debounce),
     schedules: file.schedules.map(resolveSchedule),
     notifications: file.notifications.map(resolveNotification),
     budget: file.budget ? resolveBudget(file.budget) : null,
@@ -241,12 +245,6 @@ function errorRetries(given: number | z.output<typeof ErrorRetries>) {
   const { max, factor, delay, maxDelay } = typeof given === 'number' ? { max: given, factor: 2 } : given
   const delayMs = delay ?? DEFAULT_RETRY_DELAY_MS
   return { max, factor, delayMs, maxDelayMs: Math.max(delayMs, maxDelay ?? DEFAULT_MAX_RETRY_DELAY_MS) }
-}
-
-function concurrencyRule(given: number | z.output<typeof ConcurrencyRule> | undefined) {
-  if (given === undefined) return null
-  if (typeof given === 'number') return { limit: given, key: null }
-  return { limit: given.limit, key: given.key ?? null }
 }
 
 function timeouts(given: number | z.output<typeof Timeouts> | undefined) {

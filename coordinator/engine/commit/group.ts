@@ -1,26 +1,38 @@
 import type { WorkflowId } from '@windlass/shared/ids.ts'
 import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
 import { canonicalHash } from '../../canonical-hash.ts'
+import { writeGroups } from '../rules/groups.ts'
 
 /** Runs whose values share these first bytes of their hash would share a group: 96 bits rule that out. */
 const HASH_CHARACTERS = 16
 
-/** Whom a run is counted with; null where nothing is limited. Runs whose input lacks the field are a group of their own. */
-export async function groupOf(
+/** The groups in which a run is counted; null where nothing is limited. */
+export async function groupsOf(
   workflowId: WorkflowId,
   rule: Descriptor['concurrency'],
   input: () => unknown,
 ): Promise<string | null> {
   if (rule === null) return null
-  if (rule.key === null) return workflowId
-  const hash = await canonicalHash(valueAt(input(), rule.key))
-  return `${workflowId}/${hash.digest('base64url').slice(0, HASH_CHARACTERS)}`
+  const limits = [rule].flat()
+  const groups = limits.map(async ({ limit, key }) => ({ limit, key: await keyBy(workflowId, key, input) }))
+  return writeGroups(await Promise.all(groups))
+}
+
+/**
+ * What the runs of a workflow have in common whose inputs have the same value in a field; those that lack it have that in
+ * common.
+ */
+export async function keyBy(workflowId: WorkflowId, field: string | null, input: () => unknown): Promise<string> {
+  if (field === null) return workflowId
+  const path = field.split('.').slice(1)
+  const hash = await canonicalHash(valueAt(input(), path))
+  return `${workflowId}/${path.join('.')}/${hash.digest('base64url').slice(0, HASH_CHARACTERS)}`
 }
 
 /** The value at `input.customer.id`. */
-function valueAt(input: unknown, path: string): unknown {
+function valueAt(input: unknown, path: readonly string[]): unknown {
   let value = input
-  for (const name of path.split('.').slice(1)) {
+  for (const name of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
     value = (value as Record<string, unknown>)[name]
   }

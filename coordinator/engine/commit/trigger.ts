@@ -11,8 +11,8 @@ import type { Target, Targets } from '../../workflows/targets.ts'
 import type { Timers } from './clock.ts'
 import type { Caller } from '../../actor.ts'
 import { rebalance } from './admit.ts'
-import { groupOf } from './group.ts'
 import { mayStart } from './may-start.ts'
+import { groupsOf } from './group.ts'
 import type { Config } from '../../config.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { needsText } from '../../matching/needs.ts'
@@ -72,7 +72,7 @@ export async function prepareRun(
   const input = await inputText(deps, who.orgId, ask, target)
   const { workflowId, descriptor } = target.version
   const value = () => (ask.inputText === undefined ? ask.input : (JSON.parse(ask.inputText) as unknown))
-  const concurrencyGroup = await groupOf(workflowId, descriptor.concurrency, value)
+  const concurrencyGroup = await groupsOf(workflowId, descriptor.concurrency, value)
   return { run: newRun(who, { ...ask, environment }, target, { input, concurrencyGroup }), target }
 }
 

@@ -1,20 +1,22 @@
 import type { PoolId, RunId } from '@windlass/shared/ids.ts'
-import type { Tx } from '../../db/client.ts'
+import type { Sql, Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 
 /**
- * Whoever changes who counts in a group holds its lock until his transaction ends; the statements behind it see what those before him
- * have committed. The order of `groups` is the order of the locks.
+ * Whoever changes who counts in a group of a workflow holds its lock until his transaction ends; the statements behind
+ * it see what those before him have committed. A run may wait in several groups of its workflow, so these share a lock.
+ * The order of `workflows` is the order of the locks.
  */
-export function lock(tx: Tx, groups: readonly string[]): PromiseLike<unknown> {
+export function lock(tx: Tx, workflows: readonly string[]): PromiseLike<unknown> {
   return tx`
-    select pg_advisory_xact_lock(hashtextextended(group_key, 0))
-    from unnest(${[...groups]}::text[]) as g (group_key)`
+    select pg_advisory_xact_lock(hashtextextended(workflow, 0))
+    from unnest(${[...workflows]}::text[]) as w (workflow)`
 }
 
 /**
- * They count no more, nor wait to be counted. One that was let in after its transaction had begun is in the queue by now. A claim that
- * holds that row waits for the run's, which is ours, and throws it away afterwards: so it is not waited for.
+ * They count no more, nor wait to be counted. One that was let in after its transaction had begun is in the queue by
+ * now. A claim that holds that row waits for the run's, which is ours, and throws it away afterwards: so it is not
+ * waited for.
  */
 export function remove(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   const ids = [...runIds]
@@ -36,43 +38,58 @@ export function remove(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
     delete from concurrency_slots where run_id = any(${ids})`
 }
 
-export function count(tx: Tx, runs: readonly { id: RunId; group: string }[]): PromiseLike<unknown> {
+export function count(tx: Tx, runs: readonly { id: RunId; groups: readonly string[] }[]): PromiseLike<unknown> {
+  const rows = runs.flatMap(({ id, groups }) => groups.map((groupKey) => ({ id, groupKey })))
   return tx`
     insert into concurrency_slots (run_id, group_key)
-    select * from ${unnest(tx, 't', runs, { id: 'text', groupKey: ['text', (r) => r.group] })}
-    on conflict (run_id) do nothing`
+    select * from ${unnest(tx, 't', rows, { id: 'text', groupKey: 'text' })}
+    on conflict (run_id, group_key) do nothing`
 }
 
-/** Those that count already need only their place in the queue. */
+/** Those that count already need only their place in the queue. One that waits has some of its slots, and not all. */
 export function requeue(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   return tx`
     insert into run_queue (run_id, pool_id, priority, needs)
     select r.id, r.pool_id, r.priority, r.needs
     from runs r
-    join concurrency_slots s on s.run_id = r.id
     where r.id = any(${[...runIds]})
+      and exists (select from concurrency_slots s where s.run_id = r.id)
+      and not exists (select from concurrency_waiters w where w.run_id = r.id)
     order by r.id
     on conflict (run_id) do nothing`
 }
 
-/** All others go to the end of the line, and keep their place when they stand in it already. */
+/** The first of these groups, its limit, and what comes behind it; null when nothing does. */
+const firstOf = (sql: Sql, groups: ReturnType<Sql>) => sql`
+  select split_part(head, '=', 1) as key, split_part(head, '=', 2)::int as slots,
+         nullif(substr(${groups}, length(head) + 2), '') as rest
+  from split_part(${groups}, ' ', 1) as head`
+
+/** All others go to the end of the line of their first group, and keep their place when they stand in one already. */
 export function wait(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
   return tx`
-    insert into concurrency_waiters (run_id, group_key, pool_id, slots, priority, needs)
-    select r.id, r.concurrency_group, r.pool_id, (v.descriptor #>> '{concurrency,limit}')::int, r.priority, r.needs
+    insert into concurrency_waiters (run_id, group_key, pool_id, slots, rest, priority, needs)
+    select r.id, first.key, r.pool_id, first.slots, first.rest, r.priority, r.needs
     from runs r
-    join workflow_versions v on v.id = r.version_id
+    cross join lateral (${firstOf(tx, tx`r.concurrency_group`)}) as first
     where r.id = any(${[...runIds]}) and not exists (select from concurrency_slots s where s.run_id = r.id)
     order by r.id
     on conflict (run_id) do nothing`
 }
 
+export interface Admitted {
+  poolId: PoolId
+  /** Where it waits now, with the slot that it has got here; null: it was the last one, and the run is in the queue. */
+  nextGroup: string | null
+}
+
 /**
- * Lets the first of the line into the queue as long as fewer count than each of them allows: the higher priority first, then who came
- * first. Nobody overtakes one who stands before him. No more are looked at than the most generous of them would let in.
+ * Lets the first of the line have a slot as long as fewer are taken than each of them allows: the higher priority
+ * first, then who came first. Nobody overtakes one who stands before him. No more are looked at than the most generous
+ * of them would let in. Who has a slot in all of his groups enters the queue.
  */
-export function admit(tx: Tx, groups: readonly string[]): PromiseLike<{ poolId: PoolId }[]> {
-  return tx<{ poolId: PoolId }[]>`
+export function admit(tx: Tx, groups: readonly string[]): PromiseLike<Admitted[]> {
+  return tx<Admitted[]>`
     with lines as (
       select group_key, most, (select count(*)::int from concurrency_slots s where s.group_key = g.group_key) as taken
       from unnest(${[...groups]}::text[]) as g (group_key)
@@ -84,12 +101,11 @@ export function admit(tx: Tx, groups: readonly string[]): PromiseLike<{ poolId: 
       where most is not null
     ),
     next as (
-      select w.run_id, w.group_key, w.pool_id, w.priority, w.needs, w.position,
+      select w.run_id, w.group_key, w.rest,
              bool_and(l.taken + w.place <= w.slots) over (partition by l.group_key order by w.place) as has_room
       from lines l
       cross join lateral (
-        select run_id, group_key, pool_id, slots, priority, needs, position,
-               row_number() over (order by priority desc, position) as place
+        select run_id, group_key, slots, rest, row_number() over (order by priority desc, position) as place
         from concurrency_waiters
         where group_key = l.group_key
         order by priority desc, position
@@ -99,13 +115,23 @@ export function admit(tx: Tx, groups: readonly string[]): PromiseLike<{ poolId: 
     left_line as (
       delete from concurrency_waiters w
       using next
-      where w.run_id = next.run_id and next.has_room
-      returning w.run_id, w.group_key, w.pool_id, w.priority, w.needs, w.position
+      where w.run_id = next.run_id and next.has_room and next.rest is null
+      returning w.run_id, next.group_key, w.pool_id, w.priority, w.needs, w.position
+    ),
+    moved_on as (
+      update concurrency_waiters w
+      set group_key = first.key, slots = first.slots, rest = first.rest
+      from next
+      cross join lateral (${firstOf(tx, tx`next.rest`)}) as first
+      where w.run_id = next.run_id and next.has_room and next.rest is not null
+      returning w.run_id, next.group_key, w.pool_id, w.group_key as next_group
     ),
     counted as (
       insert into concurrency_slots (run_id, group_key)
       select run_id, group_key from left_line
-      on conflict (run_id) do nothing
+      union all
+      select run_id, group_key from moved_on
+      on conflict (run_id, group_key) do nothing
     ),
     queued as (
       insert into run_queue (run_id, pool_id, priority, needs)
@@ -114,5 +140,7 @@ export function admit(tx: Tx, groups: readonly string[]): PromiseLike<{ poolId: 
       order by priority desc, position
       on conflict (run_id) do nothing
     )
-    select pool_id from left_line`
+    select pool_id, null as next_group from left_line
+    union all
+    select pool_id, next_group from moved_on`
 }

@@ -29,7 +29,7 @@ export interface NewRun {
   queueTimeoutMs: number | null
   /** From its creation on. */
   wallTimeoutMs: number | null
-  /** Whom it is counted with where its descriptor limits concurrency. */
+  /** The groups that it is counted in where its descriptor limits concurrency, as text. */
   concurrencyGroup: string | null
   /** What it needs of its runner, as the queue has it. */
   needs: string

@@ -51,7 +51,7 @@ export function groupsOf(tx: Tx, ids: readonly string[]): Promise<{ id: RunId; c
     select run_id as id, group_key as concurrency_group from concurrency_waiters where run_id = any(${[...ids]})`
 }
 
-/** What is in the queue need not enter it; what waits for a time need not wait for a place as well. */
+/** What is in the queue need not enter it; what waits for a time need not wait for a place as well, nor hold one. */
 export async function dropSurplus(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx`
     delete from timers t
@@ -61,6 +61,9 @@ export async function dropSurplus(tx: Tx, ids: readonly string[]): Promise<void>
     where run_id = any(${[...ids]})
       and (exists (select from run_queue q where q.run_id = w.run_id)
            or exists (select from timers t where t.run_id = w.run_id and t.kind = 'enqueue'))`
+  await tx`
+    delete from concurrency_slots s
+    where run_id = any(${[...ids]}) and not exists (select from run_queue q where q.run_id = s.run_id)`
 }
 
 /** Continues runs although nothing was completed for them: a replay finds out where they stand. */

@@ -43,6 +43,7 @@ export interface QueuedAsk {
   slots?: number
   labels?: string[]
   priority?: number
+  concurrencyGroup?: string | null
 }
 
 /** Queued runs, in this order. */
@@ -51,7 +52,7 @@ export async function queuedRows(
   { orgId, poolId }: { orgId: OrgId; poolId: PoolId },
   asks: readonly QueuedAsk[],
 ): Promise<RunId[]> {
-  const runs = asks.map(({ slots = 1, labels = [], priority = 0 }): NewRun => {
+  const runs = asks.map(({ slots = 1, labels = [], priority = 0, concurrencyGroup = null }): NewRun => {
     return {
       id: newId('run'),
       orgId,
@@ -72,7 +73,7 @@ export async function queuedRows(
       delayMs: 0,
       queueTimeoutMs: null,
       wallTimeoutMs: null,
-      concurrencyGroup: null,
+      concurrencyGroup,
       needs: needsText({ slots, labels }),
       input: 'null',
     }

@@ -43,7 +43,7 @@ test('what a run needs is one text, and comes back as it was', (t) => {
   )
 })
 
-type Asked = { id: RunId } & Required<QueuedAsk>
+type Asked = { id: RunId } & Required<Omit<QueuedAsk, 'concurrencyGroup'>>
 type Asking = { id: RunnerId } & Required<Pick<RunnerAsk, 'slots' | 'labels' | 'state'>>
 
 const inOrder = (a: Asked, b: Asked) => b.priority - a.priority

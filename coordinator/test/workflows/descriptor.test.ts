@@ -37,6 +37,8 @@ test('a slug is enough, everything else has a default', () => {
       error: { max: 0, factor: 2, delayMs: 10_000, maxDelayMs: 600_000 },
     },
     concurrency: null,
+    throttle: null,
+    debounce: null,
     schedules: [],
     notifications: [],
     budget: null,
@@ -84,6 +86,23 @@ test('short forms are written out', () => {
   const descriptor = readDescriptor('{ "slug": "a", "concurrency": 4, "retries": { "error": 2 } }')
   assert.deepEqual(descriptor.concurrency, { limit: 4, key: null })
   assert.equal(descriptor.retries.error.max, 2)
+})
+
+test('limits of load are written out, with durations in milliseconds', () => {
+  const { concurrency, throttle, debounce } = readDescriptor(`{
+    "slug": "a",
+    "concurrency": [{ "limit": 10 }, { "limit": 1, "key": "input.customer.id" }],
+    "throttle": { "limit": 5, "per": "1m", "key": "input.customer.id" },
+    "debounce": { "wait": "30s" }
+  }`)
+  assert.deepEqual(concurrency, [
+    { limit: 10, key: null },
+    { limit: 1, key: 'input.customer.id' },
+  ])
+  assert.deepEqual(throttle, { limit: 5, perMs: 60_000, key: 'input.customer.id' })
+  assert.deepEqual(debounce, { waitMs: 30_000, maxWaitMs: 300_000, key: null })
+  const { debounce: given } = readDescriptor('{ "slug": "a", "debounce": { "wait": "1s", "maxWait": "1s" } }')
+  assert.deepEqual(given, { waitMs: 1000, maxWaitMs: 1000, key: null })
 })
 
 test('a timeout is the time of execution, or three times each with its own name', () => {
@@ -135,6 +154,14 @@ const wrong: [text: string, path: string, message: RegExp][] = [
   ['{ "slug": "a", "timeout": { "wal": "1h" } }', 'timeout.wal', /did you mean `wall`/],
   ['{ "slug": "a", "timeout": { "wall": "400d" } }', 'timeout.wall', /between 1s and 366d/],
   ['{ "slug": "a", "concurrency": { "limit": 1, "onLimit": "queue" } }', 'concurrency.onLimit', /unknown key/],
+  ['{ "slug": "a", "concurrency": [] }', 'concurrency', /at least 1/],
+  ['{ "slug": "a", "concurrency": [{ "limit": 0 }] }', 'concurrency[0].limit', /at least 1/],
+  ['{ "slug": "a", "concurrency": [{ "limit": 2 }, { "limit": 1 }] }', 'concurrency', /two without one/],
+  ['{ "slug": "a", "throttle": { "limit": 1 } }', 'throttle.per', /required|duration/],
+  ['{ "slug": "a", "throttle": { "limit": 1, "per": "40d" } }', 'throttle.per', /between 1s and 31d/],
+  ['{ "slug": "a", "throttle": { "limit": 1, "per": "1m", "key": "customer" } }', 'throttle.key', /input\.customerId/],
+  ['{ "slug": "a", "debounce": { "wait": "10m", "maxWait": "1m" } }', 'debounce.maxWait', /shorter than `wait`/],
+  ['{ "slug": "a", "debounce": { "delay": "10m" } }', 'debounce.wait', /required|duration/],
   ['{ "slug": "a", "cancelGrace": "6m" }', 'cancelGrace', /between 0s and 5m/],
   ['{ "slug": "a", "process": "warm" }', 'process', /"fresh" or "reuse"/],
   [

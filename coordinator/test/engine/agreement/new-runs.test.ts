@@ -96,7 +96,7 @@ function expected(run: NewRun): Known {
     ...(delayMs > 0 ? ['enqueue'] : []),
     ...(queueTimeoutMs === null ? [] : ['queue-timeout']),
     ...(wallTimeoutMs === null ? [] : ['wall-timeout']),
-  ].map((kind) => ({ kind, n: 0, dueAt: true, orgId }))
+  ].map((kind) => ({ kind, n: 0, dueAt: true, orgId, holds: null }))
   const queued = { cursor: 1, at: '', channel: 'lifecycle', type: 'run.queued', data: { trigger: run.triggerKind } }
   return {
     runs: [{ ...NEW, ...facts, tags }],

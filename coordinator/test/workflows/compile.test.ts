@@ -125,7 +125,14 @@ test('bundler and type checker know nothing of the coordinator, are not its user
   const ended = moment('tools.ended')
   const holding = setInterval(() => undefined, 1000)
   t.after(() => clearInterval(holding))
+  // As root they have a user of their own, who can read nothing that is the coordinator's alone.
+  const files = ['../../workflows/compile-process.ts', 'esbuild', 'typescript-api'].map(
+    (name) => new URL(import.meta.resolve(name)),
+  )
+  const { user } = await ownUser(files)
+  const uid = String(user?.uid ?? process.getuid?.())
   await read(GOOD)
+  // They end soon: nothing is waited for while they are looked at.
   const below = descendants(process.pid)
   assert.deepEqual(below.map(({ name }) => name).toSorted(), ['esbuild', 'node'])
   const names = below.flatMap(({ pid }) => environmentOf(pid))
@@ -133,12 +140,6 @@ test('bundler and type checker know nothing of the coordinator, are not its user
     names.filter((name) => !/^(NODE_CHANNEL_\w+|PWD|OLDPWD|SHLVL|_|)$/.test(name)),
     [],
   )
-  // As root they have a user of their own, who can read nothing that is the coordinator's alone.
-  const files = ['../../workflows/compile-process.ts', 'esbuild', 'typescript-api'].map(
-    (name) => new URL(import.meta.resolve(name)),
-  )
-  const { user } = await ownUser(files)
-  const uid = String(user?.uid ?? process.getuid?.())
   for (const { pid } of below)
     assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), new RegExp(`^Uid:\\s${uid}\\s`, 'm'))
   await ended

@@ -1,6 +1,10 @@
+import { ops } from '@windlass/shared/ops/index.ts'
+import { authorize } from '../accounts/authorize.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import { disableWorkflow, enableWorkflow } from '../workflows/disable.ts'
-import { createWorkflow, type Deployed, updateWorkflow } from '../workflows/deploy.ts'
+import { deleteWorkflow, restoreWorkflow } from '../workflows/delete.ts'
+import { promoteVersion } from '../workflows/promote.ts'
+import { createVersion, createWorkflow, type Deployed, updateWorkflow } from '../workflows/deploy.ts'
 import {
   getVersion,
   getWorkflow,
@@ -21,13 +25,17 @@ const present = ({ workflow, version }: Deployed) => ({
 })
 
 type WorkflowsNeeds = Needs<
+  | typeof createVersion
   | typeof createWorkflow
+  | typeof deleteWorkflow
   | typeof disableWorkflow
   | typeof enableWorkflow
   | typeof getVersion
   | typeof getWorkflow
   | typeof listVersions
   | typeof listWorkflows
+  | typeof promoteVersion
+  | typeof restoreWorkflow
   | typeof sourceOf
   | typeof updateWorkflow
 >
@@ -35,7 +43,9 @@ type WorkflowsNeeds = Needs<
 export const workflows = (deps: WorkflowsNeeds): HandlersFor<'workflows'> => ({
   list: async ({ input, caller }) => {
     const before = decodeCursor(input.cursor, /^wf_[0-9a-z]{26}$/)
-    const found = await listWorkflows(deps, caller.orgId, { before, limit: input.limit + 1 })
+    // Whoever may restore a workflow sees those that can be restored.
+    if (input.deleted) authorize(ops.workflows.restore, caller)
+    const found = await listWorkflows(deps, caller.orgId, { deleted: input.deleted, before, limit: input.limit + 1 })
     const { rows, nextCursor } = pageOf(found, input.limit, (workflow) => workflow.id)
     return { workflows: rows, nextCursor }
   },
@@ -59,6 +69,15 @@ export const workflows = (deps: WorkflowsNeeds): HandlersFor<'workflows'> => ({
 
   update: async ({ input, caller }) => present(await updateWorkflow(deps, caller, input.workflow, input)),
 
+  delete: async ({ input, caller }) => {
+    await deleteWorkflow(deps, caller, input.workflow)
+    return {}
+  },
+
+  restore: async ({ input, caller }) => ({
+    workflow: await restoreWorkflow(deps, caller, input.workflow, input.slug),
+  }),
+
   disable: async ({ input, caller }) => ({ workflow: await disableWorkflow(deps, caller, input.workflow) }),
 
   enable: async ({ input, caller }) => ({ workflow: await enableWorkflow(deps, caller, input.workflow) }),
@@ -70,6 +89,14 @@ export const workflows = (deps: WorkflowsNeeds): HandlersFor<'workflows'> => ({
     const { rows, nextCursor } = pageOf(found, input.limit, (version) => version.version)
     return { versions: rows, nextCursor }
   },
+
+  createVersion: async ({ input, caller }) => ({
+    version: presentVersion(await createVersion(deps, caller, input.workflow, input)),
+  }),
+
+  promote: async ({ input, caller }) => ({
+    workflow: await promoteVersion(deps, caller, input.workflow, input.version),
+  }),
 
   getVersion: async ({ input, caller }) => {
     const { source, ...head } = await getVersion(deps, caller.orgId, input.workflow, input.version)

@@ -5,7 +5,7 @@ import { getInput } from '../inputs/read.ts'
 import { getPool } from '../runners/pools.ts'
 import { getRunner } from '../runners/read.ts'
 import { getRun } from '../runs/read.ts'
-import { authorize } from './access.ts'
+import { authorize } from '../accounts/authorize.ts'
 import { needAddress } from './input.ts'
 import type { Plan } from './plan.ts'
 

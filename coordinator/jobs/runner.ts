@@ -10,6 +10,7 @@ import { cleanWindows } from '../limits/open.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
 import { cleanTokenKeys } from '../runs/token-keys.ts'
+import { purgeWorkflows } from '../workflows/purge.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
 import { cancelDescendants } from './cancel-descendants.ts'
 import { freeWorkers } from './dead-workers.ts'
@@ -30,6 +31,7 @@ const CRONTAB = [
   '37 * * * * idempotencyKeys:clean',
   '47 * * * * orgEvents:clean',
   '57 * * * * rateLimits:clean',
+  '2 * * * * workflows:purge',
 ].join('\n')
 
 /** The tables of the job queue, which our own transactions write to. */
@@ -69,6 +71,7 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
           'variableSets:clean': async () => cleanVariableSets(deps),
           'orgEvents:clean': async () => cleanOrgLogs(deps),
           'tokenKeys:clean': async () => void (await cleanTokenKeys(deps)),
+          'workflows:purge': async () => purgeWorkflows(deps),
           'rateLimits:clean': async () => cleanWindows(deps),
         },
       })

@@ -1,6 +1,6 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { FilesAnswer, JsonText, StatusAnswer } from '../api/call.ts'
-import { authorize } from '../call/access.ts'
+import { authorize } from '../accounts/authorize.ts'
 import { handle } from '../call/handle.ts'
 import { checkInput } from '../call/input.ts'
 import { authorizeFor } from '../call/owned.ts'

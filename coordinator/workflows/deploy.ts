@@ -1,9 +1,9 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId, type OrgId, type WorkflowRef } from '@windlass/shared/ids.ts'
+import { newId, type OrgId, type WorkflowId, type WorkflowRef } from '@windlass/shared/ids.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
-import type { Db } from '../db/client.ts'
+import type { Db, Tx } from '../db/client.ts'
 import type { Judge } from '../judging/judge.ts'
 import type { ObjectStore } from '../objects/store.ts'
 import type { Sources } from './sources.ts'
@@ -54,27 +54,68 @@ export async function updateWorkflow(
   ref: WorkflowRef,
   update: Update,
 ): Promise<Deployed> {
-  const built = await buildUpdate(deps, caller.orgId, ref, update)
+  const { id, base } = await baseOf(deps, caller.orgId, ref, undefined)
+  assertBase(update, base)
+  const built = await buildUpdate(deps, caller.orgId, base, update)
   const version = await deps.db.begin(async (tx) => {
-    const workflow = await store.lock(tx, caller.orgId, ref)
-    if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
+    const workflow = await lockFor(tx, caller.orgId, ref, built)
     assertBase(update, workflow)
-    assertSlug(built, workflow)
-    const { slug, name } = built.descriptor
     // Read behind the lock: the version that another deploy has just made current counts as what was there before.
     const before = (await store.findVersion(tx, caller.orgId, workflow.id, workflow.version))!
-    const version = await store.nextVersion(tx, caller.orgId, workflow.id)
-    await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: workflow.id, version })
-    await makeCurrent(tx, { orgId: caller.orgId, workflowId: workflow.id, version, descriptor: built.descriptor })
+    const version = await addVersion(tx, caller, workflow, built)
+    const { descriptor } = built
+    await makeCurrent(tx, { orgId: caller.orgId, workflowId: workflow.id, version, descriptor })
     await record(tx, caller, {
       action: 'workflows.update',
-      target: { type: 'workflow', id: workflow.id, name: slug },
+      target: { type: 'workflow', id: workflow.id, name: workflow.slug },
       before: facts(before.version, workflow.name, before.bundleDigest),
-      after: facts(version, name, built.bundle.digest),
+      after: facts(version, descriptor.name, built.bundle.digest),
     })
     return version
   })
-  return deployed(deps, caller, ref, version)
+  return deployed(deps, caller, id, version)
+}
+
+/** Deploys a version that nothing runs yet unless it is named. `changes` may be made to any version that is there. */
+export async function createVersion(
+  deps: UpdateDeps,
+  caller: Acting,
+  ref: WorkflowRef,
+  update: Update,
+): Promise<store.VersionRow> {
+  const { id, base } = await baseOf(deps, caller.orgId, ref, update.baseVersion)
+  const built = await buildUpdate(deps, caller.orgId, base, update)
+  const version = await deps.db.begin(async (tx) => {
+    const workflow = await lockFor(tx, caller.orgId, ref, built)
+    const version = await addVersion(tx, caller, workflow, built)
+    const target = { type: 'workflow', id: workflow.id, name: workflow.slug }
+    const after = facts(version, built.descriptor.name, built.bundle.digest)
+    await record(tx, caller, { action: 'workflows.createVersion', target, after })
+    return version
+  })
+  return (await deployed(deps, caller, id, version)).version
+}
+
+/** The workflow, and the version that changes are made to: the current one unless another is named. */
+async function baseOf(deps: { db: Db }, orgId: OrgId, ref: WorkflowRef, number: number | undefined) {
+  const { id, version } = await needWorkflow(deps, orgId, ref)
+  const base = await store.findVersion(deps.db, orgId, id, number ?? version)
+  if (base) return { id, base }
+  const message = `The workflow has no version ${number}; its current one is ${version}.`
+  throw new Fault('CONFLICT', { path: 'baseVersion', version }, message)
+}
+
+async function lockFor(tx: Tx, orgId: OrgId, ref: WorkflowRef, built: BuiltWorkflow): Promise<store.LockedWorkflow> {
+  const workflow = await store.lock(tx, orgId, ref)
+  if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
+  assertSlug(built, workflow)
+  return workflow
+}
+
+async function addVersion(tx: Tx, caller: Acting, { id }: store.LockedWorkflow, built: BuiltWorkflow): Promise<number> {
+  const version = await store.nextVersion(tx, caller.orgId, id)
+  await store.insertVersion(tx, { ...versionOf(caller, built), workflowId: id, version })
+  return version
 }
 
 function assertSlug({ descriptor: { slug } }: BuiltWorkflow, workflow: { slug: string }): void {
@@ -86,10 +127,12 @@ function assertSlug({ descriptor: { slug } }: BuiltWorkflow, workflow: { slug: s
   )
 }
 
-async function buildUpdate(deps: UpdateDeps, orgId: OrgId, ref: WorkflowRef, update: Update): Promise<BuiltWorkflow> {
-  const workflow = await needWorkflow(deps, orgId, ref)
-  assertBase(update, workflow)
-  const { sourceDigest } = (await store.findVersion(deps.db, orgId, workflow.id, workflow.version))!
+async function buildUpdate(
+  deps: UpdateDeps,
+  orgId: OrgId,
+  { sourceDigest }: store.VersionRow,
+  update: Update,
+): Promise<BuiltWorkflow> {
   const holding = deps.bodies.hold(orgId)
   try {
     const files = await filesAfter(update, deps.sources.of(orgId, sourceDigest), holding.take)
@@ -142,9 +185,10 @@ function sentence({ message, file, line, column }: DeployProblem): string {
 }
 
 /** The workflow as it stands, and the version that was made here: another deploy may have made a newer one since. */
-async function deployed(deps: DeployDeps, caller: Acting, ref: WorkflowRef, number: number): Promise<Deployed> {
+async function deployed(deps: DeployDeps, caller: Acting, id: WorkflowId, number: number): Promise<Deployed> {
   deps.targets.forget(caller.orgId)
-  const workflow = (await store.find(deps.db, caller.orgId, ref))!
+  // Somebody may have deleted it since.
+  const workflow = (await store.findEvenDeleted(deps.db, caller.orgId, id))!
   const version = (await store.findVersion(deps.db, caller.orgId, workflow.id, number))!
   deps.log('workflow.deployed', { workflow: workflow.slug, version: version.version, bytes: version.bundleBytes })
   return { workflow, version }

@@ -30,3 +30,19 @@ export async function makeDisabled(tx: Tx, which: Which, by: string): Promise<vo
 export async function makeEnabled(tx: Tx, which: Which): Promise<void> {
   await store.setEnabled(tx, which)
 }
+
+/** Soft: its slug is free, and everything that hangs on it rests until it is restored. Runs that exist go on. */
+export async function makeDeleted(tx: Tx, which: Which, by: string): Promise<void> {
+  await store.setDeleted(tx, which, by)
+}
+
+/** As it was, under its slug or another. */
+export async function makeRestored(tx: Tx, which: Which, slug: string): Promise<void> {
+  await store.setRestored(tx, which, slug)
+}
+
+/** Gone for good, with everything that hangs on it. What its runs are shown with stays for as long as there are any. */
+export async function makePurged(tx: Tx, which: Which): Promise<void> {
+  if (await store.hasRuns(tx, which)) await store.setPurged(tx, which)
+  else await store.forget(tx, which)
+}

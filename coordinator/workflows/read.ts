@@ -14,7 +14,7 @@ import * as store from './store.ts'
 type ReadDeps = { db: Db; sources: Sources }
 
 export async function getWorkflow(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef) {
-  const workflow = await needWorkflow(deps, orgId, ref)
+  const workflow = await needReadable(deps, orgId, ref)
   const version = (await store.findVersion(deps.db, orgId, workflow.id, workflow.version))!
   return {
     workflow: presentWorkflow(workflow),
@@ -24,7 +24,7 @@ export async function getWorkflow(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef
 }
 
 export async function getVersion(deps: ReadDeps, orgId: OrgId, ref: WorkflowRef, number: number) {
-  const workflow = await needWorkflow(deps, orgId, ref)
+  const workflow = await needReadable(deps, orgId, ref)
   const version = await store.findVersion(deps.db, orgId, workflow.id, number)
   if (!version) throw new Fault('NOT_FOUND', { workflow: ref, version: number })
   return { version: presentVersion(version), source: deps.sources.of(orgId, version.sourceDigest) }
@@ -44,11 +44,7 @@ export async function missingFile(source: Source, workflow: WorkflowRef, path: s
   return new Fault('NOT_FOUND', { workflow, path }, `\`${workflow}\` has no file \`${path}\`${hint}.`)
 }
 
-export async function listWorkflows(
-  deps: { db: Db },
-  orgId: OrgId,
-  page: { before: string | undefined; limit: number },
-) {
+export async function listWorkflows(deps: { db: Db }, orgId: OrgId, page: store.WorkflowPage) {
   return (await store.list(deps.db, orgId, page)).map(presentWorkflow)
 }
 
@@ -58,13 +54,19 @@ export async function listVersions(
   ref: WorkflowRef,
   page: { before: number | undefined; limit: number },
 ) {
-  const workflow = await needWorkflow(deps, orgId, ref)
+  const workflow = await needReadable(deps, orgId, ref)
   return (await store.listVersions(deps.db, orgId, workflow.id, page)).map(presentVersion)
 }
 
-/** Undefined: none of this name or id. */
+/** Undefined: none of this name or id. By its id also one that is deleted is found. */
 export function findWorkflow(deps: { db: Db }, orgId: OrgId, ref: WorkflowRef) {
-  return store.find(deps.db, orgId, ref)
+  return store.findEvenDeleted(deps.db, orgId, ref)
+}
+
+async function needReadable(deps: { db: Db }, orgId: OrgId, ref: WorkflowRef): Promise<store.WorkflowRow> {
+  const workflow = await store.findEvenDeleted(deps.db, orgId, ref)
+  if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
+  return workflow
 }
 
 export async function needWorkflow(deps: { db: Db }, orgId: OrgId, ref: WorkflowRef): Promise<store.WorkflowRow> {
@@ -114,6 +116,8 @@ export function presentWorkflow(row: store.WorkflowRow): Workflow {
     updatedAt: row.updatedAt.getTime(),
     disabledAt: row.disabledAt?.getTime() ?? null,
     disabledBy: row.disabledBy,
+    deletedAt: row.deletedAt?.getTime() ?? null,
+    purgeAt: row.deletedAt && row.deletedAt.getTime() + store.RESTORE_MS,
   }
 }
 

@@ -1,5 +1,8 @@
-import type { OrgId, WorkflowId } from '@windlass/shared/ids.ts'
-import type { Tx } from '../db/client.ts'
+import type { OrgId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
+import { runById } from '../db/by-key.ts'
+import type { Db, Tx } from '../db/client.ts'
+import { newestUnfinished } from '../db/unfinished.ts'
+import { RESTORE_MS } from './store.ts'
 
 interface Which {
   orgId: OrgId
@@ -31,4 +34,83 @@ export async function setEnabled(tx: Tx, { orgId, workflowId }: Which): Promise<
     update workflows
     set disabled_at = null, disabled_by = null
     where id = ${workflowId} and org_id = ${orgId}`
+}
+
+export async function setDeleted(tx: Tx, { orgId, workflowId }: Which, by: string): Promise<void> {
+  await tx`
+    update workflows
+    set deleted_at = now(), deleted_by = ${by}
+    where id = ${workflowId} and org_id = ${orgId}`
+}
+
+/** Fails when another workflow has the slug: the unique index has the last word among those who want it at once. */
+export async function setRestored(tx: Tx, { orgId, workflowId }: Which, slug: string): Promise<void> {
+  await tx`
+    update workflows
+    set deleted_at = null, deleted_by = null, slug = ${slug}, updated_at = now()
+    where id = ${workflowId} and org_id = ${orgId}`
+}
+
+const restorable = (tx: Tx) => tx`w.deleted_at > now() - ${RESTORE_MS} * interval '1 millisecond'`
+
+/** By its id; by its slug the one that was deleted last. */
+export async function lockDeleted(tx: Tx, orgId: OrgId, ref: WorkflowRef) {
+  const [row] = await tx<{ id: WorkflowId; slug: string }[]>`
+    select w.id, w.slug
+    from workflows w
+    where w.org_id = ${orgId} and ${ref.includes('_') ? tx`w.id = ${ref}` : tx`w.slug = ${ref}`}
+      and w.deleted_at is not null and w.purged_at is null and ${restorable(tx)}
+    order by w.deleted_at desc
+    limit 1
+    for update`
+  return row
+}
+
+export interface Expired extends Which {
+  slug: string
+}
+
+/** Workflows that can no longer be restored, the longest deleted first. */
+export function listExpired(db: Db, limit: number): Promise<Expired[]> {
+  return db<Expired[]>`
+    select org_id, id as workflow_id, slug
+    from workflows
+    where deleted_at is not null and purged_at is null
+      and deleted_at <= now() - ${RESTORE_MS} * interval '1 millisecond'
+    order by deleted_at
+    limit ${limit}`
+}
+
+/** False: it is gone, or somebody else is at it. */
+export async function lockExpired(tx: Tx, { orgId, workflowId }: Which): Promise<boolean> {
+  const rows = await tx`
+    select 1
+    from workflows
+    where id = ${workflowId} and org_id = ${orgId} and deleted_at is not null and purged_at is null
+    for update skip locked`
+  return rows.length > 0
+}
+
+export async function hasUnfinished(tx: Tx, { orgId, workflowId }: Which): Promise<boolean> {
+  const rows = await tx`
+    select 1
+    from (${newestUnfinished(tx, orgId)}) candidates
+    cross join lateral (${runById(tx, tx`candidates.id`)}) r
+    where candidates.org_id = ${orgId} and r.workflow_id = ${workflowId} and r.finished_at is null
+    limit 1`
+  return rows.length > 0
+}
+
+export async function hasRuns(tx: Tx, { workflowId }: Which): Promise<boolean> {
+  const rows = await tx`select 1 from runs where workflow_id = ${workflowId} limit 1`
+  return rows.length > 0
+}
+
+export async function setPurged(tx: Tx, { orgId, workflowId }: Which): Promise<void> {
+  await tx`update workflows set purged_at = now() where id = ${workflowId} and org_id = ${orgId}`
+}
+
+export async function forget(tx: Tx, { orgId, workflowId }: Which): Promise<void> {
+  await tx`delete from workflow_versions where workflow_id = ${workflowId} and org_id = ${orgId}`
+  await tx`delete from workflows where id = ${workflowId} and org_id = ${orgId}`
 }

@@ -3,6 +3,9 @@ import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 
+/** For so long a deleted workflow can be restored. */
+export const RESTORE_MS = 30 * 86_400_000
+
 export type JsonSchema = Record<string, unknown>
 
 export interface WorkflowRow {
@@ -40,14 +43,28 @@ export async function find(sql: Sql, orgId: OrgId, ref: WorkflowRef): Promise<Wo
   return row
 }
 
-export function list(
-  db: Db,
-  orgId: OrgId,
-  page: { before: string | undefined; limit: number },
-): Promise<WorkflowRow[]> {
+/** By its id also one that is deleted, until it can no longer be restored; a slug names none of these. */
+export async function findEvenDeleted(sql: Sql, orgId: OrgId, ref: WorkflowRef): Promise<WorkflowRow | undefined> {
+  const [row] = await sql<WorkflowRow[]>`
+    ${workflows(sql)}
+    where ${isMeant(sql, orgId, ref)} and ${ref.includes('_') ? sql`w.purged_at is null` : sql`w.deleted_at is null`}`
+  return row
+}
+
+export interface WorkflowPage {
+  /** Whether the list is of those that are deleted and can be restored. */
+  deleted: boolean
+  before: string | undefined
+  limit: number
+}
+
+export function list(db: Db, orgId: OrgId, page: WorkflowPage): Promise<WorkflowRow[]> {
+  const isListed = page.deleted
+    ? db`w.deleted_at > now() - ${RESTORE_MS} * interval '1 millisecond' and w.purged_at is null`
+    : db`w.deleted_at is null`
   return db<WorkflowRow[]>`
     ${workflows(db)}
-    where w.org_id = ${orgId} and w.deleted_at is null
+    where w.org_id = ${orgId} and ${isListed}
     ${page.before ? db`and w.id < ${page.before}` : db``}
     order by w.id desc
     limit ${page.limit}`

@@ -104,6 +104,7 @@ export function addFromTable(program: Command): void {
 /** Rows whose hand-made command has another name than the row. */
 const COVERED = new Set([
   'workflows.create',
+  'workflows.createVersion',
   'workflows.update',
   'workflows.listVersions',
   'runs.trigger',

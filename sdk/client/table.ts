@@ -9,9 +9,21 @@ export const table = {
     get: { id: 'workflows.get', method: 'GET', path: '/v1/orgs/{org}/workflows/{workflow}' },
     file: { id: 'workflows.file', method: 'GET', path: '/v1/orgs/{org}/workflows/{workflow}/files/{path}' },
     update: { id: 'workflows.update', method: 'PUT', path: '/v1/orgs/{org}/workflows/{workflow}' },
+    delete: { id: 'workflows.delete', method: 'DELETE', path: '/v1/orgs/{org}/workflows/{workflow}' },
+    restore: { id: 'workflows.restore', method: 'POST', path: '/v1/orgs/{org}/workflows/{workflow}/restore' },
     disable: { id: 'workflows.disable', method: 'POST', path: '/v1/orgs/{org}/workflows/{workflow}/disable' },
     enable: { id: 'workflows.enable', method: 'POST', path: '/v1/orgs/{org}/workflows/{workflow}/enable' },
     listVersions: { id: 'workflows.listVersions', method: 'GET', path: '/v1/orgs/{org}/workflows/{workflow}/versions' },
+    createVersion: {
+      id: 'workflows.createVersion',
+      method: 'POST',
+      path: '/v1/orgs/{org}/workflows/{workflow}/versions',
+    },
+    promote: {
+      id: 'workflows.promote',
+      method: 'POST',
+      path: '/v1/orgs/{org}/workflows/{workflow}/versions/{version}/promote',
+    },
     getVersion: {
       id: 'workflows.getVersion',
       method: 'GET',

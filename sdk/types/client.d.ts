@@ -7,6 +7,8 @@ export interface Client extends Follows {
     list(
       args?: {
         org?: string
+        /** Only those that are deleted and can be restored. Takes the role admin and `workflow:delete`. */
+        deleted?: boolean
         /** Items on a page. */
         limit?: number
         /** `nextCursor` of the page before. */
@@ -86,6 +88,28 @@ export interface Client extends Follows {
       workflow: Workflow
       version: WorkflowVersion
     }>
+    /** Delete a workflow. It can be restored for 30 days; runs that exist go on. */
+    delete(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+      },
+      options?: CallOptions,
+    ): Promise<void>
+    /** Bring a deleted workflow back, with its versions. */
+    restore(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+        /** Another slug than it had, for instance as that is taken by now. */
+        slug?: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      workflow: Workflow
+    }>
     /** Let no run of a workflow start until it is enabled. Runs that exist go on. */
     disable(
       args: {
@@ -124,6 +148,39 @@ export interface Client extends Follows {
       versions: Array<WorkflowVersion>
       /** Null on the last page. */
       nextCursor: string | null
+    }>
+    /** Deploy files as a new version without making it current. */
+    createVersion(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+        /**
+         * All files of the package: `workflow.jsonc`, the entry that exports `run`, whatever it imports, README and
+         * skills.
+         */
+        files?: Array<SourceFile>
+        /** In place of `files`: only those that are new, change or go. The others stay as they are in `baseVersion`. */
+        changes?: Array<FileChange>
+        /** The version that `changes` are made to, which need not be the current one; wanted with them. */
+        baseVersion?: number
+      },
+      options?: CallOptions,
+    ): Promise<{
+      version: WorkflowVersion
+    }>
+    /** Make a version current: roll back or forward. Runs that exist keep theirs. */
+    promote(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+        /** Number of the version: 1, 2, 3 … */
+        version: number
+      },
+      options?: CallOptions,
+    ): Promise<{
+      workflow: Workflow
     }>
     /** Get one version of a workflow with its files. */
     getVersion(
@@ -936,6 +993,10 @@ export interface Workflow {
   disabledAt: number | null
   /** Id of the key or session that disabled it. */
   disabledBy: string | null
+  /** When it was deleted; null: it is not. */
+  deletedAt: number | null
+  /** Until when one that is deleted can be restored. */
+  purgeAt: number | null
 }
 
 export interface SourceFile {

@@ -36,6 +36,8 @@ export const Workflow = z
     updatedAt: z.int(),
     disabledAt: z.int().nullable().meta({ description: 'Since when no run of it starts; null: it is enabled.' }),
     disabledBy: z.string().nullable().meta({ description: 'Id of the key or session that disabled it.' }),
+    deletedAt: z.int().nullable().meta({ description: 'When it was deleted; null: it is not.' }),
+    purgeAt: z.int().nullable().meta({ description: 'Until when one that is deleted can be restored.' }),
   })
   .meta({ id: 'Workflow' })
 export type Workflow = z.output<typeof Workflow>

@@ -4,6 +4,7 @@ import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { type Args, sampleArgs } from './matrix-samples.ts'
 import type { Tenant } from './tenants.ts'
 import { aBlockedRun } from './waiting.ts'
+import { aVersion, aWorkflow } from './workflow.ts'
 
 export const SECRET = 'hunter2 hunter2'
 
@@ -12,6 +13,17 @@ const trigger = async ({ c, ids, org }: Tenant) =>
 
 /** What a row changes where the samples of the matrix would be refused, or would take what others need. */
 const CHANGES: Readonly<Record<string, (tenant: Tenant) => Promise<Args> | Args>> = {
+  'workflows.delete': async ({ c, org }) => ({ org, workflow: (await aWorkflow(c)).slug }),
+  'workflows.restore': async ({ c, org }) => {
+    const { id } = await aWorkflow(c)
+    await c.call(ops.workflows.delete, { org, workflow: id })
+    return { org, workflow: id }
+  },
+  'workflows.promote': async ({ c, org }) => {
+    const workflow = await aWorkflow(c)
+    await aVersion(c, workflow)
+    return { org, workflow: workflow.slug, version: 1 }
+  },
   'runs.cancel': async (tenant) => ({ run: await trigger(tenant) }),
   'runs.restart': async ({ c, ids, agent, link }) => {
     const { run } = await aBlockedRun({ c, agent, link }, { workflow: ids['workflow'] ?? '' })

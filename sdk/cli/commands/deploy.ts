@@ -26,12 +26,17 @@ export function addDeploy(program: Command): void {
     .command('deploy')
     .description('Deploy the workflow in a folder: a new one, or a new version of one that exists.')
     .argument('[folder]', `the folder that holds ${DESCRIPTOR_FILE}`, '.')
+    .option('--no-promote', 'do not make the new version current: runs take it only when they name it')
     .addHelpText('after', HELP)
-  does(command, async (session, [folder = '.']) => {
+  does(command, async (session, [folder = '.'], options) => {
     const { client, progress } = session
     const packed = await during(progress, 'packing', packFolder(folder))
+    if (options['promote'] === false) {
+      const { version } = await during(progress, `deploying ${packed.slug}`, createVersion(client, packed))
+      return tellVersion(session, packed, version)
+    }
     const answer = await during(progress, `deploying ${packed.slug}`, createOrUpdate(client, packed))
-    await tell(session, packed, answer)
+    return tell(session, packed, answer)
   })
 }
 
@@ -39,7 +44,8 @@ const HELP = `
 All text files of the folder are sent, without node_modules, dist, coverage, lock files and names that begin with a dot.
 npm packages that the program imports are bundled along; native addons and binaries are refused.
   windlass deploy            this folder
-  windlass deploy hello      another one`
+  windlass deploy hello      another one
+  windlass deploy --no-promote      a version to try: windlass workflows promote makes it current`
 
 /** Everything that a deployed workflow consists of. */
 export async function packFolder(given: string): Promise<Package> {
@@ -96,6 +102,10 @@ export async function createOrUpdate(
   return created ?? update()
 }
 
+function createVersion(client: Client, { slug, files }: Package) {
+  return client.workflows.createVersion({ workflow: slug, files }, { deadlineMs: DEADLINE_MS })
+}
+
 /** The answer, or nothing when the refusal has this code. */
 async function unless<T>(code: string, call: () => Promise<T>): Promise<T | undefined> {
   try {
@@ -106,11 +116,25 @@ async function unless<T>(code: string, call: () => Promise<T>): Promise<T | unde
   }
 }
 
+async function tellVersion(session: Session, packed: Package, version: WorkflowVersion): Promise<void> {
+  tellWarnings(packed, version)
+  await session.answer({ version }, () => {
+    const { slug } = version.workflow
+    const number = version.version
+    print(`Deployed ${slug}, version ${number}, which is not current`)
+    note(`Next: windlass run ${slug} --workflow-version ${number}; windlass workflows promote ${slug} ${number}`)
+  })
+}
+
+function tellWarnings(packed: Package, version: WorkflowVersion): void {
+  for (const warning of [...packed.warnings, ...version.warnings]) note(paint('yellow', `warning: ${warning}`))
+}
+
 async function tell(session: Session, packed: Package, answer: Deployed): Promise<void> {
   const { sampleOf, schemaText } = await import('../schema-text.ts')
   const { workflow, version } = answer
   const bytes = packed.files.reduce((sum, file) => sum + Buffer.byteLength(file.content), 0)
-  for (const warning of [...packed.warnings, ...version.warnings]) note(paint('yellow', `warning: ${warning}`))
+  tellWarnings(packed, version)
   await session.answer(answer, () => {
     print(`Deployed ${workflow.slug}, version ${version.version} (${packed.files.length} files, ${bytesText(bytes)})`)
     print(`  input   ${schemaText(version.inputSchema)}`)

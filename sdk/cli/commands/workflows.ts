@@ -5,16 +5,16 @@ import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
 import { schemaText } from '../schema-text.ts'
 import { does } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
-import { bytesText, cellTime, note, print, timeText } from '../terminal.ts'
+import { bytesText, cellTime, note, timeText } from '../terminal.ts'
 import { tellNextPage } from '../next-page.ts'
+import { addLifecycle } from './workflow-lifecycle.ts'
 
 export function addWorkflows(program: Command): void {
   const group = groupCommand(program, 'workflows')
   addList(group)
   addGet(group)
   addVersions(group)
-  addDisable(group)
-  addEnable(group)
+  addLifecycle(group)
 }
 
 function addList(group: Command): void {
@@ -26,13 +26,21 @@ function addList(group: Command): void {
         String(w.version),
         w.pool,
         cellTime(w.updatedAt),
+        stateOf(w),
         w.description,
       ])
-      await printTable(['WORKFLOW', 'VERSION', 'POOL?', 'UPDATED?', 'DESCRIPTION'], rows)
-      if (rows.length === 0) note('No workflows. Next: windlass deploy path/to/workflow')
+      await printTable(['WORKFLOW', 'VERSION', 'POOL?', 'UPDATED?', 'STATE', 'DESCRIPTION'], rows)
+      if (rows.length === 0 && options['deleted'] === true) note('No workflow can be restored.')
+      else if (rows.length === 0) note('No workflows. Next: windlass deploy path/to/workflow')
       tellNextPage(answer.nextCursor)
     })
   })
+}
+
+/** One that is deleted is restored by its id. */
+function stateOf({ id, disabledAt, purgeAt }: Workflow): string {
+  if (purgeAt !== null) return `${id}, until ${cellTime(purgeAt)}`
+  return disabledAt === null ? '' : 'disabled'
 }
 
 function addGet(group: Command): void {
@@ -61,6 +69,7 @@ function fieldsOf({
     ['pool', workflow.pool],
     ['process', workflow.process],
     ['disabled', workflow.disabledAt ? `by ${workflow.disabledBy}, ${timeText(workflow.disabledAt)}` : ''],
+    ['deleted', workflow.deletedAt ? `${timeText(workflow.deletedAt)}, for good ${timeText(workflow.purgeAt)}` : ''],
     ['input', schemaText(version.inputSchema)],
     ['output', schemaText(version.outputSchema)],
     ['bundle', `${bytesText(version.bundleBytes)}, ${version.bundleDigest}`],
@@ -86,23 +95,5 @@ function addVersions(group: Command): void {
       await printTable(['VERSION', 'CREATED', 'BY', 'SIZE', 'DIGEST?'], rows)
       tellNextPage(answer.nextCursor)
     })
-  })
-}
-
-function addDisable(group: Command): void {
-  does(rowCommand(group, 'disable', ops.workflows.disable), async (session, positional, options) => {
-    const answer = await session.client.workflows.disable(await rowArgs(ops.workflows.disable, positional, options))
-    await session.answer(answer, () => {
-      const { slug } = answer.workflow
-      print(`${slug} is disabled: no run of it starts`)
-      note(`Next: windlass workflows enable ${slug}; runs under way: windlass runs list --workflow ${slug}`)
-    })
-  })
-}
-
-function addEnable(group: Command): void {
-  does(rowCommand(group, 'enable', ops.workflows.enable), async (session, positional, options) => {
-    const answer = await session.client.workflows.enable(await rowArgs(ops.workflows.enable, positional, options))
-    await session.answer(answer, () => print(`${answer.workflow.slug} is enabled`))
   })
 }

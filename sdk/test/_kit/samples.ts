@@ -120,6 +120,8 @@ export function aWorkflow(facts: Partial<Workflow> = {}): Workflow {
     process: 'fresh' as const,
     disabledAt: null,
     disabledBy: null,
+    deletedAt: null,
+    purgeAt: null,
   }
   return { id: newId('wf'), org: ORG, ...plain, createdAt: AT, updatedAt: AT, ...facts }
 }

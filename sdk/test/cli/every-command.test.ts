@@ -32,6 +32,7 @@ function* leaves(parent: Command, before: string[] = []): Generator<{ words: str
 const ELSEWHERE: Record<string, string> = {
   'workflows.create': 'deploy',
   'workflows.update': 'deploy',
+  'workflows.createVersion': 'deploy',
   'workflows.listVersions': 'workflows versions',
   'runs.trigger': 'run',
   'runs.stream': 'runs events',

@@ -16,6 +16,8 @@ const WORKFLOW: z.input<typeof Workflow> = {
   updatedAt: NINE - 2 * DAY_MS,
   disabledAt: null,
   disabledBy: null,
+  deletedAt: null,
+  purgeAt: null,
 }
 
 const VERSION: z.input<typeof WorkflowVersion> = {
@@ -93,6 +95,24 @@ export const workflows: ExamplesOf<'workflows'> = {
     input: { org: 'acme', workflow: 'approval', files: FILES },
     output: { workflow: WORKFLOW, version: VERSION },
   },
+  delete: {
+    about: [
+      'Its slug is free at once. It is left out of lists; by its id it stays readable with its versions, and its runs',
+      'stay as they are. A trigger, a retry, a restart and a call from another run find it no more. Until `purgeAt`,',
+      '30 days later, `workflows.restore` brings it back; then it goes for good, once its last run has ended.',
+    ].join(' '),
+    input: { org: 'acme', workflow: 'approval' },
+    output: {},
+  },
+  restore: {
+    about: [
+      'Under the same id, with its versions and its state: one that was disabled is so still. Where another',
+      'workflow has its slug by now, it is refused with `WORKFLOW_EXISTS` until `slug` gives another; the next deploy',
+      'then needs that slug in `workflow.jsonc`. By its slug the one is meant that was deleted last.',
+    ].join(' '),
+    input: { org: 'acme', workflow: IDS.workflow },
+    output: { workflow: WORKFLOW },
+  },
   disable: {
     about: [
       'Triggers, retries, restarts and calls from other runs are refused with `WORKFLOW_DISABLED` until',
@@ -111,6 +131,23 @@ export const workflows: ExamplesOf<'workflows'> = {
     about: 'Versions are never changed nor removed. Pages are joined by `nextCursor`.',
     input: { org: 'acme', workflow: 'approval', limit: 20 },
     output: { versions: [VERSION, FIRST], nextCursor: null },
+  },
+  createVersion: {
+    about: [
+      'It is built and checked as by `workflows.update`, and takes the next number. Triggers run it when they name it',
+      'as `version`, so it can be tried before `workflows.promote` makes it current.',
+    ].join(' '),
+    input: { org: 'acme', workflow: 'approval', files: FILES },
+    output: { version: { ...VERSION, version: 4, createdAt: NINE } },
+  },
+  promote: {
+    about: [
+      'Triggers run it from now on, and name and description of the workflow are those of its `workflow.jsonc`.',
+      'The number of the next deploy is counted on from the highest. Asked again it changes nothing.',
+    ].join(' '),
+    input: { org: 'acme', workflow: 'approval', version: 1 },
+    output: { workflow: { ...WORKFLOW, version: 1, updatedAt: NINE } },
+    fields: { version: 'Number of the version that is to be current.' },
   },
   getVersion: {
     about:

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { anOrg, aCoordinator, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aVersion, aWorkflow } from '../_kit/workflow.ts'
+import { filesOf } from '../_kit/workflow-files.ts'
+
+let c: TestCoordinator
+
+before(async () => (c = await aCoordinator()))
+after(() => c.stop())
+
+const promote = async (workflow: string, version: number) =>
+  (await c.call(ops.workflows.promote, { org: c.org, workflow, version })).workflow
+
+const files = (slug: string, text: string, more: object = {}) =>
+  filesOf({
+    'workflow.jsonc': JSON.stringify({ slug, ...more }),
+    'index.ts': `export async function run() { return ${JSON.stringify(text)} }\n`,
+  })
+
+test('a version is made without being made current, tried by its number, and promoted', async () => {
+  const { org } = c
+  const slug = 'tried'
+  await c.call(ops.workflows.create, { org, files: files(slug, 'one', { name: 'First' }) })
+  const { version } = await c.call(ops.workflows.createVersion, {
+    org,
+    workflow: slug,
+    files: files(slug, 'two', { name: 'Second' }),
+  })
+  assert.equal(version.version, 2)
+  const { workflow } = await c.call(ops.workflows.get, { org, workflow: slug })
+  assert.deepEqual([workflow.version, workflow.name], [1, 'First'])
+  assert.equal((await aRun(c, { workflow: slug })).workflow.version, 1)
+  assert.equal((await aRun(c, { workflow: slug, version: 2 })).workflow.version, 2)
+
+  const promoted = await promote(slug, 2)
+  assert.deepEqual([promoted.version, promoted.name], [2, 'Second'])
+  assert.equal((await aRun(c, { workflow: slug })).workflow.version, 2)
+  // The next number counts on from the highest, also after a roll back.
+  assert.equal((await promote(slug, 1)).name, 'First')
+  const again = await c.call(ops.workflows.update, { org, workflow: slug, files: files(slug, 'three') })
+  assert.deepEqual([again.version.version, again.workflow.version], [3, 3])
+
+  const { auditEntries } = await c.call(ops.audit.list, { org, target: workflow.id })
+  assert.deepEqual(
+    auditEntries.map(({ action, before, after }) => [action, before?.['version'], after?.['version']]),
+    [
+      ['workflows.update', 1, 3],
+      ['workflows.promote', 2, 1],
+      ['workflows.promote', 1, 2],
+      ['workflows.createVersion', undefined, 2],
+      ['workflows.create', undefined, 1],
+    ],
+  )
+})
+
+test('changes are made to any version that is there', async () => {
+  const { org } = c
+  const slug = 'changed'
+  await c.call(ops.workflows.create, { org, files: [...files(slug, 'one'), { path: 'README.md', content: '1' }] })
+  const make = async (baseVersion: number, content: string) => {
+    const changes = [{ path: 'README.md', content }]
+    return c.call(ops.workflows.createVersion, { org, workflow: slug, baseVersion, changes })
+  }
+  await make(1, '2')
+  await make(2, '3')
+  const { files: found } = await c.call(ops.workflows.getVersion, { org, workflow: slug, version: 3 })
+  assert.equal(found.find(({ path }) => path === 'README.md')?.content, '3')
+  await assert.rejects(make(9, '4'), refusal('CONFLICT', 'baseVersion'))
+  const foreign = { org, workflow: slug, files: files('another', 'one') }
+  await assert.rejects(c.call(ops.workflows.createVersion, foreign), refusal('CONFLICT', 'slug'))
+  const changes = [{ path: 'README.md', content: '4' }]
+  await assert.rejects(
+    c.call(ops.workflows.createVersion, { org, workflow: slug, changes }),
+    refusal('VALIDATION_FAILED', 'baseVersion'),
+  )
+})
+
+test('to promote the current version changes nothing, and an unknown one is not found', async () => {
+  const workflow = await aWorkflow(c)
+  await aVersion(c, workflow)
+  const before = await promote(workflow.slug, 2)
+  assert.deepEqual(await promote(workflow.id, 2), before)
+  await assert.rejects(promote(workflow.slug, 3), refusal('NOT_FOUND'))
+  await assert.rejects(promote(workflow.slug, 2_000_000_000), refusal('NOT_FOUND'))
+  const { auditEntries } = await c.call(ops.audit.list, { org: c.org, target: workflow.id })
+  assert.equal(auditEntries.length, 0)
+})
+
+test('of many promotions and deploys at once the last one counts, and all numbers differ', async () => {
+  const workflow = await aWorkflow(c)
+  await aVersion(c, workflow)
+  await Promise.all([
+    ...Array.from({ length: 10 }, (_, i) => promote(workflow.slug, 1 + (i % 2))),
+    ...Array.from({ length: 5 }, () => aVersion(c, workflow).catch(() => 0)),
+  ])
+  const { versions } = await c.call(ops.workflows.listVersions, { org: c.org, workflow: workflow.slug })
+  const numbers = versions.map(({ version }) => version)
+  assert.equal(new Set(numbers).size, numbers.length)
+})
+
+test("another org's workflow looks absent", async () => {
+  const { id, slug } = await aWorkflow(c)
+  const stranger = await anOrg(c)
+  const as = { apiKey: stranger.apiKey }
+  for (const workflow of [id, slug]) {
+    const at = { org: stranger.slug, workflow }
+    await assert.rejects(c.call(ops.workflows.promote, { ...at, version: 1 }, as), refusal('NOT_FOUND'))
+    const sent = { ...at, files: files(slug, 'x') }
+    await assert.rejects(c.call(ops.workflows.createVersion, sent, as), refusal('NOT_FOUND'))
+  }
+})

@@ -1241,6 +1241,7 @@ export interface Why {
       | 'STARTING'
       | 'EXECUTING'
       | 'RUNNER_SILENT'
+      | 'REPORTS_REFUSED'
       | 'SLEEP'
       | 'INPUT'
       | 'CHILD'

@@ -53,7 +53,10 @@ interface OfCoordinator {
   'readers.following': { log: string; count: number }
   /** Something changed elsewhere, and what waits for it here has been told. */
   'bell.heard': { topic: string; id: string }
-  'timers.fired': { nextMs: number | null }
+  /** What was due of these is done, and the next look is set. */
+  'timers.fired': { of: 'timers' | 'schedules'; nextMs: number | null }
+  /** What was due of these schedules is committed. */
+  'schedules.settled': { schedules: string[] }
   /** A loop of the coordinator has looked at everything it looks at. */
   'sweep.done': { of: 'placements' | 'runs' | 'deadlines' }
   /** A coordinator has said that leases can be renewed, and has lengthened so many that could not be. */

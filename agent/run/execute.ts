@@ -148,12 +148,13 @@ export function startOf(
   journal: JournalRecord[],
   secrets: RunSecrets | undefined,
 ): ProgramStart {
-  const { run, attempt, epoch, org, workflow, environment, inputText, token } = offer
+  const { run, attempt, epoch, org, workflow, environment, trigger, inputText, token } = offer
   const { timeoutMs, graceMs, process, outputBytes, eventDataBytes, replay } = offer
   // Of one level a name is one or the other. Where a secret is of the more specific one, it is the one that counts.
   const variables = { ...offer.variables, ...secrets?.values }
   const reuseKey = `${offer.reuseKey} ${keyOf(variables)}`
-  const facts = { runId: run, attempt, epoch, org, workflow, environment, inputText, variables, token, replay }
+  const about = { runId: run, attempt, epoch, org, workflow, environment, trigger }
+  const facts = { ...about, inputText, variables, token, replay }
   const recorded = { journal, entries: offer.journal.entries }
   const { redactor } = secrets ?? {}
   const limits = { outputBytes, eventDataBytes }

@@ -7,6 +7,7 @@ import type { Db } from '../db/client.ts'
 import type { Dispatchers } from './dispatcher.ts'
 import { ringRun } from '../events/ring.ts'
 import type { Polls } from '../runners/polls.ts'
+import { triggerOf } from '../engine/rules/run.ts'
 import type { RunTokens } from '../runs/token.ts'
 import type { RunVersions } from '../engine/commit/versions.ts'
 import type { VariableSets } from '../environments/sets.ts'
@@ -120,6 +121,7 @@ async function offer(
     org: version.org,
     workflow: { slug: version.slug, version: version.version },
     environment: run.environment,
+    trigger: triggerOf(run),
     inputText: run.input,
     bundle: { digest: version.bundleDigest, bytes: version.bundleBytes },
     process: version.descriptor.process,

@@ -5,6 +5,7 @@ import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
+import type { RunRow } from '../engine/rules/run.ts'
 import * as store from './store.ts'
 import {
   createRuns,
@@ -34,7 +35,7 @@ export async function retryRun(
     environment: run.environment,
     tags: run.tags,
     priority: run.priority,
-    trigger: { kind: 'retry', id: runId },
+    trigger: triggerAgain(run),
     retryOf: runId,
   }
   const { run: next, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
@@ -48,4 +49,11 @@ export async function retryRun(
   )
   tellOfNew(deps, next)
   return presentNew(caller, next, target, at)
+}
+
+/** A retry stands for the same tick of a schedule as its run: the program asks for the day that it is about. */
+function triggerAgain(run: RunRow): TriggerAsk['trigger'] {
+  const { tickHow, tickAt, tickLate, triggerId } = run
+  if (tickHow === null || tickAt === null || triggerId === null) return { kind: 'retry', id: run.id }
+  return { kind: 'schedule', id: triggerId, tick: { how: tickHow, at: tickAt.getTime(), lateMs: tickLate ?? 0 } }
 }

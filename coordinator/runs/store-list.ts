@@ -1,5 +1,5 @@
 import type { OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
-import { isFinal, type RunStatus, SUSPENDED, type TriggerKind } from '@windlass/shared/model/run.ts'
+import { isFinal, type RunStatus, SUSPENDED } from '@windlass/shared/model/run.ts'
 import type { Db, Sql } from '../db/client.ts'
 import { idBounds, instant } from '../db/ids-at.ts'
 import { type Fragment, newest, type Newest } from '../db/newest.ts'
@@ -13,7 +13,8 @@ export interface RunFilter {
   status?: RunStatus[] | undefined
   workflowId?: WorkflowId | undefined
   environment?: string | undefined
-  trigger?: TriggerKind | undefined
+  /** How they were started, or the id of what has started them. */
+  trigger?: string | undefined
   tag?: string | undefined
   /** Whether somebody has to decide how it goes on. */
   blocked?: boolean | undefined
@@ -61,7 +62,10 @@ interface Start extends Omit<Newest, 'after' | 'before'> {
 }
 
 /** What leads to the runs: reading in its order ends with the page, however rare they are among the others. */
-function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, environment }: RunFilter): Start {
+const isId = (trigger: string) => trigger.includes('_')
+
+function startOf(sql: Sql, f: RunFilter): Start {
+  const { orgId, parentRunId, tag, status, workflowId, environment, trigger } = f
   const id = sql`r.id`
   if (parentRunId !== undefined) {
     const also = sql`and r.parent_run_id is not null`
@@ -70,6 +74,10 @@ function startOf(sql: Sql, { orgId, parentRunId, tag, status, workflowId, enviro
   if (tag !== undefined) {
     const from = sql`run_tags t cross join lateral (${runById(sql, sql`t.run_id`)}) r`
     return { stands: ['tag'], from, columns: [sql`t.org_id`, sql`t.tag`], values: [orgId, tag], id: sql`t.run_id` }
+  }
+  if (trigger !== undefined && isId(trigger)) {
+    const also = sql`and r.trigger_kind in ('schedule', 'webhook', 'connection')`
+    return { stands: ['trigger'], columns: [sql`r.trigger_id`], values: [trigger], id, also }
   }
   if (status && !status.includes('completed')) {
     const from = sql`(${notCompleted(sql, orgId, status)}) s cross join lateral (${runById(sql, sql`s.id`)}) r`
@@ -116,7 +124,7 @@ function filters(sql: Sql, f: RunFilter): [keyof RunFilter, Fragment][] {
     environment: (value) => sql`r.environment = ${value}`,
     status: (value) => sql`r.status = any(${value})`,
     blocked: (value) => sql`(r.blocked is not null) = ${value}`,
-    trigger: (value) => sql`r.trigger_kind = ${value}`,
+    trigger: (value) => (isId(value) ? sql`r.trigger_id = ${value}` : sql`r.trigger_kind = ${value}`),
     // `is true`, or the planner takes the two for a narrow range and thinks that there is little to sort.
     createdAfter: (ms) => sql`(r.created_at >= ${instant(sql, ms + 1)}) is true`,
     createdBefore: (ms) => sql`(r.created_at < ${instant(sql, ms)}) is true`,

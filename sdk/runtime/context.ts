@@ -30,6 +30,9 @@ export const context: RunContext = {
   get environment() {
     return current('environment').environment
   },
+  get trigger() {
+    return current('trigger').trigger
+  },
   get signal() {
     return current('signal').signal
   },

@@ -61,6 +61,27 @@ const At = z.int().meta({ description: 'Milliseconds since the Unix epoch.' })
 export const TriggerKind = z.enum(['api', 'webhook', 'schedule', 'mcp', 'child', 'retry', 'connection'])
 export type TriggerKind = z.output<typeof TriggerKind>
 
+/** Ids of what starts runs by itself. */
+const TRIGGER_ID = '(?:sch|hook|conn)_[0-9a-hjkmnp-tv-z]{26}'
+
+/** In a list of runs: how they were started, or by which schedule, webhook or connection. */
+export const TriggerFilter = z.string().regex(new RegExp(`^(?:${TriggerKind.options.join('|')}|${TRIGGER_ID})$`), {
+  error: `must be one of ${TriggerKind.options.join(', ')}, or the id of a schedule, webhook or connection`,
+})
+
+export const RunTrigger = z.object({
+  kind: TriggerKind,
+  id: z.string().optional().meta({ description: 'Of the schedule, of the run that was retried, and so on.' }),
+  actor: z.string().optional(),
+  at: z.int().optional().meta({
+    description: 'The tick of a schedule, for which the run was started: milliseconds since the Unix epoch.',
+  }),
+  late: z.int().optional().meta({ description: 'By how many milliseconds it was started late.' }),
+  catchUp: z.boolean().optional().meta({ description: 'True when the tick had been missed.' }),
+  manual: z.boolean().optional().meta({ description: 'True when somebody ran the schedule by hand; `at` is then.' }),
+})
+export type RunTrigger = z.output<typeof RunTrigger>
+
 export const RunError = z.object({
   code: z.string(),
   message: z.string(),
@@ -124,7 +145,7 @@ export const Run = z
     org: Slug,
     workflow: z.object({ id: WorkflowId, slug: Slug, version: z.int() }),
     status: RunStatus,
-    trigger: z.object({ kind: TriggerKind, id: z.string().optional(), actor: z.string().optional() }),
+    trigger: RunTrigger,
     environment: z.string().nullable(),
     tags: z.array(z.string()),
     priority: z.int(),

@@ -3,7 +3,7 @@ import { EnvironmentRef, RunId, Slug, WorkflowRef } from '../ids.ts'
 import { CHANNELS, Channel, DEFAULT_CHANNELS, RunEvent } from '../model/event.ts'
 import { NextCursor, PageQuery } from '../model/page.ts'
 import { Offset, Part } from '../model/part.ts'
-import { Run, RunStatus, TriggerKind } from '../model/run.ts'
+import { Run, RunStatus, TriggerFilter } from '../model/run.ts'
 import { Why } from '../model/why.ts'
 import { op } from './op.ts'
 
@@ -79,7 +79,10 @@ export const runs = {
       status: z.array(RunStatus).min(1).optional(),
       workflow: WorkflowRef.optional().meta({ description: 'Only those of this workflow: its slug or id.' }),
       environment: EnvironmentRef.optional().meta({ description: 'Only those of this environment: its name or id.' }),
-      trigger: TriggerKind.optional(),
+      trigger: TriggerFilter.optional().meta({
+        description:
+          'Only those that were started so (api, mcp, schedule, webhook, connection, child, retry), or by this id.',
+      }),
       tag: z.string().min(1).max(64).optional(),
       blocked: z.boolean().optional(),
       createdAfter: z.int().optional(),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { RunId, Slug } from '../ids.ts'
 import type { Ending } from '../model/ending.ts'
 import { PoolSettings } from '../model/pool.ts'
+import { RunTrigger } from '../model/run.ts'
 import type { EffectiveIsolation, IntakeState, Unready } from '../model/runner.ts'
 import type { Completion, SuspendKind } from './journal.ts'
 
@@ -68,6 +69,8 @@ export const Offer = z.object({
   org: Slug,
   workflow: z.object({ slug: Slug, version: z.int() }),
   environment: z.string().nullable(),
+  /** How it was started. Older coordinators do not say it. */
+  trigger: RunTrigger.optional(),
   /** The input as JSON text. */
   inputText: z.string(),
   bundle: z.object({ digest: z.string(), bytes: z.int() }),

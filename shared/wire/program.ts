@@ -1,3 +1,4 @@
+import type { RunTrigger } from '../model/run.ts'
 import type { Completion, JournalRecord, SuspendKind } from './journal.ts'
 
 /**
@@ -17,6 +18,8 @@ export interface StartMessage {
   org: string
   workflow: { slug: string; version: number }
   environment: string | null
+  /** How the run was started; left out by an older coordinator. */
+  trigger?: RunTrigger | undefined
   /** The input as JSON text. */
   inputText: string
   /** Path of the module that exports `run`. */

@@ -1,5 +1,6 @@
 import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { RunTrigger } from '@windlass/shared/model/run.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import type { StartMessage } from '@windlass/shared/wire/program.ts'
@@ -16,6 +17,8 @@ export interface ProgramStart {
   org: string
   workflow: { slug: string; version: number }
   environment: string | null
+  /** How the run was started, where the coordinator says so. */
+  trigger?: RunTrigger | undefined
   /** The input as JSON text. */
   inputText: string
   /** Folder that holds `main.mjs`. */

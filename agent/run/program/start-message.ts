@@ -11,9 +11,9 @@ export function startMessage(
   start: ProgramStart,
   places: Pick<StartMessage, 'bundleFile' | 'workspace' | 'rejoin'>,
 ): StartMessage {
-  const { runId, attempt, epoch, org, workflow, environment, inputText, variables, token } = start
+  const { runId, attempt, epoch, org, workflow, environment, trigger, inputText, variables, token } = start
   const { journal, entries, replay, outputBytes = OUTPUT_BYTES, eventDataBytes = UNSAID_EVENT_DATA_BYTES } = start
-  const facts = { runId, attempt, epoch, org, workflow, environment, inputText, variables, token }
+  const facts = { runId, attempt, epoch, org, workflow, environment, trigger, inputText, variables, token }
   const stays = start.process === 'reuse'
   return { t: 'start', ...facts, journal, entries, replay, ...places, stays, outputBytes, eventDataBytes }
 }

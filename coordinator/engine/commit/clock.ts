@@ -14,7 +14,7 @@ export interface Timers {
 const LOOK_AGAIN_MS = 2000
 const AFTER_FAILURE_MS = 500
 
-export function createTimers(log: Log): Timers {
+export function createTimers(log: Log, of: 'timers' | 'schedules' = 'timers'): Timers {
   let nextAt = 0
   let awake: (() => void) | undefined
 
@@ -26,9 +26,9 @@ export function createTimers(log: Log): Timers {
       try {
         const nextMs = await fireDue()
         if (nextMs !== null) expect(nextMs)
-        probe('timers.fired', { nextMs })
+        probe('timers.fired', { of, nextMs })
       } catch (error) {
-        log.warn('timers.failed', { error })
+        log.warn('timers.failed', { of, error })
         nextAt = performance.now() + AFTER_FAILURE_MS
       }
     }

@@ -17,7 +17,7 @@ import type { Config } from '../../config.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { needsText } from '../../matching/needs.ts'
 import { presentRun } from '../rules/run.ts'
-import { createdAt, insertQueued, type NewRun } from '../store/new-runs.ts'
+import { createdAt, insertQueued, type NewRun, type Tick } from '../store/new-runs.ts'
 
 export interface TriggerAsk {
   workflow: WorkflowRef
@@ -30,7 +30,7 @@ export interface TriggerAsk {
   tags: string[]
   priority: number
   delayMs?: number
-  trigger: { kind: TriggerKind; id?: string }
+  trigger: { kind: TriggerKind; id?: string; tick?: Tick | null }
   retryOf?: RunId
   /** The run that calls this one, and the number of the call in its journal. */
   parent?: { runId: RunId; entry: number; rootRunId: RunId; depth: number }
@@ -140,6 +140,7 @@ function newRun(
     triggerKind: ask.trigger.kind,
     triggerId: ask.trigger.id ?? null,
     triggerActor: who.actor,
+    tick: ask.trigger.tick ?? null,
     environment: ask.environment ?? null,
     tags: ask.tags,
     priority: ask.priority,
@@ -173,6 +174,9 @@ export function tellOfNew(
 export function presentNew(caller: Caller, run: NewRun, target: Target, at: Date): Run {
   return presentRun({
     ...run,
+    tickHow: run.tick?.how ?? null,
+    tickAt: run.tick ? new Date(run.tick.at) : null,
+    tickLate: run.tick?.lateMs ?? null,
     org: caller.org,
     workflowSlug: target.version.slug,
     version: target.version.version,

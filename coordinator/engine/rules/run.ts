@@ -1,6 +1,6 @@
 import type { OrgId, PoolId, RunId, RunnerId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
-import type { Blocked, Loss, Run, RunError, RunStatus, TriggerKind } from '@windlass/shared/model/run.ts'
+import type { Blocked, Loss, Run, RunError, RunStatus, RunTrigger, TriggerKind } from '@windlass/shared/model/run.ts'
 import type { SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { NewEvent } from '../../events/store.ts'
 import type { JournalChanges } from './journal.ts'
@@ -28,6 +28,10 @@ export interface RunRow {
   triggerKind: TriggerKind
   triggerId: string | null
   triggerActor: string | null
+  /** The tick of a schedule that it was started for. */
+  tickHow: 'due' | 'caught-up' | 'manual' | null
+  tickAt: Date | null
+  tickLate: number | null
   environment: string | null
   tags: string[]
   priority: number
@@ -162,11 +166,7 @@ export function presentRun(row: RunRow): Run {
     org: row.org,
     workflow: { id: row.workflowId, slug: row.workflowSlug, version: row.version },
     status: row.status,
-    trigger: {
-      kind: row.triggerKind,
-      ...(row.triggerId ? { id: row.triggerId } : {}),
-      ...(row.triggerActor ? { actor: row.triggerActor } : {}),
-    },
+    trigger: triggerOf(row),
     environment: row.environment,
     tags: row.tags,
     priority: row.priority,
@@ -195,6 +195,23 @@ export function presentRun(row: RunRow): Run {
     },
     costMicros: Number(row.costMicros),
     budget: row.budget && { ...row.budget, ...UNSPENT },
+  }
+}
+
+type TriggerRow = Pick<RunRow, 'triggerKind' | 'triggerId' | 'triggerActor' | 'tickHow' | 'tickAt' | 'tickLate'>
+
+/** How a run was started, as its readers and its program see it. */
+export function triggerOf(row: TriggerRow): RunTrigger {
+  return {
+    kind: row.triggerKind,
+    ...(row.triggerId ? { id: row.triggerId } : {}),
+    ...(row.triggerActor ? { actor: row.triggerActor } : {}),
+    ...(row.tickAt && {
+      at: row.tickAt.getTime(),
+      late: row.tickLate ?? 0,
+      catchUp: row.tickHow === 'caught-up',
+      manual: row.tickHow === 'manual',
+    }),
   }
 }
 

@@ -1,6 +1,8 @@
 import type { OrgId, PoolId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
+import type { TriggerKind } from '@windlass/shared/model/run.ts'
 import type { Db, Sql } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
+import type { Tick } from './new-runs.ts'
 import { tellOrgs } from '../../events/store.ts'
 import type { Pair } from '../../matching/candidate.ts'
 
@@ -13,6 +15,12 @@ export interface Claimed {
   attempt: number
   epoch: number
   environment: string | null
+  triggerKind: TriggerKind
+  triggerId: string | null
+  triggerActor: string | null
+  tickHow: Tick['how'] | null
+  tickAt: Date | null
+  tickLate: number | null
   /** What its variables are, from its first claim on. */
   variableSetId: string
   hasSecrets: boolean
@@ -148,7 +156,9 @@ const give = (sql: Sql, offerMs: number) => sql`
       and (runs.status = 'queued' and not given.is_resume
            or runs.status in ('sleeping', 'awaiting_input', 'waiting_for_child') and given.is_resume)
     returning runs.id as run_id, runs.runner_id, runs.org_id, runs.version_id, runs.attempt, runs.epoch, runs.cursor,
-              runs.environment, runs.variable_set_id, runs.input, given.is_resume, given.slots, runs.entries, runs.active_ms
+              runs.environment, runs.trigger_kind, runs.trigger_id, runs.trigger_actor, runs.tick, runs.tick_at,
+              runs.tick_late,
+              runs.variable_set_id, runs.input, given.is_resume, given.slots, runs.entries, runs.active_ms
   ),
   placed as (
     insert into placements (run_id, runner_id, epoch, slots, lease_expires_at)
@@ -157,7 +167,9 @@ const give = (sql: Sql, offerMs: number) => sql`
   ),
   ${logged(sql)},
   answer as (
-    select run_id, runner_id, org_id, version_id, attempt, epoch, environment, variable_set_id,
+    select run_id, runner_id, org_id, version_id, attempt, epoch, environment,
+           trigger_kind, trigger_id, trigger_actor, tick as tick_how, tick_at, tick_late::float8 as tick_late,
+           variable_set_id,
            -- Without its environment it is refused its secrets, in place of being given those of the org alone.
            coalesce(
              (select has_secrets from variable_heads h where h.org_id = c.org_id and h.environment = coalesce(c.environment, '')),

@@ -14,6 +14,8 @@ export interface NewRun {
   triggerKind: TriggerKind
   triggerId: string | null
   triggerActor: string | null
+  /** The tick of a schedule that it is started for, in milliseconds since the epoch, and by how much that was late. */
+  tick: Tick | null
   environment: string | null
   tags: string[]
   priority: number
@@ -35,6 +37,12 @@ export interface NewRun {
   needs: string
   /** JSON text. */
   input: string
+}
+
+export interface Tick {
+  how: 'due' | 'caught-up' | 'manual'
+  at: number
+  lateMs: number
 }
 
 /** Whether a run is in the queue as soon as it exists: nothing delays it, and it need not be counted first. */
@@ -70,6 +78,9 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
         triggerKind: 'text',
         triggerId: 'text',
         triggerActor: 'text',
+        tick: ['text', (run) => run.tick?.how ?? null],
+        tickAt: ['float8', (run) => run.tick?.at ?? null],
+        tickLate: ['float8', (run) => run.tick?.lateMs ?? null],
         environment: 'text',
         // Arrays of arrays must be rectangular in SQL: tags travel as JSON.
         tags: ['text', (run) => (run.tags.length ? JSON.stringify(run.tags) : null)],
@@ -87,10 +98,12 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
     ),
     created as (
       insert into runs (id, org_id, workflow_id, version_id, pool_id, status, cursor, trigger_kind, trigger_id, trigger_actor,
-                        environment, tags, priority, retry_of, parent_run_id, parent_entry, root_run_id, depth,
+                        tick, tick_at, tick_late, environment, tags, priority, retry_of, parent_run_id, parent_entry,
+                        root_run_id, depth,
                         concurrency_group, needs, input, queued_at)
       select id, org_id, workflow_id, version_id, pool_id, 'queued', 1, trigger_kind, trigger_id, trigger_actor,
-             environment, coalesce((select array_agg(value) from json_array_elements_text(tags::json)), '{}'), priority, retry_of,
+             tick, to_timestamp(tick_at / 1000), tick_late, environment,
+             coalesce((select array_agg(value) from json_array_elements_text(tags::json)), '{}'), priority, retry_of,
              parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input,
              now() + delay_ms * interval '1 millisecond'
       from input

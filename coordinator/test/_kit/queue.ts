@@ -62,6 +62,7 @@ export async function queuedRows(
       triggerKind: 'api',
       triggerId: null,
       triggerActor: null,
+      tick: null,
       environment: null,
       tags: [],
       priority,

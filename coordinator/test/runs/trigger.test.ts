@@ -217,7 +217,7 @@ async function transactions(): Promise<number> {
 
 function aNewRun(): NewRun {
   const [versionId, orgId, poolId] = [newId('ver'), c.orgId, c.poolId]
-  const trigger = { triggerKind: 'api' as const, triggerId: null, triggerActor: null }
+  const trigger = { triggerKind: 'api' as const, triggerId: null, triggerActor: null, tick: null }
   return {
     id: newId('run'),
     orgId,

@@ -29,6 +29,8 @@ export function openSession(start: StartMessage): Session {
     org: start.org,
     workflow: Object.freeze(start.workflow),
     environment: start.environment,
+    // Of an older coordinator, which had no other way to say it.
+    trigger: Object.freeze(start.trigger ?? { kind: 'api' }),
     get signal() {
       return control().signal
     },

@@ -23,6 +23,7 @@ function aContext(facts: Partial<RunContext> = {}): RunContext {
     org: 'acme',
     workflow,
     environment: null,
+    trigger: { kind: 'api' },
     signal: new AbortController().signal,
     ...facts,
   }

@@ -43,6 +43,14 @@ const asked: fc.Arbitrary<Asked> = fc.record({
   triggerKind: fc.constantFrom(...TriggerKind.options),
   triggerId: orNull(text),
   triggerActor: orNull(text),
+  tick: fc.oneof(
+    fc.constant(null),
+    fc.record({
+      how: fc.constantFrom('due', 'caught-up', 'manual'),
+      at: fc.integer({ min: 0, max: 4_102_444_800_000 }),
+      lateMs: fc.constantFrom(0, 1, 604_800_000),
+    }),
+  ),
   environment: orNull(text),
   tags: fc.array(text, { maxLength: 4 }),
   priority: fc.integer({ min: -100, max: 100 }),
@@ -89,7 +97,12 @@ function newRun({ asked, pool, isRetry, isChild }: Case): NewRun {
 
 /** What there is of a run once it is created; of a time, whether it is set. */
 function expected(run: NewRun): Known {
-  const { id: _, tags, delayMs, queueTimeoutMs, wallTimeoutMs, ...facts } = run
+  const { id: _, tags, tick, delayMs, queueTimeoutMs, wallTimeoutMs, ...facts } = run
+  const ofTick = {
+    tick: tick?.how ?? null,
+    tickAt: tick !== null,
+    tickLate: tick === null ? null : String(tick.lateMs),
+  }
   const { orgId, poolId, priority, needs } = facts
   const entersAtOnce = delayMs === 0 && facts.concurrencyGroup === null
   const timers = [
@@ -99,7 +112,7 @@ function expected(run: NewRun): Known {
   ].map((kind) => ({ kind, n: 0, dueAt: true, orgId, holds: null }))
   const queued = { cursor: 1, at: '', channel: 'lifecycle', type: 'run.queued', data: { trigger: run.triggerKind } }
   return {
-    runs: [{ ...NEW, ...facts, tags }],
+    runs: [{ ...NEW, ...facts, ...ofTick, tags }],
     run_events: [queued],
     ...(entersAtOnce && { run_queue: [{ poolId, isResume: false, priority, enteredAt: true, needs }] }),
     ...(timers.length > 0 && { timers }),

@@ -134,6 +134,8 @@ function openServices(stores: Stores) {
     tails: createTails(log, config.lookAgainMs.readers),
     orgLogs: createOrgLogs(db),
     timers: createTimers(log),
+    /** When schedules are looked at next. */
+    scheduleTimers: createTimers(log, 'schedules'),
     polls: createPolls(db, log),
     dispatchers: createDispatchers({
       log,

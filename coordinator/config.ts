@@ -19,6 +19,8 @@ export type Config = Sizes & {
   sweepMs: number
   sweepRunsMs: number
   metricsToken: string | undefined
+  /** Ticks of one schedule that are made up for after an outage. */
+  maxCatchUp: number
   maxDeploysBytes: number
   maxOrgDeploysBytes: number
   limitIdentityPerMin: number
@@ -92,6 +94,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     maxOutputBytes: s.WINDLASS_MAX_OUTPUT_BYTES,
     maxAnswerBytes: s.WINDLASS_MAX_ANSWER_BYTES,
     maxEventDataBytes: s.WINDLASS_MAX_EVENT_DATA_BYTES,
+    maxCatchUp: s.WINDLASS_MAX_CATCH_UP,
     maxDeploysBytes: s.WINDLASS_MAX_DEPLOYS_BYTES,
     maxOrgDeploysBytes: s.WINDLASS_MAX_ORG_DEPLOYS_BYTES,
     limitIdentityPerMin: s.WINDLASS_LIMIT_IDENTITY_PER_MIN,

@@ -15,6 +15,8 @@ import { migrateJobs, runJobs } from './jobs/runner.ts'
 import { watchDeadlines } from './runners/deadlines.ts'
 import { assertServed } from './runners/standing.ts'
 import { fireDue } from './engine/commit/fire.ts'
+import { fireSchedules } from './schedules/fire.ts'
+import { renewNextTicks } from './schedules/zone-data.ts'
 import { sweepPlacements } from './engine/sweep/overdue.ts'
 import { sweepRuns } from './engine/sweep/sweep.ts'
 
@@ -49,6 +51,7 @@ export async function startCoordinator(
   await ensureDefaults(database.db)
   const { deps, handlers, close } = await compose(config, database, log)
   await warnOfKeys(deps)
+  await renewNextTicks(deps)
 
   const stopping = new AbortController()
   const loops = [
@@ -56,6 +59,7 @@ export async function startCoordinator(
     runJobs(deps, pgPool, stopping.signal),
     freeDeadWorkers(deps, stopping.signal),
     deps.timers.run(() => fireDue(deps), stopping.signal),
+    deps.scheduleTimers.run(() => fireSchedules(deps), stopping.signal),
     sweepRuns(deps, stopping.signal),
     watchDeadlines(deps, stopping.signal),
     keepPartitionsAhead(deps.db, log, stopping.signal),

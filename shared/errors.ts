@@ -17,6 +17,7 @@ export const FAULTS = {
   ENVIRONMENT_IN_USE: [409, 'Unfinished runs use this environment.'],
   WORKFLOW_DISABLED: [409, 'The workflow is disabled; no run of it starts until it is enabled.'],
   WORKFLOW_EXISTS: [409, 'A workflow with this slug exists; update it instead.'],
+  SCHEDULE_OF_DESCRIPTOR: [409, 'The schedule stands in the descriptor; change it there and deploy.'],
   STALE_PLACEMENT: [409, 'The run has been given to another process; this one must stop.'],
   REGISTRATION_TOKEN_USED: [409, 'The registration token has been used up; mint a new one.'],
   PAYLOAD_TOO_LARGE: [413, 'The request body is larger than this route takes.'],

@@ -16,6 +16,7 @@ export type IdPrefix =
   | 'key'
   | 'ses'
   | 'env'
+  | 'sch'
   | 'inp'
   | 'aud'
   | 'rtok'
@@ -30,6 +31,7 @@ export type OrgId = Id<'org'>
 export type KeyId = Id<'key'>
 export type SessionId = Id<'ses'>
 export type EnvironmentId = Id<'env'>
+export type ScheduleId = Id<'sch'>
 export type InputId = Id<'inp'>
 export type AuditId = Id<'aud'>
 
@@ -104,6 +106,7 @@ export const InputId = idSchema('inp', 'a pending input')
 export const OrgId = idSchema('org', 'an org')
 export const KeyId = idSchema('key', 'an API key')
 export const EnvironmentId = idSchema('env', 'an environment')
+export const ScheduleId = idSchema('sch', 'a schedule')
 export const AuditId = idSchema('aud', 'an entry of the audit log')
 
 /** What a person names things by in addresses: lower case, digits and dashes, 1 to 63 characters. */

@@ -8,6 +8,7 @@ import { inputs } from './inputs.ts'
 import { runnerSurface } from './runner-surface.ts'
 import { pools, runners } from './runners.ts'
 import { runs } from './runs.ts'
+import { schedules } from './schedules.ts'
 import { service } from './service.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { workflows } from './workflows.ts'
@@ -18,6 +19,7 @@ export type Handlers = { [G in keyof typeof ops]: HandlersFor<G> }
 type Groups =
   | typeof workflows
   | typeof runs
+  | typeof schedules
   | typeof events
   | typeof inputs
   | typeof environments
@@ -38,6 +40,7 @@ export function createHandlers(deps: HandlerNeeds): Handlers {
   return {
     workflows: workflows(deps),
     runs: runs(deps),
+    schedules: schedules(deps),
     events: events(deps),
     inputs: inputs(deps),
     environments: environments(deps),

@@ -49,7 +49,12 @@ type ServiceNeeds = {
 }
 
 export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
-  health: () => ({ status: 'ok', version: manifest.version, uptimeMs: Math.round(performance.now()) }),
+  health: () => ({
+    status: 'ok',
+    version: manifest.version,
+    uptimeMs: Math.round(performance.now()),
+    tz: process.versions.tz ?? '',
+  }),
 
   ready: async () => {
     try {

@@ -1,19 +1,21 @@
-import type { InputId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { InputId, RunId, RunnerId, ScheduleId } from '@windlass/shared/ids.ts'
 import type { Caller } from '../actor.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { getInput } from '../inputs/read.ts'
 import { getPool } from '../runners/pools.ts'
 import { getRunner } from '../runners/read.ts'
 import { getRun } from '../runs/read.ts'
+import { getSchedule } from '../schedules/schedules.ts'
 import { authorize } from '../accounts/authorize.ts'
 import { needAddress } from './input.ts'
 import type { Plan } from './plan.ts'
 
-export type OwnedNeeds = Needs<typeof getRun | typeof getInput | typeof getPool | typeof getRunner>
+export type OwnedNeeds = Needs<typeof getRun | typeof getSchedule | typeof getInput | typeof getPool | typeof getRunner>
 
 /** How the things are looked up that a path names without their org. */
 const FIND: Readonly<Record<string, (deps: OwnedNeeds, caller: Caller, id: string) => Promise<unknown>>> = {
   run: (deps, caller, id) => getRun(deps, caller, id as RunId),
+  schedule: (deps, caller, id) => getSchedule(deps, caller, id as ScheduleId),
   input: (deps, caller, id) => getInput(deps, caller, id as InputId),
   pool: (deps, caller, id) => getPool(deps, caller, id),
   runner: (deps, caller, id) => getRunner(deps, caller, { runner: id as RunnerId, base: '' }),

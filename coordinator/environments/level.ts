@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { OrgId } from '@windlass/shared/ids.ts'
+import type { EnvironmentId, OrgId } from '@windlass/shared/ids.ts'
 import type { Sql, Tx } from '../db/client.ts'
 import type { Level } from './row.ts'
 import * as store from './store.ts'
@@ -9,6 +9,10 @@ export async function findLevel(sql: Sql, orgId: OrgId, ref: string | undefined)
   if (ref === undefined) return { orgId, environment: '' }
   const found = await store.findEnvironment(sql, orgId, ref)
   return found && { orgId, environment: found.name }
+}
+
+export async function environmentId(sql: Sql, orgId: OrgId, ref: string): Promise<EnvironmentId | undefined> {
+  return (await store.findEnvironment(sql, orgId, ref))?.id
 }
 
 /** The same, locked: nobody else changes anything of the org until the end of the transaction. Throws NOT_FOUND. */

@@ -6,6 +6,8 @@ export interface Jobs {
   'runs:cancelDeadline': { runId: string; epoch: number }
   /** `upTo`: only those that were called by this entry of the journal or one before it, and what they have called. */
   'runs:cancelDescendants': { runId: string; orgId: string; by: string; reason: string; upTo?: number }
+  /** What runs of a schedule end for others of it. */
+  'runs:cancel': { runIds: string[]; reason: string }
 }
 
 export interface NewJob<J extends keyof Jobs> {

@@ -3,7 +3,8 @@ import { Logger, makeWorkerUtils, run, type Runner, type WorkerEvents } from 'gr
 import type { Pool } from 'pg'
 import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import type { CancelDeps } from '../engine/commit/cancel.ts'
+import { type CancelDeps, cancelForUs } from '../engine/commit/cancel.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
 import { cleanOrgLogs } from '../events/org-log.ts'
 import { cleanVariableSets } from '../environments/sets.ts'
 import { cleanWindows } from '../limits/open.ts'
@@ -66,6 +67,7 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
         taskList: {
           'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
           'runs:cancelDescendants': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelDescendants']),
+          'runs:cancel': (payload) => cancelNamed(deps, payload as Jobs['runs:cancel']),
           'registrationTokens:clean': async () => void (await cleanTokens(deps)),
           'idempotencyKeys:clean': async () => cleanIdempotencyKeys(deps),
           'variableSets:clean': async () => cleanVariableSets(deps),
@@ -84,6 +86,10 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
     await freeWorkers(deps.db, workers).catch((error: unknown) => deps.log.debug('jobs.free', { error }))
     await pause(RESTART_MS, signal)
   }
+}
+
+function cancelNamed(deps: JobDeps, { runIds, reason }: Jobs['runs:cancel']): Promise<void> {
+  return cancelForUs(deps, runIds as RunId[], reason)
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -41,6 +41,7 @@ const WAYS: Record<ApiErrorCode, Find> = {
     EXIT.failed,
   ],
   WORKFLOW_EXISTS: () => ['windlass deploy again, which makes a new version of it', EXIT.failed],
+  SCHEDULE_OF_DESCRIPTOR: () => ['change `schedules` in workflow.jsonc, then windlass deploy', EXIT.failed],
   STALE_PLACEMENT: (error) => [`windlass runs get ${run(error)}`, EXIT.failed],
   REGISTRATION_TOKEN_USED: () => ['windlass pools token <pool> makes another', EXIT.refused],
   PAYLOAD_TOO_LARGE: (error, command) => [nextForLarge(error, command), EXIT.usage],
@@ -69,7 +70,7 @@ const BY_STATUS: readonly [least: number, code: ApiErrorCode][] = [
 ]
 
 /** Where the things of a command are listed. */
-const LISTS = ['runs', 'inputs', 'workflows', 'pools', 'runners', 'env', 'vars', 'secrets', 'keys']
+const LISTS = ['runs', 'inputs', 'workflows', 'pools', 'runners', 'schedules', 'env', 'vars', 'secrets', 'keys']
 
 function listFor(error: ApiError, command: string): string {
   const [group = ''] = command.split(' ')

@@ -44,6 +44,16 @@ export const table = {
     why: { id: 'runs.why', method: 'GET', path: '/v1/runs/{run}/why' },
     restart: { id: 'runs.restart', method: 'POST', path: '/v1/runs/{run}/restart' },
   },
+  schedules: {
+    create: { id: 'schedules.create', method: 'POST', path: '/v1/orgs/{org}/schedules' },
+    list: { id: 'schedules.list', method: 'GET', path: '/v1/orgs/{org}/schedules' },
+    get: { id: 'schedules.get', method: 'GET', path: '/v1/schedules/{schedule}' },
+    update: { id: 'schedules.update', method: 'PATCH', path: '/v1/schedules/{schedule}' },
+    delete: { id: 'schedules.delete', method: 'DELETE', path: '/v1/schedules/{schedule}' },
+    run: { id: 'schedules.run', method: 'POST', path: '/v1/schedules/{schedule}/run' },
+    ticks: { id: 'schedules.ticks', method: 'GET', path: '/v1/schedules/{schedule}/ticks' },
+    why: { id: 'schedules.why', method: 'GET', path: '/v1/schedules/{schedule}/why' },
+  },
   events: {
     stream: { id: 'events.stream', method: 'GET', path: '/v1/orgs/{org}/events/stream', wire: 'sse' },
   },

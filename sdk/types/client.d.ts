@@ -242,7 +242,8 @@ export interface Client extends Follows {
         workflow?: string
         /** Only those of this environment: its name or id. */
         environment?: string
-        trigger?: 'api' | 'webhook' | 'schedule' | 'mcp' | 'child' | 'retry' | 'connection'
+        /** Only those that were started so (api, mcp, schedule, webhook, connection, child, retry), or by this id. */
+        trigger?: string
         tag?: string
         blocked?: boolean
         createdAfter?: number
@@ -386,6 +387,145 @@ export interface Client extends Follows {
       options?: CallOptions,
     ): Promise<{
       run: Run
+    }>
+  }
+  readonly schedules: {
+    /** Create a schedule that starts runs of a workflow. */
+    create(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+        name?: string
+        /** Five fields: minute, hour, day of month, month, day of week. Exactly one of `cron`, `rate`, `at`. */
+        cron?: string
+        /** Of `cron`, as IANA names it. Default: UTC. */
+        timezone?: string
+        /** How often: `15m`, or milliseconds. */
+        rate?: string | number
+        /** Once, at this time: milliseconds, or ISO 8601 with an offset. */
+        at?: number | string
+        /** Ticks of a rate lie whole steps behind this time. Default: the creation. */
+        anchorAt?: number | string
+        /** Whose variables and secrets its runs get; left out or null: those of the org. */
+        environment?: string | null
+        /** What its runs are called with: any JSON. Default: null. */
+        input?: unknown
+        /** Each tick is put off by up to so many milliseconds, the same on any coordinator. */
+        jitterMs?: number
+        /** What fires of ticks that were missed: none, the last, or all, one per second. */
+        catchUp?: 'skip' | 'last' | 'all'
+        /** What was missed longer ago than so many milliseconds is not caught up. */
+        catchUpWindowMs?: number
+        /** What a tick does while a run of it is unfinished: start another, start none, or cancel it and start another. */
+        overlap?: 'allow' | 'skip' | 'cancel'
+        enabled?: boolean
+      },
+      options?: CallOptions,
+    ): Promise<{
+      schedule: Schedule
+    }>
+    /** List the schedules of an org, newest first. */
+    list(
+      args?: {
+        org?: string
+        /** Only those of this workflow: its slug or id. */
+        workflow?: string
+        /** Items on a page. */
+        limit?: number
+        /** `nextCursor` of the page before. */
+        cursor?: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      schedules: Array<Schedule>
+      /** Null on the last page. */
+      nextCursor: string | null
+    }>
+    /** Get a schedule with its next five times and its last run. */
+    get(
+      args: {
+        schedule: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      schedule: Schedule
+    }>
+    /** Change a schedule, pause it or let it go on. Of one of the descriptor only `enabled` changes here. */
+    update(
+      args: {
+        schedule: string
+        name?: string | null
+        /** Five fields: minute, hour, day of month, month, day of week. Exactly one of `cron`, `rate`, `at`. */
+        cron?: string
+        /** Of `cron`, as IANA names it. Default: UTC. */
+        timezone?: string
+        /** How often: `15m`, or milliseconds. */
+        rate?: string | number
+        /** Once, at this time: milliseconds, or ISO 8601 with an offset. */
+        at?: number | string
+        /** Ticks of a rate lie whole steps behind this time. Default: the creation. */
+        anchorAt?: number | string
+        /** Whose variables and secrets its runs get; null: those of the org. */
+        environment?: string | null
+        /** What its runs are called with: any JSON. Default: null. */
+        input?: unknown
+        /** Each tick is put off by up to so many milliseconds, the same on any coordinator. */
+        jitterMs?: number
+        /** What fires of ticks that were missed: none, the last, or all, one per second. */
+        catchUp?: 'skip' | 'last' | 'all'
+        /** What was missed longer ago than so many milliseconds is not caught up. */
+        catchUpWindowMs?: number
+        /** What a tick does while a run of it is unfinished: start another, start none, or cancel it and start another. */
+        overlap?: 'allow' | 'skip' | 'cancel'
+        /** False pauses it: what ticks meanwhile is skipped. */
+        enabled?: boolean
+      },
+      options?: CallOptions,
+    ): Promise<{
+      schedule: Schedule
+    }>
+    /** Delete a schedule. Runs that it has started go on. */
+    delete(
+      args: {
+        schedule: string
+      },
+      options?: CallOptions,
+    ): Promise<void>
+    /** Start a run as the schedule would, now. */
+    run(
+      args: {
+        schedule: string
+        /** Any JSON in place of the input of the schedule. */
+        input?: unknown
+      },
+      options?: CallOptions,
+    ): Promise<{
+      run: Run
+    }>
+    /** List the ticks of which no run came, or that fired late, as ranges, the newest first. */
+    ticks(
+      args: {
+        schedule: string
+        /** Items on a page. */
+        limit?: number
+        /** `nextCursor` of the page before. */
+        cursor?: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      ticks: Array<ScheduleGap>
+      /** Null on the last page. */
+      nextCursor: string | null
+    }>
+    /** Why a schedule starts no runs, or when it starts the next. */
+    why(
+      args: {
+        schedule: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      why: ScheduleWhy
     }>
   }
   readonly events: {
@@ -906,6 +1046,8 @@ export interface Client extends Follows {
       status: 'ok'
       version: string
       uptimeMs: number
+      /** The release of the time zone data by which schedules tick. */
+      tz: string
     }>
     /** Can it serve: does the database answer? */
     ready(
@@ -967,6 +1109,7 @@ export type FaultCode =
   | 'ENVIRONMENT_IN_USE'
   | 'WORKFLOW_DISABLED'
   | 'WORKFLOW_EXISTS'
+  | 'SCHEDULE_OF_DESCRIPTOR'
   | 'STALE_PLACEMENT'
   | 'REGISTRATION_TOKEN_USED'
   | 'PAYLOAD_TOO_LARGE'
@@ -1061,8 +1204,17 @@ export interface Run {
     | 'waiting_for_child'
   trigger: {
     kind: 'api' | 'webhook' | 'schedule' | 'mcp' | 'child' | 'retry' | 'connection'
+    /** Of the schedule, of the run that was retried, and so on. */
     id?: string
     actor?: string
+    /** The tick of a schedule, for which the run was started: milliseconds since the Unix epoch. */
+    at?: number
+    /** By how many milliseconds it was started late. */
+    late?: number
+    /** True when the tick had been missed. */
+    catchUp?: boolean
+    /** True when somebody ran the schedule by hand; `at` is then. */
+    manual?: boolean
   }
   environment: string | null
   tags: Array<string>
@@ -1268,6 +1420,123 @@ export interface Why {
     /** Why it does not take the run, or that it would. */
     reason: string
   }>
+}
+
+export interface Schedule {
+  id: string
+  org: string
+  workflow: {
+    id: string
+    slug: string
+  }
+  name: string | null
+  /** Made over the API, or by the descriptor. */
+  source: 'api' | 'descriptor'
+  kind: 'cron' | 'rate' | 'at'
+  /** When it ticks, in words. */
+  words: string
+  cron?: string
+  /** Of `cron`. */
+  timezone?: string
+  rateMs?: number
+  /** Ticks of a rate lie whole steps behind it. */
+  anchorAt?: number
+  /** Milliseconds since the Unix epoch. */
+  at?: number
+  environment: string | null
+  /** Null for one of the descriptor, whose environment is looked up by its name at each tick. */
+  environmentId: string | null
+  input: unknown
+  jitterMs: number
+  /** What fires of ticks that were missed: none, the last, or all, one per second. */
+  catchUp: 'skip' | 'last' | 'all'
+  catchUpWindowMs: number
+  /** What a tick does while a run of it is unfinished: start another, start none, or cancel it and start another. */
+  overlap: 'allow' | 'skip' | 'cancel'
+  enabled: boolean
+  /** Id of the key or session that paused it. */
+  pausedBy: string | null
+  /** Milliseconds since the Unix epoch. */
+  createdAt: number
+  createdBy: string
+  /** Milliseconds since the Unix epoch. */
+  updatedAt: number
+  /** The next tick; null while there is none, see `why`. */
+  nextAt: number | null
+  /** The next five ticks, without jitter. */
+  nextTimes: Array<number>
+  /** Since when it ticks no more. */
+  endedAt: number | null
+  /** The newest run that it has started; `at` is its tick. */
+  lastRun: {
+    id: string
+    status:
+      | 'queued'
+      | 'pending'
+      | 'running'
+      | 'completed'
+      | 'failed'
+      | 'cancelling'
+      | 'cancelled'
+      | 'sleeping'
+      | 'awaiting_input'
+      | 'waiting_for_child'
+    /** Milliseconds since the Unix epoch. */
+    at: number
+  } | null
+}
+
+export interface ScheduleGap {
+  /** `missed`: nobody was there to fire them. `skipped`: they were not to, or could not. */
+  outcome: 'skipped' | 'missed'
+  reason:
+    | 'MISSED'
+    | 'PAUSED'
+    | 'OVERLAP'
+    | 'WORKFLOW_DISABLED'
+    | 'WORKFLOW_DELETED'
+    | 'ENVIRONMENT_GONE'
+    | 'POOL_GONE'
+    | 'INPUT_INVALID'
+    | 'REFUSED'
+  /** A sentence for people. */
+  message: string
+  /** The first of them. */
+  from: number
+  /** The last of them. */
+  to: number
+  count: number
+  /** The unfinished run that they met. */
+  runId: string | null
+  /** How many of those that were missed fired late. */
+  caughtUp: number
+  /** When these did. */
+  firedAt: number | null
+}
+
+export interface ScheduleWhy {
+  schedule: string
+  /** `TICKS`: its next tick starts a run. Any other: what keeps it from that. */
+  code:
+    | 'TICKS'
+    | 'PAUSED'
+    | 'ENDED'
+    | 'ZONE_UNKNOWN'
+    | 'WORKFLOW_DISABLED'
+    | 'WORKFLOW_DELETED'
+    | 'ENVIRONMENT_GONE'
+    | 'POOL_GONE'
+    | 'INPUT_INVALID'
+    | 'REFUSED'
+    | 'OVERLAP'
+  /** A sentence for people. */
+  message: string
+  /** Who could change it, and how. */
+  change: string
+  since: number | null
+  nextAt: number | null
+  /** The last ticks of which no run came. */
+  last: ScheduleGap | null
 }
 
 export interface PendingInput {

@@ -15,6 +15,7 @@
  * }
  */
 export declare const context: RunContext
+
 /** Facts about the run that is being executed. The second parameter of `run`, and importable as `context`. */
 export interface RunContext {
   /** The run's id, `run_…`. Stable across attempts: good as an idempotency key towards other systems. */
@@ -31,10 +32,41 @@ export interface RunContext {
   /** Name of the environment that the run was triggered in, or null for the organization's base. */
   readonly environment: string | null
   /**
+   * How the run was started. For one of a schedule `trigger.at` is its tick.
+   *
+   * @example
+   * import { context } from 'windlass'
+   *
+   * export async function run() {
+   *   const day = new Date(context.trigger.at ?? Date.now()).toISOString().slice(0, 10)
+   *   return `report of ${day}`
+   * }
+   */
+  readonly trigger: RunTrigger
+  /**
    * Aborts when the run is cancelled or has run out of time; what is left then is the grace period (10 s unless the
    * descriptor says otherwise). Hand it to whatever takes a signal: `fetch(url, { signal: context.signal })`.
    */
   readonly signal: AbortSignal
+}
+/** How a run was started. */
+export interface RunTrigger {
+  readonly kind: 'api' | 'webhook' | 'schedule' | 'mcp' | 'child' | 'retry' | 'connection'
+  /** Id of what has started it: a schedule, `sch_…`, or the run that was retried. */
+  readonly id?: string | undefined
+  /** Id of the key or session on whose behalf it was started. */
+  readonly actor?: string | undefined
+  /**
+   * The tick of the schedule, in milliseconds since the Unix epoch: the day that the run is about, however late it
+   * starts. A retry keeps it. Undefined for a run that no schedule has started.
+   */
+  readonly at?: number | undefined
+  /** By how many milliseconds the run was started late. */
+  readonly late?: number | undefined
+  /** True when the tick had been missed, and the run makes up for it. */
+  readonly catchUp?: boolean | undefined
+  /** True when somebody ran the schedule by hand; `at` is the time when he did. */
+  readonly manual?: boolean | undefined
 }
 /** A length of time: `'30s'`, `'1.5h'`, `'2d'` (units ms, s, m, h, d) or milliseconds. */
 export type Duration = string | number

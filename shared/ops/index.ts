@@ -8,6 +8,7 @@ import { pools } from './pools.ts'
 import { runners } from './runners.ts'
 import { runnerSurface } from './runner-surface.ts'
 import { runs } from './runs.ts'
+import { schedules } from './schedules.ts'
 import { service } from './service.ts'
 import { workflows } from './workflows.ts'
 
@@ -15,6 +16,7 @@ import { workflows } from './workflows.ts'
 export const ops = {
   workflows,
   runs,
+  schedules,
   events,
   inputs,
   environments,

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { op } from './op.ts'
 
+const TZ = z.string().meta({ description: 'The release of the time zone data by which schedules tick.' })
+
 export const service = {
   health: op({
     id: 'service.health',
@@ -11,7 +13,7 @@ export const service = {
     role: null,
     summary: 'Is the process up?',
     input: z.strictObject({}),
-    output: z.object({ status: z.literal('ok'), version: z.string(), uptimeMs: z.int() }),
+    output: z.object({ status: z.literal('ok'), version: z.string(), uptimeMs: z.int(), tz: TZ }),
     faults: [],
     success: 200,
   }),

@@ -33,6 +33,14 @@ const SAMPLES: Readonly<Record<string, (tenant: Tenant) => Args>> = {
   'runs.children': () => ({}),
   'runs.why': () => ({}),
   'runs.restart': () => ({}),
+  'schedules.create': ({ ids }) => ({ workflow: ids['workflow'], rate: '1h' }),
+  'schedules.list': () => ({}),
+  'schedules.get': () => ({}),
+  'schedules.update': () => ({ name: 'renamed' }),
+  'schedules.delete': () => ({}),
+  'schedules.run': () => ({}),
+  'schedules.ticks': () => ({}),
+  'schedules.why': () => ({}),
   'inputs.list': () => ({}),
   'inputs.get': () => ({}),
   'inputs.respond': () => ({ answer: true }),
@@ -111,6 +119,8 @@ export function ownedNames(row: AnyOp): string[] {
 /** Things of an org that a row is given outside of its path, and that must be the caller's own. */
 export const REFERENCES: Readonly<Record<string, string>> = {
   'runs.list': 'workflow',
+  'schedules.create': 'workflow',
+  'schedules.list': 'workflow',
   'variables.list': 'environment',
   'variables.set': 'environment',
   'variables.delete': 'environment',

@@ -33,6 +33,7 @@ async function aTenant(c: TestCoordinator): Promise<Tenant> {
   await c.call(ops.workflows.create, { org, files: aPackage(workflow) })
   const environment = `for-${org}`
   await c.call(ops.environments.create, { org, name: environment })
+  const { schedule } = await c.call(ops.schedules.create, { org, workflow, rate: '366d' })
   const name = `OF_${org.replaceAll('-', '_').toUpperCase()}`
   await c.call(ops.variables.set, { org, name, value: org })
   const { apiKey: victim } = await c.call(
@@ -60,6 +61,7 @@ async function aTenant(c: TestCoordinator): Promise<Tenant> {
       environment,
       name,
       run: asking.run,
+      schedule: schedule.id,
       input: inputs[0]!.id,
       runner: agent.id,
       pool: c.poolId,

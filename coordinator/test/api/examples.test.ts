@@ -76,7 +76,14 @@ function missing(example: unknown, answer: unknown, path = ''): string[] {
 
 /** First what makes things, in the order in which they need each other; what ends them comes last. */
 const FIRST = ['environments.create', 'workflows.create', 'runs.trigger', 'keys.create', 'variables.set', 'secrets.set']
-const LAST = ['runs.cancel', 'variables.delete', 'secrets.delete', 'environments.delete', 'keys.revoke']
+const LAST = [
+  'runs.cancel',
+  'schedules.delete',
+  'variables.delete',
+  'secrets.delete',
+  'environments.delete',
+  'keys.revoke',
+]
 
 function inOrder(): AnyOp[] {
   const rows = allOps.filter(isDocumented)

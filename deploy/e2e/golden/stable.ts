@@ -49,7 +49,11 @@ export class Names {
 }
 
 /** Texts that depend on the machine as a whole. */
-const OF_MACHINE: Readonly<Record<string, string>> = { nextCursor: '<cursor>', platform: '<platform>' }
+const OF_MACHINE: Readonly<Record<string, string>> = {
+  nextCursor: '<cursor>',
+  platform: '<platform>',
+  tz: '<zone data>',
+}
 
 /**
  * What of a run was measured, or depends on the machine. A field under another name shows its figure, and is seen so.

@@ -42,7 +42,7 @@ async function draining(t: TestContext, words: (Partial<Intake> | Error)[], dead
     'runners.drain': () => ({ runner }),
     'runners.get': look,
     'runners.plan': () => ({ plan: aPlan(runner) }),
-    'service.health': () => ({ status: 'ok', version: '0.1.0', uptimeMs: 1 }),
+    'service.health': () => ({ status: 'ok', version: '0.1.0', uptimeMs: 1, tz: '2026c' }),
   })
   return { url, runner, asked }
 }

@@ -2,6 +2,7 @@
 export const FIELDS: Readonly<Record<string, string>> = {
   org: 'Slug of the org.',
   run: 'Id of a run.',
+  schedule: 'Id of the schedule.',
   input: 'Id of the question.',
   pool: 'Name or id of the pool.',
   runner: 'Id of the runner.',

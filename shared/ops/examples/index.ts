@@ -8,6 +8,7 @@ import { FIELDS } from './fields.ts'
 import { inputs } from './inputs.ts'
 import { pools, runners } from './runners.ts'
 import { runs } from './runs.ts'
+import { schedules } from './schedules.ts'
 import { service } from './service.ts'
 import { workflows } from './workflows.ts'
 
@@ -15,6 +16,7 @@ import { workflows } from './workflows.ts'
 export const examples: { readonly [G in keyof Documented]: ExamplesOf<G> } = {
   workflows,
   runs,
+  schedules,
   events,
   inputs,
   environments,

@@ -22,6 +22,7 @@ export const IDS = {
   gpuPool: 'pool_01m7w2dr90bdrgh3s7c91z6n4e',
   runner: 'rnr_01m31k33m08pa2zyfrxv5gty3x',
   input: 'inp_01m7w2y9nm0grdy5tjxsqgsw29',
+  schedule: 'sch_01m6he7yw0qzv5kqh8t3m2xw9c',
   session: 'ses_01m7vzgc0071gtg4nakxp70jft',
   ownerKey: 'key_01m5ev0nm0nxfsacmf7m4xqcwe',
   ciKey: 'key_01m72az1m0zc4w1ex322ph9bfb',

@@ -1,0 +1,55 @@
+import { listTicks, whyOfSchedule } from '../schedules/ticks.ts'
+import { runSchedule } from '../schedules/run-now.ts'
+import { createSchedule, deleteSchedule, getSchedule, listSchedules, updateSchedule } from '../schedules/schedules.ts'
+import { findWorkflow } from '../workflows/read.ts'
+import type { HandlersFor } from './call.ts'
+import { decodeCursor, pageOf } from './page.ts'
+import type { Needs } from '@windlass/shared/needs.ts'
+
+type SchedulesNeeds = Needs<
+  | typeof createSchedule
+  | typeof deleteSchedule
+  | typeof findWorkflow
+  | typeof getSchedule
+  | typeof listSchedules
+  | typeof listTicks
+  | typeof runSchedule
+  | typeof updateSchedule
+  | typeof whyOfSchedule
+>
+
+export const schedules = (deps: SchedulesNeeds): HandlersFor<'schedules'> => ({
+  create: async ({ input, caller }) => ({ schedule: await createSchedule(deps, caller, input) }),
+
+  list: async ({ input: { workflow, cursor, limit }, caller }) => {
+    const { orgId } = caller
+    const workflowId = workflow === undefined ? undefined : (await findWorkflow(deps, orgId, workflow))?.id
+    if (workflow !== undefined && workflowId === undefined) return { schedules: [], nextCursor: null }
+    const before = decodeCursor(cursor, /^sch_[0-9a-z]{26}$/)
+    const found = await listSchedules(deps, { orgId, workflowId, before, limit: limit + 1 })
+    const { rows, nextCursor } = pageOf(found, limit, (row) => row.id)
+    return { schedules: rows, nextCursor }
+  },
+
+  get: async ({ input, caller }) => ({ schedule: await getSchedule(deps, caller, input.schedule) }),
+
+  update: async ({ input, caller }) => ({ schedule: await updateSchedule(deps, caller, input) }),
+
+  delete: async ({ input, caller }) => {
+    await deleteSchedule(deps, caller, input.schedule)
+    return {}
+  },
+
+  run: async ({ input: { schedule, input }, caller }) => ({
+    run: await runSchedule(deps, caller, { id: schedule, input }),
+  }),
+
+  ticks: async ({ input: { schedule, cursor, limit }, caller }) => {
+    const before = decodeCursor(cursor, /^\d{1,18}$/)
+    const found = await listTicks(deps, caller, { id: schedule, before, limit: limit + 1 })
+    const { rows, nextCursor } = pageOf(found, limit, ({ id }) => id)
+    return { ticks: rows.map(({ gap }) => gap), nextCursor }
+  },
+
+  why: async ({ input, caller }) => ({ why: await whyOfSchedule(deps, caller, input.schedule) }),
+})

@@ -1,0 +1,135 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import { probe } from '@windlass/shared/probe.ts'
+import type { ScheduleId } from '@windlass/shared/ids.ts'
+import type { Config } from '../config.ts'
+import { type Db, isConnectionLoss, mayPass } from '../db/client.ts'
+import type { Partitions } from '../db/partitions.ts'
+import { createRuns, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
+import { enqueue } from '../jobs/queue.ts'
+import { createSlices } from '../slices.ts'
+import { type Plan, planOf } from './plan.ts'
+import * as store from './store.ts'
+import * as settling from './store-settle.ts'
+
+/** 10,000 schedules of one minute are 100 transactions, between which others have their turn. */
+const AT_ONCE = 100
+/** After a failure that may pass. */
+const PUT_OFF_MS = 5000
+/** After one that will not. */
+const PUT_OFF_LONG_MS = 60_000
+/** One org may hold the locks of its concurrency for long: the ticks of others do not wait for it longer. */
+const LIMITED_MS = 3000
+
+type FireDeps = TriggerDeps & { db: Db; log: Log; partitions: Partitions; config: Pick<Config, 'maxCatchUp'> }
+
+/** Settles what is due by now. Answers in how many milliseconds the next tick is due; null: there is none. */
+export async function fireSchedules(deps: FireDeps): Promise<number | null> {
+  for (;;) {
+    const found = await store.upcoming(deps.db, AT_ONCE)
+    const due = found.filter(({ inMs }) => inMs <= 0)
+    if (due.length === 0) return found[0]?.inMs ?? null
+    await settleThese(
+      deps,
+      due.map(({ id }) => id),
+    )
+  }
+}
+
+async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<void> {
+  const rows = (await store.findAll(deps.db, ids)).filter((row) => row.dueAt !== null && row.dueAt <= row.now)
+  const limited = rows.filter(({ overlap }) => overlap !== 'allow')
+  const unfinished = await store.unfinishedOf(deps.db, limited)
+  const slices = createSlices()
+  const plans: Plan[] = []
+  const waiting: settling.Decided[] = []
+  for (const row of rows) {
+    const ask = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
+    try {
+      plans.push(await planOf(deps, row, ask))
+    } catch (error) {
+      if (isConnectionLoss(error)) throw error
+      const level = error instanceof Fault ? 'warn' : 'error'
+      deps.log[level]('schedule.undecided', { schedule: row.id, error })
+      waiting.push(row)
+    }
+    await slices()
+  }
+  if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)
+  await Promise.all([...Map.groupBy(plans, groupOf).values()].map((group) => commitOrPutOff(deps, group)))
+}
+
+/** Runs of limited concurrency wait for locks that their org may hold: they are committed apart. */
+function groupOf({ row, runs }: Plan): string {
+  return runs.some((run) => run.concurrencyGroup !== null) ? row.orgId : ''
+}
+
+/** One schedule that fails time and again must not hold up the others. */
+async function commitOrPutOff(deps: FireDeps, plans: Plan[]): Promise<void> {
+  try {
+    await commit(deps, plans)
+  } catch (error) {
+    if (isConnectionLoss(error)) throw error
+    const rows = plans.map(({ row }) => row)
+    if (mayPass(error)) {
+      deps.log.warn('schedules.putOff', { count: plans.length, error })
+      return settling.putOff(deps.db, rows, PUT_OFF_MS)
+    }
+    if (plans.length > 1) {
+      for (const plan of plans) await commitOrPutOff(deps, [plan])
+      return
+    }
+    deps.log.error('schedule.failed', { schedule: rows[0]?.id, error })
+    await settling.putOff(deps.db, rows, PUT_OFF_LONG_MS)
+  }
+}
+
+/** Moves the schedules on and creates their runs in one transaction: neither is without the other. */
+async function commit(deps: FireDeps, plans: readonly Plan[]): Promise<void> {
+  const isLimited = plans.some((plan) => groupOf(plan) !== '')
+  const mine = await deps.partitions.atHand(() =>
+    deps.db.begin(async (tx) => {
+      if (isLimited) await tx`select set_config('lock_timeout', ${String(LIMITED_MS)}, true)`
+      const locked = await settling.lockDecided(
+        tx,
+        plans.map(({ row }) => row),
+      )
+      const mine = plans.filter(({ row }) => locked.has(row.id))
+      if (mine.length === 0) return mine
+      const runs = mine.flatMap((plan) => plan.runs)
+      if (runs.length > 0) await createRuns(tx, runs)
+      await settling.settle(tx, await withGaps(tx, mine))
+      await enqueue(tx, 'runs:cancel', mine.flatMap(cancelJobs))
+      return mine
+    }),
+  )
+  for (const plan of mine) tell(deps, plan)
+  probe('schedules.settled', { schedules: mine.map(({ row }) => row.id) })
+}
+
+async function withGaps(tx: Parameters<typeof settling.settle>[0], plans: readonly Plan[]) {
+  await settling.lengthenGaps(
+    tx,
+    plans.flatMap(({ longer }) => longer ?? []),
+  )
+  const gaps = plans.flatMap((plan) => plan.gaps)
+  const ids = await settling.insertGaps(tx, gaps)
+  const last = new Map(gaps.map((gap, i) => [gap.scheduleId, ids[i]!]))
+  return plans.map(({ row, runs, longer, settled }) => ({
+    id: row.id,
+    ...settled,
+    gapId: runs.length > 0 ? null : (last.get(row.id) ?? longer?.id ?? null),
+  }))
+}
+
+function cancelJobs({ row, cancel, runs }: Plan) {
+  if (cancel.length === 0 || runs.length === 0) return []
+  const reason = `the schedule ${row.id} has started ${runs[0]!.id} in its place`
+  return [{ payload: { runIds: cancel, reason }, inMs: 0, key: `overlap:${runs[0]!.id}` }]
+}
+
+function tell(deps: FireDeps, { row, runs, gaps }: Plan): void {
+  for (const run of runs) tellOfNew(deps, run)
+  for (const { outcome, reason, from, to, count, caughtUp } of gaps)
+    deps.log(`schedule.${outcome}`, { schedule: row.id, reason, from, to, count, caughtUp })
+}

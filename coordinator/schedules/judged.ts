@@ -1,0 +1,80 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { OrgId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
+import type { GAP_REASONS } from '@windlass/shared/model/schedule.ts'
+import { findVersion } from '../engine/commit/may-start.ts'
+import { type PrepareDeps, prepareRun, type TriggerAsk } from '../engine/commit/trigger.ts'
+import type { NewRun } from '../engine/store/new-runs.ts'
+import type { Content, ScheduleRow } from './row.ts'
+
+export async function workflowOf(deps: PrepareDeps, orgId: OrgId, workflow: WorkflowRef) {
+  const { version } = await findVersion(deps, orgId, { workflow })
+  return { id: version.workflowId, slug: version.slug }
+}
+
+type Started = Pick<Content, 'environment' | 'environmentId' | 'input'> & { workflowId: WorkflowId }
+
+/** What a schedule asks for when it starts a run. */
+export function askOf(row: Started, trigger: TriggerAsk['trigger'], delayMs = 0): TriggerAsk {
+  return {
+    workflow: row.workflowId,
+    inputText: row.input,
+    environment: row.environmentId ?? row.environment,
+    tags: [],
+    priority: 0,
+    delayMs,
+    trigger,
+  }
+}
+
+/** Throws where runs of the schedule would be refused for what it gives them; nothing else is in its hands. */
+export async function assertInputFits(deps: PrepareDeps, orgId: OrgId, row: Started): Promise<void> {
+  try {
+    await prepareRun(deps, { orgId, actor: null }, askOf(row, { kind: 'schedule' }))
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const reason = reasonOf(error)
+    if (reason === 'ENVIRONMENT_GONE' || reason === 'INPUT_INVALID') throw error
+    if (!isRefusal(error)) throw error
+  }
+}
+
+/** Why a tick starts no run. */
+export interface Refusal {
+  reason: (typeof GAP_REASONS)[number]
+  message: string
+}
+
+/** The run that a schedule starts, or why it starts none. Throws what may be otherwise in a moment. */
+export async function startedBy(
+  deps: PrepareDeps,
+  row: ScheduleRow,
+  ask: TriggerAsk,
+): Promise<{ run: NewRun } | { refusal: Refusal }> {
+  // Of those made over the API, whoever made it pays for its runs.
+  const actor = row.source === 'api' ? row.createdBy : null
+  try {
+    return { run: (await prepareRun(deps, { orgId: row.orgId, actor }, ask)).run }
+  } catch (error) {
+    if (!(error instanceof Fault) || !isRefusal(error)) throw error
+    return { refusal: refusalOf(error, row) }
+  }
+}
+
+/** Not that somebody else has the floor just now. */
+const isRefusal = ({ status }: Fault) => status < 500 && status !== 429
+
+function refusalOf(fault: Fault, row: ScheduleRow): Refusal {
+  const reason = reasonOf(fault)
+  if (reason !== 'ENVIRONMENT_GONE' || row.environment === null) return { reason, message: fault.message }
+  const change =
+    row.source === 'api' ? 'give the schedule another one' : 'create it again, or name another in the descriptor'
+  return { reason, message: `The environment \`${row.environment}\` is gone: ${change}.` }
+}
+
+function reasonOf({ code, detail }: Fault): Refusal['reason'] {
+  if (code === 'WORKFLOW_DISABLED') return 'WORKFLOW_DISABLED'
+  if (code === 'NOT_FOUND') return 'WORKFLOW_DELETED'
+  if (detail?.path === 'environment') return 'ENVIRONMENT_GONE'
+  if (detail?.['pool'] !== undefined) return 'POOL_GONE'
+  return code === 'VALIDATION_FAILED' || code === 'PAYLOAD_TOO_LARGE' ? 'INPUT_INVALID' : 'REFUSED'
+}

@@ -1,0 +1,45 @@
+import type { Schedule, ScheduleGap } from '@windlass/shared/model/schedule.ts'
+import type { GapRow, NewGap, ScheduleRow } from './row.ts'
+import { nextTicks } from './rules/ticks.ts'
+import { wordsOf } from './rules/words.ts'
+import { whenOf } from './standing.ts'
+
+const SHOWN = 5
+
+/** The schedule as the API shows it. */
+export function presentSchedule(row: ScheduleRow): Schedule {
+  const when = whenOf(row)
+  return {
+    id: row.id,
+    org: row.org,
+    workflow: { id: row.workflowId, slug: row.workflowSlug },
+    name: row.name,
+    source: row.source,
+    kind: row.kind,
+    words: wordsOf(when),
+    ...(row.kind === 'cron' && { cron: row.cron!, timezone: row.timezone! }),
+    ...(row.kind === 'rate' && { rateMs: row.rateMs!, anchorAt: row.anchorAt }),
+    ...(row.kind === 'at' && { at: row.at! }),
+    environment: row.environment,
+    environmentId: row.environmentId,
+    input: JSON.parse(row.input),
+    jitterMs: row.jitterMs,
+    catchUp: row.catchUp,
+    catchUpWindowMs: row.catchUpWindowMs,
+    overlap: row.overlap,
+    enabled: row.enabled,
+    pausedBy: row.pausedBy,
+    createdAt: row.createdAt,
+    createdBy: row.createdBy,
+    updatedAt: row.updatedAt,
+    nextAt: row.nextAt,
+    nextTimes: row.nextAt === null ? [] : [row.nextAt, ...nextTicks(when, row.nextAt, SHOWN - 1)],
+    endedAt: row.endedAt,
+    lastRun: row.last,
+  }
+}
+
+export function presentGap(row: GapRow | NewGap): ScheduleGap {
+  const { outcome, reason, message, from, to, count, runId, caughtUp, firedAt } = row
+  return { outcome, reason, message, from, to, count, runId, caughtUp, firedAt }
+}

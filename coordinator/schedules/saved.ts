@@ -1,0 +1,34 @@
+import type { Tx } from '../db/client.ts'
+import type { Content, ScheduleRow, Standing } from './row.ts'
+import { rearmed, rested } from './standing.ts'
+import * as store from './store.ts'
+import { insertGaps } from './store-settle.ts'
+
+/** Nothing has ticked yet. */
+export const NEW: Omit<Standing, 'settledAt'> = {
+  nextAt: null,
+  dueAt: null,
+  restsSince: null,
+  restsBecause: null,
+  stoppedBecause: null,
+  endedAt: null,
+  endedBecause: null,
+  gapId: null,
+}
+
+/** What whoever has made it says of it, and nothing else. */
+export function contentOf(row: Content): Content {
+  const { name, kind, cron, timezone, rateMs, anchorAt, at, environment, environmentId, input } = row
+  const { jitterMs, catchUp, catchUpWindowMs, overlap, enabled } = row
+  const when = { kind, cron, timezone, rateMs, anchorAt, at }
+  const rules = { jitterMs, catchUp, catchUpWindowMs, overlap, enabled }
+  return { name, ...when, environment, environmentId, input, ...rules }
+}
+
+/** Writes what a schedule has become, with its next tick and what it has skipped while it rested. */
+export async function save(tx: Tx, was: ScheduleRow, is: ScheduleRow): Promise<void> {
+  const { now } = was
+  const { row, gap } = rested(was, is, { now, isWorkflowDeleted: is.isWorkflowDeleted })
+  const [gapId] = gap ? await insertGaps(tx, [gap]) : []
+  await store.update(tx, rearmed({ ...row, gapId: gapId ?? row.gapId }, now))
+}

@@ -1,0 +1,156 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { z } from 'zod'
+import { Fault } from '@windlass/shared/errors.ts'
+import { newId, type ScheduleId } from '@windlass/shared/ids.ts'
+import type { Schedule } from '@windlass/shared/model/schedule.ts'
+import type { ops } from '@windlass/shared/ops/index.ts'
+import type { Acting, Caller } from '../actor.ts'
+import { record } from '../audit/record.ts'
+import type { Db } from '../db/client.ts'
+import type { Timers } from '../engine/commit/clock.ts'
+import type { PrepareDeps } from '../engine/commit/trigger.ts'
+import { environmentId } from '../environments/level.ts'
+import { inputAsked, whenAsked } from './content.ts'
+import { assertInputFits, workflowOf } from './judged.ts'
+import { presentSchedule } from './present.ts'
+import type { Content, ScheduleRow } from './row.ts'
+import { contentOf, NEW, save } from './saved.ts'
+import { rearmed } from './standing.ts'
+import * as store from './store.ts'
+
+type Deps = PrepareDeps & { db: Db; scheduleTimers: Timers }
+type CreateAsk = z.output<(typeof ops.schedules.create)['input']>
+type UpdateAsk = z.output<(typeof ops.schedules.update)['input']>
+
+/** Of an org, made over the API. Those of descriptors are a hundred per workflow at most. */
+const MOST_SCHEDULES = 20_000
+
+export async function getSchedule(deps: { db: Db }, caller: Caller, id: ScheduleId): Promise<Schedule> {
+  return presentSchedule(await needSchedule(deps, caller, id))
+}
+
+export async function needSchedule(deps: { db: Db }, caller: Caller, id: ScheduleId): Promise<ScheduleRow> {
+  const row = await store.find(deps.db, caller.orgId, id)
+  if (!row) throw new Fault('NOT_FOUND', { schedule: id })
+  return row
+}
+
+export async function listSchedules(deps: { db: Db }, ask: store.ListAsk): Promise<Schedule[]> {
+  return (await store.list(deps.db, ask)).map(presentSchedule)
+}
+
+export async function createSchedule(deps: Deps, caller: Acting, ask: CreateAsk): Promise<Schedule> {
+  const { orgId } = caller
+  const { id: workflowId, slug } = await workflowOf(deps, orgId, ask.workflow)
+  const now = await store.clock(deps.db)
+  const { name = null, jitterMs, catchUp, catchUpWindowMs, overlap, enabled } = ask
+  const content: Content = {
+    name,
+    ...whenAsked(ask, undefined, now),
+    ...(await environmentAsked(deps, caller, ask.environment)),
+    input: inputAsked(ask.input),
+    jitterMs,
+    catchUp,
+    catchUpWindowMs,
+    overlap,
+    enabled,
+  }
+  await assertInputFits(deps, orgId, { workflowId, ...content })
+  const id = newId('sch')
+  const rests = enabled ? {} : { restsSince: now, restsBecause: 'paused' as const }
+  // One of the last minute still fires.
+  const settledAt = content.at === null ? now : Math.min(now, content.at - 1)
+  const row = rearmed({ id, ...NEW, settledAt, ...rests, ...content }, settledAt)
+  await deps.db.begin(async (tx) => {
+    await store.lockOrg(tx, orgId)
+    if ((await store.countOfApi(tx, orgId)) >= MOST_SCHEDULES) throw tooMany()
+    const by = { pausedBy: enabled ? null : caller.id, createdBy: caller.id }
+    await store.insert(tx, { ...row, orgId, workflowId, source: 'api', identity: null, ...by })
+    const target = { type: 'schedule', id, name }
+    await record(tx, caller, { action: 'schedules.create', target, after: { workflow: slug, ...factsOf(content) } })
+  })
+  return answer(deps, caller, id)
+}
+
+function tooMany(): Fault {
+  return new Fault(
+    'CONFLICT',
+    { limit: MOST_SCHEDULES },
+    `The org has ${MOST_SCHEDULES} schedules, and may have no more over the API. Delete some that have ended.`,
+  )
+}
+
+/** What the audit log says of one; its input may hold what not everybody is to read. */
+function factsOf({ input: _, environmentId: __, ...content }: Content) {
+  return Object.fromEntries(Object.entries(content).filter(([, value]) => value !== null))
+}
+
+async function environmentAsked(deps: Deps, { orgId }: Caller, ref: string | null | undefined) {
+  if (ref === undefined || ref === null) return { environment: null, environmentId: null }
+  const environment = await deps.environments.need(orgId, ref)
+  return { environment, environmentId: (await environmentId(deps.db, orgId, environment)) ?? null }
+}
+
+/** Edits, pauses, lets go on. The next tick is found from now on; one that is due already fires. */
+export async function updateSchedule(deps: Deps, caller: Acting, ask: UpdateAsk): Promise<Schedule> {
+  const { schedule: id, ...asked } = ask
+  const before = await needSchedule(deps, caller, id)
+  assertMayChange(before, asked)
+  const environment = asked.environment === undefined ? {} : await environmentAsked(deps, caller, asked.environment)
+  const input = asked.input === undefined ? before.input : inputAsked(asked.input)
+  if (asked.input !== undefined || asked.environment !== undefined)
+    await assertInputFits(deps, caller.orgId, { ...before, ...environment, input })
+  await deps.db.begin(async (tx) => {
+    const was = await store.lock(tx, caller.orgId, id)
+    if (!was) throw new Fault('NOT_FOUND', { schedule: id })
+    const content = changedContent(was, asked, { ...environment, ...(asked.input !== undefined && { input }) })
+    if (isDeepStrictEqual(contentOf(was), content)) return
+    const { enabled } = content
+    const isToggled = asked.enabled !== undefined && enabled !== was.enabled
+    const by = isToggled ? { isSetByHand: true, pausedBy: enabled ? null : caller.id } : {}
+    await save(tx, was, { ...was, ...content, ...by })
+    const target = { type: 'schedule', id, name: content.name }
+    const facts = { before: factsOf(contentOf(was)), after: factsOf(content) }
+    await record(tx, caller, { action: 'schedules.update', target, ...facts })
+  })
+  return answer(deps, caller, id)
+}
+
+function assertMayChange(row: ScheduleRow, asked: Omit<UpdateAsk, 'schedule'>): void {
+  if (row.source === 'api') return
+  const other = Object.entries(asked).find(([name, value]) => name !== 'enabled' && value !== undefined)
+  if (other) throw ofDescriptor(row, other[0])
+}
+
+function ofDescriptor({ id, workflowSlug }: ScheduleRow, path?: string): Fault {
+  return new Fault(
+    'SCHEDULE_OF_DESCRIPTOR',
+    { schedule: id, workflow: workflowSlug, ...(path !== undefined && { path }) },
+    `The schedule stands in the descriptor of \`${workflowSlug}\`: change it there. Only \`enabled\` changes here.`,
+  )
+}
+
+function changedContent(was: ScheduleRow, asked: Omit<UpdateAsk, 'schedule'>, found: Partial<Content>): Content {
+  const { name, jitterMs, catchUp, catchUpWindowMs, overlap, enabled } = asked
+  const given = { name, jitterMs, catchUp, catchUpWindowMs, overlap, enabled, ...found }
+  const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  return { ...contentOf(was), ...whenAsked(asked, was, was.now), ...changes }
+}
+
+export async function deleteSchedule(deps: { db: Db }, caller: Acting, id: ScheduleId): Promise<void> {
+  await deps.db.begin(async (tx) => {
+    const row = await store.lock(tx, caller.orgId, id)
+    if (!row) throw new Fault('NOT_FOUND', { schedule: id })
+    if (row.source === 'descriptor') throw ofDescriptor(row)
+    await store.remove(tx, caller.orgId, id)
+    const target = { type: 'schedule', id, name: row.name }
+    await record(tx, caller, { action: 'schedules.delete', target, before: factsOf(contentOf(row)) })
+  })
+}
+
+/** As it stands now; and whoever fires looks when it is due. */
+async function answer(deps: Deps, caller: Caller, id: ScheduleId): Promise<Schedule> {
+  const row = await needSchedule(deps, caller, id)
+  if (row.dueAt !== null) deps.scheduleTimers.expect(row.dueAt - row.now)
+  return presentSchedule(row)
+}

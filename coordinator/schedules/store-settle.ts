@@ -1,0 +1,130 @@
+import type { OrgId, ScheduleId } from '@windlass/shared/ids.ts'
+import { onlyFilters } from '../db/by-key.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+import { unnest } from '../db/unnest.ts'
+import type { GapRow, NewGap } from './row.ts'
+
+/** A schedule as it was when its ticks were decided. */
+export interface Decided {
+  id: ScheduleId
+  revision: number
+}
+
+/** Of these, those that nobody has changed or is changing; their rows are locked. */
+export async function lockDecided(tx: Tx, decided: readonly Decided[]): Promise<Set<ScheduleId>> {
+  const rows = await tx<{ id: ScheduleId }[]>`
+    select s.id
+    from schedules s
+    join ${unnest(tx, 'd', decided, { id: 'text', revision: 'int' })} on d.id = s.id and d.revision = s.revision
+    where s.due_at is not null
+    order by s.id
+    for update of s skip locked`
+  return new Set(rows.map((row) => row.id))
+}
+
+/** Where a schedule stands after its ticks were settled. */
+export interface SettledRow {
+  id: ScheduleId
+  settledAt: number
+  nextAt: number | null
+  dueAt: number | null
+  /** It was due once, and that is over. */
+  isOver: boolean
+  stoppedBecause: string | null
+  gapId: string | null
+}
+
+export async function settle(tx: Tx, rows: readonly SettledRow[]): Promise<void> {
+  await tx`
+    update schedules s
+    set
+      settled_at = to_timestamp(m.settled_at / 1000),
+      next_at = to_timestamp(m.next_at / 1000),
+      due_at = to_timestamp(m.due_at / 1000),
+      ended_at = coalesce(s.ended_at, case when m.is_over = 1 then now() end),
+      ended_because = coalesce(s.ended_because, case when m.is_over = 1 then 'over' end),
+      stopped_because = m.stopped_because,
+      gap_id = m.gap_id,
+      revision = s.revision + 1
+    from ${unnest(tx, 'm', rows, {
+      id: 'text',
+      settledAt: 'float8',
+      nextAt: 'float8',
+      dueAt: 'float8',
+      isOver: ['int', (row) => Number(row.isOver)],
+      stoppedBecause: 'text',
+      gapId: ['bigint', (row) => row.gapId],
+    })}
+    where s.id = m.id`
+}
+
+/** Their next look comes so much later; the tick stays. */
+export async function putOff(db: Db, decided: readonly Decided[], inMs: number): Promise<void> {
+  await db`
+    update schedules s
+    set due_at = now() + ${inMs} * interval '1 millisecond'
+    from ${unnest(db, 'd', decided, { id: 'text', revision: 'int' })}
+    where d.id = s.id and d.revision = s.revision and s.due_at is not null`
+}
+
+/** Ids in the order of the gaps. */
+export async function insertGaps(tx: Tx, gaps: readonly NewGap[]): Promise<string[]> {
+  if (gaps.length === 0) return []
+  const rows = await tx<{ id: string }[]>`
+    insert into schedule_gaps (org_id, schedule_id, outcome, reason, message, run_id, from_at, to_at, count, caught_up,
+                               fired_at)
+    select org_id, schedule_id, outcome, reason, message, run_id, to_timestamp(first / 1000), to_timestamp(last / 1000),
+           count, caught_up, to_timestamp(fired_at / 1000)
+    from ${unnest(tx, 'g', gaps, {
+      orgId: 'text',
+      scheduleId: 'text',
+      outcome: 'text',
+      reason: 'text',
+      message: 'text',
+      runId: 'text',
+      first: ['float8', (gap) => gap.from],
+      last: ['float8', (gap) => gap.to],
+      count: 'int',
+      caughtUp: 'int',
+      firedAt: 'float8',
+      n: 'ordinality',
+    })}
+    order by n
+    returning id`
+  return rows.map((row) => row.id)
+}
+
+export interface LongerGap {
+  id: string
+  to: number
+  count: number
+}
+
+/** More ticks of the same kind, behind those of the gap. */
+export async function lengthenGaps(tx: Tx, gaps: readonly LongerGap[]): Promise<void> {
+  if (gaps.length === 0) return
+  await tx`
+    update schedule_gaps g
+    set to_at = to_timestamp(m.until / 1000), count = g.count + m.count
+    from ${unnest(tx, 'm', gaps, { id: ['bigint', (gap) => gap.id], until: ['float8', (gap) => gap.to], count: 'int' })}
+    where g.id = m.id`
+}
+
+export interface GapsAsk {
+  orgId: OrgId
+  scheduleId: ScheduleId
+  before: string | undefined
+  limit: number
+}
+
+export function listGaps(sql: Sql, { orgId, scheduleId, before, limit }: GapsAsk): Promise<GapRow[]> {
+  return sql<GapRow[]>`
+    select id, schedule_id, org_id, outcome, reason, message, run_id,
+           (extract(epoch from from_at) * 1000)::float8 as "from", (extract(epoch from to_at) * 1000)::float8 as "to",
+           count, caught_up, (extract(epoch from fired_at) * 1000)::float8 as fired_at
+    from schedule_gaps
+    where schedule_id = ${scheduleId} and ${onlyFilters(sql, sql`org_id = ${orgId}`)}
+    ${before === undefined ? sql`` : sql`and id < ${before}::bigint`}
+    order by schedule_id desc, id desc
+    limit ${limit}`
+}

@@ -1,0 +1,263 @@
+import type { OrgId, RunId, ScheduleId, WorkflowId } from '@windlass/shared/ids.ts'
+import { onlyFilters } from '../db/by-key.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+import type { Fragment } from '../db/newest.ts'
+import { unnest } from '../db/unnest.ts'
+import type { Content, ScheduleRow, Standing } from './row.ts'
+
+const ms = (sql: Sql, column: Fragment) => sql`floor(extract(epoch from ${column}) * 1000)::float8`
+const instant = (sql: Sql, at: number | null) => sql`to_timestamp(${at}::float8 / 1000)`
+
+/** The newest run of the schedule `s`. */
+const lastRun = (sql: Sql) => sql`
+  select json_build_object('id', r.id, 'status', r.status, 'at', ${ms(sql, sql`r.tick_at`)}::bigint)
+  from runs r
+  where r.trigger_id = s.id and r.trigger_kind in ('schedule', 'webhook', 'connection')
+  order by r.trigger_id desc, r.id desc
+  limit 1`
+
+/** `offset 0`: first the schedules, then the workflow of each by its key. */
+const ofWorkflow = (sql: Sql) => sql`
+  cross join lateral (select slug, deleted_at from workflows where id = s.workflow_id offset 0) w`
+
+/** All that a `ScheduleRow` has, of the schedules `s`. */
+const readable = (sql: Sql) => sql`
+  select s.id, s.org_id, (select o.slug from orgs o where o.id = s.org_id) as org, s.workflow_id,
+         w.slug as workflow_slug, w.deleted_at is not null as is_workflow_deleted, s.source, s.identity, s.name,
+         s.kind, s.cron, s.timezone, s.rate_ms::float8 as rate_ms, ${ms(sql, sql`s.anchor_at`)} as anchor_at,
+         ${ms(sql, sql`s.at`)} as at, s.environment, s.environment_id, s.input, s.jitter_ms, s.catch_up,
+         s.catch_up_window_ms, s.overlap, s.enabled, s.is_set_by_hand, s.paused_by,
+         ${ms(sql, sql`s.created_at`)} as created_at, s.created_by, ${ms(sql, sql`s.updated_at`)} as updated_at,
+         ${ms(sql, sql`s.settled_at`)} as settled_at, ${ms(sql, sql`s.next_at`)} as next_at,
+         ${ms(sql, sql`s.due_at`)} as due_at, ${ms(sql, sql`s.rests_since`)} as rests_since, s.rests_because,
+         s.stopped_because, ${ms(sql, sql`s.ended_at`)} as ended_at, s.ended_because, s.gap_id, s.revision,
+         ${ms(sql, sql`now()`)} as now,
+         case when g.id is not null
+           then json_build_object('outcome', g.outcome, 'reason', g.reason, 'message', g.message, 'runId', g.run_id)
+         end as gap,
+         (${lastRun(sql)}) as last
+  from schedules s
+  ${ofWorkflow(sql)}
+  left join schedule_gaps g on g.id = s.gap_id`
+
+export async function find(sql: Sql, orgId: OrgId, id: ScheduleId): Promise<ScheduleRow | undefined> {
+  const [row] = await sql<ScheduleRow[]>`
+    ${readable(sql)}
+    where s.id = ${id} and s.deleted_at is null and ${onlyFilters(sql, sql`s.org_id = ${orgId}`)}`
+  return row
+}
+
+/** The row, locked: nothing of it is settled meanwhile. */
+export async function lock(tx: Tx, orgId: OrgId, id: ScheduleId): Promise<ScheduleRow | undefined> {
+  await tx`select 1 from schedules where id = ${id} and org_id = ${orgId} for update`
+  return find(tx, orgId, id)
+}
+
+export interface ListAsk {
+  orgId: OrgId
+  workflowId: WorkflowId | undefined
+  before: string | undefined
+  limit: number
+}
+
+/** Without what is no longer in a descriptor. */
+export function list(db: Db, { orgId, workflowId, before, limit }: ListAsk): Promise<ScheduleRow[]> {
+  return db<ScheduleRow[]>`
+    ${readable(db)}
+    where s.org_id = ${orgId} and s.deleted_at is null and s.ended_because is distinct from 'not-in-descriptor'
+      and w.deleted_at is null
+    ${workflowId ? db`and s.workflow_id = ${workflowId}` : db``}
+    ${before ? db`and s.id < ${before}` : db``}
+    order by s.id desc
+    limit ${limit}`
+}
+
+/** Those of a workflow, locked: of its descriptor, or all of them. */
+export async function lockOf(tx: Tx, { orgId, workflowId }: OfWorkflow, source?: 'descriptor'): Promise<ScheduleRow[]> {
+  const these = tx`
+    s.workflow_id = ${workflowId} and s.org_id = ${orgId} and s.deleted_at is null
+    ${source ? tx`and s.source = ${source}` : tx``}`
+  await tx`select 1 from schedules s where ${these} order by s.id for update`
+  return tx<ScheduleRow[]>`${readable(tx)} where ${these} order by s.id`
+}
+
+export async function countOfApi(tx: Tx, orgId: OrgId): Promise<number> {
+  const [row] = await tx<[{ count: number }]>`
+    select count(*)::int as count from schedules where org_id = ${orgId} and deleted_at is null and source = 'api'`
+  return row.count
+}
+
+/** One that makes schedules at a time, so that their limit holds. */
+export async function lockOrg(tx: Tx, orgId: OrgId): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`schedules ${orgId}`}, 0))`
+}
+
+/** Milliseconds since the epoch, by the clock of the database. */
+export async function clock(sql: Sql): Promise<number> {
+  const [row] = await sql<[{ now: number }]>`select ${ms(sql, sql`now()`)} as now`
+  return row.now
+}
+
+export interface NewSchedule extends Content, Standing {
+  id: ScheduleId
+  orgId: OrgId
+  workflowId: WorkflowId
+  source: 'api' | 'descriptor'
+  identity: string | null
+  pausedBy: string | null
+  /** Null: whoever has made the version of the workflow that is current. */
+  createdBy: string | null
+}
+
+export async function insert(tx: Tx, s: NewSchedule): Promise<void> {
+  await tx`
+    insert into schedules (id, org_id, workflow_id, source, identity, name, kind, cron, timezone, rate_ms, anchor_at,
+                           at, environment, environment_id, input, jitter_ms, catch_up, catch_up_window_ms, overlap,
+                           enabled, paused_by, created_by, settled_at, next_at, due_at, rests_since, rests_because,
+                           stopped_because, ended_at, ended_because)
+    values (${s.id}, ${s.orgId}, ${s.workflowId}, ${s.source}, ${s.identity}, ${s.name}, ${s.kind}, ${s.cron},
+            ${s.timezone}, ${s.rateMs}::float8, ${instant(tx, s.anchorAt)}, ${instant(tx, s.at)}, ${s.environment},
+            ${s.environmentId}, ${s.input}, ${s.jitterMs}, ${s.catchUp}, ${s.catchUpWindowMs}, ${s.overlap},
+            ${s.enabled}, ${s.pausedBy},
+            coalesce(${s.createdBy}, (
+              select v.created_by
+              from workflows w
+              join workflow_versions v on v.workflow_id = w.id and v.version = w.version
+              where w.id = ${s.workflowId}
+            )),
+            ${instant(tx, s.settledAt)}, ${instant(tx, s.nextAt)}, ${instant(tx, s.dueAt)},
+            ${instant(tx, s.restsSince)}, ${s.restsBecause}, ${s.stoppedBecause}, ${instant(tx, s.endedAt)},
+            ${s.endedBecause})`
+}
+
+export type Changed = Content & Standing & Pick<ScheduleRow, 'id' | 'orgId' | 'isSetByHand' | 'pausedBy'>
+
+export async function update(tx: Tx, s: Changed): Promise<void> {
+  await tx`
+    update schedules
+    set
+      name = ${s.name}, kind = ${s.kind}, cron = ${s.cron}, timezone = ${s.timezone}, rate_ms = ${s.rateMs}::float8,
+      anchor_at = ${instant(tx, s.anchorAt)}, at = ${instant(tx, s.at)}, environment = ${s.environment},
+      environment_id = ${s.environmentId}, input = ${s.input}, jitter_ms = ${s.jitterMs}, catch_up = ${s.catchUp},
+      catch_up_window_ms = ${s.catchUpWindowMs}, overlap = ${s.overlap}, enabled = ${s.enabled},
+      is_set_by_hand = ${s.isSetByHand}, paused_by = ${s.pausedBy}, updated_at = now(), revision = revision + 1,
+      settled_at = ${instant(tx, s.settledAt)}, next_at = ${instant(tx, s.nextAt)}, due_at = ${instant(tx, s.dueAt)},
+      rests_since = ${instant(tx, s.restsSince)}, rests_because = ${s.restsBecause},
+      stopped_because = ${s.stoppedBecause}, ended_at = ${instant(tx, s.endedAt)}, ended_because = ${s.endedBecause},
+      gap_id = ${s.gapId}
+    where id = ${s.id} and org_id = ${s.orgId}`
+}
+
+export async function remove(tx: Tx, orgId: OrgId, id: ScheduleId): Promise<void> {
+  await tx`
+    update schedules
+    set deleted_at = now(), next_at = null, due_at = null, revision = revision + 1
+    where id = ${id} and org_id = ${orgId}`
+}
+
+interface OfWorkflow {
+  orgId: OrgId
+  workflowId: WorkflowId
+}
+
+export async function removeOf(tx: Tx, { orgId, workflowId }: OfWorkflow): Promise<void> {
+  const these = tx`select id from schedules where workflow_id = ${workflowId} and org_id = ${orgId}`
+  await tx`delete from schedule_gaps where schedule_id in (${these})`
+  await tx`delete from schedules where workflow_id = ${workflowId} and org_id = ${orgId}`
+}
+
+/**
+ * What is due by now, of each org in turn one, its most overdue first; and after those what is due next. `inMs` is
+ * negative or 0 when it is due. Not locked: whoever settles it names its revision.
+ */
+export function upcoming(db: Db, limit: number): Promise<{ id: ScheduleId; inMs: number }[]> {
+  return db<{ id: ScheduleId; inMs: number }[]>`
+    with recursive orgs as (
+      (select org_id from schedules where due_at is not null order by org_id limit 1)
+      union all
+      select (
+        select s.org_id from schedules s where s.due_at is not null and s.org_id > o.org_id order by s.org_id limit 1
+      )
+      from orgs o
+      where o.org_id is not null
+    )
+    select next.id, ${ms(db, db`(next.due_at - now())`)} as in_ms
+    from orgs o
+    cross join lateral (
+      select due.*, row_number() over (order by due.due_at, due.id) as turn
+      from (
+        select id, due_at
+        from schedules
+        where org_id = o.org_id and due_at <= now()
+        order by due_at
+        limit ${limit}
+      ) due
+      union all
+      (select id, due_at, null from schedules where org_id = o.org_id and due_at > now() order by due_at limit 1)
+    ) next
+    where o.org_id is not null
+    order by next.turn, next.due_at, next.id
+    limit ${limit}`
+}
+
+export function findAll(sql: Sql, ids: readonly ScheduleId[]): Promise<ScheduleRow[]> {
+  return sql<ScheduleRow[]>`${readable(sql)} where s.id = any(${[...ids]}) order by s.id`
+}
+
+/** Unfinished runs of these schedules, the oldest first; `sweep_mark` in 0003-runs.sql says where they are. */
+export async function unfinishedOf(
+  db: Db,
+  schedules: readonly Pick<ScheduleRow, 'id' | 'orgId'>[],
+): Promise<Map<string, RunId[]>> {
+  if (schedules.length === 0) return new Map()
+  const rows = await db<{ scheduleId: string; id: RunId }[]>`
+    with asked as (select id from ${unnest(db, 't', schedules, { id: 'text' })}),
+    young as (
+      select r.trigger_id, r.id
+      from asked a
+      join runs r on r.trigger_id = a.id and r.trigger_kind in ('schedule', 'webhook', 'connection')
+        and r.id > (select run_id from sweep_mark)
+      where r.finished_at is null
+    ),
+    remaining as (
+      select r.trigger_id, r.id
+      from runs_remaining m
+      join runs r on r.id = m.run_id
+      where m.org_id = any(${[...new Set(schedules.map((each) => each.orgId))]}) and r.finished_at is null
+        and r.trigger_id in (select id from asked)
+    )
+    select distinct trigger_id as schedule_id, id
+    from (select * from young union all select * from remaining) found
+    order by id`
+  const found = new Map<string, RunId[]>()
+  for (const { scheduleId, id } of rows) found.set(scheduleId, [...(found.get(scheduleId) ?? []), id])
+  return found
+}
+
+/** The zone data of the last start, locked; null: there was none. */
+export async function lockZoneData(tx: Tx, tz: string): Promise<string | null> {
+  const made = await tx`
+    insert into schedule_zone_data (tz) values (${tz}) on conflict (is_only) do nothing returning tz`
+  if (made.length > 0) return null
+  const [row] = await tx<[{ tz: string }]>`select tz from schedule_zone_data for update`
+  return row.tz
+}
+
+export async function noteZoneData(tx: Tx, tz: string): Promise<void> {
+  await tx`update schedule_zone_data set tz = ${tz}`
+}
+
+/** Of all orgs those that go by a zone and have not ended, locked. */
+export async function lockCrons(tx: Tx, after: string, limit: number): Promise<ScheduleRow[]> {
+  const ids = await tx<{ id: ScheduleId }[]>`
+    select id
+    from schedules
+    where id > ${after} and kind = 'cron' and deleted_at is null and ended_at is null
+    order by id
+    limit ${limit}
+    for update`
+  return findAll(
+    tx,
+    ids.map((row) => row.id),
+  )
+}

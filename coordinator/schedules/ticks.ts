@@ -1,0 +1,117 @@
+import type { ScheduleId } from '@windlass/shared/ids.ts'
+import type { ScheduleGap, ScheduleWhy } from '@windlass/shared/model/schedule.ts'
+import type { Caller } from '../actor.ts'
+import type { Db } from '../db/client.ts'
+import type { PrepareDeps } from '../engine/commit/trigger.ts'
+import { askOf, type Refusal, startedBy } from './judged.ts'
+import { presentGap } from './present.ts'
+import type { GapRow, ScheduleRow } from './row.ts'
+import { needSchedule } from './schedules.ts'
+import { skippedMeanwhile } from './standing.ts'
+import * as store from './store.ts'
+import { listGaps } from './store-settle.ts'
+
+export interface TicksAsk {
+  id: ScheduleId
+  before: string | undefined
+  limit: number
+}
+
+/** Sorts behind the ids of all rows: a page that ends here goes on with the newest of them. */
+const BEHIND_ALL = '999999999999999999'
+
+/** What has started no run, the newest first, with what the schedule skips while it rests. `id` is of the row. */
+export async function listTicks(
+  deps: { db: Db },
+  caller: Caller,
+  { id, before, limit }: TicksAsk,
+): Promise<{ id: string; gap: ScheduleGap }[]> {
+  const row = await needSchedule(deps, caller, id)
+  const ask = { orgId: caller.orgId, scheduleId: id, before, limit }
+  const rows = (await listGaps(deps.db, ask)).map((gap: GapRow) => ({ id: gap.id, gap: presentGap(gap) }))
+  const resting = before === undefined ? skippedMeanwhile(row, row.now) : null
+  return resting ? [{ id: BEHIND_ALL, gap: presentGap(resting) }, ...rows] : rows
+}
+
+/** Why it starts no runs, or when it starts the next: what the next tick would meet is tried. */
+export async function whyOfSchedule(
+  deps: PrepareDeps & { db: Db },
+  caller: Caller,
+  id: ScheduleId,
+): Promise<ScheduleWhy> {
+  const row = await needSchedule(deps, caller, id)
+  const [last] = await listTicks(deps, caller, { id, before: undefined, limit: 1 })
+  const about = { schedule: id, nextAt: row.nextAt, last: last?.gap ?? null }
+  return { ...about, ...(standsStill(row) ?? (await meets(deps, row)) ?? ticks(row)) }
+}
+
+type Said = Pick<ScheduleWhy, 'code' | 'message' | 'change' | 'since'>
+
+const time = (at: number) => new Date(at).toISOString()
+
+function standsStill(row: ScheduleRow): Said | undefined {
+  const { workflowSlug: slug, id } = row
+  if (row.endedBecause === 'not-in-descriptor')
+    return {
+      code: 'ENDED',
+      message: `The descriptor of \`${slug}\` has it no longer.`,
+      change: 'Deploy a version that has it, or make one current: it goes on as itself.',
+      since: row.endedAt,
+    }
+  if (row.restsBecause === 'workflow-deleted')
+    return {
+      code: 'WORKFLOW_DELETED',
+      message: `The workflow \`${slug}\` is deleted; what ticks meanwhile is skipped.`,
+      change: 'An admin can restore the workflow.',
+      since: row.restsSince,
+    }
+  const by = row.pausedBy ?? 'its descriptor'
+  if (row.restsBecause === 'paused')
+    return {
+      code: 'PAUSED',
+      message: `It is paused by ${by}; what ticks meanwhile is skipped.`,
+      change: `\`windlass schedules resume ${id}\` lets it go on.`,
+      since: row.restsSince,
+    }
+  if (row.stoppedBecause !== null)
+    return {
+      code: 'ZONE_UNKNOWN',
+      message: row.stoppedBecause,
+      change: 'Give it another `timezone`, or start a coordinator with newer zone data (a newer Node).',
+      since: null,
+    }
+  if (row.endedAt === null) return undefined
+  const over = row.last?.at === row.at ? 'It has fired.' : 'It has fired no run; see `last`.'
+  return { code: 'ENDED', message: `Its time has passed. ${over}`, change: 'Give it another `at`.', since: row.endedAt }
+}
+
+/** What the next tick would be refused for. */
+async function meets(deps: PrepareDeps & { db: Db }, row: ScheduleRow): Promise<Said | undefined> {
+  const found = await startedBy(deps, row, askOf(row, { kind: 'schedule', id: row.id }))
+  if ('refusal' in found) return refusedNext(found.refusal)
+  if (row.overlap !== 'skip') return undefined
+  const runs = (await store.unfinishedOf(deps.db, [row])).get(row.id)
+  const run = runs?.at(-1)
+  if (run === undefined) return undefined
+  const message = `Its run ${run} has not finished: with \`overlap: skip\` ticks start no other one.`
+  const change = `The run itself; \`windlass runs why ${run}\` tells why it does not end. Or another \`overlap\`.`
+  return { code: 'OVERLAP', message, change, since: null }
+}
+
+const CHANGES: Partial<Record<Refusal['reason'], string>> = {
+  WORKFLOW_DISABLED: 'Enable the workflow.',
+  WORKFLOW_DELETED: 'An admin can restore the workflow.',
+  ENVIRONMENT_GONE: 'Name another environment, or create it again where the descriptor names it.',
+  POOL_GONE: 'Create the pool, or deploy the workflow with another `pool`.',
+  INPUT_INVALID: 'Change the input of the schedule, or what `run` of the workflow takes.',
+}
+
+function refusedNext({ reason, message }: Refusal): Said {
+  const change = CHANGES[reason] ?? 'What the message names.'
+  return { code: reason as ScheduleWhy['code'], message: `Ticks are skipped: ${message}`, change, since: null }
+}
+
+function ticks(row: ScheduleRow): Said {
+  const at = row.nextAt === null ? '' : ` Its next tick is at ${time(row.nextAt)}.`
+  return { code: 'TICKS', message: `It starts runs.${at}`, change: 'Nothing has to be changed.', since: null }
+}

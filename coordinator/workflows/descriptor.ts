@@ -1,8 +1,11 @@
 import type { Node, ParseError } from 'jsonc-parser'
 import { createScanner, findNodeAtLocation, getNodeValue, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { Fault } from '@windlass/shared/errors.ts'
 import { fieldPath } from '@windlass/shared/field-path.ts'
 import { DESCRIPTOR_FILE, Descriptor } from '@windlass/shared/model/descriptor.ts'
 import { firstIssue, plainWords } from '@windlass/shared/model/strict.ts'
+import { checkedCron } from '../schedules/rules/cron.ts'
+import { checkedZone } from '../schedules/rules/zones.ts'
 import { DeployError } from './deploy-error.ts'
 
 const MAX_BYTES = 256 * 1024
@@ -22,9 +25,31 @@ export function readDescriptor(source: string): Descriptor {
   for (const [key, message] of Object.entries(FORMER))
     if (findNodeAtLocation(tree, [key])) refuse(text, message, [key], offsetOf(tree, [key]))
   const read = Descriptor.safeParse(getNodeValue(tree), { error: plainWords })
-  if (read.success) return read.data
+  if (read.success) {
+    const refuseAt = (message: string, path: PropertyKey[]) => refusal(text, message, path, offsetOf(tree, path))
+    return { ...read.data, schedules: checkedSchedules(read.data.schedules, refuseAt) }
+  }
   const { path, message } = firstIssue(read.error)
   throw refusal(text, message, path, offsetOf(tree, path))
+}
+
+/** Patterns and zones as they are stored. */
+function checkedSchedules(
+  schedules: Descriptor['schedules'],
+  refuseAt: (message: string, path: PropertyKey[]) => DeployError,
+): Descriptor['schedules'] {
+  return schedules.map((schedule, i) => {
+    const { when } = schedule
+    if (when.kind !== 'cron') return schedule
+    try {
+      const checked = { cron: checkedCron(when.cron, Date.now()), timezone: checkedZone(when.timezone) }
+      return { ...schedule, when: { ...when, ...checked } }
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      const field = String(error.detail?.path)
+      throw refuseAt(error.message.replace(`${field}: `, 'is refused: '), ['schedules', i, field])
+    }
+  })
 }
 
 function parse(text: string): Node {

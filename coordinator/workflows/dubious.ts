@@ -25,6 +25,10 @@ const DUBIOUS: readonly Dubious[] = [
     message:
       '`retries.error.delay` is not shorter than `timeout.wall`: no retry can begin in time. Lower it or raise `timeout.wall`',
   },
+  {
+    isFound: ({ schedules }) => schedules.some(({ when }) => when.kind === 'at' && when.at <= Date.now()),
+    message: '`schedules` has an `at` that has passed: it starts no run, and is recorded as missed',
+  },
 ]
 
 export function dubious(descriptor: Descriptor): DeployProblem[] {

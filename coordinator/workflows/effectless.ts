@@ -16,11 +16,6 @@ const EFFECTLESS: readonly Effectless[] = [
     isUsed: ({ retries }) => retries.onLost !== 'restart',
   },
   {
-    key: 'schedules',
-    because: 'this version starts no run by itself',
-    isUsed: ({ schedules }) => schedules.length > 0,
-  },
-  {
     key: 'notifications',
     because: 'this version notifies nobody',
     isUsed: ({ notifications }) => notifications.length > 0,

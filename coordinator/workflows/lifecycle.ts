@@ -6,6 +6,7 @@
 import type { OrgId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
 import type { Tx } from '../db/client.ts'
+import { removeSchedules, restSchedules, takeOver } from '../schedules/descriptor.ts'
 import * as store from './store-lifecycle.ts'
 
 export interface Which {
@@ -20,6 +21,7 @@ export async function makeCurrent(
 ): Promise<void> {
   const { name, description } = descriptor
   await store.setCurrent(tx, { orgId, workflowId, version, name, description })
+  await takeOver(tx, { orgId, workflowId }, descriptor.schedules)
 }
 
 /** No run starts any more; those that exist go on. */
@@ -34,15 +36,18 @@ export async function makeEnabled(tx: Tx, which: Which): Promise<void> {
 /** Soft: its slug is free, and everything that hangs on it rests until it is restored. Runs that exist go on. */
 export async function makeDeleted(tx: Tx, which: Which, by: string): Promise<void> {
   await store.setDeleted(tx, which, by)
+  await restSchedules(tx, which, true)
 }
 
 /** As it was, under its slug or another. */
 export async function makeRestored(tx: Tx, which: Which, slug: string): Promise<void> {
   await store.setRestored(tx, which, slug)
+  await restSchedules(tx, which, false)
 }
 
 /** Gone for good, with everything that hangs on it. What its runs are shown with stays for as long as there are any. */
 export async function makePurged(tx: Tx, which: Which): Promise<void> {
+  await removeSchedules(tx, which)
   if (await store.hasRuns(tx, which)) await store.setPurged(tx, which)
   else await store.forget(tx, which)
 }

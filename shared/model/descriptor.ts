@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../ids.ts'
 import { duration } from './duration.ts'
+import { CatchUp, DEFAULT_CATCH_UP_WINDOW_MS, Overlap } from './late-rules.ts'
 import { Label } from './label.ts'
 import {
   ConcurrencyFile,
@@ -79,6 +80,10 @@ const Timeouts = strict({
     .describe('Longest time that a new run may wait in the queue for a runner or for concurrency. Default: no limit.'),
 })
 
+const Moment = z.union([z.iso.datetime({ offset: true }), z.int().positive()], {
+  error: 'must be a time such as "2027-01-31T09:00:00Z"',
+})
+
 const Schedule = strict({
   name: Name.optional().describe('What people read.'),
   cron: z
@@ -90,23 +95,30 @@ const Schedule = strict({
   rate: duration({ min: '10s', max: '366d' })
     .optional()
     .meta({ description: 'How often.', examples: ['15m'] }),
-  at: z
-    .union([z.iso.datetime({ offset: true }), z.int().positive()], {
-      error: 'must be a time such as "2027-01-31T09:00:00Z"',
-    })
-    .optional()
-    .meta({
-      description: 'Once, at this time; or milliseconds since the Unix epoch.',
-      examples: ['2027-01-31T09:00:00Z'],
-    }),
+  at: Moment.optional().meta({
+    description: 'Once, at this time; or milliseconds since the Unix epoch.',
+    examples: ['2027-01-31T09:00:00Z'],
+  }),
   timezone: z
     .string()
-    .refine(isTimezone, { error: 'is not a known time zone, such as "Europe/Zurich"' })
+    .max(100)
     .optional()
     .meta({ description: 'Time zone of `cron`. Default: UTC.', examples: ['Europe/Zurich'] }),
   input: z.json().optional().describe('What the runs are called with: any JSON.'),
   environment: EnvironmentName.optional(),
   enabled: z.boolean().default(true).describe('Whether it starts runs.'),
+  anchorAt: Moment.optional().meta({
+    description: 'Ticks of a rate lie whole steps behind this time. Default: when it is first deployed.',
+    examples: ['2027-01-01T00:00:00Z'],
+  }),
+  jitter: duration({ min: '0s', max: '1h' })
+    .optional()
+    .meta({ description: 'By how much each tick may be put off. Default 0s.', examples: ['30s'] }),
+  catchUp: CatchUp.default('last'),
+  catchUpWindow: duration({ min: '0s', max: '7d' })
+    .optional()
+    .meta({ description: 'What was missed longer ago is not caught up. Default 1h.', examples: ['6h'] }),
+  overlap: Overlap.default('allow'),
 })
   .refine((s) => [s.cron, s.rate, s.at].filter((v) => v !== undefined).length === 1, {
     error: 'needs exactly one of `cron`, `rate`, `at`',
@@ -115,7 +127,11 @@ const Schedule = strict({
     error: 'goes with `cron` only',
     path: ['timezone'],
   })
-  .meta({ ...oneOf('cron', 'rate', 'at'), dependentRequired: { timezone: ['cron'] } })
+  .refine((s) => s.anchorAt === undefined || s.rate !== undefined, {
+    error: 'goes with `rate` only',
+    path: ['anchorAt'],
+  })
+  .meta({ ...oneOf('cron', 'rate', 'at'), dependentRequired: { timezone: ['cron'], anchorAt: ['rate'] } })
 
 const Notification = strict({
   on: z
@@ -256,14 +272,19 @@ function timeouts(given: number | z.output<typeof Timeouts> | undefined) {
   }
 }
 
-function resolveSchedule({ cron, rate, at, timezone, ...rest }: z.output<typeof Schedule>) {
+const momentOf = (given: string | number | undefined) =>
+  given === undefined ? null : typeof given === 'string' ? Date.parse(given) : given
+
+function resolveSchedule(schedule: z.output<typeof Schedule>) {
+  const { cron, rate, at, timezone, anchorAt, jitter = 0, catchUpWindow, ...rest } = schedule
   const when =
     cron !== undefined
       ? { kind: 'cron' as const, cron, timezone: timezone ?? 'UTC' }
       : rate !== undefined
-        ? { kind: 'rate' as const, rateMs: rate }
-        : { kind: 'at' as const, at: typeof at === 'string' ? Date.parse(at) : (at ?? 0) }
-  return { ...rest, name: rest.name ?? null, environment: rest.environment ?? null, when }
+        ? { kind: 'rate' as const, rateMs: rate, anchorAt: momentOf(anchorAt) }
+        : { kind: 'at' as const, at: momentOf(at) ?? 0 }
+  const late = { jitterMs: jitter, catchUpWindowMs: catchUpWindow ?? DEFAULT_CATCH_UP_WINDOW_MS }
+  return { ...rest, ...late, name: rest.name ?? null, environment: rest.environment ?? null, when }
 }
 
 function resolveNotification({ on, email, webhook }: z.output<typeof Notification>) {
@@ -274,14 +295,4 @@ function resolveNotification({ on, email, webhook }: z.output<typeof Notificatio
 function resolveBudget({ tokens, usd, onBreach }: z.output<typeof Budget>) {
   // Rounded up, so that a tiny budget never becomes none.
   return { tokens: tokens ?? null, costMicros: usd === undefined ? null : Math.ceil(usd * 1_000_000), onBreach }
-}
-
-function isTimezone(zone: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: zone })
-    return true
-  } catch (error) {
-    if (error instanceof RangeError) return false
-    throw error
-  }
 }

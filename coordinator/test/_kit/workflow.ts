@@ -34,6 +34,7 @@ export async function aWorkflow(
   const workflow = { id: newId('wf'), orgId: ask.orgId ?? c.orgId, slug, name: slug, description: '' }
   await c.deps.db.begin(async (tx) => void (await store.insert(tx, workflow)))
   const { digest } = await insertVersion(c, { ...ask, slug, workflowId: workflow.id, version: 1 })
+  await becomeCurrent(c, { ...ask, slug, workflowId: workflow.id, version: 1 })
   c.deps.targets.forget(workflow.orgId)
   return { id: workflow.id, slug, digest }
 }
@@ -47,10 +48,15 @@ export async function aVersion(
   const { id: workflowId, slug } = workflow
   const version = await c.deps.db.begin((tx) => store.nextVersion(tx, c.orgId, workflowId))
   await insertVersion(c, { ...ask, slug, workflowId, version })
-  const descriptor = Descriptor.parse({ slug, ...ask.descriptor })
-  await c.deps.db.begin((tx) => makeCurrent(tx, { orgId: c.orgId, workflowId, version, descriptor }))
+  await becomeCurrent(c, { ...ask, slug, workflowId, version })
   c.deps.targets.forget(c.orgId)
   return version
+}
+
+async function becomeCurrent(c: Pick<TestCoordinator, 'deps' | 'orgId'>, ask: VersionAsk): Promise<void> {
+  const { orgId = c.orgId, workflowId, version } = ask
+  const descriptor = Descriptor.parse({ slug: ask.slug, ...ask.descriptor })
+  await c.deps.db.begin((tx) => makeCurrent(tx, { orgId, workflowId, version, descriptor }))
 }
 
 type VersionAsk = WorkflowAsk & { slug: string; workflowId: WorkflowId; version: number }

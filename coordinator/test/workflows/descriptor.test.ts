@@ -71,7 +71,7 @@ test('every key of the contract is taken', () => {
     descriptor.schedules.map(({ when }) => when),
     [
       { kind: 'cron', cron: '0 9 * * 1-5', timezone: 'Europe/Zurich' },
-      { kind: 'rate', rateMs: 300_000 },
+      { kind: 'rate', rateMs: 300_000, anchorAt: null },
       { kind: 'at', at: Date.UTC(2027, 0, 31, 8) },
     ],
   )
@@ -171,6 +171,20 @@ const wrong: [text: string, path: string, message: RegExp][] = [
   ],
   ['{ "slug": "a", "schedules": [{ "cron": "* * *" }] }', 'schedules[0].cron', /five fields/],
   ['{ "slug": "a", "schedules": [{ "cron": "* * * * *", "timezone": "Mars" }] }', 'schedules[0].timezone', /time zone/],
+  [
+    '{ "slug": "a", "schedules": [{ "cron": "0 9 * * FRI-MON" }] }',
+    'schedules[0].cron',
+    /day of week `FRI-MON`.*write `FRI-SUN,MON`/,
+  ],
+  ['{ "slug": "a", "schedules": [{ "cron": "0 0 31 2 *" }] }', 'schedules[0].cron', /next eight years/],
+  [
+    '{ "slug": "a", "schedules": [{ "cron": "* * * * *", "timezone": "europe/zurch" }] }',
+    'schedules[0].timezone',
+    /did you mean `Europe\/Zurich`/,
+  ],
+  ['{ "slug": "a", "schedules": [{ "cron": "* * * * *", "anchorAt": 1 }] }', 'schedules[0].anchorAt', /`rate` only/],
+  ['{ "slug": "a", "schedules": [{ "rate": "1h", "jitter": "2h" }] }', 'schedules[0].jitter', /between 0s and 1h/],
+  ['{ "slug": "a", "schedules": [{ "rate": "1h", "overlap": "wait" }] }', 'schedules[0].overlap', /allow/],
   ['{ "slug": "a", "notifications": [{ "on": ["failed"] }] }', 'notifications[0]', /exactly one of `email`, `webhook`/],
   ['{ "slug": "a", "budget": {} }', 'budget', /`tokens`, `usd` or both/],
   ['{ "slug": "a", "labels": ["x", "x"] }', 'labels', /twice/],

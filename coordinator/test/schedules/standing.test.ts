@@ -1,0 +1,71 @@
+// Schedules of a deleted workflow, of a zone that nobody knows, and after a start with other zone data.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { renewNextTicks } from '../../schedules/zone-data.ts'
+import type { TestCoordinator } from '../_kit/coordinator.ts'
+import { aMovableCoordinator, aSchedule, firedBy, passTo, scheduleOf, ticksOf, whyOf } from '../_kit/schedules.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+const MINUTE = 60_000
+
+let c: TestCoordinator
+
+before(async () => {
+  c = await aMovableCoordinator()
+})
+after(() => c.stop())
+
+test('schedules of a deleted workflow rest, and go on when it is restored', async () => {
+  const workflow = await aWorkflow(c)
+  const which = { org: c.org, workflow: workflow.id }
+  const schedule = await aSchedule(c, { workflow: workflow.slug, rate: '10m' })
+  const paused = await aSchedule(c, { workflow: workflow.slug, rate: '10m', enabled: false })
+  await c.call(ops.workflows.delete, which)
+  await passTo(c, schedule.nextAt! + 25 * MINUTE)
+  assert.equal((await whyOf(c, schedule)).code, 'WORKFLOW_DELETED')
+  await c.call(ops.workflows.restore, which)
+  assert.equal((await scheduleOf(c, schedule)).nextAt, schedule.nextAt! + 30 * MINUTE)
+  const [gap] = await ticksOf(c, schedule)
+  assert.deepEqual([gap!.reason, gap!.count, gap!.from], ['WORKFLOW_DELETED', 3, schedule.nextAt])
+  assert.deepEqual(await firedBy(c, schedule), [])
+  assert.equal((await whyOf(c, paused)).code, 'PAUSED')
+  assert.equal((await scheduleOf(c, paused)).nextAt, null)
+})
+
+test('a zone that is not known stops its schedule and no other; known again, it goes on', async () => {
+  const workflow = await aWorkflow(c)
+  const cron = '0 * * * *'
+  const strange = await aSchedule(c, { workflow: workflow.slug, cron, timezone: 'Europe/Zurich' })
+  const plain = await aSchedule(c, { workflow: workflow.slug, cron, timezone: 'UTC' })
+  await c.db`update schedules set timezone = 'Europe/Atlantis' where id = ${strange.id}`
+  await passTo(c, plain.nextAt!)
+  assert.equal((await firedBy(c, plain)).length, 1)
+  assert.deepEqual(await firedBy(c, strange), [])
+  const why = await whyOf(c, strange)
+  assert.deepEqual([why.code, why.nextAt], ['ZONE_UNKNOWN', null])
+  assert.match(why.message, /Europe\/Atlantis/)
+  await c.db`update schedules set timezone = 'Europe/Zurich' where id = ${strange.id}`
+  await renewNextTicks(c.deps, '2099z')
+  assert.equal((await whyOf(c, strange)).code, 'TICKS')
+})
+
+test('after a start with other zone data the next ticks are found anew, once', async () => {
+  const workflow = await aWorkflow(c)
+  const schedule = await aSchedule(c, { workflow: workflow.slug, cron: '30 4 * * *', timezone: 'America/Vancouver' })
+  const wrong = schedule.nextAt! + 60 * MINUTE
+  const shift = () => c.db`
+    update schedules
+    set next_at = to_timestamp(${wrong}::float8 / 1000), due_at = to_timestamp(${wrong}::float8 / 1000)
+    where id = ${schedule.id}`
+  await shift()
+  assert.equal(await renewNextTicks(c.deps, '2100a'), 1)
+  assert.equal((await scheduleOf(c, schedule)).nextAt, schedule.nextAt)
+  await shift()
+  assert.equal(await renewNextTicks(c.deps, '2100a'), 0)
+  assert.equal((await scheduleOf(c, schedule)).nextAt, wrong)
+})
+
+test('the release of the zone data is told', async () => {
+  assert.equal((await c.call(ops.service.health, {})).tz, process.versions.tz)
+})

@@ -50,9 +50,9 @@ interface Seen {
 async function askHealth(url: string, seen: Seen, signal: AbortSignal): Promise<Answer> {
   try {
     const base = { url, fetch: withClock(seen.clock) }
-    const { version } = await callOp(base, service.health, {}, { signal, deadlineMs: CALL_MS })
+    const { version, tz } = await callOp(base, service.health, {}, { signal, deadlineMs: CALL_MS })
     seen.version = version
-    return ok(`${url} is a coordinator of version ${version}`)
+    return ok(`${url} is a coordinator of version ${version}, with time zone data ${tz}`)
   } catch (error) {
     signal.throwIfAborted()
     // Not the cause of it: the error itself says what the address has answered.

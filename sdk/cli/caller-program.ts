@@ -14,6 +14,7 @@ import { addLogs } from './commands/logs.ts'
 import { addProfiles } from './commands/profiles.ts'
 import { addRun } from './commands/run.ts'
 import { addRuns } from './commands/runs.ts'
+import { addSchedules } from './commands/schedules.ts'
 import { addSecrets } from './commands/secrets.ts'
 import { addUpgradeSdk } from './commands/upgrade-sdk.ts'
 import { addWorkflows } from './commands/workflows.ts'
@@ -49,6 +50,7 @@ export function createCallerProgram(addHost: (program: Command) => void): Comman
   addRuns(program)
   addInputs(program)
   addWorkflows(program)
+  addSchedules(program)
   addEnvironments(program)
   addSecrets(program)
   addKeys(program)

@@ -15,6 +15,7 @@ import { print } from './terminal.ts'
 const GROUPS: Record<string, string> = {
   workflows: 'What is deployed.',
   runs: 'What is executed: list, read, follow, explain, cancel, retry.',
+  schedules: 'What starts runs by itself: create, list, pause, run, explain.',
   inputs: 'What runs ask people: list, answer.',
   environments: 'Named sets of variables and secrets, such as staging.',
   variables: 'What runs find in their environment, for everybody to read.',
@@ -56,6 +57,7 @@ const SAMPLES: Record<string, string> = {
   run: 'run_…',
   input: 'inp_…',
   environment: 'staging',
+  schedule: 'sch_…',
   name: 'REGION',
   pool: 'default',
   runner: 'rnr_…',

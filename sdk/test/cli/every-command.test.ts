@@ -134,6 +134,7 @@ test('each refusal that the contract names has a way out of its own, and so has 
     ENVIRONMENT_IN_USE: 1,
     WORKFLOW_DISABLED: 1,
     WORKFLOW_EXISTS: 1,
+    SCHEDULE_OF_DESCRIPTOR: 1,
     STALE_PLACEMENT: 1,
     REGISTRATION_TOKEN_USED: 4,
     PAYLOAD_TOO_LARGE: 2,
@@ -164,6 +165,7 @@ const SAMPLES: Record<string, string> = {
   version: '3',
   path: 'index.ts',
   run: newId('run'),
+  schedule: newId('sch'),
   input: newId('inp'),
   pool: newId('pool'),
   runner: newId('rnr'),
@@ -176,7 +178,11 @@ const SAMPLES: Record<string, string> = {
 }
 
 /** What a command cannot do without, though no single flag of it is mandatory. */
-const NEEDED: Record<string, string[]> = { 'pools update': ['--slots', '2'] }
+const NEEDED: Record<string, string[]> = {
+  'pools update': ['--slots', '2'],
+  'schedules create': ['--rate', '1h'],
+  'schedules update': ['--overlap', 'skip'],
+}
 
 test('with --json every command that asks the service prints one JSON document and nothing else', async (t) => {
   const { url, answers } = await startFake(t)

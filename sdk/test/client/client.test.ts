@@ -102,6 +102,7 @@ test('every operation of a caller is a function of the client, and none of the r
     'pools',
     'runners',
     'runs',
+    'schedules',
     'secrets',
     'service',
     'variables',

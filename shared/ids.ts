@@ -19,6 +19,9 @@ export type IdPrefix =
   | 'sch'
   | 'inp'
   | 'aud'
+  | 'hook'
+  | 'conn'
+  | 'dlv'
   | 'rtok'
   | 'req'
 export type Id<P extends IdPrefix> = string & z.$brand<P>
@@ -34,6 +37,9 @@ export type EnvironmentId = Id<'env'>
 export type ScheduleId = Id<'sch'>
 export type InputId = Id<'inp'>
 export type AuditId = Id<'aud'>
+export type HookId = Id<'hook'>
+export type ConnectionId = Id<'conn'>
+export type DeliveryId = Id<'dlv'>
 
 /** A new id: prefix, underscore, and a UUIDv7 in 26 characters, so that ids sort by their time of creation. */
 export function newId<P extends IdPrefix>(prefix: P): Id<P> {
@@ -108,6 +114,9 @@ export const KeyId = idSchema('key', 'an API key')
 export const EnvironmentId = idSchema('env', 'an environment')
 export const ScheduleId = idSchema('sch', 'a schedule')
 export const AuditId = idSchema('aud', 'an entry of the audit log')
+export const HookId = idSchema('hook', 'a webhook')
+export const DeliveryId = idSchema('dlv', 'a delivery')
+export const ConnectionId = idSchema('conn', 'a connection')
 
 /** What a person names things by in addresses: lower case, digits and dashes, 1 to 63 characters. */
 export const Slug = z

@@ -68,7 +68,14 @@ export function createVersions(db: Db): Versions {
 }
 
 /** What descriptors lack that were deployed by an earlier release. */
-const ADDED_LATER = { wallTimeoutMs: null, queueTimeoutMs: null, slots: 1, throttle: null, debounce: null }
+const ADDED_LATER = {
+  wallTimeoutMs: null,
+  queueTimeoutMs: null,
+  slots: 1,
+  throttle: null,
+  debounce: null,
+  webhook: null,
+}
 
 function toVersion(row: store.ExecutionRow): Version {
   const { inputSchema, outputSchema, ...rest } = row

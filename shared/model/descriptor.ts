@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../ids.ts'
+import { Connection, EnvironmentName, Name, resolveWebhook, Webhook } from './descriptor-inbound.ts'
 import { duration } from './duration.ts'
 import { CatchUp, DEFAULT_CATCH_UP_WINDOW_MS, Overlap } from './late-rules.ts'
 import { Label } from './label.ts'
@@ -21,11 +22,8 @@ const DEFAULT_CANCEL_GRACE_MS = 10_000
 const DEFAULT_RETRY_DELAY_MS = 10_000
 const DEFAULT_MAX_RETRY_DELAY_MS = 600_000
 
-const Name = z.string().trim().min(1, { error: 'must not be empty' }).max(200)
-
 /** What the JSON Schema for editors says where a refinement speaks here: exactly one of these keys. */
 const oneOf = (...keys: string[]) => ({ oneOf: keys.map((key) => ({ required: [key] })) })
-const EnvironmentName = Slug.describe('Name of the environment whose secrets and variables a run gets.')
 
 const ErrorRetries = strict({
   max: z.int().min(0).max(100).describe('How many times a run that threw is tried again.'),
@@ -162,21 +160,6 @@ const Budget = strict({
   .refine((b) => b.tokens !== undefined || b.usd !== undefined, { error: 'needs `tokens`, `usd` or both' })
   .meta({ anyOf: [{ required: ['tokens'] }, { required: ['usd'] }] })
 
-const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
-const Connection = strict({
-  connection: Name.describe('Name of the connection whose deliveries start runs.'),
-  events: z
-    .array(z.string().min(1).max(200))
-    .min(1)
-    .max(100)
-    .describe('Event types; `*` stands for any part: "pull_request.*".'),
-  filter: z
-    .record(z.string().min(1).max(200), z.union([Scalar, z.array(Scalar).min(1).max(100)]))
-    .default({})
-    .describe('Fields of the payload and the value, or list of values, that each must have.'),
-  environment: EnvironmentName.optional(),
-})
-
 const Labels = z
   .array(Label)
   .max(20)
@@ -227,6 +210,7 @@ export const DescriptorFile = strict({
   schedules: z.array(Schedule).max(100).default([]).describe('When runs start by themselves.'),
   notifications: z.array(Notification).max(50).default([]).describe('Who is told how runs end.'),
   budget: Budget.optional().describe('What one run may use of tokens and money.'),
+  webhook: Webhook.optional().describe('How deliveries at the webhook of the workflow start runs.'),
   connections: z.array(Connection).max(50).default([]).describe('Deliveries of other systems that start runs.'),
   workspace: strict({ persist: z.boolean().default(false).describe('Whether they outlive it.') })
     .prefault({})
@@ -252,6 +236,7 @@ export const Descriptor = DescriptorFile.transform((file) => {
     schedules: file.schedules.map(resolveSchedule),
     notifications: file.notifications.map(resolveNotification),
     budget: file.budget ? resolveBudget(file.budget) : null,
+    webhook: file.webhook ? resolveWebhook(file.webhook) : null,
     connections: file.connections.map((c) => ({ ...c, environment: c.environment ?? null })),
   }
 })

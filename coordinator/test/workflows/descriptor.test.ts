@@ -42,6 +42,7 @@ test('a slug is enough, everything else has a default', () => {
     schedules: [],
     notifications: [],
     budget: null,
+    webhook: null,
     connections: [],
     workspace: { persist: false },
     process: 'fresh',
@@ -62,6 +63,7 @@ test('every key of the contract is taken', () => {
     "schedules": [{ "cron": "0 9 * * 1-5", "timezone": "Europe/Zurich", "input": { "deep": [1] } }, { "rate": "5m" }, { "at": "2027-01-31T09:00:00+01:00" }],
     "notifications": [{ "on": ["failed", "failed", "budget"], "email": "a@example.com" }, { "webhook": "https://example.com/x" }],
     "budget": { "tokens": 1000, "usd": 1.25, "onBreach": "cancel" },
+    "webhook": { "input": "request", "environment": "staging", "dedupe": { "header": "X-Id" } },
     "connections": [{ "connection": "github", "events": ["pull_request.*"], "filter": { "repository.name": ["a", "b"] } }],
     "workspace": { "persist": true }, "process": "reuse"
   }`)

@@ -1,0 +1,36 @@
+import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
+import { matchesGlob } from './patterns.ts'
+
+type Filter = Descriptor['connections'][number]['filter']
+type Wanted = Filter[string]
+type Scalar = string | number | boolean | null
+
+/** The first field of a filter that the payload does not fit; undefined where it fits all. */
+export function refusedBy(filter: Filter, payload: unknown): string | undefined {
+  return Object.entries(filter).find(([path, wanted]) => !fits(payload, path, wanted))?.[0]
+}
+
+function fits(payload: unknown, path: string, wanted: Wanted): boolean {
+  const found = valuesAt(payload, path.replaceAll('[]', '.[]').split('.').filter(Boolean))
+  const isOneOf = (list: Scalar | readonly Scalar[]) =>
+    [list].flat().some((one) => found.some((value) => isEqual(value, one)))
+  // A field that is missing equals nothing, so it fits every `not`.
+  return typeof wanted === 'object' && wanted !== null && 'not' in wanted ? !isOneOf(wanted.not) : isOneOf(wanted)
+}
+
+/** What stands there: several values where the path goes through all elements of a list. */
+function valuesAt(value: unknown, path: readonly string[]): unknown[] {
+  const [name, ...rest] = path
+  if (name === undefined) return [value]
+  if (Array.isArray(value)) {
+    if (name === '[]') return value.flatMap((one) => valuesAt(one, rest))
+    return /^\d+$/.test(name) && Number(name) < value.length ? valuesAt(value[Number(name)], rest) : []
+  }
+  const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+  return isThere ? valuesAt((value as Record<string, unknown>)[name], rest) : []
+}
+
+function isEqual(value: unknown, wanted: Scalar): boolean {
+  if (typeof wanted === 'string' && wanted.includes('*')) return typeof value === 'string' && matchesGlob(wanted, value)
+  return value === wanted
+}

@@ -1,0 +1,228 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { BearerScheme, HmacScheme } from '@windlass/shared/model/connection.ts'
+
+/** What a request says of itself before its body has come. */
+interface Head {
+  method: string
+  /** As the provider has it: where it was told to post. */
+  url: string
+  /** By lower-case name. */
+  headers: Readonly<Record<string, string | undefined>>
+}
+
+/** By which scheme a source takes deliveries for its own. */
+export type Auth =
+  | { kind: 'webhook' | 'github' | 'stripe' | 'slack' | 'standard-webhooks' }
+  | { kind: 'hmac'; hmac: HmacScheme }
+  | { kind: 'bearer'; bearer: BearerScheme }
+
+export type Verdict =
+  /** `once`: the signature stands for this one delivery, as the scheme has a time and no id. */
+  { isVerified: true; once?: string } | { isVerified: false; reason: string }
+
+/** Judges a delivery while its body comes in. */
+export interface Check {
+  /** Whatever the body is: it will not be verified. */
+  readonly isHopeless: boolean
+  update(chunk: Uint8Array): void
+  end(): Verdict
+}
+
+export interface Asked {
+  head: Head
+  /** Those that serve now, the current one first. */
+  secrets: readonly string[]
+  /** When it was received, in milliseconds since the epoch. */
+  at: number
+}
+
+const TOLERANCE_MS = 300_000
+
+export function beginCheck(auth: Auth, asked: Asked): Check {
+  if (asked.secrets.length === 0) return refused('No secret is set here yet.')
+  switch (auth.kind) {
+    case 'webhook':
+      return asked.head.headers['webhook-signature'] === undefined ? windlass(asked) : standardWebhooks(asked)
+    case 'github':
+      return github(asked)
+    case 'stripe':
+      return stripe(asked)
+    case 'slack':
+      return slack(asked)
+    case 'standard-webhooks':
+      return standardWebhooks(asked)
+    case 'hmac':
+      return generic(auth.hmac, asked)
+    default:
+      return bearer(auth.bearer, asked)
+  }
+}
+
+/** `t=<seconds>,v1=<hex>`, over `t.body`. */
+function windlass({ head, secrets, at }: Asked): Check {
+  const given = head.headers['x-windlass-signature']
+  if (given === undefined) return refused(missing('X-Windlass-Signature'))
+  const { t, v1 } = fieldsOf(given)
+  const wrong = wrongTime(t, at)
+  if (wrong) return refused(wrong)
+  return signed({ keys: secrets, before: `${t}.`, wanted: v1.map(hex), once: given })
+}
+
+function github({ head, secrets }: Asked): Check {
+  const given = head.headers['x-hub-signature-256']
+  if (given === undefined) return refused(missing('X-Hub-Signature-256'))
+  if (!given.startsWith('sha256=')) return refused('`X-Hub-Signature-256` does not begin with `sha256=`.')
+  return signed({ keys: secrets, wanted: [hex(given.slice(7))] })
+}
+
+/** Of Stripe the time stands in the signature's header, and several signatures while a secret is being changed. */
+function stripe({ head, secrets, at }: Asked): Check {
+  const given = head.headers['stripe-signature']
+  if (given === undefined) return refused(missing('Stripe-Signature'))
+  const { t, v1 } = fieldsOf(given)
+  const wrong = wrongTime(t, at)
+  if (wrong) return refused(wrong)
+  return signed({ keys: secrets, before: `${t}.`, wanted: v1.map(hex) })
+}
+
+function slack({ head, secrets, at }: Asked): Check {
+  const given = head.headers['x-slack-signature']
+  const time = head.headers['x-slack-request-timestamp']
+  if (given === undefined) return refused(missing('X-Slack-Signature'))
+  const wrong = wrongTime(time, at)
+  if (wrong) return refused(wrong)
+  if (!given.startsWith('v0=')) return refused('`X-Slack-Signature` does not begin with `v0=`.')
+  return signed({ keys: secrets, before: `v0:${time}:`, wanted: [hex(given.slice(3))] })
+}
+
+/** Signatures of other versions than `v1` are passed over, and all of that version are tried. */
+function standardWebhooks({ head, secrets, at }: Asked): Check {
+  const id = head.headers['webhook-id'] ?? head.headers['svix-id']
+  const time = head.headers['webhook-timestamp'] ?? head.headers['svix-timestamp']
+  const given = head.headers['webhook-signature'] ?? head.headers['svix-signature']
+  if (id === undefined) return refused(missing('webhook-id'))
+  if (given === undefined) return refused(missing('webhook-signature'))
+  const wrong = wrongTime(time, at)
+  if (wrong) return refused(wrong)
+  const wanted = given.split(' ').flatMap((one) => (one.startsWith('v1,') ? [base64(one.slice(3))] : []))
+  const keys = secrets.flatMap((secret) => standardKey(secret) ?? [])
+  return signed({ keys, before: `${id}.${time}.`, wanted })
+}
+
+function generic(scheme: HmacScheme, { head, secrets, at }: Asked): Check {
+  const { header, prefix, timestampHeader, idHeader } = scheme
+  const given = head.headers[header.toLowerCase()]
+  if (given === undefined) return refused(missing(header))
+  if (!given.startsWith(prefix)) return refused(`\`${header}\` does not begin with \`${prefix}\`.`)
+  const time = timestampHeader === undefined ? undefined : head.headers[timestampHeader.toLowerCase()]
+  const wrong = timestampHeader === undefined ? undefined : wrongTime(time, at, scheme.toleranceMs)
+  if (wrong) return refused(wrong)
+  const id = idHeader === undefined ? undefined : head.headers[idHeader.toLowerCase()]
+  if (idHeader !== undefined && scheme.signed.includes('{id}') && id === undefined) return refused(missing(idHeader))
+  const values = { timestamp: time, id, method: head.method, url: head.url }
+  const [before = '', after = ''] = scheme.signed
+    .split('{body}')
+    .map((part) => part.replace(/\{(timestamp|id|method|url)\}/g, (_, name: keyof typeof values) => values[name] ?? ''))
+  const text = given.slice(prefix.length)
+  const wanted = [scheme.encoding === 'hex' ? hex(text) : base64(text)]
+  const isOnce = timestampHeader !== undefined && !scheme.signed.includes('{id}')
+  return signed({ keys: secrets, algorithm: scheme.algorithm, before, after, wanted, ...(isOnce && { once: given }) })
+}
+
+function bearer({ header, prefix }: BearerScheme, { head, secrets }: Asked): Check {
+  const given = head.headers[header.toLowerCase()]
+  if (given === undefined) return refused(missing(header))
+  // The scheme of `Authorization` is written in any case.
+  if (given.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase())
+    return refused(`\`${header}\` does not begin with \`${prefix}\`.`)
+  const shown = digestOf(given.slice(prefix.length))
+  // All are compared, as digests of one length: how long it takes tells nothing.
+  const isOne = secrets.map((secret) => timingSafeEqual(digestOf(secret), shown)).includes(true)
+  if (!isOne) return refused(`\`${header}\` holds another secret.`)
+  return { isHopeless: false, update: () => {}, end: () => ({ isVerified: true }) }
+}
+
+interface Signing {
+  keys: readonly (string | Buffer)[]
+  algorithm?: string
+  before?: string
+  after?: string
+  /** Signatures as they were sent; undefined for what is none. */
+  wanted: readonly (Buffer | undefined)[]
+  once?: string
+}
+
+function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, once }: Signing): Check {
+  const tried = wanted.filter((one) => one !== undefined)
+  if (tried.length === 0) return refused('The signature is not written as it has to be.')
+  const hmacs = keys.map((key) => createHmac(algorithm, key).update(before))
+  return {
+    isHopeless: keys.length === 0,
+    update: (chunk) => {
+      for (const hmac of hmacs) hmac.update(chunk)
+    },
+    end() {
+      const made = hmacs.map((hmac) => hmac.update(after).digest())
+      const fits = made.map((one) => tried.map((two) => isEqual(one, two)).includes(true)).includes(true)
+      if (!fits) return { isVerified: false, reason: 'The signature does not fit: another secret, or another body.' }
+      return { isVerified: true, ...(once !== undefined && { once }) }
+    },
+  }
+}
+
+function refused(reason: string): Check {
+  return { isHopeless: true, update: () => {}, end: () => ({ isVerified: false, reason }) }
+}
+
+const missing = (header: string) => `The header \`${header}\` is missing.`
+
+function isEqual(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+const digestOf = (text: string) => createHash('sha256').update(text).digest()
+
+function hex(text: string): Buffer | undefined {
+  return /^(?:[0-9a-fA-F]{2})+$/.test(text) ? Buffer.from(text, 'hex') : undefined
+}
+
+function base64(text: string): Buffer | undefined {
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : undefined
+}
+
+/** `t=1,v1=a,v1=b`. Other fields are of other schemes. */
+function fieldsOf(header: string): { t: string | undefined; v1: string[] } {
+  const fields = header.split(',').map((field) => field.trim().split('=', 2))
+  return {
+    t: fields.find(([name]) => name === 't')?.[1],
+    v1: fields.flatMap(([name, value]) => (name === 'v1' && value !== undefined ? [value] : [])),
+  }
+}
+
+/** Why a time of signing does not do; undefined where it does. */
+function wrongTime(text: string | undefined, at: number, toleranceMs = TOLERANCE_MS): string | undefined {
+  const signedAt = text === undefined ? undefined : timeOf(text)
+  if (signedAt === undefined) return 'The time of signing is missing, or no time.'
+  const awayMs = Math.abs(at - signedAt)
+  if (awayMs <= toleranceMs) return undefined
+  const seconds = Math.round(awayMs / 1000)
+  return signedAt < at
+    ? `It was signed ${seconds} s ago; ${toleranceMs / 1000} s are the most.`
+    : `It was signed ${seconds} s ahead of our clock; ${toleranceMs / 1000} s are the most.`
+}
+
+/** Providers write seconds, milliseconds or ISO 8601. */
+function timeOf(text: string): number | undefined {
+  if (/^\d{1,11}$/.test(text)) return Number(text) * 1000
+  if (/^\d{12,15}$/.test(text)) return Number(text)
+  const ms = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+/** What Standard Webhooks keys the HMAC with: the bytes that the secret writes in base64. Undefined: it writes none. */
+export function standardKey(secret: string): Buffer | undefined {
+  const text = secret.startsWith('whsec_') ? secret.slice(6) : secret
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return undefined
+  const key = Buffer.from(text, 'base64')
+  return key.length >= 24 && key.length <= 64 ? key : undefined
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventOf, idOf } from '../../inbound/rules/events.ts'
+import { refusedBy } from '../../inbound/rules/filter.ts'
+import { handshakeOf } from '../../inbound/rules/handshake.ts'
+import { withoutCredentials } from '../../inbound/rules/headers.ts'
+import { matchesEvent } from '../../inbound/rules/patterns.ts'
+import { readPayload } from '../../inbound/rules/payload.ts'
+
+test('a pattern means its own name and everything beneath it', () => {
+  const yes = [
+    ['pull_request', 'pull_request'],
+    ['pull_request', 'pull_request.opened'],
+    ['pull_request.*', 'pull_request'],
+    ['pull_request.*', 'pull_request.opened'],
+    ['*', 'anything'],
+    ['*', null],
+    ['*.created', 'issue.created'],
+    ['*.created', 'customer.subscription.created'],
+    ['invoice.*.failed', 'invoice.payment.failed'],
+    ['command:/deploy', 'command:/deploy'],
+    ['a*b*c', 'a.b.b.c'],
+  ] as const
+  const no = [
+    ['pull_request', 'pull_request_review'],
+    ['pull_request.opened', 'pull_request'],
+    ['Pull_Request', 'pull_request'],
+    ['push', null],
+    ['*.created', 'created'],
+    ['push', 'xpush'],
+  ] as const
+  for (const [pattern, event] of yes) assert.ok(matchesEvent(pattern, event), `${pattern} means ${event}`)
+  for (const [pattern, event] of no) assert.ok(!matchesEvent(pattern, event), `${pattern} does not mean ${event}`)
+})
+
+test('a pattern of many stars takes no longer than it is long', () => {
+  assert.equal(matchesEvent(`${'a*'.repeat(90)}b`, 'a'.repeat(5000)), false)
+})
+
+test('a filter compares fields by their values', () => {
+  const payload = {
+    ref: 'refs/heads/main',
+    size: 3,
+    draft: false,
+    gone: null,
+    repository: { full_name: 'acme/app' },
+    labels: [{ name: 'bug' }, { name: 'later' }],
+  }
+  const fits = (filter: Parameters<typeof refusedBy>[0]) => refusedBy(filter, payload) === undefined
+  assert.ok(fits({}))
+  assert.ok(fits({ ref: 'refs/heads/*', size: 3, draft: false, gone: null }))
+  assert.ok(fits({ 'repository.full_name': ['other', 'acme/*'] }))
+  assert.ok(fits({ 'labels[].name': 'bug', 'labels.1.name': 'later', 'labels.[].name': ['x', 'later'] }))
+  assert.ok(fits({ ref: { not: 'refs/tags/*' }, 'labels[].name': { not: ['wontfix'] }, missing: { not: 'x' } }))
+  assert.ok(!fits({ size: '3' }))
+  assert.ok(!fits({ missing: null }))
+  assert.ok(!fits({ 'labels[].name': { not: 'bug' } }))
+  assert.ok(!fits({ 'labels.7.name': 'bug' }))
+  assert.ok(!fits({ 'repository.__proto__': 'x' }))
+  assert.equal(refusedBy({ draft: false, size: 4 }, payload), 'size')
+})
+
+test('a body becomes JSON, text, a form or base64 by its type', () => {
+  const read = (body: string | Buffer, type?: string, form: 'github' | 'any' = 'any') =>
+    readPayload(Buffer.from(body), type, form)
+  assert.deepEqual(read('{"n": 1.0}', 'application/json'), { value: { n: 1 }, text: '{"n": 1.0}' })
+  assert.deepEqual(read('[1]', 'application/cloudevents+json; charset=utf-8'), { value: [1], text: '[1]' })
+  assert.deepEqual(read('', 'application/json'), { value: null, text: 'null' })
+  assert.deepEqual(read('{', 'application/json'), { invalid: 'The body is not valid JSON.' })
+  assert.deepEqual((read('<a/>', 'application/xml') as { value: unknown }).value, { text: '<a/>' })
+  assert.deepEqual((read('hello') as { value: unknown }).value, { text: 'hello' })
+  assert.deepEqual((read(Buffer.from([0xff]), 'image/png') as { value: unknown }).value, {
+    base64: '/w==',
+    contentType: 'image/png',
+  })
+  const form = 'application/x-www-form-urlencoded'
+  assert.equal((read('a=1&b=2&a=3', form) as { text: string }).text, '{"a":["1","3"],"b":"2"}')
+  assert.deepEqual(read(`payload=${encodeURIComponent('{"x":1}')}`, form, 'github'), {
+    value: { x: 1 },
+    text: '{"x":1}',
+  })
+  assert.match(JSON.stringify(read('['.repeat(600) + ']'.repeat(600), 'application/json')), /nests deeper/)
+})
+
+test('events and ids are what the provider calls them', () => {
+  const github = { 'x-github-event': 'pull_request', 'x-github-delivery': 'd-1' }
+  assert.equal(eventOf({ kind: 'github' }, github, { action: 'opened' }), 'pull_request.opened')
+  assert.equal(eventOf({ kind: 'github' }, github, {}), 'pull_request')
+  assert.equal(idOf({ kind: 'github' }, github, {}), 'd-1')
+  assert.equal(eventOf({ kind: 'stripe' }, {}, { type: 'invoice.paid' }), 'invoice.paid')
+  assert.equal(idOf({ kind: 'stripe' }, {}, { id: 'evt_1' }), 'evt_1')
+  assert.equal(
+    eventOf({ kind: 'slack' }, {}, { type: 'event_callback', event: { type: 'app_mention' } }),
+    'app_mention',
+  )
+  assert.equal(eventOf({ kind: 'slack' }, {}, { type: 'block_actions' }), 'block_actions')
+  assert.equal(eventOf({ kind: 'slack' }, {}, { command: '/deploy' }), 'command:/deploy')
+  assert.equal(idOf({ kind: 'standard-webhooks' }, { 'webhook-id': 'msg_1' }, {}), 'msg_1')
+  const own = { kind: 'hmac', event: { field: 'data.kind' }, dedupe: { header: 'X-Id' } } as const
+  assert.equal(eventOf(own, {}, { data: { kind: 'made' } }), 'made')
+  assert.equal(idOf(own, { 'x-id': '7' }, {}), '7')
+  assert.equal(eventOf({ kind: 'bearer' }, {}, { type: 'x' }), null)
+})
+
+test('credentials are stored as [redacted]', () => {
+  const given = { authorization: 'Bearer x', cookie: 'a=b', 'x-gitlab-token': 'x', accept: '*/*' }
+  assert.deepEqual(withoutCredentials(given, 'X-Gitlab-Token'), {
+    authorization: '[redacted]',
+    cookie: '[redacted]',
+    'x-gitlab-token': '[redacted]',
+    accept: '*/*',
+  })
+})
+
+test('Slack is answered its challenge, nobody else', () => {
+  assert.deepEqual(handshakeOf('slack', { type: 'url_verification', challenge: 'c' }), { challenge: 'c' })
+  assert.deepEqual(handshakeOf('slack', { ssl_check: '1' }), {})
+  assert.equal(handshakeOf('slack', { type: 'event_callback' }), undefined)
+  assert.equal(handshakeOf('github', { type: 'url_verification', challenge: 'c' }), undefined)
+})

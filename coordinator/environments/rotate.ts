@@ -5,6 +5,8 @@ import type { Db, Tx } from '../db/client.ts'
 import { addKey, readKeyFile, removeKeys } from './key-file.ts'
 import type { SealedRow, Seat } from './row.ts'
 import type { KeyRing, SecretKeys } from './secret-keys.ts'
+import { seatOf } from './owned-secrets.ts'
+import * as owned from './store-owned.ts'
 import * as store from './store-sealed.ts'
 
 export interface RotateDeps {
@@ -37,15 +39,10 @@ const BATCH = 200
  */
 export async function rotateKey(deps: RotateDeps, by: Operator): Promise<Rotated> {
   const isNewKey = deps.keyFile !== undefined && (await putOnTop(deps, deps.keyFile))
-  let resealed = 0
-  const broken: Seat[] = []
-  for (let after: Seat | undefined; ;) {
-    const batch = await resealSome(deps, by, after)
-    resealed += batch.resealed
-    broken.push(...batch.broken)
-    if (!batch.last) break
-    after = batch.last
-  }
+  const ofEnvironments = await resealAll(deps, by, VARIABLES)
+  const ofOthers = await resealAll(deps, by, OWNED)
+  const resealed = ofEnvironments.resealed + ofOthers.resealed
+  const broken = [...ofEnvironments.broken, ...ofOthers.broken]
   const { fingerprints } = await deps.secretKeys.ring()
   const uses = await store.keysInUse(deps.db)
   const isUsed = (key: string) => uses.some((use) => use.fingerprint === key)
@@ -73,46 +70,72 @@ async function putOnTop({ db }: RotateDeps, path: string): Promise<boolean> {
   })
 }
 
-interface Batch {
-  resealed: number
-  broken: Seat[]
-  last: Seat | undefined
+/** A table of sealed values. */
+interface Table<R extends { orgId: Seat['orgId']; sealed: string }> {
+  seatOf(row: R): Seat
+  lockSealedWith(tx: Tx, fingerprints: readonly string[], page: { after: R | undefined; limit: number }): Promise<R[]>
+  reseal(tx: Tx, rows: readonly R[]): Promise<void>
 }
 
-async function resealSome(deps: RotateDeps, by: Operator, after: Seat | undefined): Promise<Batch> {
+const VARIABLES: Table<SealedRow> = {
+  ...store,
+  seatOf: ({ orgId, environment, name }) => ({ orgId, environment, name }),
+}
+const OWNED: Table<owned.OwnedRow> = { ...owned, seatOf }
+
+interface Resealed {
+  resealed: number
+  broken: Seat[]
+}
+
+async function resealAll<R extends { orgId: Seat['orgId']; sealed: string }>(
+  deps: RotateDeps,
+  by: Operator,
+  table: Table<R>,
+): Promise<Resealed> {
+  let resealed = 0
+  const broken: Seat[] = []
+  for (let after: R | undefined; ;) {
+    const batch = await resealSome(deps, by, { table, after })
+    resealed += batch.resealed
+    broken.push(...batch.broken)
+    if (!batch.last) return { resealed, broken }
+    after = batch.last
+  }
+}
+
+async function resealSome<R extends { orgId: Seat['orgId']; sealed: string }>(
+  deps: RotateDeps,
+  by: Operator,
+  { table, after }: { table: Table<R>; after: R | undefined },
+): Promise<Resealed & { last: R | undefined }> {
   return deps.db.begin(async (tx) => {
     await store.lockKeys(tx, 'to seal')
     const ring = await deps.secretKeys.ring()
-    const rows = await store.lockSealedWith(tx, ring.fingerprints.slice(1), { after, limit: BATCH })
-    const fresh = rows.flatMap((row) => sealedAnew(ring, row) ?? [])
-    if (fresh.length > 0) await store.reseal(tx, fresh)
+    const rows = await table.lockSealedWith(tx, ring.fingerprints.slice(1), { after, limit: BATCH })
+    const tried = rows.map((row) => ({ row, sealed: sealedAnew(ring, table.seatOf(row), row.sealed) }))
+    const fresh = tried.flatMap(({ row, sealed }) => (sealed === undefined ? [] : [{ ...row, sealed }]))
+    if (fresh.length > 0) await table.reseal(tx, fresh)
     await recordAll(tx, by, { key: ring.fingerprints[0]!, rows: fresh })
-    const isDone = (row: SealedRow) => fresh.some((one) => isSameSeat(one, row))
-    const broken = rows
-      .filter((row) => !isDone(row))
-      .map(({ orgId, environment, name }) => ({ orgId, environment, name }))
+    const broken = tried.flatMap(({ row, sealed }) => (sealed === undefined ? [table.seatOf(row)] : []))
     return { resealed: fresh.length, broken, last: rows.at(-1) }
   })
 }
 
 /** Undefined for one that does not open: it must not keep the others from it. */
-function sealedAnew(ring: KeyRing, row: SealedRow): SealedRow | undefined {
+function sealedAnew(ring: KeyRing, seat: Seat, sealed: string): string | undefined {
   try {
-    return { ...row, sealed: ring.seal(row, ring.open(row, row.sealed)) }
+    return ring.seal(seat, ring.open(seat, sealed))
   } catch (error) {
     if (error instanceof Fault) return undefined
     throw error
   }
 }
 
-function isSameSeat(a: Seat, b: Seat): boolean {
-  return a.orgId === b.orgId && a.environment === b.environment && a.name === b.name
-}
-
 async function recordAll(
   tx: Tx,
   by: Operator,
-  { key, rows }: { key: string; rows: readonly SealedRow[] },
+  { key, rows }: { key: string; rows: readonly Pick<SealedRow, 'orgId'>[] },
 ): Promise<void> {
   for (const orgId of new Set(rows.map((row) => row.orgId))) {
     const secrets = rows.filter((row) => row.orgId === orgId).length

@@ -67,8 +67,11 @@ export interface KeyUse {
 export function keysInUse(sql: Sql): Promise<KeyUse[]> {
   return sql<KeyUse[]>`
     select split_part(sealed, '.', 2) as fingerprint, count(*)::int as secrets
-    from variables
-    where sealed is not null
+    from (
+      select sealed from variables where sealed is not null
+      union all
+      select sealed from owned_secrets
+    ) secrets
     group by 1
     order by 1`
 }

@@ -26,6 +26,8 @@ export type Config = Sizes & {
   limitIdentityPerMin: number
   limitOrgPerMin: number
   limitRefusedPerMin: number
+  limitDeliveriesPerMin: number
+  limitUnverifiedPerMin: number
   limitWaiting: number
   limitOrgWaiting: number
   trustedProxies: string[]
@@ -93,6 +95,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     maxInputBytes: s.WINDLASS_MAX_INPUT_BYTES,
     maxOutputBytes: s.WINDLASS_MAX_OUTPUT_BYTES,
     maxAnswerBytes: s.WINDLASS_MAX_ANSWER_BYTES,
+    maxDeliveryBytes: s.WINDLASS_MAX_DELIVERY,
     maxEventDataBytes: s.WINDLASS_MAX_EVENT_DATA_BYTES,
     maxCatchUp: s.WINDLASS_MAX_CATCH_UP,
     maxDeploysBytes: s.WINDLASS_MAX_DEPLOYS_BYTES,
@@ -100,6 +103,8 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     limitIdentityPerMin: s.WINDLASS_LIMIT_IDENTITY_PER_MIN,
     limitOrgPerMin: s.WINDLASS_LIMIT_ORG_PER_MIN,
     limitRefusedPerMin: s.WINDLASS_LIMIT_REFUSED_PER_MIN,
+    limitDeliveriesPerMin: s.WINDLASS_LIMIT_DELIVERIES_PER_MIN,
+    limitUnverifiedPerMin: s.WINDLASS_LIMIT_UNVERIFIED_PER_MIN,
     limitWaiting: s.WINDLASS_LIMIT_WAITING,
     limitOrgWaiting: s.WINDLASS_LIMIT_ORG_WAITING,
     trustedProxies: s.WINDLASS_TRUSTED_PROXIES,

@@ -121,6 +121,16 @@ export const Settings = z.strictObject({
   WINDLASS_MAX_ANSWER_BYTES: z.int().min(KIB).max(MOST_VALUE_BYTES).default(DEFAULT_SIZES.maxAnswerBytes).meta({
     description: 'Answer of a person to a question of a run, as JSON, 4 MiB at most.',
   }),
+  WINDLASS_MAX_DELIVERY: z
+    .int()
+    .min(64 * KIB)
+    .max(64 * MIB)
+    .default(DEFAULT_SIZES.maxDeliveryBytes)
+    .meta({
+      description:
+        'Bytes of what another system posts to a webhook or a connection, 64 MiB at most. Verified ones that ' +
+        'are larger than an input are kept and start nothing.',
+    }),
   WINDLASS_MAX_EVENT_DATA_BYTES: z
     .int()
     .min(4 * KIB)
@@ -159,6 +169,12 @@ export const Settings = z.strictObject({
     .meta({ description: 'The same for all keys and sessions of an org together.' }),
   WINDLASS_LIMIT_REFUSED_PER_MIN: z.int().min(0).max(10_000_000).default(300).meta({
     description: 'Credentials from one address (IPv6: /64) that may be refused in a minute; 0: no limit.',
+  }),
+  WINDLASS_LIMIT_DELIVERIES_PER_MIN: z.int().min(0).max(10_000_000).default(600).meta({
+    description: 'Verified deliveries that one webhook or connection takes in a minute; 0: no limit.',
+  }),
+  WINDLASS_LIMIT_UNVERIFIED_PER_MIN: z.int().min(0).max(10_000_000).default(60).meta({
+    description: 'Deliveries from one address that may fail to verify in a minute; 0: no limit.',
   }),
   WINDLASS_LIMIT_WAITING: z.int().min(0).max(1_000_000).default(200).meta({
     description:

@@ -13,6 +13,8 @@ export interface Sizes {
   maxInputBytes: number
   maxOutputBytes: number
   maxAnswerBytes: number
+  /** Of what another system posts to a webhook or a connection. */
+  maxDeliveryBytes: number
   /** Of what a program puts into an event. */
   maxEventDataBytes: number
 }
@@ -23,6 +25,7 @@ export const DEFAULT_SIZES: Readonly<Sizes> = {
   maxInputBytes: MIB,
   maxOutputBytes: MIB,
   maxAnswerBytes: MIB,
+  maxDeliveryBytes: 25 * MIB,
   maxEventDataBytes: EVENT_DATA_BYTES,
 }
 
@@ -38,6 +41,7 @@ export function bodyBytes(carries: Carries | undefined, sizes: Sizes): number {
   if (carries === 'files') return Math.ceil(sizes.maxBundleBytes * JSON_OF_FILES)
   if (carries === 'input') return sizes.maxInputBytes + AROUND_BYTES
   if (carries === 'answer') return sizes.maxAnswerBytes + AROUND_BYTES
+  if (carries === 'delivery') return sizes.maxDeliveryBytes
   return carries === 'agent' ? AGENT_BYTES : sizes.maxBodyBytes
 }
 

@@ -8,6 +8,21 @@ import type { Source } from '../workflows/sources.ts'
 
 export type { AgentSocket, ClosedBy, SseSink }
 
+/** The request of a row with `body: 'raw'`, whose body the handler reads itself. */
+export interface RawRequest {
+  readonly method: string
+  readonly path: string
+  /** What stands behind the `?`, undecoded. */
+  readonly query: string
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  /**
+   * Reads the body: `onPiece` is told of each piece as it comes. Of what is longer than `keep` the first `keep` bytes
+   * are kept. Throws PAYLOAD_TOO_LARGE at the first byte over the limit of the row.
+   */
+  read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ kept: Buffer; bytes: number }>
+}
+
 /** What a handler is given. The identity of the wrong door throws: the row and its handler disagree. */
 export interface Call<I> {
   input: I
@@ -25,6 +40,8 @@ export interface Call<I> {
   get caller(): Acting
   get runner(): RunnerIdentity
   get program(): ProgramIdentity
+  /** Of a row with `body: 'raw'`. */
+  get raw(): RawRequest
 }
 
 /** An answer that is JSON text already, so that payloads and logs are not parsed only to be printed again. */
@@ -87,10 +104,16 @@ export class PiecesAnswer {
   readonly contentType: string
   /** Of all pieces together, where that is known beforehand. */
   readonly bytes: number | undefined
-  constructor(pieces: AsyncGenerator<Uint8Array | string, void, void>, contentType: string, bytes?: number) {
+  readonly headers: Readonly<Record<string, string>>
+  constructor(
+    pieces: AsyncGenerator<Uint8Array | string, void, void>,
+    contentType: string,
+    more: { bytes?: number; headers?: Record<string, string> } = {},
+  ) {
     this.pieces = pieces
     this.contentType = contentType
-    this.bytes = bytes
+    this.bytes = more.bytes
+    this.headers = more.headers ?? {}
   }
 }
 
@@ -125,7 +148,7 @@ type JsonAnswer<T> = T | JsonText | StatusAnswer<T> | FilesAnswer<Omit<T, 'files
 type AnswerOf<R> =
   R extends Op<z.ZodObject, z.ZodType>
     ? R['wire'] extends undefined
-      ? JsonAnswer<OutputOf<R>>
+      ? JsonAnswer<OutputOf<R>> | (R['body'] extends 'raw' ? BytesAnswer : never)
       : JsonAnswer<OutputOf<R>> | SseAnswer | BytesAnswer | PiecesAnswer | FileAnswer | SocketAnswer
     : never
 

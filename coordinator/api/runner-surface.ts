@@ -37,7 +37,7 @@ export const runnerSurface = (deps: RunnerSurfaceNeeds): HandlersFor<'runnerSurf
 
   bundle: async ({ input, runner }) => {
     const { pieces, bytes } = await bundleOf(deps, runner.orgId, input.digest)
-    return new PiecesAnswer(pieces, 'application/gzip', bytes)
+    return new PiecesAnswer(pieces, 'application/gzip', { bytes })
   },
 
   journal: async ({ input, runner }) => new PiecesAnswer(await journalFor(deps, runner, input), 'application/json'),

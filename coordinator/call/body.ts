@@ -50,7 +50,7 @@ async function readBytes(request: HttpRequest, limit: number, room?: Room): Prom
 }
 
 /** `bytes`: what was announced, or what has come so far of a body that announces nothing. */
-function tooLarge(limitBytes: number, bytes: number): Fault {
+export function tooLarge(limitBytes: number, bytes: number): Fault {
   const message = `The request body may have ${limitBytes} bytes at most.`
   return new Fault('PAYLOAD_TOO_LARGE', { bytes, limitBytes }, message)
 }
@@ -67,7 +67,7 @@ function assertJson(contentType: string | undefined): void {
   throw new Fault('UNSUPPORTED_MEDIA_TYPE', { contentType: contentType ?? null })
 }
 
-function assertPlain(contentEncoding: string | undefined): void {
+export function assertPlain(contentEncoding: string | undefined): void {
   if (contentEncoding === undefined || contentEncoding.toLowerCase() === 'identity') return
   const message = 'Send the body as it is: no `Content-Encoding` is taken.'
   throw new Fault('UNSUPPORTED_MEDIA_TYPE', { contentEncoding }, message)

@@ -79,7 +79,7 @@ function planPath(path: string, plans: Plan[]): PathPlan {
   for (const plan of plans) methods[plan.row.method] = plan
   // HEAD is GET without the body.
   if (methods['GET']) methods['HEAD'] = methods['GET']
-  const order: readonly (Method | 'HEAD')[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+  const order: readonly (Method | 'HEAD')[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
   return { path, methods, allow: order.filter((method) => methods[method]).join(', ') }
 }
 

@@ -7,7 +7,7 @@ import { begin, end, type Outlet } from './answer.ts'
  * nothing for `stallMs` is cut.
  */
 export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, stallMs: number): Promise<void> {
-  const { pieces, contentType, bytes } = answer
+  const { pieces, contentType, bytes, headers } = answer
   const { request, response } = outlet
   try {
     const isHead = request.method === 'HEAD'
@@ -15,6 +15,7 @@ export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, stallMs: 
     const first = isHead ? undefined : await pieces.next()
     if (response.completed) return
     begin(outlet, 200, 'private, no-cache').header('content-type', contentType)
+    for (const [name, value] of Object.entries(headers)) response.header(name, value)
     if (!first || first.done) {
       if (bytes !== undefined) response.header('content-length', String(bytes))
       return end(outlet)

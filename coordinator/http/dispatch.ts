@@ -29,6 +29,7 @@ import type { Waiting } from '../limits/waiting.ts'
 import { assertFraming } from './framing.ts'
 import type { Gate } from '../call/gate.ts'
 import { inTime, mayBeLarge, roomFor } from './held-body.ts'
+import { RawBody } from './raw-body.ts'
 import { readInput, readParams } from '../call/input.ts'
 import type { OpenWork } from './open-work.ts'
 import { authorizeFor, type OwnedNeeds } from '../call/owned.ts'
@@ -48,6 +49,8 @@ export type PipelineNeeds = OwnedNeeds & {
   log: Log
   limits: Limits
   bodies: BytesInFlight
+  /** Of bodies whose sender has proved nothing yet. */
+  deliveryBodies: BytesInFlight
   turns: Turns
 }
 
@@ -138,6 +141,7 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   admit(plan, params, actor, request.headers)
   if (isCaller(actor)) await authorizeFor(plan, actor, pipeline.deps, params)
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
+  if (plan.row.body === 'raw') return answerRaw(exchange, plan, params)
   if (!isCaller(actor) || !mayBeLarge(request)) return answer(exchange, plan, { actor, params })
   const room = roomFor({ ...pipeline.deps, seats: pipeline.seats }, actor.orgId, response)
   try {
@@ -147,13 +151,26 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   }
 }
 
+/** The handler reads the body, as it is the body that proves whose it is. */
+async function answerRaw(exchange: Exchange, plan: Plan, params: Record<string, string>): Promise<void> {
+  const { pipeline, request, response } = exchange
+  const address = pipeline.proxies.addressOf(request)
+  const raw = new RawBody({ request, response, address, bodies: pipeline.deps.deliveryBodies, limit: plan.bodyBytes })
+  try {
+    await answer(exchange, plan, { actor: undefined, params, raw })
+  } finally {
+    raw.release()
+  }
+}
+
 interface Admitted {
   actor: Actor | undefined
   params: Record<string, string>
   room?: Room
+  raw?: RawBody
 }
 
-async function answer(exchange: Exchange, plan: Plan, { actor, params, room }: Admitted): Promise<void> {
+async function answer(exchange: Exchange, plan: Plan, { actor, params, room, raw }: Admitted): Promise<void> {
   const { pipeline, request, response, requestId, open } = exchange
   const { proxies } = pipeline
   const { baseUrl } = pipeline.deps.config
@@ -162,7 +179,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room }: A
   if (plan.takesFiles) room?.leave()
   exchange.input = input
   const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor) : undefined
-  const call = new RequestCall({ input, actor, requestId, request, response, baseUrl, open, proxies })
+  const call = new RequestCall({ input, actor, requestId, request, response, baseUrl, open, proxies, raw })
   try {
     const value: unknown = await (isCaller(actor)
       ? handle(plan, call as never, { turns: pipeline.deps.turns, orgId: actor.orgId })
@@ -205,12 +222,12 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
     const around = outputText(plan, { ...value.head, files: [] }, exchange.pipeline.strict)
     return sendFiles(exchange, { around, files: value.files }, exchange.pipeline.stallMs)
   }
+  if (value instanceof BytesAnswer) return sendBytes(exchange, value)
   if (row.wire === undefined) {
     const answer: StatusAnswer<unknown> = value instanceof StatusAnswer ? value : new StatusAnswer(row.success, value)
     const text = outputText(plan, answer.value, exchange.pipeline.strict)
     return sendJson(exchange, answer.status, text, row.door === 'program')
   }
-  if (value instanceof BytesAnswer) return sendBytes(exchange, value)
   if (value instanceof PiecesAnswer) return sendPieces(exchange, value, exchange.pipeline.stallMs)
   if (value instanceof FileAnswer) return sendFile(exchange, value, exchange.pipeline.stallMs)
   if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline, () => mayStay(exchange, plan))

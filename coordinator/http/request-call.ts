@@ -1,5 +1,5 @@
 import type { Acting, Actor, ProgramIdentity, RunnerIdentity } from '../actor.ts'
-import type { Call } from '../api/call.ts'
+import type { Call, RawRequest } from '../api/call.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 import type { Open, OpenWork } from './open-work.ts'
 import type { Proxies } from './proxies.ts'
@@ -14,6 +14,8 @@ export interface CallParts {
   baseUrl: string | undefined
   open: OpenWork
   proxies: Proxies
+  /** Of a row whose handler reads the body. */
+  raw?: RawRequest | undefined
 }
 
 /** The call that a handler sees. Everything that most handlers never ask for is made on demand. */
@@ -88,6 +90,12 @@ export class RequestCall implements Call<unknown>, Open {
     const { actor } = this.#parts
     if (actor?.kind === 'program') return actor
     throw wrongDoor('program', actor)
+  }
+
+  get raw(): RawRequest {
+    const { raw } = this.#parts
+    if (raw) return raw
+    throw new Error('the handler asks for the raw body, but its row is not `raw`')
   }
 }
 

@@ -25,8 +25,8 @@ export interface Holding {
 const FREE_BYTES = 64 * 1024
 const RETRY_AFTER_MS = 5_000
 
-/** `what` names it in refusals. */
-export function createBytesInFlight(limits: Bytes, what = 'Deploys'): BytesInFlight {
+/** `what` names it in refusals, `scope` those whom the first limit is for. */
+export function createBytesInFlight(limits: Bytes, what = 'Deploys', scope: 'org' | 'address' = 'org'): BytesInFlight {
   const byOrg = new Map<string, number>()
   let all = 0
 
@@ -45,7 +45,7 @@ export function createBytesInFlight(limits: Bytes, what = 'Deploys'): BytesInFli
       function see({ announced, taken }: typeof seen) {
         const wanted = { org: beyondFree(Math.max(announced, taken)), all: beyondFree(taken) }
         const more = { org: wanted.org - counted.org, all: wanted.all - counted.all }
-        refuseOver({ ...limits, what }, more, { org: (byOrg.get(orgId) ?? 0) + more.org, all: all + more.all })
+        refuseOver({ ...limits, what, scope }, more, { org: (byOrg.get(orgId) ?? 0) + more.org, all: all + more.all })
         seen = { announced, taken }
         counted = wanted
         add(orgId, more)
@@ -70,14 +70,18 @@ type Bytes = { org: number; all: number }
 const beyondFree = (bytes: number) => Math.max(0, bytes - FREE_BYTES)
 
 /** Throws when a sum is over its limit. A request that adds nothing to a sum is not refused for it. */
-function refuseOver({ what, org, all }: Bytes & { what: string }, more: Bytes, bytes: Bytes): void {
+function refuseOver(
+  { what, scope, org, all }: Bytes & { what: string; scope: string },
+  more: Bytes,
+  bytes: Bytes,
+): void {
   if (more.org > 0 && bytes.org > org) {
-    const detail = { scope: 'org', limitBytes: org, bytes: bytes.org, retryAfterMs: RETRY_AFTER_MS }
-    const message = `${what} of this org may have ${org} bytes under way together; let one of them end first.`
+    const detail = { scope, limitBytes: org, bytes: bytes.org, retryAfterMs: RETRY_AFTER_MS }
+    const message = `${what} of this ${scope} may have ${org} bytes under way together; let one of them end first.`
     throw new Fault('RATE_LIMITED', detail, message)
   }
   if (more.all > 0 && bytes.all > all) {
     const detail = { limitBytes: all, bytes: bytes.all }
-    throw new Fault('UNAVAILABLE', detail, `${what} of other orgs are under way; try again in a few seconds.`)
+    throw new Fault('UNAVAILABLE', detail, `${what} of others are under way; try again in a few seconds.`)
   }
 }

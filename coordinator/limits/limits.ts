@@ -1,7 +1,15 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { Caller } from '../actor.ts'
 import { Bucket } from './bucket.ts'
 import type { Draws } from './store.ts'
+
+/** Who sends requests. */
+interface Requester {
+  /** What he is called in refusals. */
+  kind: string
+  id: string
+  orgId: string
+  org: string
+}
 
 /** Where a caller stands after one request more. */
 export interface Standing {
@@ -13,7 +21,7 @@ export interface Standing {
 
 export interface Limits {
   /** Takes one request from the buckets of the caller and of its org. At once, when what this coordinator holds suffices. */
-  take(caller: Caller): Standing | Promise<Standing>
+  take(caller: Requester): Standing | Promise<Standing>
 }
 
 export interface LimitsOptions {
@@ -52,12 +60,12 @@ class SharedLimits implements Limits {
     this.#policy = ['ratelimit-policy', policy]
   }
 
-  take(caller: Caller): Standing | Promise<Standing> {
+  take(caller: Requester): Standing | Promise<Standing> {
     const held = this.#heldFor(caller)
     return this.#decide(caller, held, performance.now()) ?? this.#wait(caller, held)
   }
 
-  async #wait(caller: Caller, held: Held): Promise<Standing> {
+  async #wait(caller: Requester, held: Held): Promise<Standing> {
     // Each turn brings a block to those who wait, in the order in which they came, or the word that there is no more.
     for (;;) {
       for (const [, bucket] of held) if (bucket.state(performance.now()) === 'empty') await bucket.refill()
@@ -67,7 +75,7 @@ class SharedLimits implements Limits {
   }
 
   /** Spends from both buckets or from none. Undefined: the store has to be asked. */
-  #decide(caller: Caller, held: Held, now: number): Standing | undefined {
+  #decide(caller: Requester, held: Held, now: number): Standing | undefined {
     let isOpen = true
     let spent: Held[number] | undefined
     for (const each of held) {
@@ -82,7 +90,11 @@ class SharedLimits implements Limits {
     return { refusal: null, headers: [this.#policy, standingHeader(held, now)] }
   }
 
-  #refuse(caller: Caller, held: Held, { scope, bucket, now }: { scope: Scope; bucket: Bucket; now: number }): Standing {
+  #refuse(
+    caller: Requester,
+    held: Held,
+    { scope, bucket, now }: { scope: Scope; bucket: Bucket; now: number },
+  ): Standing {
     const retryAfterMs = Math.max(1, Math.ceil(bucket.endsAt - now))
     const seconds = Math.ceil(retryAfterMs / 1000)
     const { windowMs } = this.#options
@@ -94,7 +106,7 @@ class SharedLimits implements Limits {
     }
   }
 
-  #heldFor(caller: Caller): Held {
+  #heldFor(caller: Requester): Held {
     const { identity, org } = this.#options
     const held: (readonly [Scope, Bucket])[] = []
     if (identity > 0) held.push(['identity', this.#bucket(`i:${caller.id}`, identity)])

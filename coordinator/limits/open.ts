@@ -12,20 +12,25 @@ export interface OpenLimitsOptions {
   url: string
   identity: number
   org: number
+  /** Verified deliveries that a webhook or connection may have in a window; 0: no limit. */
+  deliveries?: number
   log: Log
   /** Of a test; else a minute. */
   windowMs?: number
 }
 
 /** The limits of this coordinator, with connections of their own: neither jobs nor callers keep a draw waiting. */
-export function openLimits({ url, identity, org, log, windowMs = WINDOW_MS }: OpenLimitsOptions): {
+export function openLimits({ url, identity, org, deliveries = 0, log, windowMs = WINDOW_MS }: OpenLimitsOptions): {
   limits: Limits
+  deliveryLimits: Limits
   unread: UnreadBytes
   close: () => Promise<void>
 } {
   const pool = openPgPool(url, { name: 'limits', max: CONNECTIONS, log, queryTimeoutMs: PATIENCE_MS })
-  const limits = createLimits({ identity, org, windowMs, draws: createDraws({ pool, windowMs, log }) })
-  return { limits, unread: createUnreadBytes({ log }), close: () => pool.end() }
+  const draws = createDraws({ pool, windowMs, log })
+  const limits = createLimits({ identity, org, windowMs, draws })
+  const deliveryLimits = createLimits({ identity: deliveries, org: 0, windowMs, draws })
+  return { limits, deliveryLimits, unread: createUnreadBytes({ log }), close: () => pool.end() }
 }
 
 export function cleanWindows({ db }: { db: Db }): Promise<void> {

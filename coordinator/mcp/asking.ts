@@ -1,6 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { Acting, Caller, ProgramIdentity, RunnerIdentity } from '../actor.ts'
-import type { Call } from '../api/call.ts'
+import type { Call, RawRequest } from '../api/call.ts'
 import type { OwnedNeeds } from '../call/owned.ts'
 import type { Config } from '../config.ts'
 import type { Turns } from '../call/handle.ts'
@@ -54,6 +54,10 @@ export class ToolCall implements Call<unknown> {
   /** Headers belong to the whole request, which may carry several calls: a tool has its arguments. */
   header(): undefined {
     return undefined
+  }
+
+  get raw(): RawRequest {
+    throw new Error('a tool has no body of its own')
   }
 
   get runner(): RunnerIdentity {

@@ -2,10 +2,10 @@ import type { z } from 'zod'
 import type { FaultCode } from '../errors.ts'
 import type { Role, Scope } from '../scopes.ts'
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 
 /** What may be in a body and has a limit of its own, which is a setting of the coordinator but for agents. */
-export type Carries = 'files' | 'input' | 'answer' | 'agent'
+export type Carries = 'files' | 'input' | 'answer' | 'agent' | 'delivery'
 
 /** Who knocks: anybody, a person or key, an installed agent (its own signed token), a running program (per-run token). */
 export type Door = 'public' | 'caller' | 'runner' | 'program'
@@ -58,6 +58,8 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly deprecated?: Deprecation
   /** What its body carries, where the limit of other bodies will not do. */
   readonly carries?: Carries
+  /** `raw`: the body is anything at all, and the handler reads it and the query as they come. */
+  readonly body?: 'raw'
 }
 
 export type AnyOp = Op

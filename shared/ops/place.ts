@@ -8,7 +8,7 @@ export function pathNames(path: string): string[] {
 
 /** Where the fields ride that are neither in the path nor named by `inQuery`. */
 export function restRidesIn(row: Route): 'query' | 'body' {
-  return row.method === 'GET' || row.method === 'DELETE' ? 'query' : 'body'
+  return ['GET', 'DELETE', 'OPTIONS'].includes(row.method) ? 'query' : 'body'
 }
 
 /** Whether a field that is not in the path rides in the query. */

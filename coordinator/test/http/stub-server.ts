@@ -90,6 +90,7 @@ export async function startStub({
     log,
     limits,
     bodies,
+    deliveryBodies: bodies,
     turns: openOrgTurns(),
   } as unknown as PipelineNeeds
   const server = await startServer({

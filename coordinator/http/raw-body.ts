@@ -1,0 +1,93 @@
+import type { RawRequest } from '../api/call.ts'
+import type { BytesInFlight, Holding } from '../limits/bytes-in-flight.ts'
+import { networkOf } from '../limits/strangers.ts'
+import { assertPlain, ClientGone, tooLarge } from '../call/body.ts'
+import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
+
+/** 25 MiB at 420 KB/s: providers have better lines, and a slow stranger is not to hold what they need. */
+const BODY_DEADLINE_MS = 60_000
+
+interface RawNeeds {
+  request: HttpRequest
+  response: HttpResponse
+  /** Bounds what is in memory of bodies, for each address of clients and for all. */
+  bodies: BytesInFlight
+  address: string
+  limit: number
+}
+
+/** A body as it comes. Nobody has proved yet who sends it: it counts for his address until `release`. */
+export class RawBody implements RawRequest {
+  readonly #needs: RawNeeds
+  readonly #holding: Holding
+
+  constructor(needs: RawNeeds) {
+    this.#needs = needs
+    this.#holding = needs.bodies.hold(networkOf(needs.address))
+    needs.response.once('abort', () => this.#holding.release())
+  }
+
+  get method(): string {
+    return this.#needs.request.method
+  }
+  get path(): string {
+    return this.#needs.request.path
+  }
+  get query(): string {
+    return this.#needs.request.path_query
+  }
+  get headers(): Readonly<Record<string, string>> {
+    return this.#needs.request.headers
+  }
+
+  /** To be called when nothing of the body is in memory any more. */
+  release(): void {
+    this.#holding.release()
+  }
+
+  async read(options: Parameters<RawRequest['read']>[0]): Promise<{ kept: Buffer; bytes: number }> {
+    const { request, response, limit } = this.#needs
+    assertPlain(request.headers['content-encoding'])
+    const length = request.headers['content-length']
+    if (length !== undefined && Number(length) > limit) throw tooLarge(limit, Number(length))
+    if (Number(length ?? 0) === 0 && request.headers['transfer-encoding'] === undefined)
+      return { kept: Buffer.alloc(0), bytes: 0 }
+    if (response.completed) throw new ClientGone()
+    const late = setTimeout(() => response.close(), BODY_DEADLINE_MS)
+    try {
+      return await this.#pieces(options)
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  #pieces({ keep = Number.POSITIVE_INFINITY, onPiece }: Parameters<RawRequest['read']>[0]) {
+    const { request, limit } = this.#needs
+    return new Promise<{ kept: Buffer; bytes: number }>((resolve, reject) => {
+      let bytes = 0
+      let kept: Uint8Array[] | undefined = []
+      let keptBytes = 0
+      const fail = (error: unknown) => {
+        kept = undefined
+        reject(error instanceof Error ? error : new Error(String(error)))
+      }
+      request.on('data', (piece) => {
+        if (!kept) return
+        bytes += piece.byteLength
+        if (bytes > limit) return fail(tooLarge(limit, bytes))
+        const share = piece.subarray(0, Math.max(0, keep - keptBytes))
+        try {
+          this.#holding.take(share.byteLength)
+        } catch (error) {
+          return fail(error)
+        }
+        onPiece(piece)
+        keptBytes += share.byteLength
+        if (share.byteLength > 0) kept.push(share)
+      })
+      request.on('end', () => kept && resolve({ kept: Buffer.concat(kept), bytes }))
+      request.on('error', fail)
+      request.on('close', () => fail(new ClientGone()))
+    })
+  }
+}

@@ -1,0 +1,25 @@
+import { type BytesInFlight, createBytesInFlight } from './bytes-in-flight.ts'
+import { createPerMinute, type PerMinute } from './per-minute.ts'
+
+const MIB = 1024 * 1024
+
+/** What deliveries may take up before and after it is known whose they are. */
+export interface InboundLimits {
+  /** Of bodies that are coming in: for each address of senders, and for all. */
+  deliveryBodies: BytesInFlight
+  /** Of deliveries that were not verified, by address. */
+  unverified: PerMinute
+  /** Of the record of those that were too many, by source. */
+  tooManyNoted: PerMinute
+}
+
+export function openInbound(settings: { maxDeliveryBytes: number; limitUnverifiedPerMin: number }): InboundLimits {
+  const { maxDeliveryBytes, limitUnverifiedPerMin } = settings
+  // A provider sends from few addresses, and several large ones at once.
+  const limits = { org: 3 * maxDeliveryBytes, all: Math.max(192 * MIB, 4 * maxDeliveryBytes) }
+  return {
+    deliveryBodies: createBytesInFlight(limits, 'Deliveries', 'address'),
+    unverified: createPerMinute(limitUnverifiedPerMin || Number.POSITIVE_INFINITY),
+    tooManyNoted: createPerMinute(1),
+  }
+}

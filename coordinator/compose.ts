@@ -25,6 +25,7 @@ import { createTails } from './events/live.ts'
 import { createOrgLogs } from './events/org-log.ts'
 import { BEAT_LANES, openGroups, TRIGGER_LANES } from './groups.ts'
 import { createJudge } from './judging/judge.ts'
+import { openInbound } from './limits/inbound.ts'
 import { openLimits } from './limits/open.ts'
 import { openOrgTurns } from './limits/org-turns.ts'
 import { createFactReader } from './metrics/facts.ts'
@@ -65,6 +66,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     url,
     identity: config.limitIdentityPerMin,
     org: config.limitOrgPerMin,
+    deliveries: config.limitDeliveriesPerMin,
     log,
   })
   return {
@@ -77,6 +79,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     ...(await openStored(config, log)),
     ...limits,
     closeLimits,
+    ...openInbound(config),
     turns: openOrgTurns(),
     callers: createCallers({ db, log }),
     /** Who signs as an installed agent. */

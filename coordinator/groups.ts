@@ -13,6 +13,7 @@ import { giveUpOn, noteRefused } from './engine/commit/give-up.ts'
 import { type Beat, type Beaten, commitBeats } from './engine/commit/leases.ts'
 import { commitTriggers } from './engine/commit/trigger.ts'
 import type { NewRun } from './engine/store/new-runs.ts'
+import { commitDeliveries, type Committed, type NewDelivery } from './inbound/commit.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { noteAccepted } from './runners/intake.ts'
 import { readRuns } from './runs/read.ts'
@@ -22,6 +23,8 @@ import type { RunAddress } from './runs/store.ts'
 export interface Groups extends AgentGroups {
   /** Queues runs; resolves with the time of creation. */
   triggers: GroupCommit<NewRun, Date>
+  /** Writes what came in at webhooks and connections, with the runs that it starts. */
+  deliveries: GroupCommit<NewDelivery, Committed>
   runReads: GroupCommit<RunAddress, Run | undefined>
 }
 
@@ -55,6 +58,7 @@ export function openGroups(deps: GroupNeeds): Groups {
   const { config, db, lanes, log, metrics, partitions } = deps
   return {
     triggers: openTriggers(deps),
+    deliveries: openDeliveries(deps),
     runReads: groupCommit<RunAddress, Run | undefined>({
       name: 'read runs',
       log,
@@ -133,6 +137,40 @@ function openTriggers({ db, lanes, log, metrics, partitions }: GroupNeeds): Grou
   })
   return {
     add: (run) => (run.concurrencyGroup === null ? free : limited).add(run),
+    async idle() {
+      await Promise.all([free.idle(), limited.idle()])
+    },
+  }
+}
+
+/** Senders give up after some seconds, and send again. */
+const DELIVERY_PATIENCE_MS = 8000
+
+/** As with triggers, those that wait for the lock of a group keep nobody else waiting. */
+function openDeliveries({ db, log, metrics, partitions }: GroupNeeds): GroupCommit<NewDelivery, Committed> {
+  const isLimited = ({ starts }: NewDelivery) => starts.some(({ run }) => run.concurrencyGroup !== null)
+  const shared = {
+    log,
+    orgOf,
+    patienceMs: DELIVERY_PATIENCE_MS,
+    max: 128,
+    weight: ({ payload, starts }: NewDelivery) => {
+      const chars = starts.reduce((sum, { run }) => sum + run.input.length, payload?.length ?? 0)
+      return 1 + chars / INPUT_CHARS_PER_RUN
+    },
+    commit: (items: NewDelivery[]) => partitions.atHand(() => commitDeliveries(db, items)),
+    onCommit: (items: NewDelivery[], ms: number) => metrics.committed('deliveries', items.length, ms),
+  }
+  const free = groupCommit<NewDelivery, Committed>({ ...shared, name: 'delivery', lanes: LIMITED_LANES })
+  const limited = groupCommit<NewDelivery, Committed>({
+    ...shared,
+    name: 'limited delivery',
+    isOrgAlone: true,
+    lanes: LIMITED_LANES,
+    spare: { afterMs: LIMITED_SPARE_MS, keyOf: orgOf },
+  })
+  return {
+    add: (item) => (isLimited(item) ? limited : free).add(item),
     async idle() {
       await Promise.all([free.idle(), limited.idle()])
     },

@@ -97,6 +97,7 @@ export async function startCoordinator(
       await deps.judge.close()
       await Promise.all([
         deps.triggers.idle(),
+        deps.deliveries.idle(),
         deps.acceptances.idle(),
         deps.entries.idle(),
         deps.disconnections.idle(),

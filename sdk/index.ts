@@ -11,6 +11,7 @@
  *   return { greeting: `Hello, ${input.name}` }
  * }
  */
+export type { ConnectionEvent } from './runtime/connection-event.ts'
 export { context } from './runtime/context.ts'
 export type { Duration } from './runtime/duration.ts'
 export type { FromSchema, JsonSchema } from './runtime/from-schema.ts'

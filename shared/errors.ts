@@ -2,6 +2,7 @@
 export const FAULTS = {
   VALIDATION_FAILED: [400, 'The request does not fit its schema.'],
   UNAUTHENTICATED: [401, 'Send a valid credential as `Authorization: Bearer <key>`.'],
+  UNVERIFIED: [401, 'The delivery could not be verified.'],
   FORBIDDEN: [403, 'The credential lacks the role or scope for this.'],
   NOT_FOUND: [404, 'There is nothing here under this name.'],
   METHOD_NOT_ALLOWED: [405, 'This path exists, but not for this method.'],
@@ -18,6 +19,8 @@ export const FAULTS = {
   WORKFLOW_DISABLED: [409, 'The workflow is disabled; no run of it starts until it is enabled.'],
   WORKFLOW_EXISTS: [409, 'A workflow with this slug exists; update it instead.'],
   SCHEDULE_OF_DESCRIPTOR: [409, 'The schedule stands in the descriptor; change it there and deploy.'],
+  DELIVERY_UNVERIFIED: [409, 'The delivery was not verified, and does not verify now either.'],
+  PAYLOAD_NOT_KEPT: [409, 'Only the beginning of this payload was kept.'],
   STALE_PLACEMENT: [409, 'The run has been given to another process; this one must stop.'],
   REGISTRATION_TOKEN_USED: [409, 'The registration token has been used up; mint a new one.'],
   PAYLOAD_TOO_LARGE: [413, 'The request body is larger than this route takes.'],

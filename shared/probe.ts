@@ -41,6 +41,8 @@ interface OfAgent {
 }
 
 interface OfCoordinator {
+  /** A delivery and what it starts are committed; its sender has not been answered yet. */
+  'delivery.committed': { delivery: string; outcome: string }
   /** A group commit is through: its callers have their answers, or are about to hear of the failure. */
   'group.committed': { name: string; items: number }
   /** A group commit is tried again: the database was away, or ended it as a deadlock. */

@@ -2,8 +2,11 @@ import type { ops } from '@windlass/shared/ops/index.ts'
 import { account, keys, orgs } from './accounts.ts'
 import { audit } from './audit.ts'
 import type { HandlersFor } from './call.ts'
+import { connections } from './connections.ts'
+import { deliveries } from './deliveries.ts'
 import { events } from './events.ts'
 import { environments, secrets, variables } from './environments.ts'
+import { hooks } from './hooks.ts'
 import { inputs } from './inputs.ts'
 import { runnerSurface } from './runner-surface.ts'
 import { pools, runners } from './runners.ts'
@@ -11,6 +14,7 @@ import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
 import { service } from './service.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
+import { webhooks } from './webhooks.ts'
 import { workflows } from './workflows.ts'
 
 /** A handler for every row of the table; one that is missing does not compile. */
@@ -25,6 +29,10 @@ type Groups =
   | typeof environments
   | typeof variables
   | typeof secrets
+  | typeof webhooks
+  | typeof connections
+  | typeof deliveries
+  | typeof hooks
   | typeof pools
   | typeof runners
   | typeof keys
@@ -46,6 +54,10 @@ export function createHandlers(deps: HandlerNeeds): Handlers {
     environments: environments(deps),
     variables: variables(deps),
     secrets: secrets(deps),
+    webhooks: webhooks(deps),
+    connections: connections(deps),
+    deliveries: deliveries(deps),
+    hooks: hooks(deps),
     pools: pools(deps),
     runners: runners(deps),
     keys: keys(deps),

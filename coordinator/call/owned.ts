@@ -1,6 +1,8 @@
-import type { InputId, RunId, RunnerId, ScheduleId } from '@windlass/shared/ids.ts'
+import type { ConnectionId, DeliveryId, InputId, RunId, RunnerId, ScheduleId } from '@windlass/shared/ids.ts'
 import type { Caller } from '../actor.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
+import { needConnection } from '../inbound/connections.ts'
+import { needDelivery } from '../inbound/deliveries.ts'
 import { getInput } from '../inputs/read.ts'
 import { getPool } from '../runners/pools.ts'
 import { getRunner } from '../runners/read.ts'
@@ -10,13 +12,23 @@ import { authorize } from '../accounts/authorize.ts'
 import { needAddress } from './input.ts'
 import type { Plan } from './plan.ts'
 
-export type OwnedNeeds = Needs<typeof getRun | typeof getSchedule | typeof getInput | typeof getPool | typeof getRunner>
+export type OwnedNeeds = Needs<
+  | typeof getRun
+  | typeof getSchedule
+  | typeof getInput
+  | typeof getPool
+  | typeof getRunner
+  | typeof needConnection
+  | typeof needDelivery
+>
 
 /** How the things are looked up that a path names without their org. */
 const FIND: Readonly<Record<string, (deps: OwnedNeeds, caller: Caller, id: string) => Promise<unknown>>> = {
   run: (deps, caller, id) => getRun(deps, caller, id as RunId),
   schedule: (deps, caller, id) => getSchedule(deps, caller, id as ScheduleId),
   input: (deps, caller, id) => getInput(deps, caller, id as InputId),
+  connection: (deps, caller, id) => needConnection(deps, caller, id as ConnectionId),
+  delivery: (deps, caller, id) => needDelivery(deps, caller, id as DeliveryId),
   pool: (deps, caller, id) => getPool(deps, caller, id),
   runner: (deps, caller, id) => getRunner(deps, caller, { runner: id as RunnerId, base: '' }),
 }

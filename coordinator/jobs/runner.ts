@@ -7,6 +7,7 @@ import { type CancelDeps, cancelForUs } from '../engine/commit/cancel.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { cleanOrgLogs } from '../events/org-log.ts'
 import { cleanVariableSets } from '../environments/sets.ts'
+import { cleanInbound } from '../inbound/clean.ts'
 import { cleanWindows } from '../limits/open.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
@@ -31,6 +32,7 @@ const CRONTAB = [
   '27 * * * * tokenKeys:clean',
   '37 * * * * idempotencyKeys:clean',
   '47 * * * * orgEvents:clean',
+  '52 * * * * deliveries:clean',
   '57 * * * * rateLimits:clean',
   '2 * * * * workflows:purge',
 ].join('\n')
@@ -74,6 +76,7 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
           'orgEvents:clean': async () => cleanOrgLogs(deps),
           'tokenKeys:clean': async () => void (await cleanTokenKeys(deps)),
           'workflows:purge': async () => purgeWorkflows(deps),
+          'deliveries:clean': async () => cleanInbound(deps),
           'rateLimits:clean': async () => cleanWindows(deps),
         },
       })

@@ -4,7 +4,7 @@ import { ORPHAN_KINDS, type OrphanKind } from '../engine/rules/orphan.ts'
 import type { Facts } from './store.ts'
 
 /** What every run passes through, as seen by the one who commits it. */
-export const COMMITS = ['triggers', 'claims', 'acceptances', 'entries'] as const
+export const COMMITS = ['triggers', 'deliveries', 'claims', 'acceptances', 'entries'] as const
 export type CommitName = (typeof COMMITS)[number]
 
 export const RUNNER_CLOSURES = ['quarantine', 'cordon'] as const

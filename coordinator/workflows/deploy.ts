@@ -1,6 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId, type WorkflowId, type WorkflowRef } from '@windlass/shared/ids.ts'
+import { DESCRIPTOR_FILE } from '@windlass/shared/model/descriptor.ts'
 import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Db, Tx } from '../db/client.ts'
@@ -11,6 +12,7 @@ import type { Targets } from './targets.ts'
 import type { BuiltWorkflow, WorkflowBuilder } from './build.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
+import { inboundWarnings } from '../inbound/warnings.ts'
 import { contentKey } from '../objects/key.ts'
 import { assertBase, filesAfter, type Update } from './changes.ts'
 import { DeployError, type DeployProblem, faultOf } from './deploy-error.ts'
@@ -19,7 +21,15 @@ import { needWorkflow } from './read.ts'
 import * as store from './store.ts'
 import { trySchemas } from './try-schemas.ts'
 
-type DeployDeps = { db: Db; objects: ObjectStore; builder: WorkflowBuilder; judge: Judge; targets: Targets; log: Log }
+type DeployDeps = {
+  db: Db
+  objects: ObjectStore
+  builder: WorkflowBuilder
+  judge: Judge
+  targets: Targets
+  log: Log
+  config: { baseUrl: string | undefined }
+}
 type UpdateDeps = DeployDeps & { sources: Sources; bodies: BytesInFlight }
 export interface Deployed {
   workflow: store.WorkflowRow
@@ -159,7 +169,8 @@ async function build(deps: DeployDeps, orgId: OrgId, files: SourceFile[], sent: 
 async function buildAndTry(deps: DeployDeps, orgId: OrgId, files: SourceFile[]): Promise<BuiltWorkflow> {
   const built = await deps.builder.build(orgId, files)
   await trySchemas(deps, orgId, built)
-  return built
+  const more = await inboundWarnings(deps, orgId, built.descriptor)
+  return { ...built, warnings: [...built.warnings, ...more.map((message) => ({ message, file: DESCRIPTOR_FILE }))] }
 }
 
 /** What the audit log says of a version; the rest of it stands under its number for good. */

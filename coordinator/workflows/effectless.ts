@@ -26,11 +26,6 @@ const EFFECTLESS: readonly Effectless[] = [
     isUsed: ({ budget }) => budget !== null,
   },
   {
-    key: 'connections',
-    because: 'this version takes no deliveries',
-    isUsed: ({ connections }) => connections.length > 0,
-  },
-  {
     key: 'workspace.persist',
     because: 'each run gets an empty workspace',
     isUsed: ({ workspace }) => workspace.persist,

@@ -7,6 +7,7 @@ import type { OrgId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
 import type { Tx } from '../db/client.ts'
 import { removeSchedules, restSchedules, takeOver } from '../schedules/descriptor.ts'
+import { purgeInbound, settleInbound } from '../inbound/provision.ts'
 import * as store from './store-lifecycle.ts'
 
 export interface Which {
@@ -22,6 +23,7 @@ export async function makeCurrent(
   const { name, description } = descriptor
   await store.setCurrent(tx, { orgId, workflowId, version, name, description })
   await takeOver(tx, { orgId, workflowId }, descriptor.schedules)
+  await settleInbound(tx, { orgId, workflowId }, descriptor)
 }
 
 /** No run starts any more; those that exist go on. */
@@ -48,6 +50,7 @@ export async function makeRestored(tx: Tx, which: Which, slug: string): Promise<
 /** Gone for good, with everything that hangs on it. What its runs are shown with stays for as long as there are any. */
 export async function makePurged(tx: Tx, which: Which): Promise<void> {
   await removeSchedules(tx, which)
+  await purgeInbound(tx, which)
   if (await store.hasRuns(tx, which)) await store.setPurged(tx, which)
   else await store.forget(tx, which)
 }

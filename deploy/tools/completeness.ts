@@ -83,9 +83,9 @@ function gapsOf(row: AnyOp, all: Surroundings): string[] {
   return missing.filter(([, isMissing]) => isMissing).map(([gap]) => gap)
 }
 
-/** Bytes are for a browser or for Prometheus; everything else can be typed. */
+/** Bytes are for a browser or for Prometheus, hooks for other systems; everything else can be typed. */
 function commandOf(row: AnyOp): string | undefined {
-  if (row.wire === 'bytes') return undefined
+  if (row.wire === 'bytes' || row.body === 'raw') return undefined
   const [group, name] = row.id.split('.')
   return BY_HAND[row.id] ?? `windlass ${group} ${kebab(name!)}`
 }

@@ -20,6 +20,9 @@ const GROUPS: Record<string, string> = {
   environments: 'Named sets of variables and secrets, such as staging.',
   variables: 'What runs find in their environment, for everybody to read.',
   secrets: 'What runs find in their environment, and nobody reads here.',
+  webhooks: 'Where other systems start a workflow.',
+  connections: 'Where providers such as GitHub, Stripe and Slack post.',
+  deliveries: 'What came in, what became of it and why.',
   pools: 'Groups of machines that execute runs.',
   runners: 'The machines themselves.',
   keys: 'API keys: list, make, revoke.',
@@ -62,6 +65,8 @@ const SAMPLES: Record<string, string> = {
   pool: 'default',
   runner: 'rnr_…',
   key: 'key_…',
+  connection: 'conn_…',
+  delivery: 'dlv_…',
 }
 
 function exampleOf(group: Command, name: string, row: AnyOp): string {
@@ -92,7 +97,7 @@ export async function rowArgs<R>(row: R, positional: string[], options: Record<s
 
 /** Adds every operation that a caller may use and that no hand-made command covers. */
 export function addFromTable(program: Command): void {
-  const { runnerSurface: _, ...groups } = ops
+  const { runnerSurface: _, hooks: __, ...groups } = ops
   for (const [group, rows] of Object.entries(groups)) {
     const parent = groupCommand(program, group)
     for (const [name, row] of Object.entries(rows) as unknown as [string, AnyOp][]) {

@@ -83,6 +83,37 @@ export const table = {
     },
     delete: { id: 'secrets.delete', method: 'DELETE', path: '/v1/orgs/{org}/secrets/{name}', sessionOnly: true },
   },
+  webhooks: {
+    get: { id: 'webhooks.get', method: 'GET', path: '/v1/orgs/{org}/workflows/{workflow}/webhook' },
+    set: { id: 'webhooks.set', method: 'PUT', path: '/v1/orgs/{org}/workflows/{workflow}/webhook', sessionOnly: true },
+    rotate: {
+      id: 'webhooks.rotate',
+      method: 'POST',
+      path: '/v1/orgs/{org}/workflows/{workflow}/webhook/rotate',
+      sessionOnly: true,
+    },
+  },
+  connections: {
+    create: { id: 'connections.create', method: 'POST', path: '/v1/orgs/{org}/connections', sessionOnly: true },
+    list: { id: 'connections.list', method: 'GET', path: '/v1/orgs/{org}/connections' },
+    get: { id: 'connections.get', method: 'GET', path: '/v1/connections/{connection}' },
+    update: { id: 'connections.update', method: 'PATCH', path: '/v1/connections/{connection}' },
+    delete: { id: 'connections.delete', method: 'DELETE', path: '/v1/connections/{connection}', sessionOnly: true },
+    setSecret: {
+      id: 'connections.setSecret',
+      method: 'PUT',
+      path: '/v1/connections/{connection}/secret',
+      sessionOnly: true,
+    },
+    test: { id: 'connections.test', method: 'POST', path: '/v1/connections/{connection}/test' },
+    deliveries: { id: 'connections.deliveries', method: 'GET', path: '/v1/connections/{connection}/deliveries' },
+  },
+  deliveries: {
+    list: { id: 'deliveries.list', method: 'GET', path: '/v1/orgs/{org}/deliveries' },
+    get: { id: 'deliveries.get', method: 'GET', path: '/v1/deliveries/{delivery}' },
+    payload: { id: 'deliveries.payload', method: 'GET', path: '/v1/deliveries/{delivery}/payload', wire: 'bytes' },
+    replay: { id: 'deliveries.replay', method: 'POST', path: '/v1/deliveries/{delivery}/replay' },
+  },
   pools: {
     list: { id: 'pools.list', method: 'GET', path: '/v1/orgs/{org}/runner-pools' },
     get: { id: 'pools.get', method: 'GET', path: '/v1/runner-pools/{pool}' },

@@ -701,6 +701,271 @@ export interface Client extends Follows {
       options?: CallOptions,
     ): Promise<void>
   }
+  readonly webhooks: {
+    /** Get the webhook of a workflow: where other systems post to start it. */
+    get(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      webhook: Webhook
+    }>
+    /** Set how deliveries at the webhook of a workflow prove where they come from. */
+    set(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+        /** A signature over the body, or the secret itself in a header. */
+        auth: 'hmac' | 'bearer'
+      },
+      options?: CallOptions,
+    ): Promise<{
+      webhook: Webhook
+    }>
+    /** Make a new secret for the webhook of a workflow, and show it once. */
+    rotate(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+        /** How long the secret of before serves as well; 0 ends it at once. */
+        overlapMs?: number
+      },
+      options?: CallOptions,
+    ): Promise<{
+      webhook: Webhook
+      secret: string
+    }>
+  }
+  readonly connections: {
+    /** Create a connection: an address where a provider posts what happens there. */
+    create(
+      args: {
+        org?: string
+        /** Unique in the org. `connections` of descriptors name it. */
+        name: string
+        /** Whose scheme of signatures it is; `hmac` and `bearer` for all others. */
+        kind: 'github' | 'stripe' | 'slack' | 'standard-webhooks' | 'hmac' | 'bearer'
+        /** Never shown again. Left out: one is made. */
+        secret?: string
+        /** Name or id of an environment. */
+        environment?: string
+        hmac?: {
+          /** Header with the signature. */
+          header: string
+          /** How the signature is written. */
+          encoding: 'hex' | 'base64'
+          /** What stands in front of it. */
+          prefix?: string
+          /** Hash of the HMAC. */
+          algorithm?: 'sha256' | 'sha1' | 'sha512'
+          /** The text that is signed, with {body}, {timestamp}, {id}, {method} and {url} in their places. */
+          signed?: string
+          /** Header with the time of signing: seconds, milliseconds or ISO 8601. */
+          timestampHeader?: string
+          /** Header with the id of the delivery. */
+          idHeader?: string
+          /** How old or how early a delivery with a time may be. */
+          toleranceMs?: number
+        }
+        bearer?: {
+          /** Header with the secret. */
+          header?: string
+          /** What stands in front of it. */
+          prefix?: string
+        }
+        /** A header, or a field of the payload by its path with dots. */
+        event?:
+          | {
+              /** Name of the header. */
+              header: string
+            }
+          | {
+              /** Path of the field, with dots. */
+              field: string
+            }
+        /** A header, or a field of the payload by its path with dots. */
+        dedupe?:
+          | {
+              /** Name of the header. */
+              header: string
+            }
+          | {
+              /** Path of the field, with dots. */
+              field: string
+            }
+      },
+      options?: CallOptions,
+    ): Promise<{
+      connection: Connection
+      secret: string
+    }>
+    /** List the connections of an org. */
+    list(
+      args?: {
+        org?: string
+        /** Items on a page. */
+        limit?: number
+        /** `nextCursor` of the page before. */
+        cursor?: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      connections: Array<Connection>
+      /** Null on the last page. */
+      nextCursor: string | null
+    }>
+    /** Get a connection. */
+    get(
+      args: {
+        connection: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      connection: Connection
+    }>
+    /** Rename a connection, or pause it. */
+    update(
+      args: {
+        connection: string
+        /** Unique in the org. `connections` of descriptors name it. */
+        name?: string
+        /** False: deliveries are recorded and start nothing. */
+        enabled?: boolean
+      },
+      options?: CallOptions,
+    ): Promise<{
+      connection: Connection
+    }>
+    /** Delete a connection. Its address is gone for good; its deliveries stay. */
+    delete(
+      args: {
+        connection: string
+      },
+      options?: CallOptions,
+    ): Promise<void>
+    /** Set the secret of a connection, or make a new one and show it once. */
+    setSecret(
+      args: {
+        connection: string
+        /** Never shown again. Left out: one is made. */
+        secret?: string
+        /** How long the secret of before serves as well; 0 ends it at once. */
+        overlapMs?: number
+      },
+      options?: CallOptions,
+    ): Promise<{
+      connection: Connection
+      secret: string
+    }>
+    /** Ask what a delivery would start, without starting it. */
+    test(
+      args: {
+        connection: string
+        /** As the provider calls it. */
+        event?: string | null
+        /** Any JSON, by which filters are tried. */
+        payload?: unknown
+      },
+      options?: CallOptions,
+    ): Promise<{
+      test: {
+        hasSecret: boolean
+        enabled: boolean
+        /** `triggered` where a run would be started. */
+        outcome: string
+        reason: string | null
+        matches: Array<{
+          workflow: string
+          outcome: string
+          reason: string | null
+        }>
+      }
+    }>
+    /** List what came in at a connection, newest first. */
+    deliveries(
+      args: {
+        connection: string
+        /** Items on a page. */
+        limit?: number
+        /** `nextCursor` of the page before. */
+        cursor?: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      deliveries: Array<DeliverySummary>
+      /** Null on the last page. */
+      nextCursor: string | null
+    }>
+  }
+  readonly deliveries: {
+    /** List what came in at webhooks and connections, newest first. */
+    list(
+      args?: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow?: string
+        /** Name or id of a connection. */
+        connection?: string
+        /** Only those that ended so. */
+        outcome?:
+          | 'triggered'
+          | 'duplicate'
+          | 'disabled'
+          | 'invalid_input'
+          | 'too_large'
+          | 'filtered'
+          | 'unmatched'
+          | 'handshake'
+          | 'rate_limited'
+          | 'unverified'
+        /** Milliseconds since the Unix epoch; itself not counted in. */
+        createdAfter?: number
+        /** Milliseconds since the Unix epoch; itself not counted in. */
+        createdBefore?: number
+        /** Items on a page. */
+        limit?: number
+        /** `nextCursor` of the page before. */
+        cursor?: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      deliveries: Array<DeliverySummary>
+      /** Null on the last page. */
+      nextCursor: string | null
+    }>
+    /** Get a delivery with its headers, the beginning of its payload, and what became of it. */
+    get(
+      args: {
+        delivery: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      delivery: Delivery
+    }>
+    /** Get the payload of a delivery, byte for byte and with its type as it came. */
+    payload(
+      args: {
+        delivery: string
+      },
+      options?: CallOptions,
+    ): Promise<Response>
+    /** Take a delivery once more, byte for byte, by what is deployed now. */
+    replay(
+      args: {
+        delivery: string
+        /** True: although it does not verify. For a session of an admin only. */
+        unverified?: boolean
+      },
+      options?: CallOptions,
+    ): Promise<{
+      delivery: Delivery
+    }>
+  }
   readonly pools: {
     /** List the runner pools of an org. */
     list(
@@ -1094,6 +1359,7 @@ export type Channel = 'lifecycle' | 'phase' | 'output' | 'log' | 'agent'
 export type FaultCode =
   | 'VALIDATION_FAILED'
   | 'UNAUTHENTICATED'
+  | 'UNVERIFIED'
   | 'FORBIDDEN'
   | 'NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
@@ -1110,6 +1376,8 @@ export type FaultCode =
   | 'WORKFLOW_DISABLED'
   | 'WORKFLOW_EXISTS'
   | 'SCHEDULE_OF_DESCRIPTOR'
+  | 'DELIVERY_UNVERIFIED'
+  | 'PAYLOAD_NOT_KEPT'
   | 'STALE_PLACEMENT'
   | 'REGISTRATION_TOKEN_USED'
   | 'PAYLOAD_TOO_LARGE'
@@ -1587,6 +1855,179 @@ export interface SecretName {
   /** Milliseconds since the Unix epoch. */
   updatedAt: number
   updatedBy: string
+}
+
+export interface Webhook {
+  id: string
+  /** Where to post. */
+  url: string
+  /** What is doubtful about `url`; null: nothing. */
+  urlNote: string | null
+  /** A signature over the body, or the secret itself in a header. */
+  auth: 'hmac' | 'bearer'
+  /** The header that carries the one or the other. */
+  header: string
+  environment: string | null
+  /** Whether runs get the body, or all of the request. */
+  input: 'body' | 'request'
+  dedupe:
+    | {
+        /** Name of the header. */
+        header: string
+      }
+    | {
+        /** Path of the field, with dots. */
+        field: string
+      }
+    | null
+  /** Milliseconds since the Unix epoch. */
+  createdAt: number
+  /** Null: nobody has asked for its secret yet. */
+  rotatedAt: number | null
+  /** Until then the secret of before serves as well. */
+  previousSecretUntil: number | null
+  /** Of one that was verified; may be a minute old. */
+  lastDeliveryAt: number | null
+}
+
+export interface Connection {
+  id: string
+  org: string
+  name: string
+  /** Whose scheme of signatures it is; `hmac` and `bearer` for all others. */
+  kind: 'github' | 'stripe' | 'slack' | 'standard-webhooks' | 'hmac' | 'bearer'
+  /** Where the provider posts. */
+  url: string
+  /** What is doubtful about `url`; null: nothing. */
+  urlNote: string | null
+  /** False: deliveries are recorded and start nothing. */
+  enabled: boolean
+  environment: string | null
+  hmac: Record<string, unknown> | null
+  bearer: Record<string, unknown> | null
+  event: Record<string, unknown> | null
+  dedupe: Record<string, unknown> | null
+  /** False: every delivery is refused until a secret is set. */
+  hasSecret: boolean
+  /** Milliseconds since the Unix epoch. */
+  createdAt: number
+  createdBy: string
+  rotatedAt: number | null
+  /** Until then the secret of before serves as well. */
+  previousSecretUntil: number | null
+  /** Of one that was verified; may be a minute old. */
+  lastDeliveryAt: number | null
+}
+
+export interface DeliverySummary {
+  id: string
+  source: {
+    kind: 'webhook' | 'connection'
+    id: string
+    /** Slug of the workflow, or name of the connection. */
+    name: string | null
+  }
+  /** Milliseconds since the Unix epoch. */
+  receivedAt: number
+  /** The first that applies to one of the workflows, in the order of this list. */
+  outcome:
+    | 'triggered'
+    | 'duplicate'
+    | 'disabled'
+    | 'invalid_input'
+    | 'too_large'
+    | 'filtered'
+    | 'unmatched'
+    | 'handshake'
+    | 'rate_limited'
+    | 'unverified'
+  /** Why no run was started, in a sentence. */
+  reason: string | null
+  event: string | null
+  matches: Array<{
+    workflow: {
+      id: string
+      slug: string
+    }
+    outcome:
+      | 'triggered'
+      | 'duplicate'
+      | 'disabled'
+      | 'invalid_input'
+      | 'too_large'
+      | 'filtered'
+      | 'unmatched'
+      | 'handshake'
+      | 'rate_limited'
+      | 'unverified'
+    reason: string | null
+    /** The run that it started; of a duplicate, the first one. */
+    runId: string | null
+  }>
+  replayOf: string | null
+  /** Which try of the provider it was, where it says so; else 1. */
+  attempts: number
+}
+
+export interface Delivery {
+  id: string
+  source: {
+    kind: 'webhook' | 'connection'
+    id: string
+    /** Slug of the workflow, or name of the connection. */
+    name: string | null
+  }
+  /** Milliseconds since the Unix epoch. */
+  receivedAt: number
+  /** The first that applies to one of the workflows, in the order of this list. */
+  outcome:
+    | 'triggered'
+    | 'duplicate'
+    | 'disabled'
+    | 'invalid_input'
+    | 'too_large'
+    | 'filtered'
+    | 'unmatched'
+    | 'handshake'
+    | 'rate_limited'
+    | 'unverified'
+  /** Why no run was started, in a sentence. */
+  reason: string | null
+  event: string | null
+  matches: Array<{
+    workflow: {
+      id: string
+      slug: string
+    }
+    outcome:
+      | 'triggered'
+      | 'duplicate'
+      | 'disabled'
+      | 'invalid_input'
+      | 'too_large'
+      | 'filtered'
+      | 'unmatched'
+      | 'handshake'
+      | 'rate_limited'
+      | 'unverified'
+    reason: string | null
+    /** The run that it started; of a duplicate, the first one. */
+    runId: string | null
+  }>
+  replayOf: string | null
+  /** Which try of the provider it was, where it says so; else 1. */
+  attempts: number
+  method: string
+  query: string
+  /** Credentials are `[redacted]`. */
+  headers: Record<string, string>
+  payload: {
+    contentType: string | null
+    bytes: number
+    kept: 'whole' | 'cut'
+    /** Its first 16 KiB; null where it is not text. `deliveries.payload` has all bytes. */
+    text: string | null
+  }
 }
 
 export interface RunnerPool {

@@ -1,8 +1,11 @@
 import type { AnyOp } from './op.ts'
 import { account, keys, orgs } from './accounts.ts'
 import { audit } from './audit.ts'
+import { connections } from './connections.ts'
+import { deliveries } from './deliveries.ts'
 import { environments, secrets, variables } from './environments.ts'
 import { events } from './events.ts'
+import { hooks } from './hooks.ts'
 import { inputs } from './inputs.ts'
 import { pools } from './pools.ts'
 import { runners } from './runners.ts'
@@ -10,6 +13,7 @@ import { runnerSurface } from './runner-surface.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
 import { service } from './service.ts'
+import { webhooks } from './webhooks.ts'
 import { workflows } from './workflows.ts'
 
 /** The operation table, by group. */
@@ -22,6 +26,10 @@ export const ops = {
   environments,
   variables,
   secrets,
+  webhooks,
+  connections,
+  deliveries,
+  hooks,
   pools,
   runners,
   keys,

@@ -24,6 +24,14 @@ const CHANGES: Readonly<Record<string, (tenant: Tenant) => Promise<Args> | Args>
     await aVersion(c, workflow)
     return { org, workflow: workflow.slug, version: 1 }
   },
+  'connections.delete': async ({ c, org, session }) => {
+    const { connection } = await c.call(
+      ops.connections.create,
+      { org, name: 'short-lived', kind: 'stripe' },
+      { apiKey: session },
+    )
+    return { connection: connection.id }
+  },
   'runs.cancel': async (tenant) => ({ run: await trigger(tenant) }),
   'runs.restart': async ({ c, ids, agent, link }) => {
     const { run } = await aBlockedRun({ c, agent, link }, { workflow: ids['workflow'] ?? '' })

@@ -1,4 +1,5 @@
 /** Two orgs side by side that have one of everything, so that each can be asked for what is the other's. */
+import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { anAgent, type Link, type TestAgent } from './agent.ts'
@@ -45,6 +46,7 @@ async function aTenant(c: TestCoordinator): Promise<Tenant> {
   const link = await agent.connect()
   const asking = await aParkedRun({ c, agent, link }, { workflow }, question())
   const other = await aParkedRun({ c, agent, link }, { workflow }, question())
+  const inbound = await aDelivery(c, session, workflow)
   const { inputs } = await c.call(ops.inputs.list, { org, run: asking.run })
   return {
     c,
@@ -66,9 +68,26 @@ async function aTenant(c: TestCoordinator): Promise<Tenant> {
       runner: agent.id,
       pool: c.poolId,
       key: victim.id,
+      ...inbound,
       digest: digestOf(asking),
     },
   }
+}
+
+/** A webhook, a connection, and what came in there. */
+async function aDelivery(c: TestCoordinator, session: string, workflow: string) {
+  const { org } = c
+  const { webhook } = await c.call(ops.webhooks.get, { org, workflow })
+  const connection = newId('conn')
+  const scheme = JSON.stringify({ hmac: null, bearer: null, event: null, dedupe: null })
+  await c.db`
+    insert into connections (id, org_id, name, kind, scheme, created_by)
+    values (${connection}, ${c.orgId}, 'github', 'github', ${scheme}::text::json, ${session})`
+  const delivery = newId('dlv')
+  await c.db`
+    insert into deliveries (id, org_id, source_id, source_name, outcome, method, query, headers, payload, payload_bytes)
+    values (${delivery}, ${c.orgId}, ${connection}, 'github', 'unmatched', 'POST', '', '{}', '', 0)`
+  return { hook: webhook.id, connection, delivery }
 }
 
 const digestOf = (offer: Offer) => offer.bundle.digest

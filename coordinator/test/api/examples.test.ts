@@ -75,8 +75,17 @@ function missing(example: unknown, answer: unknown, path = ''): string[] {
 }
 
 /** First what makes things, in the order in which they need each other; what ends them comes last. */
-const FIRST = ['environments.create', 'workflows.create', 'runs.trigger', 'keys.create', 'variables.set', 'secrets.set']
+const FIRST = [
+  'environments.create',
+  'workflows.create',
+  'connections.create',
+  'runs.trigger',
+  'keys.create',
+  'variables.set',
+  'secrets.set',
+]
 const LAST = [
+  'connections.delete',
   'runs.cancel',
   'schedules.delete',
   'variables.delete',
@@ -98,6 +107,11 @@ const OTHERWISE: Readonly<Record<string, FaultCode>> = {
   'runs.restart': 'RUN_NOT_BLOCKED',
   'runs.retry': 'NOT_FOUND',
   'inputs.get': 'NOT_FOUND',
+  'deliveries.get': 'NOT_FOUND',
+  'deliveries.payload': 'NOT_FOUND',
+  'deliveries.replay': 'NOT_FOUND',
+  'hooks.receive': 'UNVERIFIED',
+  'hooks.receiveInbound': 'UNVERIFIED',
   'inputs.respond': 'NOT_FOUND',
 }
 

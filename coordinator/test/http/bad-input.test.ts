@@ -14,7 +14,8 @@ before(async () => {
 })
 after(() => server.close())
 
-const rows = allOps.filter((row) => row.wire !== 'socket')
+// What other systems post is of their form, and judged by whoever reads it.
+const rows = allOps.filter((row) => row.wire !== 'socket' && row.body !== 'raw')
 const withBody = rows.filter((row) => row.method !== 'GET' && row.method !== 'DELETE')
 const MOST_SENT = 4 * 1024 * 1024
 

@@ -8,7 +8,12 @@ import { type Envelope, envelope, pathOf } from './stub-server.ts'
 
 /** A path of the row that fits its schema. */
 export function fittingPath(row: AnyOp): string {
-  return pathOf(row).replace('no-value-for-key', newId('key')).replace('no-value-for-name', 'NAME')
+  return pathOf(row)
+    .replace('no-value-for-key', newId('key'))
+    .replace('no-value-for-connection', newId('conn'))
+    .replace('no-value-for-delivery', newId('dlv'))
+    .replace('no-value-for-hook', newId('hook'))
+    .replace('no-value-for-name', 'NAME')
 }
 
 /** The fields of a row that ride in its body. */

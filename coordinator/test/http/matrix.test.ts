@@ -69,8 +69,8 @@ test('a row without sample arguments is named, with the file that lacks it', () 
     () => sampleArgs(row, world.ours),
     /workflows\.juggle has no sample arguments: add it to .*matrix-samples/,
   )
-  const nameless: AnyOp = { ...allOps[0]!, path: '/v1/hooks/{hook}' }
-  assert.throws(() => sampleArgs(nameless, world.ours), /names \{hook\}: give each tenant one/)
+  const nameless: AnyOp = { ...allOps[0]!, path: '/v1/boats/{boat}' }
+  assert.throws(() => sampleArgs(nameless, world.ours), /names \{boat\}: give each tenant one/)
 })
 
 async function knockAll(cells: Cell[]): Promise<string[]> {
@@ -103,7 +103,8 @@ async function knockOnce({ row, knock }: Cell): Promise<string | undefined> {
  * Who is to pass with a request that changes something passes with one more field than the row has: it is refused behind the
  * door, by the schema, and the next case finds everything as it was. What really changes something is tried in audited.test.ts.
  */
-const isProbed = (row: AnyOp, expected: Expected) => expected === 'passes' && row.method !== 'GET'
+// What other systems post has no schema.
+const isProbed = (row: AnyOp, expected: Expected) => expected === 'passes' && row.method !== 'GET' && row.body !== 'raw'
 
 function send(row: AnyOp, { args, authorization, expected }: Knock): Promise<Response> {
   const { url, method, headers, body } = requestOf(
@@ -132,6 +133,8 @@ async function complaintOf(row: AnyOp, { expected }: Knock, response: Response):
 
 async function complaintOfPassing(row: AnyOp, response: Response): Promise<string | undefined> {
   const { status } = response
+  // A signature is no credential of ours: whoever lacks one is let in, and told so.
+  if (row.body === 'raw' && (status === 200 || status === 401)) return undefined
   const isFine = isProbed(row, 'passes') ? status === 400 : status < 500 && ![401, 403, 404].includes(status)
   if (isFine) return undefined
   return `${status} where it should pass: ${await start(response)}`

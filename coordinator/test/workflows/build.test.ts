@@ -148,7 +148,7 @@ test('keys that nothing follows from yet are named, each with what happens in th
   const warnings = await warningsOf(descriptor)
   assert.deepEqual(
     warnings.map(({ message }) => /^`([\w.]+)` has no effect yet: ./.exec(message)?.[1]),
-    ['retries.onLost', 'notifications', 'budget', 'connections', 'workspace.persist'],
+    ['retries.onLost', 'notifications', 'budget', 'workspace.persist'],
   )
   assert.deepEqual(warnings[0], {
     message:

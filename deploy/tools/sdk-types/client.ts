@@ -26,7 +26,7 @@ export function clientTypes(): Map<string, string> {
 
 /** The groups that a caller may use, as the client has them. */
 export function callerGroups(): Record<string, Record<string, AnyOp>> {
-  const { runnerSurface: _, ...groups } = ops
+  const { runnerSurface: _, hooks: __, ...groups } = ops
   return groups
 }
 

@@ -48,9 +48,9 @@ function named(words: string[], options: Parameters<typeof runCli>[1] = {}): Pro
 }
 
 test('commands, groups, flags, global flags and choices are completed', async (t) => {
-  assert.deepEqual((await complete(['de'])).names, ['dev', 'deploy'])
+  assert.deepEqual((await complete(['de'])).names, ['dev', 'deploy', 'deliveries'])
   const names = (...words: string[]) => completeHere(t, ...words).names
-  assert.deepEqual(names('de'), ['dev', 'deploy'])
+  assert.deepEqual(names('de'), ['dev', 'deploy', 'deliveries'])
   assert.ok(names('runs', '').includes('children'))
   assert.deepEqual(names('keys', 'create', 'ci', '--ro'), ['--role'])
   assert.deepEqual(names('keys', 'create', 'ci', '--role', 'm'), ['member'])

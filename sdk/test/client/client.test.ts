@@ -92,6 +92,8 @@ test('every operation of a caller is a function of the client, and none of the r
   assert.deepEqual(Object.keys(client).sort(), [
     'account',
     'audit',
+    'connections',
+    'deliveries',
     'environments',
     'events',
     'follow',
@@ -106,6 +108,7 @@ test('every operation of a caller is a function of the client, and none of the r
     'secrets',
     'service',
     'variables',
+    'webhooks',
     'workflows',
   ])
   assert.equal(typeof client.workflows.getVersion, 'function')

@@ -6,5 +6,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   input: 'Id of the question.',
   pool: 'Name or id of the pool.',
   runner: 'Id of the runner.',
+  connection: 'Id of the connection.',
+  delivery: 'Id of the delivery.',
   key: 'Id of the key; not the key itself.',
 }

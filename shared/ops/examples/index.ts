@@ -5,6 +5,7 @@ import { environments, secrets, variables } from './environments.ts'
 import type { Documented, ExamplesOf } from './example.ts'
 import { events } from './events.ts'
 import { FIELDS } from './fields.ts'
+import { connections, deliveries, hooks, webhooks } from './inbound.ts'
 import { inputs } from './inputs.ts'
 import { pools, runners } from './runners.ts'
 import { runs } from './runs.ts'
@@ -22,6 +23,10 @@ export const examples: { readonly [G in keyof Documented]: ExamplesOf<G> } = {
   environments,
   variables,
   secrets,
+  webhooks,
+  connections,
+  deliveries,
+  hooks,
   pools,
   runners,
   keys,

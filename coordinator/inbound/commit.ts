@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import type { RunId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
+import type { Author, Change } from '../audit/record.ts'
+import { record } from '../audit/record.ts'
+import type { Db, Tx } from '../db/client.ts'
+import { createRuns } from '../engine/commit/trigger.ts'
+import type { NewRun } from '../engine/store/new-runs.ts'
+import type { MatchRow } from './row.ts'
+import { topOf } from './rules/outcome.ts'
+import { insertDeliveries, insertMatches, type NewDeliveryRow, trimUnverified } from './store-deliveries.ts'
+import { giveBack, heldAs, type KeyRow, takeKeys } from './store-keys.ts'
+
+/** A delivery about to be written, with the runs that it starts unless they have been started before. */
+export interface NewDelivery extends Omit<NewDeliveryRow, 'outcome' | 'reason'> {
+  /** Where it is decided for the delivery as a whole. */
+  whole?: { outcome: DeliveryOutcome; reason: string | null }
+  /** Workflows that it does not start. */
+  decided: MatchRow[]
+  starts: { run: NewRun; keys: Key[] }[]
+  /** Of a replay. */
+  audit?: { by: Author; change: Change }
+}
+
+/** By which a repetition is known. */
+export interface Key {
+  /** SHA-256 in hex. */
+  hash: string
+  ttlMs: number
+}
+
+export interface Committed {
+  outcome: DeliveryOutcome
+  reason: string | null
+  matches: MatchRow[]
+}
+
+/** As long as providers send again what they have sent. */
+const ID_TTL_MS = 7 * 86_400_000
+/** Twice what may lie between signing and sending. */
+const SIGNATURE_TTL_MS = 600_000
+/** Unverified deliveries that a source keeps. */
+const MOST_UNVERIFIED = 100
+
+export function keysOf(sourceId: string, { id, once }: { id: string | null; once: string | undefined }): Key[] {
+  const key = (kind: string, text: string, ttlMs: number) => {
+    return {
+      hash: createHash('sha256')
+        .update(JSON.stringify([sourceId, kind, text]))
+        .digest('hex'),
+      ttlMs,
+    }
+  }
+  return [
+    ...(id === null ? [] : [key('id', id, ID_TTL_MS)]),
+    ...(once === undefined ? [] : [key('signature', once, SIGNATURE_TTL_MS)]),
+  ]
+}
+
+/**
+ * Writes deliveries, their runs and what repetitions are known by: none of them is there without the others. Ids are
+ * made by the caller, so that it may run again when its commit was not heard of.
+ */
+export function commitDeliveries(db: Db, items: readonly NewDelivery[]): Promise<Committed[]> {
+  return db.begin(async (tx) => {
+    const holders = await holdersOf(tx, items)
+    const runs = items.flatMap(({ starts }) => starts.map(({ run }) => run).filter((run) => !holders.has(run.id)))
+    if (runs.length > 0) await createRuns(tx, runs)
+    const committed = items.map((item) => settled(item, holders))
+    await write(tx, items, committed)
+    return committed
+  })
+}
+
+/** By the id of a run that must not be made, the run that was made before. */
+async function holdersOf(tx: Tx, items: readonly NewDelivery[]): Promise<Map<RunId, RunId>> {
+  const starts = items.flatMap((item) => item.starts)
+  const rows = starts.flatMap(({ run, keys }) => keys.map((key) => keyRow(run, key)))
+  if (rows.length === 0) return new Map()
+  const held = await takeKeys(tx, rows)
+  const holders = new Map<RunId, RunId>()
+  for (const row of rows) {
+    const holder = held.get(heldAs(row))
+    if (holder !== undefined && holder !== row.runId) holders.set(row.runId, holder)
+  }
+  await giveBack(
+    tx,
+    rows.filter((row) => holders.has(row.runId) && held.get(heldAs(row)) === row.runId),
+  )
+  return holders
+}
+
+function keyRow(run: NewRun, { hash, ttlMs }: Key): KeyRow {
+  return { orgId: run.orgId, workflowId: run.workflowId, key: hash, runId: run.id, ttlMs }
+}
+
+function settled({ whole, decided, starts }: NewDelivery, holders: ReadonlyMap<RunId, RunId>): Committed {
+  const started = starts.map(({ run }) => matchOf(run.workflowId, run.id, holders.get(run.id)))
+  const matches = [...started, ...decided]
+  return { ...(whole ?? topOf(matches)), matches }
+}
+
+const REPEATED = 'It has been delivered before, and started this run then.'
+
+function matchOf(workflowId: WorkflowId, runId: RunId, holder: RunId | undefined): MatchRow {
+  if (holder === undefined) return { workflowId, outcome: 'triggered', reason: null, runId }
+  return { workflowId, outcome: 'duplicate', reason: REPEATED, runId: holder }
+}
+
+async function write(tx: Tx, items: readonly NewDelivery[], committed: readonly Committed[]): Promise<void> {
+  await insertDeliveries(
+    tx,
+    items.map((item, i) => ({ ...item, outcome: committed[i]!.outcome, reason: committed[i]!.reason })),
+  )
+  await insertMatches(
+    tx,
+    items.flatMap(({ orgId, id }, i) => committed[i]!.matches.map((match) => ({ ...match, orgId, deliveryId: id }))),
+  )
+  const refused = items.filter((_, i) => committed[i]!.outcome === 'unverified').map(({ sourceId }) => sourceId)
+  if (refused.length > 0) await trimUnverified(tx, [...new Set(refused)], MOST_UNVERIFIED)
+  for (const { audit } of items) if (audit) await record(tx, audit.by, audit.change)
+}

@@ -1,0 +1,104 @@
+import { isUtf8 } from 'node:buffer'
+import type { Readable } from 'node:stream'
+import { Fault } from '@windlass/shared/errors.ts'
+import type { DeliveryId, OrgId } from '@windlass/shared/ids.ts'
+import type { Delivery, DeliverySummary } from '@windlass/shared/model/delivery.ts'
+import type { Caller } from '../actor.ts'
+import type { Db } from '../db/client.ts'
+import type { ObjectStore } from '../objects/store.ts'
+import type { DeliveryRow, WholeDeliveryRow } from './row.ts'
+import * as store from './store-deliveries.ts'
+
+const SHOWN_BYTES = 16 * 1024
+
+export async function listDeliveries(deps: { db: Db }, filter: store.DeliveryFilter): Promise<DeliverySummary[]> {
+  return (await store.listDeliveries(deps.db, filter)).map(summary)
+}
+
+type Deps = { db: Db; objects: ObjectStore }
+
+export async function getDelivery(deps: Deps, caller: Caller, id: DeliveryId): Promise<Delivery> {
+  return present(deps, await needDelivery(deps, caller, id))
+}
+
+export async function needDelivery({ db }: { db: Db }, caller: { orgId: OrgId }, id: DeliveryId) {
+  const row = await store.findDelivery(db, caller.orgId, id)
+  if (!row) throw new Fault('NOT_FOUND', { delivery: id })
+  return row
+}
+
+/** The bytes as they came. */
+export async function payloadOf(deps: Deps, caller: Caller, id: DeliveryId) {
+  const row = await needDelivery(deps, caller, id)
+  assertWhole(row)
+  const contentType = row.contentType ?? 'application/octet-stream'
+  if (row.payload) return { contentType, bytes: row.payload }
+  return { contentType, stream: await streamOf(deps.objects, row), length: row.payloadBytes }
+}
+
+export function assertWhole({ id, isCut, payloadBytes }: WholeDeliveryRow): void {
+  if (!isCut) return
+  const message = `Of this payload of ${payloadBytes} bytes only the beginning was kept.`
+  throw new Fault('PAYLOAD_NOT_KEPT', { delivery: id, bytes: payloadBytes }, message)
+}
+
+export async function streamOf(objects: ObjectStore, { id, payloadKey }: WholeDeliveryRow): Promise<Readable> {
+  const stream = await objects.stream(payloadKey!)
+  if (!stream) throw new Error(`the payload of ${id} is missing in the object store`)
+  return stream
+}
+
+async function present(deps: Deps, row: WholeDeliveryRow): Promise<Delivery> {
+  return {
+    ...summary(row),
+    method: row.method,
+    query: row.query,
+    headers: JSON.parse(row.headers) as Record<string, string>,
+    payload: {
+      contentType: row.contentType,
+      bytes: row.payloadBytes,
+      kept: row.isCut ? 'cut' : 'whole',
+      text: textOf(await beginningOf(deps.objects, row)),
+    },
+  }
+}
+
+function summary(row: DeliveryRow): DeliverySummary {
+  const { id, sourceId, sourceName, receivedAt, outcome, reason, event, matches, replayOf, attempts } = row
+  return {
+    id: id as DeliveryId,
+    source: {
+      kind: sourceId.startsWith('hook_') ? 'webhook' : 'connection',
+      id: sourceId as DeliverySummary['source']['id'],
+      name: sourceName,
+    },
+    receivedAt: receivedAt.getTime(),
+    outcome,
+    reason,
+    event,
+    matches: matches.map(({ workflowId, slug, ...rest }) => ({ workflow: { id: workflowId, slug }, ...rest })),
+    replayOf: replayOf as DeliveryId | null,
+    attempts,
+  }
+}
+
+async function beginningOf(objects: ObjectStore, row: WholeDeliveryRow): Promise<Buffer> {
+  if (row.payload) return row.payload.subarray(0, SHOWN_BYTES)
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of (await streamOf(objects, row)) as AsyncIterable<Buffer>) {
+    pieces.push(piece)
+    bytes += piece.length
+    if (bytes >= SHOWN_BYTES) break
+  }
+  return Buffer.concat(pieces).subarray(0, SHOWN_BYTES)
+}
+
+/** Null: it is no text. A character that was cut at the end is left out. */
+function textOf(bytes: Buffer): string | null {
+  for (let cut = 0; cut < 4; cut++) {
+    const part = bytes.subarray(0, bytes.length - cut)
+    if (isUtf8(part)) return part.toString('utf8')
+  }
+  return null
+}

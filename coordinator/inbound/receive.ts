@@ -1,0 +1,164 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import { newId } from '@windlass/shared/ids.ts'
+import type { DeliveryReceipt } from '@windlass/shared/model/delivery.ts'
+import type { Run } from '@windlass/shared/model/run.ts'
+import type { GroupCommit } from '../db/group-commit.ts'
+import { openOwned } from '../environments/owned-secrets.ts'
+import type { SecretKeys } from '../environments/secret-keys.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { PerMinute } from '../limits/per-minute.ts'
+import { networkOf } from '../limits/strangers.ts'
+import type { RunAddress } from '../runs/store.ts'
+import { withoutCredentials } from './rules/headers.ts'
+import { beginCheck } from './rules/signature.ts'
+import { findSource, type InboundSource } from './sources.ts'
+import { placeOf, take, type TakeDeps, type Taken, type Verified } from './take.ts'
+
+export type ReceiveDeps = TakeDeps & {
+  secretKeys: SecretKeys
+  runReads: GroupCommit<RunAddress, Run | undefined>
+  /** Of verified deliveries, by their source. */
+  deliveryLimits: Limits
+  /** Of unverified ones, by their address. */
+  unverified: PerMinute
+  /** The first of a source in a minute that was one too many is recorded. */
+  tooManyNoted: PerMinute
+}
+
+/** A request whose body is still coming. */
+export interface Incoming {
+  method: string
+  /** Where the sender was told to post. */
+  url: string
+  query: string
+  headers: Readonly<Record<string, string>>
+  /** Of the sender. */
+  address: string
+  read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ kept: Buffer; bytes: number }>
+}
+
+export interface Received {
+  source: InboundSource
+  receipt: DeliveryReceipt
+  handshake?: Taken['handshake']
+}
+
+/** What is kept of a payload that nobody has signed: all of it, up to this. */
+const UNVERIFIED_BYTES = 1024 * 1024
+/** And of a larger one. */
+const CUT_BYTES = 4 * 1024
+const MINUTE_MS = 60_000
+
+/**
+ * Takes a delivery. It is answered when it is committed, with all that it started: whoever gets no answer sends it
+ * again, and it starts nothing twice.
+ */
+export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Incoming): Promise<Received> {
+  const source = await findSource(deps, sourceId)
+  if (!source) throw new Fault('NOT_FOUND')
+  const secrets = await openOwned(deps, { orgId: source.orgId, ownerId: source.id })
+  const { method, url, headers } = incoming
+  const check = beginCheck(source.auth, { head: { method, url, headers }, secrets, at: source.now.getTime() })
+  const { kept, bytes } = await incoming.read({
+    ...(check.isHopeless && { keep: UNVERIFIED_BYTES }),
+    onPiece: (piece) => check.update(piece),
+  })
+  const verdict = check.end()
+  if (!verdict.isVerified) throw await refused(deps, { source, incoming, kept, bytes, reason: verdict.reason })
+  const verified = verifiedOf(source, incoming, kept)
+  await assertRate(deps, verified)
+  const { id, committed, handshake } = await take(deps, { ...verified, once: verdict.once })
+  return { source, receipt: await receiptOf(deps, source, { id, committed }), ...(handshake && { handshake }) }
+}
+
+function verifiedOf(source: InboundSource, { method, query, headers }: Incoming, body: Buffer): Verified {
+  return {
+    source,
+    method,
+    query: query.slice(0, 8000).toWellFormed(),
+    headers: withoutCredentials(headers, source.secretHeader),
+    body,
+    receivedAt: source.now,
+    attempts: attemptOf(headers['x-slack-retry-num']),
+  }
+}
+
+/** Slack counts its retries from 1 on; nobody else says which try it is. */
+function attemptOf(retries: string | undefined): number {
+  return /^\d{1,4}$/.test(retries ?? '') ? Number(retries) + 1 : 1
+}
+
+interface Refused {
+  source: InboundSource
+  incoming: Incoming
+  kept: Buffer
+  bytes: number
+  reason: string
+}
+
+/** Written down, so that whoever set it up finds out why; the sender is not told which check it was. */
+async function refused(deps: ReceiveDeps, { source, incoming, kept, bytes, reason }: Refused): Promise<Fault> {
+  if (!deps.unverified.take(networkOf(incoming.address))) return tooManyUnverified()
+  const isCut = bytes > UNVERIFIED_BYTES
+  const { body, ...rest } = verifiedOf(source, incoming, isCut ? kept.subarray(0, CUT_BYTES) : kept)
+  await deps.deliveries.add({
+    ...rowOfRefused(rest, body),
+    payloadBytes: bytes,
+    isCut,
+    whole: { outcome: 'unverified', reason },
+    decided: [],
+    starts: [],
+  })
+  return new Fault('UNVERIFIED')
+}
+
+function rowOfRefused({ source, headers, ...rest }: Omit<Verified, 'body'>, payload: Buffer) {
+  return {
+    ...placeOf(source),
+    id: newId('dlv'),
+    receivedAt: source.now,
+    event: null,
+    replayOf: null,
+    attempts: rest.attempts,
+    method: rest.method,
+    query: rest.query,
+    headers: JSON.stringify(headers),
+    contentType: headers['content-type'] ?? null,
+    payload,
+    payloadKey: null,
+    payloadBytes: payload.length,
+    isCut: false,
+  }
+}
+
+function tooManyUnverified(): Fault {
+  const message = 'Too many deliveries from this address could not be verified; try again in a minute.'
+  return new Fault('RATE_LIMITED', { scope: 'address', windowMs: MINUTE_MS, retryAfterMs: MINUTE_MS }, message)
+}
+
+async function assertRate(deps: ReceiveDeps, { source, body, ...rest }: Verified): Promise<void> {
+  const { kind, id, orgId, name } = source
+  const { refusal } = await deps.deliveryLimits.take({ kind, id, orgId, org: name })
+  if (!refusal) return
+  if (deps.tooManyNoted.take(id)) {
+    const reason = `${refusal.message} More of this minute are not recorded.`
+    const isCut = body.length > CUT_BYTES
+    const row = rowOfRefused({ source, ...rest }, isCut ? body.subarray(0, CUT_BYTES) : body)
+    const whole = { outcome: 'rate_limited' as const, reason }
+    await deps.deliveries.add({ ...row, payloadBytes: body.length, isCut, whole, decided: [], starts: [] })
+  }
+  throw refusal
+}
+
+async function receiptOf(
+  deps: Pick<ReceiveDeps, 'runReads' | 'targets'>,
+  { orgId }: InboundSource,
+  { id, committed }: Pick<Taken, 'id' | 'committed'>,
+): Promise<DeliveryReceipt> {
+  const { outcome, reason, matches } = committed
+  const found = await Promise.all(
+    matches.flatMap(({ runId }) => (runId === null ? [] : [deps.runReads.add({ orgId, id: runId })])),
+  )
+  const runs = found.flatMap((run) => (run ? [{ id: run.id, workflow: run.workflow.slug, status: run.status }] : []))
+  return { delivery: { id, outcome, reason }, runs }
+}

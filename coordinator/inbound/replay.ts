@@ -1,0 +1,92 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { DeliveryId } from '@windlass/shared/ids.ts'
+import type { Delivery } from '@windlass/shared/model/delivery.ts'
+import { hasRole } from '@windlass/shared/scopes.ts'
+import type { Acting } from '../actor.ts'
+import { openOwned } from '../environments/owned-secrets.ts'
+import type { SecretKeys } from '../environments/secret-keys.ts'
+import { assertWhole, getDelivery, needDelivery, streamOf } from './deliveries.ts'
+import type { WholeDeliveryRow } from './row.ts'
+import { beginCheck } from './rules/signature.ts'
+import { findSource, type InboundSource } from './sources.ts'
+import type { Decided } from './starts.ts'
+import { take, type TakeDeps } from './take.ts'
+
+type Deps = TakeDeps & { secretKeys: SecretKeys }
+
+export interface ReplayAsk {
+  delivery: DeliveryId
+  /** Although it does not verify. */
+  unverified: boolean
+  /** Under which the source is reached. */
+  base: string
+}
+
+/** Takes a delivery once more, byte for byte, by what is deployed now. It is no repetition: it starts runs again. */
+export async function replayDelivery(deps: Deps, by: Acting, ask: ReplayAsk): Promise<Delivery> {
+  if (ask.unverified && !(by.kind === 'session' && hasRole(by.role, 'admin')))
+    throw new Fault(
+      'FORBIDDEN',
+      { path: 'unverified', needs: { session: true, role: 'admin' } },
+      'Only a session of an admin replays a delivery that does not verify.',
+    )
+  const row = await needDelivery(deps, by, ask.delivery)
+  assertWhole(row)
+  const source = await sourceOf(deps, row)
+  const headers = JSON.parse(row.headers) as Record<string, string>
+  const body = row.payload ?? Buffer.concat(await (await streamOf(deps.objects, row)).toArray())
+  if (row.outcome === 'unverified' && !ask.unverified) await verifyAgain(deps, { row, source, headers, body, ...ask })
+  const change = {
+    action: 'deliveries.replay',
+    target: { type: 'delivery', id: row.id, name: row.sourceName },
+    before: { outcome: row.outcome, unverified: ask.unverified },
+  }
+  const { id } = await take(deps, {
+    source,
+    headers,
+    body,
+    method: row.method,
+    query: row.query,
+    receivedAt: row.receivedAt,
+    attempts: row.attempts,
+    replay: { of: ask.delivery, audit: { by, change }, assert: assertOneLeft },
+  })
+  return getDelivery(deps, by, id)
+}
+
+async function sourceOf(deps: Deps, row: WholeDeliveryRow): Promise<InboundSource> {
+  const source = await findSource(deps, row.sourceId)
+  if (!source || source.orgId !== row.orgId)
+    throw new Fault('NOT_FOUND', { source: row.sourceId }, `\`${row.sourceName}\`, where it came in, is deleted.`)
+  return source
+}
+
+/** None is left that could start: all that it means are disabled. */
+function assertOneLeft({ runs, decided }: Decided): void {
+  const off = decided.find(({ outcome }) => outcome === 'disabled')
+  if (runs.length > 0 || !off) return
+  throw new Fault('WORKFLOW_DISABLED', { workflow: off.workflowId }, off.reason ?? undefined)
+}
+
+interface Again extends ReplayAsk {
+  row: WholeDeliveryRow
+  source: InboundSource
+  headers: Record<string, string>
+  body: Buffer
+}
+
+/** By the secrets of today: perhaps the right one was set since. Its age is what it was when it came. */
+async function verifyAgain(deps: Deps, { row, source, headers, body, base }: Again): Promise<void> {
+  const secrets = await openOwned(deps, { orgId: source.orgId, ownerId: source.id })
+  const path = source.kind === 'webhook' ? 'hooks' : 'inbound'
+  const url = `${base}/v1/${path}/${source.id}${row.query && `?${row.query}`}`
+  const head = { method: row.method, url, headers }
+  const check = beginCheck(source.auth, { head, secrets, at: row.receivedAt.getTime() })
+  check.update(body)
+  const verdict = check.end()
+  if (verdict.isVerified) return
+  const why = source.auth.kind === 'bearer' ? 'The secret that it showed is not kept.' : verdict.reason
+  const wayOut = 'A session of an admin may send `unverified: true`.'
+  const message = `The delivery was not verified, and is not by the secrets of today: ${why} ${wayOut}`
+  throw new Fault('DELIVERY_UNVERIFIED', { delivery: row.id }, message)
+}

@@ -1,0 +1,75 @@
+import type { OrgId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { Db } from '../db/client.ts'
+import type { ConnectionRow, WebhookRow } from './row.ts'
+import type { About } from './rules/events.ts'
+import type { Auth } from './rules/signature.ts'
+import * as store from './store.ts'
+
+/** A webhook or a connection, as whoever takes a delivery sees it. */
+export interface InboundSource {
+  kind: 'webhook' | 'connection'
+  id: string
+  orgId: OrgId
+  /** Slug of the workflow, or name of the connection. */
+  name: string
+  auth: Auth
+  about: About
+  /** Header that holds the secret itself. */
+  secretHeader?: string
+  isEnabled: boolean
+  environment: string | null
+  /** Of a webhook. */
+  hook?: { workflowId: WorkflowId; input: 'body' | 'request' }
+  /** By the database's clock. */
+  now: Date
+}
+
+/** Undefined: there is none, or its workflow is deleted. */
+export async function findSource(deps: { db: Db }, id: string): Promise<InboundSource | undefined> {
+  if (id.startsWith('hook_')) {
+    const row = await store.findHook(deps.db, id)
+    return row && ofWebhook(row)
+  }
+  const row = await store.findInbound(deps.db, id)
+  return row && ofConnection(row)
+}
+
+const BEARER = { header: 'Authorization', prefix: 'Bearer ' }
+
+function ofWebhook(row: WebhookRow & { now: Date }): InboundSource {
+  const { environment = null, input = 'body', dedupe = null } = row.settings ?? {}
+  return {
+    kind: 'webhook',
+    id: row.id,
+    orgId: row.orgId,
+    name: row.slug,
+    auth: row.auth === 'bearer' ? { kind: 'bearer', bearer: BEARER } : { kind: 'webhook' },
+    about: { kind: 'webhook', dedupe },
+    isEnabled: true,
+    environment,
+    hook: { workflowId: row.workflowId, input },
+    now: row.now,
+  }
+}
+
+function ofConnection(row: ConnectionRow & { now: Date }): InboundSource {
+  const { kind, scheme } = row
+  return {
+    kind: 'connection',
+    id: row.id,
+    orgId: row.orgId,
+    name: row.name,
+    auth: authOf(row),
+    about: { kind, event: scheme.event, dedupe: scheme.dedupe, idHeader: scheme.hmac?.idHeader },
+    ...(scheme.bearer && { secretHeader: scheme.bearer.header }),
+    isEnabled: row.enabled,
+    environment: row.environment,
+    now: row.now,
+  }
+}
+
+function authOf({ kind, scheme }: ConnectionRow): Auth {
+  if (kind === 'hmac') return { kind, hmac: scheme.hmac! }
+  if (kind === 'bearer') return { kind, bearer: scheme.bearer! }
+  return { kind }
+}

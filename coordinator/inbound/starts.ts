@@ -1,0 +1,128 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { WorkflowId } from '@windlass/shared/ids.ts'
+import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
+import type { Db } from '../db/client.ts'
+import { type PrepareDeps, prepareRun } from '../engine/commit/trigger.ts'
+import type { NewRun } from '../engine/store/new-runs.ts'
+import type { MatchRow } from './row.ts'
+import { decide } from './rules/outcome.ts'
+import type { Payload } from './rules/payload.ts'
+import type { InboundSource } from './sources.ts'
+import * as store from './store.ts'
+
+/** What is known of a delivery once it is verified and read. */
+interface Read {
+  source: InboundSource
+  event: string | null
+  id: string | null
+  payload: Payload
+  /** Without credentials. */
+  headers: Record<string, string>
+  method: string
+  query: string
+  receivedAt: Date
+}
+
+export interface Decided {
+  runs: NewRun[]
+  decided: MatchRow[]
+}
+
+type StartDeps = PrepareDeps & { db: Db }
+
+/** Which runs a delivery starts, and why others are not started. */
+export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
+  const { source, payload } = read
+  if (source.hook) return ofHook(deps, read, source.hook)
+  const wanted = await store.wantedOf(deps.db, source.orgId, source.name)
+  const all = [...new Set(wanted.map((entry) => entry.workflowId))]
+  if (!source.isEnabled) return noneOf(all, 'disabled', `The connection \`${source.name}\` is disabled.`)
+  if ('invalid' in payload) return noneOf(all, 'invalid_input', payload.invalid)
+  const inputText = inputOfConnection(read, payload.text)
+  const decisions = decide(wanted, read.event, payload.value)
+  const started = await Promise.all(
+    decisions.map(async (decision) => {
+      if ('not' in decision) return decision.not
+      const { workflowId, environment } = decision.start
+      return begin(deps, source, { workflowId, environment: environment ?? source.environment, inputText })
+    }),
+  )
+  return sorted(started)
+}
+
+async function ofHook(deps: StartDeps, read: Read, hook: NonNullable<InboundSource['hook']>): Promise<Decided> {
+  const { source, payload } = read
+  if ('invalid' in payload) return noneOf([hook.workflowId], 'invalid_input', payload.invalid)
+  const inputText = hook.input === 'body' ? payload.text : inputOfRequest(read, payload.text)
+  const { environment } = source
+  return sorted([await begin(deps, source, { workflowId: hook.workflowId, environment, inputText })])
+}
+
+export function noneOf(workflowIds: readonly WorkflowId[], outcome: DeliveryOutcome, reason: string): Decided {
+  return { runs: [], decided: workflowIds.map((workflowId) => ({ workflowId, outcome, reason, runId: null })) }
+}
+
+/** Every workflow that the source could start. */
+export async function workflowsOf(deps: { db: Db }, source: InboundSource): Promise<WorkflowId[]> {
+  if (source.hook) return [source.hook.workflowId]
+  const wanted = await store.wantedOf(deps.db, source.orgId, source.name)
+  return [...new Set(wanted.map((entry) => entry.workflowId))]
+}
+
+function sorted(found: readonly (NewRun | MatchRow)[]): Decided {
+  const runs = found.flatMap((one) => ('versionId' in one ? [one] : []))
+  return { runs, decided: found.flatMap((one) => ('versionId' in one ? [] : [one])) }
+}
+
+interface Beginning {
+  workflowId: WorkflowId
+  environment: string | null
+  inputText: string
+}
+
+async function begin(deps: StartDeps, source: InboundSource, ask: Beginning): Promise<NewRun | MatchRow> {
+  const { workflowId, environment, inputText } = ask
+  const trigger = { kind: source.kind, id: source.id }
+  const who = { orgId: source.orgId, actor: null }
+  try {
+    const about = { workflow: workflowId, environment, inputText, tags: [], priority: 0, trigger }
+    return (await prepareRun(deps, who, about)).run
+  } catch (error) {
+    const outcome = outcomeOf(error)
+    if (outcome === undefined) throw error
+    return { workflowId, outcome, reason: (error as Fault).message.slice(0, 1000), runId: null }
+  }
+}
+
+/** What a workflow refuses. Anything else is no answer to this delivery: it is to come again. */
+function outcomeOf(error: unknown): DeliveryOutcome | undefined {
+  if (!(error instanceof Fault)) return undefined
+  if (error.code === 'PAYLOAD_TOO_LARGE') return 'too_large'
+  if (error.code === 'WORKFLOW_DISABLED' || error.code === 'NOT_FOUND') return 'disabled'
+  if (error.code !== 'VALIDATION_FAILED') return undefined
+  // Pool or environment is gone: nothing is wrong with the delivery, which can be replayed.
+  return error.detail?.path === 'workflow' || error.detail?.path === 'environment' ? 'disabled' : 'invalid_input'
+}
+
+/** `payload` is JSON text, and stays as it was written: numbers of more digits than ours lose none. */
+function inputOfConnection({ source, event, id, headers, receivedAt }: Read, payload: string): string {
+  const [before, after] = [
+    { connection: source.name, event, id },
+    { headers, receivedAt: receivedAt.getTime() },
+  ]
+  return `${JSON.stringify(before).slice(0, -1)},"payload":${payload},${JSON.stringify(after).slice(1)}`
+}
+
+function inputOfRequest({ method, headers, query, receivedAt }: Read, body: string): string {
+  const around = { method, headers, query: queryOf(query), receivedAt: receivedAt.getTime() }
+  return `${JSON.stringify(around).slice(0, -1)},"body":${body}}`
+}
+
+function queryOf(query: string): Record<string, string | string[]> {
+  const fields: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>
+  for (const [name, value] of new URLSearchParams(query)) {
+    const before = fields[name]
+    fields[name] = before === undefined ? value : [before, value].flat()
+  }
+  return fields
+}

@@ -1,0 +1,162 @@
+import type { OrgId } from '@windlass/shared/ids.ts'
+import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
+import { onlyFilters } from '../db/by-key.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+import { idBounds, instant } from '../db/ids-at.ts'
+import { type Fragment, newest } from '../db/newest.ts'
+import { unnest } from '../db/unnest.ts'
+import type { DeliveryRow, MatchRow, WholeDeliveryRow } from './row.ts'
+
+export type NewDeliveryRow = Omit<WholeDeliveryRow, 'matches'>
+
+/** What was written before is not written again: only the answer of its statement was lost. */
+export async function insertDeliveries(tx: Tx, rows: readonly NewDeliveryRow[]): Promise<void> {
+  await tx`
+    insert into deliveries (id, org_id, source_id, source_name, received_at, outcome, reason, event, replay_of,
+                            attempts, method, query, headers, content_type, payload, payload_key, payload_bytes, is_cut)
+    select id, org_id, source_id, source_name, to_timestamp(received_at / 1000), outcome, reason, event, replay_of,
+           attempts, method, query, headers, content_type, decode(payload, 'base64'), payload_key,
+           payload_bytes, is_cut = 1
+    from ${unnest(tx, 't', rows, {
+      id: 'text',
+      orgId: 'text',
+      sourceId: 'text',
+      sourceName: 'text',
+      outcome: 'text',
+      reason: 'text',
+      event: 'text',
+      replayOf: 'text',
+      attempts: 'int',
+      method: 'text',
+      query: 'text',
+      headers: 'text',
+      contentType: 'text',
+      payloadKey: 'text',
+      payloadBytes: 'int',
+      receivedAt: ['float8', (row) => row.receivedAt.getTime()],
+      payload: ['text', (row) => row.payload?.toString('base64')],
+      isCut: ['int', (row) => Number(row.isCut)],
+    })}
+    on conflict (id) do nothing`
+}
+
+export type NewMatchRow = MatchRow & { orgId: OrgId; deliveryId: string }
+
+export async function insertMatches(tx: Tx, rows: readonly NewMatchRow[]): Promise<void> {
+  if (rows.length === 0) return
+  await tx`
+    insert into delivery_matches (org_id, workflow_id, delivery_id, outcome, reason, run_id)
+    select org_id, workflow_id, delivery_id, outcome, reason, run_id
+    from ${unnest(tx, 't', rows, {
+      orgId: 'text',
+      workflowId: 'text',
+      deliveryId: 'text',
+      outcome: 'text',
+      reason: 'text',
+      runId: 'text',
+    })}
+    on conflict (delivery_id, workflow_id) do nothing`
+}
+
+/** Each source keeps its newest unverified deliveries: a flood must not hide what came last. */
+export async function trimUnverified(tx: Tx, sourceIds: readonly string[], most: number): Promise<void> {
+  await tx`
+    delete from deliveries d
+    using unnest(${[...sourceIds]}::text[]) as s (id)
+    cross join lateral (
+      select id from deliveries where source_id = s.id and outcome = 'unverified' order by id desc offset ${most}
+    ) old
+    where d.id = old.id`
+}
+
+const PORTION = 1000
+
+/** Unverified deliveries from before so many days. */
+export async function removeUnverified(db: Db, days: number): Promise<void> {
+  for (;;) {
+    const { count } = await db`
+      delete from deliveries
+      where id = any(array(
+        select id
+        from deliveries
+        where outcome = 'unverified' and received_at < now() - ${days} * interval '1 day'
+        limit ${PORTION}
+      ))`
+    if (count < PORTION) return
+  }
+}
+
+const matchesOf = (sql: Sql) => sql`
+  select coalesce(json_agg(json_build_object(
+           'workflowId', m.workflow_id, 'slug', coalesce(w.slug, m.workflow_id), 'outcome', m.outcome,
+           'reason', m.reason, 'runId', m.run_id
+         ) order by m.workflow_id), '[]')
+  from delivery_matches m
+  left join workflows w on w.id = m.workflow_id
+  where m.delivery_id = d.id`
+
+const columns = (sql: Sql) => sql`
+  d.id, d.org_id, d.source_id, d.source_name, d.received_at, d.outcome, d.reason, d.event, d.replay_of, d.attempts,
+  (${matchesOf(sql)}) as matches`
+
+export async function findDelivery(sql: Sql, orgId: OrgId, id: string): Promise<WholeDeliveryRow | undefined> {
+  const [row] = await sql<WholeDeliveryRow[]>`
+    select ${columns(sql)}, d.method, d.query, d.headers, d.content_type, d.payload, d.payload_key, d.payload_bytes,
+           d.is_cut
+    from deliveries d
+    where d.id = ${id} and ${onlyFilters(sql, sql`d.org_id = ${orgId}`)}`
+  return row
+}
+
+export interface DeliveryFilter {
+  orgId: OrgId
+  workflowId?: string | undefined
+  sourceId?: string | undefined
+  outcome?: DeliveryOutcome | undefined
+  /** Milliseconds since the epoch; neither is counted in. */
+  createdAfter?: number | undefined
+  createdBefore?: number | undefined
+  before?: string | undefined
+  limit: number
+}
+
+/** Newest first, by the index of the narrowest filter. */
+export function listDeliveries(db: Db, f: DeliveryFilter): Promise<DeliveryRow[]> {
+  const { where, order } = newest(db, {
+    ...startOf(db, f),
+    ...idBounds('dlv', { before: f.before, since: f.createdAfter, until: f.createdBefore }),
+  })
+  const from =
+    f.workflowId === undefined ? db`deliveries d` : db`delivery_matches x join deliveries d on d.id = x.delivery_id`
+  const only = (condition: Fragment) => db`and ${onlyFilters(db, condition)}`
+  return db<DeliveryRow[]>`
+    select ${columns(db)}
+    from ${from}
+    where ${where}
+    ${f.workflowId === undefined || f.sourceId === undefined ? db`` : only(db`d.source_id = ${f.sourceId}`)}
+    ${f.outcome === undefined ? db`` : only(db`d.outcome = ${f.outcome}`)}
+    ${f.createdAfter === undefined ? db`` : db`and (d.received_at >= ${instant(db, f.createdAfter + 1)}) is true`}
+    ${f.createdBefore === undefined ? db`` : db`and (d.received_at < ${instant(db, f.createdBefore)}) is true`}
+    order by ${order}
+    limit ${f.limit}`
+}
+
+function startOf(db: Db, { orgId, workflowId, sourceId, outcome }: DeliveryFilter) {
+  const id = db`d.id`
+  if (workflowId !== undefined)
+    return { columns: [db`x.org_id`, db`x.workflow_id`], values: [orgId, workflowId], id: db`x.delivery_id` }
+  if (sourceId !== undefined) return { columns: [db`d.org_id`, db`d.source_id`], values: [orgId, sourceId], id }
+  if (outcome !== undefined) return { columns: [db`d.org_id`, db`d.outcome`], values: [orgId, outcome], id }
+  return { columns: [db`d.org_id`], values: [orgId], id }
+}
+
+/** When a source last had a delivery that was verified. */
+export async function lastVerified(sql: Sql, orgId: OrgId, sourceId: string): Promise<Date | null> {
+  const [row] = await sql<{ receivedAt: Date }[]>`
+    select received_at
+    from deliveries
+    where org_id = ${orgId} and source_id = ${sourceId} and coalesce(outcome <> 'unverified', false)
+    order by org_id desc, source_id desc, id desc
+    limit 1`
+  return row?.receivedAt ?? null
+}

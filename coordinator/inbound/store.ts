@@ -1,0 +1,51 @@
+import type { OrgId } from '@windlass/shared/ids.ts'
+import { onlyFilters } from '../db/by-key.ts'
+import type { Db, Sql } from '../db/client.ts'
+import type { ConnectionRow, WantedRow, WebhookRow } from './row.ts'
+
+// Where deliveries come in. Those who deliver name no org: their source is looked up first.
+
+const webhooks = (sql: Sql) => sql`
+  select h.id, h.org_id, h.workflow_id, w.slug, h.auth, v.descriptor -> 'webhook' as settings,
+         h.created_at, h.rotated_at
+  from webhooks h
+  join workflows w on w.id = h.workflow_id and ${onlyFilters(sql, sql`w.deleted_at is null`)}
+  join workflow_versions v on v.workflow_id = w.id and v.version = w.version`
+
+/** Undefined also where its workflow is deleted. */
+export async function findHook(sql: Sql, id: string): Promise<(WebhookRow & { now: Date }) | undefined> {
+  const [row] = await sql<(WebhookRow & { now: Date })[]>`
+    select found.*, clock_timestamp() as now
+    from (${webhooks(sql)} where h.id = ${id}) found`
+  return row
+}
+
+export async function webhookOf(sql: Sql, orgId: OrgId, workflowId: string): Promise<WebhookRow | undefined> {
+  const [row] = await sql<WebhookRow[]>`
+    ${webhooks(sql)}
+    where h.workflow_id = ${workflowId} and ${onlyFilters(sql, sql`h.org_id = ${orgId}`)}`
+  return row
+}
+
+export const connections = (sql: Sql) => sql`
+  select c.id, c.org_id, o.slug as org, c.name, c.kind, c.scheme, c.environment, c.enabled, c.created_at, c.created_by,
+         c.rotated_at
+  from connections c
+  join orgs o on o.id = c.org_id`
+
+export async function findInbound(sql: Sql, id: string): Promise<(ConnectionRow & { now: Date }) | undefined> {
+  const [row] = await sql<(ConnectionRow & { now: Date })[]>`
+    select found.*, clock_timestamp() as now
+    from (${connections(sql)} where c.id = ${id}) found`
+  return row
+}
+
+/** What workflows want of a connection, by its name. */
+export function wantedOf(db: Db, orgId: OrgId, name: string): Promise<WantedRow[]> {
+  return db<WantedRow[]>`
+    select c.workflow_id, w.slug, c.events, c.filter, c.environment
+    from workflow_connections c
+    join workflows w on w.id = c.workflow_id and ${onlyFilters(db, db`w.deleted_at is null`)}
+    where c.org_id = ${orgId} and c.connection = ${name}
+    order by c.workflow_id, c.n`
+}

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { type DeliveryId, newId } from '@windlass/shared/ids.ts'
+import { probe } from '@windlass/shared/probe.ts'
+import type { GroupCommit } from '../db/group-commit.ts'
+import { tellOfNew } from '../engine/commit/trigger.ts'
+import { contentKey } from '../objects/key.ts'
+import type { ObjectStore } from '../objects/store.ts'
+import { type Committed, keysOf, type NewDelivery } from './commit.ts'
+import { eventOf, idOf } from './rules/events.ts'
+import { handshakeOf } from './rules/handshake.ts'
+import { type FormOf, type Payload, readPayload } from './rules/payload.ts'
+import type { InboundSource } from './sources.ts'
+import { type Decided, noneOf, startsOf, workflowsOf } from './starts.ts'
+
+export type TakeDeps = Parameters<typeof startsOf>[0] &
+  Parameters<typeof tellOfNew>[0] & { objects: ObjectStore; deliveries: GroupCommit<NewDelivery, Committed> }
+
+/** A delivery that is known to be its source's. */
+export interface Verified {
+  source: InboundSource
+  method: string
+  query: string
+  /** Without credentials. */
+  headers: Record<string, string>
+  body: Buffer
+  /** When it first came in: a replay takes it over for its program. */
+  receivedAt: Date
+  attempts: number
+  /** Its signature, where it stands for this one delivery. */
+  once?: string | undefined
+  /** Of a replay, which is no repetition. */
+  replay?: { of: DeliveryId; audit: NonNullable<NewDelivery['audit']>; assert(decided: Decided): void }
+}
+
+export interface Taken {
+  id: DeliveryId
+  committed: Committed
+  /** What the provider asks before it sends anything. */
+  handshake?: { challenge?: string }
+}
+
+/** Larger payloads lie in the object store. */
+const IN_ROW_BYTES = 128 * 1024
+
+/** Writes a delivery with all that it starts, and tells of that. */
+export async function take(deps: TakeDeps, verified: Verified): Promise<Taken> {
+  const { source, headers, body, replay } = verified
+  const isLarge = body.length > deps.config.maxInputBytes
+  const payload = isLarge ? NOT_READ : readFrom(source, body, headers['content-type'])
+  const value = 'invalid' in payload ? undefined : payload.value
+  const event = eventOf(source.about, headers, value)?.slice(0, 200) ?? null
+  const row = await rowOf(deps, verified, event)
+  const handshake = handshakeOf(source.about.kind, value)
+  if (handshake) {
+    const committed = await deps.deliveries.add({ ...row, whole: HANDSHAKE, decided: [], starts: [] })
+    return { id: row.id, committed, handshake }
+  }
+  const id = idOf(source.about, headers, value)
+  const { runs, decided } = isLarge
+    ? noneOf(await workflowsOf(deps, source), 'too_large', tooLarge(body.length, deps.config.maxInputBytes))
+    : await startsOf(deps, { ...verified, event, id, payload })
+  replay?.assert({ runs, decided })
+  const keys = replay ? [] : keysOf(source.id, { id, once: verified.once })
+  const committed = await deps.deliveries.add({ ...row, decided, starts: runs.map((run) => ({ run, keys })) })
+  probe('delivery.committed', { delivery: row.id, outcome: committed.outcome })
+  const made = new Set(committed.matches.flatMap(({ outcome, runId }) => (outcome === 'triggered' ? [runId] : [])))
+  for (const run of runs) if (made.has(run.id)) tellOfNew(deps, run)
+  return { id: row.id, committed }
+}
+
+const NOT_READ: Payload = { invalid: '' }
+const HANDSHAKE = { outcome: 'handshake', reason: 'The provider asked whether somebody listens here.' } as const
+
+const tooLarge = (bytes: number, most: number) =>
+  `The payload has ${bytes} bytes; a run takes ${most}. It is kept whole, and nothing was started.`
+
+function readFrom({ about }: InboundSource, body: Buffer, contentType: string | undefined): Payload {
+  const form: FormOf = about.kind === 'github' || about.kind === 'slack' ? about.kind : 'any'
+  const payload = readPayload(body, contentType, form)
+  return about.kind === 'slack' && !('invalid' in payload) ? withoutToken(payload.value) : payload
+}
+
+/** A secret of before signatures, which Slack still sends along. */
+function withoutToken(value: unknown): Payload {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { value, text: JSON.stringify(value) }
+  const { token: _, ...rest } = value as Record<string, unknown>
+  return { value: rest, text: JSON.stringify(rest) }
+}
+
+type Row = Omit<NewDelivery, 'decided' | 'starts' | 'whole'> & { id: DeliveryId }
+
+/** The object first: a row whose payload is missing could not be replayed. */
+async function rowOf(deps: TakeDeps, verified: Verified, event: string | null): Promise<Row> {
+  const { source, headers, body, replay } = verified
+  const key = body.length > IN_ROW_BYTES ? contentKey(createHash('sha256').update(body).digest('hex')) : null
+  if (key !== null && !(await deps.objects.stat(key))) await deps.objects.put(key, body)
+  const id = newId('dlv')
+  return {
+    ...placeOf(source),
+    id,
+    receivedAt: source.now,
+    event,
+    replayOf: replay?.of ?? null,
+    attempts: verified.attempts,
+    method: verified.method,
+    query: verified.query,
+    headers: JSON.stringify(headers),
+    contentType: headers['content-type'] ?? null,
+    payload: key === null ? body : null,
+    payloadKey: key,
+    payloadBytes: body.length,
+    isCut: false,
+    ...(replay && { audit: { ...replay.audit, change: { ...replay.audit.change, after: { delivery: id } } } }),
+  }
+}
+
+export function placeOf({ id, orgId, name }: InboundSource) {
+  return { orgId, sourceId: id, sourceName: name }
+}

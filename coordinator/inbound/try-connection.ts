@@ -1,0 +1,40 @@
+import type { ConnectionId } from '@windlass/shared/ids.ts'
+import type { Caller } from '../actor.ts'
+import type { Db } from '../db/client.ts'
+import { ownedStates } from '../environments/owned-secrets.ts'
+import { needConnection } from './connections.ts'
+import { decide, topOf } from './rules/outcome.ts'
+import * as store from './store.ts'
+
+interface TestAsk {
+  connection: ConnectionId
+  event: string | null
+  payload?: unknown
+}
+
+/** What a delivery would start, by event patterns and filters alone. Nothing is written. */
+export async function testConnection(deps: { db: Db }, caller: Caller, ask: TestAsk) {
+  const { id, name, enabled } = await needConnection(deps, caller, ask.connection)
+  const state = (await ownedStates(deps.db, caller.orgId, [id])).get(id)
+  const wanted = await store.wantedOf(deps.db, caller.orgId, name)
+  const slugs = new Map(wanted.map(({ workflowId, slug }) => [workflowId, slug]))
+  const matches = decide(wanted, ask.event, ask.payload ?? null).map((one) =>
+    'start' in one
+      ? { workflowId: one.start.workflowId, outcome: 'triggered' as const, reason: null }
+      : { workflowId: one.not.workflowId, outcome: one.not.outcome, reason: one.not.reason },
+  )
+  const hasSecret = state?.hasSecret ?? false
+  const whole = wholeOf({ name, enabled, hasSecret }) ?? topOf(matches)
+  return {
+    hasSecret,
+    enabled,
+    ...whole,
+    matches: matches.map(({ workflowId, ...rest }) => ({ workflow: slugs.get(workflowId)!, ...rest })),
+  }
+}
+
+function wholeOf({ name, enabled, hasSecret }: { name: string; enabled: boolean; hasSecret: boolean }) {
+  if (!hasSecret) return { outcome: 'unverified' as const, reason: 'No secret is set here yet.' }
+  if (!enabled) return { outcome: 'disabled' as const, reason: `The connection \`${name}\` is disabled.` }
+  return undefined
+}

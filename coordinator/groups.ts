@@ -11,7 +11,7 @@ import { applyBatches, readBatch } from './engine/commit/apply.ts'
 import { openEntries } from './engine/commit/entries.ts'
 import { giveUpOn, noteRefused } from './engine/commit/give-up.ts'
 import { type Beat, type Beaten, commitBeats } from './engine/commit/leases.ts'
-import { commitTriggers } from './engine/commit/trigger.ts'
+import { commitTriggers, isLimitedRun } from './engine/commit/trigger.ts'
 import type { NewRun } from './engine/store/new-runs.ts'
 import { commitDeliveries, type Committed, type NewDelivery } from './inbound/commit.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
@@ -109,8 +109,8 @@ export function openGroups(deps: GroupNeeds): Groups {
 }
 
 /**
- * Runs of limited concurrency wait for the lock of their group, which their org may hold for long: they share no commit
- * with those of other orgs.
+ * Runs of limited concurrency, and throttled ones, wait for the lock of their group, which their org may hold for long:
+ * they share no commit with those of other orgs.
  */
 function openTriggers({ db, lanes, log, metrics, partitions }: GroupNeeds): GroupCommit<NewRun, Date> {
   const shared = {
@@ -136,7 +136,7 @@ function openTriggers({ db, lanes, log, metrics, partitions }: GroupNeeds): Grou
     commit: (items) => partitions.atHand(() => commitTriggers(db, items)),
   })
   return {
-    add: (run) => (run.concurrencyGroup === null ? free : limited).add(run),
+    add: (run) => (isLimitedRun(run) ? limited : free).add(run),
     async idle() {
       await Promise.all([free.idle(), limited.idle()])
     },

@@ -6,6 +6,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { type CancelDeps, cancelForUs } from '../engine/commit/cancel.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { cleanOrgLogs } from '../events/org-log.ts'
+import { cleanWaits } from '../engine/sweep/clean.ts'
 import { cleanVariableSets } from '../environments/sets.ts'
 import { cleanInbound } from '../inbound/clean.ts'
 import { cleanWindows } from '../limits/open.ts'
@@ -35,6 +36,7 @@ const CRONTAB = [
   '52 * * * * deliveries:clean',
   '57 * * * * rateLimits:clean',
   '2 * * * * workflows:purge',
+  '2 * * * * waits:clean',
 ].join('\n')
 
 /** The tables of the job queue, which our own transactions write to. */
@@ -78,6 +80,7 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
           'workflows:purge': async () => purgeWorkflows(deps),
           'deliveries:clean': async () => cleanInbound(deps),
           'rateLimits:clean': async () => cleanWindows(deps),
+          'waits:clean': async () => cleanWaits(deps),
         },
       })
       await Promise.race([runner.promise, aborted(signal)])

@@ -49,6 +49,8 @@ export interface Situation {
   /** Of the runner that has it: its last poll or heartbeat. */
   lastHeardAt: Date | null
   entersAt: Date | null
+  /** What it waits for until then besides time: JSON. */
+  holds: string | null
   queueTimeoutAt: Date | null
   /** What has been completed and not been given to the program yet. */
   undelivered: number
@@ -87,7 +89,7 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
            l.offered_at, l.lease_expires_at, l.lengthened_ms::float8 as lengthened_ms, l.lengthened_at,
            l.refused_since,
            greatest(n.last_poll_at, n.last_heartbeat_at) as last_heard_at,
-           (select t.due_at from timers t where t.run_id = r.id and t.kind = 'enqueue') as enters_at,
+           e.due_at as enters_at, e.holds,
            (select t.due_at from timers t where t.run_id = r.id and t.kind = 'queue-timeout') as queue_timeout_at,
            (
              select count(*)::int
@@ -143,6 +145,7 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
     left join placements l on l.run_id = r.id
     left join runners n on n.id = coalesce(l.runner_id, case when r.status in ('pending', 'running') then r.runner_id end)
     left join concurrency_waiters w on w.run_id = r.id
+    left join timers e on e.run_id = r.id and e.kind = 'enqueue'
     where r.id = ${id} and ${onlyFilters(tx, tx`r.org_id = ${orgId}`)}`
   return row
 }

@@ -1,9 +1,10 @@
 import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
-import { stageOf } from '../engine/rules/groups.ts'
+import { readHolds } from '../engine/rules/holds.ts'
 import { readNeeds } from '../matching/needs.ts'
 import type { PoolRunner, Situation } from './store-why.ts'
+import { debounceCause, limitCause, throttleCause } from './why-load.ts'
 import { judgeRunner, type Verdict } from './why-runners.ts'
 import { type CauseFacts, causeOf, counted, timeText } from './why-words.ts'
 
@@ -25,6 +26,9 @@ export function queueCauses(run: Situation, facts: QueueFacts): { causes: Cause[
 
 function pauseCause(run: Situation, until: Date): Cause {
   const isFirst = run.attempt === 1
+  const { throttle, debounce } = readHolds(run.holds)
+  if (debounce) return debounceCause(run, until, debounce.merged)
+  if (throttle?.isTaken) return throttleCause(run, until, throttle)
   // Whatever else brings a run back from its agent ends the attempt.
   if (isFirst && run.claimedAt !== null) return putOffCause(run, until)
   return causeOf({
@@ -36,31 +40,6 @@ function pauseCause(run: Situation, until: Date): Cause {
     until,
     change: 'It ends by itself. To go on sooner, cancel the run and retry it.',
   })
-}
-
-function limitCause(run: Situation, runIds: RunId[]): Cause {
-  const before = run.waitersAhead === 0 ? 'It is the next' : `${counted(run.waitersAhead, 'run')} before it`
-  return causeOf({
-    code: 'CONCURRENCY_LIMIT',
-    message: `Its workflow limits \`concurrency\` to ${run.groupLimit}${apart(run)}, and ${underWay(run)}. ${before}.`,
-    since: run.queuedAt,
-    change:
-      'A run of the group that ends, is cancelled or comes to wait lets the next in. A higher limit counts for runs of the version that has it.',
-    runIds,
-  })
-}
-
-/** Which of several limits it is. */
-function apart({ waitsInGroup }: Situation): string {
-  const field = stageOf(waitsInGroup ?? '')
-  return field === '' ? '' : ` for each \`input.${field}\``
-}
-
-function underWay({ counted: all, reserved }: Situation): string {
-  const executed = all - reserved
-  const active = `${counted(executed, 'run')} of its group ${executed === 1 ? 'is' : 'are'} under way`
-  if (reserved === 0) return active
-  return `${active}, ${counted(reserved, 'more', 'more')} ${reserved === 1 ? 'has its' : 'have their'} place there and ${reserved === 1 ? 'waits' : 'wait'} for another limit`
 }
 
 function poolCauses(run: Situation, verdicts: Verdict[]): Cause[] {

@@ -17,6 +17,8 @@ const Cause = z.object({
     'RUNNERS_BUSY',
     'RUNS_AHEAD',
     'DELAYED',
+    'THROTTLED',
+    'DEBOUNCED',
     'RETRY_BACKOFF',
     'PUT_OFF',
     'CONCURRENCY_LIMIT',

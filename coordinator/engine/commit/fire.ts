@@ -7,8 +7,10 @@ import { type Db, mayPass, type Tx } from '../../db/client.ts'
 import { answerBytes, type TimedOut, timeOutQuestions } from './questions.ts'
 import { type CancelDeps, setStopDeadlines } from './cancel.ts'
 import { moveRuns } from './move-runs.ts'
+import { readHolds, writeHolds } from '../rules/holds.ts'
 import { complete, enterNow } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
+import { takeTurns } from './throttle.ts'
 import { timeOut } from './time-out.ts'
 import { warmVersions } from './versions.ts'
 import * as runStore from '../store/runs.ts'
@@ -68,14 +70,15 @@ async function fire(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
   const ending = due.filter(endsRuns).map((timer) => timer.runId)
   await warmVersions(deps, ending)
   const moved = await moveRuns(deps, { ids: due.map((timer) => timer.runId), ending }, async (tx, runs) => {
-    const there = new Set((await store.take(tx, due)).map(keyOf))
+    const there = new Map((await store.take(tx, due)).map((timer) => [keyOf(timer), timer.holds]))
     // In the order in which they were due: of two sleeps that raced while nobody looked, the shorter one has won.
     const taken = due.filter((timer) => there.has(keyOf(timer)))
     const answers = await timedOutInputs(tx, taken)
+    const throttled = await takeTheirTurns(tx, taken, runs, there)
     const touched = new Set<Moving>()
     for (const timer of taken) {
       const run = runs.get(timer.runId)
-      if (!run) continue
+      if (!run || throttled.has(keyOf(timer))) continue
       await act({ ...deps, tx }, run, timer, answers)
       touched.add(run)
     }
@@ -91,6 +94,36 @@ async function fire(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
     return { moved: touched, answer: touched }
   })
   for (const run of moved) if (isBeingStopped(run) && run.runnerId) await deps.tellCancels(run.runnerId)
+}
+
+/**
+ * Runs that would enter the queue now, but for their throttle, take their turns. Answers the timers of those that wait
+ * for theirs; they are set anew.
+ */
+async function takeTheirTurns(
+  tx: Tx,
+  taken: readonly store.DueTimer[],
+  runs: Map<string, Moving>,
+  holds: Map<string, string | null>,
+): Promise<Set<string>> {
+  const arrivals = taken.flatMap((timer) => {
+    const { throttle } = readHolds(holds.get(keyOf(timer)) ?? null)
+    const isQueued = runs.get(timer.runId)?.status === 'queued'
+    return throttle && !throttle.isTaken && isQueued ? [{ id: timer.runId, timer, throttle }] : []
+  })
+  const waits = await takeTurns(tx, arrivals)
+  const later = arrivals.flatMap((one) => {
+    const inMs = waits.get(one.id)!
+    return inMs > 0 ? [{ ...one, inMs }] : []
+  })
+  if (later.length > 0) await store.enterLater(tx, later)
+  await store.insert(
+    tx,
+    later.map(({ timer: { runId, kind, n }, throttle, inMs }) => {
+      return { runId, kind, n, due: { inMs }, holds: writeHolds({ throttle: { ...throttle, isTaken: true } }) }
+    }),
+  )
+  return new Set(later.map(({ timer }) => keyOf(timer)))
 }
 
 const isBeingStopped = (run: Moving) => run.timedOut && run.place !== null

@@ -10,7 +10,7 @@ import type { Moving } from '../rules/run.ts'
 import { mayEnterAsResume } from '../rules/transitions.ts'
 import * as store from '../store/runs.ts'
 import { insertLosses, noteAcks } from '../store/run-losses.ts'
-import { insertQueued } from '../store/new-runs.ts'
+import { insertQueued, isDue } from '../store/new-runs.ts'
 
 /**
  * Writes what has changed, of these runs and of the parents that they told. A statement a table, sent together; the order is the
@@ -85,7 +85,8 @@ async function saveConcurrency(tx: Tx, runs: Moving[]): Promise<void> {
   const limited = runs.filter((run) => run.concurrencyGroup !== null)
   if (limited.length === 0 && children.every((child) => child.concurrencyGroup === null)) return
   const pools = await rebalance(tx, {
-    entering: [...limited.filter((run) => run.requeued?.delayMs === 0), ...children],
+    // A throttled child takes its turn when its timer fires, at once: here it would wait for a lock.
+    entering: [...limited.filter((run) => run.requeued?.delayMs === 0), ...children.filter(isDue)],
     leaving: limited.filter(
       (run) => run.released || (run.suspended && isSuspended(run.status)) || run.journal.children.length > 0,
     ),

@@ -7,17 +7,18 @@ import type { Dispatchers } from '../../dispatch/dispatcher.ts'
 import type { EnvironmentNames } from '../../environments/names.ts'
 import type { GroupCommit } from '../../db/group-commit.ts'
 import type { Judge } from '../../judging/judge.ts'
-import type { Target, Targets } from '../../workflows/targets.ts'
+import type { Target, Targets, Version } from '../../workflows/targets.ts'
 import type { Timers } from './clock.ts'
 import type { Caller } from '../../actor.ts'
 import { rebalance } from './admit.ts'
 import { mayStart } from './may-start.ts'
-import { groupsOf } from './group.ts'
+import { groupsOf, keyBy } from './group.ts'
 import type { Config } from '../../config.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { needsText } from '../../matching/needs.ts'
 import { presentRun } from '../rules/run.ts'
-import { createdAt, insertQueued, type NewRun, type Tick } from '../store/new-runs.ts'
+import { createdAt, entersInMs, insertQueued, isDue, type NewRun, type Tick } from '../store/new-runs.ts'
+import { throttleNew } from './throttle.ts'
 
 export interface TriggerAsk {
   workflow: WorkflowRef
@@ -31,6 +32,8 @@ export interface TriggerAsk {
   priority: number
   delayMs?: number
   trigger: { kind: TriggerKind; id?: string; tick?: Tick | null }
+  /** The caller can be answered an earlier run, into which this call is merged where the descriptor debounces. */
+  mayMerge?: boolean
   retryOf?: RunId
   /** The run that calls this one, and the number of the call in its journal. */
   parent?: { runId: RunId; entry: number; rootRunId: RunId; depth: number }
@@ -46,7 +49,15 @@ export type TriggerDeps = PrepareDeps &
 
 /** Queues a run. It is answered when run, queue row and first event are committed. */
 export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: TriggerAsk): Promise<Run> {
-  const { run, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
+  return addRun(deps, caller, await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask))
+}
+
+/** Queues a run with others of the moment. It is answered when run, queue row and first event are committed. */
+async function addRun(
+  deps: TriggerDeps,
+  caller: Caller,
+  { run, target }: { run: NewRun; target: Target },
+): Promise<Run> {
   const at = await deps.triggers.add(run)
   tellOfNew(deps, run)
   return presentNew(caller, run, target, at)
@@ -70,10 +81,34 @@ export async function prepareRun(
   const named = ask.environment ?? null
   const environment = named === null ? null : await deps.environments.need(who.orgId, named)
   const input = await inputText(deps, who.orgId, ask, target)
-  const { workflowId, descriptor } = target.version
   const value = () => (ask.inputText === undefined ? ask.input : (JSON.parse(ask.inputText) as unknown))
-  const concurrencyGroup = await groupsOf(workflowId, descriptor.concurrency, value)
-  return { run: newRun(who, { ...ask, environment }, target, { input, concurrencyGroup }), target }
+  const limits = await limitsOf(target.version, { ...ask, environment }, value)
+  return { run: newRun(who, { ...ask, environment }, target, { input, ...limits }), target }
+}
+
+type Limits = Pick<NewRun, 'concurrencyGroup' | 'throttle' | 'debounce'>
+
+/** How the descriptor limits the load that its runs make. */
+async function limitsOf(
+  { id, workflowId, descriptor }: Version,
+  ask: TriggerAsk,
+  input: () => unknown,
+): Promise<Limits> {
+  const { concurrency, throttle, debounce } = descriptor
+  // A call with a delay of its own is for its time.
+  const mayMerge = ask.mayMerge === true && !ask.delayMs
+  return {
+    concurrencyGroup: await groupsOf(workflowId, concurrency, input),
+    throttle: throttle && { ...throttle, key: await keyBy(workflowId, throttle.key, input) },
+    debounce:
+      debounce && mayMerge
+        ? {
+            ...debounce,
+            // What another version would do, or with other variables, is something else.
+            key: `${await keyBy(workflowId, debounce.key, input)} ${id} ${ask.environment ?? ''}`,
+          }
+        : null,
+  }
 }
 
 /** PostgreSQL's text holds no U+0000, and UTF-8 no half of a surrogate pair. */
@@ -127,7 +162,7 @@ function newRun(
   who: { orgId: OrgId; actor: string | null },
   ask: TriggerAsk,
   target: Target,
-  found: Pick<NewRun, 'input' | 'concurrencyGroup'>,
+  found: Limits & Pick<NewRun, 'input'>,
 ): NewRun {
   const { version, pool } = target
   const { descriptor, workflowId } = version
@@ -149,7 +184,7 @@ function newRun(
     parentEntry: ask.parent?.entry ?? null,
     rootRunId: ask.parent?.rootRunId ?? null,
     depth: ask.parent?.depth ?? 0,
-    delayMs: ask.delayMs ?? 0,
+    delayMs: found.debounce?.waitMs ?? ask.delayMs ?? 0,
     queueTimeoutMs: descriptor.queueTimeoutMs,
     wallTimeoutMs: descriptor.wallTimeoutMs,
     needs: needsText(descriptor),
@@ -163,9 +198,10 @@ export function tellOfNew(
   run: NewRun,
 ): void {
   ringOrg(deps, run.orgId)
-  for (const ms of [run.delayMs || null, run.wallTimeoutMs, run.queueTimeoutMs && run.delayMs + run.queueTimeoutMs])
+  const entersMs = entersInMs(run)
+  for (const ms of [run.wallTimeoutMs, run.queueTimeoutMs && entersMs + run.queueTimeoutMs])
     if (ms !== null) deps.timers.expect(ms)
-  if (run.delayMs > 0) return
+  if (!isDue(run)) return deps.timers.expect(entersMs)
   deps.dispatchers.poke(run.poolId)
   deps.bell.ring('pool', run.poolId)
 }
@@ -195,7 +231,7 @@ export function presentNew(caller: Caller, run: NewRun, target: Target, at: Date
     lost: null,
     createdAt: at,
     budget: target.version.descriptor.budget,
-    queuedAt: new Date(at.getTime() + run.delayMs),
+    queuedAt: new Date(at.getTime() + entersInMs(run)),
     claimedAt: null,
     startedAt: null,
     finishedAt: null,
@@ -211,16 +247,20 @@ export function presentNew(caller: Caller, run: NewRun, target: Target, at: Date
 /** Writes queued runs for all who trigger at this moment; resolves with their times of creation. */
 export async function commitTriggers(db: Db, runs: NewRun[]): Promise<Date[]> {
   const ids = runs.map((run) => run.id)
-  const isLimited = runs.some((run) => run.concurrencyGroup !== null)
+  const isLimited = runs.some(isLimitedRun)
   const created = isLimited ? await db.begin((tx) => createRuns(tx, runs)) : await insertQueued(db, runs)
   // The statement ran before, and only its answer was lost.
   if (created.size < runs.length) for (const [id, at] of await createdAt(db, ids)) created.set(id, at)
   return ids.map((id) => created.get(id)!)
 }
 
-/** Creates runs, and lets in those whose group has room. */
+/** Whether its creation waits for locks that others of its workflow hold. */
+export const isLimitedRun = ({ concurrencyGroup, throttle }: NewRun) => concurrencyGroup !== null || throttle !== null
+
+/** Creates runs, gives those that are throttled their turns, and lets in those whose groups have room. */
 export async function createRuns(tx: Tx, runs: readonly NewRun[]): Promise<Map<string, Date>> {
+  await throttleNew(tx, runs)
   const created = await insertQueued(tx, runs)
-  await rebalance(tx, { entering: runs.filter((run) => run.delayMs === 0 && created.has(run.id)) })
+  await rebalance(tx, { entering: runs.filter((run) => isDue(run) && created.has(run.id)) })
   return created
 }

@@ -1,8 +1,9 @@
 import type { OrgId, PoolId, RunId, VersionId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { TriggerKind } from '@windlass/shared/model/run.ts'
-import type { Sql } from '../../db/client.ts'
+import type { Sql, Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import { tellOrgs } from '../../events/store.ts'
+import { type Holds, type Throttle, writeHolds } from '../rules/holds.ts'
 
 /** A run about to be created. */
 export interface NewRun {
@@ -33,6 +34,10 @@ export interface NewRun {
   wallTimeoutMs: number | null
   /** The groups that it is counted in where its descriptor limits concurrency, as text. */
   concurrencyGroup: string | null
+  /** What limits how many may enter the queue within a time. Without `waitMs` it takes its turn when its delay ends. */
+  throttle: (Throttle & { waitMs?: number }) | null
+  /** Calls with the same key are merged into it while it waits. Its delay is that wait. */
+  debounce: Debounce | null
   /** What it needs of its runner, as the queue has it. */
   needs: string
   /** JSON text. */
@@ -45,17 +50,43 @@ export interface Tick {
   lateMs: number
 }
 
+/** What a descriptor says about merging, and which calls are merged. */
+export interface Debounce {
+  key: string
+  waitMs: number
+  maxWaitMs: number
+}
+
+/** How much later than its creation a run enters the queue, or takes its turn there. */
+export const entersInMs = ({ delayMs, throttle }: NewRun) => delayMs || (throttle?.waitMs ?? 0)
+
+/** Whether nothing holds a run back but a limit of concurrency. */
+export const isDue = ({ delayMs, throttle }: NewRun) => delayMs === 0 && (throttle === null || throttle.waitMs === 0)
+
 /** Whether a run is in the queue as soon as it exists: nothing delays it, and it need not be counted first. */
-const entersAtOnce = (run: NewRun) => run.delayMs === 0 && run.concurrencyGroup === null
+const entersAtOnce = (run: NewRun) => isDue(run) && run.concurrencyGroup === null
 
 /** What becomes due by itself for a run that is new. */
-function timersOf({ id: runId, orgId, delayMs, queueTimeoutMs, wallTimeoutMs }: NewRun) {
-  const timers: { runId: RunId; orgId: OrgId; kind: string; inMs: number }[] = []
-  const add = (kind: string, inMs: number) => void timers.push({ runId, orgId, kind, inMs })
-  if (delayMs > 0) add('enqueue', delayMs)
-  if (queueTimeoutMs !== null) add('queue-timeout', delayMs + queueTimeoutMs)
+function timersOf(run: NewRun) {
+  const { id: runId, orgId, queueTimeoutMs, wallTimeoutMs } = run
+  const timers: { runId: RunId; orgId: OrgId; kind: string; inMs: number; holds: string | null }[] = []
+  const add = (kind: string, inMs: number, holds: string | null = null) =>
+    void timers.push({ runId, orgId, kind, inMs, holds })
+  if (!isDue(run)) add('enqueue', entersInMs(run), holdsOf(run, 0))
+  if (queueTimeoutMs !== null) add('queue-timeout', entersInMs(run) + queueTimeoutMs)
   if (wallTimeoutMs !== null) add('wall-timeout', wallTimeoutMs)
   return timers
+}
+
+/** What a new run waits for, into which so many calls were merged. */
+export function holdsOf({ throttle, debounce }: NewRun, merged: number): string | null {
+  const holds: Holds = {}
+  if (throttle) {
+    const { key, limit, perMs, waitMs } = throttle
+    holds.throttle = { key, limit, perMs, isTaken: waitMs !== undefined }
+  }
+  if (debounce) holds.debounce = { merged }
+  return writeHolds(holds)
 }
 
 /**
@@ -93,7 +124,7 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
         concurrencyGroup: 'text',
         needs: 'text',
         input: 'text',
-        delayMs: 'float8',
+        entersInMs: ['float8', entersInMs],
       })}
     ),
     created as (
@@ -105,7 +136,7 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
              tick, to_timestamp(tick_at / 1000), tick_late, environment,
              coalesce((select array_agg(value) from json_array_elements_text(tags::json)), '{}'), priority, retry_of,
              parent_run_id, parent_entry, root_run_id, depth, concurrency_group, needs, input,
-             now() + delay_ms * interval '1 millisecond'
+             now() + enters_in_ms * interval '1 millisecond'
       from input
       on conflict (id) do nothing
       returning id, org_id, pool_id, priority, needs, tags, created_at, trigger_kind
@@ -125,9 +156,9 @@ export async function insertQueued(sql: Sql, runs: readonly NewRun[]): Promise<M
     ),
     remaining as (${noteLate(sql)}),
     timed as (
-      insert into timers (run_id, org_id, kind, due_at)
-      select run_id, org_id, kind, now() + in_ms * interval '1 millisecond'
-      from ${unnest(sql, 't', timers, { runId: 'text', orgId: 'text', kind: 'text', inMs: 'float8' })}
+      insert into timers (run_id, org_id, kind, due_at, holds)
+      select run_id, org_id, kind, now() + in_ms * interval '1 millisecond', holds
+      from ${unnest(sql, 't', timers, { runId: 'text', orgId: 'text', kind: 'text', inMs: 'float8', holds: 'text' })}
       where run_id = any(array(select id from created))
     ),
     news as (
@@ -151,6 +182,12 @@ const noteLate = (sql: Sql) => sql`
   from created
   where id <= (select run_id from sweep_mark)
   on conflict (run_id) do nothing`
+
+/** Those of these runs that exist. */
+export async function idsThere(tx: Tx, ids: readonly RunId[]): Promise<Set<RunId>> {
+  const rows = await tx<{ id: RunId }[]>`select id from runs where id = any(${[...ids]})`
+  return new Set(rows.map(({ id }) => id))
+}
 
 /** When these runs were created; for a repeated `insertQueued` that found them there already. */
 export async function createdAt(sql: Sql, ids: string[]): Promise<Map<string, Date>> {

@@ -11,23 +11,26 @@ export interface NewTimer {
   kind: TimerKind
   n: number
   due: Due
+  /** What an `enqueue` waits for besides its time; null or left out: nothing. */
+  holds?: string | null
 }
 
 export async function insert(tx: Tx, timers: readonly NewTimer[]): Promise<void> {
   if (timers.length === 0) return
   await tx`
-    insert into timers (run_id, org_id, kind, n, due_at)
+    insert into timers (run_id, org_id, kind, n, due_at, holds)
     select t.run_id, coalesce(r.org_id, ''), t.kind, t.n,
-           coalesce(now() + t.in_ms * interval '1 millisecond', to_timestamp(t.at::float8 / 1000))
+           coalesce(now() + t.in_ms * interval '1 millisecond', to_timestamp(t.at::float8 / 1000)), t.holds
     from ${unnest(tx, 't', timers, {
       runId: 'text',
       kind: 'text',
       n: 'int',
       inMs: ['float8', ({ due }) => ('inMs' in due ? due.inMs : null)],
       at: ['bigint', ({ due }) => ('at' in due ? due.at : null)],
+      holds: ['text', ({ holds }) => holds],
     })}
     left join runs r on r.id = t.run_id
-    on conflict (run_id, kind, n) do update set due_at = excluded.due_at`
+    on conflict (run_id, kind, n) do update set due_at = excluded.due_at, holds = excluded.holds`
 }
 
 export interface DueTimer {
@@ -69,12 +72,31 @@ export function upcoming(db: Db, limit: number): Promise<(DueTimer & { inMs: num
 }
 
 /** Takes those away that are still there and due. */
-export function take(tx: Tx, timers: readonly DueTimer[]): Promise<DueTimer[]> {
-  return tx<DueTimer[]>`
+export function take(tx: Tx, timers: readonly DueTimer[]): Promise<(DueTimer & { holds: string | null })[]> {
+  return tx<(DueTimer & { holds: string | null })[]>`
     delete from timers t
     using ${unnest(tx, 'm', timers, { runId: 'text', kind: 'text', n: 'int' })}
     where t.run_id = m.run_id and t.kind = m.kind and t.n = m.n and t.due_at <= now()
-    returning t.run_id, t.kind, t.n`
+    returning t.run_id, t.kind, t.n, t.holds`
+}
+
+/** These runs enter the queue so much later than now, and may then wait there as long as they may. */
+export async function enterLater(tx: Tx, runs: readonly { id: RunId; inMs: number }[]): Promise<void> {
+  await tx`
+    with later as (
+      select * from ${unnest(tx, 't', runs, { id: 'text', inMs: 'float8' })}
+    ),
+    waiting as (
+      update timers t
+      set due_at = t.due_at + (now() + l.in_ms * interval '1 millisecond' - r.queued_at)
+      from later l
+      join runs r on r.id = l.id
+      where t.run_id = l.id and t.kind = 'queue-timeout'
+    )
+    update runs r
+    set queued_at = now() + l.in_ms * interval '1 millisecond'
+    from later l
+    where r.id = l.id`
 }
 
 export async function putOff(db: Db, { runId, kind, n }: DueTimer, ms: number): Promise<void> {

@@ -20,3 +20,9 @@ export async function ageTimers({ db, deps }: Pick<TestCoordinator, 'db' | 'deps
   await db`update timers set due_at = now() where run_id = any(${runs})`
   deps.timers.expect(0)
 }
+
+/** What holds these runs out of the queue is over. */
+export async function ageDelays({ db, deps }: Pick<TestCoordinator, 'db' | 'deps'>, ...runs: string[]): Promise<void> {
+  await db`update timers set due_at = now() where run_id = any(${runs}) and kind = 'enqueue'`
+  deps.timers.expect(0)
+}

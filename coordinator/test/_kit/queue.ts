@@ -75,6 +75,8 @@ export async function queuedRows(
       queueTimeoutMs: null,
       wallTimeoutMs: null,
       concurrencyGroup,
+      throttle: null,
+      debounce: null,
       needs: needsText({ slots, labels }),
       input: 'null',
     }

@@ -237,6 +237,8 @@ function aNewRun(): NewRun {
     queueTimeoutMs: null,
     wallTimeoutMs: null,
     concurrencyGroup: null,
+    throttle: null,
+    debounce: null,
     needs: '',
     input: '1',
   }

@@ -61,6 +61,8 @@ const asked: fc.Arbitrary<Asked> = fc.record({
   queueTimeoutMs: lengthMs,
   wallTimeoutMs: lengthMs,
   concurrencyGroup: fc.constantFrom(null, null, 'one', 'a,"b'),
+  throttle: fc.constant(null),
+  debounce: fc.constant(null),
   needs: fc.constantFrom('', '', '2|gpu', '1|"a",b'),
   input: fc.oneof(
     text.map((odd) => JSON.stringify(odd)),
@@ -97,7 +99,7 @@ function newRun({ asked, pool, isRetry, isChild }: Case): NewRun {
 
 /** What there is of a run once it is created; of a time, whether it is set. */
 function expected(run: NewRun): Known {
-  const { id: _, tags, tick, delayMs, queueTimeoutMs, wallTimeoutMs, ...facts } = run
+  const { id: _, tags, tick, delayMs, queueTimeoutMs, wallTimeoutMs, throttle: _t, debounce: _d, ...facts } = run
   const ofTick = {
     tick: tick?.how ?? null,
     tickAt: tick !== null,

@@ -7,7 +7,8 @@ import { getRun, inputOf, listRuns, outputOf } from '../runs/read.ts'
 import { restartRun } from '../runs/restart.ts'
 import { retryRun } from '../runs/retry.ts'
 import { keyOf, triggerOnce } from '../runs/idempotency.ts'
-import { type TriggerAsk, triggerRun } from '../engine/commit/trigger.ts'
+import type { TriggerAsk } from '../engine/commit/trigger.ts'
+import { startRun } from '../runs/start.ts'
 import { whyOf } from '../runs/why.ts'
 import { findWorkflow } from '../workflows/read.ts'
 import { type HandlersFor, JsonText, SseAnswer, StatusAnswer } from './call.ts'
@@ -27,8 +28,8 @@ type RunsNeeds = Needs<
   | typeof restartRun
   | typeof retryRun
   | typeof snapshot
+  | typeof startRun
   | typeof triggerOnce
-  | typeof triggerRun
   | typeof whyOf
 > & { environments: EnvironmentNames; turns: { orgCalls: OrgTurns } }
 
@@ -38,9 +39,12 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
     const { idempotencyKey, ...fields } = input
     const ask: TriggerAsk = { ...fields, trigger: { kind: caller.via === 'mcp' ? 'mcp' : 'api' } }
     const key = keyOf(idempotencyKey, call.header('idempotency-key'))
-    if (key === undefined) return { run: await triggerRun(deps, caller, ask) }
-    const { run, isNew } = await deps.turns.orgCalls.run(caller.orgId, () => triggerOnce(deps, caller, ask, key))
-    return isNew ? { run } : new StatusAnswer(200, { run })
+    const started =
+      key === undefined
+        ? await startRun(deps, caller, ask)
+        : await deps.turns.orgCalls.run(caller.orgId, () => triggerOnce(deps, caller, ask, key))
+    const { isNew, ...answer } = started
+    return isNew ? answer : new StatusAnswer(200, answer)
   },
 
   list: async ({ input, caller }) => {

@@ -2,21 +2,15 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
-import type { Partitions } from '../db/partitions.ts'
 import type { Caller } from '../actor.ts'
 import { canonicalHash } from '../canonical-hash.ts'
-import { type Claim, cleanKeys, findKey, type Kept, takeKey } from './store-idempotency.ts'
+import { type Claim, cleanKeys, findKey, type Kept, pointKey, takeKey } from './store-idempotency.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import { find } from './store.ts'
+import { createOrMerge } from '../engine/commit/debounce.ts'
 import { findVersion } from '../engine/commit/may-start.ts'
-import {
-  createRuns,
-  prepareRun,
-  presentNew,
-  tellOfNew,
-  type TriggerAsk,
-  type TriggerDeps,
-} from '../engine/commit/trigger.ts'
+import { prepareRun, type TriggerAsk } from '../engine/commit/trigger.ts'
+import { answerTo, inTransaction, type StartDeps, type Started } from './start.ts'
 
 /** Room for every id and name; more is no key but a payload. */
 const KEY_CHARACTERS = 255
@@ -44,27 +38,25 @@ function invalid(message: string): Fault {
  * Queues a run at most once: whoever asks the same under the same key within 24 hours is answered the first run as it stands now.
  * Key and run are committed together, so a key never stands without its run, nor the other way round.
  */
-export async function triggerOnce(
-  deps: TriggerDeps & { db: Db; partitions: Partitions },
-  caller: Caller,
-  ask: TriggerAsk,
-  key: string,
-): Promise<{ run: Run; isNew: boolean }> {
+export async function triggerOnce(deps: StartDeps, caller: Caller, ask: TriggerAsk, key: string): Promise<Started> {
   const { version } = await findVersion(deps, caller.orgId, ask)
   const claim = { orgId: caller.orgId, workflowId: version.workflowId, key, requestHash: await hashOf(ask) }
   // Looked at before the input is: what was accepted once stays accepted, also when the schema is another by now.
   const kept = await findKey(deps.db, claim)
   if (kept) return { run: await firstRun(deps, claim, kept), isNew: false }
-  const { run, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
-  const taken = await deps.partitions.atHand(() =>
-    deps.db.begin(async (tx) => {
-      const first = await takeKey(tx, claim, run.id)
-      return first ?? (await createRuns(tx, [run])).get(run.id)!
-    }),
-  )
-  if (!(taken instanceof Date)) return { run: await firstRun(deps, claim, taken), isNew: false }
-  tellOfNew(deps, run)
-  return { run: presentNew(caller, run, target, taken), isNew: true }
+  const who = { orgId: caller.orgId, actor: caller.id }
+  const prepared = await prepareRun(deps, who, { ...ask, mayMerge: true })
+  const { run } = prepared
+  const taken = await inTransaction(deps, async (tx) => {
+    const first = await takeKey(tx, claim, run.id)
+    if (first) return { first }
+    const created = await createOrMerge(tx, run)
+    // From now on the key is that of the run which the call was merged into.
+    if ('into' in created) await pointKey(tx, claim, created.into.id)
+    return { created }
+  })
+  if (taken.first) return { run: await firstRun(deps, claim, taken.first), isNew: false }
+  return answerTo(deps, caller, prepared, taken.created)
 }
 
 /** Everything that makes the request what it is. Equal values are equal in whatever order their fields stand. */

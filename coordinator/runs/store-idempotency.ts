@@ -44,6 +44,14 @@ export async function takeKey(tx: Tx, claim: Claim, runId: RunId): Promise<Kept 
   return findKey(tx, claim)
 }
 
+/** The request of this key, which the transaction has taken, is answered by another run. */
+export async function pointKey(tx: Tx, { orgId, workflowId, key }: Claim, runId: RunId): Promise<void> {
+  await tx`
+    update idempotency_keys
+    set run_id = ${runId}
+    where org_id = ${orgId} and workflow_id = ${workflowId} and key = ${key}`
+}
+
 /** Removed in one statement: some tens of milliseconds of it. */
 const PORTION = 5000
 

@@ -29,6 +29,20 @@ const DUBIOUS: readonly Dubious[] = [
     isFound: ({ schedules }) => schedules.some(({ when }) => when.kind === 'at' && when.at <= Date.now()),
     message: '`schedules` has an `at` that has passed: it starts no run, and is recorded as missed',
   },
+  {
+    isFound: ({ debounce, wallTimeoutMs }) =>
+      debounce !== null && wallTimeoutMs !== null && debounce.waitMs >= wallTimeoutMs,
+    message:
+      '`debounce.wait` is not shorter than `timeout.wall`, which ends a run first. Lower the one or raise the other',
+  },
+  {
+    isFound: ({ concurrency }) => {
+      const limits = [concurrency ?? []].flat()
+      const all = limits.find(({ key }) => key === null)
+      return all !== undefined && limits.some(({ key, limit }) => key !== null && limit >= all.limit)
+    },
+    message: 'a limit of `concurrency` with a `key` is not lower than that without one. Lower it or leave it out',
+  },
 ]
 
 export function dubious(descriptor: Descriptor): DeployProblem[] {

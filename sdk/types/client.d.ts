@@ -215,12 +215,14 @@ export interface Client extends Follows {
         version?: number
         /** The run enters the queue so many milliseconds from now. */
         delayMs?: number
-        /** Also as the header `Idempotency-Key`. The same key and request within 24 hours answer the first run with 200. */
+        /** Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first run with 200. */
         idempotencyKey?: string
       },
       options?: CallOptions,
     ): Promise<{
       run: Run
+      /** The call was merged into this run, which waits for further ones: it is the so many-th. Answered with 200. */
+      merged?: number
     }>
     /** List the runs of an org, newest first. */
     list(
@@ -1655,6 +1657,8 @@ export interface Why {
       | 'RUNNERS_BUSY'
       | 'RUNS_AHEAD'
       | 'DELAYED'
+      | 'THROTTLED'
+      | 'DEBOUNCED'
       | 'RETRY_BACKOFF'
       | 'PUT_OFF'
       | 'CONCURRENCY_LIMIT'

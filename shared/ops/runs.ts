@@ -6,6 +6,7 @@ import { Offset, Part } from '../model/part.ts'
 import { Run, RunStatus, TriggerFilter } from '../model/run.ts'
 import { Why } from '../model/why.ts'
 import { op } from './op.ts'
+import { starts } from './starts.ts'
 
 const RunAnswer = z.object({ run: Run })
 
@@ -23,45 +24,7 @@ const InParts = Offset.optional().meta({
 })
 
 export const runs = {
-  trigger: op({
-    id: 'runs.trigger',
-    method: 'POST',
-    path: '/v1/orgs/{org}/workflows/{workflow}/runs',
-    door: 'caller',
-    scope: ['run:trigger', 'workflow:trigger'],
-    role: 'member',
-    mcp: {
-      tool: 'trigger_now',
-      when: 'To run a workflow once, now. It answers at once with a queued run; follow that with get_run_output and `waitMs` until `done`. The input must fit the workflow: get_workflow shows its schema.',
-      openWorld: true,
-    },
-    summary: 'Start a run. It is queued and executes asynchronously.',
-    input: z.strictObject({
-      org: Slug,
-      workflow: WorkflowRef,
-      input: z.unknown().optional().meta({ description: 'Any JSON value; becomes the first parameter of `run`.' }),
-      environment: EnvironmentRef.nullable().optional().meta({
-        description: 'Whose variables and secrets it gets; left out or null: those of the org.',
-      }),
-      tags: z.array(z.string().min(1).max(64)).max(20).default([]),
-      priority: z.int().min(-100).max(100).default(0).meta({ description: 'Higher goes first.' }),
-      version: z.int().min(1).optional().meta({ description: 'A version other than the current one.' }),
-      delayMs: z
-        .int()
-        .min(0)
-        .max(366 * 86_400_000)
-        .default(0)
-        .meta({ description: 'The run enters the queue so many milliseconds from now.' }),
-      idempotencyKey: z.string().min(1).max(255).optional().meta({
-        description:
-          'Also as the header `Idempotency-Key`. The same key and request within 24 hours answer the first run with 200.',
-      }),
-    }),
-    output: RunAnswer,
-    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'IDEMPOTENCY_CONFLICT', 'WORKFLOW_DISABLED'],
-    success: 201,
-    carries: 'input',
-  }),
+  ...starts,
   list: op({
     id: 'runs.list',
     method: 'GET',

@@ -29,16 +29,23 @@ export interface Decision<T> {
  */
 export async function moveRuns<T>(
   deps: MoveDeps,
-  { ids, ending = ids, heldBy }: Locking,
+  locking: Locking,
   decide: (tx: Tx, runs: Map<string, Moving>) => Promise<Decision<T>>,
 ): Promise<T> {
-  const { moved, answer } = await deps.db.begin(async (tx) => {
-    const runs = heldBy ? await lockRunsOf(tx, heldBy, ids, ending) : await lockRuns(tx, ids, ending)
-    const decided = await decide(tx, runs)
-    const moved = [...decided.moved]
-    await saveMoves(tx, moved)
-    return { moved, answer: decided.answer }
-  })
+  const { moved, answer } = await deps.db.begin((tx) => moveRunsIn(tx, locking, decide))
   announce(deps, moved)
   return answer
+}
+
+/** The same within the transaction of somebody who announces, after its commit, what has moved. */
+export async function moveRunsIn<T>(
+  tx: Tx,
+  { ids, ending = ids, heldBy }: Locking,
+  decide: (tx: Tx, runs: Map<string, Moving>) => Promise<Decision<T>>,
+): Promise<{ moved: Moving[]; answer: T }> {
+  const runs = heldBy ? await lockRunsOf(tx, heldBy, ids, ending) : await lockRuns(tx, ids, ending)
+  const decided = await decide(tx, runs)
+  const moved = [...decided.moved]
+  await saveMoves(tx, moved)
+  return { moved, answer: decided.answer }
 }

@@ -47,13 +47,8 @@ export type TriggerDeps = PrepareDeps &
     timers: Timers
   }
 
-/** Queues a run. It is answered when run, queue row and first event are committed. */
-export async function triggerRun(deps: TriggerDeps, caller: Caller, ask: TriggerAsk): Promise<Run> {
-  return addRun(deps, caller, await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask))
-}
-
 /** Queues a run with others of the moment. It is answered when run, queue row and first event are committed. */
-async function addRun(
+export async function addRun(
   deps: TriggerDeps,
   caller: Caller,
   { run, target }: { run: NewRun; target: Target },

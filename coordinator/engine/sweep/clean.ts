@@ -1,7 +1,9 @@
 import type { Db } from '../../db/client.ts'
+import * as debounces from '../store/debounces.ts'
 import * as throttles from '../store/throttles.ts'
 
-/** Throttles that delay nobody any more. */
+/** Throttles that delay nobody any more, and debounces whose run waits no more. */
 export async function cleanWaits({ db }: { db: Db }): Promise<void> {
   await throttles.clean(db)
+  await debounces.clean(db)
 }

@@ -9,7 +9,7 @@ const WAITS =
 export const runs: ExamplesOf<'runs'> = {
   trigger: {
     about:
-      'Answers at once with the run as `queued`; follow it with `runs.get`, `runs.events` or `runs.stream`. The input is checked against the schema of the workflow first, so a misfit makes no run. Each call makes a run, unless an idempotency key says that it is the same call: then the first run is answered with 200, and a different request under that key is refused with `IDEMPOTENCY_CONFLICT`.',
+      'Answers at once with the run as `queued`; follow it with `runs.get`, `runs.events` or `runs.stream`. The input is checked against the schema of the workflow first, so a misfit makes no run. Each call makes a run, unless an idempotency key says that it is the same call: then the first run is answered with 200, and a different request under that key is refused with `IDEMPOTENCY_CONFLICT`. Where the workflow debounces and a run waits for further calls, this call is merged into it: answered with 200, that run and `merged`.',
     input: {
       org: 'acme',
       workflow: 'approval',

@@ -1,0 +1,61 @@
+import type { Run } from '@windlass/shared/model/run.ts'
+import type { Caller } from '../actor.ts'
+import type { Db, Tx } from '../db/client.ts'
+import type { Partitions } from '../db/partitions.ts'
+import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
+import { type Created, createOrMerge } from '../engine/commit/debounce.ts'
+import {
+  addRun,
+  prepareRun,
+  presentNew,
+  tellOfNew,
+  type TriggerAsk,
+  type TriggerDeps,
+} from '../engine/commit/trigger.ts'
+import { presentRun } from '../engine/rules/run.ts'
+import type { NewRun } from '../engine/store/new-runs.ts'
+import type { OrgTurns } from '../limits/org-turns.ts'
+import type { Target } from '../workflows/targets.ts'
+import { find } from './store.ts'
+
+/** What a caller is answered: a new run, the first one of his key, or the one that this call was merged into. */
+export interface Started {
+  run: Run
+  isNew: boolean
+  merged?: number
+}
+
+export type StartDeps = TriggerDeps & AnnounceDeps & { db: Db; partitions: Partitions; turns: { orgCalls: OrgTurns } }
+
+/** Queues a run, or merges the call into one that waits for further calls. */
+export async function startRun(deps: StartDeps, caller: Caller, ask: TriggerAsk): Promise<Started> {
+  const who = { orgId: caller.orgId, actor: caller.id }
+  const prepared = await prepareRun(deps, who, { ...ask, mayMerge: true })
+  if (prepared.run.debounce === null) return { run: await addRun(deps, caller, prepared), isNew: true }
+  const { run } = prepared
+  // Calls of one key wait for one another: the others of the moment do not wait with them.
+  const created = await deps.turns.orgCalls.run(caller.orgId, () => inTransaction(deps, (tx) => createOrMerge(tx, run)))
+  return answerTo(deps, caller, prepared, created)
+}
+
+export function inTransaction<T>(deps: { db: Db; partitions: Partitions }, act: (tx: Tx) => Promise<T>): Promise<T> {
+  return deps.partitions.atHand(() => deps.db.begin(act) as Promise<T>)
+}
+
+/** Tells those who wait for it, after the commit. */
+export async function answerTo(
+  deps: StartDeps,
+  caller: Caller,
+  { run, target }: { run: NewRun; target: Target },
+  created: Created,
+): Promise<Started> {
+  if ('at' in created) {
+    tellOfNew(deps, run)
+    return { run: presentNew(caller, run, target, created.at), isNew: true }
+  }
+  const { into, merged } = created
+  announce(deps, [into])
+  const row = await find(deps.db, caller.orgId, into.id)
+  if (!row) throw new Error(`run ${into.id}, into which a call was merged, is missing`)
+  return { run: presentRun(row), isNew: false, merged }
+}

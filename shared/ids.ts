@@ -22,6 +22,7 @@ export type IdPrefix =
   | 'hook'
   | 'conn'
   | 'dlv'
+  | 'job'
   | 'rtok'
   | 'req'
 export type Id<P extends IdPrefix> = string & z.$brand<P>
@@ -40,6 +41,7 @@ export type AuditId = Id<'aud'>
 export type HookId = Id<'hook'>
 export type ConnectionId = Id<'conn'>
 export type DeliveryId = Id<'dlv'>
+export type JobId = Id<'job'>
 
 /** A new id: prefix, underscore, and a UUIDv7 in 26 characters, so that ids sort by their time of creation. */
 export function newId<P extends IdPrefix>(prefix: P): Id<P> {
@@ -117,6 +119,7 @@ export const AuditId = idSchema('aud', 'an entry of the audit log')
 export const HookId = idSchema('hook', 'a webhook')
 export const DeliveryId = idSchema('dlv', 'a delivery')
 export const ConnectionId = idSchema('conn', 'a connection')
+export const JobId = idSchema('job', 'a job')
 
 /** What a person names things by in addresses: lower case, digits and dashes, 1 to 63 characters. */
 export const Slug = z

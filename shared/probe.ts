@@ -59,6 +59,9 @@ interface OfCoordinator {
   'timers.fired': { of: 'timers' | 'schedules'; nextMs: number | null }
   /** What was due of these schedules is committed. */
   'schedules.settled': { schedules: string[] }
+  /** A job that does something to many runs has done a piece, or has come to its end. */
+  'bulk.piece': { jobId: string }
+  'bulk.finished': { jobId: string }
   /** A loop of the coordinator has looked at everything it looks at. */
   'sweep.done': { of: 'placements' | 'runs' | 'deadlines' }
   /** A coordinator has said that leases can be renewed, and has lengthened so many that could not be. */

@@ -9,6 +9,7 @@ import { environments, secrets, variables } from './environments.ts'
 import { hooks } from './hooks.ts'
 import { inputs } from './inputs.ts'
 import { runnerSurface } from './runner-surface.ts'
+import { jobs } from './jobs.ts'
 import { pools, runners } from './runners.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
@@ -24,6 +25,7 @@ type Groups =
   | typeof workflows
   | typeof runs
   | typeof schedules
+  | typeof jobs
   | typeof events
   | typeof inputs
   | typeof environments
@@ -49,6 +51,7 @@ export function createHandlers(deps: HandlerNeeds): Handlers {
     workflows: workflows(deps),
     runs: runs(deps),
     schedules: schedules(deps),
+    jobs: jobs(deps),
     events: events(deps),
     inputs: inputs(deps),
     environments: environments(deps),

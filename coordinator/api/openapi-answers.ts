@@ -35,7 +35,8 @@ export function success(row: AnyOp): ZodOpenApiResponsesObject {
   const content = { 'application/json': { schema: row.output, example: exampleOf(row).output } }
   if (row.method === 'GET')
     return { '200': { description: 'Found.', headers: headersOf(row, 'ETag'), content }, ...unchanged(row) }
-  const done = { [String(row.success)]: { description: 'Done.', headers: headersOf(row), content } }
+  const description = row.success === 202 ? 'Begun: the job goes on with it.' : 'Done.'
+  const done = { [String(row.success)]: { description, headers: headersOf(row), content } }
   if (!row.faults.includes('IDEMPOTENCY_CONFLICT')) return done
   return { '200': { description: 'Done before, under the same key.', headers: headersOf(row), content }, ...done }
 }

@@ -1,6 +1,7 @@
 import { decodeCursor, pageOf } from './page.ts'
 import { partIn } from './part.ts'
 import { liveStream, snapshot } from '../events/stream.ts'
+import { startBulk } from '../bulk/start.ts'
 import { cancelRun } from '../runs/cancel.ts'
 import { listChildren } from '../runs/children.ts'
 import { getRun, inputOf, listRuns, outputOf } from '../runs/read.ts'
@@ -29,6 +30,7 @@ type RunsNeeds = Needs<
   | typeof retryRun
   | typeof snapshot
   | typeof startRun
+  | typeof startBulk
   | typeof triggerOnce
   | typeof whyOf
 > & { environments: EnvironmentNames; turns: { orgCalls: OrgTurns } }
@@ -93,6 +95,14 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
   why: async ({ input, caller }) => ({ why: await whyOf(deps, caller, input.run) }),
 
   restart: async ({ input, caller }) => ({ run: await restartRun(deps, caller, input.run) }),
+
+  bulkCancel: async ({ input: { filter, reason, dryRun }, caller }) => ({
+    job: await startBulk(deps, caller, { kind: 'bulk-cancel', filter, reason, dryRun }),
+  }),
+
+  bulkRetry: async ({ input: { filter, dryRun }, caller }) => ({
+    job: await startBulk(deps, caller, { kind: 'bulk-retry', filter, reason: '', dryRun }),
+  }),
 })
 
 /** A value by its JSON text; with an offset a part of this text. */

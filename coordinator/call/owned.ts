@@ -1,6 +1,7 @@
-import type { ConnectionId, DeliveryId, InputId, RunId, RunnerId, ScheduleId } from '@windlass/shared/ids.ts'
+import type { ConnectionId, DeliveryId, InputId, JobId, RunId, RunnerId, ScheduleId } from '@windlass/shared/ids.ts'
 import type { Caller } from '../actor.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
+import { getJob } from '../bulk/read.ts'
 import { needConnection } from '../inbound/connections.ts'
 import { needDelivery } from '../inbound/deliveries.ts'
 import { getInput } from '../inputs/read.ts'
@@ -16,6 +17,7 @@ export type OwnedNeeds = Needs<
   | typeof getRun
   | typeof getSchedule
   | typeof getInput
+  | typeof getJob
   | typeof getPool
   | typeof getRunner
   | typeof needConnection
@@ -26,6 +28,7 @@ export type OwnedNeeds = Needs<
 const FIND: Readonly<Record<string, (deps: OwnedNeeds, caller: Caller, id: string) => Promise<unknown>>> = {
   run: (deps, caller, id) => getRun(deps, caller, id as RunId),
   schedule: (deps, caller, id) => getSchedule(deps, caller, id as ScheduleId),
+  job: (deps, caller, id) => getJob(deps, caller, id as JobId),
   input: (deps, caller, id) => getInput(deps, caller, id as InputId),
   connection: (deps, caller, id) => needConnection(deps, caller, id as ConnectionId),
   delivery: (deps, caller, id) => needDelivery(deps, caller, id as DeliveryId),

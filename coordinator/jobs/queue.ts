@@ -8,6 +8,8 @@ export interface Jobs {
   'runs:cancelDescendants': { runId: string; orgId: string; by: string; reason: string; upTo?: number }
   /** What runs of a schedule end for others of it. */
   'runs:cancel': { runIds: string[]; reason: string }
+  /** One turn of a job that does something to many runs. */
+  'runs:bulk': { jobId: string }
 }
 
 export interface NewJob<J extends keyof Jobs> {

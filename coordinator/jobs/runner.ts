@@ -3,8 +3,9 @@ import { Logger, makeWorkerUtils, run, type Runner, type WorkerEvents } from 'gr
 import type { Pool } from 'pg'
 import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import { type CancelDeps, cancelForUs } from '../engine/commit/cancel.ts'
-import type { RunId } from '@windlass/shared/ids.ts'
+import { cancelForUs } from '../engine/commit/cancel.ts'
+import type { JobId, RunId } from '@windlass/shared/ids.ts'
+import { type BulkDeps, cleanBulkJobs, workOnBulk } from '../bulk/work.ts'
 import { cleanOrgLogs } from '../events/org-log.ts'
 import { cleanWaits } from '../engine/sweep/clean.ts'
 import { cleanVariableSets } from '../environments/sets.ts'
@@ -37,6 +38,7 @@ const CRONTAB = [
   '57 * * * * rateLimits:clean',
   '2 * * * * workflows:purge',
   '2 * * * * waits:clean',
+  '12 * * * * bulkJobs:clean',
 ].join('\n')
 
 /** The tables of the job queue, which our own transactions write to. */
@@ -49,7 +51,7 @@ export async function migrateJobs(pgPool: Pool, log: Log): Promise<void> {
   }
 }
 
-type JobDeps = CancelDeps & { log: Log }
+type JobDeps = BulkDeps & { log: Log }
 
 /** Executes jobs until the signal fires. A lost database ends graphile-worker's runner, so it is started again. */
 export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal): Promise<void> {
@@ -72,6 +74,8 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
           'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
           'runs:cancelDescendants': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelDescendants']),
           'runs:cancel': (payload) => cancelNamed(deps, payload as Jobs['runs:cancel']),
+          'runs:bulk': (payload) => workOnBulk(deps, (payload as Jobs['runs:bulk']).jobId as JobId),
+          'bulkJobs:clean': async () => cleanBulkJobs(deps),
           'registrationTokens:clean': async () => void (await cleanTokens(deps)),
           'idempotencyKeys:clean': async () => cleanIdempotencyKeys(deps),
           'variableSets:clean': async () => cleanVariableSets(deps),

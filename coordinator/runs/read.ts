@@ -7,7 +7,7 @@ import type { Caller, ProgramIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import * as store from './store.ts'
-import { list, type RunFilter } from './store-list.ts'
+import { list, listIds, type RunFilter } from './store-list.ts'
 
 export async function getRun(
   deps: { runReads: GroupCommit<RunAddress, Run | undefined> },
@@ -30,6 +30,11 @@ export async function readRuns(db: Db, asked: readonly store.RunAddress[]): Prom
 
 export async function listRuns(deps: { db: Db }, filter: RunFilter): Promise<Run[]> {
   return (await list(deps.db, filter)).map(presentRun)
+}
+
+/** Those of the same runs. */
+export function listRunIds(deps: { db: Db }, filter: RunFilter): Promise<RunId[]> {
+  return listIds(deps.db, filter)
 }
 
 /** JSON text of what the run was called with. */

@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { RunId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
@@ -23,21 +23,7 @@ export async function retryRun(
   runId: RunId,
   version: number | undefined,
 ): Promise<Run> {
-  const [run, inputText] = await Promise.all([
-    store.find(deps.db, caller.orgId, runId),
-    store.inputOf(deps.db, caller.orgId, runId),
-  ])
-  if (!run || inputText === undefined) throw new Fault('NOT_FOUND', { run: runId })
-  const ask: TriggerAsk = {
-    workflow: run.workflowId,
-    version,
-    inputText,
-    environment: run.environment,
-    tags: run.tags,
-    priority: run.priority,
-    trigger: triggerAgain(run),
-    retryOf: runId,
-  }
+  const ask = await retryAsk(deps, caller.orgId, runId, version)
   const { run: next, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
   const at = await deps.partitions.atHand(() =>
     deps.db.begin(async (tx) => {
@@ -56,4 +42,25 @@ function triggerAgain(run: RunRow): TriggerAsk['trigger'] {
   const { tickHow, tickAt, tickLate, triggerId } = run
   if (tickHow === null || tickAt === null || triggerId === null) return { kind: 'retry', id: run.id }
   return { kind: 'schedule', id: triggerId, tick: { how: tickHow, at: tickAt.getTime(), lateMs: tickLate ?? 0 } }
+}
+
+/** What a retry asks for. Throws NOT_FOUND. */
+export async function retryAsk(
+  deps: { db: Db },
+  orgId: OrgId,
+  runId: RunId,
+  version: number | undefined,
+): Promise<TriggerAsk> {
+  const [run, inputText] = await Promise.all([store.find(deps.db, orgId, runId), store.inputOf(deps.db, orgId, runId)])
+  if (!run || inputText === undefined) throw new Fault('NOT_FOUND', { run: runId })
+  return {
+    workflow: run.workflowId,
+    version,
+    inputText,
+    environment: run.environment,
+    tags: run.tags,
+    priority: run.priority,
+    trigger: triggerAgain(run),
+    retryOf: runId,
+  }
 }

@@ -18,6 +18,8 @@ export interface RunFilter {
   tag?: string | undefined
   /** Whether somebody has to decide how it goes on. */
   blocked?: boolean | undefined
+  /** Whether no other run has called it. */
+  root?: true | undefined
   /** Only runs that this one has called. */
   parentRunId?: RunId | undefined
   /** Milliseconds since the epoch; neither is counted in. */
@@ -33,13 +35,25 @@ export interface RunFilter {
  * afterwards: planned together, the whole list may be joined and sorted for the sake of one page.
  */
 export function list(db: Db, given: RunFilter): Promise<RunRow[]> {
+  return db<RunRow[]>`
+    ${readable(db, db`(${page(db, given)}) r`)}
+    order by r.id desc`
+}
+
+/** Only the ids of the same runs. */
+export async function listIds(db: Db, given: RunFilter): Promise<RunId[]> {
+  const rows = await db<{ id: RunId }[]>`select r.id from (${page(db, given)}) r order by r.id desc`
+  return rows.map(({ id }) => id)
+}
+
+function page(db: Db, given: RunFilter): Fragment {
   // What leads to runs of these statuses leads to the blocked ones: a run keeps the status in which it waited.
   const f = given.blocked ? { ...given, status: given.status ?? [...SUSPENDED] } : given
   const start = startOf(db, f)
   const bounds = idBounds('run', { before: f.before, since: f.createdAfter, until: f.createdBefore })
   const { where, order } = newest(db, { ...start, ...bounds })
   const others = filters(db, f).filter(([name]) => !start.stands.includes(name))
-  const page = db`
+  return db`
     select r.*
     from ${start.from ?? db`runs r`}
     where ${where}
@@ -47,9 +61,6 @@ export function list(db: Db, given: RunFilter): Promise<RunRow[]> {
     ${others.reduce((list, [, condition]) => db`${list} and ${condition}`, db``)}
     order by ${order}
     limit ${f.limit}`
-  return db<RunRow[]>`
-    ${readable(db, db`(${page}) r`)}
-    order by r.id desc`
 }
 
 interface Start extends Omit<Newest, 'after' | 'before'> {
@@ -118,6 +129,7 @@ function notCompleted(sql: Sql, orgId: OrgId, status: readonly RunStatus[]): Fra
 function filters(sql: Sql, f: RunFilter): [keyof RunFilter, Fragment][] {
   const all: Partial<Record<keyof RunFilter, (value: never) => Fragment>> = {
     orgId: (value) => onlyFilters(sql, sql`r.org_id = ${value}`),
+    root: () => sql`r.parent_run_id is null`,
     parentRunId: (value) => sql`r.parent_run_id = ${value}`,
     tag: (value) => sql`${value} = any(r.tags)`,
     workflowId: (value) => sql`r.workflow_id = ${value}`,

@@ -73,7 +73,7 @@ const BY_STATUS: readonly [least: number, code: ApiErrorCode][] = [
 ]
 
 /** Where the things of a command are listed. */
-const LISTS = ['runs', 'inputs', 'workflows', 'pools', 'runners', 'schedules', 'env', 'vars', 'secrets', 'keys']
+const LISTS = ['runs', 'jobs', 'inputs', 'workflows', 'pools', 'runners', 'schedules', 'env', 'vars', 'secrets', 'keys']
 
 function listFor(error: ApiError, command: string): string {
   const [group = ''] = command.split(' ')

@@ -43,6 +43,8 @@ export const table = {
     children: { id: 'runs.children', method: 'GET', path: '/v1/runs/{run}/children' },
     why: { id: 'runs.why', method: 'GET', path: '/v1/runs/{run}/why' },
     restart: { id: 'runs.restart', method: 'POST', path: '/v1/runs/{run}/restart' },
+    bulkCancel: { id: 'runs.bulkCancel', method: 'POST', path: '/v1/orgs/{org}/runs/bulk-cancel' },
+    bulkRetry: { id: 'runs.bulkRetry', method: 'POST', path: '/v1/orgs/{org}/runs/bulk-retry' },
   },
   schedules: {
     create: { id: 'schedules.create', method: 'POST', path: '/v1/orgs/{org}/schedules' },
@@ -53,6 +55,11 @@ export const table = {
     run: { id: 'schedules.run', method: 'POST', path: '/v1/schedules/{schedule}/run' },
     ticks: { id: 'schedules.ticks', method: 'GET', path: '/v1/schedules/{schedule}/ticks' },
     why: { id: 'schedules.why', method: 'GET', path: '/v1/schedules/{schedule}/why' },
+  },
+  jobs: {
+    list: { id: 'jobs.list', method: 'GET', path: '/v1/orgs/{org}/jobs' },
+    get: { id: 'jobs.get', method: 'GET', path: '/v1/jobs/{job}' },
+    cancel: { id: 'jobs.cancel', method: 'POST', path: '/v1/jobs/{job}/cancel' },
   },
   events: {
     stream: { id: 'events.stream', method: 'GET', path: '/v1/orgs/{org}/events/stream', wire: 'sse' },

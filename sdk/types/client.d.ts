@@ -390,6 +390,83 @@ export interface Client extends Follows {
     ): Promise<{
       run: Run
     }>
+    /** Ask all unfinished runs that a filter finds to stop, as a job. */
+    bulkCancel(
+      args: {
+        org?: string
+        /** As in the list of runs, joined by "and"; at least one member, or `all`. */
+        filter: {
+          status?: Array<
+            | 'queued'
+            | 'pending'
+            | 'running'
+            | 'completed'
+            | 'failed'
+            | 'cancelling'
+            | 'cancelled'
+            | 'sleeping'
+            | 'awaiting_input'
+            | 'waiting_for_child'
+          >
+          /** Only those of this workflow: its slug or id. */
+          workflow?: string
+          /** Only those of this environment: its name or id. */
+          environment?: string
+          /** Only those that were started so (api, mcp, schedule, webhook, connection, child, retry), or by this id. */
+          trigger?: string
+          tag?: string
+          blocked?: boolean
+          createdAfter?: number
+          createdBefore?: number
+          /** Wanted where no other member is given: all runs of the org are meant. */
+          all?: boolean
+        }
+        reason?: string
+        /** The job only counts in `matched` what it would be done to. */
+        dryRun?: boolean
+      },
+      options?: CallOptions,
+    ): Promise<{
+      job: Job
+    }>
+    /** Retry all finished runs that a filter finds and that no other run has called, as a job. */
+    bulkRetry(
+      args: {
+        org?: string
+        /** As in the list of runs, joined by "and"; at least one member, or `all`. */
+        filter: {
+          status?: Array<
+            | 'queued'
+            | 'pending'
+            | 'running'
+            | 'completed'
+            | 'failed'
+            | 'cancelling'
+            | 'cancelled'
+            | 'sleeping'
+            | 'awaiting_input'
+            | 'waiting_for_child'
+          >
+          /** Only those of this workflow: its slug or id. */
+          workflow?: string
+          /** Only those of this environment: its name or id. */
+          environment?: string
+          /** Only those that were started so (api, mcp, schedule, webhook, connection, child, retry), or by this id. */
+          trigger?: string
+          tag?: string
+          blocked?: boolean
+          createdAfter?: number
+          createdBefore?: number
+          /** Wanted where no other member is given: all runs of the org are meant. */
+          all?: boolean
+        }
+        /** The job only counts in `matched` what it would be done to. */
+        dryRun?: boolean
+      },
+      options?: CallOptions,
+    ): Promise<{
+      job: Job
+    }>
   }
   readonly schedules: {
     /** Create a schedule that starts runs of a workflow. */
@@ -528,6 +605,42 @@ export interface Client extends Follows {
       options?: CallOptions,
     ): Promise<{
       why: ScheduleWhy
+    }>
+  }
+  readonly jobs: {
+    /** List what is, or was, done to many runs at once, newest first. */
+    list(
+      args?: {
+        org?: string
+        status?: 'running' | 'completed' | 'cancelled' | 'failed'
+        /** Items on a page. */
+        limit?: number
+        /** `nextCursor` of the page before. */
+        cursor?: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      jobs: Array<Job>
+      /** Null on the last page. */
+      nextCursor: string | null
+    }>
+    /** Get a job: how far it is, and what it could not do. */
+    get(
+      args: {
+        job: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      job: Job
+    }>
+    /** Stop a job. What it has done to runs stays done. */
+    cancel(
+      args: {
+        job: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      job: Job
     }>
   }
   readonly events: {
@@ -1692,6 +1805,56 @@ export interface Why {
     /** Why it does not take the run, or that it would. */
     reason: string
   }>
+}
+
+export interface Job {
+  id: string
+  org: string
+  /** What is done to the runs. `workflow-delete`: they are cancelled. */
+  kind: 'bulk-cancel' | 'bulk-retry' | 'workflow-delete'
+  /** As in the list of runs, joined by "and"; at least one member, or `all`. */
+  filter: {
+    status?: Array<
+      | 'queued'
+      | 'pending'
+      | 'running'
+      | 'completed'
+      | 'failed'
+      | 'cancelling'
+      | 'cancelled'
+      | 'sleeping'
+      | 'awaiting_input'
+      | 'waiting_for_child'
+    >
+    /** Only those of this workflow: its slug or id. */
+    workflow?: string
+    /** Only those of this environment: its name or id. */
+    environment?: string
+    /** Only those that were started so (api, mcp, schedule, webhook, connection, child, retry), or by this id. */
+    trigger?: string
+    tag?: string
+    blocked?: boolean
+    createdAfter?: number
+    createdBefore?: number
+    /** Wanted where no other member is given: all runs of the org are meant. */
+    all?: boolean
+  }
+  /** Runs are counted in `matched`, and nothing is done to them. */
+  dryRun: boolean
+  /** `failed`: it was not done in time; `error` says more. */
+  status: 'running' | 'completed' | 'cancelled' | 'failed'
+  error: string | null
+  /** Runs that were found; it grows at first. */
+  matched: number
+  done: number
+  /** Runs to which it could not be done. */
+  failed: number
+  /** How many of them for which reason, by its code. */
+  failures: Record<string, number>
+  createdAt: number
+  /** A job that is not done by then ends as `failed`. */
+  deadlineAt: number
+  finishedAt: number | null
 }
 
 export interface Schedule {

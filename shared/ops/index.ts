@@ -7,6 +7,7 @@ import { environments, secrets, variables } from './environments.ts'
 import { events } from './events.ts'
 import { hooks } from './hooks.ts'
 import { inputs } from './inputs.ts'
+import { jobs } from './jobs.ts'
 import { pools } from './pools.ts'
 import { runners } from './runners.ts'
 import { runnerSurface } from './runner-surface.ts'
@@ -21,6 +22,7 @@ export const ops = {
   workflows,
   runs,
   schedules,
+  jobs,
   events,
   inputs,
   environments,

@@ -50,7 +50,8 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly output: O
   /** Beside those that every row behind its door may answer. */
   readonly faults: readonly FaultCode[]
-  readonly success: 200 | 201 | 204
+  /** 202: what was asked for has begun, and the answer names the job that goes on with it. */
+  readonly success: 200 | 201 | 202 | 204
   /** Where the answer is not JSON: an SSE stream, bytes, or an upgrade to WebSocket. */
   readonly wire?: 'sse' | 'bytes' | 'socket'
   /** Fields that ride in the query though the method has a body: they are part of what the address names. */

@@ -1,10 +1,12 @@
 import { z } from 'zod'
-import { EnvironmentRef, RunId, Slug, WorkflowRef } from '../ids.ts'
+import { RunId, Slug } from '../ids.ts'
 import { CHANNELS, Channel, DEFAULT_CHANNELS, RunEvent } from '../model/event.ts'
+import { RunFilter } from '../model/job.ts'
 import { NextCursor, PageQuery } from '../model/page.ts'
 import { Offset, Part } from '../model/part.ts'
-import { Run, RunStatus, TriggerFilter } from '../model/run.ts'
+import { Run, RunStatus } from '../model/run.ts'
 import { Why } from '../model/why.ts'
+import { bulkRuns } from './bulk-runs.ts'
 import { op } from './op.ts'
 import { starts } from './starts.ts'
 
@@ -39,17 +41,7 @@ export const runs = {
     summary: 'List the runs of an org, newest first.',
     input: z.strictObject({
       org: Slug,
-      status: z.array(RunStatus).min(1).optional(),
-      workflow: WorkflowRef.optional().meta({ description: 'Only those of this workflow: its slug or id.' }),
-      environment: EnvironmentRef.optional().meta({ description: 'Only those of this environment: its name or id.' }),
-      trigger: TriggerFilter.optional().meta({
-        description:
-          'Only those that were started so (api, mcp, schedule, webhook, connection, child, retry), or by this id.',
-      }),
-      tag: z.string().min(1).max(64).optional(),
-      blocked: z.boolean().optional(),
-      createdAfter: z.int().optional(),
-      createdBefore: z.int().optional(),
+      ...RunFilter,
       ...PageQuery,
     }),
     output: z.object({ runs: z.array(Run), nextCursor: NextCursor }),
@@ -259,4 +251,5 @@ export const runs = {
     faults: ['NOT_FOUND', 'RUN_NOT_BLOCKED', 'WORKFLOW_DISABLED'],
     success: 200,
   }),
+  ...bulkRuns,
 }

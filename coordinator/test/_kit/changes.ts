@@ -1,8 +1,10 @@
 /** Calls that really change something, one for each row of the table that does. */
+import { newId } from '@windlass/shared/ids.ts'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { type Args, sampleArgs } from './matrix-samples.ts'
 import type { Tenant } from './tenants.ts'
+import { insert as insertJob } from '../../bulk/store.ts'
 import { aBlockedRun } from './waiting.ts'
 import { aVersion, aWorkflow } from './workflow.ts'
 
@@ -24,6 +26,10 @@ const CHANGES: Readonly<Record<string, (tenant: Tenant) => Promise<Args> | Args>
     await aVersion(c, workflow)
     return { org, workflow: workflow.slug, version: 1 }
   },
+  'schedules.delete': async ({ c, org, ids }) => {
+    const { schedule } = await c.call(ops.schedules.create, { org, workflow: ids['workflow'] ?? '', rate: '1h' })
+    return { schedule: schedule.id }
+  },
   'connections.delete': async ({ c, org, session }) => {
     const { connection } = await c.call(
       ops.connections.create,
@@ -33,6 +39,14 @@ const CHANGES: Readonly<Record<string, (tenant: Tenant) => Promise<Args> | Args>
     return { connection: connection.id }
   },
   'runs.cancel': async (tenant) => ({ run: await trigger(tenant) }),
+  'jobs.cancel': async ({ c }) => {
+    const id = newId('job')
+    const author = { kind: 'system', id: 'test', name: 'test', orgId: c.orgId, via: 'system', requestId: null } as const
+    // Nobody is told to work on it.
+    const job = { id, orgId: c.orgId, kind: 'workflow-delete', filter: {}, dryRun: false, reason: '', author } as const
+    await c.deps.db.begin((tx) => insertJob(tx, job))
+    return { job: id }
+  },
   'runs.restart': async ({ c, ids, agent, link }) => {
     const { run } = await aBlockedRun({ c, agent, link }, { workflow: ids['workflow'] ?? '' })
     return { run }

@@ -48,6 +48,8 @@ async function aTenant(c: TestCoordinator): Promise<Tenant> {
   const other = await aParkedRun({ c, agent, link }, { workflow }, question())
   const inbound = await aDelivery(c, session, workflow)
   const { inputs } = await c.call(ops.inputs.list, { org, run: asking.run })
+  // It changes nothing.
+  const { job } = await c.call(ops.runs.bulkCancel, { org, filter: { tag: 'nobody has it' }, dryRun: true })
   return {
     c,
     org,
@@ -69,6 +71,7 @@ async function aTenant(c: TestCoordinator): Promise<Tenant> {
       pool: c.poolId,
       key: victim.id,
       ...inbound,
+      job: job.id,
       digest: digestOf(asking),
     },
   }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { newId } from '@windlass/shared/ids.ts'
 import type { RunEvent } from '@windlass/shared/model/event.ts'
 import type { PendingInput } from '@windlass/shared/model/input.ts'
+import type { Job } from '@windlass/shared/model/job.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Intake, Runner } from '@windlass/shared/model/runner.ts'
 import type { Why } from '@windlass/shared/model/why.ts'
@@ -168,4 +169,24 @@ export function sendStream(response: ServerResponse, log: RunEvent[], args: Reco
   for (const event of log)
     if (event.cursor > Number(args['since']) && channels.includes(event.channel)) response.write(sseText(event))
   response.end(SSE_DONE)
+}
+
+export function aJob(facts: Partial<Job> = {}): Job {
+  return {
+    id: newId('job'),
+    org: ORG,
+    kind: 'bulk-cancel',
+    filter: { status: ['queued'] },
+    dryRun: false,
+    status: 'running',
+    error: null,
+    matched: 0,
+    done: 0,
+    failed: 0,
+    failures: {},
+    createdAt: AT,
+    deadlineAt: AT + 86_400_000,
+    finishedAt: null,
+    ...facts,
+  }
 }

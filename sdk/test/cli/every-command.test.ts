@@ -12,7 +12,7 @@ import { ORG, SESSION, startFake } from '../_kit/fake-service.ts'
 import type { FakeService } from '../_kit/fake-service.ts'
 import { folderOf, runCli } from '../_kit/run-cli.ts'
 import type { Ended } from '../_kit/run-cli.ts'
-import { aRun, anInput } from '../_kit/samples.ts'
+import { aJob, aRun, anInput } from '../_kit/samples.ts'
 
 // Called by scripts of the shell, and by nobody else.
 const HIDDEN = new Set(['complete', 'help'])
@@ -169,6 +169,7 @@ const SAMPLES: Record<string, string> = {
   path: 'index.ts',
   run: newId('run'),
   schedule: newId('sch'),
+  job: newId('job'),
   input: newId('inp'),
   pool: newId('pool'),
   runner: newId('rnr'),
@@ -196,6 +197,8 @@ test('with --json every command that asks the service prints one JSON document a
     'runs.events': () => ({ events: [], done: true }),
     'runs.get': () => ({ run: aRun() }),
     'inputs.get': () => ({ input: anInput() }),
+    'runs.bulkCancel': () => ({ job: aJob() }),
+    'runs.bulkRetry': () => ({ job: aJob() }),
   } satisfies FakeService['answers'])
   const asking = all.filter(
     ({ words }) => allOps.some(({ id }) => commandOf(id) === words.join(' ')) || words[0] === 'logs',

@@ -4,6 +4,7 @@ export const FIELDS: Readonly<Record<string, string>> = {
   run: 'Id of a run.',
   schedule: 'Id of the schedule.',
   input: 'Id of the question.',
+  job: 'Id of a job.',
   pool: 'Name or id of the pool.',
   runner: 'Id of the runner.',
   connection: 'Id of the connection.',

@@ -5,6 +5,7 @@ export const GROUPS: Readonly<Record<keyof Documented, string>> = {
   workflows: 'What is deployed: packages of files with a descriptor, in versions that never change.',
   runs: 'What is executed: start, read, follow, explain, cancel, retry. One execution of a workflow is one run, for good.',
   schedules: 'What starts runs by itself: by cron and time zone, at a rate, or once.',
+  jobs: 'What is done to many runs at once: how far it is, and how to stop it.',
   events: 'What happens in an org, live.',
   inputs: 'What runs ask people, and the answers.',
   environments: 'Named sets of variables and secrets over those of the org.',

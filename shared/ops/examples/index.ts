@@ -7,6 +7,7 @@ import { events } from './events.ts'
 import { FIELDS } from './fields.ts'
 import { connections, deliveries, hooks, webhooks } from './inbound.ts'
 import { inputs } from './inputs.ts'
+import { jobs } from './jobs.ts'
 import { pools, runners } from './runners.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
@@ -18,6 +19,7 @@ export const examples: { readonly [G in keyof Documented]: ExamplesOf<G> } = {
   workflows,
   runs,
   schedules,
+  jobs,
   events,
   inputs,
   environments,

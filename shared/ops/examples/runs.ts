@@ -1,4 +1,5 @@
 import type { ExamplesOf } from './example.ts'
+import { BULK_CANCEL } from './jobs.ts'
 import { CANCELLED, COMPLETED, DAY_MS, FAILED, IDS, INVOICE, NINE, QUEUED, RECEIPT, WAITING } from './things.ts'
 
 const PAGING = 'Pages are joined by `nextCursor`: send it as `cursor`, with the same filters, until it is null.'
@@ -151,5 +152,33 @@ export const runs: ExamplesOf<'runs'> = {
       'Only for a run whose `blocked` is set: a process that took it up did something else than its journal says. The program starts from the top as the next attempt, with what earlier attempts have finished, unless `retries.onCrash` of its descriptor is `fresh`. To leave it as it is and begin anew, use `runs.retry`.',
     input: { run: IDS.run },
     output: { run: { ...QUEUED, attempt: 2, queuedAt: NINE + 600_000 } },
+  },
+  bulkCancel: {
+    about: [
+      'Answers at once with a job; `jobs.get` tells how far it is. It takes the runs that were created before it.',
+      'An empty filter is refused unless `all` says that all runs of the org are meant; so is a `status` in which',
+      'nothing can be cancelled. A workflow or environment that does not exist is not found. What the runs have',
+      'called is cancelled with them. While another job of the kind is under way in the org, it is refused with',
+      '`CONFLICT`.',
+    ].join(' '),
+    input: { org: 'acme', filter: { status: ['queued'], workflow: 'approval' }, reason: 'Sent twice.' },
+    output: { job: BULK_CANCEL },
+    fields: { reason: 'Why; it stands in the logs of the runs.' },
+  },
+  bulkRetry: {
+    about: [
+      'Takes runs that had finished when the job found them and were created before it, each once, and makes a new',
+      'run of each on the current version of its workflow, with `retryOf`. Runs that were called by others are left',
+      'to these. What cannot be retried (a disabled or deleted workflow, an input that does not fit any more)',
+      'counts as `failed`. The filter is that of `runs.bulkCancel`, and so is the rest.',
+    ].join(' '),
+    input: { org: 'acme', filter: { status: ['failed'], createdAfter: NINE - DAY_MS } },
+    output: {
+      job: {
+        ...BULK_CANCEL,
+        kind: 'bulk-retry',
+        filter: { status: ['failed'], createdAfter: NINE - DAY_MS },
+      },
+    },
   },
 }

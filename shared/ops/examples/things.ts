@@ -29,6 +29,7 @@ export const IDS = {
   staging: 'env_01m68jzvm0z8ke85nyjvgk29wn',
   production: 'env_01m68k00g87n9y17swypvsegxz',
   auditEntry: 'aud_01m7w2n2n0vvrf9hvkjbfv04rn',
+  job: 'job_01m7w2y7m0c3t9ax5zr8qk4hd2',
   earlierAuditEntry: 'aud_01m7w2dr9017rkgtmakh4cf4vf',
 } as const
 

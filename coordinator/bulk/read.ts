@@ -1,0 +1,39 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { JobId, OrgId } from '@windlass/shared/ids.ts'
+import type { Job } from '@windlass/shared/model/job.ts'
+import type { Acting, Caller } from '../actor.ts'
+import { record } from '../audit/record.ts'
+import type { Db } from '../db/client.ts'
+import { presentJob } from './row.ts'
+import * as store from './store.ts'
+
+export async function listJobs(deps: { db: Db }, orgId: OrgId, page: store.JobPage): Promise<Job[]> {
+  return (await store.list(deps.db, orgId, page)).map(presentJob)
+}
+
+export async function getJob(deps: { db: Db }, { orgId }: Caller, id: JobId): Promise<Job> {
+  const row = await store.findOf(deps.db, orgId, id)
+  if (!row) throw new Fault('NOT_FOUND', { job: id })
+  return presentJob(row)
+}
+
+/** A turn that is under way ends its piece. Said again it changes nothing. */
+export async function cancelJob(deps: { db: Db }, caller: Acting, id: JobId): Promise<Job> {
+  const { orgId } = caller
+  const row = await deps.db.begin(async (tx) => {
+    const found = await store.findOf(tx, orgId, id)
+    if (!found) throw new Fault('NOT_FOUND', { job: id })
+    const isStopped = await store.finish(tx, id, { status: 'cancelled' })
+    const after = (await store.find(tx, id))!
+    if (!isStopped && after.status !== 'cancelled') throw ended(after.status, id)
+    const { matched, done, failed } = after
+    const target = { type: 'job', id }
+    if (isStopped) await record(tx, caller, { action: 'jobs.cancel', target, after: { matched, done, failed } })
+    return after
+  })
+  return presentJob(row)
+}
+
+function ended(status: string, job: JobId): Fault {
+  return new Fault('CONFLICT', { job, status }, `The job has ${status}: there is nothing left to cancel.`)
+}

@@ -1,0 +1,47 @@
+import { Fault } from '@windlass/shared/errors.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Db } from '../db/client.ts'
+import type { Partitions } from '../db/partitions.ts'
+import { createRuns, prepareRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
+import { retryAsk } from '../runs/retry.ts'
+import type { JobRow } from './row.ts'
+import * as store from './store.ts'
+
+export type RetryPieceDeps = TriggerDeps & { db: Db; partitions: Partitions }
+type Prepared = Awaited<ReturnType<typeof prepareRun>>['run']
+
+/** Each may have an input of a MiB. */
+const AT_ONCE = 20
+/** What passes by itself, and says nothing about the run. */
+const PASSING: readonly string[] = ['UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL']
+
+/** The new runs are there exactly if the old ones are taken from the job: each is retried once. */
+export async function retryPiece(deps: RetryPieceDeps, job: JobRow): Promise<void> {
+  const ids = await store.takeRuns(deps.db, job.id, AT_ONCE)
+  const { prepared, failures } = await prepareAll(deps, job, ids)
+  const created = await deps.partitions.atHand(() =>
+    deps.db.begin(async (tx) => {
+      const mine = await store.settle(tx, job.id, [...prepared.keys()])
+      await store.noteFailures(tx, job.id, failures)
+      const runs = [...prepared].filter(([id]) => mine.has(id)).map(([, run]) => run)
+      if (runs.length > 0) await createRuns(tx, runs)
+      return runs
+    }),
+  )
+  for (const run of created) tellOfNew(deps, run)
+}
+
+async function prepareAll(deps: RetryPieceDeps, { orgId, author }: JobRow, ids: readonly RunId[]) {
+  const prepared = new Map<RunId, Prepared>()
+  const failures: store.Failure[] = []
+  for (const id of ids) {
+    try {
+      const ask = await retryAsk(deps, orgId, id, undefined)
+      prepared.set(id, (await prepareRun(deps, { orgId, actor: author.id }, ask)).run)
+    } catch (error) {
+      if (!(error instanceof Fault) || PASSING.includes(error.code)) throw error
+      failures.push({ runId: id, error: error.code })
+    }
+  }
+  return { prepared, failures }
+}

@@ -1,0 +1,182 @@
+import type { JobId, OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { BulkFilter, JobKind, JobStatus } from '@windlass/shared/model/job.ts'
+import type { Author } from '../audit/row.ts'
+import { onlyFilters } from '../db/by-key.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+import { unnest } from '../db/unnest.ts'
+import type { JobRow } from './row.ts'
+
+export interface NewJob {
+  id: JobId
+  orgId: OrgId
+  kind: JobKind
+  filter: BulkFilter
+  dryRun: boolean
+  reason: string
+  author: Author
+}
+
+/** A job that takes longer is too large, or held up by something that does not pass. */
+const DEADLINE_MS = 24 * 3_600_000
+
+/** False: one of its kind is under way. */
+export async function insert(tx: Tx, job: NewJob): Promise<boolean> {
+  const rows = await tx`
+    insert into bulk_jobs (id, org_id, kind, filter, dry_run, reason, author, deadline_at)
+    values (${job.id}, ${job.orgId}, ${job.kind}, ${JSON.stringify(job.filter)}::text::json, ${job.dryRun},
+            ${job.reason}, ${JSON.stringify(job.author)}::text::json,
+            now() + ${DEADLINE_MS} * interval '1 millisecond')
+    on conflict (org_id, kind, dry_run) where finished_at is null and kind <> 'workflow-delete' do nothing
+    returning id`
+  return rows.length > 0
+}
+
+export async function underWay(sql: Sql, job: Pick<NewJob, 'orgId' | 'kind' | 'dryRun'>): Promise<JobId | undefined> {
+  const [row] = await sql<{ id: JobId }[]>`
+    select id
+    from bulk_jobs
+    where org_id = ${job.orgId} and kind = ${job.kind} and dry_run = ${job.dryRun} and finished_at is null`
+  return row?.id
+}
+
+const jobs = (sql: Sql) => sql`
+  select j.id, j.org_id, o.slug as org, j.kind, j.filter, j.dry_run, j.reason, j.author, j.status, j.error, j.listed_to,
+         j.is_listed, j.matched, j.done, j.failed, j.created_at, j.deadline_at, j.finished_at,
+         j.deadline_at < now() as is_overdue,
+         (
+           select json_object_agg(f.error, f.count)
+           from (
+             select error, count(*)::int as count
+             from bulk_job_runs
+             where job_id = j.id and error is not null
+             group by error
+           ) f
+         ) as failures
+  from bulk_jobs j
+  join orgs o on o.id = j.org_id`
+
+export async function find(sql: Sql, id: JobId): Promise<JobRow | undefined> {
+  const [row] = await sql<JobRow[]>`${jobs(sql)} where j.id = ${id}`
+  return row
+}
+
+export async function findOf(sql: Sql, orgId: OrgId, id: JobId): Promise<JobRow | undefined> {
+  const [row] = await sql<JobRow[]>`${jobs(sql)} where j.id = ${id} and ${onlyFilters(sql, sql`j.org_id = ${orgId}`)}`
+  return row
+}
+
+export interface JobPage {
+  status: JobStatus | undefined
+  before: string | undefined
+  limit: number
+}
+
+export function list(db: Db, orgId: OrgId, { status, before, limit }: JobPage): Promise<JobRow[]> {
+  return db<JobRow[]>`
+    ${jobs(db)}
+    where j.org_id = ${orgId}
+    ${status === undefined ? db`` : db`and j.status = ${status}`}
+    ${before === undefined ? db`` : db`and j.id < ${before}`}
+    order by j.id desc
+    limit ${limit}`
+}
+
+/** Notes runs that were found. False: somebody else was at it, or the job is over. */
+export async function addFound(
+  tx: Tx,
+  job: Pick<JobRow, 'id' | 'listedTo' | 'dryRun'>,
+  found: { ids: readonly RunId[]; isAll: boolean },
+): Promise<boolean> {
+  const { ids, isAll } = found
+  const listedTo = ids.at(-1) ?? job.listedTo
+  const rows = await tx`
+    update bulk_jobs
+    set listed_to = ${listedTo}, is_listed = ${isAll}, matched = matched + ${ids.length}
+    where id = ${job.id} and listed_to is not distinct from ${job.listedTo} and not is_listed and finished_at is null
+    returning id`
+  if (rows.length === 0) return false
+  if (!job.dryRun && ids.length > 0)
+    await tx`insert into bulk_job_runs (job_id, run_id) select ${job.id}, unnest(${[...ids]}::text[])`
+  return true
+}
+
+/** Runs to which nothing was done yet. */
+export async function takeRuns(db: Db, id: JobId, limit: number): Promise<RunId[]> {
+  const rows = await db<{ runId: RunId }[]>`
+    select run_id
+    from bulk_job_runs
+    where job_id = ${id} and error is null
+    order by run_id
+    limit ${limit}`
+  return rows.map(({ runId }) => runId)
+}
+
+/** Takes runs away, for whoever has done it in this transaction, or before. Answers those that were there. */
+export async function settle(tx: Tx, id: JobId, runIds: readonly RunId[]): Promise<Set<RunId>> {
+  if (runIds.length === 0) return new Set()
+  const rows = await tx<{ runId: RunId }[]>`
+    delete from bulk_job_runs
+    where job_id = ${id} and run_id = any(${[...runIds]}) and error is null
+    returning run_id`
+  await count(tx, id, { done: rows.length, failed: 0 })
+  return new Set(rows.map(({ runId }) => runId))
+}
+
+export interface Failure {
+  runId: RunId
+  error: string
+}
+
+export async function noteFailures(tx: Tx, id: JobId, failures: readonly Failure[]): Promise<void> {
+  if (failures.length === 0) return
+  const rows = await tx`
+    update bulk_job_runs j
+    set error = f.error
+    from ${unnest(tx, 'f', failures, { runId: 'text', error: 'text' })}
+    where j.job_id = ${id} and j.run_id = f.run_id and j.error is null
+    returning j.run_id`
+  await count(tx, id, { done: 0, failed: rows.length })
+}
+
+async function count(tx: Tx, id: JobId, { done, failed }: { done: number; failed: number }): Promise<void> {
+  await tx`update bulk_jobs set done = done + ${done}, failed = failed + ${failed} where id = ${id}`
+}
+
+/** False: it had ended. */
+export async function finish(
+  tx: Tx,
+  id: JobId,
+  end: { status: Exclude<JobStatus, 'running'>; error?: string },
+): Promise<boolean> {
+  const rows = await tx`
+    update bulk_jobs
+    set status = ${end.status}, error = ${end.error ?? null}, finished_at = now()
+    where id = ${id} and finished_at is null
+    returning id`
+  return rows.length > 0
+}
+
+/** How those of these runs stand that were not asked to stop. */
+export function notCancelled(db: Db, ids: readonly RunId[]): Promise<{ id: RunId }[]> {
+  return db<{ id: RunId }[]>`
+    select id from runs where id = any(${[...ids]}) and status not in ('cancelling', 'cancelled')`
+}
+
+const KEPT_DAYS = 30
+
+/** Takes away what ended jobs have left undone, and jobs that ended long ago. Answers how many rows. */
+export async function clean(db: Db, limit: number): Promise<number> {
+  const rows = await db`
+    delete from bulk_job_runs
+    where (job_id, run_id) in (
+      select r.job_id, r.run_id
+      from bulk_jobs j
+      join bulk_job_runs r on r.job_id = j.id
+      where j.finished_at < now() - ${KEPT_DAYS} * interval '1 day'
+         or (j.finished_at is not null and r.error is null)
+      limit ${limit}
+    )
+    returning 1`
+  if (rows.length < limit) await db`delete from bulk_jobs where finished_at < now() - ${KEPT_DAYS} * interval '1 day'`
+  return rows.length
+}

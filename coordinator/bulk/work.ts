@@ -1,0 +1,92 @@
+import type { JobId, RunId } from '@windlass/shared/ids.ts'
+import type { Log } from '@windlass/shared/log.ts'
+import { RUN_STATUSES } from '@windlass/shared/model/run.ts'
+import { probe } from '@windlass/shared/probe.ts'
+import type { WorkflowId } from '@windlass/shared/ids.ts'
+import { record } from '../audit/record.ts'
+import type { Db } from '../db/client.ts'
+import { listRunIds } from '../runs/read.ts'
+import { type CancelPieceDeps, cancelPiece } from './cancel-piece.ts'
+import { type RetryPieceDeps, retryPiece } from './retry-piece.ts'
+import type { JobRow } from './row.ts'
+import { isTakenBy } from './start.ts'
+import * as store from './store.ts'
+import { enqueueTurn } from './turns.ts'
+
+export type BulkDeps = CancelPieceDeps & RetryPieceDeps & { log: Log }
+
+/** A job works for so long, then it is the turn of others: each turn holds one of the two workers. */
+const TURN_MS = 1000
+/** A turn takes its successor along, for the case that its process is killed. */
+const SUCCESSOR_MS = 15_000
+/** Found by one statement. */
+const FOUND_AT_ONCE = 1000
+
+/** One turn of a job. Two of one job at once do each piece once. */
+export async function workOnBulk(deps: BulkDeps, jobId: JobId): Promise<void> {
+  await deps.db.begin((tx) => enqueueTurn(tx, jobId, SUCCESSOR_MS))
+  const since = performance.now()
+  do {
+    const job = await store.find(deps.db, jobId)
+    if (!job || job.finishedAt !== null || (await end(deps, job))) return
+    try {
+      await (job.isListed ? actOnPiece(deps, job) : findPiece(deps.db, job))
+    } catch (error) {
+      // The successor tries again, until the deadline.
+      deps.log.warn('bulk.failed', { jobId, error })
+      return
+    }
+    probe('bulk.piece', { jobId })
+  } while (performance.now() - since < TURN_MS)
+  await deps.db.begin((tx) => enqueueTurn(tx, jobId, 0))
+}
+
+/** Runs that are older than those found before. */
+async function findPiece(db: Db, job: JobRow): Promise<void> {
+  const { orgId, kind, filter, createdAt, listedTo } = job
+  const { workflow, createdBefore, status, all: _, ...rest } = filter
+  const ids = await listRunIds(
+    { db },
+    {
+      ...rest,
+      orgId,
+      status: (status ?? RUN_STATUSES).filter((one) => isTakenBy(kind, one)),
+      workflowId: workflow as WorkflowId | undefined,
+      root: kind === 'bulk-retry' ? true : undefined,
+      createdBefore: Math.min(createdBefore ?? Infinity, createdAt.getTime()),
+      before: listedTo ?? undefined,
+      limit: FOUND_AT_ONCE,
+    },
+  )
+  await db.begin((tx) => store.addFound(tx, job, { ids, isAll: ids.length < FOUND_AT_ONCE }))
+}
+
+function actOnPiece(deps: BulkDeps, job: JobRow): Promise<void> {
+  return job.kind === 'bulk-retry' ? retryPiece(deps, job) : cancelPiece(deps, job)
+}
+
+/** True: it has ended, and what it did is recorded. */
+async function end({ db, log }: BulkDeps, job: JobRow): Promise<boolean> {
+  const isDone = job.isListed && (job.dryRun || (await nextOf(db, job)).length === 0)
+  if (!isDone && !job.isOverdue) return false
+  const { id, author, kind, dryRun, createdAt } = job
+  await db.begin(async (tx) => {
+    const error = 'It was not done by its deadline; what it has done stays done.'
+    const isMine = await store.finish(tx, id, isDone ? { status: 'completed' } : { status: 'failed', error })
+    if (!isMine || dryRun) return
+    const { matched, done, failed, status } = (await store.find(tx, id))!
+    const target = { type: 'job', id }
+    await record(tx, author, { action: 'jobs.finish', target, after: { kind, status, matched, done, failed } })
+  })
+  log('bulk.finished', { jobId: id, kind, tookMs: Date.now() - createdAt.getTime() })
+  probe('bulk.finished', { jobId: id })
+  return true
+}
+
+const nextOf = (db: Db, { id }: JobRow): Promise<RunId[]> => store.takeRuns(db, id, 1)
+
+/** What jobs have left that are over. */
+export async function cleanBulkJobs({ db }: { db: Db }): Promise<void> {
+  const AT_ONCE = 5000
+  while ((await store.clean(db, AT_ONCE)) === AT_ONCE);
+}

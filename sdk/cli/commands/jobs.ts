@@ -1,0 +1,124 @@
+import type { Command } from 'commander'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Job } from '@windlass/shared/model/job.ts'
+import { pause } from '@windlass/shared/time.ts'
+import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
+import { tellNextPage } from '../next-page.ts'
+import { during } from '../progress.ts'
+import { does, type Session } from '../session.ts'
+import { printFields, printTable } from '../table.ts'
+import { cellTime, note, print, timeText } from '../terminal.ts'
+
+/** `windlass jobs`, and the two commands of `windlass runs` that begin one. */
+export function addJobs(program: Command): void {
+  const group = groupCommand(program, 'jobs')
+  addList(group)
+  addGet(group)
+  addCancel(group)
+  const runs = groupCommand(program, 'runs')
+  addBulkCancel(runs)
+  addBulkRetry(runs)
+}
+
+function addList(group: Command): void {
+  does(rowCommand(group, 'list', ops.jobs.list), async (session, positional, options) => {
+    const answer = await session.client.jobs.list(await rowArgs(ops.jobs.list, positional, options))
+    await session.answer(answer, async () => {
+      const rows = answer.jobs.map((job) => [job.id, kindOf(job), job.status, countsOf(job), cellTime(job.createdAt)])
+      await printTable(['JOB', 'KIND', 'STATUS', 'DONE', 'CREATED?'], rows)
+      if (rows.length === 0) note('No jobs. Next: windlass runs bulk-cancel --status queued --dry-run')
+      tellNextPage(answer.nextCursor)
+    })
+  })
+}
+
+const kindOf = ({ kind, dryRun }: Job) => (dryRun ? `${kind} (dry run)` : kind)
+const countsOf = ({ done, failed, matched }: Job) => `${done} of ${matched}${failed > 0 ? `, ${failed} failed` : ''}`
+
+function addGet(group: Command): void {
+  does(rowCommand(group, 'get', ops.jobs.get), async (session, positional, options) => {
+    const { job } = await session.client.jobs.get(await rowArgs(ops.jobs.get, positional, options))
+    await session.answer({ job }, () => printFields(fieldsOf(job)))
+  })
+}
+
+function fieldsOf(job: Job): [string, string][] {
+  const fields: [string, string][] = [
+    ['job', job.id],
+    ['kind', kindOf(job)],
+    ['filter', JSON.stringify(job.filter)],
+    ['status', job.status],
+    ['error', job.error ?? ''],
+    ['done', countsOf(job)],
+    ...Object.entries(job.failures).map(([code, count]): [string, string] => ['failed', `${count} by ${code}`]),
+    ['created', timeText(job.createdAt)],
+    ['finished', timeText(job.finishedAt)],
+  ]
+  return fields.filter(([, value]) => value !== '')
+}
+
+function addCancel(group: Command): void {
+  does(rowCommand(group, 'cancel', ops.jobs.cancel), async (session, positional, options) => {
+    const { job } = await session.client.jobs.cancel(await rowArgs(ops.jobs.cancel, positional, options))
+    await session.answer({ job }, () => print(`${job.id} is ${job.status}: ${countsOf(job)}`))
+  })
+}
+
+/** With the members of the filter as flags of their own, beside the rest of the row. */
+const CANCEL = (() => {
+  const { filter, ...rest } = ops.runs.bulkCancel.input.shape
+  return { ...ops.runs.bulkCancel, input: filter.extend(rest) }
+})()
+const RETRY = (() => {
+  const { filter, ...rest } = ops.runs.bulkRetry.input.shape
+  return { ...ops.runs.bulkRetry, input: filter.extend(rest) }
+})()
+
+const HELP = `
+Without --wait it answers at once, and the service goes on by itself: windlass jobs get <job> tells how far it is.`
+
+function addBulkCancel(group: Command): void {
+  const help = `${HELP}
+  windlass runs bulk-cancel --workflow hello --status queued --dry-run
+  windlass runs bulk-cancel --workflow hello --status queued --wait`
+  const command = rowCommand(group, 'bulk-cancel', CANCEL, help).option('--wait', 'wait until all is done')
+  does(command, async (session, positional, options) => {
+    const { reason, dryRun, ...filter } = await rowArgs(CANCEL, positional, options)
+    const { job } = await session.client.runs.bulkCancel({ filter, reason, dryRun })
+    await follow(session, job, options['wait'] === true)
+  })
+}
+
+function addBulkRetry(group: Command): void {
+  const help = `${HELP}
+  windlass runs bulk-retry --status failed --created-after 2d --dry-run
+  windlass runs bulk-retry --status failed --created-after 2d --wait`
+  const command = rowCommand(group, 'bulk-retry', RETRY, help).option('--wait', 'wait until all is done')
+  does(command, async (session, positional, options) => {
+    const { dryRun, ...filter } = await rowArgs(RETRY, positional, options)
+    const { job } = await session.client.runs.bulkRetry({ filter, dryRun })
+    await follow(session, job, options['wait'] === true)
+  })
+}
+
+const LOOK_MS = 500
+
+/** A dry run is over in moments, and its count is all that is wanted of it. */
+async function follow(session: Session, begun: Job, isWaiting: boolean): Promise<void> {
+  const waits = isWaiting || begun.dryRun
+  const job = waits ? await during(session.progress, `job ${begun.id}`, ended(session, begun)) : begun
+  await session.answer({ job }, () => {
+    if (job.dryRun) return print(`${job.matched} runs would be taken`)
+    print(job.status === 'running' ? job.id : `${job.id} is ${job.status}: ${countsOf(job)}`)
+    if (job.status === 'running') note(`Next: windlass jobs get ${job.id}`)
+  })
+}
+
+async function ended(session: Session, begun: Job): Promise<Job> {
+  let job = begun
+  while (job.status === 'running') {
+    await pause(LOOK_MS)
+    job = (await session.client.jobs.get({ job: job.id })).job
+  }
+  return job
+}

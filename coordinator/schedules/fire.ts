@@ -14,6 +14,8 @@ import * as settling from './store-settle.ts'
 
 /** 10,000 schedules of one minute are 100 transactions, between which others have their turn. */
 const AT_ONCE = 100
+/** Of so many that are due some are taken: other coordinators look at the same moment, and begin elsewhere. */
+const SEEN = 4 * AT_ONCE
 /** After a failure that may pass. */
 const PUT_OFF_MS = 5000
 /** After one that will not. */
@@ -26,12 +28,13 @@ type FireDeps = TriggerDeps & { db: Db; log: Log; partitions: Partitions; config
 /** Settles what is due by now. Answers in how many milliseconds the next tick is due; null: there is none. */
 export async function fireSchedules(deps: FireDeps): Promise<number | null> {
   for (;;) {
-    const found = await store.upcoming(deps.db, AT_ONCE)
+    const found = await store.upcoming(deps.db, SEEN)
     const due = found.filter(({ inMs }) => inMs <= 0)
     if (due.length === 0) return found[0]?.inMs ?? null
+    const begin = Math.floor((Math.random() * due.length) / AT_ONCE) * AT_ONCE
     await settleThese(
       deps,
-      due.map(({ id }) => id),
+      due.slice(begin, begin + AT_ONCE).map(({ id }) => id),
     )
   }
 }

@@ -1,5 +1,5 @@
 import type { OrgId, RunId, ScheduleId, WorkflowId } from '@windlass/shared/ids.ts'
-import { onlyFilters } from '../db/by-key.ts'
+import { onlyFilters, runById } from '../db/by-key.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import type { Fragment } from '../db/newest.ts'
 import { unnest } from '../db/unnest.ts'
@@ -8,11 +8,12 @@ import type { Content, ScheduleRow, Standing } from './row.ts'
 const ms = (sql: Sql, column: Fragment) => sql`floor(extract(epoch from ${column}) * 1000)::float8`
 const instant = (sql: Sql, at: number | null) => sql`to_timestamp(${at}::float8 / 1000)`
 
-/** The newest run of the schedule `s`. */
+/** The newest run of the schedule `s`. As a range of the index of such runs: see `newest`. */
 const lastRun = (sql: Sql) => sql`
   select json_build_object('id', r.id, 'status', r.status, 'at', ${ms(sql, sql`r.tick_at`)}::bigint)
   from runs r
-  where r.trigger_id = s.id and r.trigger_kind in ('schedule', 'webhook', 'connection')
+  where (r.trigger_id, r.id) > (s.id, '') and (r.trigger_id, r.id) < (s.id, '~')
+    and r.trigger_kind in ('schedule', 'webhook', 'connection')
   order by r.trigger_id desc, r.id desc
   limit 1`
 
@@ -20,8 +21,8 @@ const lastRun = (sql: Sql) => sql`
 const ofWorkflow = (sql: Sql) => sql`
   cross join lateral (select slug, deleted_at from workflows where id = s.workflow_id offset 0) w`
 
-/** All that a `ScheduleRow` has, of the schedules `s`. */
-const readable = (sql: Sql) => sql`
+/** All that a `ScheduleRow` has, of the schedules `s`; its newest run only where somebody reads it. */
+const readable = (sql: Sql, last: Fragment = lastRun(sql)) => sql`
   select s.id, s.org_id, (select o.slug from orgs o where o.id = s.org_id) as org, s.workflow_id,
          w.slug as workflow_slug, w.deleted_at is not null as is_workflow_deleted, s.source, s.identity, s.name,
          s.kind, s.cron, s.timezone, s.rate_ms::float8 as rate_ms, ${ms(sql, sql`s.anchor_at`)} as anchor_at,
@@ -35,7 +36,7 @@ const readable = (sql: Sql) => sql`
          case when g.id is not null
            then json_build_object('outcome', g.outcome, 'reason', g.reason, 'message', g.message, 'runId', g.run_id)
          end as gap,
-         (${lastRun(sql)}) as last
+         (${last}) as last
   from schedules s
   ${ofWorkflow(sql)}
   left join schedule_gaps g on g.id = s.gap_id`
@@ -200,8 +201,9 @@ export function upcoming(db: Db, limit: number): Promise<{ id: ScheduleId; inMs:
     limit ${limit}`
 }
 
+/** Without their newest runs, for whoever settles them. */
 export function findAll(sql: Sql, ids: readonly ScheduleId[]): Promise<ScheduleRow[]> {
-  return sql<ScheduleRow[]>`${readable(sql)} where s.id = any(${[...ids]}) order by s.id`
+  return sql<ScheduleRow[]>`${readable(sql, sql`null`)} where s.id = any(${[...ids]}) order by s.id`
 }
 
 /** Unfinished runs of these schedules, the oldest first; `sweep_mark` in 0003-runs.sql says where they are. */
@@ -215,14 +217,18 @@ export async function unfinishedOf(
     young as (
       select r.trigger_id, r.id
       from asked a
-      join runs r on r.trigger_id = a.id and r.trigger_kind in ('schedule', 'webhook', 'connection')
-        and r.id > (select run_id from sweep_mark)
-      where r.finished_at is null
+      cross join lateral (
+        select r.trigger_id, r.id
+        from runs r
+        where (r.trigger_id, r.id) > (a.id, (select run_id from sweep_mark)) and (r.trigger_id, r.id) < (a.id, '~')
+          and r.trigger_kind in ('schedule', 'webhook', 'connection') and r.finished_at is null
+        order by r.trigger_id, r.id
+      ) r
     ),
     remaining as (
       select r.trigger_id, r.id
       from runs_remaining m
-      join runs r on r.id = m.run_id
+      cross join lateral (${runById(db, db`m.run_id`)}) r
       where m.org_id = any(${[...new Set(schedules.map((each) => each.orgId))]}) and r.finished_at is null
         and r.trigger_id in (select id from asked)
     )

@@ -12,7 +12,7 @@ const REPEATS = 5
 /** Fewest repeats that say something about noise. */
 const QUICK_REPEATS = 3
 /** Groups that take minutes each. */
-const LONG = new Set(['idle', 'asleep', 'fleet', 'api'])
+const LONG = new Set(['idle', 'asleep', 'schedules', 'fleet', 'api'])
 
 export const usageOf = (groups: readonly string[]) => `usage: npm run bench -- [options]
   --only ${groups.join(',')}

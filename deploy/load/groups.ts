@@ -10,6 +10,7 @@ import { benchHostile } from './bench-hostile.ts'
 import { type AgentOptions, type BenchAgent, type BenchInstance, startBenchInstance } from './bench-instance.ts'
 import { benchJudging } from './bench-judging.ts'
 import { benchKeyTiming } from './bench-key-timing.ts'
+import { benchSchedules } from './bench-schedules.ts'
 import { benchFirstLine, benchProcesses } from './bench-start-up.ts'
 import { benchFanOut, benchSteps } from './bench-steps.ts'
 import { benchEvictedWake, benchParked, benchSleep, benchWake } from './bench-wake.ts'
@@ -129,6 +130,7 @@ export const SITTINGS: readonly Sitting[] = [
   ),
   alone({ wake: benchEvictedWake }),
   alone({ asleep: (instance, report) => benchAsleep(instance, report) }, { settings: COUNTING }),
+  alone({ schedules: benchSchedules }, { settings: COUNTING }),
   fleetOf(1),
   fleetOf(10),
   alone({ api: benchApi }, { settings: COUNTING }),

@@ -19,6 +19,8 @@ export interface Cluster {
   client: Client
   clients: readonly Client[]
   metric(name: string): Promise<number>
+  /** The process of the coordinator with this number, from 0 on. One that is killed is started again. */
+  pid(n: number): number
   stop(): Promise<void>
 }
 
@@ -67,7 +69,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     const apiKey = await ownersKey(database)
     const clients = urls.map((url) => createClient({ url, apiKey, org: 'default' }))
     const metric = (name: string) => readMetric(urls[0]!, name)
-    return { home: place.home, database, urls, client: clients[0]!, clients, metric, stop }
+    const pid = (n: number) => parts[n]!.pid()!
+    return { home: place.home, database, urls, client: clients[0]!, clients, metric, pid, stop }
   } catch (error) {
     await stop()
     throw error

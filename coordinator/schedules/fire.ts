@@ -5,7 +5,7 @@ import type { ScheduleId } from '@windlass/shared/ids.ts'
 import type { Config } from '../config.ts'
 import { type Db, isConnectionLoss, mayPass } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
-import { createRuns, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
+import { createRuns, isLimitedRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { createSlices } from '../slices.ts'
 import { type Plan, planOf } from './plan.ts'
@@ -20,7 +20,7 @@ const SEEN = 4 * AT_ONCE
 const PUT_OFF_MS = 5000
 /** After one that will not. */
 const PUT_OFF_LONG_MS = 60_000
-/** One org may hold the locks of its concurrency for long: the ticks of others do not wait for it longer. */
+/** One org may hold the locks of its limits for long: the ticks of others do not wait for it longer. */
 const LIMITED_MS = 3000
 
 type FireDeps = TriggerDeps & { db: Db; log: Log; partitions: Partitions; config: Pick<Config, 'maxCatchUp'> }
@@ -62,9 +62,9 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
   await Promise.all([...Map.groupBy(plans, groupOf).values()].map((group) => commitOrPutOff(deps, group)))
 }
 
-/** Runs of limited concurrency wait for locks that their org may hold: they are committed apart. */
+/** Runs that are limited wait for locks that their org may hold: they are committed apart. */
 function groupOf({ row, runs }: Plan): string {
-  return runs.some((run) => run.concurrencyGroup !== null) ? row.orgId : ''
+  return runs.some(isLimitedRun) ? row.orgId : ''
 }
 
 /** One schedule that fails time and again must not hold up the others. */

@@ -28,10 +28,10 @@ export async function dueAtOnce(cluster: Cluster, workflow: string, count: numbe
   const [{ at }] = await db<[{ at: number }]>`
     with time as (select date_trunc('milliseconds', now() + ${DUE_MS} * interval '1 millisecond') as at),
     written as (
-      insert into schedules (id, org_id, workflow_id, source, kind, rate_ms, anchor_at, created_by, input, settled_at,
-                             next_at, due_at)
-      select t.id, s.org_id, s.workflow_id, 'api', 'rate', s.rate_ms, time.at - interval '1 hour', s.created_by, s.input,
-             s.settled_at, time.at, time.at
+      insert into schedules (id, org_id, workflow_id, source, kind, rate_ms, anchor_at, created_by, input,
+                             settled_at, next_at, due_at)
+      select t.id, s.org_id, s.workflow_id, 'api', 'rate', s.rate_ms, time.at - interval '1 hour', s.created_by,
+             s.input, s.settled_at, time.at, time.at
       from unnest(${ids}::text[]) as t (id)
       cross join time
       cross join schedules s

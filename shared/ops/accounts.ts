@@ -61,9 +61,13 @@ export const keys = {
     },
     summary: 'Revoke an API key. It stops to serve within a second; again is no error.',
     input: z.strictObject({ org: Slug, key: KeyId }),
-    output: z.object({}),
+    output: z.object({
+      schedules: z
+        .int()
+        .meta({ description: 'How many schedules it has made that go on; their runs count for it still.' }),
+    }),
     faults: ['NOT_FOUND'],
-    success: 204,
+    success: 200,
   }),
 }
 

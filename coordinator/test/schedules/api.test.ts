@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { entriesOf } from '../_kit/audit.ts'
+import { mintApiKey } from '../_kit/credentials.ts'
 import { aCoordinator, anOrg, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSchedule, scheduleOf } from '../_kit/schedules.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -91,6 +92,16 @@ test('schedules are listed page by page, of one workflow too, and ticks as well'
   assert.deepEqual((await c.call(ops.schedules.list, { org: c.org, workflow: 'nothing' })).schedules, [])
   const bad = Buffer.from('sch').toString('base64url')
   await assert.rejects(c.call(ops.schedules.list, { org: c.org, cursor: bad }), refusal('VALIDATION_FAILED', 'cursor'))
+})
+
+test('a revoke leaves the schedules of its key running, and says how many', async () => {
+  const { id, key } = await mintApiKey(c.db, { orgId: c.orgId, name: 'maker', role: 'member' })
+  const ask = { org: c.org, workflow: 'strict', input: {}, rate: '1h' }
+  const made = (await c.call(ops.schedules.create, ask, { apiKey: key })).schedule
+  const gone = (await c.call(ops.schedules.create, ask, { apiKey: key })).schedule
+  await c.call(ops.schedules.delete, { schedule: gone.id })
+  assert.equal((await c.call(ops.keys.revoke, { org: c.org, key: id })).schedules, 1)
+  assert.equal((await scheduleOf(c, made)).nextAt, made.nextAt)
 })
 
 test("another org's schedule is not there", async () => {

@@ -85,7 +85,11 @@ function listOf(text: string, before?: string[]): string[] {
 function addRevoke(group: Command): void {
   const command = rowCommand(group, 'revoke', ops.keys.revoke, '\n  windlass keys list\n  windlass keys revoke key_…')
   does(command, async (session, [key = '']) => {
-    await session.client.keys.revoke({ key })
-    await session.answer({}, () => print(`${key} is revoked`))
+    const answer = await session.client.keys.revoke({ key })
+    await session.answer(answer, () => {
+      print(`${key} is revoked`)
+      if (answer.schedules > 0)
+        note(`Schedules that it has made go on: ${answer.schedules}. See: windlass schedules list`)
+    })
   })
 }

@@ -43,9 +43,10 @@ export const keys: ExamplesOf<'keys'> = {
     },
   },
   revoke: {
-    about: 'For good: a revoked key does not come back. Runs that it has started go on.',
+    about:
+      'For good: a revoked key does not come back. Runs that it has started go on, and so do schedules that it has made: `schedules` says how many.',
     input: { org: 'acme', key: IDS.ciKey },
-    output: {},
+    output: { schedules: 1 },
   },
 }
 

@@ -65,7 +65,7 @@ function windlass({ head, secrets, at }: Asked): Check {
   const { t, v1 } = fieldsOf(given)
   const wrong = wrongTime(t, at)
   if (wrong) return refused(wrong)
-  return signed({ keys: secrets, before: `${t}.`, wanted: v1.map(hex), once: given })
+  return signed({ keys: secrets, before: `${t}.`, wanted: v1.map(hex), isOnce: true })
 }
 
 function github({ head, secrets }: Asked): Check {
@@ -126,7 +126,7 @@ function generic(scheme: HmacScheme, { head, secrets, at }: Asked): Check {
   const text = given.slice(prefix.length)
   const wanted = [scheme.encoding === 'hex' ? hex(text) : base64(text)]
   const isOnce = timestampHeader !== undefined && !scheme.signed.includes('{id}')
-  return signed({ keys: secrets, algorithm: scheme.algorithm, before, after, wanted, ...(isOnce && { once: given }) })
+  return signed({ keys: secrets, algorithm: scheme.algorithm, before, after, wanted, isOnce })
 }
 
 function bearer({ header, prefix }: BearerScheme, { head, secrets }: Asked): Check {
@@ -149,10 +149,11 @@ interface Signing {
   after?: string
   /** Signatures as they were sent; undefined for what is none. */
   wanted: readonly (Buffer | undefined)[]
-  once?: string
+  /** It stands for one delivery: what is signed has a time, and no id. */
+  isOnce?: boolean
 }
 
-function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, once }: Signing): Check {
+function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, isOnce = false }: Signing): Check {
   const tried = wanted.filter((one) => one !== undefined)
   if (tried.length === 0) return refused('The signature is not written as it has to be.')
   const hmacs = keys.map((key) => createHmac(algorithm, key).update(before))
@@ -163,9 +164,11 @@ function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, o
     },
     end() {
       const made = hmacs.map((hmac) => hmac.update(after).digest())
-      const fits = made.map((one) => tried.map((two) => isEqual(one, two)).includes(true)).includes(true)
-      if (!fits) return { isVerified: false, reason: 'The signature does not fit: another secret, or another body.' }
-      return { isVerified: true, ...(once !== undefined && { once }) }
+      const fitting = made.filter((one) => tried.map((two) => isEqual(one, two)).includes(true))
+      if (fitting.length === 0)
+        return { isVerified: false, reason: 'The signature does not fit: another secret, or another body.' }
+      // As we make it: the header may be written in many ways, and hold more.
+      return { isVerified: true, ...(isOnce && { once: fitting[0]!.toString('base64') }) }
     },
   }
 }

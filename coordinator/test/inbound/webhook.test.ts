@@ -122,6 +122,17 @@ test('with `input: request` the program gets the request, without credentials', 
   assert.deepEqual(again.receipt.runs, receipt.runs)
 })
 
+test('a copy whose signature is written in another way starts nothing', async () => {
+  const { slug } = await aWorkflow(c)
+  const own = await aHook(c, session, slug)
+  const signed = signature(own.secret, '{}')
+  const first = await deliver(own, { signature: signed })
+  for (const written of [`${signed},x=1`, `${signed},v1=00`, signed.replace(',', ' ,')]) {
+    const { delivery, runs } = (await deliver(own, { signature: written })).receipt
+    assert.deepEqual([delivery.outcome, runs], ['duplicate', first.receipt.runs], written)
+  }
+})
+
 test('a thousand copies of one delivery at once start one run', async () => {
   const body = '{"copy":true}'
   const signed = signature(hook.secret, body)

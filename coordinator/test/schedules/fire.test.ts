@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Schedule } from '@windlass/shared/model/schedule.ts'
+import { anAgent } from '../_kit/agent.ts'
 import { aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import {
   aMovableCoordinator,
@@ -31,6 +32,16 @@ after(() => c.stop())
 
 /** Schedules of other tests are out of the way. */
 const over = ({ id }: Schedule) => c.call(ops.schedules.delete, { schedule: id })
+
+test('an agent is told the tick with the run', async () => {
+  const agent = await anAgent(c)
+  const schedule = await aSchedule(c, { workflow: 'any', rate: '10m' })
+  await passTo(c, schedule.nextAt!)
+  const [[offer], [run]] = await Promise.all([agent.poll(), firedBy(c, schedule)])
+  assert.deepEqual([offer!.run, offer!.trigger], [run!.id, run!.trigger])
+  agent.close()
+  await over(schedule)
+})
 
 test('a tick starts one run, which knows what it is for', async () => {
   const schedule = await aSchedule(c, { workflow: 'any', rate: '6h', input: { a: 1 } })

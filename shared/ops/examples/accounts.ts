@@ -43,8 +43,7 @@ export const keys: ExamplesOf<'keys'> = {
     },
   },
   revoke: {
-    about:
-      'For good: a revoked key does not come back. Runs that it has started go on, and so do schedules that it has made: `schedules` says how many.',
+    about: 'For good: a revoked key does not come back. Runs that it has started go on, and so do its `schedules`.',
     input: { org: 'acme', key: IDS.ciKey },
     output: { schedules: 1 },
   },

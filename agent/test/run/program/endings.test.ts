@@ -34,6 +34,22 @@ test('console, phase and log keep their order, and what run returns is the outpu
   assert.ok(events.every((event, i) => event.at >= (events[i - 1]?.at ?? 0)))
 })
 
+test('a program knows how its run was started, also from a coordinator that does not say it', async (t) => {
+  const stage = await aStage(t)
+  const trigger = {
+    kind: 'schedule',
+    id: 'sch_1',
+    at: 1_795_165_200_000,
+    late: 12,
+    catchUp: false,
+    manual: false,
+  } as const
+  const told = await stage.play('says-trigger.mjs', { trigger })
+  assert.deepEqual(told.ending, { how: 'returned', outputText: JSON.stringify([trigger, trigger]) })
+  const untold = await stage.play('says-trigger.mjs')
+  assert.deepEqual(untold.ending, { how: 'returned', outputText: '[{"kind":"api"},{"kind":"api"}]' })
+})
+
 test('an error comes with the lines of the source, not of the bundle', async (t) => {
   const stage = await aStage(t)
   const { ending } = await stage.play('throws.ts', { inputText: '{"id":"o-1"}' })

@@ -1,0 +1,5 @@
+import { context } from 'windlass'
+
+export function run(_, { trigger }) {
+  return [trigger, context.trigger]
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { ensureKeyFile } from '../../environments/key-file.ts'
+import { retireKeys, rotateKey } from '../../environments/rotate.ts'
+import { openSecretKeys } from '../../environments/secret-keys.ts'
+import { cleanInbound } from '../../inbound/clean.ts'
+import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aSession } from '../_kit/credentials.ts'
+import { aHook, deliver, type Hook, signature } from '../_kit/inbound.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+import { rawRequest } from '../http/raw-request.ts'
+
+let c: TestCoordinator
+let session: string
+let folder: string
+let keyFile: string
+const LIMIT = 100_000
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'windlass-inbound-'))
+  keyFile = join(folder, 'secret.key')
+  await ensureKeyFile(keyFile)
+  c = await aCoordinatorOfItsOwn({
+    SECRET_KEY_FILE: keyFile,
+    MAX_DELIVERY: LIMIT,
+    LIMIT_DELIVERIES_PER_MIN: 30,
+    LIMIT_UNVERIFIED_PER_MIN: 20,
+  })
+  session = await aSession(c.db, { orgId: c.orgId })
+})
+after(async () => {
+  await c.stop()
+  await rm(folder, { recursive: true })
+})
+
+async function aTaker(): Promise<Hook & { slug: string }> {
+  const { slug } = await aWorkflow(c)
+  return { ...(await aHook(c, session, slug)), slug }
+}
+
+const runsOf = (hook: Hook) => c.db<{ id: string }[]>`select id from runs where trigger_id = ${hook.id}`
+
+test('killed between commit and answer: the sender sends again, and there is one run', async () => {
+  const hook = await aTaker()
+  const child = fork(join(import.meta.dirname, 'programs/killed-at-commit.ts'), {
+    env: {
+      ...process.env,
+      WINDLASS_DATABASE_URL: c.deps.config.databaseUrl,
+      WINDLASS_HOME: folder,
+      WINDLASS_SECRET_KEY_FILE: keyFile,
+      WINDLASS_PORT: '0',
+      WINDLASS_LOG_LEVEL: 'error',
+    },
+  })
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  const ended = once(child, 'exit')
+  const body = '{"paid":true}'
+  const signed = signature(hook.secret, body)
+  const there = { ...hook, url: `http://127.0.0.1:${port}/v1/hooks/${hook.id}` }
+  await assert.rejects(deliver(there, { body, signature: signed }), 'no answer')
+  assert.deepEqual(await ended, [null, 'SIGKILL'])
+  assert.equal((await runsOf(hook)).length, 1, 'it was committed')
+  const again = await deliver(hook, { body, signature: signed })
+  assert.equal(again.status, 200)
+  assert.equal(again.receipt.delivery.outcome, 'duplicate')
+  assert.deepEqual(
+    again.receipt.runs.map(({ id }) => id),
+    (await runsOf(hook)).map(({ id }) => id),
+  )
+})
+
+test('two coordinators that get the same at once start one run', async () => {
+  const hook = await aTaker()
+  const other = await c.another()
+  const there = { ...hook, url: `${other.url}/v1/hooks/${hook.id}` }
+  const body = '{"n":1}'
+  const signed = signature(hook.secret, body)
+  const at = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? hook : there))
+  const answers = await Promise.all(at.map((one) => deliver(one, { body, signature: signed })))
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+  assert.equal((await runsOf(hook)).length, 1)
+})
+
+test('a body in chunks is refused at the byte over the limit, and taken up to it', async () => {
+  const hook = await aTaker()
+  const post = (bytes: number, isWhole: boolean) => {
+    const piece = Buffer.alloc(bytes, 0x61)
+    const lines = [
+      `POST /v1/hooks/${hook.id} HTTP/1.1`,
+      'Host: localhost',
+      'Content-Type: text/plain',
+      `X-Windlass-Signature: ${signature(hook.secret, piece)}`,
+      'Transfer-Encoding: chunked',
+      'Connection: close',
+    ]
+    const chunk = `${bytes.toString(16)}\r\n${piece.toString()}\r\n`
+    return rawRequest(Number(new URL(hook.url).port), lines, chunk + (isWhole ? '0\r\n\r\n' : ''))
+  }
+  assert.match(await post(LIMIT, true), /^HTTP\/1\.1 200 /)
+  // Its end never comes: the answer does not wait for it.
+  assert.match(await post(LIMIT + 1, false), /^HTTP\/1\.1 413 /)
+})
+
+test('verified ones are limited by their source; the first too many is recorded', async () => {
+  const [hook, other] = [await aTaker(), await aTaker()]
+  const answers = []
+  for (let n = 0; n < 35; n++) answers.push(await deliver(hook, { body: `{"n":${n}}` }))
+  const late = answers.filter(({ status }) => status === 429)
+  assert.ok(late.length >= 4, String(late.length))
+  assert.ok(Number(late[0]!.headers.get('retry-after')) > 0)
+  assert.equal((await deliver(other)).status, 200, 'others are not')
+  const { deliveries } = await c.call(ops.deliveries.list, { org: c.org, outcome: 'rate_limited' })
+  assert.equal(deliveries.length, 1)
+})
+
+test('unverified ones are limited by their address, and silence nobody', async () => {
+  const hook = await aTaker()
+  const statuses = []
+  for (let n = 0; n < 30; n++) statuses.push((await deliver(hook, { signature: null })).status)
+  assert.ok(statuses.includes(429))
+  assert.equal((await deliver(hook, { body: '{"verified":true}' })).status, 200)
+})
+
+test('a rotation of the key covers the secrets of webhooks, those of before too', async () => {
+  const hook = await aTaker()
+  const { secret } = await c.call(ops.webhooks.rotate, { org: c.org, workflow: hook.slug }, { apiKey: session })
+  const { log } = c.deps
+  const secretKeys = openSecretKeys({ secretKey: undefined, secretKeyFile: keyFile }, log)
+  const by = { kind: 'operator', id: 'ada@host', name: 'ada@host', via: 'admin', requestId: null } as const
+  const rotated = await rotateKey({ db: c.db, secretKeys, keyFile }, by)
+  assert.ok(rotated.resealed >= 2, String(rotated.resealed))
+  assert.deepEqual(rotated.broken, [])
+  await retireKeys({ db: c.db }, keyFile)
+  assert.equal((await deliver(hook, { body: '{"n":1}' })).status, 200, 'the secret of before')
+  assert.equal((await deliver({ ...hook, secret }, { body: '{"n":2}' })).status, 200)
+})
+
+test('without its key a coordinator answers 503, so that the sender comes again', async () => {
+  const hook = await aTaker()
+  const other = await c.another({ SECRET_KEY_FILE: join(folder, 'missing.key') })
+  const answer = await deliver({ ...hook, url: `${other.url}/v1/hooks/${hook.id}` })
+  assert.equal(answer.status, 503)
+  assert.equal(answer.error.code, 'SECRETS_UNAVAILABLE')
+})
+
+test('a workflow that is deleted and restored has the same webhook, address and secret', async () => {
+  const hook = await aTaker()
+  await c.call(ops.workflows.delete, { org: c.org, workflow: hook.slug })
+  assert.equal((await deliver(hook, { body: '{"n":1}' })).status, 404)
+  await c.call(ops.workflows.restore, { org: c.org, workflow: hook.slug })
+  assert.equal((await deliver(hook, { body: '{"n":2}' })).status, 200)
+})
+
+test('what is kept for a time goes when it is over', async () => {
+  const hook = await aTaker()
+  const body = '{"n":1}'
+  const first = await deliver(hook, { body })
+  await c.db`update delivery_keys set expires_at = now()`
+  await c.db`
+    insert into deliveries (id, org_id, source_id, source_name, outcome, method, query, headers, payload, payload_bytes,
+                            received_at)
+    values ('dlv_old', ${c.orgId}, ${hook.id}, 'x', 'unverified', 'POST', '', '{}', '', 0, now() - interval '8 days')`
+  await cleanInbound(c.deps)
+  const [{ keys, old }] = await c.db<[{ keys: number; old: number }]>`
+    select (select count(*)::int from delivery_keys) as keys,
+           (select count(*)::int from deliveries where id = 'dlv_old') as old`
+  assert.deepEqual([keys, old], [0, 0])
+  assert.equal(first.receipt.delivery.outcome, 'triggered')
+})

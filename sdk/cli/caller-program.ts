@@ -2,6 +2,8 @@ import type { Command } from 'commander'
 import { createCommandLine } from './command-line.ts'
 import { addAudit } from './commands/audit.ts'
 import { addCompletion } from './commands/completion.ts'
+import { addConnections } from './commands/connections.ts'
+import { addDeliveries } from './commands/deliveries.ts'
 import { addDeploy } from './commands/deploy.ts'
 import { addDev } from './commands/dev.ts'
 import { addEnvironments } from './commands/environments.ts'
@@ -18,6 +20,7 @@ import { addRuns } from './commands/runs.ts'
 import { addSchedules } from './commands/schedules.ts'
 import { addSecrets } from './commands/secrets.ts'
 import { addUpgradeSdk } from './commands/upgrade-sdk.ts'
+import { addWebhooks } from './commands/webhooks.ts'
 import { addWorkflows } from './commands/workflows.ts'
 import { EXIT_TEXT } from './exit-codes.ts'
 import { addFromTable } from './from-table.ts'
@@ -53,6 +56,9 @@ export function createCallerProgram(addHost: (program: Command) => void): Comman
   addInputs(program)
   addWorkflows(program)
   addSchedules(program)
+  addWebhooks(program)
+  addConnections(program)
+  addDeliveries(program)
   addEnvironments(program)
   addSecrets(program)
   addKeys(program)

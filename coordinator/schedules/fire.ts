@@ -3,7 +3,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { ScheduleId } from '@windlass/shared/ids.ts'
 import type { Config } from '../config.ts'
-import { type Db, isConnectionLoss, mayPass } from '../db/client.ts'
+import { type Db, isConnectionLoss, mayPass, PostgresError } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { createRuns, isLimitedRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
 import { enqueue } from '../jobs/queue.ts'
@@ -82,10 +82,14 @@ async function commitOrPutOff(deps: FireDeps, plans: Plan[]): Promise<void> {
       for (const plan of plans) await commitOrPutOff(deps, [plan])
       return
     }
+    // The tick has its run already: what the database was before it was restored may have said so.
+    if (hasRun(error)) return commit(deps, [{ ...plans[0]!, runs: [] }])
     deps.log.error('schedule.failed', { schedule: rows[0]?.id, error })
     await settling.putOff(deps.db, rows, PUT_OFF_LONG_MS)
   }
 }
+
+const hasRun = (error: unknown) => error instanceof PostgresError && error.constraint_name === 'runs_by_tick'
 
 /** Moves the schedules on and creates their runs in one transaction: neither is without the other. */
 async function commit(deps: FireDeps, plans: readonly Plan[]): Promise<void> {

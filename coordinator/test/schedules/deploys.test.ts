@@ -5,6 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { Schedule } from '@windlass/shared/model/schedule.ts'
 import { refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aMovableCoordinator, firedBy, nowOf, passTo, scheduleOf, ticksOf, whyOf } from '../_kit/schedules.ts'
+import { filesOf } from '../_kit/workflow-files.ts'
 import { aVersion, aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
 const MINUTE = 60_000
@@ -38,6 +39,36 @@ test('a rate beside four deploys an hour fires on time', async () => {
   assert.deepEqual([run!.trigger.at, run!.workflow.version, more.length], [before!.nextAt, 25, 0])
   assert.equal((await c.call(ops.runs.input, { run: run!.id })).input, 24)
   await deploy(workflow, [])
+})
+
+test('a deploy makes them, and a version that is made current again brings its own back', async () => {
+  const files = (schedules: unknown[]) =>
+    filesOf({
+      'workflow.jsonc': JSON.stringify({ slug: 'rolled', schedules }),
+      'index.ts': 'export async function run() { return 1 }\n',
+    })
+  const { org } = c
+  const first = [{ name: 'first', cron: '0 9 * * 1-5', timezone: 'europe/zurich', overlap: 'skip' }]
+  const { version } = await c.call(ops.workflows.create, { org, files: files(first) })
+  assert.deepEqual(version.warnings, [])
+  const named = async () => (await c.call(ops.schedules.list, { org, workflow: 'rolled' })).schedules
+  const [made] = await named()
+  assert.deepEqual([made!.timezone, made!.source, made!.overlap], ['Europe/Zurich', 'descriptor', 'skip'])
+  assert.equal(made!.createdBy, version.createdBy)
+  await c.call(ops.workflows.update, { org, workflow: 'rolled', files: files([{ name: 'second', rate: '1h' }]) })
+  assert.deepEqual(
+    (await named()).map(({ name }) => name),
+    ['second'],
+  )
+  await c.call(ops.workflows.promote, { org, workflow: 'rolled', version: 1 })
+  assert.deepEqual(
+    (await named()).map(({ id, nextAt }) => [id, nextAt === null]),
+    [[made!.id, false]],
+  )
+  const wrong = files([{ cron: '5/15 * * * *' }])
+  await assert.rejects(c.call(ops.workflows.update, { org, workflow: 'rolled', files: wrong }), /5-59\/15/)
+  const past = await c.call(ops.workflows.update, { org, workflow: 'rolled', files: files([{ at: 1 }]) })
+  assert.match(past.version.warnings.join(), /has passed/)
 })
 
 test('one that was paused stays so over deploys, and is itself when it comes back', async () => {

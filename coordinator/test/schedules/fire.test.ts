@@ -212,6 +212,39 @@ test('two coordinators and a clock that goes back make one run of a tick', async
   await other.stop()
 })
 
+test('runs whose number is limited are started too, each to wait for its turn', async () => {
+  await aWorkflow(c, { slug: 'limited', descriptor: { concurrency: 1, throttle: { limit: 1, per: '1h' } } })
+  const schedule = await aSchedule(c, { workflow: 'limited', rate: '10m' })
+  const free = await aSchedule(c, { workflow: 'any', rate: '10m' })
+  for (const n of [0, 1]) await passTo(c, free.nextAt! + n * 10 * MINUTE)
+  assert.equal((await firedBy(c, schedule)).length, 2)
+  assert.equal((await firedBy(c, free)).length, 2)
+  await over(schedule)
+  await over(free)
+})
+
+test('a tick that has its run already starts no other one, and holds up nobody', async () => {
+  const [taken, free] = [
+    await aSchedule(c, { workflow: 'any', rate: '1h' }),
+    await aSchedule(c, { workflow: 'any', rate: '1h' }),
+  ]
+  const run = await aRun(c, { workflow: 'any' })
+  await c.db`
+    update runs
+    set trigger_kind = 'schedule', trigger_id = ${taken.id}, tick = 'due', tick_late = 0,
+        tick_at = to_timestamp(${taken.nextAt}::float8 / 1000)
+    where id = ${run.id}`
+  await passTo(c, free.nextAt!)
+  assert.deepEqual(
+    (await firedBy(c, taken)).map(({ id }) => id),
+    [run.id],
+  )
+  assert.equal((await scheduleOf(c, taken)).nextAt, taken.nextAt! + HOUR)
+  assert.equal((await firedBy(c, free)).length, 1)
+  await over(taken)
+  await over(free)
+})
+
 test('runs are listed by the schedule that has started them', async () => {
   const schedule = await aSchedule(c, { workflow: 'any', rate: '10m' })
   await aRun(c, { workflow: 'any' })

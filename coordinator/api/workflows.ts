@@ -70,7 +70,7 @@ export const workflows = (deps: WorkflowsNeeds): HandlersFor<'workflows'> => ({
   update: async ({ input, caller }) => present(await updateWorkflow(deps, caller, input.workflow, input)),
 
   delete: async ({ input, caller }) => {
-    await deleteWorkflow(deps, caller, input.workflow)
+    await deleteWorkflow(deps, caller, input.workflow, input.runs)
     return {}
   },
 

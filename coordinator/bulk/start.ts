@@ -29,7 +29,7 @@ export async function startBulk(deps: StartDeps, caller: Acting, ask: BulkAsk): 
 }
 
 /** In the transaction of whoever has a reason. Throws CONFLICT while another one of its kind is under way. */
-async function addJob(tx: Tx, caller: Acting, ask: Omit<BulkAsk, 'kind'> & { kind: JobKind }) {
+export async function addJob(tx: Tx, caller: Acting, ask: Omit<BulkAsk, 'kind'> & { kind: JobKind }) {
   const { kind: by, id: byId, name, orgId, requestId, via } = caller
   const author = { kind: by, id: byId, name, orgId, requestId, via } as Acting
   const job = { ...ask, id: newId('job'), orgId, author }

@@ -45,19 +45,16 @@ export async function workOnBulk(deps: BulkDeps, jobId: JobId): Promise<void> {
 async function findPiece(db: Db, job: JobRow): Promise<void> {
   const { orgId, kind, filter, createdAt, listedTo } = job
   const { workflow, createdBefore, status, all: _, ...rest } = filter
-  const ids = await listRunIds(
-    { db },
-    {
-      ...rest,
-      orgId,
-      status: (status ?? RUN_STATUSES).filter((one) => isTakenBy(kind, one)),
-      workflowId: workflow as WorkflowId | undefined,
-      root: kind === 'bulk-retry' ? true : undefined,
-      createdBefore: Math.min(createdBefore ?? Infinity, createdAt.getTime()),
-      before: listedTo ?? undefined,
-      limit: FOUND_AT_ONCE,
-    },
-  )
+  const ids = await listRunIds(db, {
+    ...rest,
+    orgId,
+    status: (status ?? RUN_STATUSES).filter((one) => isTakenBy(kind, one)),
+    workflowId: workflow as WorkflowId | undefined,
+    root: kind === 'bulk-retry' ? true : undefined,
+    createdBefore: Math.min(createdBefore ?? Infinity, createdAt.getTime()),
+    before: listedTo ?? undefined,
+    limit: FOUND_AT_ONCE,
+  })
   await db.begin((tx) => store.addFound(tx, job, { ids, isAll: ids.length < FOUND_AT_ONCE }))
 }
 

@@ -4,7 +4,7 @@ import { isFinal, type Run } from '@windlass/shared/model/run.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import type { RunAddress } from './store.ts'
 import type { Caller, ProgramIdentity } from '../actor.ts'
-import type { Db } from '../db/client.ts'
+import type { Db, Sql } from '../db/client.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import * as store from './store.ts'
 import { list, listIds, type RunFilter } from './store-list.ts'
@@ -33,8 +33,8 @@ export async function listRuns(deps: { db: Db }, filter: RunFilter): Promise<Run
 }
 
 /** Those of the same runs. */
-export function listRunIds(deps: { db: Db }, filter: RunFilter): Promise<RunId[]> {
-  return listIds(deps.db, filter)
+export function listRunIds(sql: Sql, filter: RunFilter): Promise<RunId[]> {
+  return listIds(sql, filter)
 }
 
 /** JSON text of what the run was called with. */

@@ -41,12 +41,12 @@ export function list(db: Db, given: RunFilter): Promise<RunRow[]> {
 }
 
 /** Only the ids of the same runs. */
-export async function listIds(db: Db, given: RunFilter): Promise<RunId[]> {
+export async function listIds(db: Sql, given: RunFilter): Promise<RunId[]> {
   const rows = await db<{ id: RunId }[]>`select r.id from (${page(db, given)}) r order by r.id desc`
   return rows.map(({ id }) => id)
 }
 
-function page(db: Db, given: RunFilter): Fragment {
+function page(db: Sql, given: RunFilter): Fragment {
   // What leads to runs of these statuses leads to the blocked ones: a run keeps the status in which it waited.
   const f = given.blocked ? { ...given, status: given.status ?? [...SUSPENDED] } : given
   const start = startOf(db, f)

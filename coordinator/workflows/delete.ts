@@ -1,34 +1,75 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { WorkflowRef } from '@windlass/shared/ids.ts'
+import { isFinal, RUN_STATUSES } from '@windlass/shared/model/run.ts'
 import type { Workflow } from '@windlass/shared/model/workflow.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import { type Db, PostgresError } from '../db/client.ts'
+import { addJob } from '../bulk/start.ts'
+import { type Db, PostgresError, type Tx } from '../db/client.ts'
+import { type CancelDeps, cancelWithin, tellCancelled } from '../engine/commit/cancel.ts'
+import type { Moving } from '../engine/rules/run.ts'
+import { listRunIds } from '../runs/read.ts'
 import { makeDeleted, makeRestored } from './lifecycle.ts'
 import { presentWorkflow } from './read.ts'
 import * as store from './store.ts'
 import { lockDeleted } from './store-lifecycle.ts'
 import type { Targets } from './targets.ts'
 
-type DeleteDeps = { db: Db; targets: Targets }
+type DeleteDeps = CancelDeps & { db: Db; targets: Targets }
 
-/** Soft: it may be restored for 30 days. Runs that exist go on. */
-export async function deleteWorkflow(deps: DeleteDeps, caller: Acting, ref: WorkflowRef): Promise<void> {
+/** Soft: it may be restored for 30 days. Its runs go on, or are cancelled with it. */
+export async function deleteWorkflow(
+  deps: DeleteDeps,
+  caller: Acting,
+  ref: WorkflowRef,
+  runs: 'keep' | 'cancel',
+): Promise<void> {
   const { orgId } = caller
-  await deps.db.begin(async (tx) => {
+  const moved = await deps.db.begin(async (tx) => {
     const workflow = await store.lock(tx, orgId, ref)
     if (!workflow) throw new Fault('NOT_FOUND', { workflow: ref })
     const { id, slug, version } = workflow
     await makeDeleted(tx, { orgId, workflowId: id }, caller.id)
+    const { moved, after } = runs === 'cancel' ? await cancelRuns(tx, deps, caller, workflow) : NONE
     const target = { type: 'workflow', id, name: slug }
-    await record(tx, caller, { action: 'workflows.delete', target, before: { slug, version } })
+    await record(tx, caller, { action: 'workflows.delete', target, before: { slug, version }, after })
+    return moved
   })
   deps.targets.forget(orgId)
+  await tellCancelled(deps, moved)
+}
+
+interface Cancelled {
+  moved: Moving[]
+  /** For the audit log. */
+  after: object | null
+}
+
+const NONE: Cancelled = { moved: [], after: null }
+/** More are left to a job: each is locked until the commit. */
+const MOST_AT_ONCE = 1000
+
+async function cancelRuns(
+  tx: Tx,
+  deps: DeleteDeps,
+  caller: Acting,
+  { id, slug }: store.LockedWorkflow,
+): Promise<Cancelled> {
+  const { orgId } = caller
+  const status = RUN_STATUSES.filter((one) => !isFinal(one))
+  const ids = await listRunIds(tx, { orgId, workflowId: id, status, limit: MOST_AT_ONCE + 1 })
+  const reason = `its workflow ${slug} was deleted`
+  if (ids.length > MOST_AT_ONCE) {
+    const job = await addJob(tx, caller, { kind: 'workflow-delete', filter: { workflow: id }, reason, dryRun: false })
+    return { moved: [], after: { job: job.id } }
+  }
+  const moved = await cancelWithin(tx, deps, ids, { by: caller.id, reason, descentInMs: 0 })
+  return { moved, after: { cancelledRuns: moved.length } }
 }
 
 /** The same ids and versions, under the slug that it had, or another. */
 export async function restoreWorkflow(
-  deps: DeleteDeps,
+  deps: { db: Db; targets: Targets },
   caller: Acting,
   ref: WorkflowRef,
   slug: string | undefined,

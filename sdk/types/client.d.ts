@@ -94,6 +94,8 @@ export interface Client extends Follows {
         org?: string
         /** Slug or id of a workflow. */
         workflow: string
+        /** What becomes of its unfinished runs: they go on, or are cancelled. */
+        runs?: 'keep' | 'cancel'
       },
       options?: CallOptions,
     ): Promise<void>

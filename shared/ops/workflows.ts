@@ -152,7 +152,13 @@ export const workflows = {
       destructive: true,
     },
     summary: 'Delete a workflow. It can be restored for 30 days; runs that exist go on.',
-    input: z.strictObject({ org: Slug, workflow: WorkflowRef }),
+    input: z.strictObject({
+      org: Slug,
+      workflow: WorkflowRef,
+      runs: z.enum(['keep', 'cancel']).default('keep').meta({
+        description: 'What becomes of its unfinished runs: they go on, or are cancelled.',
+      }),
+    }),
     output: z.object({}),
     faults: ['NOT_FOUND'],
     success: 204,

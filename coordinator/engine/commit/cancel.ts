@@ -7,7 +7,8 @@ import type { Acting } from '../../actor.ts'
 import { type Change, record } from '../../audit/record.ts'
 import { enqueue, type NewJob } from '../../jobs/queue.ts'
 import { enqueueDescents } from './enqueue-descents.ts'
-import { type MoveDeps, moveRuns } from './move-runs.ts'
+import { announce } from './announce.ts'
+import { type MoveDeps, moveRunsIn } from './move-runs.ts'
 import { finish, move } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
 import * as store from '../store/runs.ts'
@@ -77,7 +78,14 @@ export async function cancelDescendants(
 /** Asking twice is no error: what is being cancelled or has ended is left alone, and not among the answers. */
 export async function cancelThese(deps: CancelDeps, ids: RunId[], ask: CancelAsk): Promise<Moving[]> {
   await warmVersions(deps, ids)
-  const moved = await moveRuns(deps, { ids }, async (tx, locked) => {
+  const moved = await deps.db.begin((tx) => cancelWithin(tx, deps, ids, ask))
+  await tellCancelled(deps, moved)
+  return moved
+}
+
+/** The same within the transaction of somebody who tells, after its commit, those who wait. */
+export async function cancelWithin(tx: Tx, deps: CancelDeps, ids: RunId[], ask: CancelAsk): Promise<Moving[]> {
+  const { moved } = await moveRunsIn(tx, { ids }, async (_, locked) => {
     const runs = [...locked.values()].filter((run) => ids.includes(run.id))
     const before = new Map(runs.map((run) => [run.id, run.status]))
     const moved = runs.filter((run) => begin(run, ask))
@@ -88,12 +96,16 @@ export async function cancelThese(deps: CancelDeps, ids: RunId[], ask: CancelAsk
     await followUp(tx, deps, moved, ask)
     for (const run of ask.caller ? moved : [])
       await record(tx, ask.caller!, cancelled(run, before.get(run.id)!, ask.reason))
-    return { moved, answer: moved }
+    return { moved, answer: undefined }
   })
+  return moved
+}
+
+export async function tellCancelled(deps: CancelDeps, moved: readonly Moving[]): Promise<void> {
+  announce(deps, moved)
   // The agents hear of it now where they are connected here, and with their next heartbeat in any case.
   const runnerIds = new Set(moved.flatMap((run) => (run.status === 'cancelling' && run.runnerId ? [run.runnerId] : [])))
   for (const runnerId of runnerIds) await deps.tellCancels(runnerId)
-  return moved
 }
 
 function begin(run: Moving, { by, reason }: CancelAsk): boolean {

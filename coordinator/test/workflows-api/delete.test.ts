@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import type { Scope } from '@windlass/shared/scopes.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import { until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { purgeWorkflows } from '../../workflows/purge.ts'
 import { anAgent, end, returned, start } from '../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -107,6 +107,39 @@ test('no run of it starts, and those that exist go on', async () => {
   assert.match(entry.result, /NOT_FOUND/)
   await crew.link.report(calling, 3, end(returned(1)))
   await c.call(ops.runs.cancel, { run: blocked.run })
+})
+
+test('with `runs: cancel` its unfinished runs end with it, in the same transaction', async () => {
+  const { slug, id } = await aWorkflow(c)
+  const { slug: other } = await aWorkflow(c)
+  const running = await aRun(c, { workflow: slug })
+  const offer = await accepted(crew)
+  assert.equal(offer.run, running.id)
+  await crew.link.report(offer, 1, start())
+  const queued = await Promise.all(Array.from({ length: 5 }, () => aRun(c, { workflow: slug })))
+  const foreign = await aRun(c, { workflow: other })
+  await c.call(ops.workflows.delete, { org: c.org, workflow: slug, runs: 'cancel' })
+  for (const run of queued) assert.equal((await runOf(c, run.id)).status, 'cancelled')
+  assert.equal((await runOf(c, running.id)).status, 'cancelling')
+  assert.equal((await runOf(c, foreign.id)).status, 'queued')
+  const { auditEntries } = await c.call(ops.audit.list, { org: c.org, target: id, limit: 1 })
+  assert.deepEqual(auditEntries[0]?.after, { cancelledRuns: 6 })
+  await crew.link.report(offer, 2, end({ how: 'cancelled', forced: false }))
+  assert.equal((await runOf(c, running.id)).status, 'cancelled')
+  await c.call(ops.runs.cancel, { run: foreign.id })
+})
+
+test('more than 1,000 runs are cancelled by a job', async () => {
+  const { slug, id } = await aWorkflow(c)
+  for (let at = 0; at < 1001; at += 91) await Promise.all(Array.from({ length: 91 }, () => aRun(c, { workflow: slug })))
+  await c.call(ops.workflows.delete, { org: c.org, workflow: slug, runs: 'cancel' })
+  const { auditEntries } = await c.call(ops.audit.list, { org: c.org, target: id, limit: 1 })
+  const job = await until('the end of the job', async () => {
+    const { jobs } = await c.call(ops.jobs.list, { org: c.org })
+    return jobs[0]?.status === 'completed' && jobs[0]
+  })
+  assert.deepEqual(auditEntries[0]?.after, { job: job.id })
+  assert.deepEqual([job.kind, job.matched, job.done], ['workflow-delete', 1001, 1001])
 })
 
 test('its runs and versions stay readable by its id', async () => {

@@ -100,6 +100,8 @@ export const workflows: ExamplesOf<'workflows'> = {
       'Its slug is free at once. It is left out of lists; by its id it stays readable with its versions, and its runs',
       'stay as they are. A trigger, a retry, a restart and a call from another run find it no more. Until `purgeAt`,',
       '30 days later, `workflows.restore` brings it back; then it goes for good, once its last run has ended.',
+      'With `runs=cancel` up to 1,000 unfinished runs are cancelled in the same transaction, and more by a job, which',
+      '`jobs.list` shows.',
     ].join(' '),
     input: { org: 'acme', workflow: 'approval' },
     output: {},

@@ -93,6 +93,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     maxBodyBytes: s.WINDLASS_MAX_BODY_BYTES,
     maxBundleBytes: s.WINDLASS_MAX_BUNDLE_BYTES,
     maxInputBytes: s.WINDLASS_MAX_INPUT_BYTES,
+    maxBatchBytes: s.WINDLASS_MAX_BATCH,
     maxOutputBytes: s.WINDLASS_MAX_OUTPUT_BYTES,
     maxAnswerBytes: s.WINDLASS_MAX_ANSWER_BYTES,
     maxDeliveryBytes: s.WINDLASS_MAX_DELIVERY,

@@ -115,6 +115,12 @@ export const Settings = z.strictObject({
         'Input of a run, as JSON, 4 MiB at most; a retry takes over what was accepted once. ' +
         'A program that calls another run gives it 1 MiB at most: its journal takes no more.',
     }),
+  WINDLASS_MAX_BATCH: z
+    .int()
+    .min(64 * KIB)
+    .max(64 * MIB)
+    .default(DEFAULT_SIZES.maxBatchBytes)
+    .meta({ description: 'Bytes of a request that starts many runs, 64 MiB at most.' }),
   WINDLASS_MAX_OUTPUT_BYTES: z.int().min(KIB).max(MOST_VALUE_BYTES).default(DEFAULT_SIZES.maxOutputBytes).meta({
     description: 'What a run returns, as JSON, 4 MiB at most.',
   }),

@@ -6,11 +6,13 @@ const MIB = 1024 * KIB
 
 /** How large may be what callers and programs send, in bytes of JSON. Each is a setting. */
 export interface Sizes {
-  /** Of a body that carries neither files nor an input nor an answer. */
+  /** Of a body that carries neither files nor inputs nor an answer. */
   maxBodyBytes: number
   /** Of all files of a deploy together. */
   maxBundleBytes: number
   maxInputBytes: number
+  /** Of all runs that are started together. */
+  maxBatchBytes: number
   maxOutputBytes: number
   maxAnswerBytes: number
   /** Of what another system posts to a webhook or a connection. */
@@ -23,6 +25,7 @@ export const DEFAULT_SIZES: Readonly<Sizes> = {
   maxBodyBytes: MIB,
   maxBundleBytes: 50 * MIB,
   maxInputBytes: MIB,
+  maxBatchBytes: 16 * MIB,
   maxOutputBytes: MIB,
   maxAnswerBytes: MIB,
   maxDeliveryBytes: 25 * MIB,
@@ -40,12 +43,13 @@ const JSON_OF_FILES = 1.28
 export function bodyBytes(carries: Carries | undefined, sizes: Sizes): number {
   if (carries === 'files') return Math.ceil(sizes.maxBundleBytes * JSON_OF_FILES)
   if (carries === 'input') return sizes.maxInputBytes + AROUND_BYTES
+  if (carries === 'batch') return sizes.maxBatchBytes
   if (carries === 'answer') return sizes.maxAnswerBytes + AROUND_BYTES
   if (carries === 'delivery') return sizes.maxDeliveryBytes
   return carries === 'agent' ? AGENT_BYTES : sizes.maxBodyBytes
 }
 
-/** A larger body, over whichever door, carries files. */
+/** A larger body, over whichever door, carries files, or many inputs. */
 export function mostWithoutFiles({ maxBodyBytes, maxInputBytes, maxAnswerBytes }: Sizes): number {
   return Math.max(maxBodyBytes, maxInputBytes, maxAnswerBytes) + 2 * AROUND_BYTES
 }

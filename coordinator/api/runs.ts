@@ -1,3 +1,4 @@
+import { Fault } from '@windlass/shared/errors.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import { partIn } from './part.ts'
 import { liveStream, snapshot } from '../events/stream.ts'
@@ -9,6 +10,7 @@ import { restartRun } from '../runs/restart.ts'
 import { retryRun } from '../runs/retry.ts'
 import { keyOf, triggerOnce } from '../runs/idempotency.ts'
 import type { TriggerAsk } from '../engine/commit/trigger.ts'
+import { startBatch } from '../runs/batch.ts'
 import { startRun } from '../runs/start.ts'
 import { whyOf } from '../runs/why.ts'
 import { findWorkflow } from '../workflows/read.ts'
@@ -29,11 +31,14 @@ type RunsNeeds = Needs<
   | typeof restartRun
   | typeof retryRun
   | typeof snapshot
+  | typeof startBatch
   | typeof startRun
   | typeof startBulk
   | typeof triggerOnce
   | typeof whyOf
 > & { environments: EnvironmentNames; turns: { orgCalls: OrgTurns } }
+
+const KEY_OF_BATCH = 'A batch takes no `Idempotency-Key`: give each item an `idempotencyKey` of its own.'
 
 export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
   trigger: async (call) => {
@@ -47,6 +52,12 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
         : await deps.turns.orgCalls.run(caller.orgId, () => triggerOnce(deps, caller, ask, key))
     const { isNew, ...answer } = started
     return isNew ? answer : new StatusAnswer(200, answer)
+  },
+
+  batch: async (call) => {
+    if (call.header('idempotency-key') !== undefined)
+      throw new Fault('VALIDATION_FAILED', { path: 'idempotencyKey' }, KEY_OF_BATCH)
+    return { results: await startBatch(deps, call.caller, call.input) }
   },
 
   list: async ({ input, caller }) => {

@@ -37,7 +37,7 @@ const COUNTS: readonly string[] = ['runs.why', 'pools.demand']
  * Those of many orgs share a statement; a trigger under a key, and each look of one who waits for events, take a turn
  * by themselves.
  */
-const SHARING: readonly string[] = ['runs.trigger', 'runs.get', 'runs.events']
+const SHARING: readonly string[] = ['runs.trigger', 'runs.batch', 'runs.get', 'runs.events']
 
 /** Groups whose changes lock their org. */
 const LOCKING = /^(environments|variables|secrets)\./

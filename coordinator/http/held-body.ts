@@ -50,7 +50,7 @@ export function roomFor({ bodies, seats, config }: Bounds, orgId: string, respon
       }
     },
     read(bytes) {
-      // It holds files: few values, and a wait for the compiler that nobody else is to wait for.
+      // It holds files or inputs, in few values, and a wait for compiler or runs that nobody else is to wait for.
       if (bytes > mostWithoutFiles(config)) leave()
     },
   }

@@ -30,9 +30,16 @@ export type StartDeps = TriggerDeps & AnnounceDeps & { db: Db; partitions: Parti
 /** Queues a run, or merges the call into one that waits for further calls. */
 export async function startRun(deps: StartDeps, caller: Caller, ask: TriggerAsk): Promise<Started> {
   const who = { orgId: caller.orgId, actor: caller.id }
-  const prepared = await prepareRun(deps, who, { ...ask, mayMerge: true })
-  if (prepared.run.debounce === null) return { run: await addRun(deps, caller, prepared), isNew: true }
+  return startPrepared(deps, caller, await prepareRun(deps, who, { ...ask, mayMerge: true }))
+}
+
+export async function startPrepared(
+  deps: StartDeps,
+  caller: Caller,
+  prepared: { run: NewRun; target: Target },
+): Promise<Started> {
   const { run } = prepared
+  if (run.debounce === null) return { run: await addRun(deps, caller, prepared), isNew: true }
   // Calls of one key wait for one another: the others of the moment do not wait with them.
   const created = await deps.turns.orgCalls.run(caller.orgId, () => inTransaction(deps, (tx) => createOrMerge(tx, run)))
   return answerTo(deps, caller, prepared, created)

@@ -41,6 +41,7 @@ export function surroundings(wantedTools: ReadonlyMap<string, string>): Surround
 
 /** Commands that have another name than their row. */
 const BY_HAND: Readonly<Record<string, string>> = {
+  'runs.batch': 'windlass run',
   'workflows.create': 'windlass deploy',
   'workflows.update': 'windlass deploy',
   'workflows.listVersions': 'windlass workflows versions',

@@ -32,6 +32,7 @@ export const table = {
   },
   runs: {
     trigger: { id: 'runs.trigger', method: 'POST', path: '/v1/orgs/{org}/workflows/{workflow}/runs' },
+    batch: { id: 'runs.batch', method: 'POST', path: '/v1/orgs/{org}/workflows/{workflow}/runs/batch' },
     list: { id: 'runs.list', method: 'GET', path: '/v1/orgs/{org}/runs' },
     get: { id: 'runs.get', method: 'GET', path: '/v1/runs/{run}' },
     input: { id: 'runs.input', method: 'GET', path: '/v1/runs/{run}/input' },

@@ -226,6 +226,45 @@ export interface Client extends Follows {
       /** The call was merged into this run, which waits for further ones: it is the so many-th. Answered with 200. */
       merged?: number
     }>
+    /** Start many runs of a workflow, each with a result of its own. */
+    batch(
+      args: {
+        org?: string
+        /** Slug or id of a workflow. */
+        workflow: string
+        items: Array<{
+          /** Any JSON value; becomes the first parameter of `run`. */
+          input?: unknown
+          /** Whose variables and secrets it gets; left out or null: those of the org. */
+          environment?: string | null
+          tags?: Array<string>
+          /** Higher goes first. */
+          priority?: number
+          /** A version other than the current one. */
+          version?: number
+          /** The run enters the queue so many milliseconds from now. */
+          delayMs?: number
+          /** Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first run with 200. */
+          idempotencyKey?: string
+        }>
+      },
+      options?: CallOptions,
+    ): Promise<{
+      results: Array<
+        | {
+            run: Run
+            /** The call was merged into this run, which waits for further ones: it is the so many-th. Answered with 200. */
+            merged?: number
+          }
+        | {
+            error: {
+              code: string
+              message: string
+              detail?: Record<string, unknown>
+            }
+          }
+      >
+    }>
     /** List the runs of an org, newest first. */
     list(
       args?: {

@@ -5,7 +5,7 @@ import type { Role, Scope } from '../scopes.ts'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 
 /** What may be in a body and has a limit of its own, which is a setting of the coordinator but for agents. */
-export type Carries = 'files' | 'input' | 'answer' | 'agent' | 'delivery'
+export type Carries = 'files' | 'input' | 'batch' | 'answer' | 'agent' | 'delivery'
 
 /** Who knocks: anybody, a person or key, an installed agent (its own signed token), a running program (per-run token). */
 export type Door = 'public' | 'caller' | 'runner' | 'program'

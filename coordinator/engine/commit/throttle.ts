@@ -30,7 +30,8 @@ export async function takeTurns(tx: Tx, arrivals: readonly Arrival[]): Promise<M
     given.filter(({ key, n }) => n > upTo.get(key)!),
     lasts,
   )
-  return new Map(given.map(({ id, at }) => [id, at <= now ? 0 : Math.ceil(at - begun)]))
+  // Not rounded, or two transactions could let runs of the same moment overtake each other.
+  return new Map(given.map(({ id, at }) => [id, at <= now ? 0 : at - begun]))
 }
 
 interface Numbered extends Arrival {

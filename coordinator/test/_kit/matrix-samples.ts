@@ -21,6 +21,7 @@ const SAMPLES: Readonly<Record<string, (tenant: Tenant) => Args>> = {
   'workflows.promote': () => ({ version: 1 }),
   'workflows.getVersion': () => ({ version: 1 }),
   'runs.trigger': () => ({ input: { name: 'Ada' } }),
+  'runs.batch': () => ({ items: [{ input: { name: 'Ada' } }] }),
   'runs.list': () => ({}),
   'runs.get': () => ({}),
   'runs.input': () => ({}),

@@ -3,14 +3,17 @@ import { DEFAULT_CHANNELS } from '@windlass/shared/model/event.ts'
 import type { Channel } from '@windlass/shared/model/event.ts'
 import { lengthFlag, timerFlag, wholeNumber } from '../duration-flag.ts'
 import { EXIT_TEXT } from '../exit-codes.ts'
+import { Failure } from '../failure.ts'
 import { followRun } from '../follow-run.ts'
 import { jsonArgument } from '../json-argument.ts'
 import { during } from '../progress.ts'
-import { does } from '../session.ts'
+import { runBatch } from '../run-batch.ts'
+import { does, type Session } from '../session.ts'
 import { print } from '../terminal.ts'
 
 interface RunFlags {
   input?: string
+  batch?: string
   environment?: string
   tag?: string[]
   priority?: string
@@ -25,6 +28,7 @@ interface RunFlags {
 const HELP = `
   windlass run hello --input '{"name":"Ada"}'
   windlass run hello --input @input.json --environment staging --timeout 10m
+  windlass run hello --batch runs.jsonl          # lines such as {"input":{"name":"Ada"},"tags":["first"]}
 Events go to standard error, the returned value to standard output: windlass run hello > answer.json
 With --json standard output has each event and at last the run, one JSON document per line.
 Ctrl-C stops following and leaves the run alone; what to type next is printed.
@@ -36,6 +40,7 @@ export function addRun(program: Command): void {
     .description('Start a run of a workflow and follow it to its end.')
     .argument('<workflow>', 'slug or id')
     .option('-i, --input <json>', 'the input: JSON, @file, or - for standard input')
+    .option('--batch <file>', 'start a run for each line of a file, or of - for standard input; does not follow them')
     .option('-e, --environment <name>', 'the environment whose variables the run gets')
     .option('--tag <tag>', 'a tag for the run; may be given again', (tag: string, before?: string[]) => [
       ...(before ?? []),
@@ -55,6 +60,7 @@ export function addRun(program: Command): void {
     .addHelpText('after', HELP)
   does(command, async (session, [workflow = ''], options) => {
     const flags = options as unknown as RunFlags
+    if (flags.batch !== undefined) return startAll(session, workflow, { ...flags, batch: flags.batch })
     const timeoutMs =
       flags.timeout === undefined ? undefined : timerFlag('--timeout', flags.timeout, 'run … --timeout 10m')
     const started = session.client.runs.trigger({ workflow, ...(await bodyOf(flags)) })
@@ -66,6 +72,20 @@ export function addRun(program: Command): void {
     await session.answer({ run }, () => print(run.id))
     return undefined
   })
+}
+
+/** The flags hold for every line that does not say otherwise. */
+async function startAll(session: Session, workflow: string, flags: RunFlags & { batch: string }): Promise<number> {
+  for (const [flag, given] of [
+    ['--input', flags.input],
+    ['--idempotency-key', flags.idempotencyKey],
+  ])
+    if (given !== undefined)
+      throw new Failure(
+        `${flag} is for one run, and --batch has one for each line.`,
+        'in a line: {"input":{"name":"Ada"},"idempotencyKey":"ada-1"}',
+      )
+  return runBatch(session, workflow, { file: flags.batch, common: await bodyOf(flags) })
 }
 
 async function bodyOf(flags: RunFlags) {

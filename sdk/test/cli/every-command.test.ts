@@ -34,6 +34,7 @@ const ELSEWHERE: Record<string, string> = {
   'workflows.update': 'deploy',
   'workflows.createVersion': 'deploy',
   'workflows.listVersions': 'workflows versions',
+  'runs.batch': 'run',
   'runs.trigger': 'run',
   'runs.stream': 'runs events',
   'events.stream': 'events',

@@ -23,6 +23,32 @@ export const runs: ExamplesOf<'runs'> = {
     fields: { tags: 'Words to find the run by; 20 at most, of 64 characters each.' },
     headers: { 'Idempotency-Key': 'The same as `idempotencyKey` in the body. Given twice, both must be the same.' },
   },
+  batch: {
+    about: [
+      'Takes what `runs.trigger` takes, up to 1,000 times, and answers what became of each, in the same order: `run`,',
+      'with `merged` where it was merged into a run that waits for further calls, or `error`. An item that is refused',
+      'leaves the others alone; a body that is malformed anywhere is refused as a whole. An idempotency key counts for',
+      'its item, and is the same as that of a single call. The request counts once for the limits of requests.',
+    ].join(' '),
+    input: {
+      org: 'acme',
+      workflow: 'approval',
+      items: [{ input: INVOICE, idempotencyKey: 'invoice-2026-117' }, { input: { amount: 'much' } }],
+    },
+    output: {
+      results: [
+        { run: QUEUED },
+        {
+          error: {
+            code: 'VALIDATION_FAILED',
+            message: 'The input does not fit what `run` declares. input.amount: must be a number',
+            detail: { path: 'input.amount' },
+          },
+        },
+      ],
+    },
+    fields: { items: '1 to 1,000 runs.' },
+  },
   list: {
     about: `Filters are joined by "and"; several statuses by "or". ${PAGING}`,
     input: { org: 'acme', status: ['failed', 'completed'], workflow: 'approval', limit: 20 },

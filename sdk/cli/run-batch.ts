@@ -1,0 +1,90 @@
+import type { ArgsOf, OutputOf } from '@windlass/shared/ops/op.ts'
+import type { ops } from '@windlass/shared/ops/index.ts'
+import { EXIT } from './exit-codes.ts'
+import { Failure } from './failure.ts'
+import { textOf } from './json-argument.ts'
+import type { Session } from './session.ts'
+import { note, print, safe } from './terminal.ts'
+
+type Item = ArgsOf<typeof ops.runs.batch>['items'][number]
+type Result = OutputOf<typeof ops.runs.batch>['results'][number]
+
+/** What one request takes, by default of the service. */
+const MOST_ITEMS = 1000
+const MOST_CHARS = 12 * 1024 * 1024
+
+/**
+ * Starts a run for each line of a file, in one request for each thousand. Prints the ids of the runs, one a line, and
+ * what was refused with the number of its line.
+ */
+export async function runBatch(
+  session: Session,
+  workflow: string,
+  { file, common }: { file: string; common: Omit<Item, 'input'> },
+): Promise<number> {
+  const { text, from } = await textOf('--batch', file === '-' ? '-' : `@${file}`)
+  const lines = linesOf(text, from)
+  let refused = 0
+  for (const piece of pieces(lines)) {
+    const items = piece.map(({ item }) => ({ ...common, ...item }))
+    const { results } = await session.client.runs.batch({ workflow, items })
+    for (const [i, result] of results.entries()) {
+      if ('error' in result) refused++
+      tell(session, result, piece[i]!.n)
+    }
+  }
+  if (lines.length > 1 || refused > 0)
+    session.progress.note(`${lines.length - refused} of ${lines.length} runs were started`)
+  return refused === 0 ? EXIT.ok : EXIT.failed
+}
+
+function tell(session: Session, result: Result, n: number): void {
+  if (session.isJson) return print(JSON.stringify({ line: n, ...result }))
+  if ('run' in result) return print(result.run.id)
+  note(safe(`line ${n}: ${result.error.code}: ${result.error.message}`, process.stderr))
+}
+
+interface Line {
+  n: number
+  item: Item
+  chars: number
+}
+
+function linesOf(text: string, from: string): Line[] {
+  const lines = text.split('\n').flatMap((line, i) => (line.trim() === '' ? [] : [lineOf(line, i + 1, from)]))
+  if (lines.length > 0) return lines
+  throw new Failure(`--batch: ${from} holds no line.`, `a line for each run: {"input":{"name":"Ada"}}`)
+}
+
+function lineOf(line: string, n: number, from: string): Line {
+  const item = parsed(line)
+  if (typeof item === 'object' && item !== null && !Array.isArray(item)) return { n, item, chars: line.length }
+  throw new Failure(
+    `--batch: line ${n} of ${from} is not a JSON object.`,
+    `a line for each run: {"input":{"name":"Ada"},"idempotencyKey":"ada-1"}`,
+  )
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+function pieces(lines: readonly Line[]): Line[][] {
+  const all: Line[][] = []
+  let chars = 0
+  for (const line of lines) {
+    const last = all.at(-1)
+    if (!last || last.length === MOST_ITEMS || chars + line.chars > MOST_CHARS) {
+      all.push([line])
+      chars = line.chars
+    } else {
+      last.push(line)
+      chars += line.chars
+    }
+  }
+  return all
+}

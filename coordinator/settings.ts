@@ -147,8 +147,9 @@ export const Settings = z.strictObject({
         'Data of a phase, or a log line with its fields, as JSON, 4 to 256 KiB. Longer lines are split, a note ' +
         'stands in place of other data. Agents of earlier versions split lines at 64 KiB.',
     }),
-  WINDLASS_MAX_CATCH_UP: z.int().min(1).max(1000).default(100).meta({
-    description: 'Ticks that a schedule with `catchUp: all` makes up for after an outage: the newest, one per second.',
+  WINDLASS_MAX_CATCH_UP: z.int().min(1).max(200).default(100).meta({
+    description:
+      'Ticks that a schedule with `catchUp: all` makes up for after an outage: the newest, one a second; 200 at most.',
   }),
   WINDLASS_MAX_DEPLOYS_BYTES: z
     .int()

@@ -16,6 +16,9 @@ import * as settling from './store-settle.ts'
 const AT_ONCE = 100
 /** Of so many that are due some are taken: other coordinators look at the same moment, and begin elsewhere. */
 const SEEN = 4 * AT_ONCE
+const RUNS_AT_ONCE = 256
+/** An input of so many characters counts like one more run. */
+const INPUT_CHARS_PER_RUN = 32 * 1024
 /** After a failure that may pass. */
 const PUT_OFF_MS = 5000
 /** After one that will not. */
@@ -59,7 +62,28 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
     await slices()
   }
   if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)
-  await Promise.all([...Map.groupBy(plans, groupOf).values()].map((group) => commitOrPutOff(deps, group)))
+  const groups = [...Map.groupBy(plans, groupOf).values()]
+  await Promise.all(
+    groups.map(async (group) => {
+      for (const piece of pieces(group)) await commitOrPutOff(deps, piece)
+    }),
+  )
+}
+
+/** A hundred schedules that catch up may start ten thousand runs: as many are written at once as of triggers. */
+function pieces(plans: readonly Plan[]): Plan[][] {
+  const all: Plan[][] = []
+  let left = 0
+  for (const plan of plans) {
+    const weight = plan.runs.reduce((sum, run) => sum + 1 + run.input.length / INPUT_CHARS_PER_RUN, 0)
+    if (all.length === 0 || weight > left) {
+      all.push([])
+      left = RUNS_AT_ONCE
+    }
+    all.at(-1)!.push(plan)
+    left -= weight
+  }
+  return all
 }
 
 /** Runs that are limited wait for locks that their org may hold: they are committed apart. */

@@ -223,6 +223,20 @@ test('runs whose number is limited are started too, each to wait for its turn', 
   await over(free)
 })
 
+test('schedules that catch up together start all their runs, in several pieces', async () => {
+  const ask = { workflow: 'any', rate: '1m', catchUp: 'all', input: 'x'.repeat(60_000) } as const
+  const schedules = await Promise.all(Array.from({ length: 5 }, () => aSchedule(c, ask)))
+  await passTo(c, Math.max(...schedules.map(({ nextAt }) => nextAt!)) + 70 * MINUTE)
+  // Those of the last hour, without the one of this minute, which is in time.
+  for (const schedule of schedules) {
+    const [missed] = await ticksOf(c, schedule)
+    const { runs } = await c.call(ops.runs.list, { org: c.org, trigger: schedule.id, limit: 100 })
+    assert.equal(runs.filter(({ trigger }) => trigger.catchUp).length, missed!.caughtUp)
+    assert.ok(missed!.caughtUp >= 58 && missed!.count >= 69)
+    await over(schedule)
+  }
+})
+
 test('a tick that has its run already starts no other one, and holds up nobody', async () => {
   const [taken, free] = [
     await aSchedule(c, { workflow: 'any', rate: '1h' }),

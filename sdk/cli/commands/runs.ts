@@ -88,7 +88,7 @@ function fieldsOf(run: Run, before: [string, string][]): [string, string][] {
     ['waits for', waitText(run)],
     ['blocked', run.blocked?.message],
     ['error', run.error && `${run.error.code}: ${run.error.message}`],
-    ['trigger', run.trigger.kind],
+    ['trigger', triggerText(run.trigger)],
     ['environment', run.environment],
     ['tags', run.tags.join(', ')],
     ['attempt', String(run.attempt)],
@@ -171,4 +171,11 @@ async function tellRetried(session: Session, run: Run): Promise<void> {
     print(run.id)
     note(`Next: windlass logs -f ${run.id}`)
   })
+}
+
+/** Of a run of a schedule also which, and for which tick. */
+function triggerText({ kind, id, at, catchUp, manual }: Run['trigger']): string {
+  if (kind !== 'schedule' || id === undefined || at === undefined) return kind
+  if (manual) return `schedule ${id}, by hand`
+  return `schedule ${id}, its tick of ${timeText(at)}${catchUp ? ', which had been missed' : ''}`
 }

@@ -148,7 +148,8 @@ const DELIVERY_PATIENCE_MS = 8000
 
 /** As with triggers, those that wait for the lock of a group keep nobody else waiting. */
 function openDeliveries({ db, log, metrics, partitions }: GroupNeeds): GroupCommit<NewDelivery, Committed> {
-  const isLimited = ({ starts }: NewDelivery) => starts.some(({ run }) => run.concurrencyGroup !== null)
+  const waits = (run: NewRun) => isLimitedRun(run) || run.debounce !== null
+  const isLimited = ({ starts }: NewDelivery) => starts.some(({ run }) => waits(run))
   const shared = {
     log,
     orgOf,

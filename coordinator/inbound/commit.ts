@@ -4,12 +4,14 @@ import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
 import type { Author, Change } from '../audit/record.ts'
 import { record } from '../audit/record.ts'
 import type { Db, Tx } from '../db/client.ts'
+import { createOrMerge } from '../engine/commit/debounce.ts'
 import { createRuns } from '../engine/commit/trigger.ts'
+import type { Moving } from '../engine/rules/run.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
 import { topOf } from './rules/outcome.ts'
 import { insertDeliveries, insertMatches, type NewDeliveryRow, trimUnverified } from './store-deliveries.ts'
-import { giveBack, heldAs, type KeyRow, takeKeys } from './store-keys.ts'
+import { giveBack, heldAs, type KeyRow, pointTo, takeKeys } from './store-keys.ts'
 
 /** A delivery about to be written, with the runs that it starts unless they have been started before. */
 export interface NewDelivery extends Omit<NewDeliveryRow, 'outcome' | 'reason'> {
@@ -33,6 +35,8 @@ export interface Committed {
   outcome: DeliveryOutcome
   reason: string | null
   matches: MatchRow[]
+  /** Runs that wait for further calls, of which this is one. To be announced. */
+  merged: Moving[]
 }
 
 /** As long as providers send again what they have sent. */
@@ -65,11 +69,28 @@ export function commitDeliveries(db: Db, items: readonly NewDelivery[]): Promise
   return db.begin(async (tx) => {
     const holders = await holdersOf(tx, items)
     const runs = items.flatMap(({ starts }) => starts.map(({ run }) => run).filter((run) => !holders.has(run.id)))
-    if (runs.length > 0) await createRuns(tx, runs)
-    const committed = items.map((item) => settled(item, holders))
+    const merged = await createAll(tx, runs)
+    const committed = items.map((item) => settled(item, holders, merged))
     await write(tx, items, committed)
     return committed
   })
+}
+
+/** By the id of a run that is not made, since its call was merged into another, that one. */
+async function createAll(tx: Tx, runs: readonly NewRun[]): Promise<Map<RunId, Moving>> {
+  const merged = new Map<RunId, Moving>()
+  const keyOf = ({ debounce }: NewRun) => debounce?.key ?? ''
+  const debounced = runs.filter((run) => run.debounce !== null).toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  // Their locks come before those of throttles and groups, and in one order for all.
+  for (const run of debounced) {
+    const created = await createOrMerge(tx, run)
+    if (!('into' in created)) continue
+    merged.set(run.id, created.into)
+    await pointTo(tx, run, created.into.id)
+  }
+  const others = runs.filter((run) => run.debounce === null)
+  if (others.length > 0) await createRuns(tx, others)
+  return merged
 }
 
 /** By the id of a run that must not be made, the run that was made before. */
@@ -94,10 +115,22 @@ function keyRow(run: NewRun, { hash, ttlMs }: Key): KeyRow {
   return { orgId: run.orgId, workflowId: run.workflowId, key: hash, runId: run.id, ttlMs }
 }
 
-function settled({ whole, decided, starts }: NewDelivery, holders: ReadonlyMap<RunId, RunId>): Committed {
-  const started = starts.map(({ run }) => matchOf(run.workflowId, run.id, holders.get(run.id)))
+function settled(
+  { whole, decided, starts }: NewDelivery,
+  holders: ReadonlyMap<RunId, RunId>,
+  merged: ReadonlyMap<RunId, Moving>,
+): Committed {
+  const started = starts.map(({ run: { id, workflowId } }) => {
+    const into = merged.get(id)
+    return into ? mergedInto(workflowId, into.id) : matchOf(workflowId, id, holders.get(id))
+  })
   const matches = [...started, ...decided]
-  return { ...(whole ?? topOf(matches)), matches }
+  const moved = starts.flatMap(({ run }) => merged.get(run.id) ?? [])
+  return { ...(whole ?? topOf(matches)), matches, merged: moved }
+}
+
+function mergedInto(workflowId: WorkflowId, runId: RunId): MatchRow {
+  return { workflowId, outcome: 'triggered', reason: 'It was merged into a run that waits for further calls.', runId }
 }
 
 const REPEATED = 'It has been delivered before, and started this run then.'

@@ -21,6 +21,8 @@ interface Read {
   method: string
   query: string
   receivedAt: Date
+  /** It may be merged into a run that waits for further calls. */
+  mayMerge: boolean
 }
 
 export interface Decided {
@@ -44,7 +46,7 @@ export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
     decisions.map(async (decision) => {
       if ('not' in decision) return decision.not
       const { workflowId, environment } = decision.start
-      return begin(deps, source, { workflowId, environment: environment ?? source.environment, inputText })
+      return begin(deps, read, { workflowId, environment: environment ?? source.environment, inputText })
     }),
   )
   return sorted(started)
@@ -55,7 +57,7 @@ async function ofHook(deps: StartDeps, read: Read, hook: NonNullable<InboundSour
   if ('invalid' in payload) return noneOf([hook.workflowId], 'invalid_input', payload.invalid)
   const inputText = hook.input === 'body' ? payload.text : inputOfRequest(read, payload.text)
   const { environment } = source
-  return sorted([await begin(deps, source, { workflowId: hook.workflowId, environment, inputText })])
+  return sorted([await begin(deps, read, { workflowId: hook.workflowId, environment, inputText })])
 }
 
 export function noneOf(workflowIds: readonly WorkflowId[], outcome: DeliveryOutcome, reason: string): Decided {
@@ -80,12 +82,12 @@ interface Beginning {
   inputText: string
 }
 
-async function begin(deps: StartDeps, source: InboundSource, ask: Beginning): Promise<NewRun | MatchRow> {
+async function begin(deps: StartDeps, { source, mayMerge }: Read, ask: Beginning): Promise<NewRun | MatchRow> {
   const { workflowId, environment, inputText } = ask
   const trigger = { kind: source.kind, id: source.id }
   const who = { orgId: source.orgId, actor: null }
   try {
-    const about = { workflow: workflowId, environment, inputText, tags: [], priority: 0, trigger }
+    const about = { workflow: workflowId, environment, inputText, tags: [], priority: 0, trigger, mayMerge }
     return (await prepareRun(deps, who, about)).run
   } catch (error) {
     const outcome = outcomeOf(error)

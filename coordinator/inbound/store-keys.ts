@@ -54,6 +54,18 @@ export async function giveBack(tx: Tx, keys: readonly KeyRow[]): Promise<void> {
       and k.run_id = t.run_id`
 }
 
+/** A repetition of a call that was merged is answered with the run that it was merged into. */
+export function pointTo(
+  tx: Tx,
+  { orgId, workflowId, id }: { orgId: OrgId; workflowId: WorkflowId; id: RunId },
+  runId: RunId,
+): PromiseLike<unknown> {
+  return tx`
+    update delivery_keys
+    set run_id = ${runId}
+    where org_id = ${orgId} and workflow_id = ${workflowId} and run_id = ${id}`
+}
+
 /** Removed in one statement: some tens of milliseconds of it. */
 const PORTION = 5000
 

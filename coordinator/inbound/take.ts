@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type DeliveryId, newId } from '@windlass/shared/ids.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
+import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
 import { tellOfNew } from '../engine/commit/trigger.ts'
 import { contentKey } from '../objects/key.ts'
 import type { ObjectStore } from '../objects/store.ts'
@@ -13,7 +14,8 @@ import type { InboundSource } from './sources.ts'
 import { type Decided, noneOf, startsOf, workflowsOf } from './starts.ts'
 
 export type TakeDeps = Parameters<typeof startsOf>[0] &
-  Parameters<typeof tellOfNew>[0] & { objects: ObjectStore; deliveries: GroupCommit<NewDelivery, Committed> }
+  Parameters<typeof tellOfNew>[0] &
+  AnnounceDeps & { objects: ObjectStore; deliveries: GroupCommit<NewDelivery, Committed> }
 
 /** A delivery that is known to be its source's. */
 export interface Verified {
@@ -58,13 +60,14 @@ export async function take(deps: TakeDeps, verified: Verified): Promise<Taken> {
   const id = idOf(source.about, headers, value)
   const { runs, decided } = isLarge
     ? noneOf(await workflowsOf(deps, source), 'too_large', tooLarge(body.length, deps.config.maxInputBytes))
-    : await startsOf(deps, { ...verified, event, id, payload })
+    : await startsOf(deps, { ...verified, event, id, payload, mayMerge: !replay })
   replay?.assert({ runs, decided })
   const keys = replay ? [] : keysOf(source.id, { id, once: verified.once })
   const committed = await deps.deliveries.add({ ...row, decided, starts: runs.map((run) => ({ run, keys })) })
   probe('delivery.committed', { delivery: row.id, outcome: committed.outcome })
   const made = new Set(committed.matches.flatMap(({ outcome, runId }) => (outcome === 'triggered' ? [runId] : [])))
   for (const run of runs) if (made.has(run.id)) tellOfNew(deps, run)
+  if (committed.merged.length > 0) announce(deps, committed.merged)
   return { id: row.id, committed }
 }
 

@@ -173,3 +173,20 @@ test('what is kept for a time goes when it is over', async () => {
   assert.deepEqual([keys, old], [0, 0])
   assert.equal(first.receipt.delivery.outcome, 'triggered')
 })
+
+test('deliveries of a workflow that debounces are merged into its run, and replays are not', async () => {
+  const { slug } = await aWorkflow(c, { descriptor: { debounce: { wait: '1h' } } })
+  const hook = await aHook(c, session, slug)
+  const first = await deliver(hook, { body: '{"n":1}' })
+  const body = '{"n":2}'
+  const signed = signature(hook.secret, body)
+  const second = await deliver(hook, { body, signature: signed })
+  assert.deepEqual([second.status, second.receipt.delivery.outcome], [200, 'triggered'])
+  assert.deepEqual(second.receipt.runs, first.receipt.runs)
+  const run = first.receipt.runs[0]!.id
+  assert.deepEqual((await c.call(ops.runs.input, { run })).input, { n: 2 })
+  const again = await deliver(hook, { body, signature: signed })
+  assert.deepEqual([again.receipt.delivery.outcome, again.receipt.runs[0]!.id], ['duplicate', run])
+  const { delivery } = await c.call(ops.deliveries.replay, { delivery: second.receipt.delivery.id })
+  assert.notEqual(delivery.matches[0]!.runId, run)
+})

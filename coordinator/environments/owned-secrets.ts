@@ -41,9 +41,9 @@ export async function replaceOwned(
 /** Those that serve now, the current one first. Throws SECRETS_UNAVAILABLE where their key is missing. */
 export async function openOwned(
   { db, secretKeys }: { db: Db; secretKeys: SecretKeys },
-  owner: Owner,
+  ownerId: string,
 ): Promise<string[]> {
-  const rows = await store.serving(db, owner.orgId, owner.ownerId)
+  const rows = await store.serving(db, ownerId)
   if (rows.length === 0) return []
   const ring = await secretKeys.ring()
   return rows.map((row) => ring.open(seatOf(row), row.sealed))

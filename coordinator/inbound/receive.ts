@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId } from '@windlass/shared/ids.ts'
+import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { DeliveryReceipt } from '@windlass/shared/model/delivery.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
@@ -9,6 +9,7 @@ import type { Limits } from '../limits/limits.ts'
 import type { PerMinute } from '../limits/per-minute.ts'
 import { networkOf } from '../limits/strangers.ts'
 import type { RunAddress } from '../runs/store.ts'
+import type { Committed } from './commit.ts'
 import { withoutCredentials } from './rules/headers.ts'
 import { beginCheck } from './rules/signature.ts'
 import { findSource, type InboundSource } from './sources.ts'
@@ -54,9 +55,8 @@ const MINUTE_MS = 60_000
  * again, and it starts nothing twice.
  */
 export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Incoming): Promise<Received> {
-  const source = await findSource(deps, sourceId)
+  const [source, secrets] = await Promise.all([findSource(deps, sourceId), openOwned(deps, sourceId)])
   if (!source) throw new Fault('NOT_FOUND')
-  const secrets = await openOwned(deps, { orgId: source.orgId, ownerId: source.id })
   const { method, url, headers } = incoming
   const check = beginCheck(source.auth, { head: { method, url, headers }, secrets, at: source.now.getTime() })
   const { kept, bytes } = await incoming.read({
@@ -156,9 +156,19 @@ async function receiptOf(
   { id, committed }: Pick<Taken, 'id' | 'committed'>,
 ): Promise<DeliveryReceipt> {
   const { outcome, reason, matches } = committed
-  const found = await Promise.all(
-    matches.flatMap(({ runId }) => (runId === null ? [] : [deps.runReads.add({ orgId, id: runId })])),
-  )
-  const runs = found.flatMap((run) => (run ? [{ id: run.id, workflow: run.workflow.slug, status: run.status }] : []))
-  return { delivery: { id, outcome, reason }, runs }
+  const runs = await Promise.all(matches.map((match) => shownRun(deps, orgId, match)))
+  return { delivery: { id, outcome, reason }, runs: runs.filter((run) => run !== undefined) }
+}
+
+async function shownRun(
+  deps: Pick<ReceiveDeps, 'runReads' | 'targets'>,
+  orgId: OrgId,
+  { workflowId, outcome, reason, runId }: Committed['matches'][number],
+): Promise<DeliveryReceipt['runs'][number] | undefined> {
+  if (runId === null) return undefined
+  // A new one stands as it was written; its workflow was looked up for it a moment ago.
+  const target = outcome === 'triggered' && reason === null ? await deps.targets.resolve(orgId, workflowId) : undefined
+  if (target) return { id: runId, workflow: target.version.slug, status: 'queued' }
+  const run = await deps.runReads.add({ orgId, id: runId })
+  return run && { id: run.id, workflow: run.workflow.slug, status: run.status }
 }

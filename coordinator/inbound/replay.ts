@@ -77,7 +77,7 @@ interface Again extends ReplayAsk {
 
 /** By the secrets of today: perhaps the right one was set since. Its age is what it was when it came. */
 async function verifyAgain(deps: Deps, { row, source, headers, body, base }: Again): Promise<void> {
-  const secrets = await openOwned(deps, { orgId: source.orgId, ownerId: source.id })
+  const secrets = await openOwned(deps, source.id)
   const path = source.kind === 'webhook' ? 'hooks' : 'inbound'
   const url = `${base}/v1/${path}/${source.id}${row.query && `?${row.query}`}`
   const head = { method: row.method, url, headers }

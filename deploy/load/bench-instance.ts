@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,6 +53,7 @@ const BOUNDLESS = {
   WINDLASS_LIMIT_ORG_PER_MIN: '10000000',
   WINDLASS_LIMIT_WAITING: '0',
   WINDLASS_LIMIT_ORG_WAITING: '0',
+  WINDLASS_LIMIT_DELIVERIES_PER_MIN: '0',
 }
 
 export async function startBenchInstance(settings: Record<string, string> = {}): Promise<BenchInstance> {
@@ -77,6 +79,7 @@ async function startParts(own: Belongings, settings: Record<string, string>): Pr
   const parts = await partsIn(home, own)
   const { part: coordinator, said } = await parts.start('coordinator', {
     ...BOUNDLESS,
+    WINDLASS_SECRET_KEY: randomBytes(32).toString('base64'),
     WINDLASS_DATABASE_URL: postgres.url,
     WINDLASS_PORT: '0',
   })

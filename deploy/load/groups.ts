@@ -14,6 +14,7 @@ import { benchSchedules } from './bench-schedules.ts'
 import { benchFirstLine, benchProcesses } from './bench-start-up.ts'
 import { benchFanOut, benchSteps } from './bench-steps.ts'
 import { benchEvictedWake, benchParked, benchSleep, benchWake } from './bench-wake.ts'
+import { benchWebhooks } from './bench-webhooks.ts'
 import { deployPrograms } from './programs.ts'
 import type { Report } from './row.ts'
 
@@ -128,6 +129,7 @@ export const SITTINGS: readonly Sitting[] = [
       'fan-out': ({ instance }, report, repeats) => benchFanOut(instance, report, repeats),
     },
   ),
+  withAgent({ slots: 8 }, { webhooks: ({ instance }, report, repeats) => benchWebhooks(instance, report, repeats) }),
   alone({ wake: benchEvictedWake }),
   alone({ asleep: (instance, report) => benchAsleep(instance, report) }, { settings: COUNTING }),
   alone({ schedules: benchSchedules }, { settings: COUNTING }),

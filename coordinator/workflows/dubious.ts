@@ -31,9 +31,10 @@ const DUBIOUS: readonly Dubious[] = [
   },
   {
     isFound: ({ debounce, wallTimeoutMs }) =>
-      debounce !== null && wallTimeoutMs !== null && debounce.waitMs >= wallTimeoutMs,
+      debounce !== null && wallTimeoutMs !== null && debounce.maxWaitMs >= wallTimeoutMs,
     message:
-      '`debounce.wait` is not shorter than `timeout.wall`, which ends a run first. Lower the one or raise the other',
+      '`debounce.maxWait` (ten times `wait` by default) is not shorter than `timeout.wall`: calls that go on coming end the ' +
+      'run before it begins. Lower the one or raise the other',
   },
   {
     isFound: ({ concurrency }) => {

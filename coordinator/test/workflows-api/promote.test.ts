@@ -88,16 +88,28 @@ test('to promote the current version changes nothing, and an unknown one is not 
   assert.equal(auditEntries.length, 0)
 })
 
-test('of many promotions and deploys at once the last one counts, and all numbers differ', async () => {
-  const workflow = await aWorkflow(c)
-  await aVersion(c, workflow)
-  await Promise.all([
-    ...Array.from({ length: 10 }, (_, i) => promote(workflow.slug, 1 + (i % 2))),
-    ...Array.from({ length: 5 }, () => aVersion(c, workflow).catch(() => 0)),
-  ])
-  const { versions } = await c.call(ops.workflows.listVersions, { org: c.org, workflow: workflow.slug })
-  const numbers = versions.map(({ version }) => version)
-  assert.equal(new Set(numbers).size, numbers.length)
+test('promotions and deploys at once follow one another: each becomes current, and the audit log has all in turn', async () => {
+  const made = await aWorkflow(c)
+  const { id, slug } = made
+  await aVersion(c, made)
+  const deploy = (text: string) =>
+    c.call(ops.workflows.update, { org: c.org, workflow: slug, files: files(slug, text) })
+  const deploys = ['a', 'b', 'c'].map(deploy)
+  await Promise.all([...Array.from({ length: 10 }, (_, i) => promote(slug, 1 + (i % 2))), ...deploys])
+  const { versions } = await c.call(ops.workflows.listVersions, { org: c.org, workflow: slug })
+  assert.deepEqual(versions.map(({ version }) => version).toSorted(), [1, 2, 3, 4, 5])
+  // Each entry begins where the one before it has ended.
+  const { auditEntries } = await c.call(ops.audit.list, { org: c.org, target: id, limit: 100 })
+  const versionIn = (facts: unknown) => Number((facts as { version?: number } | null)?.version)
+  const turns = auditEntries.toReversed().map(({ before, after }) => ({ was: versionIn(before), is: versionIn(after) }))
+  assert.equal(turns.filter(({ is }) => is > 2).length, 3)
+  const ends = turns.map(({ is }) => is)
+  assert.deepEqual(
+    turns.slice(1).map(({ was }) => was),
+    ends.slice(0, -1),
+  )
+  const { workflows } = await c.call(ops.workflows.list, { org: c.org, limit: 100 })
+  assert.equal(workflows.find((one) => one.id === id)?.version, ends.at(-1))
 })
 
 test("another org's workflow looks absent", async () => {

@@ -8,12 +8,21 @@ import { type Envelope, envelope, pathOf } from './stub-server.ts'
 
 /** A path of the row that fits its schema. */
 export function fittingPath(row: AnyOp): string {
-  return pathOf(row)
-    .replace('no-value-for-key', newId('key'))
-    .replace('no-value-for-connection', newId('conn'))
-    .replace('no-value-for-delivery', newId('dlv'))
-    .replace('no-value-for-hook', newId('hook'))
-    .replace('no-value-for-name', 'NAME')
+  return Object.entries(FITTING).reduce(
+    (path, [field, value]) => path.replace(`no-value-for-${field}`, value),
+    pathOf(row),
+  )
+}
+
+/** Of the fields of paths that take no other text. */
+const FITTING = {
+  connection: newId('conn'),
+  delivery: newId('dlv'),
+  hook: newId('hook'),
+  job: newId('job'),
+  key: newId('key'),
+  name: 'NAME',
+  schedule: newId('sch'),
 }
 
 /** The fields of a row that ride in its body. */

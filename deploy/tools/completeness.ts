@@ -43,6 +43,7 @@ export function surroundings(wantedTools: ReadonlyMap<string, string>): Surround
 const BY_HAND: Readonly<Record<string, string>> = {
   'runs.batch': 'windlass run',
   'workflows.create': 'windlass deploy',
+  'workflows.createVersion': 'windlass deploy',
   'workflows.update': 'windlass deploy',
   'workflows.listVersions': 'windlass workflows versions',
   'runs.trigger': 'windlass run',

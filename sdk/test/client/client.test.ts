@@ -99,6 +99,7 @@ test('every operation of a caller is a function of the client, and none of the r
     'follow',
     'followOrg',
     'inputs',
+    'jobs',
     'keys',
     'orgs',
     'pools',

@@ -8,6 +8,8 @@ export const FAULTS = {
   METHOD_NOT_ALLOWED: [405, 'This path exists, but not for this method.'],
   CONFLICT: [409, 'The thing has changed or exists already.'],
   RUN_ALREADY_FINISHED: [409, 'The run has finished; a finished run does not change.'],
+  RUN_DELETED: [410, 'The run was deleted: its input, output and events are gone.'],
+  RUN_HAS_LIVE_CHILDREN: [409, 'A run that was called below this one has not finished.'],
   RUN_NOT_FINISHED: [409, 'The run has not finished yet.'],
   RUN_NOT_BLOCKED: [409, 'The run is not blocked; only a blocked run is restarted by hand.'],
   INPUT_CLOSED: [409, 'The question is not open any more.'],

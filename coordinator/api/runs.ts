@@ -2,6 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import { partIn } from './part.ts'
 import { liveStream, snapshot } from '../events/stream.ts'
+import { deleteRun } from '../engine/commit/delete-run.ts'
 import { startBulk } from '../bulk/start.ts'
 import { cancelRun } from '../runs/cancel.ts'
 import { listChildren } from '../runs/children.ts'
@@ -21,6 +22,7 @@ import type { Needs } from '@windlass/shared/needs.ts'
 
 type RunsNeeds = Needs<
   | typeof cancelRun
+  | typeof deleteRun
   | typeof findWorkflow
   | typeof getRun
   | typeof inputOf
@@ -94,6 +96,11 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
   cancel: async ({ input, caller }) => ({ run: await cancelRun(deps, caller, input.run, input.reason) }),
 
   retry: async ({ input, caller }) => ({ run: await retryRun(deps, caller, input.run, input.version) }),
+
+  delete: async ({ input, caller }) => {
+    await deleteRun(deps, caller, input.run)
+    return {}
+  },
 
   children: async ({ input, caller }) => {
     const { run, status, limit, cursor } = input

@@ -60,9 +60,9 @@ export async function position(
   db: Db,
   orgId: string,
   runId: RunId,
-): Promise<{ status: RunStatus; cursor: number } | undefined> {
-  const [row] = await db<{ status: RunStatus; cursor: number }[]>`
-    select status, cursor
+): Promise<{ status: RunStatus; cursor: number; deletedAt: Date | null } | undefined> {
+  const [row] = await db<{ status: RunStatus; cursor: number; deletedAt: Date | null }[]>`
+    select status, cursor, deleted_at
     from runs
     where id = ${runId} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
   return row

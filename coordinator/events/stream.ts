@@ -49,8 +49,7 @@ interface Snapshot {
 }
 
 async function read(deps: { db: Db }, orgId: OrgId, query: PageQuery): Promise<Snapshot> {
-  const position = await store.position(deps.db, orgId, query.run)
-  if (!position) throw new Fault('NOT_FOUND', { run: query.run })
+  const position = await needLog(deps.db, orgId, query.run)
   const { events, isFull } = await store.after(deps.db, query.run, { ...query, bytes: EVENT_PAGE_BYTES })
   const isAtEnd = !isFull || events.at(-1)?.cursor === position.cursor
   return { events, done: isFinal(position.status) && isAtEnd, cursor: position.cursor }
@@ -94,9 +93,16 @@ export async function liveStream(
   orgId: OrgId,
   query: LogQuery,
 ): Promise<(sink: SseSink) => Promise<void>> {
-  if (!(await store.position(deps.db, orgId, query.run))) throw new Fault('NOT_FOUND', { run: query.run })
+  await needLog(deps.db, orgId, query.run)
   const { run, since, channels } = query
   return (sink) => pour(deps, { orgId, log: runLog(deps.db, orgId, run), since, channels }, sink)
+}
+
+async function needLog(db: Db, orgId: OrgId, run: RunId) {
+  const position = await store.position(db, orgId, run)
+  if (!position) throw new Fault('NOT_FOUND', { run })
+  if (position.deletedAt) throw new Fault('RUN_DELETED', { run, deletedAt: position.deletedAt.getTime() })
+  return position
 }
 
 function runLog(db: Db, orgId: OrgId, run: RunId): LiveLog {

@@ -8,6 +8,8 @@ export interface Jobs {
   'runs:cancelDescendants': { runId: string; orgId: string; by: string; reason: string; upTo?: number }
   /** What runs of a schedule end for others of it. */
   'runs:cancel': { runIds: string[]; reason: string }
+  /** Takes away the log and the journal of a deleted run; `most` is the last number in them. */
+  'runs:erase': { runId: string; orgId: string; most: number }
   /** One turn of a job that does something to many runs. */
   'runs:bulk': { jobId: string }
 }

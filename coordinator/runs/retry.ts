@@ -51,6 +51,7 @@ export async function retryAsk(
   runId: RunId,
   version: number | undefined,
 ): Promise<TriggerAsk> {
+  // Throws where the run was deleted.
   const [run, inputText] = await Promise.all([store.find(deps.db, orgId, runId), store.inputOf(deps.db, orgId, runId)])
   if (!run || inputText === undefined) throw new Fault('NOT_FOUND', { run: runId })
   return {

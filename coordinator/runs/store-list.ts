@@ -18,6 +18,8 @@ export interface RunFilter {
   tag?: string | undefined
   /** Whether somebody has to decide how it goes on. */
   blocked?: boolean | undefined
+  /** True: only deleted ones. Else they are left out. */
+  deleted?: boolean | undefined
   /** Whether no other run has called it. */
   root?: true | undefined
   /** Only runs that this one has called. */
@@ -48,7 +50,8 @@ export async function listIds(db: Sql, given: RunFilter): Promise<RunId[]> {
 
 function page(db: Sql, given: RunFilter): Fragment {
   // What leads to runs of these statuses leads to the blocked ones: a run keeps the status in which it waited.
-  const f = given.blocked ? { ...given, status: given.status ?? [...SUSPENDED] } : given
+  const status = given.blocked ? (given.status ?? [...SUSPENDED]) : given.status
+  const f = { ...given, status, deleted: given.deleted ?? false }
   const start = startOf(db, f)
   const bounds = idBounds('run', { before: f.before, since: f.createdAfter, until: f.createdBefore })
   const { where, order } = newest(db, { ...start, ...bounds })
@@ -78,6 +81,10 @@ const isId = (trigger: string) => trigger.includes('_')
 function startOf(sql: Sql, f: RunFilter): Start {
   const { orgId, parentRunId, tag, status, workflowId, environment, trigger } = f
   const id = sql`r.id`
+  if (f.deleted) {
+    const from = sql`runs_deleted d cross join lateral (${runById(sql, sql`d.run_id`)}) r`
+    return { stands: ['orgId', 'deleted'], from, columns: [sql`d.org_id`], values: [orgId], id: sql`d.run_id` }
+  }
   if (parentRunId !== undefined) {
     const also = sql`and r.parent_run_id is not null`
     return { stands: ['parentRunId'], columns: [sql`r.parent_run_id`], values: [parentRunId], id, also }
@@ -135,6 +142,7 @@ function filters(sql: Sql, f: RunFilter): [keyof RunFilter, Fragment][] {
     workflowId: (value) => sql`r.workflow_id = ${value}`,
     environment: (value) => sql`r.environment = ${value}`,
     status: (value) => sql`r.status = any(${value})`,
+    deleted: (value) => onlyFilters(sql, value ? sql`r.deleted_at is not null` : sql`r.deleted_at is null`),
     blocked: (value) => sql`(r.blocked is not null) = ${value}`,
     trigger: (value) => (isId(value) ? sql`r.trigger_id = ${value}` : sql`r.trigger_kind = ${value}`),
     // `is true`, or the planner takes the two for a narrow range and thinks that there is little to sort.

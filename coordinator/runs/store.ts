@@ -1,3 +1,4 @@
+import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db, Sql } from '../db/client.ts'
@@ -30,7 +31,7 @@ export const readable = (sql: Sql, runs: Fragment = sql`runs r`) => sql`
          r.trigger_id, r.trigger_actor, r.tick as tick_how, r.tick_at, r.tick_late::float8 as tick_late,
          r.environment, r.tags, r.priority, r.parent_run_id, r.root_run_id, r.retry_of,
          r.error, r.created_at, r.queued_at, r.claimed_at, r.started_at, r.finished_at, r.compute_ms, r.tokens_input,
-         r.tokens_output, r.tokens_cached, r.tokens_reasoning, r.cost_micros, r.blocked, r.suspended_at,
+         r.deleted_at, r.tokens_output, r.tokens_cached, r.tokens_reasoning, r.cost_micros, r.blocked, r.suspended_at,
          r.isolation, (${lastLoss(sql)}) as lost, v.budget,
          case when r.status in ('sleeping', 'awaiting_input', 'waiting_for_child') then (${openWaits(sql)}) end as waits
   from ${runs}
@@ -61,18 +62,27 @@ export function findAll(db: Db, asked: readonly RunAddress[]): Promise<RunRow[]>
 
 /** JSON text of the input, which no other read carries along. */
 export async function inputOf(db: Db, orgId: OrgId, id: RunId): Promise<string | undefined> {
-  const [row] = await db<{ input: string }[]>`
-    select input
+  const [row] = await db<{ input: string; deletedAt: Date | null }[]>`
+    select input, deleted_at
     from runs
     where id = ${id} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
+  refuseDeleted(id, row)
   return row?.input
+}
+
+/** Throws RUN_DELETED: what is asked for is gone, though the run is there. */
+function refuseDeleted(run: RunId, row: { deletedAt: Date | null } | undefined): void {
+  if (!row?.deletedAt) return
+  const message = `The run was deleted at ${row.deletedAt.toISOString()}; its state and times are all that is left.`
+  throw new Fault('RUN_DELETED', { run, deletedAt: row.deletedAt.getTime() }, message)
 }
 
 /** JSON text of the output, if there is one. */
 export async function outputOf(db: Db, orgId: OrgId, id: RunId) {
-  const [row] = await db<{ status: RunStatus; output: string | null }[]>`
-    select status, output
+  const [row] = await db<{ status: RunStatus; output: string | null; deletedAt: Date | null }[]>`
+    select status, output, deleted_at
     from runs
     where id = ${id} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
+  refuseDeleted(id, row)
   return row
 }

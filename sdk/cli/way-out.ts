@@ -25,6 +25,11 @@ const WAYS: Record<ApiErrorCode, Find> = {
   METHOD_NOT_ALLOWED: () => ['windlass service health shows the version of the service', EXIT.failed],
   CONFLICT: (error, command) => [`windlass ${listFor(error, command)} list`, EXIT.failed],
   RUN_ALREADY_FINISHED: (error) => [`windlass runs retry ${run(error)} runs it again`, EXIT.failed],
+  RUN_DELETED: (error) => [`windlass runs get ${run(error)} shows what is left of it`, EXIT.failed],
+  RUN_HAS_LIVE_CHILDREN: (error) => [
+    `windlass runs children ${run(error)} lists them; windlass runs cancel <run>`,
+    EXIT.failed,
+  ],
   RUN_NOT_FINISHED: (error) => [`windlass logs -f ${run(error)} follows it to its end`, EXIT.failed],
   RUN_NOT_BLOCKED: (error) => [`windlass runs why ${run(error)} tells where it is`, EXIT.failed],
   INPUT_CLOSED: () => ['windlass inputs get <input> shows how it was closed', EXIT.failed],

@@ -41,6 +41,7 @@ export const table = {
     stream: { id: 'runs.stream', method: 'GET', path: '/v1/runs/{run}/events/stream', wire: 'sse' },
     cancel: { id: 'runs.cancel', method: 'POST', path: '/v1/runs/{run}/cancel' },
     retry: { id: 'runs.retry', method: 'POST', path: '/v1/runs/{run}/retry' },
+    delete: { id: 'runs.delete', method: 'DELETE', path: '/v1/runs/{run}' },
     children: { id: 'runs.children', method: 'GET', path: '/v1/runs/{run}/children' },
     why: { id: 'runs.why', method: 'GET', path: '/v1/runs/{run}/why' },
     restart: { id: 'runs.restart', method: 'POST', path: '/v1/runs/{run}/restart' },

@@ -291,6 +291,8 @@ export interface Client extends Follows {
         blocked?: boolean
         createdAfter?: number
         createdBefore?: number
+        /** Only those that were deleted; else they are left out. */
+        deleted?: boolean
         /** Items on a page. */
         limit?: number
         /** `nextCursor` of the page before. */
@@ -386,6 +388,13 @@ export interface Client extends Follows {
     ): Promise<{
       run: Run
     }>
+    /** Delete the input, output and events of a finished run. Its state, times and totals stay. */
+    delete(
+      args: {
+        run: string
+      },
+      options?: CallOptions,
+    ): Promise<void>
     /** List the runs that a run has called, newest first. */
     children(
       args: {
@@ -1524,6 +1533,8 @@ export type FaultCode =
   | 'METHOD_NOT_ALLOWED'
   | 'CONFLICT'
   | 'RUN_ALREADY_FINISHED'
+  | 'RUN_DELETED'
+  | 'RUN_HAS_LIVE_CHILDREN'
   | 'RUN_NOT_FINISHED'
   | 'RUN_NOT_BLOCKED'
   | 'INPUT_CLOSED'
@@ -1717,6 +1728,8 @@ export interface Run {
   claimedAt: number | null
   startedAt: number | null
   finishedAt: number | null
+  /** When its input, output, error, tags and events were deleted. */
+  deletedAt: number | null
   /** Milliseconds of execution, over all attempts. */
   computeMs: number
   tokens: {

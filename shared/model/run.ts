@@ -171,6 +171,7 @@ export const Run = z
     claimedAt: At.nullable(),
     startedAt: At.nullable(),
     finishedAt: At.nullable(),
+    deletedAt: At.nullable().meta({ description: 'When its input, output, error, tags and events were deleted.' }),
     computeMs: z.int().meta({ description: 'Milliseconds of execution, over all attempts.' }),
     tokens: z.object({ input: z.int(), output: z.int(), cachedInput: z.int(), reasoning: z.int() }),
     costMicros: z.int().meta({ description: 'Metered cost in micro-dollars.' }),

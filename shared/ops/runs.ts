@@ -42,6 +42,10 @@ export const runs = {
     input: z.strictObject({
       org: Slug,
       ...RunFilter,
+      deleted: z
+        .boolean()
+        .default(false)
+        .meta({ description: 'Only those that were deleted; else they are left out.' }),
       ...PageQuery,
     }),
     output: z.object({ runs: z.array(Run), nextCursor: NextCursor }),
@@ -79,7 +83,7 @@ export const runs = {
     summary: 'Get the input that a run was called with.',
     input: z.strictObject({ run: RunId, offset: InParts }),
     output: z.object({ input: z.unknown(), part: Part.optional() }),
-    faults: ['NOT_FOUND'],
+    faults: ['NOT_FOUND', 'RUN_DELETED'],
     success: 200,
   }),
   output: op({
@@ -99,7 +103,7 @@ export const runs = {
     summary: 'Get the value that a run returned; null when it returned none.',
     input: z.strictObject({ run: RunId, offset: InParts }),
     output: z.object({ output: z.unknown(), part: Part.optional() }),
-    faults: ['NOT_FOUND', 'RUN_NOT_FINISHED'],
+    faults: ['NOT_FOUND', 'RUN_NOT_FINISHED', 'RUN_DELETED'],
     success: 200,
   }),
   events: op({
@@ -139,7 +143,7 @@ export const runs = {
         .boolean()
         .meta({ description: 'True when the run has finished and this page reaches the end of its log.' }),
     }),
-    faults: ['NOT_FOUND'],
+    faults: ['NOT_FOUND', 'RUN_DELETED'],
     success: 200,
   }),
   stream: op({
@@ -152,7 +156,7 @@ export const runs = {
     summary: 'Follow the event log of a run live, as Server-Sent Events.',
     input: z.strictObject({ run: RunId, since: Since, channels: Channels }),
     output: z.string(),
-    faults: ['NOT_FOUND'],
+    faults: ['NOT_FOUND', 'RUN_DELETED'],
     success: 200,
     wire: 'sse',
   }),
@@ -193,8 +197,21 @@ export const runs = {
       version: z.int().min(1).optional().meta({ description: 'A version other than the current one.' }),
     }),
     output: RunAnswer,
-    faults: ['NOT_FOUND', 'WORKFLOW_DISABLED'],
+    faults: ['NOT_FOUND', 'WORKFLOW_DISABLED', 'RUN_DELETED'],
     success: 201,
+  }),
+  delete: op({
+    id: 'runs.delete',
+    method: 'DELETE',
+    path: '/v1/runs/{run}',
+    door: 'caller',
+    scope: ['run:delete'],
+    role: 'admin',
+    summary: 'Delete the input, output and events of a finished run. Its state, times and totals stay.',
+    input: z.strictObject({ run: RunId }),
+    output: z.object({}),
+    faults: ['NOT_FOUND', 'RUN_NOT_FINISHED', 'RUN_HAS_LIVE_CHILDREN'],
+    success: 204,
   }),
   children: op({
     id: 'runs.children',

@@ -230,6 +230,7 @@ export function presentNew(caller: Caller, run: NewRun, target: Target, at: Date
     claimedAt: null,
     startedAt: null,
     finishedAt: null,
+    deletedAt: null,
     computeMs: '0',
     tokensInput: '0',
     tokensOutput: '0',

@@ -44,6 +44,7 @@ export interface RunRow {
   claimedAt: Date | null
   startedAt: Date | null
   finishedAt: Date | null
+  deletedAt: Date | null
   computeMs: string
   tokensInput: string
   tokensOutput: string
@@ -186,6 +187,7 @@ export function presentRun(row: RunRow): Run {
     claimedAt: at(row.claimedAt),
     startedAt: at(row.startedAt),
     finishedAt: at(row.finishedAt),
+    deletedAt: at(row.deletedAt),
     computeMs: Number(row.computeMs),
     tokens: {
       input: Number(row.tokensInput),

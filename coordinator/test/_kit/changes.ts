@@ -39,6 +39,11 @@ const CHANGES: Readonly<Record<string, (tenant: Tenant) => Promise<Args> | Args>
     return { connection: connection.id }
   },
   'runs.cancel': async (tenant) => ({ run: await trigger(tenant) }),
+  'runs.delete': async (tenant) => {
+    const run = await trigger(tenant)
+    await tenant.c.call(ops.runs.cancel, { run })
+    return { run }
+  },
   'jobs.cancel': async ({ c }) => {
     const id = newId('job')
     const author = { kind: 'system', id: 'test', name: 'test', orgId: c.orgId, via: 'system', requestId: null } as const

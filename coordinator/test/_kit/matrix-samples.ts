@@ -42,6 +42,7 @@ const SAMPLES: Readonly<Record<string, (tenant: Tenant) => Args>> = {
   'schedules.run': () => ({}),
   'schedules.ticks': () => ({}),
   'schedules.why': () => ({}),
+  'runs.delete': () => ({}),
   'runs.bulkCancel': () => ({ filter: { tag: 'nobody has it' } }),
   'runs.bulkRetry': () => ({ filter: { tag: 'nobody has it' } }),
   'jobs.list': () => ({}),

@@ -116,6 +116,7 @@ function inOrder(): AnyOp[] {
 const OTHERWISE: Readonly<Record<string, FaultCode>> = {
   'runs.output': 'RUN_NOT_FINISHED',
   'runs.restart': 'RUN_NOT_BLOCKED',
+  'runs.delete': 'RUN_NOT_FINISHED',
   'runs.retry': 'NOT_FOUND',
   'jobs.cancel': 'CONFLICT',
   'inputs.get': 'NOT_FOUND',

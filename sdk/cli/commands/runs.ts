@@ -24,6 +24,7 @@ export function addRuns(program: Command): void {
   addCancel(group)
   addRetry(group)
   addRestart(group)
+  addDelete(group)
 }
 
 const HEAD = ['RUN', 'WORKFLOW', 'STATUS', 'CREATED', 'TOOK?', 'TRY?']
@@ -101,6 +102,7 @@ function fieldsOf(run: Run, before: [string, string][]): [string, string][] {
     ['created', timeText(run.createdAt)],
     ['started', timeText(run.startedAt)],
     ['finished', timeText(run.finishedAt)],
+    ['deleted', run.deletedAt === null ? null : timeText(run.deletedAt)],
     ['computing', lengthText(run.computeMs)],
   ]
   return fields.filter((field): field is [string, string] => typeof field[1] === 'string' && field[1] !== '')
@@ -153,6 +155,14 @@ function addRestart(group: Command): void {
       print(`${run.id} is ${run.status}, attempt ${run.attempt}`)
       note(`Next: windlass logs -f ${run.id}`)
     })
+  })
+}
+
+function addDelete(group: Command): void {
+  does(rowCommand(group, 'delete', ops.runs.delete), async (session, positional, options) => {
+    const { run } = await rowArgs(ops.runs.delete, positional, options)
+    await session.client.runs.delete({ run })
+    await session.answer({}, () => print(`${run} is deleted: its state and times are all that is left`))
   })
 }
 

@@ -38,6 +38,7 @@ export function aRun(facts: Partial<Run> = {}): Run {
     claimedAt: null,
     startedAt: null,
     finishedAt: null,
+    deletedAt: null,
     computeMs: 0,
     tokens: { input: 0, output: 0, cachedInput: 0, reasoning: 0 },
     costMicros: 0,

@@ -126,6 +126,8 @@ test('each refusal that the contract names has a way out of its own, and so has 
     METHOD_NOT_ALLOWED: 1,
     CONFLICT: 1,
     RUN_ALREADY_FINISHED: 1,
+    RUN_DELETED: 1,
+    RUN_HAS_LIVE_CHILDREN: 1,
     RUN_NOT_FINISHED: 1,
     RUN_NOT_BLOCKED: 1,
     INPUT_CLOSED: 1,

@@ -126,6 +126,16 @@ export const runs: ExamplesOf<'runs'> = {
       },
     },
   },
+  delete: {
+    about: [
+      'Not to be undone. `runs.get` shows what is left of it, with `deletedAt`; its input, output and events, and',
+      'a retry of it, are refused with `RUN_DELETED`. Lists leave it out unless `deleted` asks for it. What',
+      'points to it (children, retries, idempotency keys, the audit log) stays. It is refused while a run that',
+      'was called below it is unfinished. Asked again it changes nothing.',
+    ].join(' '),
+    input: { run: IDS.run },
+    output: {},
+  },
   children: {
     about: `Those that it called itself with \`workflows.call()\`; what those called is theirs. ${PAGING}`,
     input: { run: IDS.run, status: ['completed'], limit: 20 },

@@ -5,6 +5,7 @@ import type { Db } from '../db/client.ts'
 import { type PrepareDeps, prepareRun } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
+import { storable } from './rules/headers.ts'
 import { decide } from './rules/outcome.ts'
 import type { Payload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
@@ -29,6 +30,8 @@ export interface Decided {
   runs: NewRun[]
   decided: MatchRow[]
 }
+
+const MOST_REASON_CHARS = 1000
 
 type StartDeps = PrepareDeps & { db: Db }
 
@@ -92,7 +95,7 @@ async function begin(deps: StartDeps, { source, mayMerge }: Read, ask: Beginning
   } catch (error) {
     const outcome = outcomeOf(error)
     if (outcome === undefined) throw error
-    return { workflowId, outcome, reason: (error as Fault).message.slice(0, 1000), runId: null }
+    return { workflowId, outcome, reason: storable((error as Fault).message, MOST_REASON_CHARS), runId: null }
   }
 }
 

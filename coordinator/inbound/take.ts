@@ -9,6 +9,7 @@ import type { ObjectStore } from '../objects/store.ts'
 import { type Committed, keysOf, type NewDelivery } from './commit.ts'
 import { eventOf, idOf } from './rules/events.ts'
 import { handshakeOf } from './rules/handshake.ts'
+import { storable } from './rules/headers.ts'
 import { type FormOf, type Payload, readPayload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
 import { type Decided, noneOf, startsOf, workflowsOf } from './starts.ts'
@@ -41,6 +42,8 @@ export interface Taken {
   handshake?: { challenge?: string }
 }
 
+/** A pattern of a descriptor has as many. */
+const MOST_EVENT_CHARS = 200
 /** Larger payloads lie in the object store. */
 const IN_ROW_BYTES = 128 * 1024
 
@@ -50,7 +53,8 @@ export async function take(deps: TakeDeps, verified: Verified): Promise<Taken> {
   const isLarge = body.length > deps.config.maxInputBytes
   const payload = isLarge ? NOT_READ : readFrom(source, body, headers['content-type'])
   const value = 'invalid' in payload ? undefined : payload.value
-  const event = eventOf(source.about, headers, value)?.slice(0, 200) ?? null
+  const said = eventOf(source.about, headers, value)
+  const event = said === null ? null : storable(said, MOST_EVENT_CHARS)
   const row = await rowOf(deps, verified, event)
   const handshake = handshakeOf(source.about.kind, value)
   if (handshake) {

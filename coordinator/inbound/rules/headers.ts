@@ -16,6 +16,6 @@ export function withoutCredentials(
 }
 
 /** PostgreSQL's text holds no U+0000, and UTF-8 no half of a surrogate pair. */
-function storable(value: string): string {
-  return value.slice(0, MOST_CHARS).replaceAll('\0', '\ufffd').toWellFormed()
+export function storable(value: string, mostChars = MOST_CHARS): string {
+  return value.slice(0, mostChars).replaceAll('\0', '\ufffd').toWellFormed()
 }

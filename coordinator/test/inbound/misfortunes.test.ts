@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -12,7 +12,7 @@ import { openSecretKeys } from '../../environments/secret-keys.ts'
 import { cleanInbound } from '../../inbound/clean.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
-import { aHook, deliver, type Hook, signature } from '../_kit/inbound.ts'
+import { aHook, deliver, type Hook, send, signature } from '../_kit/inbound.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 import { rawRequest } from '../http/raw-request.ts'
 
@@ -189,4 +189,45 @@ test('deliveries of a workflow that debounces are merged into its run, and repla
   assert.deepEqual([again.receipt.delivery.outcome, again.receipt.runs[0]!.id], ['duplicate', run])
   const { delivery } = await c.call(ops.deliveries.replay, { delivery: second.receipt.delivery.id })
   assert.notEqual(delivery.matches[0]!.runId, run)
+})
+
+test('an upgrade gives workflows of before their webhook, and their filters', async () => {
+  const connections = [
+    { connection: 'a', events: ['push', 'x.*'], filter: { ref: ['m', 'n'], bot: { not: true } }, environment: 'e' },
+    { connection: 'b', events: ['*'] },
+  ]
+  const { id } = await aWorkflow(c, { descriptor: { connections } })
+  const wanted = () => c.db`
+    select n, connection, events, filter, environment from workflow_connections where workflow_id = ${id} order by n`
+  const before = [...(await wanted())]
+  await c.db`delete from workflow_connections`
+  await c.db`delete from webhooks`
+  const file = join(import.meta.dirname, '../../db/migrations/0011-inbound.sql')
+  const statements = (await readFile(file, 'utf8')).split(/;\n/).map((text) => text.replace(/^\s*(--.*\n\s*)*/, ''))
+  for (const text of statements.filter((one) => one.startsWith('insert into'))) await c.db.unsafe(text)
+  assert.deepEqual([...(await wanted())], before)
+  const [{ webhook }] = await c.db<[{ webhook: string }]>`select id as webhook from webhooks where workflow_id = ${id}`
+  assert.match(webhook, /^hook_[0-9a-z]{26}$/)
+  const [{ lacking }] = await c.db<[{ lacking: number }]>`
+    select count(*)::int as lacking
+    from workflows w
+    where not exists (select from webhooks h where h.workflow_id = w.id)`
+  assert.equal(lacking, 0)
+})
+
+test('what no text of the database holds is taken all the same', async () => {
+  const { connection, secret } = await c.call(
+    ops.connections.create,
+    { org: c.org, name: 'odd', kind: 'bearer', event: { field: 'type' } },
+    { apiKey: session },
+  )
+  const inputSchema = { type: 'object', properties: { payload: { additionalProperties: { type: 'number' } } } }
+  await aWorkflow(c, { descriptor: { connections: [{ connection: 'odd', events: ['*'] }] }, inputSchema })
+  const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
+  const body = '{"type":"a\\u0000b\\ud800","\\u0000":"x"}'
+  const { status, receipt } = await send(connection.url, { body, headers })
+  assert.equal(status, 200)
+  assert.equal(receipt.delivery.outcome, 'invalid_input')
+  const { delivery } = await c.call(ops.deliveries.get, { delivery: receipt.delivery.id })
+  assert.equal(delivery.event, 'a\ufffdb\ufffd')
 })

@@ -75,13 +75,13 @@ test('a run beyond the limit enters the queue when its turn has come, and `why` 
   assert.deepEqual(delays.slice(0, 2), [0, 0])
   for (const [i, run] of runs.entries()) {
     const { queuedAt } = await runOf(c, run.id)
-    assert.ok(Math.abs(queuedAt - run.queuedAt) <= 1, 'as it was answered')
+    assert.ok(Math.abs(queuedAt - run.queuedAt) < 2, 'as it was answered')
     if (i >= 2) assert.equal(Math.round((queuedAt - runs[i - 2]!.queuedAt) / HOUR_MS), 1)
     assert.equal(await isQueued(run.id), i < 2)
   }
   const [cause, ...more] = await causesOf(runs[2]!.id)
   assert.deepEqual([cause?.code, more], ['THROTTLED', []])
-  assert.ok(Math.abs(cause!.until! - runs[2]!.queuedAt) <= 1)
+  assert.ok(Math.abs(cause!.until! - runs[2]!.queuedAt) < 2)
   assert.match(cause!.message, /lets 2 runs enter the queue within 60 min; its turn is at /)
   const agent = await anAgent(c, { pool: pool.id })
   const link = await agent.connect()
@@ -112,7 +112,8 @@ test('with a hundred triggers at once on two coordinators the limit holds to the
     // All that could start at once did so: no time is lost.
     assert.ok(ms > 60_000 - 1 && ms < 60_000 + 5000, `${ms} ms between ${i - 7} and ${i}`)
   }
-  for (const run of answered) assert.ok(Math.abs(run.queuedAt - rows.find(({ id }) => id === run.id)!.at) <= 1)
+  // The answer adds two times that are cut to whole milliseconds.
+  for (const run of answered) assert.ok(Math.abs(run.queuedAt - rows.find(({ id }) => id === run.id)!.at) < 2)
 })
 
 test('runs are throttled apart by the field that the throttle names; those without it share a turn', async () => {

@@ -5,7 +5,7 @@ import type { Tx } from '../db/client.ts'
 import type { Content, ScheduleRow } from './row.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { contentOf, NEW, save } from './saved.ts'
-import { rearmed } from './standing.ts'
+import { rearmed } from './state.ts'
 import * as store from './store.ts'
 import { insertGaps } from './store-settle.ts'
 

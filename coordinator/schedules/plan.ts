@@ -5,7 +5,7 @@ import { askOf, type Refusal, startedBy } from './judged.ts'
 import type { NewGap, ScheduleRow } from './row.ts'
 import type { Firing } from './rules/late.ts'
 import { settle, type Settled } from './rules/settle.ts'
-import { whenOf, whyStopped } from './standing.ts'
+import { whenOf, whyStopped } from './state.ts'
 import type { LongerGap, SettledRow } from './store-settle.ts'
 
 /** What is to be written of a schedule whose ticks are due. */
@@ -45,7 +45,7 @@ export async function planOf(
     ...missedGap(row, settled, caughtUp),
     ...merged(row, [...refused, ...met(settled.skip, ask.unfinished, runs)]),
   ]
-  return { row, runs, cancel: settled.cancel as RunId[], ...joined(row, gaps), settled: standingAfter(row, settled) }
+  return { row, runs, cancel: settled.cancel as RunId[], ...joined(row, gaps), settled: stateAfter(row, settled) }
 }
 
 function askFor(row: ScheduleRow, { at, lateMs, isCatchUp, delayMs }: Firing) {
@@ -53,7 +53,7 @@ function askFor(row: ScheduleRow, { at, lateMs, isCatchUp, delayMs }: Firing) {
   return askOf(row, { kind: 'schedule', id: row.id, tick }, delayMs)
 }
 
-function standingAfter(row: ScheduleRow, { upTo, next }: Settled): Plan['settled'] {
+function stateAfter(row: ScheduleRow, { upTo, next }: Settled): Plan['settled'] {
   // What has become of it since is known already, but for the end of its time.
   const goesOn = row.restsBecause === null && row.endedAt === null
   const isOver = next === null && row.endedAt === null

@@ -2,7 +2,7 @@ import type { Schedule, ScheduleGap } from '@windlass/shared/model/schedule.ts'
 import type { GapRow, NewGap, ScheduleRow } from './row.ts'
 import { nextTicks } from './rules/ticks.ts'
 import { wordsOf } from './rules/words.ts'
-import { whenOf } from './standing.ts'
+import { whenOf } from './state.ts'
 
 const SHOWN = 5
 

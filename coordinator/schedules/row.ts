@@ -23,8 +23,8 @@ export interface Content {
   enabled: boolean
 }
 
-/** Where a schedule stands. */
-export interface Standing {
+/** How far a schedule has come. */
+export interface ScheduleState {
   settledAt: number
   nextAt: number | null
   dueAt: number | null
@@ -36,7 +36,7 @@ export interface Standing {
   gapId: string | null
 }
 
-export interface ScheduleRow extends Content, Standing {
+export interface ScheduleRow extends Content, ScheduleState {
   id: ScheduleId
   orgId: OrgId
   org: string

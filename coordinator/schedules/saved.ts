@@ -1,11 +1,11 @@
 import type { Tx } from '../db/client.ts'
-import type { Content, ScheduleRow, Standing } from './row.ts'
-import { rearmed, rested } from './standing.ts'
+import type { Content, ScheduleRow, ScheduleState } from './row.ts'
+import { rearmed, rested } from './state.ts'
 import * as store from './store.ts'
 import { insertGaps } from './store-settle.ts'
 
 /** Nothing has ticked yet. */
-export const NEW: Omit<Standing, 'settledAt'> = {
+export const NEW: Omit<ScheduleState, 'settledAt'> = {
   nextAt: null,
   dueAt: null,
   restsSince: null,

@@ -15,7 +15,7 @@ import { assertInputFits, workflowOf } from './judged.ts'
 import { presentSchedule } from './present.ts'
 import type { Content, ScheduleRow } from './row.ts'
 import { contentOf, NEW, save } from './saved.ts'
-import { rearmed } from './standing.ts'
+import { rearmed } from './state.ts'
 import * as store from './store.ts'
 
 type Deps = PrepareDeps & { db: Db; scheduleTimers: Timers }

@@ -22,7 +22,7 @@ export async function lockDecided(tx: Tx, decided: readonly Decided[]): Promise<
   return new Set(rows.map((row) => row.id))
 }
 
-/** Where a schedule stands after its ticks were settled. */
+/** How far a schedule has come after its ticks were settled. */
 export interface SettledRow {
   id: ScheduleId
   settledAt: number

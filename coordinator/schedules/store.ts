@@ -3,7 +3,7 @@ import { onlyFilters, runById } from '../db/by-key.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import type { Fragment } from '../db/newest.ts'
 import { unnest } from '../db/unnest.ts'
-import type { Content, ScheduleRow, Standing } from './row.ts'
+import type { Content, ScheduleRow, ScheduleState } from './row.ts'
 
 const ms = (sql: Sql, column: Fragment) => sql`floor(extract(epoch from ${column}) * 1000)::float8`
 const instant = (sql: Sql, at: number | null) => sql`to_timestamp(${at}::float8 / 1000)`
@@ -103,7 +103,7 @@ export async function clock(sql: Sql): Promise<number> {
   return row.now
 }
 
-export interface NewSchedule extends Content, Standing {
+export interface NewSchedule extends Content, ScheduleState {
   id: ScheduleId
   orgId: OrgId
   workflowId: WorkflowId
@@ -135,7 +135,7 @@ export async function insert(tx: Tx, s: NewSchedule): Promise<void> {
             ${s.endedBecause})`
 }
 
-export type Changed = Content & Standing & Pick<ScheduleRow, 'id' | 'orgId' | 'isSetByHand' | 'pausedBy'>
+export type Changed = Content & ScheduleState & Pick<ScheduleRow, 'id' | 'orgId' | 'isSetByHand' | 'pausedBy'>
 
 export async function update(tx: Tx, s: Changed): Promise<void> {
   await tx`

@@ -7,7 +7,7 @@ import { askOf, type Refusal, startedBy } from './judged.ts'
 import { presentGap } from './present.ts'
 import type { GapRow, ScheduleRow } from './row.ts'
 import { needSchedule } from './schedules.ts'
-import { skippedMeanwhile } from './standing.ts'
+import { skippedMeanwhile } from './state.ts'
 import * as store from './store.ts'
 import { listGaps } from './store-settle.ts'
 

@@ -1,7 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { Db } from '../db/client.ts'
 import { offsetAt } from './rules/gaps.ts'
-import { rearmed } from './standing.ts'
+import { rearmed } from './state.ts'
 import * as store from './store.ts'
 
 const HOUR_MS = 3_600_000

@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000
 
 const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: 700 })
 /** By zone and year. */
-const kept = new LRUCache<string, Gap[]>({ max: 20_000 })
+const gapsByYear = new LRUCache<string, Gap[]>({ max: 20_000 })
 
 /** How far the wall clock of the zone is ahead of UTC at this instant. */
 export function offsetAt(zone: string, at: number): number {
@@ -48,7 +48,7 @@ const yearOf = (at: number) => new Date(at).getUTCFullYear()
 
 function gapsOf(zone: string, year: number): Gap[] {
   const key = `${zone} ${year}`
-  const known = kept.get(key)
+  const known = gapsByYear.get(key)
   if (known) return known
   const gaps: Gap[] = []
   const end = Date.UTC(year + 1, 0, 1)
@@ -61,7 +61,7 @@ function gapsOf(zone: string, year: number): Gap[] {
     }
     before = after
   }
-  kept.set(key, gaps)
+  gapsByYear.set(key, gaps)
   return gaps
 }
 

@@ -1,5 +1,5 @@
 import type { ScheduleId } from '@windlass/shared/ids.ts'
-import type { Content, NewGap, ScheduleRow, Standing } from './row.ts'
+import type { Content, NewGap, ScheduleRow, ScheduleState } from './row.ts'
 import { nextOf } from './rules/settle.ts'
 import { countTicks, newestTicks, nextTick, type When } from './rules/ticks.ts'
 import { isKnownZone } from './rules/zones.ts'
@@ -16,13 +16,13 @@ export function whyStopped({ timezone }: Pick<Content, 'timezone'>): string | nu
   return `This coordinator has no rules of the time zone \`${timezone}\` (zone data ${process.versions.tz}).`
 }
 
-export type State = Content & Standing & { id: ScheduleId }
+export type ContentAndState = Content & ScheduleState & { id: ScheduleId }
 
 /**
  * The same schedule with its next tick, from now on: after every change. A tick that is due already stays, and fires
  * whatever has become of the schedule.
  */
-export function rearmed<S extends State>(row: S, now: number): S {
+export function rearmed<S extends ContentAndState>(row: S, now: number): S {
   if (row.nextAt !== null && row.dueAt !== null && row.nextAt <= now) return row
   const endedBecause = row.endedBecause === 'not-in-descriptor' ? row.endedBecause : null
   const still = {
@@ -69,7 +69,7 @@ export function skippedMeanwhile(row: ScheduleRow, now: number): NewGap | null {
  * The schedule as it rests, or goes on, from now on; and what it has skipped meanwhile. `is` is what it is about to be,
  * `was` what it was.
  */
-export function rested<S extends State>(
+export function rested<S extends ContentAndState>(
   was: ScheduleRow,
   is: S,
   { now, isWorkflowDeleted }: { now: number; isWorkflowDeleted: boolean },

@@ -169,7 +169,7 @@ export const schedules = {
       input: z.unknown().optional().meta({ description: 'Any JSON in place of the input of the schedule.' }),
     }),
     output: z.object({ run: Run }),
-    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE'],
+    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'WORKFLOW_DISABLED'],
     success: 201,
     carries: 'input',
   }),

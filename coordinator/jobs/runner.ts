@@ -15,6 +15,7 @@ import { cleanWindows } from '../limits/open.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
 import { cleanTokenKeys } from '../runs/token-keys.ts'
+import { cleanSchedules } from '../schedules/schedules.ts'
 import { purgeWorkflows } from '../workflows/purge.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
 import { cancelDescendants } from './cancel-descendants.ts'
@@ -52,6 +53,11 @@ export async function migrateJobs(pgPool: Pool, log: Log): Promise<void> {
   }
 }
 
+async function cleanTriggers(deps: BulkDeps): Promise<void> {
+  await cleanInbound(deps)
+  await cleanSchedules(deps)
+}
+
 type JobDeps = BulkDeps & { log: Log }
 
 /** Executes jobs until the signal fires. A lost database ends graphile-worker's runner, so it is started again. */
@@ -84,7 +90,7 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
           'orgEvents:clean': async () => cleanOrgLogs(deps),
           'tokenKeys:clean': async () => void (await cleanTokenKeys(deps)),
           'workflows:purge': async () => purgeWorkflows(deps),
-          'deliveries:clean': async () => cleanInbound(deps),
+          'deliveries:clean': async () => cleanTriggers(deps),
           'rateLimits:clean': async () => cleanWindows(deps),
           'waits:clean': async () => cleanWaits(deps),
         },

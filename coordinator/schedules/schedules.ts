@@ -17,12 +17,13 @@ import type { Content, ScheduleRow } from './row.ts'
 import { contentOf, NEW, save } from './saved.ts'
 import { rearmed } from './state.ts'
 import * as store from './store.ts'
+import { cleanDeleted } from './store-settle.ts'
 
 type Deps = PrepareDeps & { db: Db; scheduleTimers: Timers }
 type CreateAsk = z.output<(typeof ops.schedules.create)['input']>
 type UpdateAsk = z.output<(typeof ops.schedules.update)['input']>
 
-/** Of an org, made over the API. Those of descriptors are a hundred per workflow at most. */
+/** Of an org, made over the API and not ended. Those of descriptors are a hundred per workflow at most. */
 const MOST_SCHEDULES = 20_000
 
 export async function getSchedule(deps: { db: Db }, caller: Caller, id: ScheduleId): Promise<Schedule> {
@@ -81,7 +82,7 @@ function tooMany(): Fault {
   return new Fault(
     'CONFLICT',
     { limit: MOST_SCHEDULES },
-    `The org has ${MOST_SCHEDULES} schedules, and may have no more over the API. Delete some that have ended.`,
+    `The org has ${MOST_SCHEDULES} schedules, and may have no more over the API. Delete some.`,
   )
 }
 
@@ -153,7 +154,13 @@ export async function deleteSchedule(deps: { db: Db }, caller: Acting, id: Sched
   })
 }
 
-/** As it stands now; and whoever fires looks when it is due. */
+/** Those that were deleted are kept for a while, for whoever asks what became of them. */
+export async function cleanSchedules({ db }: { db: Db }): Promise<void> {
+  const AT_ONCE = 1000
+  while ((await cleanDeleted(db, AT_ONCE)) === AT_ONCE);
+}
+
+/** As it is now; and whoever fires looks when it is due. */
 async function answer(deps: Deps, caller: Caller, id: ScheduleId): Promise<Schedule> {
   const row = await needSchedule(deps, caller, id)
   if (row.dueAt !== null) deps.scheduleTimers.expect(row.dueAt - row.now)

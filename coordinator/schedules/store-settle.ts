@@ -110,6 +110,30 @@ export async function lengthenGaps(tx: Tx, gaps: readonly LongerGap[]): Promise<
     where g.id = m.id`
 }
 
+const DELETED_DAYS = 30
+
+/** Takes away schedules that were deleted long ago, their gaps first. Answers how many rows. */
+export async function cleanDeleted(db: Db, limit: number): Promise<number> {
+  const old = db`s.deleted_at < now() - ${DELETED_DAYS} * interval '1 day'`
+  const gaps = await db`
+    delete from schedule_gaps
+    where id in (
+      select g.id from schedules s join schedule_gaps g on g.schedule_id = s.id where ${old} limit ${limit}
+    )
+    returning 1`
+  if (gaps.length === limit) return limit
+  const schedules = await db`
+    delete from schedules
+    where id in (
+      select s.id
+      from schedules s
+      where ${old} and not exists (select 1 from schedule_gaps g where g.schedule_id = s.id)
+      limit ${limit}
+    )
+    returning 1`
+  return Math.max(gaps.length, schedules.length)
+}
+
 export interface GapsAsk {
   orgId: OrgId
   scheduleId: ScheduleId

@@ -1,5 +1,5 @@
 import type { OrgId, RunId, ScheduleId, WorkflowId } from '@windlass/shared/ids.ts'
-import { onlyFilters, runById } from '../db/by-key.ts'
+import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import type { Fragment } from '../db/newest.ts'
 import { unnest } from '../db/unnest.ts'
@@ -82,13 +82,13 @@ export async function lockOf(tx: Tx, { orgId, workflowId }: OfWorkflow, source?:
   return tx<ScheduleRow[]>`${readable(tx)} where ${these} order by s.id`
 }
 
-/** Of an org; or those among them that somebody has made, and that have not ended. */
+/** Of an org those that have not ended; or those among them that somebody has made. */
 export async function countOfApi(sql: Sql, orgId: OrgId, by?: string): Promise<number> {
   const [row] = await sql<[{ count: number }]>`
     select count(*)::int as count
     from schedules
-    where org_id = ${orgId} and deleted_at is null and source = 'api'
-    ${by === undefined ? sql`` : sql`and created_by = ${by} and ended_at is null`}`
+    where org_id = ${orgId} and deleted_at is null and ended_at is null and source = 'api'
+    ${by === undefined ? sql`` : sql`and created_by = ${by}`}`
   return row.count
 }
 
@@ -210,10 +210,16 @@ export function findAll(sql: Sql, ids: readonly ScheduleId[]): Promise<ScheduleR
   return sql<ScheduleRow[]>`${readable(sql, sql`null`)} where s.id = any(${[...ids]}) order by s.id`
 }
 
-/** Unfinished runs of these schedules, the oldest first; `sweep_mark` in 0003-runs.sql says where they are. */
+/** Among so many of the newest runs of a schedule those are looked for that have been unfinished for long. */
+const MOST_LOOKED_AT = 200
+
+/**
+ * Unfinished runs of these schedules, the oldest first. Behind `sweep_mark`, see 0003-runs.sql, there are few; before
+ * it a schedule may have thousands of finished ones, and the newest of them are looked at.
+ */
 export async function unfinishedOf(
   db: Db,
-  schedules: readonly Pick<ScheduleRow, 'id' | 'orgId'>[],
+  schedules: readonly Pick<ScheduleRow, 'id'>[],
 ): Promise<Map<string, RunId[]>> {
   if (schedules.length === 0) return new Map()
   const rows = await db<{ scheduleId: string; id: RunId }[]>`
@@ -231,10 +237,16 @@ export async function unfinishedOf(
     ),
     remaining as (
       select r.trigger_id, r.id
-      from runs_remaining m
-      cross join lateral (${runById(db, db`m.run_id`)}) r
-      where m.org_id = any(${[...new Set(schedules.map((each) => each.orgId))]}) and r.finished_at is null
-        and r.trigger_id in (select id from asked)
+      from asked a
+      cross join lateral (
+        select r.trigger_id, r.id, r.finished_at
+        from runs r
+        where (r.trigger_id, r.id) > (a.id, '') and (r.trigger_id, r.id) <= (a.id, (select run_id from sweep_mark))
+          and r.trigger_kind in ('schedule', 'webhook', 'connection')
+        order by r.trigger_id desc, r.id desc
+        limit ${MOST_LOOKED_AT}
+      ) r
+      where r.finished_at is null
     )
     select distinct trigger_id as schedule_id, id
     from (select * from young union all select * from remaining) found

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { cleanSchedules } from '../../schedules/schedules.ts'
+import { countOfApi } from '../../schedules/store.ts'
 import { renewNextTicks } from '../../schedules/zone-data.ts'
 import type { TestCoordinator } from '../_kit/coordinator.ts'
 import { aMovableCoordinator, aSchedule, firedBy, passTo, scheduleOf, ticksOf, whyOf } from '../_kit/schedules.ts'
@@ -64,6 +66,38 @@ test('after a start with other zone data the next ticks are found anew, once', a
   await shift()
   assert.equal(await renewNextTicks(c.deps, '2100a'), 0)
   assert.equal((await scheduleOf(c, schedule)).nextAt, wrong)
+})
+
+test('a run that has been unfinished for long is met, too', async () => {
+  const workflow = await aWorkflow(c)
+  const schedule = await aSchedule(c, { workflow: workflow.slug, rate: '10m', overlap: 'skip' })
+  await passTo(c, schedule.nextAt!)
+  const [run] = await firedBy(c, schedule)
+  await c.db`update sweep_mark set run_id = ${run!.id} where run_id < ${run!.id}`
+  await passTo(c, schedule.nextAt! + 10 * MINUTE)
+  assert.equal((await ticksOf(c, schedule))[0]!.runId, run!.id)
+})
+
+test('a schedule that was deleted is removed after a month, and one that has ended is not counted', async () => {
+  const workflow = await aWorkflow(c)
+  const [old, young] = [
+    await aSchedule(c, { workflow: workflow.slug, rate: '10m', catchUp: 'skip' }),
+    await aSchedule(c, { workflow: workflow.slug, rate: '10m', catchUp: 'skip' }),
+  ]
+  await passTo(c, young.nextAt! + 5 * MINUTE)
+  const before = await countOfApi(c.deps.db, c.orgId)
+  await c.db`update schedules set ended_at = now(), ended_because = 'over' where id = ${old.id}`
+  assert.equal(await countOfApi(c.deps.db, c.orgId), before - 1)
+  for (const { id } of [old, young]) await c.call(ops.schedules.delete, { schedule: id })
+  await c.deps.db`update schedules set deleted_at = now() - interval '31 days' where id = ${old.id}`
+  await cleanSchedules(c.deps)
+  const left = await c.db`select id from schedules where id in (${old.id}, ${young.id})`
+  assert.deepEqual(
+    left.map(({ id }) => id),
+    [young.id],
+  )
+  const gaps = await c.db`select distinct schedule_id from schedule_gaps where schedule_id in (${old.id}, ${young.id})`
+  assert.equal(gaps.length, 1)
 })
 
 test('the release of the zone data is told', async () => {

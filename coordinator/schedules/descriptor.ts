@@ -69,7 +69,10 @@ async function keep(tx: Tx, row: ScheduleRow, schedule: Wanted): Promise<void> {
   if (!isBack && isDeepStrictEqual(content, contentOf(row))) return
   // What ticked while it was in no descriptor was nobody's.
   const back = isBack ? { endedAt: null, endedBecause: null, settledAt: Math.max(row.settledAt, row.now) } : {}
-  await save(tx, row, { ...row, ...content, ...back })
+  const { at } = content
+  const hasPassed = at !== null && at !== row.at && at <= row.now
+  const gapId = hasPassed ? await tellPassed(tx, row, at) : row.gapId
+  await save(tx, row, { ...row, ...content, ...back, gapId })
 }
 
 async function end(tx: Tx, row: ScheduleRow): Promise<void> {
@@ -86,9 +89,14 @@ async function begin(tx: Tx, which: Which & { identity: string }, schedule: Want
   await store.insert(tx, { ...row, ...which, source: 'descriptor', pausedBy: null, createdBy: null })
   const { at } = content
   if (at === null || at > now) return
-  const message = `It had passed when the descriptor that names it was deployed.`
+  await tellPassed(tx, { id, orgId: which.orgId }, at)
+}
+
+async function tellPassed(tx: Tx, { id, orgId }: Pick<ScheduleRow, 'id' | 'orgId'>, at: number): Promise<string> {
+  const message = 'It had passed when the descriptor that names it was deployed.'
   const gap = { from: at, to: at, count: 1, runId: null, caughtUp: 0, firedAt: null, message }
-  await insertGaps(tx, [{ ...gap, scheduleId: id, orgId: which.orgId, outcome: 'missed', reason: 'MISSED' }])
+  const [gapId] = await insertGaps(tx, [{ ...gap, scheduleId: id, orgId, outcome: 'missed', reason: 'MISSED' }])
+  return gapId!
 }
 
 /** What becomes of all schedules of a workflow that is deleted, or restored, in the same transaction. */

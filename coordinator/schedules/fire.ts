@@ -8,7 +8,7 @@ import type { Partitions } from '../db/partitions.ts'
 import { createRuns, isLimitedRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { createSlices } from '../slices.ts'
-import { type Plan, planOf } from './plan.ts'
+import { type Plan, type PlanAsk, planOf } from './plan.ts'
 import * as store from './store.ts'
 import * as settling from './store-settle.ts'
 
@@ -28,21 +28,25 @@ const LIMITED_MS = 3000
 
 type FireDeps = TriggerDeps & { db: Db; log: Log; partitions: Partitions; config: Pick<Config, 'maxCatchUp'> }
 
+/** Somebody else held what was due so many times in a row: we look again after a pause. */
+const MOST_IDLE = 3
+const LOOK_AGAIN_MS = 100
+
 /** Settles what is due by now. Answers in how many milliseconds the next tick is due; null: there is none. */
 export async function fireSchedules(deps: FireDeps): Promise<number | null> {
-  for (;;) {
+  for (let idle = 0; idle < MOST_IDLE;) {
     const found = await store.upcoming(deps.db, SEEN)
     const due = found.filter(({ inMs }) => inMs <= 0)
     if (due.length === 0) return found[0]?.inMs ?? null
     const begin = Math.floor((Math.random() * due.length) / AT_ONCE) * AT_ONCE
-    await settleThese(
-      deps,
-      due.slice(begin, begin + AT_ONCE).map(({ id }) => id),
-    )
+    const ids = due.slice(begin, begin + AT_ONCE).map(({ id }) => id)
+    idle = (await settleThese(deps, ids)) ? 0 : idle + 1
   }
+  return LOOK_AGAIN_MS
 }
 
-async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<void> {
+/** False: somebody else is changing all of them, and nothing was done. */
+async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<boolean> {
   const rows = (await store.findAll(deps.db, ids)).filter((row) => row.dueAt !== null && row.dueAt <= row.now)
   const limited = rows.filter(({ overlap }) => overlap !== 'allow')
   const unfinished = await store.unfinishedOf(deps.db, limited)
@@ -50,7 +54,7 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
   const plans: Plan[] = []
   const waiting: settling.Decided[] = []
   for (const row of rows) {
-    const ask = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
+    const ask: PlanAsk = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
     try {
       plans.push(await planOf(deps, row, ask))
     } catch (error) {
@@ -63,11 +67,14 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
   }
   if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)
   const groups = [...Map.groupBy(plans, groupOf).values()]
-  await Promise.all(
+  const done = await Promise.all(
     groups.map(async (group) => {
-      for (const piece of pieces(group)) await commitOrPutOff(deps, piece)
+      let isAny = false
+      for (const piece of pieces(group)) if (await commitOrPutOff(deps, piece)) isAny = true
+      return isAny
     }),
   )
+  return waiting.length > 0 || done.includes(true)
 }
 
 /** A hundred schedules that catch up may start ten thousand runs: as many are written at once as of triggers. */
@@ -91,32 +98,54 @@ function groupOf({ row, runs }: Plan): string {
   return runs.some(isLimitedRun) ? row.orgId : ''
 }
 
-/** One schedule that fails time and again must not hold up the others. */
-async function commitOrPutOff(deps: FireDeps, plans: Plan[]): Promise<void> {
+/** One schedule that fails time and again must not hold up the others. False: somebody else holds all of them. */
+async function commitOrPutOff(deps: FireDeps, plans: Plan[]): Promise<boolean> {
   try {
-    await commit(deps, plans)
+    return (await commit(deps, plans)) > 0
   } catch (error) {
     if (isConnectionLoss(error)) throw error
     const rows = plans.map(({ row }) => row)
     if (mayPass(error)) {
       deps.log.warn('schedules.putOff', { count: plans.length, error })
-      return settling.putOff(deps.db, rows, PUT_OFF_MS)
+      await settling.putOff(deps.db, rows, PUT_OFF_MS)
+      return true
     }
     if (plans.length > 1) {
       for (const plan of plans) await commitOrPutOff(deps, [plan])
-      return
+      return true
     }
-    // The tick has its run already: what the database was before it was restored may have said so.
-    if (hasRun(error)) return commit(deps, [{ ...plans[0]!, runs: [] }])
+    const again = hasRun(error) ? await withoutStarted(deps, plans[0]!) : null
+    if (again) return commitOrPutOff(deps, [again])
     deps.log.error('schedule.failed', { schedule: rows[0]?.id, error })
     await settling.putOff(deps.db, rows, PUT_OFF_LONG_MS)
+    return true
+  }
+}
+
+/**
+ * The plan without the ticks that have their run already: what the database was before it was restored may have said
+ * so. Null: there are none, or nobody can decide now.
+ */
+async function withoutStarted(deps: FireDeps, { row, runs, ask }: Plan): Promise<Plan | null> {
+  const ticks = runs.flatMap(({ tick }) => tick?.at ?? [])
+  const started = await store.ticksStarted(deps.db, row.id, ticks)
+  if (started.length === 0) return null
+  try {
+    return await planOf(deps, row, { ...ask, started: [...(ask.started ?? []), ...started] })
+  } catch (error) {
+    if (isConnectionLoss(error)) throw error
+    deps.log.warn('schedule.undecided', { schedule: row.id, error })
+    return null
   }
 }
 
 const hasRun = (error: unknown) => error instanceof PostgresError && error.constraint_name === 'runs_by_tick'
 
-/** Moves the schedules on and creates their runs in one transaction: neither is without the other. */
-async function commit(deps: FireDeps, plans: readonly Plan[]): Promise<void> {
+/**
+ * Moves the schedules on and creates their runs in one transaction: neither is without the other. Answers how many
+ * schedules: others hold the rest.
+ */
+async function commit(deps: FireDeps, plans: readonly Plan[]): Promise<number> {
   const isLimited = plans.some((plan) => groupOf(plan) !== '')
   const mine = await deps.partitions.atHand(() =>
     deps.db.begin(async (tx) => {
@@ -136,6 +165,7 @@ async function commit(deps: FireDeps, plans: readonly Plan[]): Promise<void> {
   )
   for (const plan of mine) tell(deps, plan)
   probe('schedules.settled', { schedules: mine.map(({ row }) => row.id) })
+  return mine.length
 }
 
 async function withGaps(tx: Parameters<typeof settling.settle>[0], plans: readonly Plan[]) {

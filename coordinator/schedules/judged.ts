@@ -42,6 +42,8 @@ export async function assertInputFits(deps: PrepareDeps, orgId: OrgId, row: Star
 export interface Refusal {
   reason: (typeof GAP_REASONS)[number]
   message: string
+  /** Since when the workflow is disabled. */
+  since?: number
 }
 
 /** The run that a schedule starts, or why it starts none. Throws what may be otherwise in a moment. */
@@ -65,6 +67,8 @@ const isRefusal = ({ status }: Fault) => status < 500 && status !== 429
 
 function refusalOf(fault: Fault, row: ScheduleRow): Refusal {
   const reason = reasonOf(fault)
+  const since = fault.detail?.['disabledAt']
+  if (reason === 'WORKFLOW_DISABLED' && typeof since === 'number') return { reason, message: fault.message, since }
   if (reason !== 'ENVIRONMENT_GONE' || row.environment === null) return { reason, message: fault.message }
   const change =
     row.source === 'api' ? 'give the schedule another one' : 'create it again, or name another in the descriptor'

@@ -2,7 +2,7 @@ import type { Schedule, ScheduleGap } from '@windlass/shared/model/schedule.ts'
 import type { GapRow, NewGap, ScheduleRow } from './row.ts'
 import { nextTicks } from './rules/ticks.ts'
 import { wordsOf } from './rules/words.ts'
-import { whenOf } from './state.ts'
+import { isActive, whenOf, whyStopped } from './state.ts'
 
 const SHOWN = 5
 
@@ -33,10 +33,19 @@ export function presentSchedule(row: ScheduleRow): Schedule {
     createdBy: row.createdBy,
     updatedAt: row.updatedAt,
     nextAt: row.nextAt,
-    nextTimes: row.nextAt === null ? [] : [row.nextAt, ...nextTicks(when, row.nextAt, SHOWN - 1)],
+    nextTimes: nextTimesOf(row),
     endedAt: row.endedAt,
     lastRun: row.last,
   }
+}
+
+/** Behind a tick that is due by an earlier rule come those of the present one. */
+function nextTimesOf(row: ScheduleRow): number[] {
+  if (row.nextAt === null) return []
+  // Another coordinator may know a zone that this one does not.
+  if (whyStopped(row) !== null || !isActive(row)) return [row.nextAt]
+  const after = Math.max(row.nextAt, row.earlier.at(-1)?.until ?? 0)
+  return [row.nextAt, ...nextTicks(whenOf(row), after, SHOWN - 1)]
 }
 
 export function presentGap(row: GapRow | NewGap): ScheduleGap {

@@ -23,6 +23,15 @@ export interface Content {
   enabled: boolean
 }
 
+/** What of a schedule decides when it ticks, and which of its ticks start runs. */
+export type Rule = Pick<
+  Content,
+  'kind' | 'cron' | 'timezone' | 'rateMs' | 'anchorAt' | 'at' | 'jitterMs' | 'catchUp' | 'catchUpWindowMs' | 'overlap'
+>
+
+/** The rule of before a change. Ticks up to `until`, the moment of the change, are still to be settled by it. */
+export type EarlierRule = Rule & { until: number }
+
 /** How far a schedule has come. */
 export interface ScheduleState {
   settledAt: number
@@ -34,6 +43,8 @@ export interface ScheduleState {
   endedAt: number | null
   endedBecause: 'over' | 'not-in-descriptor' | null
   gapId: string | null
+  /** The oldest first. While there are any, `nextAt` is a tick of the first. */
+  earlier: readonly EarlierRule[]
 }
 
 export interface ScheduleRow extends Content, ScheduleState {

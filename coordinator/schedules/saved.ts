@@ -1,6 +1,6 @@
 import type { Tx } from '../db/client.ts'
 import type { Content, ScheduleRow, ScheduleState } from './row.ts'
-import { rearmed, rested } from './state.ts'
+import { changed, rested } from './state.ts'
 import * as store from './store.ts'
 import { insertGaps } from './store-settle.ts'
 
@@ -14,6 +14,7 @@ export const NEW: Omit<ScheduleState, 'settledAt'> = {
   endedAt: null,
   endedBecause: null,
   gapId: null,
+  earlier: [],
 }
 
 /** What whoever has made it says of it, and nothing else. */
@@ -25,10 +26,14 @@ export function contentOf(row: Content): Content {
   return { name, ...when, environment, environmentId, input, ...rules }
 }
 
-/** Writes what a schedule has become, with its next tick and what it has skipped while it rested. */
+/** Writes what a schedule has become, with its next tick and what it has skipped. */
 export async function save(tx: Tx, was: ScheduleRow, is: ScheduleRow): Promise<void> {
   const { now } = was
-  const { row, gap } = rested(was, is, { now, isWorkflowDeleted: is.isWorkflowDeleted })
-  const [gapId] = gap ? await insertGaps(tx, [gap]) : []
-  await store.update(tx, rearmed({ ...row, gapId: gapId ?? row.gapId }, now))
+  const resting = rested(was, is, { now, isWorkflowDeleted: is.isWorkflowDeleted })
+  const { row, gap } = changed(was, resting.row)
+  const ids = await insertGaps(
+    tx,
+    [resting.gap, gap].filter((each) => each !== null),
+  )
+  await store.update(tx, { ...row, gapId: ids.at(-1) ?? row.gapId })
 }

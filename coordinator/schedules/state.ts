@@ -1,6 +1,7 @@
 import type { ScheduleId } from '@windlass/shared/ids.ts'
-import type { Content, NewGap, ScheduleRow, ScheduleState } from './row.ts'
-import { nextOf } from './rules/settle.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { Content, EarlierRule, NewGap, Rule, ScheduleRow, ScheduleState } from './row.ts'
+import { dueAtOf, nextOf } from './rules/settle.ts'
 import { countTicks, newestTicks, nextTick, type When } from './rules/ticks.ts'
 import { isKnownZone } from './rules/zones.ts'
 
@@ -18,51 +19,131 @@ export function whyStopped({ timezone }: Pick<Content, 'timezone'>): string | nu
 
 export type ContentAndState = Content & ScheduleState & { id: ScheduleId }
 
-/**
- * The same schedule with its next tick, from now on: after every change. A tick that is due already stays, and fires
- * whatever has become of the schedule.
- */
+function ruleOf(row: Rule): Rule {
+  const { kind, cron, timezone, rateMs, anchorAt, at, jitterMs, catchUp, catchUpWindowMs, overlap } = row
+  return { kind, cron, timezone, rateMs, anchorAt, at, jitterMs, catchUp, catchUpWindowMs, overlap }
+}
+
+/** New ticks come. */
+export const isActive = (row: ScheduleState) => row.restsBecause === null && row.endedAt === null
+
+/** A tick has come, and is not settled. */
+const hasTicked = (row: ScheduleState, now: number) =>
+  row.earlier.length > 0 || (row.nextAt !== null && row.nextAt <= now)
+
+/** The same schedule with its next tick, from now on. One that has come already stays. */
 export function rearmed<S extends ContentAndState>(row: S, now: number): S {
-  if (row.nextAt !== null && row.dueAt !== null && row.nextAt <= now) return row
+  if (hasTicked(row, now)) return row
   const endedBecause = row.endedBecause === 'not-in-descriptor' ? row.endedBecause : null
+  const stoppedBecause = whyStopped(row)
   const still = {
     ...row,
     nextAt: null,
     dueAt: null,
-    stoppedBecause: whyStopped(row),
+    stoppedBecause,
+    // What ticks from now on is counted once somebody can.
+    settledAt: stoppedBecause !== null && row.stoppedBecause === null ? Math.max(row.settledAt, now) : row.settledAt,
     endedBecause,
     endedAt: endedBecause && row.endedAt,
   }
-  if (endedBecause !== null || still.stoppedBecause !== null) return still
+  if (endedBecause !== null || stoppedBecause !== null) return still
   const next = nextOf({ id: row.id, when: whenOf(row), jitterMs: row.jitterMs }, Math.max(now, row.settledAt))
   if (next === null) return { ...still, endedAt: row.endedAt ?? now, endedBecause: 'over' }
   return row.restsBecause === null ? { ...still, nextAt: next.at, dueAt: next.dueAt } : still
 }
 
+/**
+ * The same schedule after a change, with its next tick from now on. What has ticked before is settled by the rule of
+ * then, at once: its jitter ends with the change. Only when the schedule rests a tick whose jitter is not over is
+ * skipped, and told.
+ */
+export function changed<S extends ContentAndState>(was: ScheduleRow, is: S): { row: S; gap: NewGap | null } {
+  const { now } = was
+  if (!hasTicked(was, now)) return { row: rearmed(is, now), gap: null }
+  if (isActive(was) === isActive(is) && isDeepStrictEqual(ruleOf(was), ruleOf(is))) return { row: is, gap: null }
+  if (is.restsBecause !== null && isInJitter(was)) {
+    const row = { ...is, nextAt: null, dueAt: null, settledAt: Math.max(is.settledAt, now) }
+    return {
+      row: rearmed(row, now),
+      gap: { ...gapOf(was, RESTS[is.restsBecause]), from: was.nextAt!, to: was.nextAt! },
+    }
+  }
+  const earlier = ticksSinceChange(was) ? [...was.earlier, { ...ruleOf(was), until: now }] : was.earlier
+  return { row: { ...is, earlier, dueAt: Math.min(was.dueAt!, now) }, gap: null }
+}
+
+/** Its tick has come, and does not fire yet. */
+function isInJitter(row: ScheduleRow): boolean {
+  if (row.earlier.length > 0 || row.jitterMs === 0 || whyStopped(row) !== null) return false
+  return dueAtOf({ id: row.id, when: whenOf(row), jitterMs: row.jitterMs }, row.nextAt!) > row.now
+}
+
+/** Whether the rule that ends now has ticks which are not settled. */
+function ticksSinceChange(row: ScheduleRow): boolean {
+  if (!isActive(row)) return false
+  const last = row.earlier.at(-1)
+  return last === undefined || isTicking(row, last.until, row.now)
+}
+
+const isTicking = (rule: Rule, after: number, until: number) =>
+  whyStopped(rule) === null && (nextTick(whenOf(rule), after) ?? Infinity) <= until
+
+/** How a schedule goes on after what was due is settled up to `settledAt`: with the next of `earlier`, or by itself. */
+export function following(row: ScheduleRow, earlier: readonly EarlierRule[], settledAt: number) {
+  let after = settledAt
+  for (const [i, rule] of earlier.entries()) {
+    if (isTicking(rule, after, rule.until)) {
+      const nextAt = nextTick(whenOf(rule), after)
+      return {
+        settledAt: after,
+        nextAt,
+        dueAt: row.now,
+        earlier: earlier.slice(i),
+        isOver: false,
+        stoppedBecause: null,
+      }
+    }
+    after = Math.max(after, rule.until)
+  }
+  const none = { settledAt: after, nextAt: null, dueAt: null, earlier: [], isOver: false, stoppedBecause: null }
+  const stoppedBecause = whyStopped(row)
+  if (row.endedAt !== null || stoppedBecause !== null) return { ...none, stoppedBecause }
+  const next = nextOf({ id: row.id, when: whenOf(row), jitterMs: row.jitterMs }, after)
+  if (next === null) return { ...none, isOver: true }
+  return row.restsBecause === null ? { ...none, nextAt: next.at, dueAt: next.dueAt } : none
+}
+
+const gapOf = ({ id, orgId }: ScheduleRow, { reason, message }: Pick<NewGap, 'reason' | 'message'>) => ({
+  scheduleId: id,
+  orgId,
+  outcome: 'skipped' as const,
+  reason,
+  message,
+  runId: null,
+  count: 1,
+  caughtUp: 0,
+  firedAt: null,
+})
+
 const RESTS = {
   paused: { reason: 'PAUSED', message: 'The schedule was paused.' },
   'workflow-deleted': { reason: 'WORKFLOW_DELETED', message: 'The workflow was deleted.' },
+  'zone-unknown': { reason: 'ZONE_UNKNOWN', message: 'The coordinators did not know its time zone.' },
 } as const
 
-/** What has ticked while it rests, up to now; null: nothing has. */
+/** What has ticked while it rests or is stopped, up to now; null: nothing has. */
 export function skippedMeanwhile(row: ScheduleRow, now: number): NewGap | null {
-  if (row.restsSince === null || row.restsBecause === null || row.endedAt !== null || whyStopped(row)) return null
-  const when = whenOf(row)
-  const since = Math.max(row.restsSince, row.settledAt)
+  const because = row.restsBecause ?? (row.stoppedBecause === null ? null : 'zone-unknown')
+  if (because === null || row.endedAt !== null) return null
+  const isKnown = whyStopped(row) === null
+  const when = whenOf(isKnown ? row : { ...row, timezone: 'UTC' })
+  const since = Math.max(row.restsSince ?? 0, row.settledAt)
   const [to] = newestTicks(when, since, now, 1)
   if (to === undefined) return null
-  return {
-    scheduleId: row.id,
-    orgId: row.orgId,
-    outcome: 'skipped',
-    ...RESTS[row.restsBecause],
-    runId: null,
-    from: nextTick(when, since)!,
-    to,
-    count: countTicks(when, since, now),
-    caughtUp: 0,
-    firedAt: null,
-  }
+  const from = nextTick(when, since)!
+  const { reason, message } = RESTS[because]
+  const told = { reason, message: isKnown ? message : `${message} The times are counted as if it were UTC.` }
+  return { ...gapOf(row, told), from, to, count: countTicks(when, since, now) }
 }
 
 /**
@@ -75,8 +156,10 @@ export function rested<S extends ContentAndState>(
   { now, isWorkflowDeleted }: { now: number; isWorkflowDeleted: boolean },
 ): { row: S; gap: NewGap | null } {
   const because = isWorkflowDeleted ? 'workflow-deleted' : is.enabled ? null : 'paused'
-  if (because === was.restsBecause) return { row: is, gap: null }
+  const goesOn = because === null && was.stoppedBecause !== null && whyStopped(is) === null
+  if (because === was.restsBecause && !goesOn) return { row: is, gap: null }
   const gap = skippedMeanwhile(was, now)
-  const settledAt = was.restsBecause === null ? is.settledAt : Math.max(is.settledAt, now)
+  const ticked = was.restsBecause === null && was.stoppedBecause === null
+  const settledAt = ticked ? is.settledAt : Math.max(is.settledAt, now)
   return { row: { ...is, restsBecause: because, restsSince: because && now, settledAt }, gap }
 }

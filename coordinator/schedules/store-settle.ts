@@ -2,7 +2,7 @@ import type { OrgId, ScheduleId } from '@windlass/shared/ids.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import { unnest } from '../db/unnest.ts'
-import type { GapRow, NewGap } from './row.ts'
+import type { EarlierRule, GapRow, NewGap } from './row.ts'
 
 /** A schedule as it was when its ticks were decided. */
 export interface Decided {
@@ -32,6 +32,7 @@ export interface SettledRow {
   isOver: boolean
   stoppedBecause: string | null
   gapId: string | null
+  earlier: readonly EarlierRule[]
 }
 
 export async function settle(tx: Tx, rows: readonly SettledRow[]): Promise<void> {
@@ -45,6 +46,7 @@ export async function settle(tx: Tx, rows: readonly SettledRow[]): Promise<void>
       ended_because = coalesce(s.ended_because, case when m.is_over = 1 then 'over' end),
       stopped_because = m.stopped_because,
       gap_id = m.gap_id,
+      earlier = m.earlier::jsonb,
       revision = s.revision + 1
     from ${unnest(tx, 'm', rows, {
       id: 'text',
@@ -54,6 +56,7 @@ export async function settle(tx: Tx, rows: readonly SettledRow[]): Promise<void>
       isOver: ['int', (row) => Number(row.isOver)],
       stoppedBecause: 'text',
       gapId: ['bigint', (row) => row.gapId],
+      earlier: ['text', (row) => JSON.stringify(row.earlier)],
     })}
     where s.id = m.id`
 }

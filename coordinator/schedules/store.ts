@@ -32,6 +32,7 @@ const readable = (sql: Sql, last: Fragment = lastRun(sql)) => sql`
          ${ms(sql, sql`s.settled_at`)} as settled_at, ${ms(sql, sql`s.next_at`)} as next_at,
          ${ms(sql, sql`s.due_at`)} as due_at, ${ms(sql, sql`s.rests_since`)} as rests_since, s.rests_because,
          s.stopped_because, ${ms(sql, sql`s.ended_at`)} as ended_at, s.ended_because, s.gap_id, s.revision,
+         s.earlier,
          ${ms(sql, sql`now()`)} as now,
          case when g.id is not null
            then json_build_object('outcome', g.outcome, 'reason', g.reason, 'message', g.message, 'runId', g.run_id)
@@ -149,7 +150,7 @@ export async function update(tx: Tx, s: Changed): Promise<void> {
       settled_at = ${instant(tx, s.settledAt)}, next_at = ${instant(tx, s.nextAt)}, due_at = ${instant(tx, s.dueAt)},
       rests_since = ${instant(tx, s.restsSince)}, rests_because = ${s.restsBecause},
       stopped_because = ${s.stoppedBecause}, ended_at = ${instant(tx, s.endedAt)}, ended_because = ${s.endedBecause},
-      gap_id = ${s.gapId}
+      gap_id = ${s.gapId}, earlier = ${JSON.stringify(s.earlier)}::text::jsonb
     where id = ${s.id} and org_id = ${s.orgId}`
 }
 
@@ -256,17 +257,26 @@ export async function unfinishedOf(
   return found
 }
 
-/** The zone data of the last start, locked; null: there was none. */
-export async function lockZoneData(tx: Tx, tz: string): Promise<string | null> {
-  const made = await tx`
-    insert into schedule_zone_data (tz) values (${tz}) on conflict (is_only) do nothing returning tz`
-  if (made.length > 0) return null
-  const [row] = await tx<[{ tz: string }]>`select tz from schedule_zone_data for update`
-  return row.tz
+/** Those of the ticks, in milliseconds since the epoch, for which a run was started. */
+export async function ticksStarted(db: Db, id: ScheduleId, ticks: readonly number[]): Promise<number[]> {
+  const rows = await db<{ at: number }[]>`
+    select ${ms(db, db`r.tick_at`)} as at
+    from runs r
+    where r.trigger_id = ${id} and r.tick <> 'manual' and r.retry_of is null
+      and r.tick_at = any(
+        select to_timestamp(at / 1000) from ${unnest(db, 't', ticks, { at: ['float8', (at) => at] })}
+      )`
+  return rows.map(({ at }) => at)
 }
 
-export async function noteZoneData(tx: Tx, tz: string): Promise<void> {
-  await tx`update schedule_zone_data set tz = ${tz}`
+/** The zone data by which the next ticks were found; null: there was no start yet. */
+export async function zoneData(sql: Sql): Promise<string | null> {
+  const [row] = await sql<[{ tz: string }?]>`select tz from schedule_zone_data`
+  return row?.tz ?? null
+}
+
+export async function noteZoneData(sql: Sql, tz: string): Promise<void> {
+  await sql`insert into schedule_zone_data (tz) values (${tz}) on conflict (is_only) do update set tz = excluded.tz`
 }
 
 /** Of all orgs those that go by a zone and have not ended, locked. */

@@ -1,8 +1,9 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { Db } from '../db/client.ts'
 import { offsetAt } from './rules/gaps.ts'
-import { rearmed } from './state.ts'
+import { rearmed, rested } from './state.ts'
 import * as store from './store.ts'
+import { insertGaps, settle } from './store-settle.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -35,24 +36,39 @@ export async function renewNextTicks(
 ): Promise<number> {
   const zones = zonesThatDiffer()
   if (zones.length > 0) log.warn('zones.older', { tz, zones })
+  const before = await store.zoneData(db)
+  if (before === tz) return 0
+  let renewed = 0
+  for (let after: string | null = ''; after !== null;) {
+    const page = await renewPage(db, after)
+    renewed += page.renewed
+    after = page.last
+  }
+  // Last: a start that is interrupted is followed by one that begins anew.
+  await store.noteZoneData(db, tz)
+  log('schedules.renewed', { before, tz, renewed })
+  return renewed
+}
+
+/** In one transaction, so that nobody waits for the locks of more than a page. `last` is null behind the last page. */
+function renewPage(db: Db, after: string): Promise<{ renewed: number; last: string | null }> {
   return db.begin(async (tx) => {
-    const before = await store.lockZoneData(tx, tz)
-    if (before === tz) return 0
-    let renewed = 0
-    let after = ''
-    for (;;) {
-      const rows = await store.lockCrons(tx, after, PAGE)
-      for (const row of rows) {
-        const next = rearmed(row, row.now)
-        if (next.nextAt === row.nextAt && next.stoppedBecause === row.stoppedBecause) continue
-        await store.update(tx, next)
-        renewed++
-      }
-      if (rows.length < PAGE) break
-      after = rows.at(-1)!.id
-    }
-    await store.noteZoneData(tx, tz)
-    log('schedules.renewed', { before, tz, renewed })
-    return renewed
+    const rows = await store.lockCrons(tx, after, PAGE)
+    const changes = rows.flatMap((row) => {
+      const resting = rested(row, row, { now: row.now, isWorkflowDeleted: row.isWorkflowDeleted })
+      const next = rearmed(resting.row, row.now)
+      const isSame = next.nextAt === row.nextAt && next.stoppedBecause === row.stoppedBecause
+      return isSame ? [] : [{ next, gap: resting.gap }]
+    })
+    const gaps = changes.flatMap(({ gap }) => gap ?? [])
+    const ids = await insertGaps(tx, gaps)
+    const gapIds = new Map(gaps.map((gap, i) => [gap.scheduleId, ids[i]!]))
+    const settled = changes.map(({ next }) => ({
+      ...next,
+      isOver: next.endedBecause === 'over',
+      gapId: gapIds.get(next.id) ?? next.gapId,
+    }))
+    if (settled.length > 0) await settle(tx, settled)
+    return { renewed: settled.length, last: rows.length < PAGE ? null : rows.at(-1)!.id }
   })
 }

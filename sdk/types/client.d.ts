@@ -1985,6 +1985,7 @@ export interface ScheduleGap {
     | 'MISSED'
     | 'PAUSED'
     | 'OVERLAP'
+    | 'ZONE_UNKNOWN'
     | 'WORKFLOW_DISABLED'
     | 'WORKFLOW_DELETED'
     | 'ENVIRONMENT_GONE'

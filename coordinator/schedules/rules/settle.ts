@@ -23,7 +23,8 @@ export function nextOf(of: Pick<Ticking, 'id' | 'when' | 'jitterMs'>, after: num
   return at === null ? null : { at, dueAt: dueAtOf(of, at) }
 }
 
-function dueAtOf({ id, when, jitterMs }: Pick<Ticking, 'id' | 'when' | 'jitterMs'>, at: number): number {
+/** When a tick fires. */
+export function dueAtOf({ id, when, jitterMs }: Pick<Ticking, 'id' | 'when' | 'jitterMs'>, at: number): number {
   if (jitterMs === 0) return at
   return at + jitterOf({ schedule: id, jitterMs, at, nextAt: nextTick(when, at) })
 }
@@ -44,12 +45,15 @@ export interface Settled {
 /** Some ticks in time, besides those that were missed: of every ten seconds within a minute, at most. */
 const IN_TIME = 8
 
-/** Settles everything that is due since `nextAt`, which is. */
+/**
+ * Settles everything that is due since `nextAt`, which is. `until`: the rule held up to then, and every tick up to then
+ * is due, whatever is left of its jitter.
+ */
 export function settle(
   of: Ticking & { nextAt: number },
-  at: { now: number; unfinished: readonly string[]; most: number },
+  at: { now: number; until?: number | undefined; unfinished: readonly string[]; most: number },
 ): Settled {
-  const due = dueSince(of, at.now, at.most + IN_TIME)
+  const due = dueSince(of, at, at.most + IN_TIME)
   const late = decideLate(due, {
     now: at.now,
     catchUp: of.catchUp,
@@ -60,13 +64,19 @@ export function settle(
   return { ...decideOverlap(of.overlap, late.fire, at.unfinished), missed: late.missed, upTo, next: nextOf(of, upTo) }
 }
 
-function dueSince(of: Ticking & { nextAt: number }, now: number, most: number) {
+function dueSince(
+  of: Ticking & { nextAt: number },
+  { now: present, until = Infinity }: { now: number; until?: number | undefined },
+  most: number,
+) {
   const { when, nextAt } = of
+  const now = Math.min(present, until)
+  const tick = (at: number): DueTick => ({ at, dueAt: Math.min(dueAtOf(of, at), until) })
   const second = nextTick(when, nextAt)
-  const single = { at: nextAt, dueAt: dueAtOf(of, nextAt) }
+  const single = tick(nextAt)
   // Nearly always: nobody has waited for it but us. An edit may have moved the times that it was one of.
   if (second === null || second > now) return { newest: [single], from: nextAt, count: 1 }
-  const later = newestTicks(when, nextAt, now, most).map((at) => ({ at, dueAt: dueAtOf(of, at) }))
+  const later = newestTicks(when, nextAt, now, most).map(tick)
   const due = later.filter(({ dueAt }) => dueAt <= now)
   const newest = due.length < most ? [single, ...due] : due
   return { newest, from: nextAt, count: 1 + countTicks(when, nextAt, now) - (later.length - due.length) }

@@ -2,11 +2,23 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { fireSchedules } from '../../schedules/fire.ts'
 import { cleanSchedules } from '../../schedules/schedules.ts'
 import { countOfApi } from '../../schedules/store.ts'
 import { renewNextTicks } from '../../schedules/zone-data.ts'
 import type { TestCoordinator } from '../_kit/coordinator.ts'
-import { aMovableCoordinator, aSchedule, firedBy, passTo, scheduleOf, ticksOf, whyOf } from '../_kit/schedules.ts'
+import { moveClock } from '../_kit/database-clock.ts'
+import {
+  aMovableCoordinator,
+  aSchedule,
+  firedBy,
+  nowOf,
+  passTo,
+  scheduleOf,
+  settled,
+  ticksOf,
+  whyOf,
+} from '../_kit/schedules.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 const MINUTE = 60_000
@@ -47,9 +59,18 @@ test('a zone that is not known stops its schedule and no other; known again, it 
   const why = await whyOf(c, strange)
   assert.deepEqual([why.code, why.nextAt], ['ZONE_UNKNOWN', null])
   assert.match(why.message, /Europe\/Atlantis/)
+  await passTo(c, plain.nextAt! + 150 * MINUTE)
+  const { schedules } = await c.call(ops.schedules.list, { org: c.org, workflow: workflow.id })
+  assert.equal(schedules.length, 2)
+  const range = { reason: 'ZONE_UNKNOWN', from: plain.nextAt!, to: plain.nextAt! + 120 * MINUTE, count: 3 }
+  const pick = ({ reason, from, to, count }: (typeof ticks)[number]) => ({ reason, from, to, count })
+  const ticks = await ticksOf(c, strange)
+  assert.deepEqual(ticks.map(pick), [range])
   await c.db`update schedules set timezone = 'Europe/Zurich' where id = ${strange.id}`
   await renewNextTicks(c.deps, '2099z')
   assert.equal((await whyOf(c, strange)).code, 'TICKS')
+  assert.deepEqual((await ticksOf(c, strange)).map(pick), [range])
+  assert.equal((await scheduleOf(c, strange)).nextAt, plain.nextAt! + 180 * MINUTE)
 })
 
 test('after a start with other zone data the next ticks are found anew, once', async () => {
@@ -66,6 +87,18 @@ test('after a start with other zone data the next ticks are found anew, once', a
   await shift()
   assert.equal(await renewNextTicks(c.deps, '2100a'), 0)
   assert.equal((await scheduleOf(c, schedule)).nextAt, wrong)
+})
+
+test('what somebody else holds is looked at again after a pause', async () => {
+  const workflow = await aWorkflow(c)
+  const schedule = await aSchedule(c, { workflow: workflow.slug, rate: '10m' })
+  await c.db.begin(async (tx) => {
+    await tx`select 1 from schedules where id = ${schedule.id} for update`
+    await moveClock(c.db, schedule.nextAt! - (await nowOf(c)))
+    assert.equal(await fireSchedules(c.deps), 100)
+  })
+  await settled(c)
+  assert.equal((await firedBy(c, schedule)).length, 1)
 })
 
 test('a run that has been unfinished for long is met, too', async () => {

@@ -10,7 +10,7 @@ import type { PerMinute } from '../limits/per-minute.ts'
 import { networkOf } from '../limits/strangers.ts'
 import type { RunAddress } from '../runs/store.ts'
 import type { Committed } from './commit.ts'
-import { withoutCredentials } from './rules/headers.ts'
+import { storable, withoutCredentials } from './rules/headers.ts'
 import { beginCheck } from './rules/signature.ts'
 import { findSource, type InboundSource } from './sources.ts'
 import { placeOf, take, type TakeDeps, type Taken, type Verified } from './take.ts'
@@ -75,7 +75,7 @@ function verifiedOf(source: InboundSource, { method, query, headers }: Incoming,
   return {
     source,
     method,
-    query: query.slice(0, 8000).toWellFormed(),
+    query: storable(query),
     headers: withoutCredentials(headers, source.secretHeader),
     body,
     receivedAt: source.now,

@@ -53,8 +53,7 @@ export async function take(deps: TakeDeps, verified: Verified): Promise<Taken> {
   const isLarge = body.length > deps.config.maxInputBytes
   const payload = isLarge ? NOT_READ : readFrom(source, body, headers['content-type'])
   const value = 'invalid' in payload ? undefined : payload.value
-  const said = eventOf(source.about, headers, value)
-  const event = said === null ? null : storable(said, MOST_EVENT_CHARS)
+  const event = namedEvent(eventOf(source.about, headers, value))
   const row = await rowOf(deps, verified, event)
   const handshake = handshakeOf(source.about.kind, value)
   if (handshake) {
@@ -73,6 +72,11 @@ export async function take(deps: TakeDeps, verified: Verified): Promise<Taken> {
   for (const run of runs) if (made.has(run.id)) tellOfNew(deps, run)
   if (committed.merged.length > 0) announce(deps, committed.merged)
   return { id: row.id, committed }
+}
+
+/** As it is stored, matched and handed on. */
+function namedEvent(event: string | null): string | null {
+  return event === null ? null : storable(event, MOST_EVENT_CHARS)
 }
 
 const NOT_READ: Payload = { invalid: '' }

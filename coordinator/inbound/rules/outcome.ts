@@ -1,6 +1,7 @@
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
 import type { MatchRow, WantedRow } from '../row.ts'
 import { refusedBy } from './filter.ts'
+import { storable } from './headers.ts'
 import { matchesEvent } from './patterns.ts'
 
 type Decided = { start: WantedRow } | { not: MatchRow }
@@ -18,13 +19,13 @@ function decideOne(entries: readonly WantedRow[], event: string | null, payload:
     const patterns = entries.flatMap(({ events }) => events).slice(0, 5)
     const named = event === null ? 'names no event' : `is the event \`${event}\``
     const reason = `It ${named}; the workflow takes ${patterns.map((one) => `\`${one}\``).join(', ')}.`
-    return { not: { workflowId, outcome: 'unmatched', reason, runId: null } }
+    return { not: { workflowId, outcome: 'unmatched', reason: storable(reason), runId: null } }
   }
   const start = meant.find(({ filter }) => refusedBy(filter, payload) === undefined)
   if (start) return { start }
   const field = refusedBy(meant[0]!.filter, payload)
   const reason = `The filter refuses the field \`${field}\` of the payload.`
-  return { not: { workflowId, outcome: 'filtered', reason, runId: null } }
+  return { not: { workflowId, outcome: 'filtered', reason: storable(reason), runId: null } }
 }
 
 /** The first that applies to one of the workflows, with its reason. */

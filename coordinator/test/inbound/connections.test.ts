@@ -287,3 +287,29 @@ test("another org's connection looks absent", async () => {
   const { connections } = await c.call(ops.connections.list, { org: stranger.slug }, as)
   assert.deepEqual(connections, [])
 })
+
+test('an event with characters that no column holds is taken and recorded', async () => {
+  const stripe = await aConnection({ kind: 'stripe' })
+  await taking(stripe.name, ['invoice.*'])
+  const client = new Stripe('sk_test_none')
+  for (const type of ['invoice.\\u0000paid', 'invoice.\\ud800paid', 'other\\u0000']) {
+    const payload = `{"id":"evt_${++made}","type":"${type}"}`
+    const header = client.webhooks.generateTestHeaderString({ payload, secret: stripe.secret })
+    const headers = { 'content-type': 'application/json', 'stripe-signature': header }
+    const { status, receipt } = await send(stripe.url, { body: payload, headers })
+    assert.equal(status, 200, type)
+    assert.equal(receipt.delivery.outcome, type.startsWith('invoice') ? 'triggered' : 'unmatched')
+    assert.ok((await deliveryOf(receipt.delivery.id)).event!.includes('\ufffd'), type)
+  }
+})
+
+test('what the input refuses is said, whatever characters its fields have', async () => {
+  const stripe = await aConnection({ kind: 'stripe' })
+  const inputSchema = { type: 'object', properties: { payload: { type: 'object', additionalProperties: false } } }
+  await aWorkflow(c, { inputSchema, descriptor: { connections: [{ connection: stripe.name, events: ['*'] }] } })
+  const payload = `{"id":"evt_${++made}","a\\u0000b\\udc00":1}`
+  const header = new Stripe('sk_test_none').webhooks.generateTestHeaderString({ payload, secret: stripe.secret })
+  const headers = { 'content-type': 'application/json', 'stripe-signature': header }
+  const { status, receipt } = await send(stripe.url, { body: payload, headers })
+  assert.deepEqual([status, receipt.delivery.outcome], [200, 'invalid_input'])
+})

@@ -3,7 +3,7 @@ import { type ConnectionId, newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { BearerScheme, Connection, ConnectionKind, HmacScheme, Source } from '@windlass/shared/model/connection.ts'
 import type { Acting, Caller } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import type { Db } from '../db/client.ts'
+import { type Db, PostgresError } from '../db/client.ts'
 import type { EnvironmentNames } from '../environments/names.ts'
 import {
   newOwnedSecret,
@@ -53,6 +53,9 @@ export async function createConnection(
   })
   return { connection: await getConnection(deps, by, id, at), secret }
 }
+
+const isTaken = (error: unknown) =>
+  error instanceof PostgresError && error.constraint_name === 'connections_org_id_name_key'
 
 const target = (id: string, name: string) => ({ type: 'connection', id, name })
 
@@ -124,7 +127,7 @@ export function findConnectionId(deps: Deps, orgId: OrgId, ref: string): Promise
   return store.idOfConnection(deps.db, orgId, ref)
 }
 
-/** Of these names those that no connection has. */
+/** The names among these that no connection of the org has. */
 export async function namesWithout(deps: Deps, orgId: OrgId, names: readonly string[]): Promise<string[]> {
   const there = names.length === 0 ? [] : await store.namesThere(deps.db, orgId, names)
   return names.filter((name) => !there.includes(name))
@@ -149,8 +152,9 @@ export async function updateConnection(
     const before = await store.findConnection(tx, by.orgId, id)
     if (!before) throw new Fault('NOT_FOUND', { connection: id })
     const after = { name: ask.name ?? before.name, enabled: ask.enabled ?? before.enabled }
-    if (await store.isTaken(tx, by.orgId, { id, name: after.name })) throw taken(after.name)
-    await store.changeConnection(tx, by.orgId, { id, ...after })
+    await store.changeConnection(tx, by.orgId, { id, ...after }).catch((error: unknown) => {
+      throw isTaken(error) ? taken(after.name) : error
+    })
     await record(tx, by, {
       action: 'connections.update',
       target: target(id, after.name),

@@ -58,17 +58,13 @@ export function lockConnection(tx: Tx, orgId: OrgId, id: string): PromiseLike<un
   return tx`select from connections where id = ${id} and org_id = ${orgId} for update`
 }
 
-export async function isTaken(tx: Tx, orgId: OrgId, { id, name }: { id: string; name: string }): Promise<boolean> {
-  const rows = await tx`select from connections where org_id = ${orgId} and name = ${name} and id <> ${id}`
-  return rows.length > 0
-}
-
-export function changeConnection(
+/** Rejects with a unique violation where another one has the name. */
+export async function changeConnection(
   tx: Tx,
   orgId: OrgId,
   { id, name, enabled }: { id: string; name: string; enabled: boolean },
-): PromiseLike<unknown> {
-  return tx`update connections set name = ${name}, enabled = ${enabled} where id = ${id} and org_id = ${orgId}`
+): Promise<void> {
+  await tx`update connections set name = ${name}, enabled = ${enabled} where id = ${id} and org_id = ${orgId}`
 }
 
 export function noteConnectionRotated(tx: Tx, orgId: OrgId, id: string): PromiseLike<unknown> {

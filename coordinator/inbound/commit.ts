@@ -10,6 +10,7 @@ import type { Moving } from '../engine/rules/run.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
 import { topOf } from './rules/outcome.ts'
+import type { Once } from './rules/signature.ts'
 import { insertDeliveries, insertMatches, type NewDeliveryRow, trimUnverified } from './store-deliveries.ts'
 import { giveBack, heldAs, type KeyRow, pointTo, takeKeys } from './store-keys.ts'
 
@@ -20,11 +21,11 @@ export interface NewDelivery extends Omit<NewDeliveryRow, 'outcome' | 'reason'> 
   /** Workflows that it does not start. */
   decided: MatchRow[]
   starts: { run: NewRun; keys: Key[] }[]
-  /** Of a replay. */
+  /** Entry of the audit log; only a replay has one. */
   audit?: { by: Author; change: Change }
 }
 
-/** By which a repetition is known. */
+/** What a repetition of a delivery has again. */
 export interface Key {
   /** SHA-256 in hex. */
   hash: string
@@ -39,14 +40,14 @@ export interface Committed {
   merged: Moving[]
 }
 
-/** As long as providers send again what they have sent. */
+/** How long a delivery's id is known: providers send again for some days. */
 const ID_TTL_MS = 7 * 86_400_000
-/** Twice what may lie between signing and sending. */
+/** How long a signature is known, at least. */
 const SIGNATURE_TTL_MS = 600_000
 /** Unverified deliveries that a source keeps. */
 const MOST_UNVERIFIED = 100
 
-export function keysOf(sourceId: string, { id, once }: { id: string | null; once: string | undefined }): Key[] {
+export function keysOf(sourceId: string, { id, once }: { id: string | null; once: Once | undefined }): Key[] {
   const key = (kind: string, text: string, ttlMs: number) => {
     return {
       hash: createHash('sha256')
@@ -55,9 +56,11 @@ export function keysOf(sourceId: string, { id, once }: { id: string | null; once
       ttlMs,
     }
   }
+  // A signature serves before and after its time, as long each.
+  const ttlMs = Math.max(SIGNATURE_TTL_MS, 2 * (once?.toleranceMs ?? 0))
   return [
     ...(id === null ? [] : [key('id', id, ID_TTL_MS)]),
-    ...(once === undefined ? [] : [key('signature', once, SIGNATURE_TTL_MS)]),
+    ...(once === undefined ? [] : [key('signature', once.signature, ttlMs)]),
   ]
 }
 
@@ -141,7 +144,7 @@ function matchOf(workflowId: WorkflowId, runId: RunId, holder: RunId | undefined
 }
 
 async function write(tx: Tx, items: readonly NewDelivery[], committed: readonly Committed[]): Promise<void> {
-  await insertDeliveries(
+  const inserted = await insertDeliveries(
     tx,
     items.map((item, i) => ({ ...item, outcome: committed[i]!.outcome, reason: committed[i]!.reason })),
   )
@@ -151,5 +154,5 @@ async function write(tx: Tx, items: readonly NewDelivery[], committed: readonly 
   )
   const refused = items.filter((_, i) => committed[i]!.outcome === 'unverified').map(({ sourceId }) => sourceId)
   if (refused.length > 0) await trimUnverified(tx, [...new Set(refused)], MOST_UNVERIFIED)
-  for (const { audit } of items) if (audit) await record(tx, audit.by, audit.change)
+  for (const { id, audit } of items) if (audit && inserted.has(id)) await record(tx, audit.by, audit.change)
 }

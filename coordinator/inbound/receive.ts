@@ -13,7 +13,7 @@ import type { Committed } from './commit.ts'
 import { storable, withoutCredentials } from './rules/headers.ts'
 import { beginCheck } from './rules/signature.ts'
 import { findSource, type InboundSource } from './sources.ts'
-import { placeOf, take, type TakeDeps, type Taken, type Verified } from './take.ts'
+import { note, placeOf, take, type TakeDeps, type Taken, type Verified } from './take.ts'
 
 export type ReceiveDeps = TakeDeps & {
   secretKeys: SecretKeys
@@ -33,7 +33,7 @@ export interface Incoming {
   url: string
   query: string
   headers: Readonly<Record<string, string>>
-  /** Of the sender. */
+  /** The sender's. */
   address: string
   read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ kept: Buffer; bytes: number }>
 }
@@ -46,7 +46,7 @@ export interface Received {
 
 /** What is kept of a payload that nobody has signed: all of it, up to this. */
 const UNVERIFIED_BYTES = 1024 * 1024
-/** And of a larger one. */
+/** What is kept of a larger payload that nobody has signed. */
 const CUT_BYTES = 4 * 1024
 const MINUTE_MS = 60_000
 
@@ -136,17 +136,13 @@ function tooManyUnverified(): Fault {
   return new Fault('RATE_LIMITED', { scope: 'address', windowMs: MINUTE_MS, retryAfterMs: MINUTE_MS }, message)
 }
 
-async function assertRate(deps: ReceiveDeps, { source, body, ...rest }: Verified): Promise<void> {
-  const { kind, id, orgId, name } = source
+/** The first that is too many in a minute is kept: it can be replayed, and shows that there were more. */
+async function assertRate(deps: ReceiveDeps, verified: Verified): Promise<void> {
+  const { kind, id, orgId, name } = verified.source
   const { refusal } = await deps.deliveryLimits.take({ kind, id, orgId, org: name })
   if (!refusal) return
-  if (deps.tooManyNoted.take(id)) {
-    const reason = `${refusal.message} More of this minute are not recorded.`
-    const isCut = body.length > CUT_BYTES
-    const row = rowOfRefused({ source, ...rest }, isCut ? body.subarray(0, CUT_BYTES) : body)
-    const whole = { outcome: 'rate_limited' as const, reason }
-    await deps.deliveries.add({ ...row, payloadBytes: body.length, isCut, whole, decided: [], starts: [] })
-  }
+  const reason = `${refusal.message} More of this minute are not recorded.`
+  if (deps.tooManyNoted.take(id)) await note(deps, verified, { outcome: 'rate_limited', reason })
   throw refusal
 }
 

@@ -9,9 +9,9 @@ import type { DeliveryRow, MatchRow, WholeDeliveryRow } from './row.ts'
 
 export type NewDeliveryRow = Omit<WholeDeliveryRow, 'matches'>
 
-/** What was written before is not written again: only the answer of its statement was lost. */
-export async function insertDeliveries(tx: Tx, rows: readonly NewDeliveryRow[]): Promise<void> {
-  await tx`
+/** Answers the ids that were not there. One that was: only the answer of its commit was lost. */
+export async function insertDeliveries(tx: Tx, rows: readonly NewDeliveryRow[]): Promise<Set<string>> {
+  const inserted = await tx<{ id: string }[]>`
     insert into deliveries (id, org_id, source_id, source_name, received_at, outcome, reason, event, replay_of,
                             attempts, method, query, headers, content_type, payload, payload_key, payload_bytes, is_cut)
     select id, org_id, source_id, source_name, to_timestamp(received_at / 1000), outcome, reason, event, replay_of,
@@ -37,7 +37,9 @@ export async function insertDeliveries(tx: Tx, rows: readonly NewDeliveryRow[]):
       payload: ['text', (row) => row.payload?.toString('base64')],
       isCut: ['int', (row) => Number(row.isCut)],
     })}
-    on conflict (id) do nothing`
+    on conflict (id) do nothing
+    returning id`
+  return new Set(inserted.map(({ id }) => id))
 }
 
 export type NewMatchRow = MatchRow & { orgId: OrgId; deliveryId: string }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import { Fault } from '@windlass/shared/errors.ts'
 import { type DeliveryId, newId } from '@windlass/shared/ids.ts'
+import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
@@ -10,13 +12,14 @@ import { type Committed, keysOf, type NewDelivery } from './commit.ts'
 import { eventOf, idOf } from './rules/events.ts'
 import { handshakeOf } from './rules/handshake.ts'
 import { storable } from './rules/headers.ts'
+import type { Once } from './rules/signature.ts'
 import { type FormOf, type Payload, readPayload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
 import { type Decided, noneOf, startsOf, workflowsOf } from './starts.ts'
 
 export type TakeDeps = Parameters<typeof startsOf>[0] &
   Parameters<typeof tellOfNew>[0] &
-  AnnounceDeps & { objects: ObjectStore; deliveries: GroupCommit<NewDelivery, Committed> }
+  AnnounceDeps & { log: Log; objects: ObjectStore; deliveries: GroupCommit<NewDelivery, Committed> }
 
 /** A delivery that is known to be its source's. */
 export interface Verified {
@@ -30,7 +33,7 @@ export interface Verified {
   receivedAt: Date
   attempts: number
   /** Its signature, where it stands for this one delivery. */
-  once?: string | undefined
+  once?: Once | undefined
   /** Of a replay, which is no repetition. */
   replay?: { of: DeliveryId; audit: NonNullable<NewDelivery['audit']>; assert(decided: Decided): void }
 }
@@ -85,6 +88,18 @@ const HANDSHAKE = { outcome: 'handshake', reason: 'The provider asked whether so
 const tooLarge = (bytes: number, most: number) =>
   `The payload has ${bytes} bytes; a run takes ${most}. It is kept whole, and nothing was started.`
 
+/** Writes a verified delivery that starts nothing, whole as any other: it may be replayed. */
+export async function note(
+  deps: TakeDeps,
+  verified: Verified,
+  whole: NonNullable<NewDelivery['whole']>,
+): Promise<void> {
+  const { source, headers, body } = verified
+  const payload = body.length > deps.config.maxInputBytes ? NOT_READ : readFrom(source, body, headers['content-type'])
+  const event = namedEvent(eventOf(source.about, headers, 'invalid' in payload ? undefined : payload.value))
+  await deps.deliveries.add({ ...(await rowOf(deps, verified, event)), whole, decided: [], starts: [] })
+}
+
 function readFrom({ about }: InboundSource, body: Buffer, contentType: string | undefined): Payload {
   const form: FormOf = about.kind === 'github' || about.kind === 'slack' ? about.kind : 'any'
   const payload = readPayload(body, contentType, form)
@@ -104,7 +119,7 @@ type Row = Omit<NewDelivery, 'decided' | 'starts' | 'whole'> & { id: DeliveryId 
 async function rowOf(deps: TakeDeps, verified: Verified, event: string | null): Promise<Row> {
   const { source, headers, body, replay } = verified
   const key = body.length > IN_ROW_BYTES ? contentKey(createHash('sha256').update(body).digest('hex')) : null
-  if (key !== null && !(await deps.objects.stat(key))) await deps.objects.put(key, body)
+  if (key !== null) await keep(deps, key, body)
   const id = newId('dlv')
   return {
     ...placeOf(source),
@@ -122,6 +137,15 @@ async function rowOf(deps: TakeDeps, verified: Verified, event: string | null): 
     payloadBytes: body.length,
     isCut: false,
     ...(replay && { audit: { ...replay.audit, change: { ...replay.audit.change, after: { delivery: id } } } }),
+  }
+}
+
+async function keep({ objects, log }: TakeDeps, key: string, body: Buffer): Promise<void> {
+  try {
+    if (!(await objects.stat(key))) await objects.put(key, body)
+  } catch (error) {
+    log.warn('delivery.payload.not-stored', { key, bytes: body.length, error })
+    throw new Fault('UNAVAILABLE', {}, 'The payload could not be stored; send it again in a minute.')
   }
 }
 

@@ -18,7 +18,13 @@ export type Auth =
 
 export type Verdict =
   /** `once`: the signature stands for this one delivery, as the scheme has a time and no id. */
-  { isVerified: true; once?: string } | { isVerified: false; reason: string }
+  { isVerified: true; once?: Once } | { isVerified: false; reason: string }
+
+export interface Once {
+  signature: string
+  /** How far the time of signing may be from ours. */
+  toleranceMs: number
+}
 
 /** Judges a delivery while its body comes in. */
 export interface Check {
@@ -65,7 +71,7 @@ function windlass({ head, secrets, at }: Asked): Check {
   const { t, v1 } = fieldsOf(given)
   const wrong = wrongTime(t, at)
   if (wrong) return refused(wrong)
-  return signed({ keys: secrets, before: `${t}.`, wanted: v1.map(hex), isOnce: true })
+  return signed({ keys: secrets, before: `${t}.`, wanted: v1.map(hex), onceWithinMs: TOLERANCE_MS })
 }
 
 function github({ head, secrets }: Asked): Check {
@@ -85,6 +91,7 @@ function stripe({ head, secrets, at }: Asked): Check {
   return signed({ keys: secrets, before: `${t}.`, wanted: v1.map(hex) })
 }
 
+/** Commands and interactions have no id: of them the signature is all that a copy is known by. */
 function slack({ head, secrets, at }: Asked): Check {
   const given = head.headers['x-slack-signature']
   const time = head.headers['x-slack-request-timestamp']
@@ -92,7 +99,7 @@ function slack({ head, secrets, at }: Asked): Check {
   const wrong = wrongTime(time, at)
   if (wrong) return refused(wrong)
   if (!given.startsWith('v0=')) return refused('`X-Slack-Signature` does not begin with `v0=`.')
-  return signed({ keys: secrets, before: `v0:${time}:`, wanted: [hex(given.slice(3))] })
+  return signed({ keys: secrets, before: `v0:${time}:`, wanted: [hex(given.slice(3))], onceWithinMs: TOLERANCE_MS })
 }
 
 /** Signatures of other versions than `v1` are passed over, and all of that version are tried. */
@@ -126,7 +133,8 @@ function generic(scheme: HmacScheme, { head, secrets, at }: Asked): Check {
   const text = given.slice(prefix.length)
   const wanted = [scheme.encoding === 'hex' ? hex(text) : base64(text)]
   const isOnce = timestampHeader !== undefined && !scheme.signed.includes('{id}')
-  return signed({ keys: secrets, algorithm: scheme.algorithm, before, after, wanted, isOnce })
+  const once = isOnce ? { onceWithinMs: scheme.toleranceMs } : {}
+  return signed({ keys: secrets, algorithm: scheme.algorithm, before, after, wanted, ...once })
 }
 
 function bearer({ header, prefix }: BearerScheme, { head, secrets }: Asked): Check {
@@ -149,11 +157,11 @@ interface Signing {
   after?: string
   /** Signatures as they were sent; undefined for what is none. */
   wanted: readonly (Buffer | undefined)[]
-  /** It stands for one delivery: what is signed has a time, and no id. */
-  isOnce?: boolean
+  /** Set where the signature stands for one delivery: what is signed has a time, within this of ours, and no id. */
+  onceWithinMs?: number
 }
 
-function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, isOnce = false }: Signing): Check {
+function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, onceWithinMs }: Signing): Check {
   const tried = wanted.filter((one) => one !== undefined)
   if (tried.length === 0) return refused('The signature is not written as it has to be.')
   const hmacs = keys.map((key) => createHmac(algorithm, key).update(before))
@@ -168,7 +176,8 @@ function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, i
       if (fitting.length === 0)
         return { isVerified: false, reason: 'The signature does not fit: another secret, or another body.' }
       // As we make it: the header may be written in many ways, and hold more.
-      return { isVerified: true, ...(isOnce && { once: fitting[0]!.toString('base64') }) }
+      const signature = fitting[0]!.toString('base64')
+      return { isVerified: true, ...(onceWithinMs !== undefined && { once: { signature, toleranceMs: onceWithinMs } }) }
     },
   }
 }

@@ -197,6 +197,38 @@ test('Slack: the handshake after the signature, empty answers, no token for the 
   assert.deepEqual((await inputOf(run))['payload'], { command: '/deploy', text: 'now' })
 })
 
+test('a copy of a command of Slack starts nothing', async () => {
+  const slack = await aConnection({ kind: 'slack' })
+  await taking(slack.name, ['command:/deploy'])
+  const body = 'command=%2Fdeploy&text=now'
+  const t = String(Math.floor(Date.now() / 1000))
+  const v0 = createHmac('sha256', slack.secret).update(`v0:${t}:${body}`).digest('hex')
+  const type = 'application/x-www-form-urlencoded'
+  const headers = { 'content-type': type, 'x-slack-signature': `v0=${v0}`, 'x-slack-request-timestamp': t }
+  for (let n = 0; n < 2; n++) assert.equal((await send(slack.url, { body, headers })).status, 200)
+  const { deliveries } = await c.call(ops.connections.deliveries, { connection: slack.id })
+  assert.deepEqual(
+    deliveries.map(({ outcome }) => outcome),
+    ['duplicate', 'triggered'],
+  )
+})
+
+test('a signature is known for as long as it serves', async () => {
+  const dayMs = 86_400_000
+  const scheme = { header: 'X-Sig', encoding: 'hex', signed: '{timestamp}{body}', timestampHeader: 'X-Time' } as const
+  const slow = await aConnection({ kind: 'hmac', hmac: { ...scheme, toleranceMs: dayMs } })
+  await taking(slow.name, ['*'])
+  const t = String(Date.now() - 3_600_000)
+  const signature = createHmac('sha256', slow.secret).update(`${t}{}`).digest('hex')
+  const headers = { 'content-type': 'application/json', 'x-sig': signature, 'x-time': t }
+  const post = async () => (await send(slow.url, { body: '{}', headers })).receipt.delivery.outcome
+  assert.equal(await post(), 'triggered')
+  const [{ leftMs }] = await c.db<[{ leftMs: number }]>`
+    select extract(epoch from max(expires_at) - now())::float8 * 1000 as left_ms from delivery_keys`
+  assert.ok(leftMs > 2 * dayMs - 600_000, String(leftMs))
+  assert.equal(await post(), 'duplicate')
+})
+
 test('Standard Webhooks, by svix', async () => {
   const standard = await aConnection({ kind: 'standard-webhooks' })
   await taking(standard.name, ['user.created'])
@@ -275,6 +307,19 @@ test('what a kind does not take is refused by name, and so is a name that is tak
   await create({ kind: 'github', name: 'taken' })
   await assert.rejects(create({ kind: 'github', name: 'taken' }), refusal('CONFLICT', 'name'))
   await assert.rejects(create({ kind: 'github' }, c.apiKey), refusal('FORBIDDEN'))
+})
+
+test('of two that take one name at once, one is told that it is taken', async () => {
+  for (let n = 0; n < 5; n++) {
+    const name = `wanted-${n}`
+    const two = [await aConnection({ kind: 'github' }), await aConnection({ kind: 'github' })]
+    const renamed = await Promise.allSettled(
+      two.map(({ id }) => c.call(ops.connections.update, { connection: id, name })),
+    )
+    const refused = renamed.filter((one) => one.status === 'rejected')
+    assert.equal(refused.length, 1)
+    assert.ok(refusal('CONFLICT', 'name')(refused[0]!.reason))
+  }
 })
 
 test("another org's connection looks absent", async () => {

@@ -110,13 +110,16 @@ test('a body in chunks is refused at the byte over the limit, and taken up to it
 test('verified ones are limited by their source; the first too many is recorded', async () => {
   const [hook, other] = [await aTaker(), await aTaker()]
   const answers = []
-  for (let n = 0; n < 35; n++) answers.push(await deliver(hook, { body: `{"n":${n}}` }))
+  const filler = 'x'.repeat(20_000)
+  for (let n = 0; n < 35; n++) answers.push(await deliver(hook, { body: JSON.stringify({ n, filler }) }))
   const late = answers.filter(({ status }) => status === 429)
   assert.ok(late.length >= 4, String(late.length))
   assert.ok(Number(late[0]!.headers.get('retry-after')) > 0)
   assert.equal((await deliver(other)).status, 200, 'others are not')
   const { deliveries } = await c.call(ops.deliveries.list, { org: c.org, outcome: 'rate_limited' })
   assert.equal(deliveries.length, 1)
+  const { delivery } = await c.call(ops.deliveries.replay, { delivery: deliveries[0]!.id })
+  assert.equal(delivery.outcome, 'triggered', 'it was kept whole')
 })
 
 test('unverified ones are limited by their address, and silence nobody', async () => {

@@ -62,7 +62,7 @@ export async function removeOwned(tx: Tx, { orgId, ownerId }: Owner): Promise<vo
   await store.remove(tx, orgId, ownerId)
 }
 
-/** Secrets of before whose time is over. */
+/** Removes the secrets that were replaced and whose overlap has ended. */
 export async function cleanOwnedSecrets({ db }: { db: Db }): Promise<void> {
   await store.removeEnded(db)
 }

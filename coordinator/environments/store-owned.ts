@@ -11,7 +11,7 @@ export interface OwnedRow {
   sealed: string
 }
 
-/** Puts a secret in place of the current one, which serves on for so long; 0: it is gone at once. */
+/** Replaces the current secret. That one serves on for `overlapMs`; with 0 it is gone at once. */
 export async function replace(tx: Tx, row: Omit<OwnedRow, 'slot'>, overlapMs: number): Promise<Date | null> {
   const { ownerId, orgId, sealed } = row
   await tx`delete from owned_secrets where owner_id = ${ownerId} and org_id = ${orgId} and slot = 'previous'`
@@ -28,7 +28,7 @@ export async function replace(tx: Tx, row: Omit<OwnedRow, 'slot'>, overlapMs: nu
   return previous?.endsAt ?? null
 }
 
-/** Those that serve now, the current one first. Whoever delivers names no org: the id alone leads to them. */
+/** Those that serve now, the current one first. A sender names no org: the id alone leads to them. */
 export function serving(sql: Sql, ownerId: string): Promise<OwnedRow[]> {
   return sql<OwnedRow[]>`
     select owner_id, slot, org_id, sealed
@@ -82,7 +82,7 @@ export async function reseal(tx: Tx, rows: readonly OwnedRow[]): Promise<void> {
     where s.owner_id = r.owner_id and s.slot = r.slot`
 }
 
-/** Secrets of before whose time is over. */
+/** Removes the secrets that were replaced and whose overlap has ended. */
 export async function removeEnded(sql: Sql): Promise<void> {
   await sql`delete from owned_secrets where ends_at <= now()`
 }

@@ -5,7 +5,7 @@ import { removeExpiredKeys } from './store-keys.ts'
 
 const UNVERIFIED_DAYS = 7
 
-/** What is kept for a time only: what repetitions are known by, deliveries of nobody, and secrets of before. */
+/** Removes what is kept for a time only: expired keys, old unverified deliveries, and replaced secrets. */
 export async function cleanInbound(deps: { db: Db }): Promise<void> {
   await removeExpiredKeys(deps.db)
   await removeUnverified(deps.db, UNVERIFIED_DAYS)

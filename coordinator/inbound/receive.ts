@@ -18,9 +18,9 @@ import { note, placeOf, take, type TakeDeps, type Taken, type Verified } from '.
 export type ReceiveDeps = TakeDeps & {
   secretKeys: SecretKeys
   runReads: GroupCommit<RunAddress, Run | undefined>
-  /** Of verified deliveries, by their source. */
+  /** How many verified deliveries a source may send. */
   deliveryLimits: Limits
-  /** Of unverified ones, by their address. */
+  /** How many unverified ones an address may send. */
   unverified: PerMinute
   /** The first of a source in a minute that was one too many is recorded. */
   tooManyNoted: PerMinute
@@ -51,8 +51,8 @@ const CUT_BYTES = 4 * 1024
 const MINUTE_MS = 60_000
 
 /**
- * Takes a delivery. It is answered when it is committed, with all that it started: whoever gets no answer sends it
- * again, and it starts nothing twice.
+ * Takes a delivery. It is answered when it is committed, with all that it started: a sender that gets no answer sends
+ * it again, and nothing is started twice.
  */
 export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Incoming): Promise<Received> {
   const [source, secrets] = await Promise.all([findSource(deps, sourceId), openOwned(deps, sourceId)])
@@ -96,7 +96,7 @@ interface Refused {
   reason: string
 }
 
-/** Written down, so that whoever set it up finds out why; the sender is not told which check it was. */
+/** Records it, so that the people who set the source up find out why; the sender is not told which check failed. */
 async function refused(deps: ReceiveDeps, { source, incoming, kept, bytes, reason }: Refused): Promise<Fault> {
   if (!deps.unverified.take(networkOf(incoming.address))) return tooManyUnverified()
   const isCut = bytes > UNVERIFIED_BYTES

@@ -5,7 +5,7 @@ import type { About } from './rules/events.ts'
 import type { Auth } from './rules/signature.ts'
 import * as store from './store.ts'
 
-/** A webhook or a connection, as whoever takes a delivery sees it. */
+/** A webhook or a connection, with what it takes to judge a delivery. */
 export interface InboundSource {
   kind: 'webhook' | 'connection'
   id: string
@@ -18,7 +18,7 @@ export interface InboundSource {
   secretHeader?: string
   isEnabled: boolean
   environment: string | null
-  /** Of a webhook. */
+  /** Set for a webhook. */
   hook?: { workflowId: WorkflowId; input: 'body' | 'request' }
   /** By the database's clock. */
   now: Date

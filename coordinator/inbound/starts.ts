@@ -6,7 +6,7 @@ import { type PrepareDeps, prepareRun } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
 import { storable } from './rules/headers.ts'
-import { decide } from './rules/outcome.ts'
+import { decide, disabledConnection } from './rules/outcome.ts'
 import type { Payload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
 import * as store from './store.ts'
@@ -41,7 +41,7 @@ export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
   if (source.hook) return ofHook(deps, read, source.hook)
   const wanted = await store.wantedOf(deps.db, source.orgId, source.name)
   const all = [...new Set(wanted.map((entry) => entry.workflowId))]
-  if (!source.isEnabled) return noneOf(all, 'disabled', `The connection \`${source.name}\` is disabled.`)
+  if (!source.isEnabled) return noneOf(all, 'disabled', disabledConnection(source.name))
   if ('invalid' in payload) return noneOf(all, 'invalid_input', payload.invalid)
   const inputText = inputOfConnection(read, payload.text)
   const decisions = decide(wanted, read.event, payload.value)
@@ -99,7 +99,7 @@ async function begin(deps: StartDeps, { source, mayMerge }: Read, ask: Beginning
   }
 }
 
-/** What a workflow refuses. Anything else is no answer to this delivery: it is to come again. */
+/** Undefined: it is not the workflow that refuses, and the delivery has to be sent again. */
 function outcomeOf(error: unknown): DeliveryOutcome | undefined {
   if (!(error instanceof Fault)) return undefined
   if (error.code === 'PAYLOAD_TOO_LARGE') return 'too_large'

@@ -2,7 +2,7 @@ import type { OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { Db, Tx } from '../db/client.ts'
 import { unnest } from '../db/unnest.ts'
 
-/** What a repetition has again, of a delivery that is about to start a run. */
+/** A key of a delivery that is about to start a run; a repetition has it again. */
 export interface KeyRow {
   orgId: OrgId
   workflowId: WorkflowId
@@ -13,8 +13,8 @@ export interface KeyRow {
 }
 
 /**
- * Takes keys for runs, and answers who holds each. Waits for whoever is just taking the same: when he fails it is free.
- * All take them in one order, so that no two wait for each other. An expired key is free.
+ * Takes keys for runs, and answers which run holds each. Waits for a transaction that is taking the same key; if that one
+ * fails the key is free. All take them in one order, so that no two wait for each other. An expired key is free.
  */
 export async function takeKeys(tx: Tx, keys: readonly KeyRow[]): Promise<Map<string, RunId>> {
   const given = unnest(tx, 't', keys, {
@@ -44,7 +44,7 @@ export async function takeKeys(tx: Tx, keys: readonly KeyRow[]): Promise<Map<str
 
 export const heldAs = ({ workflowId, key }: Pick<KeyRow, 'workflowId' | 'key'>) => `${workflowId} ${key}`
 
-/** Of runs that are not made after all: another of their keys was taken. */
+/** Frees the keys of runs that are not made after all: another of their keys was taken. */
 export async function giveBack(tx: Tx, keys: readonly KeyRow[]): Promise<void> {
   if (keys.length === 0) return
   await tx`

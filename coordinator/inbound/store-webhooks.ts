@@ -14,7 +14,7 @@ export function insertWebhook(
     on conflict (workflow_id) do nothing`
 }
 
-/** One change after the other. */
+/** Lets changes of a webhook wait for each other. */
 export function lockWebhook(tx: Tx, orgId: OrgId, id: string): PromiseLike<unknown> {
   return tx`select from webhooks where id = ${id} and org_id = ${orgId} for update`
 }

@@ -3,7 +3,7 @@ import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql } from '../db/client.ts'
 import type { ConnectionRow, WantedRow, WebhookRow } from './row.ts'
 
-// Where deliveries come in. Those who deliver name no org: their source is looked up first.
+// Where deliveries come in. Senders name no org: their source is looked up first.
 
 const webhooks = (sql: Sql) => sql`
   select h.id, h.org_id, h.workflow_id, w.slug, h.auth, v.descriptor -> 'webhook' as settings,

@@ -34,7 +34,7 @@ export interface Verified {
   attempts: number
   /** Its signature, where it stands for this one delivery. */
   once?: Once | undefined
-  /** Of a replay, which is no repetition. */
+  /** Set for a replay, which is no repetition. */
   replay?: { of: DeliveryId; audit: NonNullable<NewDelivery['audit']>; assert(decided: Decided): void }
 }
 
@@ -106,7 +106,7 @@ function readFrom({ about }: InboundSource, body: Buffer, contentType: string | 
   return about.kind === 'slack' && !('invalid' in payload) ? withoutToken(payload.value) : payload
 }
 
-/** A secret of before signatures, which Slack still sends along. */
+/** Slack still sends the token along by which deliveries were verified before they were signed. */
 function withoutToken(value: unknown): Payload {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { value, text: JSON.stringify(value) }
   const { token: _, ...rest } = value as Record<string, unknown>

@@ -3,7 +3,8 @@ import type { Caller } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import { ownedStates } from '../environments/owned-secrets.ts'
 import { needConnection } from './connections.ts'
-import { decide, topOf } from './rules/outcome.ts'
+import { decide, disabledConnection, topOf } from './rules/outcome.ts'
+import { NO_SECRET } from './rules/signature.ts'
 import * as store from './store.ts'
 
 interface TestAsk {
@@ -34,7 +35,7 @@ export async function testConnection(deps: { db: Db }, caller: Caller, ask: Test
 }
 
 function wholeOf({ name, enabled, hasSecret }: { name: string; enabled: boolean; hasSecret: boolean }) {
-  if (!hasSecret) return { outcome: 'unverified' as const, reason: 'No secret is set here yet.' }
-  if (!enabled) return { outcome: 'disabled' as const, reason: `The connection \`${name}\` is disabled.` }
+  if (!hasSecret) return { outcome: 'unverified' as const, reason: NO_SECRET }
+  if (!enabled) return { outcome: 'disabled' as const, reason: disabledConnection(name) }
   return undefined
 }

@@ -28,6 +28,8 @@ function decideOne(entries: readonly WantedRow[], event: string | null, payload:
   return { not: { workflowId, outcome: 'filtered', reason: storable(reason), runId: null } }
 }
 
+export const disabledConnection = (name: string) => `The connection \`${name}\` is disabled.`
+
 /** The first that applies to one of the workflows, with its reason. */
 export function topOf(matches: readonly Pick<MatchRow, 'outcome' | 'reason'>[]): {
   outcome: DeliveryOutcome

@@ -42,10 +42,12 @@ export interface Asked {
   at: number
 }
 
+export const NO_SECRET = 'No secret is set here yet.'
+
 const TOLERANCE_MS = 300_000
 
 export function beginCheck(auth: Auth, asked: Asked): Check {
-  if (asked.secrets.length === 0) return refused('No secret is set here yet.')
+  if (asked.secrets.length === 0) return refused(NO_SECRET)
   switch (auth.kind) {
     case 'webhook':
       return asked.head.headers['webhook-signature'] === undefined ? windlass(asked) : standardWebhooks(asked)

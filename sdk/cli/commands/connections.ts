@@ -39,7 +39,7 @@ function stateOf({ enabled, hasSecret }: Connection): string {
 }
 
 const CREATE_HELP = `
-The secret is printed once, alone on standard output:
+A secret that is made here is printed once, alone on standard output:
   windlass connections create github-acme --kind github
   windlass connections create pay --kind stripe --ask-secret        asks for the one that the provider shows
   pass show slack | windlass connections create slack --kind slack --ask-secret
@@ -74,8 +74,11 @@ function addCreate(group: Command): void {
     if (options['askSecret']) given['secret'] = await asked(name)
     const answer = await session.client.connections.create(given as Args<typeof ops.connections.create>)
     await session.answer(answer, () => {
-      print(answer.secret)
-      note(`The secret of ${answer.connection.name}. It is not shown again. The provider posts to`)
+      const { name } = answer.connection
+      // A secret that was typed stays out of the terminal: who typed it has it.
+      if (given['secret'] === undefined) print(answer.secret)
+      const about = given['secret'] === undefined ? 'It is not shown again.' : 'It is set as you gave it.'
+      note(`The secret of ${name}. ${about} The provider posts to`)
       note(answer.connection.url)
       if (answer.connection.urlNote !== null) note(answer.connection.urlNote)
     })

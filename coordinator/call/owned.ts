@@ -3,7 +3,7 @@ import type { Caller } from '../actor.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { getJob } from '../bulk/read.ts'
 import { needConnection } from '../inbound/connections.ts'
-import { needDelivery } from '../inbound/deliveries.ts'
+import { assertDelivery } from '../inbound/deliveries.ts'
 import { getInput } from '../inputs/read.ts'
 import { getPool } from '../runners/pools.ts'
 import { getRunner } from '../runners/read.ts'
@@ -21,7 +21,7 @@ export type OwnedNeeds = Needs<
   | typeof getPool
   | typeof getRunner
   | typeof needConnection
-  | typeof needDelivery
+  | typeof assertDelivery
 >
 
 /** How the things are looked up that a path names without their org. */
@@ -31,7 +31,7 @@ const FIND: Readonly<Record<string, (deps: OwnedNeeds, caller: Caller, id: strin
   job: (deps, caller, id) => getJob(deps, caller, id as JobId),
   input: (deps, caller, id) => getInput(deps, caller, id as InputId),
   connection: (deps, caller, id) => needConnection(deps, caller, id as ConnectionId),
-  delivery: (deps, caller, id) => needDelivery(deps, caller, id as DeliveryId),
+  delivery: (deps, caller, id) => assertDelivery(deps, caller, id as DeliveryId),
   pool: (deps, caller, id) => getPool(deps, caller, id),
   runner: (deps, caller, id) => getRunner(deps, caller, { runner: id as RunnerId, base: '' }),
 }

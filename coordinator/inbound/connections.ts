@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { type ConnectionId, newId, type OrgId } from '@windlass/shared/ids.ts'
+import { ConnectionId, newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { BearerScheme, Connection, ConnectionKind, HmacScheme, Source } from '@windlass/shared/model/connection.ts'
 import type { Acting, Caller } from '../actor.ts'
 import { record } from '../audit/record.ts'
@@ -122,9 +122,10 @@ export async function needConnection(deps: Deps, caller: { orgId: OrgId }, id: C
   return row
 }
 
-/** By its id or its name; undefined: there is none. */
-export function findConnectionId(deps: Deps, orgId: OrgId, ref: string): Promise<string | undefined> {
-  return store.idOfConnection(deps.db, orgId, ref)
+/** By its id or its name; undefined: there is none. An id need not be there any more: its deliveries are. */
+export async function findConnectionId(deps: Deps, orgId: OrgId, ref: string): Promise<string | undefined> {
+  const found = await store.idOfConnection(deps.db, orgId, ref)
+  return found ?? (ConnectionId.safeParse(ref).success ? ref : undefined)
 }
 
 /** The names among these that no connection of the org has. */

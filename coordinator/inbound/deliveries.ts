@@ -27,6 +27,11 @@ export async function needDelivery({ db }: { db: Db }, caller: { orgId: OrgId },
   return row
 }
 
+/** Without its payload: only whether the org has it. */
+export async function assertDelivery({ db }: { db: Db }, { orgId }: Caller, id: DeliveryId): Promise<void> {
+  if (!(await store.isThere(db, orgId, id))) throw new Fault('NOT_FOUND', { delivery: id })
+}
+
 /** The bytes as they came. */
 export async function payloadOf(deps: Deps, caller: Caller, id: DeliveryId) {
   const row = await needDelivery(deps, caller, id)

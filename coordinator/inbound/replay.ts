@@ -5,14 +5,16 @@ import { hasRole } from '@windlass/shared/scopes.ts'
 import type { Acting } from '../actor.ts'
 import { openOwned } from '../environments/owned-secrets.ts'
 import type { SecretKeys } from '../environments/secret-keys.ts'
+import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import { assertWhole, getDelivery, needDelivery, streamOf } from './deliveries.ts'
 import type { WholeDeliveryRow } from './row.ts'
 import { beginCheck } from './rules/signature.ts'
 import { findSource, type InboundSource } from './sources.ts'
 import type { Decided } from './starts.ts'
+import { firstReceivedAt } from './store-deliveries.ts'
 import { take, type TakeDeps } from './take.ts'
 
-type Deps = TakeDeps & { secretKeys: SecretKeys }
+type Deps = TakeDeps & { secretKeys: SecretKeys; deliveryBodies: BytesInFlight }
 
 export interface ReplayAsk {
   delivery: DeliveryId
@@ -32,26 +34,39 @@ export async function replayDelivery(deps: Deps, by: Acting, ask: ReplayAsk): Pr
     )
   const row = await needDelivery(deps, by, ask.delivery)
   assertWhole(row)
+  // Of the org, as those that come in are of an address: a payload is in memory here as well.
+  const holding = deps.deliveryBodies.hold(by.orgId)
+  try {
+    holding.take(row.payloadBytes)
+    return await getDelivery(deps, by, await takeAgain(deps, by, { ...ask, row }))
+  } finally {
+    holding.release()
+  }
+}
+
+async function takeAgain(deps: Deps, by: Acting, ask: ReplayAsk & { row: WholeDeliveryRow }): Promise<DeliveryId> {
+  const { row } = ask
   const source = await sourceOf(deps, row)
   const headers = JSON.parse(row.headers) as Record<string, string>
   const body = row.payload ?? Buffer.concat(await (await streamOf(deps.objects, row)).toArray())
-  if (row.outcome === 'unverified' && !ask.unverified) await verifyAgain(deps, { row, source, headers, body, ...ask })
+  if (row.outcome === 'unverified' && !ask.unverified) await verifyAgain(deps, { source, headers, body, ...ask })
   const change = {
     action: 'deliveries.replay',
     target: { type: 'delivery', id: row.id, name: row.sourceName },
     before: { outcome: row.outcome, unverified: ask.unverified },
   }
+  const receivedAt = row.replayOf === null ? row.receivedAt : await firstReceivedAt(deps.db, row.orgId, row.id)
   const { id } = await take(deps, {
     source,
     headers,
     body,
     method: row.method,
     query: row.query,
-    receivedAt: row.receivedAt,
+    receivedAt: receivedAt ?? row.receivedAt,
     attempts: row.attempts,
     replay: { of: ask.delivery, audit: { by, change }, assert: assertOneLeft },
   })
-  return getDelivery(deps, by, id)
+  return id
 }
 
 async function sourceOf(deps: Deps, row: WholeDeliveryRow): Promise<InboundSource> {

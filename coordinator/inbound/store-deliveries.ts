@@ -124,32 +124,115 @@ export interface DeliveryFilter {
 
 /** Newest first, by the index of the narrowest filter. */
 export function listDeliveries(db: Db, f: DeliveryFilter): Promise<DeliveryRow[]> {
-  const { where, order } = newest(db, {
-    ...startOf(db, f),
-    ...idBounds('dlv', { before: f.before, since: f.createdAfter, until: f.createdBefore }),
-  })
-  const from =
-    f.workflowId === undefined ? db`deliveries d` : db`delivery_matches x join deliveries d on d.id = x.delivery_id`
-  const only = (condition: Fragment) => db`and ${onlyFilters(db, condition)}`
+  const { workflowId } = f
+  if (workflowId !== undefined) return listOfWorkflow(db, { ...f, workflowId })
+  const { where, order } = newest(db, { ...startOf(db, f), ...bounds(f) })
   return db<DeliveryRow[]>`
     select ${columns(db)}
-    from ${from}
-    where ${where}
-    ${f.workflowId === undefined || f.sourceId === undefined ? db`` : only(db`d.source_id = ${f.sourceId}`)}
-    ${f.outcome === undefined ? db`` : only(db`d.outcome = ${f.outcome}`)}
-    ${f.createdAfter === undefined ? db`` : db`and (d.received_at >= ${instant(db, f.createdAfter + 1)}) is true`}
-    ${f.createdBefore === undefined ? db`` : db`and (d.received_at < ${instant(db, f.createdBefore)}) is true`}
+    from deliveries d
+    where ${where} ${outcomeIs(db, db`d.outcome`, f)} ${receivedIn(db, f)}
     order by ${order}
     limit ${f.limit}`
 }
 
-function startOf(db: Db, { orgId, workflowId, sourceId, outcome }: DeliveryFilter) {
+type OfWorkflow = DeliveryFilter & { workflowId: string }
+
+/**
+ * What was decided for a workflow, and what came in at its own webhook: of that what was not verified, or was too much,
+ * is decided for no workflow. Each is read in the order of an index, up to the limit.
+ */
+function listOfWorkflow(db: Db, f: OfWorkflow): Promise<DeliveryRow[]> {
+  const { orgId, workflowId, sourceId, limit } = f
+  const decided = newest(db, {
+    columns: [db`x.org_id`, db`x.workflow_id`],
+    values: [orgId, workflowId],
+    id: db`x.delivery_id`,
+    ...bounds(f),
+  })
+  const from = sourceId === undefined ? db`` : db`and ${onlyFilters(db, db`d.source_id = ${sourceId}`)}`
+  return db<DeliveryRow[]>`
+    select ${columns(db)}
+    from (
+      (
+        select d.id
+        from delivery_matches x
+        join deliveries d on d.id = x.delivery_id
+        where ${decided.where} ${outcomeIs(db, db`x.outcome`, f)} ${from} ${receivedIn(db, f)}
+        order by ${decided.order}
+        limit ${limit}
+      )
+      ${sourceId === undefined ? db`union (${ofItsHook(db, f)})` : db``}
+    ) found
+    cross join lateral (select * from deliveries where deliveries.id = found.id offset 0) d
+    order by found.id desc
+    limit ${limit}`
+}
+
+/** A delivery at a webhook is decided for its one workflow as it is as a whole. */
+function ofItsHook(db: Db, f: OfWorkflow): Fragment {
+  const hook = db`(select id from webhooks where workflow_id = ${f.workflowId} and org_id = ${f.orgId})`
+  const { where, order } = newest(db, {
+    columns: [db`d.org_id`, db`d.source_id`],
+    values: [f.orgId, hook],
+    id: db`d.id`,
+    ...bounds(f),
+  })
+  return db`
+    select d.id
+    from deliveries d
+    where ${where} ${outcomeIs(db, db`d.outcome`, f)} ${receivedIn(db, f)}
+    order by ${order}
+    limit ${f.limit}`
+}
+
+const bounds = (f: DeliveryFilter) =>
+  idBounds('dlv', { before: f.before, since: f.createdAfter, until: f.createdBefore })
+
+/** Where the index that is read does not say it already, this only filters. */
+function outcomeIs(db: Db, column: Fragment, { outcome }: DeliveryFilter): Fragment {
+  return outcome === undefined ? db`` : db`and ${onlyFilters(db, db`${column} = ${outcome}`)}`
+}
+
+function receivedIn(db: Db, { createdAfter, createdBefore }: DeliveryFilter): Fragment {
+  const after = createdAfter === undefined ? db`` : db`and (d.received_at >= ${instant(db, createdAfter + 1)}) is true`
+  const before = createdBefore === undefined ? db`` : db`and (d.received_at < ${instant(db, createdBefore)}) is true`
+  return db`${after} ${before}`
+}
+
+function startOf(db: Db, { orgId, sourceId, outcome }: DeliveryFilter) {
   const id = db`d.id`
-  if (workflowId !== undefined)
-    return { columns: [db`x.org_id`, db`x.workflow_id`], values: [orgId, workflowId], id: db`x.delivery_id` }
   if (sourceId !== undefined) return { columns: [db`d.org_id`, db`d.source_id`], values: [orgId, sourceId], id }
   if (outcome !== undefined) return { columns: [db`d.org_id`, db`d.outcome`], values: [orgId, outcome], id }
   return { columns: [db`d.org_id`], values: [orgId], id }
+}
+
+/** More of a chain of replays are not followed. */
+const MOST_REPLAYS = 1000
+
+/** When the delivery came in that this one is a replay of, or the oldest of its chain that is kept. */
+export async function firstReceivedAt(sql: Sql, orgId: OrgId, id: string): Promise<Date | undefined> {
+  const [row] = await sql<{ receivedAt: Date }[]>`
+    with recursive chain as (
+      select replay_of, received_at, 1 as n
+      from deliveries
+      where id = ${id} and ${onlyFilters(sql, sql`org_id = ${orgId}`)}
+      union all
+      select d.replay_of, d.received_at, chain.n + 1
+      from chain
+      cross join lateral (select * from deliveries where deliveries.id = chain.replay_of offset 0) d
+      where chain.n < ${MOST_REPLAYS} and d.org_id = ${orgId}
+    )
+    select received_at
+    from chain
+    order by n desc
+    limit 1`
+  return row?.receivedAt
+}
+
+export async function isThere(sql: Sql, orgId: OrgId, id: string): Promise<boolean> {
+  const rows = await sql`
+    select from deliveries where id = ${id} and ${onlyFilters(sql, sql`org_id = ${orgId}`)}`
+  return rows.length > 0
 }
 
 /** When a source last had a delivery that was verified. */

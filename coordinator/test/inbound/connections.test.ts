@@ -113,6 +113,17 @@ test('a redelivery starts what was not started before, once the filter is mended
   assert.ok(runs.includes(before.receipt.runs[0]!.id), 'with the first run')
 })
 
+test('with a workflow the outcome is that of the workflow', async () => {
+  const github = await aConnection({ kind: 'github' })
+  await taking(github.name, ['push'])
+  const filtered = await taking(github.name, ['push'], { filter: { ref: 'never' } })
+  const { receipt } = await push(github, '{"ref":"x"}')
+  assert.equal(receipt.delivery.outcome, 'triggered')
+  const list = async (outcome: 'filtered' | 'triggered') =>
+    (await c.call(ops.deliveries.list, { org: c.org, workflow: filtered.slug, outcome })).deliveries.length
+  assert.deepEqual([await list('filtered'), await list('triggered')], [1, 0])
+})
+
 test('a rollback takes the filters of the version over', async () => {
   const github = await aConnection({ kind: 'github' })
   const workflow = await taking(github.name, ['push'])
@@ -291,6 +302,8 @@ test('a connection is renamed, paused, tried and deleted', async () => {
   assert.equal((await push(github, '{}')).status, 404)
   const { deliveries } = await c.call(ops.deliveries.list, { org: c.org, workflow: workflow.slug })
   assert.equal(deliveries.length, 2, 'its deliveries stay')
+  const kept = await c.call(ops.deliveries.list, { org: c.org, connection: github.id })
+  assert.equal(kept.deliveries.length, 2, 'and are found by its id')
 })
 
 test('what a kind does not take is refused by name, and so is a name that is taken', async () => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { commitDeliveries, type NewDelivery } from '../../inbound/commit.ts'
 import { entriesOf } from '../_kit/audit.ts'
 import { aCoordinatorOfItsOwn, rawCall, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aKey, aSession } from '../_kit/credentials.ts'
@@ -102,6 +104,70 @@ test('of an unverified payload up to 1 MiB is kept whole; a larger one is not re
   const payload = await rawCall(c, 'GET', `/v1/deliveries/${whole!.id}/payload`)
   assert.equal((await payload.arrayBuffer()).byteLength, mib)
   assert.equal((await rawCall(c, 'GET', `/v1/deliveries/${cut!.id}/payload`)).status, 409)
+})
+
+test('a replay of a replay has the time at which the first one came in', async () => {
+  const hook = await aTaker({ webhook: { input: 'request' } })
+  const { receipt } = await deliver(hook, { body: '{"n":1}' })
+  await c.db`update deliveries set received_at = now() - interval '1 hour' where id = ${receipt.delivery.id}`
+  const first = await c.call(ops.deliveries.get, { delivery: receipt.delivery.id })
+  let last = receipt.delivery.id
+  for (let n = 0; n < 2; n++) {
+    const { delivery } = await replay(last)
+    const run = delivery.matches[0]!.runId!
+    const input = (await c.call(ops.runs.input, { run })).input as { receivedAt: number }
+    assert.equal(input.receivedAt, first.delivery.receivedAt)
+    last = delivery.id
+  }
+})
+
+test('a replay whose commit was not heard of is written down once', async () => {
+  const hook = await aTaker()
+  const { receipt } = await deliver(hook)
+  const id = newId('dlv')
+  const by = { kind: 'operator', id: 'ada@host', name: 'ada@host', via: 'admin', requestId: null } as const
+  const target = { type: 'delivery', id: receipt.delivery.id, name: hook.slug }
+  const item: NewDelivery = {
+    id,
+    orgId: c.orgId as NewDelivery['orgId'],
+    sourceId: hook.id,
+    sourceName: hook.slug,
+    receivedAt: new Date(),
+    event: null,
+    replayOf: receipt.delivery.id,
+    attempts: 1,
+    method: 'POST',
+    query: '',
+    headers: '{}',
+    contentType: null,
+    payload: Buffer.from('{}'),
+    payloadKey: null,
+    payloadBytes: 2,
+    isCut: false,
+    decided: [],
+    starts: [],
+    audit: { by: { ...by, orgId: c.orgId as NewDelivery['orgId'] }, change: { action: 'deliveries.replay', target } },
+  }
+  await commitDeliveries(c.db, [item])
+  await commitDeliveries(c.db, [item])
+  assert.equal((await entriesOf(c, { target: receipt.delivery.id })).length, 1)
+})
+
+test('the deliveries of a workflow are also those that were decided for none', async () => {
+  const [hook, other] = [await aTaker(), await aTaker()]
+  await deliver(hook, { body: '{"n":1}' })
+  await deliver(hook, { signature: null })
+  await deliver(other, { signature: null })
+  const list = async (more: object = {}) =>
+    (await c.call(ops.deliveries.list, { org: c.org, workflow: hook.slug, ...more })).deliveries
+  assert.deepEqual(
+    (await list()).map(({ outcome }) => outcome),
+    ['unverified', 'triggered'],
+  )
+  const [unverified] = await list({ outcome: 'unverified' })
+  assert.equal(unverified?.source.id, hook.id)
+  assert.equal((await list({ outcome: 'triggered' })).length, 1)
+  assert.equal((await list({ limit: 1 })).length, 1)
 })
 
 test('a viewer neither reads nor replays deliveries', async () => {

@@ -13,8 +13,8 @@ export interface KeyRow {
 }
 
 /**
- * Takes keys for runs, and answers which run holds each. Waits for a transaction that is taking the same key; if that one
- * fails the key is free. All take them in one order, so that no two wait for each other. An expired key is free.
+ * Takes keys for runs, and answers which run holds each. Waits for a transaction that is taking the same key; if that
+ * one fails the key is free. All take them in one order, so that no two wait for each other. An expired key is free.
  */
 export async function takeKeys(tx: Tx, keys: readonly KeyRow[]): Promise<Map<string, RunId>> {
   const given = unnest(tx, 't', keys, {

@@ -129,7 +129,7 @@ test('a replay whose commit was not heard of is written down once', async () => 
   const target = { type: 'delivery', id: receipt.delivery.id, name: hook.slug }
   const item: NewDelivery = {
     id,
-    orgId: c.orgId as NewDelivery['orgId'],
+    orgId: c.orgId,
     sourceId: hook.id,
     sourceName: hook.slug,
     receivedAt: new Date(),
@@ -146,7 +146,7 @@ test('a replay whose commit was not heard of is written down once', async () => 
     isCut: false,
     decided: [],
     starts: [],
-    audit: { by: { ...by, orgId: c.orgId as NewDelivery['orgId'] }, change: { action: 'deliveries.replay', target } },
+    audit: { by: { ...by, orgId: c.orgId }, change: { action: 'deliveries.replay', target } },
   }
   await commitDeliveries(c.db, [item])
   await commitDeliveries(c.db, [item])

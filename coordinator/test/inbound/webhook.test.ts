@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, mock, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { Webhook as Standard } from 'standardwebhooks'
 import { entriesOf } from '../_kit/audit.ts'
@@ -226,20 +226,6 @@ test('a body is counted: one byte over the limit is 413, at its head or where it
   const over = await deliver(hook, { body: Buffer.alloc(limit + 1) })
   assert.equal(over.status, 413)
   assert.deepEqual(over.error.detail, { bytes: limit + 1, limitBytes: limit })
-})
-
-test('while a payload cannot be stored the sender is told to come again', async () => {
-  const put = mock.method(c.deps.objects, 'put', async () => {
-    throw new Error('the store is away')
-  })
-  const post = { body: Buffer.alloc(200_000, 0x62), headers: { 'content-type': 'text/plain' } }
-  try {
-    const refused = await deliver(hook, post)
-    assert.deepEqual([refused.status, refused.error.code], [503, 'UNAVAILABLE'])
-  } finally {
-    put.mock.restore()
-  }
-  assert.equal((await deliver(hook, post)).receipt.delivery.outcome, 'triggered')
 })
 
 test('an encoded body is 415, an unknown hook is 404 and leaves no row, another method 405', async () => {

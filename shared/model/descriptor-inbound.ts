@@ -8,7 +8,7 @@ import { strict } from './strict.ts'
 export const Name = z.string().trim().min(1, { error: 'must not be empty' }).max(200)
 export const EnvironmentName = Slug.describe('Name of the environment whose secrets and variables a run gets.')
 
-const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
+const Scalar = z.union([z.string().max(500), z.number(), z.boolean(), z.null()])
 const OneOf = z.union([Scalar, z.array(Scalar).min(1).max(100)])
 /** Deliveries of a connection that start runs. */
 export const Connection = strict({

@@ -18,12 +18,19 @@ function fits(payload: unknown, path: string, wanted: Wanted): boolean {
   return typeof wanted === 'object' && wanted !== null && 'not' in wanted ? !isOneOf(wanted.not) : isOneOf(wanted)
 }
 
+/** Of a list so many elements are looked at: those who post choose how many there are. */
+const MOST_ELEMENTS = 1000
+
 /** What stands there: several values where the path goes through all elements of a list. */
 function valuesAt(value: unknown, path: readonly string[]): unknown[] {
   const [name, ...rest] = path
   if (name === undefined) return [value]
   if (Array.isArray(value)) {
-    if (name === '[]') return value.flatMap((one) => valuesAt(one, rest))
+    if (name === '[]')
+      return value
+        .slice(0, MOST_ELEMENTS)
+        .flatMap((one) => valuesAt(one, rest))
+        .slice(0, MOST_ELEMENTS)
     return /^\d+$/.test(name) && Number(name) < value.length ? valuesAt(value[Number(name)], rest) : []
   }
   const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, name)

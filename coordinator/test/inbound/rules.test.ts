@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import * as fc from 'fast-check'
 import { eventOf, idOf } from '../../inbound/rules/events.ts'
 import { refusedBy } from '../../inbound/rules/filter.ts'
 import { handshakeOf } from '../../inbound/rules/handshake.ts'
 import { withoutCredentials } from '../../inbound/rules/headers.ts'
-import { matchesEvent } from '../../inbound/rules/patterns.ts'
+import { matchesEvent, matchesGlob } from '../../inbound/rules/patterns.ts'
 import { readPayload } from '../../inbound/rules/payload.ts'
 
 test('a pattern means its own name and everything beneath it', () => {
@@ -34,7 +35,25 @@ test('a pattern means its own name and everything beneath it', () => {
 })
 
 test('a pattern of many stars takes no longer than it is long', () => {
-  assert.equal(matchesEvent(`${'a*'.repeat(90)}b`, 'a'.repeat(5000)), false)
+  assert.equal(matchesGlob(`${'a*'.repeat(90)}b`, 'a'.repeat(5000)), false)
+})
+
+test('a pattern with stars means what a regular expression with `.*` does', () => {
+  const text = (letters: string[]) =>
+    fc.array(fc.constantFrom(...letters), { maxLength: 8 }).map((list) => list.join(''))
+  const agrees = fc.property(text(['a', 'b', '*']), text(['a', 'b']), (pattern, given) => {
+    const expected = new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(given)
+    assert.equal(matchesGlob(pattern, given), expected)
+  })
+  fc.assert(agrees, { numRuns: 5000 })
+})
+
+test('what a delivery may make us compare is bounded: long texts with stars, and long lists', () => {
+  assert.equal(matchesGlob('*a', 'a'.repeat(10_000)), true)
+  assert.equal(matchesGlob('*a', 'a'.repeat(10_001)), false)
+  const list = Array.from({ length: 1001 }, (_, i) => ({ n: i }))
+  assert.equal(refusedBy({ 'list[].n': 999 }, { list }), undefined)
+  assert.equal(refusedBy({ 'list[].n': 1000 }, { list }), 'list[].n')
 })
 
 test('a filter compares fields by their values', () => {

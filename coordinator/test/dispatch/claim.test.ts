@@ -50,7 +50,7 @@ async function someRuns(n: number, priority = 0) {
 const polling = (n: number, at = c) => until(`${n} waiting polls`, () => at.deps.dispatchers.waiting() === n)
 
 test('an offer carries everything that executing the run takes', async () => {
-  const { id } = await aRun(c, { workflow, input: { n: 1 }, environment: 'staging' })
+  const { id, trigger } = await aRun(c, { workflow, input: { n: 1 }, environment: 'staging' })
   const agent = await agentHere()
   const [offer] = await agent.poll()
   assert.ok(offer)
@@ -62,6 +62,7 @@ test('an offer carries everything that executing the run takes', async () => {
     org: c.org,
     workflow: { slug: workflow, version: 1 },
     environment: 'staging',
+    trigger,
     inputText: '{"n":1}',
     process: 'reuse',
     slots: 1,

@@ -222,6 +222,11 @@ export function lacksPartition(error: unknown): boolean {
   )
 }
 
+/** Somebody else held a lock for longer than the session waits: nothing was done. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '55P03'
+}
+
 /** Two transactions waited for each other and this one was chosen to give way: nothing of it stays, so it may run again. */
 export function isDeadlock(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '40P01'

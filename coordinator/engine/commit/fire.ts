@@ -3,7 +3,7 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Config } from '../../config.ts'
 import type { Versions } from '../../workflows/targets.ts'
-import { type Db, mayPass, type Tx } from '../../db/client.ts'
+import { type Db, isLockTimeout, mayPass, type Tx } from '../../db/client.ts'
 import { answerBytes, type TimedOut, timeOutQuestions } from './questions.ts'
 import { type CancelDeps, setStopDeadlines } from './cancel.ts'
 import { moveRuns } from './move-runs.ts'
@@ -29,9 +29,21 @@ export async function fireDue(deps: FireDeps): Promise<number | null> {
     const found = await store.upcoming(deps.db, AT_ONCE)
     const due = found.filter((timer) => timer.inMs <= 0)
     if (due.length === 0) return found[0]?.inMs ?? null
-    await fireOrPutOff(deps, await fitting(deps.db, due))
+    await fireApart(deps, await fitting(deps.db, due))
   }
 }
+
+/** Those of an org that wait for its own locks are apart, so that those of others do not wait with them. */
+async function fireApart(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
+  const runIds = due.map((timer) => timer.runId)
+  const limited = await store.limitedAmong(deps.db, runIds)
+  const groups = Map.groupBy(due, ({ runId }) => limited.get(runId))
+  await Promise.all([...groups].map(([orgId, timers]) => fireOrPutOff(deps, timers, orgId !== undefined)))
+}
+
+/** For the locks of its limits, which an org may hold for long. */
+const LIMITED_MS = 1000
+const LIMITED_PUT_OFF_MS = 3000
 
 /** The first of them, until their answers are enough for one transaction. */
 async function fitting(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]> {
@@ -46,19 +58,20 @@ async function fitting(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]>
 const PUT_OFF_MS = 60_000
 
 /** One timer that fails time and again must not hold up the others behind it. */
-async function fireOrPutOff(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
+async function fireOrPutOff(deps: FireDeps, due: store.DueTimer[], isLimited: boolean): Promise<void> {
   try {
-    await fire(deps, due)
+    await fire(deps, due, isLimited)
   } catch (error) {
+    if (isLimited && isLockTimeout(error)) return store.putOff(deps.db, due, LIMITED_PUT_OFF_MS)
     if (mayPass(error)) throw error
     const [first, ...others] = due
     if (!first) return
     if (others.length > 0) {
-      for (const timer of due) await fireOrPutOff(deps, [timer])
+      for (const timer of due) await fireOrPutOff(deps, [timer], isLimited)
       return
     }
     deps.log.error('timer.failed', { ...first, error })
-    await store.putOff(deps.db, first, PUT_OFF_MS)
+    await store.putOff(deps.db, [first], PUT_OFF_MS)
   }
 }
 
@@ -66,10 +79,11 @@ const keyOf = ({ runId, kind, n }: store.DueTimer) => `${runId}/${kind}/${n}`
 
 const endsRuns = ({ kind }: store.DueTimer) => kind === 'queue-timeout' || kind === 'wall-timeout'
 
-async function fire(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
+async function fire(deps: FireDeps, due: store.DueTimer[], isLimited: boolean): Promise<void> {
   const ending = due.filter(endsRuns).map((timer) => timer.runId)
   await warmVersions(deps, ending)
   const moved = await moveRuns(deps, { ids: due.map((timer) => timer.runId), ending }, async (tx, runs) => {
+    if (isLimited) await tx`select set_config('lock_timeout', ${String(LIMITED_MS)}, true)`
     const there = new Map((await store.take(tx, due)).map((timer) => [keyOf(timer), timer.holds]))
     // In the order in which they were due: of two sleeps that raced while nobody looked, the shorter one has won.
     const taken = due.filter((timer) => there.has(keyOf(timer)))

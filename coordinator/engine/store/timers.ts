@@ -1,4 +1,4 @@
-import type { RunId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { Due } from '../rules/journal.ts'
@@ -71,6 +71,17 @@ export function upcoming(db: Db, limit: number): Promise<(DueTimer & { inMs: num
     limit ${limit}`
 }
 
+/** Of these runs those that may have to wait for the lock of a limit, with their orgs. */
+export async function limitedAmong(db: Db, runIds: readonly RunId[]): Promise<Map<RunId, OrgId>> {
+  const rows = await db<{ id: RunId; orgId: OrgId }[]>`
+    select r.id, r.org_id
+    from unnest(${[...new Set(runIds)]}::text[]) as m (id)
+    join runs r on r.id = m.id
+    where r.concurrency_group is not null
+      or exists (select from timers t where t.run_id = r.id and t.kind = 'enqueue' and t.holds is not null)`
+  return new Map(rows.map((row) => [row.id, row.orgId]))
+}
+
 /** Takes those away that are still there and due. */
 export function take(tx: Tx, timers: readonly DueTimer[]): Promise<(DueTimer & { holds: string | null })[]> {
   return tx<(DueTimer & { holds: string | null })[]>`
@@ -99,11 +110,12 @@ export async function enterLater(tx: Tx, runs: readonly { id: RunId; inMs: numbe
     where r.id = l.id`
 }
 
-export async function putOff(db: Db, { runId, kind, n }: DueTimer, ms: number): Promise<void> {
+export async function putOff(db: Db, timers: readonly DueTimer[], ms: number): Promise<void> {
   await db`
-    update timers
+    update timers t
     set due_at = now() + ${ms} * interval '1 millisecond'
-    where run_id = ${runId} and kind = ${kind} and n = ${n}`
+    from ${unnest(db, 'm', timers, { runId: 'text', kind: 'text', n: 'int' })}
+    where t.run_id = m.run_id and t.kind = m.kind and t.n = m.n`
 }
 
 /** Nothing of these runs becomes due any more. */

@@ -33,8 +33,8 @@ const DUBIOUS: readonly Dubious[] = [
     isFound: ({ debounce, wallTimeoutMs }) =>
       debounce !== null && wallTimeoutMs !== null && debounce.maxWaitMs >= wallTimeoutMs,
     message:
-      '`debounce.maxWait` (ten times `wait` by default) is not shorter than `timeout.wall`: calls that go on coming end the ' +
-      'run before it begins. Lower the one or raise the other',
+      '`debounce.maxWait` (ten times `wait` by default) is not shorter than `timeout.wall`: ' +
+      'calls that go on coming end the run before it begins. Lower the one or raise the other',
   },
   {
     isFound: ({ concurrency }) => {

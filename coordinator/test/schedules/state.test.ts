@@ -53,6 +53,12 @@ test('a zone that is not known stops its schedule and no other; known again, it 
   const strange = await aSchedule(c, { workflow: workflow.slug, cron, timezone: 'Europe/Zurich' })
   const plain = await aSchedule(c, { workflow: workflow.slug, cron, timezone: 'UTC' })
   await c.db`update schedules set timezone = 'Europe/Atlantis' where id = ${strange.id}`
+  // Another coordinator may know the zone: one that does not shows what is stored.
+  const { schedules } = await c.call(ops.schedules.list, { org: c.org, workflow: workflow.id })
+  assert.deepEqual(
+    schedules.map(({ nextTimes }) => nextTimes.length),
+    [5, 1],
+  )
   await passTo(c, plain.nextAt!)
   assert.equal((await firedBy(c, plain)).length, 1)
   assert.deepEqual(await firedBy(c, strange), [])
@@ -60,8 +66,6 @@ test('a zone that is not known stops its schedule and no other; known again, it 
   assert.deepEqual([why.code, why.nextAt], ['ZONE_UNKNOWN', null])
   assert.match(why.message, /Europe\/Atlantis/)
   await passTo(c, plain.nextAt! + 150 * MINUTE)
-  const { schedules } = await c.call(ops.schedules.list, { org: c.org, workflow: workflow.id })
-  assert.equal(schedules.length, 2)
   const range = { reason: 'ZONE_UNKNOWN', from: plain.nextAt!, to: plain.nextAt! + 120 * MINUTE, count: 3 }
   const pick = ({ reason, from, to, count }: (typeof ticks)[number]) => ({ reason, from, to, count })
   const ticks = await ticksOf(c, strange)

@@ -29,8 +29,8 @@ export type Rule = Pick<
   'kind' | 'cron' | 'timezone' | 'rateMs' | 'anchorAt' | 'at' | 'jitterMs' | 'catchUp' | 'catchUpWindowMs' | 'overlap'
 >
 
-/** The rule of before a change. Ticks up to `until`, the moment of the change, are still to be settled by it. */
-export type EarlierRule = Rule & { until: number }
+/** The rule of before a change. Ticks behind `since` up to `until`, when it was changed, are to be settled by it. */
+export type EarlierRule = Rule & { since: number; until: number }
 
 /** How far a schedule has come. */
 export interface ScheduleState {

@@ -68,8 +68,7 @@ export function changed<S extends ContentAndState>(was: ScheduleRow, is: S): { r
       gap: { ...gapOf(was, RESTS[is.restsBecause]), from: was.nextAt!, to: was.nextAt! },
     }
   }
-  const earlier = ticksSinceChange(was) ? [...was.earlier, { ...ruleOf(was), until: now }] : was.earlier
-  return { row: { ...is, earlier, dueAt: Math.min(was.dueAt!, now) }, gap: null }
+  return { row: { ...is, earlier: withRule(was), dueAt: Math.min(was.dueAt!, now) }, gap: null }
 }
 
 /** Its tick has come, and does not fire yet. */
@@ -78,11 +77,13 @@ function isInJitter(row: ScheduleRow): boolean {
   return dueAtOf({ id: row.id, when: whenOf(row), jitterMs: row.jitterMs }, row.nextAt!) > row.now
 }
 
-/** Whether the rule that ends now has ticks which are not settled. */
-function ticksSinceChange(row: ScheduleRow): boolean {
-  if (!isActive(row)) return false
+/** What is to be settled by earlier rules, with the one that ends now, if it has ticks that are not settled. */
+function withRule(row: ScheduleRow): readonly EarlierRule[] {
   const last = row.earlier.at(-1)
-  return last === undefined || isTicking(row, last.until, row.now)
+  // Since it went on: a pause may lie between.
+  const since = Math.max(row.settledAt, last?.until ?? 0)
+  const hasTicks = isActive(row) && (last === undefined || isTicking(row, since, row.now))
+  return hasTicks ? [...row.earlier, { ...ruleOf(row), since, until: row.now }] : row.earlier
 }
 
 const isTicking = (rule: Rule, after: number, until: number) =>
@@ -92,10 +93,11 @@ const isTicking = (rule: Rule, after: number, until: number) =>
 export function following(row: ScheduleRow, earlier: readonly EarlierRule[], settledAt: number) {
   let after = settledAt
   for (const [i, rule] of earlier.entries()) {
+    after = Math.max(after, rule.since)
     if (isTicking(rule, after, rule.until)) {
       const nextAt = nextTick(whenOf(rule), after)
       return {
-        settledAt: after,
+        settledAt: Math.max(after, row.settledAt),
         nextAt,
         dueAt: row.now,
         earlier: earlier.slice(i),
@@ -105,6 +107,8 @@ export function following(row: ScheduleRow, earlier: readonly EarlierRule[], set
     }
     after = Math.max(after, rule.until)
   }
+  // It may have gone on after a pause since.
+  after = Math.max(after, row.settledAt)
   const none = { settledAt: after, nextAt: null, dueAt: null, earlier: [], isOver: false, stoppedBecause: null }
   const stoppedBecause = whyStopped(row)
   if (row.endedAt !== null || stoppedBecause !== null) return { ...none, stoppedBecause }

@@ -1,6 +1,8 @@
 // What becomes of everything that is due of a schedule, whether it is one tick or a year of them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { ScheduleRow } from '../../schedules/row.ts'
+import { changed, following, rested } from '../../schedules/state.ts'
 import { nextOf, settle, type Ticking } from '../../schedules/rules/settle.ts'
 import { countTicks, newestTicks, nextTick, ticksBetween, type When } from '../../schedules/rules/ticks.ts'
 
@@ -14,6 +16,16 @@ const of = (when: When, more: Partial<Ticking> = {}): Ticking => ({
   ...more,
 })
 const minutes: When = { kind: 'cron', cron: '* * * * *', timezone: 'Europe/Zurich' }
+const ROW: Partial<ScheduleRow> = {
+  id: 'sch_1' as ScheduleRow['id'],
+  timezone: null,
+  jitterMs: 0,
+  enabled: true,
+  restsBecause: null,
+  stoppedBecause: null,
+  endedAt: null,
+  earlier: [],
+}
 const START = Date.UTC(2027, 2, 1)
 const DAY = 86_400_000
 const at = { unfinished: [], most: 100 }
@@ -63,4 +75,26 @@ test('counting days and looking from the end find what a walk along all ticks fi
   assert.equal(countTicks(rate, START, START + 366 * DAY), 366 * 8640)
   assert.deepEqual(newestTicks(rate, START, START + DAY, 2), [START + DAY - 10_000, START + DAY])
   assert.equal(nextTick(rate, START + DAY - 10_000), START + DAY)
+})
+
+test('what was due at a pause is settled, and nothing of the pause, before or after it went on and was edited', () => {
+  const MINUTE = 60_000
+  const rate = { kind: 'rate', rateMs: 10 * MINUTE, anchorAt: START } as const
+  const first = START + 10 * MINUTE
+  const row = { ...ROW, ...rate, settledAt: START, nextAt: first, dueAt: first } as ScheduleRow
+  const change = (was: ScheduleRow, now: number, edit: Partial<ScheduleRow>): ScheduleRow => {
+    const at = { ...was, now }
+    return changed(at, rested(at, { ...at, ...edit }, { now, isWorkflowDeleted: false }).row).row
+  }
+  const paused = change(row, first + MINUTE, { enabled: false })
+  assert.deepEqual([paused.nextAt, paused.earlier.length], [first, 1])
+  const resumed = change(paused, first + 45 * MINUTE, { enabled: true })
+  assert.equal(following(resumed, [], first + MINUTE).nextAt, first + 50 * MINUTE)
+  // Its tick at 50 min is due by the rule that the edit ends.
+  const edited = change(resumed, first + 51 * MINUTE, { rateMs: 60 * MINUTE })
+  const [, second, ...more] = edited.earlier
+  assert.equal(more.length, 0)
+  const then = following(edited, [second!], first + MINUTE)
+  assert.deepEqual([then.nextAt, then.earlier], [first + 50 * MINUTE, [second]])
+  assert.equal(following(edited, [], second!.until).nextAt, START + 120 * MINUTE)
 })

@@ -4,12 +4,14 @@ import type { DeliveryReceipt } from '@windlass/shared/model/delivery.ts'
 import type { Address } from '../inbound/address.ts'
 import { receive, type Received } from '../inbound/receive.ts'
 import { findSource } from '../inbound/sources.ts'
+import type { SourceGate } from '../limits/source-gate.ts'
 import { BytesAnswer, type Call, type HandlersFor } from './call.ts'
 
 /** Slack takes an answer for lost that comes after 3 s. */
 const SLACK_MS = 2500
 
 type Settings = { config: { baseUrl: string | undefined } }
+type ProbeNeeds = Needs<typeof findSource> & { sourceGate: SourceGate }
 
 export function placeFor({ config }: Settings, call: { base: string }): Address {
   return { baseUrl: config.baseUrl, base: call.base }
@@ -65,8 +67,8 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
 }
 
 /** How senders of CloudEvents ask whether they may: a hook takes from anybody who has its secret. */
-async function probed(deps: Needs<typeof findSource>, call: Call<unknown>, id: string): Promise<BytesAnswer> {
-  if (!(await findSource(deps, id))) throw new Fault('NOT_FOUND')
+async function probed(deps: ProbeNeeds, call: Call<unknown>, id: string): Promise<BytesAnswer> {
+  await deps.sourceGate.pass({ id, address: call.address }, () => findSource(deps, id))
   const origin = call.header('webhook-request-origin')
   const headers = {
     allow: 'POST, OPTIONS',

@@ -7,6 +7,7 @@ import { openOwned } from '../environments/owned-secrets.ts'
 import type { SecretKeys } from '../environments/secret-keys.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { PerMinute } from '../limits/per-minute.ts'
+import type { SourceGate } from '../limits/source-gate.ts'
 import { networkOf } from '../limits/strangers.ts'
 import type { RunAddress } from '../runs/store.ts'
 import type { Committed } from './commit.ts'
@@ -17,6 +18,7 @@ import { note, placeOf, take, type TakeDeps, type Taken, type Verified } from '.
 
 export type ReceiveDeps = TakeDeps & {
   secretKeys: SecretKeys
+  sourceGate: SourceGate
   runReads: GroupCommit<RunAddress, Run | undefined>
   /** How many verified deliveries a source may send. */
   deliveryLimits: Limits
@@ -55,8 +57,8 @@ const MINUTE_MS = 60_000
  * it again, and nothing is started twice.
  */
 export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Incoming): Promise<Received> {
-  const [source, secrets] = await Promise.all([findSource(deps, sourceId), openOwned(deps, sourceId)])
-  if (!source) throw new Fault('NOT_FOUND')
+  const asked = { id: sourceId, address: incoming.address }
+  const { source, secrets } = await deps.sourceGate.pass(asked, () => findWithSecrets(deps, sourceId))
   const { method, url, headers } = incoming
   const check = beginCheck(source.auth, { head: { method, url, headers }, secrets, at: source.now.getTime() })
   const { kept, bytes } = await incoming.read({
@@ -69,6 +71,11 @@ export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Inc
   await assertRate(deps, verified)
   const { id, committed, handshake } = await take(deps, { ...verified, once: verdict.once })
   return { source, receipt: await receiptOf(deps, source, { id, committed }), ...(handshake && { handshake }) }
+}
+
+async function findWithSecrets(deps: ReceiveDeps, id: string) {
+  const [source, secrets] = await Promise.all([findSource(deps, id), openOwned(deps, id)])
+  return source && { source, secrets }
 }
 
 function verifiedOf(source: InboundSource, { method, query, headers }: Incoming, body: Buffer): Verified {

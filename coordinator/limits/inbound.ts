@@ -1,5 +1,7 @@
 import { type BytesInFlight, createBytesInFlight } from './bytes-in-flight.ts'
 import { createPerMinute, type PerMinute } from './per-minute.ts'
+import { createSourceGate, type SourceGate } from './source-gate.ts'
+import { createStrangers } from './strangers.ts'
 
 const MIB = 1024 * 1024
 
@@ -11,15 +13,23 @@ export interface InboundLimits {
   unverified: PerMinute
   /** Of the record of those that were too many, by source. */
   tooManyNoted: PerMinute
+  sourceGate: SourceGate
 }
 
-export function openInbound(settings: { maxDeliveryBytes: number; limitUnverifiedPerMin: number }): InboundLimits {
-  const { maxDeliveryBytes, limitUnverifiedPerMin } = settings
+interface Settings {
+  maxDeliveryBytes: number
+  limitUnverifiedPerMin: number
+  limitRefusedPerMin: number
+}
+
+export function openInbound(settings: Settings): InboundLimits {
+  const { maxDeliveryBytes, limitUnverifiedPerMin, limitRefusedPerMin } = settings
   // A provider sends from few addresses, and several large ones at once.
   const limits = { org: 3 * maxDeliveryBytes, all: Math.max(192 * MIB, 4 * maxDeliveryBytes) }
   return {
     deliveryBodies: createBytesInFlight(limits, 'Deliveries', 'address'),
     unverified: createPerMinute(limitUnverifiedPerMin || Number.POSITIVE_INFINITY),
     tooManyNoted: createPerMinute(1),
+    sourceGate: createSourceGate(createStrangers(limitRefusedPerMin, { what: 'addresses of webhooks' })),
   }
 }

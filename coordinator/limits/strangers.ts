@@ -40,8 +40,16 @@ interface Window {
 
 const UNLIMITED: Attempt = { refusal: undefined, settle: () => {} }
 
-/** `limit`: 0 for none. `now`: in milliseconds, by which a window ends. */
-export function createStrangers(limit: number, now: () => number = () => performance.now()): Strangers {
+interface StrangersOptions {
+  /** What is looked up, for refusals. */
+  what?: string
+  /** In milliseconds, by which a window ends. */
+  now?: () => number
+}
+
+/** `limit`: 0 for none. */
+export function createStrangers(limit: number, options: StrangersOptions = {}): Strangers {
+  const { what = 'credentials', now = () => performance.now() } = options
   const windows = new Map<string, Window>()
   /** A fleet behind one address may come back at once after a restart. */
   const mostWaiting = Math.max(1000, 10 * limit)
@@ -63,8 +71,8 @@ export function createStrangers(limit: number, now: () => number = () => perform
 
   function begin(network: string): Attempt {
     const window = windowOf(network)
-    if (isSpent(window)) return refusedBy(tooMany(limit, window.endsAt - now()))
-    if (isFull(window)) return refusedBy(tooBusy(limit))
+    if (isSpent(window)) return refusedBy(tooMany(what, limit, window.endsAt - now()))
+    if (isFull(window)) return refusedBy(tooBusy(what, limit))
     window.pending++
     return {
       refusal: undefined,
@@ -114,12 +122,12 @@ function refusedBy(refusal: Fault): Attempt {
   return { refusal, settle: () => {} }
 }
 
-function tooMany(limit: number, leftMs: number): Fault {
-  return limited(limit, leftMs, `${limit} credentials from this address were refused within ${WINDOW_MS / 1000} s`)
+function tooMany(what: string, limit: number, leftMs: number): Fault {
+  return limited(limit, leftMs, `${limit} ${what} from this address were refused within ${WINDOW_MS / 1000} s`)
 }
 
-function tooBusy(limit: number): Fault {
-  return limited(limit, SOON_MS, 'too many credentials from this address are being looked up')
+function tooBusy(what: string, limit: number): Fault {
+  return limited(limit, SOON_MS, `too many ${what} from this address are being looked up`)
 }
 
 function limited(limit: number, leftMs: number, seen: string): Fault {

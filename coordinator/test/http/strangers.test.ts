@@ -97,7 +97,7 @@ test('an address of IPv6 counts by its /64, and one of IPv4 in the form of IPv6 
 
 test('after a minute an address begins anew', async () => {
   let now = 0
-  const strangers = createStrangers(1, () => now)
+  const strangers = createStrangers(1, { now: () => now })
   const first = await strangers.attempt('192.0.2.1')
   assert.equal(first.refusal, undefined)
   first.settle(true)
@@ -108,7 +108,7 @@ test('after a minute an address begins anew', async () => {
 
 test('who still waits when the minute is over is judged by the next one', async () => {
   let now = 0
-  const strangers = createStrangers(1, () => now)
+  const strangers = createStrangers(1, { now: () => now })
   const first = await strangers.attempt('192.0.2.1')
   const waiting = [strangers.attempt('192.0.2.1'), strangers.attempt('192.0.2.1')]
   now = 60_001

@@ -4,6 +4,7 @@ import type { BearerScheme, Connection, ConnectionKind, HmacScheme, Source } fro
 import type { Acting, Caller } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import { type Db, PostgresError } from '../db/client.ts'
+import { environmentId } from '../environments/level.ts'
 import type { EnvironmentNames } from '../environments/names.ts'
 import {
   newOwnedSecret,
@@ -43,15 +44,26 @@ export async function createConnection(
   const { name, kind } = ask
   const scheme = schemeOf(ask)
   const secret = secretFor(kind, ask.secret)
-  const environment = ask.environment === undefined ? null : await deps.environments.need(by.orgId, ask.environment)
+  const named = await environmentAsked(deps, by.orgId, ask.environment)
+  const { environment } = named
   const id = newId('conn')
   await deps.db.begin(async (tx) => {
-    const row = { id, orgId: by.orgId, name, kind, scheme, environment, createdBy: by.id }
+    const row = { id, orgId: by.orgId, name, kind, scheme, ...named, createdBy: by.id }
     if (!(await store.insertConnection(tx, row))) throw taken(name)
     await replaceOwned(tx, deps, { orgId: by.orgId, ownerId: id }, { secret, overlapMs: 0 })
     await record(tx, by, { action: 'connections.create', target: target(id, name), after: { kind, environment } })
   })
   return { connection: await getConnection(deps, by, id, at), secret }
+}
+
+async function environmentAsked(
+  deps: Deps & { environments: EnvironmentNames },
+  orgId: OrgId,
+  ref: string | undefined,
+) {
+  if (ref === undefined) return { environment: null, environmentId: null }
+  const environment = await deps.environments.need(orgId, ref)
+  return { environment, environmentId: (await environmentId(deps.db, orgId, environment)) ?? null }
 }
 
 const isTaken = (error: unknown) =>
@@ -210,7 +222,7 @@ async function present(
   row: ConnectionRow,
   { state, at }: { state: OwnedState | undefined; at: Address },
 ): Promise<Connection> {
-  const { orgId, createdAt, rotatedAt, scheme, ...rest } = row
+  const { orgId, createdAt, rotatedAt, scheme, environmentId: _, ...rest } = row
   return {
     ...rest,
     ...scheme,

@@ -1,4 +1,4 @@
-import type { OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { EnvironmentId, OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { BearerScheme, ConnectionKind, HmacScheme, Source } from '@windlass/shared/model/connection.ts'
 import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
 import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
@@ -31,7 +31,9 @@ export interface ConnectionRow {
   name: string
   kind: ConnectionKind
   scheme: SchemeChoice
+  /** The name that it had when it was named here. */
   environment: string | null
+  environmentId: EnvironmentId | null
   enabled: boolean
   createdAt: Date
   createdBy: string

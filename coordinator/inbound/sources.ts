@@ -17,7 +17,8 @@ export interface InboundSource {
   /** Header that holds the secret itself. */
   secretHeader?: string
   isEnabled: boolean
-  environment: string | null
+  /** Where the runs get their variables, unless the descriptor says it; by its id where that is known. */
+  environment: { ref: string; name: string } | null
   /** Set for a webhook. */
   hook?: { workflowId: WorkflowId; input: 'body' | 'request' }
   /** By the database's clock. */
@@ -46,7 +47,7 @@ function ofWebhook(row: WebhookRow & { now: Date }): InboundSource {
     auth: row.auth === 'bearer' ? { kind: 'bearer', bearer: BEARER } : { kind: 'webhook' },
     about: { kind: 'webhook', dedupe },
     isEnabled: true,
-    environment,
+    environment: environment === null ? null : { ref: environment, name: environment },
     hook: { workflowId: row.workflowId, input },
     now: row.now,
   }
@@ -63,7 +64,7 @@ function ofConnection(row: ConnectionRow & { now: Date }): InboundSource {
     about: { kind, event: scheme.event, dedupe: scheme.dedupe, idHeader: scheme.hmac?.idHeader },
     ...(scheme.bearer && { secretHeader: scheme.bearer.header }),
     isEnabled: row.enabled,
-    environment: row.environment,
+    environment: row.environment === null ? null : { ref: row.environmentId ?? row.environment, name: row.environment },
     now: row.now,
   }
 }

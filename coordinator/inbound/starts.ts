@@ -48,8 +48,9 @@ export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
   const started = await Promise.all(
     decisions.map(async (decision) => {
       if ('not' in decision) return decision.not
-      const { workflowId, environment } = decision.start
-      return begin(deps, read, { workflowId, environment: environment ?? source.environment, inputText })
+      const { workflowId, environment: own } = decision.start
+      const environment = own === null ? source.environment : { ref: own, name: own }
+      return begin(deps, read, { workflowId, environment, inputText })
     }),
   )
   return sorted(started)
@@ -81,7 +82,7 @@ function sorted(found: readonly (NewRun | MatchRow)[]): Decided {
 
 interface Beginning {
   workflowId: WorkflowId
-  environment: string | null
+  environment: InboundSource['environment']
   inputText: string
 }
 
@@ -90,12 +91,21 @@ async function begin(deps: StartDeps, { source, mayMerge }: Read, ask: Beginning
   const trigger = { kind: source.kind, id: source.id }
   const who = { orgId: source.orgId, actor: null }
   try {
-    const about = { workflow: workflowId, environment, inputText, tags: [], priority: 0, trigger, mayMerge }
+    const about = {
+      workflow: workflowId,
+      environment: environment?.ref ?? null,
+      inputText,
+      tags: [],
+      priority: 0,
+      trigger,
+      mayMerge,
+    }
     return (await prepareRun(deps, who, about)).run
   } catch (error) {
     const outcome = outcomeOf(error)
     if (outcome === undefined) throw error
-    return { workflowId, outcome, reason: storable((error as Fault).message, MOST_REASON_CHARS), runId: null }
+    const reason = reasonOf(error as Fault, environment)
+    return { workflowId, outcome, reason: storable(reason, MOST_REASON_CHARS), runId: null }
   }
 }
 
@@ -107,6 +117,12 @@ function outcomeOf(error: unknown): DeliveryOutcome | undefined {
   if (error.code !== 'VALIDATION_FAILED') return undefined
   // Pool or environment is gone: nothing is wrong with the delivery, which can be replayed.
   return error.detail?.path === 'workflow' || error.detail?.path === 'environment' ? 'disabled' : 'invalid_input'
+}
+
+/** A gone environment is called by the name that people gave it. */
+function reasonOf({ message, detail }: Fault, environment: InboundSource['environment']): string {
+  if (detail?.path !== 'environment' || environment === null) return message
+  return `The environment \`${environment.name}\` is gone.`
 }
 
 /** `payload` is JSON text, and stays as it was written: numbers of more digits than ours lose none. */

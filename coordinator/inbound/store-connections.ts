@@ -44,11 +44,11 @@ export type NewConnection = Omit<ConnectionRow, 'org' | 'enabled' | 'createdAt' 
 
 /** False: there is one of this name. */
 export async function insertConnection(tx: Tx, row: NewConnection): Promise<boolean> {
-  const { id, orgId, name, kind, environment, createdBy } = row
+  const { id, orgId, name, kind, environment, environmentId, createdBy } = row
   const scheme = tx.json(row.scheme as unknown as Parameters<Tx['json']>[0])
   const rows = await tx`
-    insert into connections (id, org_id, name, kind, scheme, environment, created_by)
-    values (${id}, ${orgId}, ${name}, ${kind}, ${scheme}, ${environment}, ${createdBy})
+    insert into connections (id, org_id, name, kind, scheme, environment, environment_id, created_by)
+    values (${id}, ${orgId}, ${name}, ${kind}, ${scheme}, ${environment}, ${environmentId}, ${createdBy})
     on conflict (org_id, name) do nothing
     returning id`
   return rows.length > 0

@@ -28,8 +28,8 @@ export async function webhookOf(sql: Sql, orgId: OrgId, workflowId: string): Pro
 }
 
 export const connections = (sql: Sql) => sql`
-  select c.id, c.org_id, o.slug as org, c.name, c.kind, c.scheme, c.environment, c.enabled, c.created_at, c.created_by,
-         c.rotated_at
+  select c.id, c.org_id, o.slug as org, c.name, c.kind, c.scheme, c.environment, c.environment_id, c.enabled,
+         c.created_at, c.created_by, c.rotated_at
   from connections c
   join orgs o on o.id = c.org_id`
 

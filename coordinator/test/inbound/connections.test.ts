@@ -81,6 +81,21 @@ test('a redelivery starts what was not started before, once the filter is mended
   assert.ok(runs.includes(before.receipt.runs[0]!.id), 'with the first run')
 })
 
+test('an environment that was made again under its name is another one', async () => {
+  await anEnvironment(c, 'remade')
+  const github = await aConnection({ kind: 'github', environment: 'remade' })
+  await taking(github.name, ['push'])
+  const started = await push(github, '{"ref":"x"}')
+  assert.equal((await c.call(ops.runs.get, { run: started.receipt.runs[0]!.id })).run.environment, 'remade')
+  await c.call(ops.runs.cancel, { run: started.receipt.runs[0]!.id })
+  await c.call(ops.environments.delete, { org: c.org, environment: 'remade' }, { apiKey: session })
+  await anEnvironment(c, 'remade')
+  const { delivery } = (await push(github, '{"ref":"x"}')).receipt
+  assert.deepEqual([delivery.outcome, delivery.reason], ['disabled', 'The environment `remade` is gone.'])
+  const { connection } = await c.call(ops.connections.get, { connection: github.id })
+  assert.equal(connection.environment, 'remade')
+})
+
 test('a rollback takes the filters of the version over', async () => {
   const github = await aConnection({ kind: 'github' })
   const workflow = await taking(github.name, ['push'])

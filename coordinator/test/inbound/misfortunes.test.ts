@@ -10,9 +10,10 @@ import { ensureKeyFile } from '../../environments/key-file.ts'
 import { retireKeys, rotateKey } from '../../environments/rotate.ts'
 import { openSecretKeys } from '../../environments/secret-keys.ts'
 import { cleanInbound } from '../../inbound/clean.ts'
-import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, anOrg, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aHook, deliver, type Hook, send, signature } from '../_kit/inbound.ts'
+import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 import { rawRequest } from '../http/raw-request.ts'
 
@@ -158,6 +159,37 @@ test('a workflow that is deleted and restored has the same webhook, address and 
   assert.equal((await deliver(hook, { body: '{"n":1}' })).status, 404)
   await c.call(ops.workflows.restore, { org: c.org, workflow: hook.slug })
   assert.equal((await deliver(hook, { body: '{"n":2}' })).status, 200)
+})
+
+test('while one org holds its throttle, the deliveries of others go on', async () => {
+  const { slug } = await aWorkflow(c, { descriptor: { throttle: { limit: 1000, per: '1h' } } })
+  const throttled = await aHook(c, session, slug)
+  const other = await anOrg(c)
+  const theirs = await aWorkflow({ deps: c.deps, orgId: other.id })
+  const owner = await aSession(c.db, { orgId: other.id })
+  const free = await aHook({ call: c.call, org: other.slug }, owner, theirs.slug)
+  assert.equal((await deliver(throttled, { body: '{"n":0}' })).status, 200)
+  const held = Promise.withResolvers<void>()
+  const isHeld = Promise.withResolvers<void>()
+  const holding = c.db.begin(async (tx) => {
+    await tx`select from throttles for update`
+    isHeld.resolve()
+    await held.promise
+  })
+  await isHeld.promise
+  const waiting = Array.from({ length: 6 }, (_, n) => deliver(throttled, { body: `{"n":${n + 1}}` }))
+  try {
+    await until('a delivery waits for the throttle', async () => {
+      const rows = await c.db`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      return rows.length > 0
+    })
+    assert.equal((await deliver(free)).status, 200)
+  } finally {
+    held.resolve()
+  }
+  await holding
+  assert.deepEqual(new Set((await Promise.all(waiting)).map(({ status }) => status)), new Set([200]))
 })
 
 test('what is kept for a time goes when it is over', async () => {

@@ -175,8 +175,7 @@ export const Settings = z.strictObject({
     .default(6000)
     .meta({ description: 'The same for all keys and sessions of an org together.' }),
   WINDLASS_LIMIT_REFUSED_PER_MIN: z.int().min(0).max(10_000_000).default(300).meta({
-    description:
-      'Credentials from one address (IPv6: /64) that may be refused in a minute, and unknown ids of webhooks; 0: no limit.',
+    description: 'Refused credentials, and unknown webhooks, of one address (IPv6: /64) in a minute; 0: no limit.',
   }),
   WINDLASS_LIMIT_DELIVERIES_PER_MIN: z.int().min(0).max(10_000_000).default(600).meta({
     description: 'Verified deliveries that one webhook or connection takes in a minute; 0: no limit.',

@@ -167,7 +167,7 @@ test('while one org holds its throttle, the deliveries of others go on', async (
   const other = await anOrg(c)
   const theirs = await aWorkflow({ deps: c.deps, orgId: other.id })
   const owner = await aSession(c.db, { orgId: other.id })
-  const free = await aHook({ call: c.call, org: other.slug }, owner, theirs.slug)
+  const free = await aHook({ ...c, org: other.slug }, owner, theirs.slug)
   assert.equal((await deliver(throttled, { body: '{"n":0}' })).status, 200)
   const held = Promise.withResolvers<void>()
   const isHeld = Promise.withResolvers<void>()

@@ -9,6 +9,7 @@ import { createRuns, isLimitedRun, tellOfNew, type TriggerDeps } from '../engine
 import { enqueue } from '../jobs/queue.ts'
 import { createSlices } from '../slices.ts'
 import { type Plan, type PlanAsk, planOf } from './plan.ts'
+import type { ScheduleRow } from './row.ts'
 import * as store from './store.ts'
 import * as settling from './store-settle.ts'
 
@@ -32,9 +33,12 @@ type FireDeps = TriggerDeps & { db: Db; log: Log; partitions: Partitions; config
 const MOST_IDLE = 3
 const LOOK_AGAIN_MS = 100
 
-/** Settles what is due by now. Answers in how many milliseconds the next tick is due; null: there is none. */
-export async function fireSchedules(deps: FireDeps): Promise<number | null> {
-  for (let idle = 0; idle < MOST_IDLE;) {
+/**
+ * Settles what is due by now, or until the signal fires. Answers in how many milliseconds the next tick is due; null:
+ * there is none.
+ */
+export async function fireSchedules(deps: FireDeps, signal?: AbortSignal): Promise<number | null> {
+  for (let idle = 0; idle < MOST_IDLE && !signal?.aborted;) {
     const found = await store.upcoming(deps.db, SEEN)
     const due = found.filter(({ inMs }) => inMs <= 0)
     if (due.length === 0) return found[0]?.inMs ?? null
@@ -50,21 +54,10 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
   const rows = (await store.findAll(deps.db, ids)).filter((row) => row.dueAt !== null && row.dueAt <= row.now)
   const limited = rows.filter(({ overlap }) => overlap !== 'allow')
   const unfinished = await store.unfinishedOf(deps.db, limited)
-  const slices = createSlices()
-  const plans: Plan[] = []
-  const waiting: settling.Decided[] = []
-  for (const row of rows) {
-    const ask: PlanAsk = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
-    try {
-      plans.push(await planOf(deps, row, ask))
-    } catch (error) {
-      if (isConnectionLoss(error)) throw error
-      const level = error instanceof Fault ? 'warn' : 'error'
-      deps.log[level]('schedule.undecided', { schedule: row.id, error })
-      waiting.push(row)
-    }
-    await slices()
-  }
+  const byOrg = [...Map.groupBy(rows, ({ orgId }) => orgId).values()]
+  const decided = await Promise.all(byOrg.map((own) => decide(deps, own, unfinished)))
+  const plans = decided.flatMap((own) => own.plans)
+  const waiting = decided.flatMap((own) => own.waiting)
   if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)
   const groups = [...Map.groupBy(plans, groupOf).values()]
   const done = await Promise.all(
@@ -75,6 +68,43 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
     }),
   )
   return waiting.length > 0 || done.includes(true)
+}
+
+/**
+ * Time for the ticks of one org. A millisecond each is usual, but inputs that are slow to judge take a second: what is
+ * left is decided with the next pass, as the ticks of others wait for the end of this one.
+ */
+const DECIDING_MS = 1000
+
+interface Decision {
+  plans: Plan[]
+  /** Those that nobody can decide now. */
+  waiting: ScheduleRow[]
+}
+
+/** Decides what becomes of the ticks of one org. */
+async function decide(
+  deps: FireDeps,
+  rows: readonly ScheduleRow[],
+  unfinished: ReadonlyMap<string, PlanAsk['unfinished']>,
+): Promise<Decision> {
+  const since = performance.now()
+  const slices = createSlices()
+  const found: Decision = { plans: [], waiting: [] }
+  for (const row of rows) {
+    const ask: PlanAsk = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
+    try {
+      found.plans.push(await planOf(deps, row, ask))
+    } catch (error) {
+      if (isConnectionLoss(error)) throw error
+      const level = error instanceof Fault ? 'warn' : 'error'
+      deps.log[level]('schedule.undecided', { schedule: row.id, error })
+      found.waiting.push(row)
+    }
+    if (performance.now() - since > DECIDING_MS) break
+    await slices()
+  }
+  return found
 }
 
 /** A hundred schedules that catch up may start ten thousand runs: as many are written at once as of triggers. */

@@ -23,14 +23,18 @@ const BYTES_AT_ONCE = 3 * 1024 * 1024
 
 type FireDeps = CancelDeps & { log: Log }
 
-/** Does what is due by now, the most overdue first. Answers in how many milliseconds the next one is due; null: there is none. */
-export async function fireDue(deps: FireDeps): Promise<number | null> {
-  for (;;) {
+/**
+ * Does what is due by now, the most overdue first, or until the signal fires. Answers in how many milliseconds the next
+ * one is due; null: there is none.
+ */
+export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<number | null> {
+  while (!signal?.aborted) {
     const found = await store.upcoming(deps.db, AT_ONCE)
     const due = found.filter((timer) => timer.inMs <= 0)
     if (due.length === 0) return found[0]?.inMs ?? null
     await fireApart(deps, await fitting(deps.db, due))
   }
+  return null
 }
 
 /** Those of an org that wait for its own locks are apart, so that those of others do not wait with them. */

@@ -1,0 +1,38 @@
+// Whose inputs are slow to judge keeps neither the ticks of others waiting, nor the coordinator from its end.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { anOrg, asOwner, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aMovableCoordinator, aSchedule, nowOf } from '../_kit/schedules.ts'
+import { moveClock } from '../_kit/database-clock.ts'
+import { until } from '../_kit/until.ts'
+import { aVersion, aWorkflow } from '../_kit/workflow.ts'
+
+const SLOW = 12
+/** Of a regular expression that goes back and forth for longer than a judge may take. */
+const schema = { type: 'object', properties: { x: { type: 'string', pattern: '^(a+)+$' } } }
+const input = { x: `${'a'.repeat(40)}!` }
+
+let c: TestCoordinator
+
+before(async () => {
+  c = await aMovableCoordinator()
+})
+after(() => c.stop())
+
+test('ticks of an org fire while those of another are being decided', async () => {
+  const other = asOwner(c, await anOrg(c))
+  const slow = await aWorkflow(c)
+  const schedules = await Promise.all(
+    Array.from({ length: SLOW }, () => aSchedule(c, { workflow: slow.slug, rate: '1h', input })),
+  )
+  await aVersion(c, slow, { inputSchema: schema })
+  const { slug } = await aWorkflow(other)
+  const fine = await aSchedule(other, { workflow: slug, rate: '1h' })
+  // Those of the other org are due last.
+  await moveClock(c.db, fine.nextAt! + 1000 - (await nowOf(c)))
+  c.deps.scheduleTimers.expect(0)
+  const dueOf = async (ids: readonly string[]) =>
+    (await c.deps.db`select from schedules where id in ${c.deps.db(ids)} and due_at <= now()`).length
+  await until('the tick of the other org', async () => (await dueOf([fine.id])) === 0)
+  assert.ok((await dueOf(schedules.map(({ id }) => id))) > 0, 'the slow ones are not through')
+})

@@ -158,7 +158,7 @@ test('a body that is cut reaches no handler', async () => {
 test('methods that nobody has are 405, and HEAD is GET without a body', async () => {
   for (const method of ['OPTIONS', 'TRACE', 'CONNECT', 'PROPFIND', 'Q'.repeat(300)]) {
     const text = await rawRequest(server.port, [`${method} /v1/runs/${RUN} HTTP/1.1`, HOST, KEY], '', /\}\}$/)
-    assert.match(text, /^HTTP\/1\.1 405 [^]*allow: GET, HEAD\r\n[^]*METHOD_NOT_ALLOWED/, method)
+    assert.match(text, /^HTTP\/1\.1 405 [^]*allow: GET, HEAD, DELETE\r\n[^]*METHOD_NOT_ALLOWED/, method)
   }
   const head = await rawRequest(server.port, ['HEAD /v1/runs/nonsense HTTP/1.1', HOST, KEY])
   assert.match(head, /^HTTP\/1\.1 404 [^]*\r\n\r\n$/)

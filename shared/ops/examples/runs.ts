@@ -33,7 +33,7 @@ export const runs: ExamplesOf<'runs'> = {
     input: {
       org: 'acme',
       workflow: 'approval',
-      items: [{ input: INVOICE, idempotencyKey: 'invoice-2026-117' }, { input: { amount: 'much' } }],
+      items: [{ input: INVOICE, idempotencyKey: 'invoice-2026-118' }, { input: { amount: 'much' } }],
     },
     output: {
       results: [

@@ -121,8 +121,26 @@ function expected(run: NewRun): Known {
   }
 }
 
-const UNSET = ['runnerId', 'output', 'error', 'cancelReason', 'place', 'blocked', 'isolation', 'variableSetId'] as const
-const AHEAD = ['claimedAt', 'startedAt', 'finishedAt', 'cancelRequestedAt', 'suspendedAt', 'timedOutAt'] as const
+const UNSET = [
+  'runnerId',
+  'output',
+  'error',
+  'cancelReason',
+  'place',
+  'blocked',
+  'isolation',
+  'variableSetId',
+  'deletedBy',
+] as const
+const AHEAD = [
+  'claimedAt',
+  'startedAt',
+  'finishedAt',
+  'cancelRequestedAt',
+  'suspendedAt',
+  'timedOutAt',
+  'deletedAt',
+] as const
 const NONE = ['epoch', 'seq', 'entries', 'crashes', 'fences', 'thrown', 'replays', 'cutReplays'] as const
 const UNSPENT = ['computeMs', 'tokensInput', 'tokensOutput', 'tokensCached', 'tokensReasoning', 'costMicros'] as const
 const all = <V>(names: readonly string[], value: V) => Object.fromEntries(names.map((name) => [name, value]))

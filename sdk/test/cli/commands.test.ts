@@ -27,7 +27,7 @@ test('runs list is a line per run for a pipe, and the answer itself with --json'
     ],
   )
   assert.match(stderr, /More: windlass runs list --status queued,running --status failed --limit 2 --cursor abc/)
-  assert.deepEqual(asked[0]?.args, { org: 'acme', status: ['queued', 'running', 'failed'], limit: 2 })
+  assert.deepEqual(asked[0]?.args, { org: 'acme', status: ['queued', 'running', 'failed'], deleted: false, limit: 2 })
   assert.deepEqual(JSON.parse((await runCli(['--json', 'runs', 'list'], { url })).stdout), answer)
 })
 

@@ -33,7 +33,7 @@ test('runs why takes a workflow for its newest run', async (t) => {
   assert.equal(code, 0, stderr)
   assert.deepEqual(
     asked.map(({ args }) => args),
-    [{ workflow: 'hello', limit: 1, org: 'acme' }, { run: run.id }],
+    [{ workflow: 'hello', deleted: false, limit: 1, org: 'acme' }, { run: run.id }],
   )
 })
 

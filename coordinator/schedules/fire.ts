@@ -38,7 +38,8 @@ const LOOK_AGAIN_MS = 100
  * there is none.
  */
 export async function fireSchedules(deps: FireDeps, signal?: AbortSignal): Promise<number | null> {
-  for (let idle = 0; idle < MOST_IDLE && !signal?.aborted;) {
+  for (let idle = 0; idle < MOST_IDLE;) {
+    if (signal?.aborted) return null
     const found = await store.upcoming(deps.db, SEEN)
     const due = found.filter(({ inMs }) => inMs <= 0)
     if (due.length === 0) return found[0]?.inMs ?? null

@@ -28,13 +28,13 @@ type FireDeps = CancelDeps & { log: Log }
  * one is due; null: there is none.
  */
 export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<number | null> {
-  while (!signal?.aborted) {
+  for (;;) {
+    if (signal?.aborted) return null
     const found = await store.upcoming(deps.db, AT_ONCE)
     const due = found.filter((timer) => timer.inMs <= 0)
     if (due.length === 0) return found[0]?.inMs ?? null
     await fireApart(deps, await fitting(deps.db, due))
   }
-  return null
 }
 
 /** Those of an org that wait for its own locks are apart, so that those of others do not wait with them. */

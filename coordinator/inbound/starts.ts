@@ -9,6 +9,7 @@ import { storable } from './rules/headers.ts'
 import { decide, disabledConnection } from './rules/outcome.ts'
 import type { Payload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
+import { createSlices } from '../slices.ts'
 import * as store from './store.ts'
 
 /** What is known of a delivery once it is verified and read. */
@@ -44,17 +45,30 @@ export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
   if (!source.isEnabled) return noneOf(all, 'disabled', disabledConnection(source.name))
   if ('invalid' in payload) return noneOf(all, 'invalid_input', payload.invalid)
   const inputText = inputOfConnection(read, payload.text)
-  const decisions = decide(wanted, read.event, payload.value)
-  const started = await Promise.all(
-    decisions.map(async (decision) => {
-      if ('not' in decision) return decision.not
-      const { workflowId, environment: own } = decision.start
+  const most = Math.max(1, Math.floor(MOST_STARTED_CHARS / inputText.length))
+  const found: (NewRun | MatchRow)[] = []
+  const slices = createSlices()
+  let starts = 0
+  // In the order of their ids, which is that of their creation.
+  for (const [workflowId, entries] of Map.groupBy(wanted, (entry) => entry.workflowId)) {
+    await slices()
+    const decision = decide(entries, read.event, payload.value)
+    if ('not' in decision) found.push(decision.not)
+    else if (starts++ < Math.min(most, MOST_STARTED)) {
+      const { environment: own } = decision.start
       const environment = own === null ? source.environment : { ref: own, name: own }
-      return begin(deps, read, { workflowId, environment, inputText })
-    }),
-  )
-  return sorted(started)
+      found.push(await begin(deps, read, { workflowId, environment, inputText }))
+    } else found.push({ workflowId, outcome: 'too_large', reason: MORE_THAN_FIT, runId: null })
+  }
+  return sorted(found)
 }
+
+/** All that a delivery starts is written in one transaction, as its answer says all of it. */
+const MOST_STARTED = 100
+/** Of the inputs of all, which each have the whole payload. */
+const MOST_STARTED_CHARS = 16 * 1024 * 1024
+const MORE_THAN_FIT =
+  'The delivery starts other workflows, and these are all that one may start: 100, with 16 MiB of inputs in all.'
 
 async function ofHook(deps: StartDeps, read: Read, hook: NonNullable<InboundSource['hook']>): Promise<Decided> {
   const { source, payload } = read

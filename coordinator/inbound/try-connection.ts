@@ -5,6 +5,8 @@ import { ownedStates } from '../environments/owned-secrets.ts'
 import { needConnection } from './connections.ts'
 import { decide, disabledConnection, topOf } from './rules/outcome.ts'
 import { NO_SECRET } from './rules/signature.ts'
+import { createSlices } from '../slices.ts'
+import type { MatchRow, WantedRow } from './row.ts'
 import * as store from './store.ts'
 
 interface TestAsk {
@@ -19,19 +21,26 @@ export async function testConnection(deps: { db: Db }, caller: Caller, ask: Test
   const state = (await ownedStates(deps.db, caller.orgId, [id])).get(id)
   const wanted = await store.wantedOf(deps.db, caller.orgId, name)
   const slugs = new Map(wanted.map(({ workflowId, slug }) => [workflowId, slug]))
-  const matches = decide(wanted, ask.event, ask.payload ?? null).map((one) =>
-    'start' in one
-      ? { workflowId: one.start.workflowId, outcome: 'triggered' as const, reason: null }
-      : { workflowId: one.not.workflowId, outcome: one.not.outcome, reason: one.not.reason },
-  )
+  const matches = await matchesOf(wanted, ask)
   const hasSecret = state?.hasSecret ?? false
   const whole = wholeOf({ name, enabled, hasSecret }) ?? topOf(matches)
   return {
     hasSecret,
     enabled,
     ...whole,
-    matches: matches.map(({ workflowId, ...rest }) => ({ workflow: slugs.get(workflowId)!, ...rest })),
+    matches: matches.map(({ workflowId, outcome, reason }) => ({ workflow: slugs.get(workflowId)!, outcome, reason })),
   }
+}
+
+async function matchesOf(wanted: readonly WantedRow[], { event, payload = null }: TestAsk) {
+  const slices = createSlices()
+  const found: Pick<MatchRow, 'workflowId' | 'outcome' | 'reason'>[] = []
+  for (const [workflowId, entries] of Map.groupBy(wanted, (entry) => entry.workflowId)) {
+    await slices()
+    const decision = decide(entries, event, payload)
+    found.push('not' in decision ? decision.not : { workflowId, outcome: 'triggered', reason: null })
+  }
+  return found
 }
 
 function wholeOf({ name, enabled, hasSecret }: { name: string; enabled: boolean; hasSecret: boolean }) {

@@ -6,13 +6,8 @@ import { matchesEvent } from './patterns.ts'
 
 type Decided = { start: WantedRow } | { not: MatchRow }
 
-/** For each workflow that names the connection whether the delivery starts it. Its first entry that fits counts. */
-export function decide(wanted: readonly WantedRow[], event: string | null, payload: unknown): Decided[] {
-  const byWorkflow = Map.groupBy(wanted, (entry) => entry.workflowId)
-  return [...byWorkflow.values()].map((entries) => decideOne(entries, event, payload))
-}
-
-function decideOne(entries: readonly WantedRow[], event: string | null, payload: unknown): Decided {
+/** Whether a delivery starts a workflow, by its entries for the connection. The first of them that fits counts. */
+export function decide(entries: readonly WantedRow[], event: string | null, payload: unknown): Decided {
   const { workflowId } = entries[0]!
   const meant = entries.filter(({ events }) => events.some((pattern) => matchesEvent(pattern, event)))
   if (meant.length === 0) {

@@ -121,3 +121,17 @@ test('while a payload cannot be stored the sender is told to come again', async 
   }
   assert.equal((await deliver(hook, post)).receipt.delivery.outcome, 'triggered')
 })
+
+test('what one delivery starts is bounded, and the rest is told', async () => {
+  const github = await aConnection({ kind: 'github' })
+  const takers = []
+  for (let i = 0; i < 18; i++) takers.push(await taking(github.name, ['push']))
+  // Sixteen inputs of so many bytes are nearly 16 MiB.
+  const { status, receipt } = await push(github, JSON.stringify({ text: 'x'.repeat(1_000_000) }))
+  assert.equal(status, 200)
+  assert.equal(receipt.runs.length, 16)
+  const { delivery } = await c.call(ops.deliveries.get, { delivery: receipt.delivery.id })
+  const rest = delivery.matches.filter(({ outcome }) => outcome === 'too_large')
+  assert.deepEqual([delivery.matches.length, rest.length], [takers.length, 2])
+  assert.match(rest[0]!.reason ?? '', /all that one may start: 100, with 16 MiB/)
+})

@@ -17,7 +17,10 @@ export type Auth =
   | { kind: 'bearer'; bearer: BearerScheme }
 
 export type Verdict =
-  /** `once`: the signature stands for this one delivery, as the scheme has a time and no id. */
+  /**
+   * `once`: the signature stands for this one delivery, as a time is signed with it. A sender that tries again signs
+   * anew, and is known by its id; whoever sends a copy may have changed what says the id.
+   */
   { isVerified: true; once?: Once } | { isVerified: false; reason: string }
 
 export interface Once {
@@ -90,10 +93,9 @@ function stripe({ head, secrets, at }: Asked): Check {
   const { t, v1 } = fieldsOf(given)
   const wrong = wrongTime(t, at)
   if (wrong) return refused(wrong)
-  return signed({ keys: secrets, before: `${t}.`, wanted: v1.map(hex) })
+  return signed({ keys: secrets, before: `${t}.`, wanted: v1.map(hex), onceWithinMs: TOLERANCE_MS })
 }
 
-/** Commands and interactions have no id: of them the signature is all that a copy is known by. */
 function slack({ head, secrets, at }: Asked): Check {
   const given = head.headers['x-slack-signature']
   const time = head.headers['x-slack-request-timestamp']
@@ -115,7 +117,7 @@ function standardWebhooks({ head, secrets, at }: Asked): Check {
   if (wrong) return refused(wrong)
   const wanted = given.split(' ').flatMap((one) => (one.startsWith('v1,') ? [base64(one.slice(3))] : []))
   const keys = secrets.flatMap((secret) => standardKey(secret) ?? [])
-  return signed({ keys, before: `${id}.${time}.`, wanted })
+  return signed({ keys, before: `${id}.${time}.`, wanted, onceWithinMs: TOLERANCE_MS })
 }
 
 function generic(scheme: HmacScheme, { head, secrets, at }: Asked): Check {
@@ -134,8 +136,7 @@ function generic(scheme: HmacScheme, { head, secrets, at }: Asked): Check {
     .map((part) => part.replace(/\{(timestamp|id|method|url)\}/g, (_, name: keyof typeof values) => values[name] ?? ''))
   const text = given.slice(prefix.length)
   const wanted = [scheme.encoding === 'hex' ? hex(text) : base64(text)]
-  const isOnce = timestampHeader !== undefined && !scheme.signed.includes('{id}')
-  const once = isOnce ? { onceWithinMs: scheme.toleranceMs } : {}
+  const once = timestampHeader === undefined ? {} : { onceWithinMs: scheme.toleranceMs }
   return signed({ keys: secrets, algorithm: scheme.algorithm, before, after, wanted, ...once })
 }
 

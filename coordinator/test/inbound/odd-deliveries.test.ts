@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import { after, before, mock, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { Stripe } from 'stripe'
+import { Webhook as Svix } from 'svix'
 import { aConnection as connectionOf, aTakerOf, type CreateConnection, nextNumber, push } from '../_kit/connections.ts'
 import { aCoordinatorOfItsOwn, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
@@ -134,4 +135,20 @@ test('what one delivery starts is bounded, and the rest is told', async () => {
   const rest = delivery.matches.filter(({ outcome }) => outcome === 'too_large')
   assert.deepEqual([delivery.matches.length, rest.length], [takers.length, 2])
   assert.match(rest[0]!.reason ?? '', /all that one may start: 100, with 16 MiB/)
+})
+
+test('a copy is known by its signature, whatever its headers call it', async () => {
+  const { slug } = await aWorkflow(c, { descriptor: { webhook: { dedupe: { header: 'X-Request-Id' } } } })
+  const hook = await aHook(c, session, slug)
+  const body = '{}'
+  const at = new Date()
+  const signature = new Svix(hook.secret).sign('msg_1', at, body)
+  const seconds = String(Math.floor(at.getTime() / 1000))
+  const asWebhook = { 'webhook-id': 'msg_1', 'webhook-timestamp': seconds, 'webhook-signature': signature }
+  const asSvix = { 'svix-id': 'msg_1', 'svix-timestamp': seconds, 'webhook-signature': signature }
+  const post = async (headers: Record<string, string>) =>
+    (await deliver(hook, { body, headers, signature: null })).receipt.delivery.outcome
+  assert.equal(await post({ ...asWebhook, 'x-request-id': '1' }), 'triggered')
+  assert.equal(await post({ ...asWebhook, 'x-request-id': '2' }), 'duplicate')
+  assert.equal(await post({ ...asSvix, 'x-request-id': '3' }), 'duplicate')
 })

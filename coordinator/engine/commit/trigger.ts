@@ -94,7 +94,11 @@ async function limitsOf(
   const mayMerge = ask.mayMerge === true && !ask.delayMs
   return {
     concurrencyGroup: await groupsOf(workflowId, concurrency, input),
-    throttle: throttle && { ...throttle, key: await keyBy(workflowId, throttle.key, input) },
+    // A version with another rule begins anew: turns of a rule that was too tight may lie months ahead.
+    throttle: throttle && {
+      ...throttle,
+      key: `${await keyBy(workflowId, throttle.key, input)} ${throttle.limit}:${throttle.perMs}`,
+    },
     debounce:
       debounce && mayMerge
         ? {

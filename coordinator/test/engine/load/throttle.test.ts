@@ -13,7 +13,7 @@ import { anAgent, end, returned, takeNext } from '../../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { calls } from '../../_kit/journal.ts'
 import { until } from '../../_kit/until.ts'
-import { aWorkflow } from '../../_kit/workflow.ts'
+import { aVersion, aWorkflow } from '../../_kit/workflow.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -193,6 +193,14 @@ test('triggers whose commit was not heard of take one turn', async () => {
   await commitTriggers(c.db, runs)
   const next = await aRun(c, { workflow: workflow.slug })
   assert.equal(Math.round((next.queuedAt - next.createdAt) / HOUR_MS), 2)
+})
+
+test('a version with another rule does not wait for the turns of the one before it', async () => {
+  const { workflow } = await aThrottled({ limit: 1, per: '31d' })
+  for (let i = 0; i < 3; i++) await c.call(ops.runs.cancel, { run: (await aRun(c, { workflow: workflow.slug })).id })
+  await aVersion(c, workflow, { descriptor: { throttle: { limit: 100, per: '1s' } } })
+  const run = await aRun(c, { workflow: workflow.slug })
+  assert.equal(run.queuedAt, run.createdAt)
 })
 
 test('throttles that delay nobody are cleaned away, with their starts; the others stay', async () => {

@@ -25,7 +25,7 @@ for (const what of ['throttle', 'concurrency'] as const)
     const locked = Promise.withResolvers<void>()
     const holding = c.db.begin(async (tx) => {
       await (what === 'throttle'
-        ? tx`select from throttles where key = ${limited.id} for update`
+        ? tx`select from throttles where starts_with(key, ${limited.id}) for update`
         : tx`select pg_advisory_xact_lock(hashtextextended(${limited.id}, 0))`)
       locked.resolve()
       await held.promise

@@ -24,7 +24,7 @@ test('logs shows what happened, what was printed included, of the newest run of 
   assert.deepEqual(asked.at(-1)?.args['channels'], ['lifecycle', 'phase', 'output', 'log'])
   const newest = await runCli(['logs', 'hello', '--channels', 'log'], { url })
   assert.match(newest.stderr, new RegExp(`${run.id} of hello, version 2`))
-  assert.deepEqual(asked.at(-2)?.args, { org: 'acme', workflow: 'hello', limit: 1 })
+  assert.deepEqual(asked.at(-2)?.args, { org: 'acme', workflow: 'hello', deleted: false, limit: 1 })
   assert.deepEqual(asked.at(-1)?.args['channels'], ['log'])
 })
 

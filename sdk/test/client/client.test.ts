@@ -17,7 +17,7 @@ test('a call puts its arguments where the row says and gives back the typed answ
   assert.equal(answer.run.status, 'cancelled')
   await client.runs.list({ status: ['queued', 'running'], limit: 2 })
   assert.deepEqual(fake.asked[0]?.args, { run: run.id, reason: 'typo' })
-  assert.deepEqual(fake.asked[1]?.args, { org: ORG, status: ['queued', 'running'], limit: 2 })
+  assert.deepEqual(fake.asked[1]?.args, { org: ORG, status: ['queued', 'running'], deleted: false, limit: 2 })
 })
 
 test('the org of the client is meant by every call that names no other', async (t) => {

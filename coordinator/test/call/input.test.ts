@@ -64,7 +64,7 @@ test('path and body come as one object, with defaults filled in', async () => {
 
 test('a query is decoded by the types of the schema', async () => {
   assert.equal((await get('/v1/orgs/acme/runs?limit=7&status=queued,running&tag=a+b%26c')).status, 200)
-  assert.deepEqual(input, { org: 'acme', limit: 7, status: ['queued', 'running'], tag: 'a b&c' })
+  assert.deepEqual(input, { org: 'acme', limit: 7, status: ['queued', 'running'], tag: 'a b&c', deleted: false })
 })
 
 test('a number in the path is decoded', async () => {

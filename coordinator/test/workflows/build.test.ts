@@ -171,7 +171,7 @@ test('keys that nothing follows from yet are named, each with what happens in th
   assert.deepEqual(await warningsOf({ slug: 'a', timeout: { wall: '10m', queue: '1m' }, concurrency: 1 }), [])
   const load = { concurrency: [{ limit: 2 }, { limit: 2, key: 'input.a' }], debounce: { wait: '10m' } }
   const [late, idle] = await warningsOf({ slug: 'a', timeout: { active: '1m', wall: '10m' }, ...load })
-  assert.match(late!.message, /^`debounce\.wait` is not shorter than `timeout\.wall`/)
+  assert.match(late!.message, /^`debounce\.maxWait` .* is not shorter than `timeout\.wall`/)
   assert.match(idle!.message, /^a limit of `concurrency` with a `key` is not lower/)
   const fine = { concurrency: [{ limit: 2 }, { limit: 1, key: 'input.a' }], debounce: { wait: '1m' } }
   assert.deepEqual(await warningsOf({ slug: 'a', ...fine, throttle: { limit: 1, per: '1s' } }), [])

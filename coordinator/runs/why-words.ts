@@ -45,7 +45,7 @@ export function lengthening({ lengthenedMs, lengthenedAt }: Situation): string {
   return ` Its lease was lengthened by ${exactText(lengthenedMs)}, last at ${timeText(lengthenedAt)}, ${why}.`
 }
 
-/** That the coordinator cannot store what is reported of the run; undefined while it can. */
+/** The cause while the coordinator cannot store what is reported of the run; undefined while it can. */
 export function refusal({ refusedSince, runner }: Situation): Cause | undefined {
   if (refusedSince === null || runner === null) return undefined
   return causeOf({

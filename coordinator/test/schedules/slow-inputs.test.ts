@@ -1,4 +1,4 @@
-// Whose inputs are slow to judge keeps neither the ticks of others waiting, nor the coordinator from its end.
+// Inputs that are slow to judge keep the ticks of other orgs waiting no longer than a pass.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { anOrg, asOwner, type TestCoordinator } from '../_kit/coordinator.ts'

@@ -78,7 +78,7 @@ const Timeouts = strict({
     .describe('Longest time that a new run may wait in the queue for a runner or for concurrency. Default: no limit.'),
 })
 
-const Moment = z.union([z.iso.datetime({ offset: true }), z.int().positive()], {
+const Moment = z.union([z.iso.datetime({ offset: true }), z.int().positive().max(253_402_300_799_999)], {
   error: 'must be a time such as "2027-01-31T09:00:00Z"',
 })
 

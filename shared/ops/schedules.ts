@@ -13,7 +13,9 @@ const Name = z
   .min(1)
   .max(200)
   .refine((name) => !name.includes('\0') && name.isWellFormed(), 'holds U+0000 or half of a surrogate pair')
-const Moment = z.union([z.int(), z.iso.datetime({ offset: true })], {
+/** The end of the year 9999, which dates and the database know as well. */
+const LAST_MOMENT = 253_402_300_799_999
+const Moment = z.union([z.int().min(0).max(LAST_MOMENT), z.iso.datetime({ offset: true })], {
   error: 'must be milliseconds since the Unix epoch, or a time with its offset, such as "2027-01-31T09:00:00Z"',
 })
 const Input = z.unknown().optional().meta({ description: 'What its runs are called with: any JSON. Default: null.' })

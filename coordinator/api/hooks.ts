@@ -62,6 +62,7 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
     return await Promise.race([work, late])
   } finally {
     clearTimeout(timer)
+    // Once it is late nobody waits for it any more: when it fails, the sender comes again.
     work.catch(() => {})
   }
 }

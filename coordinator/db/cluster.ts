@@ -1,7 +1,8 @@
 /**
  * The epoch of the cluster: which history of the database this is. After a restore numbers go on from the backup, so an
  * agent may hold a run under the epoch that is given out once more, and a reader may know positions that are to come.
- * Agents and run tokens carry the epoch of the cluster; those of another one are not listened to.
+ * Agents say which epoch welcomed them last, and are not listened to about what they hold of another one. Keys of run
+ * tokens and series of positions are forgotten with each new epoch.
  */
 import { randomBytes } from 'node:crypto'
 import type { Log } from '@windlass/shared/log.ts'

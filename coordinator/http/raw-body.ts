@@ -1,3 +1,4 @@
+import { Fault } from '@windlass/shared/errors.ts'
 import type { RawRequest } from '../api/call.ts'
 import type { BytesInFlight, Holding } from '../limits/bytes-in-flight.ts'
 import { networkOf } from '../limits/strangers.ts'
@@ -20,10 +21,12 @@ interface RawNeeds {
 export class RawBody implements RawRequest {
   readonly #needs: RawNeeds
   readonly #holding: Holding
+  /** Ends the reading, if it is under way. */
+  #fail: ((error: unknown) => void) | undefined
 
   constructor(needs: RawNeeds) {
     this.#needs = needs
-    this.#holding = needs.bodies.hold(networkOf(needs.address))
+    this.#holding = needs.bodies.hold(networkOf(needs.address), () => this.#giveWay())
     needs.response.once('abort', () => this.#holding.release())
   }
 
@@ -43,6 +46,12 @@ export class RawBody implements RawRequest {
   /** To be called when nothing of the body is in memory any more. */
   release(): void {
     this.#holding.release()
+  }
+
+  #giveWay(): void {
+    const message = 'This body came too slowly while others needed the room; send it again.'
+    this.#fail?.(new Fault('UNAVAILABLE', {}, message))
+    this.release()
   }
 
   async read(options: Parameters<RawRequest['read']>[0]): Promise<{ kept: Buffer; bytes: number }> {
@@ -71,6 +80,7 @@ export class RawBody implements RawRequest {
         kept = undefined
         reject(error instanceof Error ? error : new Error(String(error)))
       }
+      this.#fail = fail
       request.on('data', (piece) => {
         if (!kept) return
         bytes += piece.byteLength
@@ -85,7 +95,11 @@ export class RawBody implements RawRequest {
         keptBytes += share.byteLength
         if (share.byteLength > 0) kept.push(share)
       })
-      request.on('end', () => kept && resolve({ kept: Buffer.concat(kept), bytes }))
+      request.on('end', () => {
+        if (!kept) return
+        this.#holding.whole()
+        resolve({ kept: Buffer.concat(kept), bytes })
+      })
       request.on('error', fail)
       request.on('close', () => fail(new ClientGone()))
     })

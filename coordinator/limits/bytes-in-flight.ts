@@ -2,7 +2,11 @@ import { Fault } from '@windlass/shared/errors.ts'
 
 /** Limits the bytes of large things in memory: those of one org, and those of all orgs together. */
 export interface BytesInFlight {
-  hold(orgId: string): Holding
+  /**
+   * With `giveWay` it may lose its place until it is `whole`: when all together have too much, the one that has been
+   * coming for longest of the org with the most is told, and has to release.
+   */
+  hold(orgId: string, giveWay?: () => void): Holding
 }
 
 /** What one request has in memory. */
@@ -17,6 +21,8 @@ export interface Holding {
    * under way, UNAVAILABLE when all together have.
    */
   take(this: void, bytes: number): void
+  /** All of it has come: it gives way to nobody any more. */
+  whole(this: void): void
   /** Gives everything back; again does nothing. */
   release(this: void): void
 }
@@ -28,6 +34,7 @@ const RETRY_AFTER_MS = 5_000
 /** `what` names it in refusals, `scope` those whom the first limit is for. */
 export function createBytesInFlight(limits: Bytes, what = 'Deploys', scope: 'org' | 'address' = 'org'): BytesInFlight {
   const byOrg = new Map<string, number>()
+  const coming = createComing((orgId) => byOrg.get(orgId) ?? 0)
   let all = 0
 
   function add(orgId: string, more: Bytes) {
@@ -38,28 +45,65 @@ export function createBytesInFlight(limits: Bytes, what = 'Deploys', scope: 'org
   }
 
   return {
-    hold(orgId) {
+    hold(orgId, giveWay) {
       let seen = { announced: 0, taken: 0 }
       let counted: Bytes = { org: 0, all: 0 }
 
       function see({ announced, taken }: typeof seen) {
         const wanted = { org: beyondFree(Math.max(announced, taken)), all: beyondFree(taken) }
         const more = { org: wanted.org - counted.org, all: wanted.all - counted.all }
-        refuseOver({ ...limits, what, scope }, more, { org: (byOrg.get(orgId) ?? 0) + more.org, all: all + more.all })
+        refuseOverOfOne({ limit: limits.org, what, scope }, more.org, (byOrg.get(orgId) ?? 0) + more.org)
+        while (more.all > 0 && all + more.all > limits.all && coming.makeRoom(holding));
+        refuseOverOfAll({ limit: limits.all, what }, more.all, all + more.all)
         seen = { announced, taken }
         counted = wanted
         add(orgId, more)
+        if (giveWay && more.all > 0) coming.add(orgId, holding, giveWay)
       }
 
-      return {
+      const holding: Holding = {
         announce: (bytes) => see({ ...seen, announced: seen.announced + bytes }),
         take: (bytes) => see({ ...seen, taken: seen.taken + bytes }),
+        whole: () => coming.remove(orgId, holding),
         release() {
+          coming.remove(orgId, holding)
           add(orgId, { org: -counted.org, all: -counted.all })
           seen = { announced: 0, taken: 0 }
           counted = { org: 0, all: 0 }
         },
       }
+      return holding
+    },
+  }
+}
+
+/** What is still coming and may give way, by org, the longest first. */
+function createComing(heldBy: (orgId: string) => number) {
+  const byOrg = new Map<string, Map<Holding, () => void>>()
+
+  function remove(orgId: string, holding: Holding): void {
+    const ofOrg = byOrg.get(orgId)
+    if (ofOrg?.delete(holding) && ofOrg.size === 0) byOrg.delete(orgId)
+  }
+
+  return {
+    remove,
+    add(orgId: string, holding: Holding, giveWay: () => void): void {
+      const ofOrg = byOrg.get(orgId) ?? new Map<Holding, () => void>()
+      byOrg.set(orgId, ofOrg.set(holding, giveWay))
+    },
+    /** False when nobody is left who gives way to the one that asks. */
+    makeRoom(asking: Holding): boolean {
+      const most = [...byOrg.keys()].reduce<string | undefined>(
+        (one, other) => (one === undefined || heldBy(other) > heldBy(one) ? other : one),
+        undefined,
+      )
+      const first = most === undefined ? undefined : byOrg.get(most)?.entries().next().value
+      if (most === undefined || !first || first[0] === asking) return false
+      const [holding, giveWay] = first
+      remove(most, holding)
+      giveWay()
+      return true
     },
   }
 }
@@ -69,19 +113,21 @@ type Bytes = { org: number; all: number }
 
 const beyondFree = (bytes: number) => Math.max(0, bytes - FREE_BYTES)
 
-/** Throws when a sum is over its limit. A request that adds nothing to a sum is not refused for it. */
-function refuseOver(
-  { what, scope, org, all }: Bytes & { what: string; scope: string },
-  more: Bytes,
-  bytes: Bytes,
-): void {
-  if (more.org > 0 && bytes.org > org) {
-    const detail = { scope, limitBytes: org, bytes: bytes.org, retryAfterMs: RETRY_AFTER_MS }
-    const message = `${what} of this ${scope} may have ${org} bytes under way together; let one of them end first.`
-    throw new Fault('RATE_LIMITED', detail, message)
-  }
-  if (more.all > 0 && bytes.all > all) {
-    const detail = { limitBytes: all, bytes: bytes.all }
-    throw new Fault('UNAVAILABLE', detail, `${what} of others are under way; try again in a few seconds.`)
-  }
+interface Limit {
+  limit: number
+  what: string
+}
+
+/** A request that adds nothing to a sum is not refused for it; the same below. */
+function refuseOverOfOne({ limit, what, scope }: Limit & { scope: string }, more: number, bytes: number): void {
+  if (more <= 0 || bytes <= limit) return
+  const detail = { scope, limitBytes: limit, bytes, retryAfterMs: RETRY_AFTER_MS }
+  const message = `${what} of this ${scope} may have ${limit} bytes under way together; let one of them end first.`
+  throw new Fault('RATE_LIMITED', detail, message)
+}
+
+function refuseOverOfAll({ limit, what }: Limit, more: number, bytes: number): void {
+  if (more <= 0 || bytes <= limit) return
+  const message = `${what} of others are under way; try again in a few seconds.`
+  throw new Fault('UNAVAILABLE', { limitBytes: limit, bytes }, message)
 }

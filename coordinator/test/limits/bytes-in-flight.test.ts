@@ -47,6 +47,35 @@ test('what is announced counts for its org, and for all together when it is ther
   two.take(MIB)
 })
 
+test('what has been coming for longest of the one with the most gives way, until it is whole', () => {
+  const inFlight = createBytesInFlight({ org: 4 * MIB, all: 6 * MIB })
+  const gone: string[] = []
+  const coming = (orgId: string, name: string, bytes: number) => {
+    const holding = inFlight.hold(orgId, () => {
+      gone.push(name)
+      holding.release()
+    })
+    holding.take(bytes)
+    return holding
+  }
+  coming('a', 'a1', 1.5 * MIB)
+  coming('b', 'b1', 1.5 * MIB)
+  coming('a', 'a2', 1.5 * MIB)
+  coming('c', 'c1', 2 * MIB)
+  assert.deepEqual(gone, ['a1'])
+  const whole = coming('c', 'c2', MIB)
+  whole.whole()
+  coming('d', 'd1', MIB)
+  assert.deepEqual(gone, ['a1', 'c1'])
+  assert.throws(() => coming('d', 'd2', 4 * MIB), { code: 'RATE_LIMITED' }, 'no other gives way for what is refused')
+  inFlight.hold('e').take(4 * MIB)
+  assert.deepEqual(gone, ['a1', 'c1', 'a2', 'b1'])
+  assert.throws(() => coming('f', 'f1', 2 * MIB), { code: 'UNAVAILABLE' }, 'what is whole gives way to nobody')
+  assert.deepEqual(gone.slice(4), ['d1'])
+  whole.release()
+  coming('f', 'f2', 2 * MIB)
+})
+
 interface Base {
   apiKey: string
   org: string

@@ -1,3 +1,4 @@
+import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { createCallers } from './accounts/callers.ts'
 import { createOrders } from './agent-link/orders.ts'
@@ -165,10 +166,11 @@ function openServices(stores: Stores) {
 type Services = Stores & ReturnType<typeof openServices>
 
 /** What other coordinators tell. */
-function listenerOf({ tails, dispatchers, standings, runnerKeys, sockets, tellAll }: Services): BellListener {
+function listenerOf({ tails, dispatchers, targets, standings, runnerKeys, sockets, tellAll }: Services): BellListener {
   return {
     rung(topic, id) {
       if (topic === 'run' || topic === 'org') tails.ring(id)
+      else if (topic === 'workflows') targets.forget(id as OrgId)
       else if (topic === 'pool') dispatchers.poke(id as Parameters<typeof dispatchers.poke>[0])
       else {
         standings.forget(id)

@@ -3,7 +3,8 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Db } from '../db/client.ts'
 
-export type Topic = 'run' | 'org' | 'pool' | 'runner'
+/** `workflows`: of an org, by its id. */
+export type Topic = 'run' | 'org' | 'pool' | 'runner' | 'workflows'
 type Rings = Record<Topic, string[]>
 
 /** Tells other coordinators what has changed. A lost ring costs latency only: every waiter also looks by itself. */
@@ -46,7 +47,7 @@ export function createBell(db: Db, log: Log): Bell {
   }
 
   function ring(topic: Topic, id: string) {
-    if (gathered.size <= MOST_IDS) gathered.set(id, [topic, id])
+    if (gathered.size <= MOST_IDS) gathered.set(`${topic} ${id}`, [topic, id])
     timer ??= setTimeout(tell, GATHER_MS)
   }
 
@@ -76,7 +77,7 @@ export function createBell(db: Db, log: Log): Bell {
 }
 
 function byTopic(rings: [Topic, string][]): Rings {
-  const grouped: Rings = { run: [], org: [], pool: [], runner: [] }
+  const grouped: Rings = { run: [], org: [], pool: [], runner: [], workflows: [] }
   for (const [topic, id] of rings) grouped[topic].push(id)
   return grouped
 }

@@ -4,7 +4,7 @@ import { newId, type OrgId, type PoolRef } from '@windlass/shared/ids.ts'
 import type { RunnerPool } from '@windlass/shared/model/pool.ts'
 import type { Db, Sql } from '../db/client.ts'
 import { changed, checked, type PoolSettingsCache, type SettingsChange } from './pool-settings.ts'
-import type { Targets } from '../workflows/targets.ts'
+import { targetsChanged, type TargetsChange } from '../workflows/targets.ts'
 import type { Acting, Caller } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import { presentPool } from './read.ts'
@@ -23,7 +23,7 @@ export async function getPool(deps: { db: Db }, caller: Caller, pool: PoolRef): 
 }
 
 export async function createPool(
-  deps: { db: Db; targets: Targets; poolSettings: PoolSettingsCache },
+  deps: TargetsChange & { db: Db; poolSettings: PoolSettingsCache },
   caller: Acting,
   ask: { name: string; settings: SettingsChange },
 ): Promise<RunnerPool> {
@@ -38,7 +38,7 @@ export async function createPool(
     return made
   })
   // Workflows may have named it before it was there.
-  deps.targets.forget(caller.orgId)
+  targetsChanged(deps, caller.orgId)
   deps.poolSettings.forget(id)
   return getPool(deps, caller, id)
 }
@@ -70,7 +70,7 @@ const MOST = { runs: 1000, workflows: 10 }
  * Its registration tokens go with it. A run that is queued at this very moment, by a retry or by an older version that names the pool,
  * is not seen here: it waits until a pool of this name is there again.
  */
-export async function deletePool(deps: { db: Db; targets: Targets }, caller: Acting, ref: PoolRef): Promise<void> {
+export async function deletePool(deps: TargetsChange & { db: Db }, caller: Acting, ref: PoolRef): Promise<void> {
   await deps.db.begin(async (tx) => {
     const pool = await store.lockPool(tx, caller.orgId, ref)
     if (!pool) throw new Fault('NOT_FOUND', { pool: ref })
@@ -83,7 +83,7 @@ export async function deletePool(deps: { db: Db; targets: Targets }, caller: Act
     const before = { name: pool.name, settings: pool.settings, registrationTokens: tokens }
     await record(tx, caller, { action: 'pools.delete', target, before })
   })
-  deps.targets.forget(caller.orgId)
+  targetsChanged(deps, caller.orgId)
 }
 
 function inUse(pool: string, { runners, unfinishedRuns, workflows }: store.PoolUse): Fault {

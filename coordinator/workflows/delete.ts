@@ -13,9 +13,9 @@ import { makeDeleted, makeRestored } from './lifecycle.ts'
 import { presentWorkflow } from './read.ts'
 import * as store from './store.ts'
 import { lockDeleted } from './store-lifecycle.ts'
-import type { Targets } from './targets.ts'
+import { targetsChanged, type TargetsChange } from './targets.ts'
 
-type DeleteDeps = CancelDeps & { db: Db; targets: Targets }
+type DeleteDeps = CancelDeps & TargetsChange & { db: Db }
 
 /** Soft: it may be restored for 30 days. Its runs go on, or are cancelled with it. */
 export async function deleteWorkflow(
@@ -35,7 +35,7 @@ export async function deleteWorkflow(
     await record(tx, caller, { action: 'workflows.delete', target, before: { slug, version }, after })
     return moved
   })
-  deps.targets.forget(orgId)
+  targetsChanged(deps, orgId)
   await tellCancelled(deps, moved)
 }
 
@@ -69,7 +69,7 @@ async function cancelRuns(
 
 /** The same ids and versions, under the slug that it had, or another. */
 export async function restoreWorkflow(
-  deps: { db: Db; targets: Targets },
+  deps: TargetsChange & { db: Db },
   caller: Acting,
   ref: WorkflowRef,
   slug: string | undefined,
@@ -87,7 +87,7 @@ export async function restoreWorkflow(
     await record(tx, caller, { action: 'workflows.restore', target, after: { slug: wanted } })
     return (await store.find(tx, orgId, id))!
   })
-  deps.targets.forget(orgId)
+  targetsChanged(deps, orgId)
   return presentWorkflow(row)
 }
 

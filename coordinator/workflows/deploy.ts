@@ -8,7 +8,7 @@ import type { Db, Tx } from '../db/client.ts'
 import type { Judge } from '../judging/judge.ts'
 import type { ObjectStore } from '../objects/store.ts'
 import type { Sources } from './sources.ts'
-import type { Targets } from './targets.ts'
+import { targetsChanged, type TargetsChange } from './targets.ts'
 import type { BuiltWorkflow, WorkflowBuilder } from './build.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
@@ -21,12 +21,11 @@ import { needWorkflow } from './read.ts'
 import * as store from './store.ts'
 import { trySchemas } from './try-schemas.ts'
 
-type DeployDeps = {
+type DeployDeps = TargetsChange & {
   db: Db
   objects: ObjectStore
   builder: WorkflowBuilder
   judge: Judge
-  targets: Targets
   log: Log
   config: { baseUrl: string | undefined }
 }
@@ -197,7 +196,7 @@ function sentence({ message, file, line, column }: DeployProblem): string {
 
 /** The workflow as it stands, and the version that was made here: another deploy may have made a newer one since. */
 async function deployed(deps: DeployDeps, caller: Acting, id: WorkflowId, number: number): Promise<Deployed> {
-  deps.targets.forget(caller.orgId)
+  targetsChanged(deps, caller.orgId)
   // Somebody may have deleted it since.
   const workflow = (await store.findEvenDeleted(deps.db, caller.orgId, id))!
   const version = (await store.findVersion(deps.db, caller.orgId, workflow.id, number))!

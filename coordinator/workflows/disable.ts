@@ -7,9 +7,9 @@ import type { Db } from '../db/client.ts'
 import { makeDisabled, makeEnabled } from './lifecycle.ts'
 import { presentWorkflow } from './read.ts'
 import * as store from './store.ts'
-import type { Targets } from './targets.ts'
+import { targetsChanged, type TargetsChange } from './targets.ts'
 
-type SwitchDeps = { db: Db; targets: Targets }
+type SwitchDeps = TargetsChange & { db: Db }
 
 /** No run of it starts; those that exist go on. Said again it changes nothing: the first who said so stays named. */
 export function disableWorkflow(deps: SwitchDeps, caller: Acting, ref: WorkflowRef): Promise<Workflow> {
@@ -36,6 +36,6 @@ async function turn(deps: SwitchDeps, caller: Acting, ref: WorkflowRef, off: boo
     }
     return (await store.find(tx, orgId, id))!
   })
-  deps.targets.forget(orgId)
+  targetsChanged(deps, orgId)
   return presentWorkflow(row)
 }

@@ -7,11 +7,11 @@ import type { Db } from '../db/client.ts'
 import { makeCurrent } from './lifecycle.ts'
 import { presentWorkflow } from './read.ts'
 import * as store from './store.ts'
-import type { Targets } from './targets.ts'
+import { targetsChanged, type TargetsChange } from './targets.ts'
 
 /** Makes a version current that is there, older or newer. Runs that exist keep theirs. */
 export async function promoteVersion(
-  deps: { db: Db; targets: Targets },
+  deps: TargetsChange & { db: Db },
   caller: Acting,
   ref: WorkflowRef,
   number: number,
@@ -32,6 +32,6 @@ export async function promoteVersion(
     }
     return (await store.find(tx, orgId, id))!
   })
-  deps.targets.forget(orgId)
+  targetsChanged(deps, orgId)
   return presentWorkflow(row)
 }

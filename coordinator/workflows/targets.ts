@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { OrgId, PoolId, VersionId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
 import { type Descriptor, FENCE_RETRIES } from '@windlass/shared/model/descriptor.ts'
 import type { Db, Sql } from '../db/client.ts'
+import type { Bell } from '../events/bell.ts'
 import { type Schema, schemaOf } from '../judging/schema.ts'
 import * as store from './store.ts'
 
@@ -90,7 +91,15 @@ function toVersion(row: store.ExecutionRow): Version {
   }
 }
 
-/** A change made through another coordinator is seen after this long at the latest; one made here, at once. */
+/** After the commit of a change to what an org's triggers run: here at once, at other coordinators in an instant. */
+export function targetsChanged(deps: TargetsChange, orgId: OrgId): void {
+  deps.targets.forget(orgId)
+  deps.bell.ring('workflows', orgId)
+}
+
+export type TargetsChange = { targets: Targets; bell: Pick<Bell, 'ring'> }
+
+/** A change of which no word came from the other coordinator is seen after this long. */
 const FRESH_MS = 1000
 const TARGETS_KEPT = 2000
 

@@ -11,8 +11,8 @@ interface Wanted {
 /**
  * The one guard of every way in: what a new run would execute, where one may start. Throws NOT_FOUND where there is no
  * such workflow, or it is deleted, and WORKFLOW_DISABLED. Targets are remembered for a second: a coordinator refuses at
- * once what was disabled or deleted through it, and within that second what was through another one. A run that slips
- * in meanwhile is like one that was queued before: it goes on.
+ * once what was disabled or deleted through it, and what was through another one as soon as it hears of it, or when
+ * that second is over. A run that slips in meanwhile is like one that was queued before: it goes on.
  */
 export async function mayStart(deps: { targets: Targets }, orgId: OrgId, wanted: Wanted): Promise<Resolved> {
   const found = await findVersion(deps, orgId, wanted)

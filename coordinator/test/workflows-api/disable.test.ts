@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import { moment } from '@windlass/shared/test/_kit/until.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, returned, start } from '../_kit/agent.ts'
 import { aCoordinator, anOrg, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -88,20 +88,15 @@ test('a call from another run is refused, and its program is told why', async ()
   await crew.link.report(offer, 3, end(returned(1)))
 })
 
-test('another coordinator refuses within the second for which it remembers', async () => {
+test('another coordinator refuses as soon as it hears of it', async () => {
   const { slug } = await aWorkflow(c)
   const other = await c.another()
   await c.call(ops.runs.cancel, { run: (await aRun(other, { workflow: slug })).id })
+  const heard = moment('bell.heard', ({ topic, id }) => topic === 'workflows' && id === c.orgId)
   await disable(slug)
   await assert.rejects(aRun(c, { workflow: slug }), refusal('WORKFLOW_DISABLED'))
-  await untilPolled('the other coordinator refuses', async () => {
-    try {
-      await c.call(ops.runs.cancel, { run: (await aRun(other, { workflow: slug })).id })
-      return false
-    } catch (error) {
-      return refusal('WORKFLOW_DISABLED')(error as Error)
-    }
-  })
+  await heard
+  await assert.rejects(aRun(other, { workflow: slug }), refusal('WORKFLOW_DISABLED'))
 })
 
 test("another org's workflow looks absent, and so does an unknown one", async () => {

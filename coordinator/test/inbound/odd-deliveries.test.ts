@@ -9,6 +9,7 @@ import { aCoordinatorOfItsOwn, refusal, type TestCoordinator } from '../_kit/coo
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
 import { aHook, deliver, send } from '../_kit/inbound.ts'
+import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -36,7 +37,8 @@ test('with a workflow the outcome is that of the workflow', async () => {
   assert.deepEqual([await list('filtered'), await list('triggered')], [1, 0])
 })
 
-test('a copy of a command of Slack starts nothing', async () => {
+/** A command of Slack, the same each time within a second. */
+async function aCommand() {
   const slack = await aConnection({ kind: 'slack' })
   await taking(slack.name, ['command:/deploy'])
   const body = 'command=%2Fdeploy&text=now'
@@ -44,12 +46,27 @@ test('a copy of a command of Slack starts nothing', async () => {
   const v0 = createHmac('sha256', slack.secret).update(`v0:${t}:${body}`).digest('hex')
   const type = 'application/x-www-form-urlencoded'
   const headers = { 'content-type': type, 'x-slack-signature': `v0=${v0}`, 'x-slack-request-timestamp': t }
-  for (let n = 0; n < 2; n++) assert.equal((await send(slack.url, { body, headers })).status, 200)
-  const { deliveries } = await c.call(ops.connections.deliveries, { connection: slack.id })
-  assert.deepEqual(
-    deliveries.map(({ outcome }) => outcome),
-    ['duplicate', 'triggered'],
-  )
+  const outcomes = async () =>
+    (await c.call(ops.connections.deliveries, { connection: slack.id })).deliveries.map(({ outcome }) => outcome)
+  return { post: () => send(slack.url, { body, headers }), outcomes }
+}
+
+test('a copy of a command of Slack starts nothing', async () => {
+  const { post, outcomes } = await aCommand()
+  for (let n = 0; n < 2; n++) assert.equal((await post()).status, 200)
+  assert.deepEqual(await outcomes(), ['duplicate', 'triggered'])
+})
+
+test('Slack is told to come again before it gives up, and what was late is not done twice', async () => {
+  const { post, outcomes } = await aCommand()
+  await c.db.begin(async (tx) => {
+    await tx`lock table deliveries in exclusive mode`
+    const late = await post()
+    assert.deepEqual([late.status, late.error.code], [503, 'UNAVAILABLE'])
+  })
+  await untilPolled('the late one to be committed', async () => (await outcomes()).length > 0)
+  assert.equal((await post()).status, 200)
+  assert.deepEqual(await outcomes(), ['duplicate', 'triggered'])
 })
 
 test('a signature is known for as long as it serves', async () => {

@@ -1,7 +1,9 @@
 // Schedules of a deleted workflow, of a zone that nobody knows, and after a start with other zone data.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { onMoment } from '@windlass/shared/probe.ts'
 import { fireSchedules } from '../../schedules/fire.ts'
 import { cleanSchedules } from '../../schedules/schedules.ts'
 import { countOfApi } from '../../schedules/store.ts'
@@ -103,6 +105,34 @@ test('what somebody else holds is looked at again after a pause', async () => {
   })
   await settled(c)
   assert.equal((await firedBy(c, schedule)).length, 1)
+})
+
+test('a pass ends between two pieces when it is to stop, and what is left is for whoever looks next', async () => {
+  const workflow = await aWorkflow(c)
+  const schedule = await aSchedule(c, { workflow: workflow.slug, rate: '10m' })
+  const ids = Array.from({ length: 250 }, () => newId('sch'))
+  await c.db`
+    insert into schedules (id, org_id, workflow_id, source, kind, rate_ms, anchor_at, created_by, settled_at, next_at,
+                           due_at)
+    select t.id, s.org_id, s.workflow_id, 'api', 'rate', s.rate_ms, s.anchor_at, s.created_by, s.settled_at, s.next_at,
+           s.due_at
+    from unnest(${ids}::text[]) as t (id)
+    cross join schedules s
+    where s.id = ${schedule.id}`
+  const fired = async () => {
+    const rows = await c.db<{ id: string }[]>`
+      select trigger_id as id from runs where trigger_id = any(${[schedule.id, ...ids]})`
+    return rows.map(({ id }) => id)
+  }
+  const stopping = new AbortController()
+  const stopListening = onMoment(({ name }) => name === 'schedules.settled' && stopping.abort())
+  await moveClock(c.db, schedule.nextAt! - (await nowOf(c)))
+  assert.equal(await fireSchedules(c.deps, stopping.signal), null)
+  stopListening()
+  const before = await fired()
+  assert.ok(before.length > 0 && before.length <= 100, `${before.length} have fired`)
+  await settled(c)
+  assert.deepEqual((await fired()).sort(), [schedule.id, ...ids].sort())
 })
 
 test('a run that has been unfinished for long is met, too', async () => {

@@ -1,6 +1,7 @@
 import { sqlId } from '@windlass/coordinator/test/_kit/sql-ids.ts'
 import type { BenchInstance } from './bench-instance.ts'
-import { median, now } from './measure.ts'
+import { median } from './measure.ts'
+import { type Offers, openOffers } from './offers.ts'
 import { atMost, type Report } from './row.ts'
 import { load } from './settled.ts'
 
@@ -12,7 +13,6 @@ const RUNS_AT_ONCE = 5000
 const SAMPLES = 400
 const SLOTS = 64
 const WARM_UP = 2000
-const OFFERED_MS = 30_000
 
 interface Times {
   /** From the call of a trigger until an agent has the offer, in milliseconds. */
@@ -24,59 +24,30 @@ interface Times {
 /** Claims of one run at a time, in a database without old events and then beside very many of this month. */
 export async function benchHistory(instance: BenchInstance, report: Report, repeats: number): Promise<void> {
   await instance.db`create extension if not exists pg_stat_statements`
-  const arrivals = new Map<string, () => void>()
-  const offered = new Map<string, number>()
-  const agent = await instance.simulateAgent({
-    slots: SLOTS,
-    onOffer({ run }) {
-      offered.set(run, now())
-      arrivals.get(run)?.()
-    },
-  })
+  const offers = await openOffers(instance, SLOTS)
   const times = async () => {
     await load(instance, { slug: 'noop-fresh', runs: WARM_UP, callers: SLOTS })
     const found: Times = { offers: [], statements: [] }
-    for (let i = 0; i < repeats; i++) await claimOneByOne(instance, { arrivals, offered }, found)
+    for (let i = 0; i < repeats; i++) await claimOneByOne(instance, offers, found)
     return found
   }
   const none = await times()
   await addEvents(instance)
   const many = await times()
-  agent.close()
+  offers.close()
   reportTimes(report, none, many)
 }
 
-interface Offers {
-  /** Resolves the wait for the offer of a run. */
-  arrivals: Map<string, () => void>
-  offered: Map<string, number>
-}
-
-async function claimOneByOne(instance: BenchInstance, { arrivals, offered }: Offers, into: Times): Promise<void> {
-  const { client, db } = instance
+async function claimOneByOne({ db }: BenchInstance, offers: Offers, into: Times): Promise<void> {
   await db`select pg_stat_statements_reset()`
   const times: number[] = []
-  for (let i = 0; i < SAMPLES; i++) {
-    const since = now()
-    const { run } = await client.runs.trigger({ workflow: 'noop-fresh' })
-    await arrival(run.id, { arrivals, offered })
-    times.push(offered.get(run.id)! - since)
-  }
+  for (let i = 0; i < SAMPLES; i++) times.push(await offers.next())
   into.offers.push(median(times))
   const [row] = await db<[{ ms: number }]>`
     select (sum(total_exec_time) / sum(calls))::float8 as ms
     from pg_stat_statements
     where query like '%delete from run_queue%' and query like '%insert into placements%'`
   into.statements.push(row.ms)
-}
-
-async function arrival(run: string, { arrivals, offered }: Offers): Promise<void> {
-  if (offered.has(run)) return
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const late = setTimeout(() => reject(new Error(`${run} was not offered within ${OFFERED_MS} ms`)), OFFERED_MS)
-  arrivals.set(run, resolve)
-  await promise.finally(() => clearTimeout(late))
-  arrivals.delete(run)
 }
 
 /** Events of this month, in the partition that new runs write to. */

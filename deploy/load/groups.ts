@@ -4,6 +4,7 @@ import { benchAsleep } from './bench-asleep.ts'
 import { benchCoordinator, benchSkeleton } from './bench-coordinator.ts'
 import { benchEvents, benchStream } from './bench-events.ts'
 import { benchFleet } from './bench-fleet.ts'
+import { benchBulk } from './bench-bulk.ts'
 import { benchChatty, benchIdle, COUNTING } from './bench-idle.ts'
 import { benchHistory } from './bench-history.ts'
 import { benchHostile } from './bench-hostile.ts'
@@ -132,6 +133,7 @@ export const SITTINGS: readonly Sitting[] = [
   withAgent({ slots: 8 }, { webhooks: ({ instance }, report, repeats) => benchWebhooks(instance, report, repeats) }),
   alone({ wake: benchEvictedWake }),
   alone({ asleep: (instance, report) => benchAsleep(instance, report) }, { settings: COUNTING }),
+  alone({ bulk: benchBulk }),
   alone({ schedules: benchSchedules }, { settings: COUNTING }),
   fleetOf(1),
   fleetOf(10),

@@ -202,9 +202,12 @@ export const Settings = z.strictObject({
   }),
   WINDLASS_BASE_URL: z
     .string()
-    .refine(isBase, 'must be an address without a path, such as https://windlass.example.com')
+    .refine(isBase, 'must be an address such as https://windlass.example.com, with a path only where a proxy adds one')
     .optional()
-    .meta({ description: 'The address by which others reach it, when a proxy stands in front.' }),
+    .meta({
+      description:
+        'The address by which others reach it, when a proxy stands in front; with the path that the proxy takes off.',
+    }),
   WINDLASS_MCP_HOSTS: z
     .array(z.string().regex(/^[a-z0-9.-]+$|^\[[0-9a-f:.]+\]$/, 'must be names of hosts without ports, in lower case'))
     .default([])
@@ -249,6 +252,7 @@ function isNetwork(text: string): boolean {
 
 function isBase(text: string): boolean {
   if (!URL.canParse(text)) return false
-  const { protocol, origin } = new URL(text)
-  return /^https?:$/.test(protocol) && text.replace(/\/$/, '') === origin
+  const { protocol, origin, pathname } = new URL(text)
+  // What is not the same when written anew holds a query, a password, or a path that leads elsewhere.
+  return /^https?:$/.test(protocol) && text.replace(/\/$/, '') === `${origin}${pathname}`.replace(/\/$/, '')
 }

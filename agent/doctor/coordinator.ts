@@ -25,11 +25,12 @@ export interface Whom {
 
 /** What the coordinator says to us. Nothing of it takes work or changes anything there. */
 export function coordinatorQuestions({ url, identity, isSlow }: Whom): Question[] {
-  const seen: Seen = { clock: createClock(), version: undefined }
+  const seen: Seen = { clock: createClock(), version: undefined, baseUrl: undefined }
   const questions: Question[] = [
     { check: 'http', after: 'tls', ask: (signal) => askHealth(url, seen, signal) },
     { check: 'clock', after: 'http', ask: () => judgeClock(seen.clock) },
     { check: 'version', after: 'http', ask: () => judgeVersion(url, seen.version) },
+    { check: 'base url', after: 'http', ask: () => judgeBaseUrl(seen.baseUrl) },
     { check: 'websocket', after: 'http', ask: (signal) => askUpgrade({ url, identity, clock: seen.clock }, signal) },
   ]
   const slow: Question = {
@@ -45,13 +46,16 @@ export function coordinatorQuestions({ url, identity, isSlow }: Whom): Question[
 interface Seen {
   clock: Clock
   version: string | undefined
+  /** Null when it is not set; a coordinator of before does not tell. */
+  baseUrl: string | null | undefined
 }
 
 async function askHealth(url: string, seen: Seen, signal: AbortSignal): Promise<Answer> {
   try {
     const base = { url, fetch: withClock(seen.clock) }
-    const { version, tz } = await callOp(base, service.health, {}, { signal, deadlineMs: CALL_MS })
+    const { version, tz, baseUrl } = await callOp(base, service.health, {}, { signal, deadlineMs: CALL_MS })
     seen.version = version
+    seen.baseUrl = baseUrl
     return ok(`${url} is a coordinator of version ${version}, with time zone data ${tz}`)
   } catch (error) {
     signal.throwIfAborted()
@@ -87,9 +91,19 @@ function isOlder(one: string, other: string): boolean {
   return one.localeCompare(other, 'en', { numeric: true }) < 0
 }
 
+/** An agent works without; whoever copies the address of a webhook from here finds out with the provider only. */
+function judgeBaseUrl(baseUrl: string | null | undefined): Answer {
+  if (baseUrl === undefined) return skipped('this coordinator does not say; a newer one does')
+  if (baseUrl !== null) return ok(`addresses of webhooks and connections begin with ${baseUrl}`)
+  return warn(
+    'WINDLASS_BASE_URL of the coordinator is not set: addresses of webhooks and connections are shown as you reach it.',
+    'set WINDLASS_BASE_URL on the coordinator to the address by which GitHub, Stripe and the like reach it',
+  )
+}
+
 /**
- * Opens the socket of the agent with its own signature and closes it again without a word, so that an agent that runs beside is
- * not disturbed.
+ * Opens the socket of the agent with its own signature and closes it again without a word, so that an agent that runs
+ * beside is not disturbed.
  */
 async function askUpgrade(dialling: Dialling, signal: AbortSignal): Promise<Answer> {
   const { identity } = dialling

@@ -35,7 +35,7 @@ export interface Call<I> {
   get peer(): string
   /** Address of the client, as far as trusted proxies tell. */
   get address(): string
-  /** Address by which the caller reaches this coordinator, without a path. */
+  /** Address by which the caller reaches this coordinator, without a slash at its end. */
   get base(): string
   get caller(): Acting
   get runner(): RunnerIdentity

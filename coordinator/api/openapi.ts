@@ -13,8 +13,8 @@ import { groupOf, operation } from './openapi-operation.ts'
 
 type Document = ReturnType<typeof createDocument>
 
-/** The public surface as an OpenAPI 3.1 document. What agents and programs speak is left out. */
-export function openApiDocument(version: string): Document {
+/** The public surface at `base` as an OpenAPI 3.1 document. What agents and programs speak is left out. */
+export function openApiDocument(version: string, base = '/'): Document {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
   const rows = allOps.filter(isDocumented)
   for (const row of rows) paths[row.path] = { ...paths[row.path], [row.method.toLowerCase()]: operation(row) }
@@ -22,7 +22,7 @@ export function openApiDocument(version: string): Document {
   const document: ZodOpenApiObject = {
     openapi: '3.1.0',
     info: { title: 'Windlass', version, summary: 'Deploys workflows and executes them as runs.', description: ABOUT },
-    servers: [{ url: '/', description: 'The coordinator that serves this document.' }],
+    servers: [{ url: base, description: 'The coordinator that serves this document.' }],
     security: [{ apiKey: [] }, { session: [] }],
     tags: Object.entries(GROUPS).flatMap(([name, description]) => (groups.has(name) ? [{ name, description }] : [])),
     paths,

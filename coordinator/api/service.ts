@@ -26,13 +26,16 @@ const READY_MS = 2000
 const TEXT = 'text/plain; charset=utf-8'
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-let openApi: Promise<JsonText> | undefined
 let workflowSchema: JsonText | undefined
 
 /** Loaded when it is first asked for: no start needs it, with all its examples. */
-async function openApiText(): Promise<JsonText> {
-  const { openApiDocument } = await import('./openapi.ts')
-  return new JsonText(JSON.stringify(openApiDocument(manifest.version)))
+function openApiTexts(deps: { config: Config }): () => Promise<JsonText> {
+  const make = async () => {
+    const { openApiDocument } = await import('./openapi.ts')
+    return new JsonText(JSON.stringify(openApiDocument(manifest.version, deps.config.baseUrl)))
+  }
+  let made: Promise<JsonText> | undefined
+  return () => (made ??= make())
 }
 
 type ServiceNeeds = {
@@ -54,6 +57,7 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
     version: manifest.version,
     uptimeMs: Math.round(performance.now()),
     tz: process.versions.tz ?? '',
+    baseUrl: deps.config.baseUrl ?? null,
   }),
 
   ready: async () => {
@@ -77,7 +81,7 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
     return new BytesAnswer(Buffer.from(text), deps.metrics.contentType)
   },
 
-  openapi: () => (openApi ??= openApiText()),
+  openapi: openApiTexts(deps),
 
   docs: () => docsPage(),
 

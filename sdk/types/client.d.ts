@@ -1481,6 +1481,8 @@ export interface Client extends Follows {
       uptimeMs: number
       /** The release of the time zone data by which schedules tick. */
       tz: string
+      /** The setting WINDLASS_BASE_URL: where addresses of webhooks and connections begin; null while it is unset. */
+      baseUrl: string | null
     }>
     /** Can it serve: does the database answer? */
     ready(

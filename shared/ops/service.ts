@@ -2,6 +2,10 @@ import { z } from 'zod'
 import { op } from './op.ts'
 
 const TZ = z.string().meta({ description: 'The release of the time zone data by which schedules tick.' })
+const BASE_URL = z.string().nullable().meta({
+  description:
+    'The setting WINDLASS_BASE_URL: where addresses of webhooks and connections begin; null while it is unset.',
+})
 
 export const service = {
   health: op({
@@ -13,7 +17,7 @@ export const service = {
     role: null,
     summary: 'Is the process up?',
     input: z.strictObject({}),
-    output: z.object({ status: z.literal('ok'), version: z.string(), uptimeMs: z.int(), tz: TZ }),
+    output: z.object({ status: z.literal('ok'), version: z.string(), uptimeMs: z.int(), tz: TZ, baseUrl: BASE_URL }),
     faults: [],
     success: 200,
   }),

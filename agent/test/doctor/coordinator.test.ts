@@ -15,18 +15,20 @@ interface Ask {
   /** How far its clock is ahead of ours. */
   aheadMs?: number
   version?: string
+  /** Left out by a coordinator of before. */
+  baseUrl?: string | null
   /** What it says to an upgrade; `drop`: as a proxy that knows nothing of it. */
   upgrade?: 'open' | 'unauthenticated' | 'drop'
 }
 
 /** A service that says so much about itself; the tokens that came to its socket. */
-async function aService(t: TestContext, { aheadMs = 0, version = VERSION, upgrade = 'open' }: Ask = {}) {
+async function aService(t: TestContext, { aheadMs = 0, version = VERSION, baseUrl, upgrade = 'open' }: Ask = {}) {
   const tokens: string[] = []
   const sockets = new WebSocketServer({ noServer: true })
   const server = http.createServer((_, response) => {
     response.setHeader('date', new Date(Date.now() + aheadMs).toUTCString())
     response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify({ status: 'ok', version, uptimeMs: 1 }))
+    response.end(JSON.stringify({ status: 'ok', version, uptimeMs: 1, baseUrl }))
   })
   if (upgrade !== 'drop')
     server.on('upgrade', (request, socket, head) => {
@@ -72,6 +74,15 @@ test('an agent that is behind is told the command, one that is ahead that the co
   const ahead = await look((await aService(t, { version: '0.0.9' })).url)
   assert.match(ahead['version']?.fix ?? '', /coordinator should be upgraded first/)
   assert.equal((await look((await aService(t)).url))['version']?.verdict, 'ok')
+})
+
+test('a coordinator that does not know its own address is a warning, as webhooks get theirs from it', async (t) => {
+  const unset = await look((await aService(t, { baseUrl: null })).url)
+  assert.equal(unset['base url']?.verdict, 'warn')
+  assert.match(unset['base url']?.fix ?? '', /^set WINDLASS_BASE_URL on the coordinator/)
+  const set = await look((await aService(t, { baseUrl: 'https://windlass.example.com' })).url)
+  assert.equal(set['base url']?.verdict, 'ok')
+  assert.equal((await look((await aService(t)).url))['base url']?.verdict, 'skipped')
 })
 
 test('an upgrade that a proxy swallows is told from an agent that is not known', async (t) => {

@@ -29,8 +29,15 @@ test('the public address is one of ours, as a host and as an origin', () => {
 
 test('settings that are no addresses, hosts or origins are refused by name', () => {
   assert.equal(settings({ WINDLASS_BASE_URL: 'https://a.example:8443/' }).baseUrl, 'https://a.example:8443')
+  assert.equal(settings({ WINDLASS_BASE_URL: 'https://a.example/under/here/' }).baseUrl, 'https://a.example/under/here')
   const wrong = {
-    WINDLASS_BASE_URL: ['windlass.example.com', 'ftp://a.example', 'https://a.example/path', 'https://u:p@a.example'],
+    WINDLASS_BASE_URL: [
+      'windlass.example.com',
+      'ftp://a.example',
+      'https://u:p@a.example',
+      'https://a.example/?a=b',
+      'https://a.example/a/../b',
+    ],
     WINDLASS_MCP_HOSTS: ['a.example:80', 'https://a.example', 'a.example,'],
     WINDLASS_MCP_ORIGINS: ['a.example', 'https://a.example/', 'null', '*'],
   }

@@ -4,7 +4,13 @@ export const service: ExamplesOf<'service'> = {
   health: {
     about: 'Asks nobody else: it answers as long as the process can. For a restart by whoever watches it.',
     input: {},
-    output: { status: 'ok', version: '0.1.0', uptimeMs: 86_400_000, tz: '2026c' },
+    output: {
+      status: 'ok',
+      version: '0.1.0',
+      uptimeMs: 86_400_000,
+      tz: '2026c',
+      baseUrl: 'https://windlass.example.com',
+    },
   },
   ready: {
     about: 'For a load balancer: `UNAVAILABLE` while the database does not answer within 2 s.',

@@ -16,7 +16,7 @@ let server: StubServer
 let page: Page
 before(async () => {
   if (executable === undefined) return
-  const { docs, docsFile, openapi } = createHandlers({} as HandlerNeeds).service
+  const { docs, docsFile, openapi } = createHandlers({ config: {} } as HandlerNeeds).service
   const me = () => exampleOf(ops.account.get).output
   const handlers = {
     'service.docs': docs,

@@ -5,7 +5,7 @@ import { envelope, startStub, type StubOptions, type StubServer } from '../http/
 
 let server: StubServer
 before(async () => {
-  const { docs, docsFile, openapi, workflowSchema } = createHandlers({} as HandlerNeeds).service
+  const { docs, docsFile, openapi, workflowSchema } = createHandlers({ config: {} } as HandlerNeeds).service
   const handlers = {
     'service.docs': docs,
     'service.docsFile': docsFile,

@@ -1,5 +1,5 @@
 import { FAULTS, type FaultCode } from '@windlass/shared/errors.ts'
-import { exampleOf } from '@windlass/shared/ops/examples/index.ts'
+import { exampleOf } from '@windlass/shared/ops/words.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { z } from 'zod'
 import type { ZodOpenApiResponsesObject } from 'zod-openapi'

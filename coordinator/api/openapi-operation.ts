@@ -1,4 +1,4 @@
-import { type AnyExample, exampleOf, meaningOf } from '@windlass/shared/ops/examples/index.ts'
+import { type AnyExample, exampleOf, meaningOf } from '@windlass/shared/ops/words.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { decodeStrings, pathNames, ridesInQuery } from '@windlass/shared/ops/place.ts'
 import { z } from 'zod'

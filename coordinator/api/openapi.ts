@@ -1,5 +1,5 @@
-import { GROUPS } from '@windlass/shared/ops/examples/groups.ts'
-import { isDocumented } from '@windlass/shared/ops/examples/index.ts'
+import { GROUPS } from '@windlass/shared/ops/groups.ts'
+import { isDocumented } from '@windlass/shared/ops/words.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import { z } from 'zod'
 import {

@@ -1,4 +1,4 @@
-import { meaningOf } from '@windlass/shared/ops/examples/index.ts'
+import { meaningOf } from '@windlass/shared/ops/words.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { z } from 'zod'
 

@@ -2,7 +2,7 @@
 // every reference.
 import { createHandlers, type HandlerNeeds } from '@windlass/coordinator/api/index.ts'
 import { tablesOf } from '@windlass/coordinator/mcp/table.ts'
-import { type AnyExample, exampleOf, isDocumented, meaningOf } from '@windlass/shared/ops/examples/index.ts'
+import { type AnyExample, exampleOf, isDocumented, meaningOf } from '@windlass/shared/ops/words.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { kebab } from 'windlass/cli/fields.ts'
@@ -71,7 +71,7 @@ function gapsOf(row: AnyOp, all: Surroundings): string[] {
     [`tool ${tool}, which the contract names: give the row \`mcp\``, tool !== undefined && !all.tools.has(tool)],
     [`command \`${command}\`: write one in sdk/cli/commands`, command !== undefined && !all.commands.has(command)],
     ['summary', row.summary.trim() === ''],
-    ['example: write one in shared/ops/examples', example === undefined],
+    ['example: write one in words.ts of its folder in shared/ops', example === undefined],
     ['description: say in its example what the summary leaves out', (example?.about ?? '').trim() === ''],
     ...Object.keys(row.input.shape).map((name): [string, boolean] => [
       `meaning for its field \`${name}\`: give its schema a description`,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { requestOf } from '../ops/call.ts'
-import { exampleOf, isDocumented, meaningOf } from '../ops/examples/index.ts'
-import { GROUPS } from '../ops/examples/groups.ts'
+import { exampleOf, isDocumented, meaningOf } from '../ops/words.ts'
+import { GROUPS } from '../ops/groups.ts'
 import { allOps } from '../ops/index.ts'
 import { decodeStrings, pathNames } from '../ops/place.ts'
 

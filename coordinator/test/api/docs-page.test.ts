@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { exampleOf, isDocumented } from '@windlass/shared/ops/examples/index.ts'
+import { exampleOf, isDocumented } from '@windlass/shared/ops/words.ts'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
 import { createHandlers, type HandlerNeeds } from '../../api/index.ts'
 import { findBrowser, openBrowser, type Page } from '../_kit/browser.ts'

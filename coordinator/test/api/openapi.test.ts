@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FAULTS } from '@windlass/shared/errors.ts'
-import { isDocumented } from '@windlass/shared/ops/examples/index.ts'
+import { isDocumented } from '@windlass/shared/ops/words.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import { pathNames } from '@windlass/shared/ops/place.ts'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
-import { exampleOf, isDocumented } from '@windlass/shared/ops/examples/index.ts'
+import { exampleOf, isDocumented } from '@windlass/shared/ops/words.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import { DOCS, outOfDate, references } from '../../tools/references.ts'
 import { curlOf } from '../../tools/references/curl.ts'
@@ -75,13 +75,19 @@ test('JSON is broken over lines only where it is long, and stays the same', () =
 
 test('examples are for documents: nothing that starts loads them', () => {
   // The document and the tools are made when they are first asked for.
-  const mayLoad = /^(deploy|shared\/ops\/examples|[a-z]+\/test)\/|^coordinator\/(api\/openapi[a-z-]*|mcp\/schema)\.ts$/
+  const mayLoad = /^(deploy|[a-z]+\/test)\/|^coordinator\/(api\/openapi[a-z-]*|mcp\/schema)\.ts$/
+  const examples = /^shared\/ops\/([a-z-]+\/)?(words|example-things)\.ts$/
   const loaders = sourceFiles(PROJECT, '.ts').filter((file) => {
-    if (mayLoad.test(file)) return false
+    if (mayLoad.test(file) || examples.test(file)) return false
     const text = readFileSync(path.join(PROJECT, file), 'utf8')
-    if (!text.includes('ops/examples/')) return false
+    if (!/\/(words|example-things)\.ts'/.test(text)) return false
     const { imports } = readSource(file, text)
-    return imports.some(({ specifier, typeOnly }) => !typeOnly && specifier.includes('ops/examples/'))
+    return imports.some(({ specifier, typeOnly }) => !typeOnly && examples.test(pathOf(file, specifier)))
   })
   assert.deepEqual(loaders, [])
 })
+
+const pathOf = (file: string, specifier: string) =>
+  specifier.startsWith('.')
+    ? path.posix.join(path.posix.dirname(file), specifier)
+    : specifier.replace(/^@windlass\//, '')

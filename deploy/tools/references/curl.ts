@@ -1,5 +1,5 @@
 import { requestOf } from '@windlass/shared/ops/call.ts'
-import { exampleOf } from '@windlass/shared/ops/examples/index.ts'
+import { exampleOf } from '@windlass/shared/ops/words.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 
 const LINE = 100

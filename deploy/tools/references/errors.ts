@@ -1,6 +1,6 @@
 import { faultsOf } from '@windlass/coordinator/api/faults-of.ts'
 import { FAULTS, type FaultCode, RUN_ERRORS } from '@windlass/shared/errors.ts'
-import { isDocumented } from '@windlass/shared/ops/examples/index.ts'
+import { isDocumented } from '@windlass/shared/ops/words.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import { code, fence, headed, table } from './markdown.ts'
 

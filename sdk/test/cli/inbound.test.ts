@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
-import { exampleOf } from '@windlass/shared/ops/examples/index.ts'
+import { exampleOf } from '@windlass/shared/ops/words.ts'
 import { SESSION, startFake } from '../_kit/fake-service.ts'
 import { runCli } from '../_kit/run-cli.ts'
 

@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { DeliveryId, Slug, WorkflowRef } from '../../ids.ts'
+import { Delivery, DeliveryOutcome, DeliverySummary } from '../../model/delivery.ts'
+import { NextCursor, PageQuery } from '../../model/page.ts'
+import { op } from '../op.ts'
+
+const Moment = z.int().min(0).meta({ description: 'Milliseconds since the Unix epoch; itself not counted in.' })
+
+export const deliveries = {
+  list: op({
+    id: 'deliveries.list',
+    method: 'GET',
+    path: '/v1/orgs/{org}/deliveries',
+    door: 'caller',
+    scope: [],
+    role: 'member',
+    summary: 'List what came in at webhooks and connections, newest first.',
+    input: z.strictObject({
+      org: Slug,
+      workflow: WorkflowRef.optional(),
+      connection: z.string().min(1).max(200).optional().meta({ description: 'Name or id of a connection.' }),
+      outcome: DeliveryOutcome.optional().meta({ description: 'Only those that ended so.' }),
+      createdAfter: Moment.optional(),
+      createdBefore: Moment.optional(),
+      ...PageQuery,
+    }),
+    output: z.object({ deliveries: z.array(DeliverySummary), nextCursor: NextCursor }),
+    faults: [],
+    success: 200,
+  }),
+  get: op({
+    id: 'deliveries.get',
+    method: 'GET',
+    path: '/v1/deliveries/{delivery}',
+    door: 'caller',
+    scope: [],
+    role: 'member',
+    summary: 'Get a delivery with its headers, the beginning of its payload, and what became of it.',
+    input: z.strictObject({ delivery: DeliveryId }),
+    output: z.object({ delivery: Delivery }),
+    faults: [],
+    success: 200,
+  }),
+  payload: op({
+    id: 'deliveries.payload',
+    method: 'GET',
+    path: '/v1/deliveries/{delivery}/payload',
+    door: 'caller',
+    scope: [],
+    role: 'member',
+    summary: 'Get the payload of a delivery, byte for byte and with its type as it came.',
+    input: z.strictObject({ delivery: DeliveryId }),
+    output: z.string(),
+    faults: ['PAYLOAD_NOT_KEPT'],
+    success: 200,
+    wire: 'bytes',
+  }),
+  replay: op({
+    id: 'deliveries.replay',
+    method: 'POST',
+    path: '/v1/deliveries/{delivery}/replay',
+    door: 'caller',
+    scope: [],
+    role: 'member',
+    summary: 'Take a delivery once more, byte for byte, by what is deployed now.',
+    input: z.strictObject({
+      delivery: DeliveryId,
+      unverified: z.boolean().default(false).meta({
+        description: 'True: although it does not verify. For a session of an admin only.',
+      }),
+    }),
+    output: z.object({ delivery: Delivery }),
+    faults: ['DELIVERY_UNVERIFIED', 'PAYLOAD_NOT_KEPT', 'SECRETS_UNAVAILABLE', 'WORKFLOW_DISABLED'],
+    success: 201,
+  }),
+}

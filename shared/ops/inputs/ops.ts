@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { InputId, RunId, Slug } from '../../ids.ts'
+import { InputStatus, PendingInput } from '../../model/input.ts'
+import { NextCursor, PageQuery } from '../../model/page.ts'
+import { op } from '../op.ts'
+
+export const inputs = {
+  list: op({
+    id: 'inputs.list',
+    method: 'GET',
+    path: '/v1/orgs/{org}/inputs',
+    door: 'caller',
+    scope: ['run:read'],
+    role: 'viewer',
+    mcp: {
+      tool: 'list_pending_inputs',
+      when: 'To see which runs wait for an answer: the prompt, the schema of the answer and the id that respond_to_input takes. Show the prompt to the person whose answer it is.',
+    },
+    summary: 'List the questions that runs ask, newest first; the open ones unless a status is named.',
+    input: z.strictObject({
+      org: Slug,
+      status: z.array(InputStatus).min(1).default(['open']),
+      run: RunId.optional(),
+      ...PageQuery,
+    }),
+    output: z.object({ inputs: z.array(PendingInput), nextCursor: NextCursor }),
+    faults: [],
+    success: 200,
+  }),
+  get: op({
+    id: 'inputs.get',
+    method: 'GET',
+    path: '/v1/inputs/{input}',
+    door: 'caller',
+    scope: ['run:read'],
+    role: 'viewer',
+    summary: 'Get a question: its prompt, the schema of its answer and, when it is answered, the answer.',
+    input: z.strictObject({ input: InputId }),
+    output: z.object({ input: PendingInput }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  respond: op({
+    id: 'inputs.respond',
+    method: 'POST',
+    path: '/v1/inputs/{input}/respond',
+    door: 'caller',
+    scope: ['run:trigger'],
+    role: 'member',
+    mcp: {
+      tool: 'respond_to_input',
+      when: 'To answer the question of a run, which then continues. The first answer counts and cannot be taken back: give it only as the person has decided. It must fit the schema that list_pending_inputs shows.',
+      openWorld: true,
+    },
+    summary: 'Answer a question. The first answer counts; the run continues with it.',
+    input: z.strictObject({
+      input: InputId,
+      answer: z.unknown().meta({ description: 'Any JSON that fits the schema of the question.' }),
+    }),
+    output: z.object({ input: PendingInput }),
+    faults: ['NOT_FOUND', 'INPUT_CLOSED', 'PAYLOAD_TOO_LARGE'],
+    success: 200,
+    carries: 'answer',
+  }),
+}

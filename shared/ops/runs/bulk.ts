@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { Slug } from '../../ids.ts'
+import { BulkFilter, Job } from '../../model/job.ts'
+import { op } from '../op.ts'
+
+const JobAnswer = z.object({ job: Job })
+
+const DryRun = z.boolean().default(false).meta({
+  description: 'The job only counts in `matched` what it would be done to.',
+})
+
+/** Rows of the group `runs`. */
+export const bulkRuns = {
+  bulkCancel: op({
+    id: 'runs.bulkCancel',
+    method: 'POST',
+    path: '/v1/orgs/{org}/runs/bulk-cancel',
+    door: 'caller',
+    scope: ['run:cancel'],
+    role: 'member',
+    summary: 'Ask all unfinished runs that a filter finds to stop, as a job.',
+    input: z.strictObject({
+      org: Slug,
+      filter: BulkFilter,
+      reason: z.string().max(500).default(''),
+      dryRun: DryRun,
+    }),
+    output: JobAnswer,
+    faults: ['NOT_FOUND', 'CONFLICT'],
+    success: 202,
+  }),
+  bulkRetry: op({
+    id: 'runs.bulkRetry',
+    method: 'POST',
+    path: '/v1/orgs/{org}/runs/bulk-retry',
+    door: 'caller',
+    scope: ['run:trigger'],
+    role: 'member',
+    summary: 'Retry all finished runs that a filter finds and that no other run has called, as a job.',
+    input: z.strictObject({ org: Slug, filter: BulkFilter, dryRun: DryRun }),
+    output: JobAnswer,
+    faults: ['NOT_FOUND', 'CONFLICT'],
+    success: 202,
+  }),
+}

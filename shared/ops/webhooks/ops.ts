@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import { Slug, WorkflowRef } from '../../ids.ts'
+import { OverlapMs, Webhook, WebhookAuth } from '../../model/webhook.ts'
+import { op } from '../op.ts'
+
+export const webhooks = {
+  get: op({
+    id: 'webhooks.get',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows/{workflow}/webhook',
+    door: 'caller',
+    scope: ['workflow:read'],
+    role: 'member',
+    summary: 'Get the webhook of a workflow: where other systems post to start it.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef }),
+    output: z.object({ webhook: Webhook }),
+    faults: [],
+    success: 200,
+  }),
+  set: op({
+    id: 'webhooks.set',
+    method: 'PUT',
+    path: '/v1/orgs/{org}/workflows/{workflow}/webhook',
+    door: 'caller',
+    scope: [],
+    role: 'admin',
+    sessionOnly: true,
+    summary: 'Set how deliveries at the webhook of a workflow prove where they come from.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef, auth: WebhookAuth }),
+    output: z.object({ webhook: Webhook }),
+    faults: [],
+    success: 200,
+  }),
+  rotate: op({
+    id: 'webhooks.rotate',
+    method: 'POST',
+    path: '/v1/orgs/{org}/workflows/{workflow}/webhook/rotate',
+    door: 'caller',
+    scope: [],
+    role: 'admin',
+    sessionOnly: true,
+    summary: 'Make a new secret for the webhook of a workflow, and show it once.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef, overlapMs: OverlapMs }),
+    output: z.object({ webhook: Webhook, secret: z.string() }),
+    faults: ['SECRETS_UNAVAILABLE'],
+    success: 200,
+  }),
+}

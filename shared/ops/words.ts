@@ -1,0 +1,80 @@
+import type { AnyOp } from './op.ts'
+import { account, keys, orgs } from './account/words.ts'
+import { audit } from './audit/words.ts'
+import { environments, secrets, variables } from './environments/words.ts'
+import type { Documented, ExamplesOf } from './example.ts'
+import { events } from './events/words.ts'
+import { FIELDS } from './field-meanings.ts'
+import { connections, deliveries, hooks, webhooks } from './webhooks/words.ts'
+import { inputs } from './inputs/words.ts'
+import { jobs } from './jobs/words.ts'
+import { pools, runners } from './runners/words.ts'
+import { runs } from './runs/words.ts'
+import { schedules } from './schedules/words.ts'
+import { service } from './service/words.ts'
+import { workflows } from './workflows/words.ts'
+
+/** An example for every operation that is documented; one that is missing does not compile. */
+export const examples: { readonly [G in keyof Documented]: ExamplesOf<G> } = {
+  workflows,
+  runs,
+  schedules,
+  jobs,
+  events,
+  inputs,
+  environments,
+  variables,
+  secrets,
+  webhooks,
+  connections,
+  deliveries,
+  hooks,
+  pools,
+  runners,
+  keys,
+  orgs,
+  account,
+  audit,
+  service,
+}
+
+/** An example as whoever renders it reads it. */
+export interface AnyExample {
+  readonly about: string
+  readonly input: Record<string, unknown>
+  readonly output: unknown
+  readonly fields?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly bytes?: { readonly types: readonly string[]; readonly hasEtag: boolean }
+}
+
+const byId = new Map<string, AnyExample>(
+  Object.entries(examples).flatMap(([group, rows]) =>
+    Object.entries(rows).map(([name, example]) => [`${group}.${name}`, example as AnyExample] as const),
+  ),
+)
+
+/** By the id of the row, for rows that are documented. */
+export function exampleOf(row: Pick<AnyOp, 'id'>): AnyExample {
+  const found = byId.get(row.id)
+  if (!found) throw new Error(`${row.id} has no example; write one in words.ts of its folder in shared/ops`)
+  return found
+}
+
+/** Whether it belongs to the public surface; what agents and programs speak does not. */
+export function isDocumented(row: AnyOp): boolean {
+  return (row.door === 'public' || row.door === 'caller') && !row.path.startsWith('/runner/')
+}
+
+interface Layer {
+  readonly description?: string
+  readonly def: { readonly innerType?: Layer }
+}
+
+/** What a field of a row's input means: what its schema says, else what stands beside the example, else what its name means everywhere. */
+export function meaningOf(row: AnyOp, field: string): string | undefined {
+  let layer = (row.input.shape as Record<string, unknown>)[field] as Layer | undefined
+  const own = exampleOf(row).fields?.[field]
+  for (; layer; layer = layer.def.innerType) if (layer.description !== undefined) return layer.description
+  return own ?? FIELDS[field]
+}

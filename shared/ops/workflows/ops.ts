@@ -1,0 +1,299 @@
+import { z } from 'zod'
+import { Slug, WorkflowRef } from '../../ids.ts'
+import { NextCursor, PageQuery } from '../../model/page.ts'
+import { Offset, Part } from '../../model/part.ts'
+import { FileChange, SourceFile, Workflow, WorkflowVersion } from '../../model/workflow.ts'
+import { op } from '../op.ts'
+
+const Files = z.array(SourceFile).min(1).max(2000).meta({
+  description:
+    'All files of the package: `workflow.jsonc`, the entry that exports `run`, whatever it imports, README and skills.',
+})
+
+const Changes = z.array(FileChange).min(1).max(2000).meta({
+  description:
+    'In place of `files`: only those that are new, change or go. The others stay as they are in `baseVersion`.',
+})
+
+const BaseVersion = z.int().min(1).meta({
+  description: 'The version that was read before; wanted with `changes`. When another is current: `CONFLICT`.',
+})
+
+const VersionNumber = z.int().min(1).meta({ description: 'Number of the version: 1, 2, 3 …' })
+
+export const workflows = {
+  list: op({
+    id: 'workflows.list',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows',
+    door: 'caller',
+    scope: ['workflow:read'],
+    role: 'viewer',
+    mcp: {
+      tool: 'list_workflows',
+      when: 'To see which workflows there are, with their slugs. get_workflow shows one with the schema of its input.',
+    },
+    summary: 'List the workflows of an org, newest first.',
+    input: z.strictObject({
+      org: Slug,
+      deleted: z.boolean().default(false).meta({
+        description: 'Only those that are deleted and can be restored. Takes the role admin and `workflow:delete`.',
+      }),
+      ...PageQuery,
+    }),
+    output: z.object({ workflows: z.array(Workflow), nextCursor: NextCursor }),
+    faults: [],
+    success: 200,
+  }),
+  create: op({
+    id: 'workflows.create',
+    method: 'POST',
+    path: '/v1/orgs/{org}/workflows',
+    door: 'caller',
+    scope: ['workflow:create'],
+    role: 'member',
+    mcp: {
+      tool: 'create_workflow',
+      when: 'To deploy a new workflow from its files: `workflow.jsonc` with a slug and the entry, `index.ts` unless named, that exports `run`. Code that does not build is refused with file and line. Then trigger_now runs it; for a slug that exists use update_workflow.',
+    },
+    summary: 'Deploy a new workflow from its files.',
+    input: z.strictObject({ org: Slug, files: Files }),
+    output: z.object({ workflow: Workflow, version: WorkflowVersion }),
+    faults: ['WORKFLOW_EXISTS'],
+    success: 201,
+    carries: 'files',
+  }),
+  get: op({
+    id: 'workflows.get',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows/{workflow}',
+    door: 'caller',
+    scope: ['workflow:read'],
+    role: 'viewer',
+    mcp: {
+      tool: 'get_workflow',
+      when: 'To read a workflow with its files, its descriptor and the schemas of its input and output. Do this before trigger_now or update_workflow.',
+    },
+    summary: 'Get a workflow with the files and schemas of its current version.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef }),
+    output: z.object({ workflow: Workflow, version: WorkflowVersion, files: z.array(SourceFile) }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  file: op({
+    id: 'workflows.file',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows/{workflow}/files/{path}',
+    door: 'caller',
+    scope: ['workflow:read'],
+    role: 'viewer',
+    mcp: {
+      tool: 'get_workflow_file',
+      when: [
+        'To read one file of a workflow whole, for instance where get_workflow shows its beginning only.',
+        'A long one comes in parts: call again with its `version` and `nextOffset` as `offset`,',
+        'until that is null.',
+      ].join(' '),
+    },
+    summary: 'Get one file of a workflow, a long one in parts.',
+    input: z.strictObject({
+      org: Slug,
+      workflow: WorkflowRef,
+      path: SourceFile.shape.path,
+      version: z.int().min(1).optional().meta({ description: 'A version other than the current one.' }),
+      offset: Offset.default(0),
+    }),
+    output: z.object({ file: SourceFile, version: z.int(), part: Part }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  update: op({
+    id: 'workflows.update',
+    method: 'PUT',
+    path: '/v1/orgs/{org}/workflows/{workflow}',
+    door: 'caller',
+    scope: ['workflow:update'],
+    role: 'member',
+    mcp: {
+      tool: 'update_workflow',
+      when: [
+        'To deploy changed files as a new version, which runs use from then on; runs that exist keep theirs.',
+        'Pass `changes` with the files that differ, and the version that you have read as `baseVersion`:',
+        'all others stay. Or pass all `files` of the package, each of them whole: get_workflow_file has what is cut.',
+      ].join(' '),
+      idempotent: false,
+    },
+    summary: 'Deploy changed files as a new version and make it current.',
+    input: z.strictObject({
+      org: Slug,
+      workflow: WorkflowRef,
+      files: Files.optional(),
+      changes: Changes.optional(),
+      baseVersion: BaseVersion.optional(),
+    }),
+    output: z.object({ workflow: Workflow, version: WorkflowVersion }),
+    faults: ['NOT_FOUND', 'CONFLICT'],
+    success: 200,
+    carries: 'files',
+  }),
+  delete: op({
+    id: 'workflows.delete',
+    method: 'DELETE',
+    path: '/v1/orgs/{org}/workflows/{workflow}',
+    door: 'caller',
+    scope: ['workflow:delete'],
+    role: 'admin',
+    mcp: {
+      tool: 'delete_workflow',
+      when: [
+        'To take a workflow away: no run of it starts any more, and those under way go on.',
+        'A person can restore it for 30 days. To stop it for a while use disable_workflow.',
+      ].join(' '),
+      destructive: true,
+    },
+    summary: 'Delete a workflow. It can be restored for 30 days; runs that exist go on.',
+    input: z.strictObject({
+      org: Slug,
+      workflow: WorkflowRef,
+      runs: z.enum(['keep', 'cancel']).default('keep').meta({
+        description: 'What becomes of its unfinished runs: they go on, or are cancelled.',
+      }),
+    }),
+    output: z.object({}),
+    faults: ['NOT_FOUND'],
+    success: 204,
+  }),
+  restore: op({
+    id: 'workflows.restore',
+    method: 'POST',
+    path: '/v1/orgs/{org}/workflows/{workflow}/restore',
+    door: 'caller',
+    scope: ['workflow:delete'],
+    role: 'admin',
+    summary: 'Bring a deleted workflow back, with its versions.',
+    input: z.strictObject({
+      org: Slug,
+      workflow: WorkflowRef,
+      slug: Slug.optional().meta({ description: 'Another slug than it had, for instance as that is taken by now.' }),
+    }),
+    output: z.object({ workflow: Workflow }),
+    faults: ['NOT_FOUND', 'WORKFLOW_EXISTS'],
+    success: 200,
+  }),
+  disable: op({
+    id: 'workflows.disable',
+    method: 'POST',
+    path: '/v1/orgs/{org}/workflows/{workflow}/disable',
+    door: 'caller',
+    scope: ['workflow:update'],
+    role: 'member',
+    mcp: {
+      tool: 'disable_workflow',
+      when: [
+        'To let no run of a workflow start for a while, however it is triggered.',
+        'What runs already goes on: cancel_run ends that. enable_workflow undoes it.',
+      ].join(' '),
+      idempotent: true,
+    },
+    summary: 'Let no run of a workflow start until it is enabled. Runs that exist go on.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef }),
+    output: z.object({ workflow: Workflow }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  enable: op({
+    id: 'workflows.enable',
+    method: 'POST',
+    path: '/v1/orgs/{org}/workflows/{workflow}/enable',
+    door: 'caller',
+    scope: ['workflow:update'],
+    role: 'member',
+    mcp: {
+      tool: 'enable_workflow',
+      when: 'To let runs of a workflow start again that was disabled; get_workflow shows by whom and since when.',
+      idempotent: true,
+    },
+    summary: 'Let runs of a disabled workflow start again.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef }),
+    output: z.object({ workflow: Workflow }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  listVersions: op({
+    id: 'workflows.listVersions',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows/{workflow}/versions',
+    door: 'caller',
+    scope: ['workflow_version:read'],
+    role: 'viewer',
+    mcp: {
+      tool: 'list_workflow_versions',
+      when: 'To see what has been deployed of a workflow, when and by whom. trigger_now and retry_run take a `version`.',
+    },
+    summary: 'List the versions of a workflow, newest first.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef, ...PageQuery }),
+    output: z.object({ versions: z.array(WorkflowVersion), nextCursor: NextCursor }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  createVersion: op({
+    id: 'workflows.createVersion',
+    method: 'POST',
+    path: '/v1/orgs/{org}/workflows/{workflow}/versions',
+    door: 'caller',
+    scope: ['workflow_version:create'],
+    role: 'member',
+    summary: 'Deploy files as a new version without making it current.',
+    input: z.strictObject({
+      org: Slug,
+      workflow: WorkflowRef,
+      files: Files.optional(),
+      changes: Changes.optional(),
+      baseVersion: z.int().min(1).optional().meta({
+        description: 'The version that `changes` are made to, which need not be the current one; wanted with them.',
+      }),
+    }),
+    output: z.object({ version: WorkflowVersion }),
+    faults: ['NOT_FOUND', 'CONFLICT'],
+    success: 201,
+    carries: 'files',
+  }),
+  promote: op({
+    id: 'workflows.promote',
+    method: 'POST',
+    path: '/v1/orgs/{org}/workflows/{workflow}/versions/{version}/promote',
+    door: 'caller',
+    scope: ['workflow:update'],
+    role: 'member',
+    mcp: {
+      tool: 'promote_workflow_version',
+      when: [
+        'To make an earlier version of a workflow current again, for instance as the newest one fails,',
+        'or a newer one. list_workflow_versions shows them; runs that exist keep theirs.',
+      ].join(' '),
+      idempotent: true,
+    },
+    summary: 'Make a version current: roll back or forward. Runs that exist keep theirs.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef, version: VersionNumber }),
+    output: z.object({ workflow: Workflow }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+  getVersion: op({
+    id: 'workflows.getVersion',
+    method: 'GET',
+    path: '/v1/orgs/{org}/workflows/{workflow}/versions/{version}',
+    door: 'caller',
+    scope: ['workflow_version:read'],
+    role: 'viewer',
+    mcp: {
+      tool: 'get_workflow_version',
+      when: 'To read the files and schemas of one version of a workflow, for instance to compare it with the current one.',
+    },
+    summary: 'Get one version of a workflow with its files.',
+    input: z.strictObject({ org: Slug, workflow: WorkflowRef, version: VersionNumber }),
+    output: z.object({ version: WorkflowVersion, files: z.array(SourceFile) }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+}

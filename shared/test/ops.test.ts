@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FAULTS } from '../errors.ts'
@@ -32,6 +32,14 @@ test('ids are unique, and name the group and the key under which the row is foun
   for (const [group, rows] of Object.entries(ops)) {
     for (const [name, row] of Object.entries(rows)) assert.equal((row as unknown as AnyOp).id, `${group}.${name}`)
   }
+})
+
+test('each group has a folder of its name, and every folder is of a group', () => {
+  const folder = join(import.meta.dirname, '../ops')
+  const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  const kebab = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  assert.deepEqual(folders.map(({ name }) => name).sort(), Object.keys(ops).map(kebab).sort())
+  for (const { name } of folders) assert.ok(existsSync(join(folder, name, 'ops.ts')), name)
 })
 
 test('no two rows share method and path, nor paths that differ in the names of their parameters only', () => {

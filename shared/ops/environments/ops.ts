@@ -1,14 +1,6 @@
 import { z } from 'zod'
 import { EnvironmentRef, Slug } from '../../ids.ts'
-import {
-  Environment,
-  Of,
-  SecretName,
-  SecretValue,
-  Variable,
-  VariableName,
-  VariableValue,
-} from '../../model/environment.ts'
+import { Environment } from '../../model/environment.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import { op } from '../op.ts'
 
@@ -59,112 +51,6 @@ export const environments = {
     input: z.strictObject({ org: Slug, environment: EnvironmentRef }),
     output: z.object({}),
     faults: ['NOT_FOUND', 'ENVIRONMENT_IN_USE'],
-    success: 204,
-  }),
-}
-
-export const variables = {
-  list: op({
-    id: 'variables.list',
-    method: 'GET',
-    path: '/v1/orgs/{org}/variables',
-    door: 'caller',
-    scope: [],
-    role: 'viewer',
-    mcp: {
-      tool: 'list_variables',
-      when: 'To read the non-secret variables that programs find in process.env: those of the org, or of one `environment` without what it inherits.',
-    },
-    summary: 'List the variables of the org, or of one environment without what it inherits.',
-    input: z.strictObject({ org: Slug, environment: Of, ...PageQuery }),
-    output: z.object({ variables: z.array(Variable), nextCursor: NextCursor }),
-    faults: [],
-    success: 200,
-  }),
-  set: op({
-    id: 'variables.set',
-    method: 'PUT',
-    path: '/v1/orgs/{org}/variables/{name}',
-    door: 'caller',
-    scope: [],
-    role: 'admin',
-    mcp: {
-      tool: 'create_variable',
-      when: 'To set a non-secret variable, new or not, for runs that start from now on. Anybody in the org can read it: passwords and keys belong into secrets, see set_secret.',
-      destructive: true,
-    },
-    summary: 'Set a variable. Runs that have started keep what they had.',
-    input: z.strictObject({ org: Slug, name: VariableName, value: VariableValue, environment: Of }),
-    inQuery: ['environment'],
-    output: z.object({ variable: Variable }),
-    faults: ['NOT_FOUND', 'CONFLICT'],
-    success: 200,
-  }),
-  delete: op({
-    id: 'variables.delete',
-    method: 'DELETE',
-    path: '/v1/orgs/{org}/variables/{name}',
-    door: 'caller',
-    scope: [],
-    role: 'admin',
-    mcp: {
-      tool: 'delete_variable',
-      when: 'To remove a variable; runs that have started keep it. list_variables has its value, should it have to come back.',
-    },
-    summary: 'Delete a variable.',
-    input: z.strictObject({ org: Slug, name: z.string().min(1).max(128), environment: Of }),
-    output: z.object({}),
-    faults: ['NOT_FOUND'],
-    success: 204,
-  }),
-}
-
-export const secrets = {
-  list: op({
-    id: 'secrets.list',
-    method: 'GET',
-    path: '/v1/orgs/{org}/secrets',
-    door: 'caller',
-    scope: [],
-    role: 'member',
-    mcp: { tool: 'list_secret_names', when: 'To see which secrets runs are given, by name. Values are never shown.' },
-    summary: 'List the names of the secrets of the org, or of one environment without what it inherits.',
-    input: z.strictObject({ org: Slug, environment: Of, ...PageQuery }),
-    output: z.object({ secrets: z.array(SecretName), nextCursor: NextCursor }),
-    faults: [],
-    success: 200,
-  }),
-  set: op({
-    id: 'secrets.set',
-    method: 'PUT',
-    path: '/v1/orgs/{org}/secrets/{name}',
-    door: 'caller',
-    scope: [],
-    role: 'admin',
-    sessionOnly: true,
-    mcp: {
-      tool: 'set_secret',
-      when: 'Does nothing: no tool sets a secret, and a value must never be sent to one. It answers where a person sets it.',
-    },
-    summary: 'Set a secret. Its value is not shown again; each process that starts from now on gets it.',
-    input: z.strictObject({ org: Slug, name: VariableName, value: SecretValue, environment: Of }),
-    inQuery: ['environment'],
-    output: z.object({ secret: SecretName }),
-    faults: ['NOT_FOUND', 'CONFLICT', 'SECRETS_UNAVAILABLE'],
-    success: 200,
-  }),
-  delete: op({
-    id: 'secrets.delete',
-    method: 'DELETE',
-    path: '/v1/orgs/{org}/secrets/{name}',
-    door: 'caller',
-    scope: [],
-    role: 'admin',
-    sessionOnly: true,
-    summary: 'Delete a secret.',
-    input: z.strictObject({ org: Slug, name: z.string().min(1).max(128), environment: Of }),
-    output: z.object({}),
-    faults: ['NOT_FOUND'],
     success: 204,
   }),
 }

@@ -64,7 +64,9 @@ export const pools = {
     role: 'admin',
     mcp: {
       tool: 'create_runner_pool',
-      when: 'To make a new pool of machines that workflows can name. It is empty until machines join: see create_runner_registration_token.',
+      when:
+        'To make a new pool of machines that workflows can name. It is empty until machines join: see ' +
+        'create_runner_registration_token.',
     },
     summary: 'Create a runner pool.',
     input: z.strictObject({ org: Slug, name: Slug, settings: SettingsChange.default({}) }),
@@ -81,7 +83,9 @@ export const pools = {
     role: 'admin',
     mcp: {
       tool: 'update_runner_pool',
-      when: 'To change how the machines of a pool execute runs: isolation, limits, labels, slots. They hear of it with their next heartbeat.',
+      when:
+        'To change how the machines of a pool execute runs: isolation, limits, labels, slots. They hear ' +
+        'of it with their next heartbeat.',
       idempotent: true,
     },
     summary: 'Change the settings of a runner pool.',
@@ -129,7 +133,9 @@ export const pools = {
     role: 'admin',
     mcp: {
       tool: 'create_runner_registration_token',
-      when: 'To let a new machine join a pool: `windlass agent` takes the token there. It is shown once, so hand it to the person at once and keep it nowhere.',
+      when:
+        'To let a new machine join a pool: `windlass agent` takes the token there. It is shown once, so ' +
+        'hand it to the person at once and keep it nowhere.',
     },
     summary: 'Mint a token by which an agent joins the pool. It is shown once.',
     input: z.strictObject({

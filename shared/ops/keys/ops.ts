@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { KeyId, Slug } from '../../ids.ts'
+import { ApiKey } from '../../model/api-key.ts'
+import { NextCursor, PageQuery } from '../../model/page.ts'
+import { Role, Scope } from '../../scopes.ts'
+import { op } from '../op.ts'
+
+export const keys = {
+  list: op({
+    id: 'keys.list',
+    method: 'GET',
+    path: '/v1/orgs/{org}/api-keys',
+    door: 'caller',
+    scope: [],
+    role: 'admin',
+    mcp: {
+      tool: 'list_api_keys',
+      when:
+        'To see which API keys exist, what they may do and when they were last used. Their secret part is ' +
+        'shown nowhere.',
+    },
+    summary: 'List the API keys of an org, newest first, without their secret part.',
+    input: z.strictObject({ org: Slug, ...PageQuery }),
+    output: z.object({ apiKeys: z.array(ApiKey), nextCursor: NextCursor }),
+    faults: [],
+    success: 200,
+  }),
+  create: op({
+    id: 'keys.create',
+    method: 'POST',
+    path: '/v1/orgs/{org}/api-keys',
+    door: 'caller',
+    scope: [],
+    role: 'admin',
+    sessionOnly: true,
+    mcp: {
+      tool: 'create_api_key',
+      when: 'Does nothing: no tool makes an API key. It answers where a person makes one.',
+    },
+    summary: 'Make an API key. The whole key is in this answer and nowhere else.',
+    input: z.strictObject({
+      org: Slug,
+      name: z.string().min(1).max(100),
+      role: Role.meta({ description: 'At most that of the session.' }),
+      scopes: z.array(Scope).max(50).default([]),
+      expiresAt: z.int().optional().meta({ description: 'Milliseconds since the Unix epoch; left out: never.' }),
+    }),
+    output: z.object({ apiKey: ApiKey, key: z.string().meta({ description: 'Shown once.' }) }),
+    faults: [],
+    success: 201,
+  }),
+  revoke: op({
+    id: 'keys.revoke',
+    method: 'DELETE',
+    path: '/v1/orgs/{org}/api-keys/{key}',
+    door: 'caller',
+    scope: [],
+    role: 'admin',
+    mcp: {
+      tool: 'revoke_api_key',
+      when:
+        'To end an API key for good, for instance when it has leaked. It needs an id from list_api_keys; ' +
+        'be sure that it is not the key of this connection.',
+    },
+    summary: 'Revoke an API key. It stops to serve within a second; again is no error.',
+    input: z.strictObject({ org: Slug, key: KeyId }),
+    output: z.object({
+      schedules: z
+        .int()
+        .meta({ description: 'How many schedules it has made that go on; their runs count for it still.' }),
+    }),
+    faults: ['NOT_FOUND'],
+    success: 200,
+  }),
+}

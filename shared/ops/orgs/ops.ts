@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { Slug } from '../../ids.ts'
+import { Org } from '../../model/org.ts'
+import { op } from '../op.ts'
+
+export const orgs = {
+  get: op({
+    id: 'orgs.get',
+    method: 'GET',
+    path: '/v1/orgs/{org}',
+    door: 'caller',
+    scope: [],
+    role: 'viewer',
+    summary: 'Get an org.',
+    input: z.strictObject({ org: Slug }),
+    output: z.object({ org: Org }),
+    faults: [],
+    success: 200,
+  }),
+}

@@ -1,9 +1,12 @@
 import type { z } from 'zod'
+import type { DeliverySummary } from '../model/delivery.ts'
 import type { Org } from '../model/org.ts'
 import type { Run } from '../model/run.ts'
 
 // One story for all examples: the org `acme` pays an invoice with the workflow `approval` on 20 November 2026, 09:00 UTC.
 // Ids carry the times of their creation, as real ones do.
+
+export const BASE_URL = 'https://windlass.example.com'
 
 export const NINE = 1_795_165_200_000
 export const DAY_MS = 86_400_000
@@ -31,6 +34,10 @@ export const IDS = {
   auditEntry: 'aud_01m7w2n2n0vvrf9hvkjbfv04rn',
   job: 'job_01m7w2y7m0c3t9ax5zr8qk4hd2',
   earlierAuditEntry: 'aud_01m7w2dr9017rkgtmakh4cf4vf',
+  hook: 'hook_01m5ev0nm0e7vvhp2vfh3bv2sf',
+  connection: 'conn_01m72az1m0ebcb0j9wfsjw0g9n',
+  delivery: 'dlv_01m7w2bxp0e5jt236hfeks7s55',
+  replayedDelivery: 'dlv_01m7w30270e12arjc1y1few8h3',
 } as const
 
 export const ACME: z.input<typeof Org> = {
@@ -115,3 +122,33 @@ export const FAILED: z.input<typeof Run> = {
   startedAt: NINE - 3_599_700,
   finishedAt: NINE - 3_590_000,
 }
+
+/** A delivery that no workflow wanted. */
+export const FILTERED: z.input<typeof DeliverySummary> = {
+  id: IDS.delivery,
+  source: { kind: 'connection', id: IDS.connection, name: 'github-acme' },
+  receivedAt: NINE - 600_000,
+  outcome: 'filtered',
+  reason: 'The filter refuses the field `ref` of the payload.',
+  event: 'push',
+  matches: [
+    {
+      workflow: { id: IDS.workflow, slug: 'approval' },
+      outcome: 'filtered',
+      reason: 'The filter refuses the field `ref` of the payload.',
+      runId: null,
+    },
+  ],
+  replayOf: null,
+  attempts: 1,
+}
+
+/** Not a secret: it is in the documentation. */
+export const WEBHOOK_SECRET = 'whsec_shown-once-to-whoever-made-it'
+
+// What is said of several operations.
+export const PAGING = 'Pages are joined by `nextCursor`: send it as `cursor` until it is null.'
+export const ONCE = 'The secret is in this answer and never shown again.'
+export const LEVELS =
+  'What an environment sets goes before what the org sets. Within one level a name is a variable or a secret, ' +
+  'never both.'

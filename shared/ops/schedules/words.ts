@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Schedule, ScheduleGap } from '../../model/schedule.ts'
 import type { ExamplesOf } from '../example.ts'
-import { DAY_MS, IDS, NINE, QUEUED } from '../example-things.ts'
+import { DAY_MS, IDS, NINE, PAGING, QUEUED } from '../example-things.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -56,8 +56,6 @@ const OUTAGE: z.input<typeof ScheduleGap> = {
   caughtUp: 1,
   firedAt: NINE - 2 * DAY_MS,
 }
-
-const PAGING = 'Pages are joined by `nextCursor`: send it as `cursor` until it is null.'
 
 export const schedules: ExamplesOf<'schedules'> = {
   create: {

@@ -1,3 +1,6 @@
+/** The end of the year 9999, in milliseconds since the epoch. Texts of ISO 8601 and the database know no later time. */
+export const LAST_MOMENT = 253_402_300_799_999
+
 /** A wait that ends early when the signal fires. It resolves either way: the caller looks at the signal. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve()

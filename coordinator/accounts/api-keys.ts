@@ -3,6 +3,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { ApiKey } from '@windlass/shared/model/api-key.ts'
 import { hasRole, type Role, type Scope } from '@windlass/shared/scopes.ts'
+import { LAST_MOMENT } from '@windlass/shared/time.ts'
 import type { Callers } from './callers.ts'
 import { type Author, record } from '../audit/record.ts'
 import type { Db, Sql } from '../db/client.ts'
@@ -10,9 +11,6 @@ import { nameOf } from './name.ts'
 import type { Operator } from './operator.ts'
 import { digest } from './secret.ts'
 import * as store from './store.ts'
-
-/** The end of the year 9999. Beyond it neither dates of JavaScript nor those of PostgreSQL reach for long. */
-const LATEST_MS = Date.UTC(10_000, 0, 1) - 1
 
 export interface KeyAsk {
   name: string
@@ -59,7 +57,7 @@ async function insert(tx: Sql, author: Author, ask: KeyAsk): Promise<{ key: stri
 
 function dateOf(expiresAt: number | undefined): Date | null {
   if (expiresAt === undefined) return null
-  if (expiresAt > LATEST_MS || expiresAt < 0) throw wrongExpiry()
+  if (expiresAt > LAST_MOMENT || expiresAt < 0) throw wrongExpiry()
   return new Date(expiresAt)
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../ids.ts'
+import { LAST_MOMENT } from '../time.ts'
 import { Connection, EnvironmentName, Name, resolveWebhook, Webhook } from './descriptor-inbound.ts'
 import { duration } from './duration.ts'
 import { CatchUp, DEFAULT_CATCH_UP_WINDOW_MS, Overlap } from './late-rules.ts'
@@ -78,7 +79,7 @@ const Timeouts = strict({
     .describe('Longest time that a new run may wait in the queue for a runner or for concurrency. Default: no limit.'),
 })
 
-const Moment = z.union([z.iso.datetime({ offset: true }), z.int().positive().max(253_402_300_799_999)], {
+const Moment = z.union([z.iso.datetime({ offset: true }), z.int().positive().max(LAST_MOMENT)], {
   error: 'must be a time such as "2027-01-31T09:00:00Z"',
 })
 

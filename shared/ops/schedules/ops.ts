@@ -5,6 +5,7 @@ import { NextCursor, PageQuery } from '../../model/page.ts'
 import { Run } from '../../model/run.ts'
 import { CatchUp, DEFAULT_CATCH_UP_WINDOW_MS, Overlap } from '../../model/late-rules.ts'
 import { MOST_CATCH_UP_WINDOW_MS, MOST_JITTER_MS, Schedule, ScheduleGap, ScheduleWhy } from '../../model/schedule.ts'
+import { LAST_MOMENT } from '../../time.ts'
 import { op } from '../op.ts'
 
 const Name = z
@@ -13,8 +14,6 @@ const Name = z
   .min(1)
   .max(200)
   .refine((name) => !name.includes('\0') && name.isWellFormed(), 'holds U+0000 or half of a surrogate pair')
-/** The end of the year 9999, which dates and the database know as well. */
-const LAST_MOMENT = 253_402_300_799_999
 const Moment = z.union([z.int().min(0).max(LAST_MOMENT), z.iso.datetime({ offset: true })], {
   error: 'must be milliseconds since the Unix epoch, or a time with its offset, such as "2027-01-31T09:00:00Z"',
 })

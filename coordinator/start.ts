@@ -6,6 +6,7 @@ import { warnOfClock } from './db/clock-difference.ts'
 import { restoredSince } from './db/cluster.ts'
 import { migrate } from './db/migrate.ts'
 import { keepPartitionsAhead, makePartitionsAhead } from './db/partitions.ts'
+import { keepStatistics } from './db/statistics.ts'
 import { outgrownBy, watchDatabase } from './db/schema-watch.ts'
 import { compose, type Composed } from './compose.ts'
 import { warnOfKeys } from './environments/check-keys.ts'
@@ -63,6 +64,7 @@ export async function startCoordinator(
     sweepRuns(deps, stopping.signal),
     watchDeadlines(deps, stopping.signal),
     keepPartitionsAhead(deps.db, log, stopping.signal),
+    keepStatistics(deps.db, log, stopping.signal),
   ]
   const looks = [() => outgrownBy(deps.db, known), () => restoredSince(deps.db, deps.cluster)]
   const outgrown = watchDatabase(looks, { signal: stopping.signal })

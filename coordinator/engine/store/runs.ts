@@ -12,9 +12,10 @@ import type { Moving } from '../rules/run.ts'
 export async function leaveQueue(tx: Tx, ids: readonly RunId[]): Promise<void> {
   if (ids.length === 0) return
   await tx`
-    delete from run_queue q
-    using (select run_id from run_queue where run_id = any(${[...ids]}) order by run_id for update skip locked) as gone
-    where q.run_id = gone.run_id`
+    delete from run_queue
+    where run_id = any(
+      array(select run_id from run_queue where run_id = any(${[...ids]}) order by run_id for update skip locked)
+    )`
 }
 
 /** What a run has called: all of it, or what its entries up to one have called. */
@@ -255,7 +256,7 @@ export function enterAsResume(tx: Tx, runs: Moving[]): PromiseLike<{ runId: RunI
     )
     and not exists (select 1 from run_queue q where q.run_id = m.id)
     -- A replay that died waits before it is tried again.
-    and not exists (select 1 from timers t where t.run_id = m.id and t.kind = 'enqueue')
+    and not exists (select 1 from timers t where t.run_id = m.id and t.kind = 'enqueue' offset 0)
     on conflict (run_id) do nothing
     returning run_id`
 }

@@ -78,7 +78,9 @@ export async function limitedAmong(db: Db, runIds: readonly RunId[]): Promise<Ma
     from unnest(${[...new Set(runIds)]}::text[]) as m (id)
     join runs r on r.id = m.id
     where r.concurrency_group is not null
-      or exists (select from timers t where t.run_id = r.id and t.kind = 'enqueue' and t.holds is not null)`
+      or exists (
+        select from timers t where t.run_id = r.id and t.kind = 'enqueue' and t.holds is not null offset 0
+      )`
   return new Map(rows.map((row) => [row.id, row.orgId]))
 }
 

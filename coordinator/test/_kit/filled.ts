@@ -42,6 +42,8 @@ export async function fill(db: Db, orgId: string): Promise<void> {
     ['journal', 2000, ofRun, db`'run_id', ${run}`],
     ['journal', 2000, db`${ofRun} and state = 'open'`, db`'run_id', ${run}, 'n', 1000`],
     ['timers', 2000, ofRun, db`'run_id', ${run}, 'due_at', now() + i * interval '1 hour'`],
+    ['run_queue', 2000, db`true`, db`'run_id', ${run}, 'pool_id', ${idOf(db, db`t.pool_id`)}`],
+    ['placements', 2000, db`true`, db`'run_id', ${run}, 'runner_id', ${idOf(db, db`t.runner_id`)}`],
     ['run_losses', 2000, ofRun, db`'run_id', ${run}`],
   ]
   for (const [table, count, where, keys] of copies) {
@@ -63,6 +65,7 @@ async function columnsOf(db: Db, table: string): Promise<string[]> {
   const rows = await db<{ name: string }[]>`
     select column_name as name
     from information_schema.columns
-    where table_schema = current_schema() and table_name = ${table} and is_generated = 'NEVER'`
+    where table_schema = current_schema() and table_name = ${table} and is_generated = 'NEVER'
+      and identity_generation is distinct from 'ALWAYS'`
   return rows.map(({ name }) => name)
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { renewStatistics } from '../../db/statistics.ts'
 import { anAgent } from '../_kit/agent.ts'
 import type { TestCoordinator } from '../_kit/coordinator.ts'
 import { dropInvariants } from '../_kit/database.ts'
@@ -9,6 +10,7 @@ import { type Executed, type Explained, type PlanNode, stepsOf } from '../_kit/e
 import { fill } from '../_kit/filled.ts'
 import { seedRuns } from '../_kit/seeded-runs.ts'
 import type { Tenant } from '../_kit/tenants.ts'
+import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
 // Everything that the coordinator sends while one org is used broadly is explained as it happens, so a new statement is
@@ -24,6 +26,9 @@ const RUNS = 2000
 const MOST_ROWS = 100
 /** Blocks of 8 KiB: about three for each table that a run is shown with. */
 const MOST_BLOCKS = 60
+
+/** What a run leaves when it ends. */
+const EMPTIED = ['run_queue', 'placements', 'timers']
 
 /** What may read more, by how the statement begins. */
 const EXEMPT: readonly { begins: RegExp; why: string }[] = [
@@ -84,19 +89,41 @@ test('statements that were prepared on empty tables read full ones by their keys
 })
 
 test('so do statements that are prepared on full tables, without statistics and with them', async () => {
-  const second = await c.another()
-  second.deps.builder = c.deps.builder
-  // Of its own: the runs of the other one are not lost.
-  const agent = await anAgent(second, { name: 'second' })
-  const tenant = { ...ours, c: second, agent, link: await agent.connect() }
-  explained.take()
+  const tenant = await onAnother('second')
   await exercise(tenant)
   judge(explained.take())
   await c.db`analyze`
   await exercise(tenant)
   judge(explained.take())
-  agent.close()
+  tenant.agent.close()
 })
+
+test('so do those that are prepared on tables that were empty when they were analyzed', async () => {
+  // By day they are full, at night empty: the pages stay.
+  await c.db`update pg_class set reltuples = 1 where relname = any(${EMPTIED})`
+  // The coordinators look every few seconds, too.
+  await untilPolled('what is full to be known to be', async () => {
+    await renewStatistics(c.db)
+    const rows = await c.db`select from pg_class where relname = any(${EMPTIED}) and reltuples < 1000`
+    return rows.length === 0
+  })
+  assert.deepEqual(await renewStatistics(c.db), [])
+  const tenant = await onAnother('third')
+  await exercise(tenant)
+  judge(explained.take())
+  tenant.agent.close()
+})
+
+/** The org through another coordinator, whose connections have prepared nothing yet. */
+async function onAnother(name: string): Promise<Tenant> {
+  const other = await c.another()
+  other.deps.builder = c.deps.builder
+  // Of its own: the runs of the other one are not lost.
+  const agent = await anAgent(other, { name })
+  const tenant = { ...ours, c: other, agent, link: await agent.connect() }
+  explained.take()
+  return tenant
+}
 
 test('every exempt statement still reads more', () => {
   const spared = EXEMPT.map(({ begins }) => begins).filter((begins) => !needed.has(begins))

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Job } from '@windlass/shared/model/job.ts'
 import type { Client } from 'windlass/client'
-import { fileInstance } from './_kit/file-instance.ts'
-import { patiently } from './_kit/responder.ts'
-import { trigger } from './_kit/runs.ts'
-import { ENDED_MS } from './_kit/start-process.ts'
-import { until } from './_kit/until.ts'
+import { fileInstance } from '../_kit/file-instance.ts'
+import { patiently } from '../_kit/responder.ts'
+import { trigger } from '../_kit/runs.ts'
+import { ENDED_MS } from '../_kit/start-process.ts'
+import { until } from '../_kit/until.ts'
 
 const RUNS = 1500
 /** Nothing is executed: the agent is given no work. */

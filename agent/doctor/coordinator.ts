@@ -1,5 +1,5 @@
 import { callOp } from '@windlass/shared/ops/call.ts'
-import { service } from '@windlass/shared/ops/service/ops.ts'
+import { rows as service } from '@windlass/shared/ops/service/ops.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { Identity } from '../identity.ts'
 import { createClock, withClock } from '../link/clock.ts'

@@ -1,5 +1,5 @@
 import { callOp, openOp } from '@windlass/shared/ops/call.ts'
-import { runnerSurface } from '@windlass/shared/ops/runner-surface/ops.ts'
+import { rows as runnerSurface } from '@windlass/shared/ops/runner-surface/ops.ts'
 import { offersOf } from '@windlass/shared/wire/offers.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { withClock } from './clock.ts'

@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws'
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { runnerSurface } from '@windlass/shared/ops/runner-surface/ops.ts'
+import { rows as runnerSurface } from '@windlass/shared/ops/runner-surface/ops.ts'
 import { requestOf } from '@windlass/shared/ops/call.ts'
 import { proxyAgent } from '../outbound.ts'
 import { type CoordinatorFrame, REVOKED_REASON } from '@windlass/shared/wire/agent.ts'

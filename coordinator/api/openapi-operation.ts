@@ -6,7 +6,7 @@ import type { ZodOpenApiOperationObject } from 'zod-openapi'
 import { failures, success } from './openapi-answers.ts'
 
 /** The group of a row's id, which is its tag: `runs` of `runs.get`. */
-export function groupOf(row: AnyOp): string {
+function groupOf(row: AnyOp): string {
   return row.id.slice(0, row.id.indexOf('.'))
 }
 

@@ -1,6 +1,5 @@
-import { GROUPS } from '@windlass/shared/ops/groups.ts'
 import { isDocumented } from '@windlass/shared/ops/words.ts'
-import { allOps } from '@windlass/shared/ops/index.ts'
+import { allOps, groups } from '@windlass/shared/ops/index.ts'
 import { z } from 'zod'
 import {
   type ZodOpenApiObject,
@@ -9,7 +8,7 @@ import {
   createDocument,
 } from 'zod-openapi'
 import { HEADERS } from './openapi-answers.ts'
-import { groupOf, operation } from './openapi-operation.ts'
+import { operation } from './openapi-operation.ts'
 
 type Document = ReturnType<typeof createDocument>
 
@@ -18,13 +17,14 @@ export function openApiDocument(version: string, base = '/'): Document {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
   const rows = allOps.filter(isDocumented)
   for (const row of rows) paths[row.path] = { ...paths[row.path], [row.method.toLowerCase()]: operation(row) }
-  const groups = new Set(rows.map(groupOf))
   const document: ZodOpenApiObject = {
     openapi: '3.1.0',
     info: { title: 'Windlass', version, summary: 'Deploys workflows and executes them as runs.', description: ABOUT },
     servers: [{ url: base, description: 'The coordinator that serves this document.' }],
     security: [{ apiKey: [] }, { session: [] }],
-    tags: Object.entries(GROUPS).flatMap(([name, description]) => (groups.has(name) ? [{ name, description }] : [])),
+    tags: Object.entries(groups).flatMap(([name, { docs }]) =>
+      docs === undefined ? [] : [{ name, description: docs }],
+    ),
     paths,
     components: { headers: HEADERS, securitySchemes: SECURITY },
   }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
-import { ops } from '@windlass/shared/ops/index.ts'
+import { groups, ops } from '@windlass/shared/ops/index.ts'
+import type { Ops } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { decodeStrings } from '@windlass/shared/ops/place.ts'
 import type { Args, Client } from '../client/index.ts'
@@ -12,36 +13,12 @@ import { jsonArgument } from './json-argument.ts'
 import { does } from './session.ts'
 import { print } from './terminal.ts'
 
-const GROUPS: Record<string, string> = {
-  workflows: 'What is deployed.',
-  runs: 'What is executed: list, read, follow, explain, cancel, retry.',
-  schedules: 'What starts runs by itself: create, list, pause, run, explain.',
-  jobs: 'What is done to many runs at once.',
-  inputs: 'What runs ask people: list, answer.',
-  environments: 'Named sets of variables and secrets, such as staging.',
-  variables: 'What runs find in their environment, for everybody to read.',
-  secrets: 'What runs find in their environment, and nobody reads here.',
-  webhooks: 'Where other systems start a workflow.',
-  connections: 'Where providers such as GitHub, Stripe and Slack post.',
-  deliveries: 'What came in, what became of it and why.',
-  pools: 'Groups of machines that execute runs.',
-  runners: 'The machines themselves.',
-  keys: 'API keys: list, make, revoke.',
-  orgs: 'The org.',
-  account: 'Whom a credential stands for.',
-  audit: 'Who changed what and when.',
-  service: 'The service: health and description.',
-}
-
-/** Groups that are typed daily have a short name; the long one serves as well. */
-const SHORT: Record<string, string> = { environments: 'env', variables: 'vars' }
-
 /** The command `windlass <group>`, made when it is first asked for. */
-export function groupCommand(program: Command, name: string): Command {
-  const short = SHORT[name] ?? name
-  const known = program.commands.find((command) => command.name() === short)
+export function groupCommand(program: Command, name: keyof Ops): Command {
+  const { command = '', short = name } = groups[name]
+  const known = program.commands.find((each) => each.name() === short)
   if (known) return known
-  const made = program.command(short).description(GROUPS[name] ?? `Operations on ${name}.`)
+  const made = program.command(short).description(command)
   return short === name ? made : made.alias(name)
 }
 
@@ -99,10 +76,10 @@ export async function rowArgs<R>(row: R, positional: string[], options: Record<s
 
 /** Adds every operation that a caller may use and that no hand-made command covers. */
 export function addFromTable(program: Command): void {
-  const { runnerSurface: _, hooks: __, ...groups } = ops
-  for (const [group, rows] of Object.entries(groups)) {
+  for (const group of Object.keys(ops) as (keyof Ops)[]) {
+    if (groups[group].command === undefined) continue
     const parent = groupCommand(program, group)
-    for (const [name, row] of Object.entries(rows) as unknown as [string, AnyOp][]) {
+    for (const [name, row] of Object.entries(ops[group]) as unknown as [string, AnyOp][]) {
       if (row.wire !== undefined || COVERED.has(row.id)) continue
       if (parent.commands.some((command) => command.name() === kebab(name))) continue
       addDerived(parent, group, name, row)

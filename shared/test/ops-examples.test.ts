@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { requestOf } from '../ops/call.ts'
 import { exampleOf, isDocumented, meaningOf } from '../ops/words.ts'
-import { GROUPS } from '../ops/groups.ts'
-import { allOps } from '../ops/index.ts'
+import { allOps, groups, ops } from '../ops/index.ts'
 import { decodeStrings, pathNames } from '../ops/place.ts'
 
 const rows = allOps.filter(isDocumented)
@@ -47,17 +46,17 @@ test('every field that can be sent has a meaning, and every group has one', () =
   for (const row of rows) {
     for (const name of Object.keys(row.input.shape))
       assert.ok(meaningOf(row, name), `${row.id} does not say what \`${name}\` is`)
-    assert.ok(GROUPS[row.id.split('.')[0] as keyof typeof GROUPS], row.id)
+    assert.ok(groups[row.id.split('.')[0] as keyof typeof groups].docs, row.id)
   }
 })
 
 test('what is said beside the summary does not repeat it, and every operation that it names exists', () => {
   const ids = new Set(allOps.map((row) => row.id))
-  const groups = Object.keys(GROUPS).join('|')
+  const names = Object.keys(ops).join('|')
   for (const row of rows) {
     const { about } = exampleOf(row)
     assert.ok(about.length >= 20 && about !== row.summary, row.id)
-    for (const [, id] of about.matchAll(new RegExp(`\`((?:${groups})\\.[a-z]\\w*)\``, 'gi'))) {
+    for (const [, id] of about.matchAll(new RegExp(`\`((?:${names})\\.[a-z]\\w*)\``, 'gi'))) {
       assert.ok(ids.has(id!), `${row.id} speaks of ${id}`)
     }
   }

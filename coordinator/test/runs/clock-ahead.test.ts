@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import { newId, timeOf } from '@windlass/shared/ids.ts'
-import { runs } from '@windlass/shared/ops/runs/ops.ts'
+import { rows as runs } from '@windlass/shared/ops/runs/ops.ts'
 import { aRunningAgent, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { calls, parked } from '../_kit/journal.ts'

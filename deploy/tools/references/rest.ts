@@ -1,9 +1,8 @@
 import { faultsOf } from '@windlass/coordinator/api/faults-of.ts'
 import { openApiDocument } from '@windlass/coordinator/api/openapi.ts'
 import { FAULTS, type FaultCode } from '@windlass/shared/errors.ts'
-import { GROUPS } from '@windlass/shared/ops/groups.ts'
 import { exampleOf, isDocumented, meaningOf } from '@windlass/shared/ops/words.ts'
-import { allOps } from '@windlass/shared/ops/index.ts'
+import { allOps, groups } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { pathNames, ridesInQuery } from '@windlass/shared/ops/place.ts'
 import { schemaText } from 'windlass/cli/schema-text.ts'
@@ -39,11 +38,11 @@ export function restReference(): string {
     ['operation', 'method', 'path'],
     rows.map((row) => [`[${row.id}](#${anchor(row)})`, row.method, code(row.path)]),
   )
-  const groups = Object.entries(GROUPS).map(([name, about]) => {
+  const sections = Object.entries(groups).flatMap(([name, { docs }]) => {
     const own = rows.filter((row) => row.id.startsWith(`${name}.`))
-    return [`## ${name}`, about, ...own.map(operation)].join('\n\n')
+    return docs === undefined ? [] : [[`## ${name}`, docs, ...own.map(operation)].join('\n\n')]
   })
-  return headed('REST', ABOUT, index, ...groups)
+  return headed('REST', ABOUT, index, ...sections)
 }
 
 /** As GitHub makes it of a heading. */

@@ -1,9 +1,15 @@
 import { z } from 'zod'
 import { Credential, Org } from '../../model/org.ts'
 import { Scope } from '../../scopes.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const account = {
+export const group: Group = {
+  command: 'Whom a credential stands for.',
+  docs: 'Whom a credential stands for.',
+}
+
+export const rows = {
   get: op({
     id: 'account.get',
     method: 'GET',

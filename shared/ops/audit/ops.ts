@@ -2,9 +2,15 @@ import { z } from 'zod'
 import { Slug } from '../../ids.ts'
 import { AuditEntry } from '../../model/audit.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const audit = {
+export const group: Group = {
+  command: 'Who changed what and when.',
+  docs: 'Who changed what, when, and by which credential.',
+}
+
+export const rows = {
   list: op({
     id: 'audit.list',
     method: 'GET',

@@ -12,9 +12,15 @@ import {
 import { DeliverySummary } from '../../model/delivery.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import { OverlapMs } from '../../model/webhook.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const connections = {
+export const group: Group = {
+  command: 'Where providers such as GitHub, Stripe and Slack post.',
+  docs: 'Where providers such as GitHub, Stripe and Slack post what happens there.',
+}
+
+export const rows = {
   create: op({
     id: 'connections.create',
     method: 'POST',

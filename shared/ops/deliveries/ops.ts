@@ -2,11 +2,17 @@ import { z } from 'zod'
 import { DeliveryId, Slug, WorkflowRef } from '../../ids.ts'
 import { Delivery, DeliveryOutcome, DeliverySummary } from '../../model/delivery.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
+
+export const group: Group = {
+  command: 'What came in, what became of it and why.',
+  docs: 'What came in at webhooks and connections, what became of it, and why.',
+}
 
 const Moment = z.int().min(0).meta({ description: 'Milliseconds since the Unix epoch; itself not counted in.' })
 
-export const deliveries = {
+export const rows = {
   list: op({
     id: 'deliveries.list',
     method: 'GET',

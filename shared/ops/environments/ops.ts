@@ -2,9 +2,16 @@ import { z } from 'zod'
 import { EnvironmentRef, Slug } from '../../ids.ts'
 import { Environment } from '../../model/environment.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const environments = {
+export const group: Group = {
+  command: 'Named sets of variables and secrets, such as staging.',
+  short: 'env',
+  docs: 'Named sets of variables and secrets over those of the org.',
+}
+
+export const rows = {
   list: op({
     id: 'environments.list',
     method: 'GET',

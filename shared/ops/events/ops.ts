@@ -1,8 +1,13 @@
 import { z } from 'zod'
 import { Slug } from '../../ids.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const events = {
+export const group: Group = {
+  docs: 'What happens in an org, live.',
+}
+
+export const rows = {
   stream: op({
     id: 'events.stream',
     method: 'GET',

@@ -1,10 +1,15 @@
 import { z } from 'zod'
 import { ConnectionId, HookId } from '../../ids.ts'
 import { DeliveryReceipt } from '../../model/delivery.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
+export const group: Group = {
+  docs: 'What other systems call: they prove who they are by a signature or a secret.',
+}
+
 /** What other systems call: anybody may knock, and proves by a signature or a secret who it is. */
-export const hooks = {
+export const rows = {
   receive: op({
     id: 'hooks.receive',
     method: 'POST',

@@ -2,9 +2,15 @@ import { z } from 'zod'
 import { InputId, RunId, Slug } from '../../ids.ts'
 import { InputStatus, PendingInput } from '../../model/input.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const inputs = {
+export const group: Group = {
+  command: 'What runs ask people: list, answer.',
+  docs: 'What runs ask people, and the answers.',
+}
+
+export const rows = {
   list: op({
     id: 'inputs.list',
     method: 'GET',

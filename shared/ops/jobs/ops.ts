@@ -2,9 +2,15 @@ import { z } from 'zod'
 import { JobId, Slug } from '../../ids.ts'
 import { Job, JobStatus } from '../../model/job.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const jobs = {
+export const group: Group = {
+  command: 'What is done to many runs at once.',
+  docs: 'What is done to many runs at once: how far it is, and how to stop it.',
+}
+
+export const rows = {
   list: op({
     id: 'jobs.list',
     method: 'GET',

@@ -3,9 +3,15 @@ import { KeyId, Slug } from '../../ids.ts'
 import { ApiKey } from '../../model/api-key.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import { Role, Scope } from '../../scopes.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const keys = {
+export const group: Group = {
+  command: 'API keys: list, make, revoke.',
+  docs: 'Credentials of programs: what they may do, when they were last used, and their end.',
+}
+
+export const rows = {
   list: op({
     id: 'keys.list',
     method: 'GET',

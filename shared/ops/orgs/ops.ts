@@ -1,9 +1,15 @@
 import { z } from 'zod'
 import { Slug } from '../../ids.ts'
 import { Org } from '../../model/org.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const orgs = {
+export const group: Group = {
+  command: 'The org.',
+  docs: 'The org: whose all of this is.',
+}
+
+export const rows = {
   get: op({
     id: 'orgs.get',
     method: 'GET',

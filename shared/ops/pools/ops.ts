@@ -2,7 +2,13 @@ import { z } from 'zod'
 import { PoolRef, Slug } from '../../ids.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import { PoolDemand, PoolSettings, RunLimits, RunnerPool } from '../../model/pool.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
+
+export const group: Group = {
+  command: 'Groups of machines that execute runs.',
+  docs: 'Groups of machines that execute runs, and the tokens by which a machine joins.',
+}
 
 /** What is left out stays as it is; `null` takes a value back. */
 const SettingsChange = z.strictObject({
@@ -24,7 +30,7 @@ const SettingsChange = z.strictObject({
   drainMs: PoolSettings.shape.drainMs.unwrap().optional(),
 })
 
-export const pools = {
+export const rows = {
   list: op({
     id: 'pools.list',
     method: 'GET',

@@ -2,12 +2,16 @@ import { z } from 'zod'
 import { Slug, RunId, RunnerId } from '../../ids.ts'
 import { AgentSettings } from '../../wire/agent.ts'
 import { Offers } from '../../wire/offers.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
+
+/** Agents and programs speak it, and no document tells of it. */
+export const group: Group = {}
 
 /**
  * What installed agents and running programs speak. Routed and checked like the rest; absent from OpenAPI, MCP and CLI.
  */
-export const runnerSurface = {
+export const rows = {
   register: op({
     id: 'runnerSurface.register',
     method: 'POST',

@@ -2,14 +2,20 @@ import { z } from 'zod'
 import { PoolRef, RunnerId, Slug } from '../../ids.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import { DrainPlan, IntakeState, OnDeadline, Runner, RunnerStatus } from '../../model/runner.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
+
+export const group: Group = {
+  command: 'The machines themselves.',
+  docs: 'The machines themselves: agents that were installed.',
+}
 
 const Reason = z.string().max(500).default('').meta({ description: 'For the audit log and whoever asks why.' })
 const Epoch = z.int().min(0).optional().meta({
   description: 'Only if `intake.epoch` is still this; else `CONFLICT`, and nothing changes.',
 })
 
-export const runners = {
+export const rows = {
   list: op({
     id: 'runners.list',
     method: 'GET',

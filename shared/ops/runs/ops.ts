@@ -7,8 +7,16 @@ import { Offset, Part } from '../../model/part.ts'
 import { Run, RunStatus } from '../../model/run.ts'
 import { Why } from '../../model/why.ts'
 import { bulkRuns } from './bulk.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 import { starts } from './starts.ts'
+
+export const group: Group = {
+  command: 'What is executed: list, read, follow, explain, cancel, retry.',
+  docs:
+    'What is executed: start, read, follow, explain, cancel, retry. ' +
+    'One execution of a workflow is one run, for good.',
+}
 
 const RunAnswer = z.object({ run: Run })
 
@@ -25,7 +33,7 @@ const InParts = Offset.optional().meta({
   description: 'Given, the JSON text of the value is answered in parts, this one from so many characters on.',
 })
 
-export const runs = {
+export const rows = {
   ...starts,
   list: op({
     id: 'runs.list',

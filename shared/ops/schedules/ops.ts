@@ -6,7 +6,13 @@ import { Run } from '../../model/run.ts'
 import { CatchUp, DEFAULT_CATCH_UP_WINDOW_MS, Overlap } from '../../model/late-rules.ts'
 import { MOST_CATCH_UP_WINDOW_MS, MOST_JITTER_MS, Schedule, ScheduleGap, ScheduleWhy } from '../../model/schedule.ts'
 import { LAST_MOMENT } from '../../time.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
+
+export const group: Group = {
+  command: 'What starts runs by itself: create, list, pause, run, explain.',
+  docs: 'What starts runs by itself: by cron and time zone, at a rate, or once.',
+}
 
 const Name = z
   .string()
@@ -38,7 +44,7 @@ const WINDOW = { description: 'What was missed longer ago than so many milliseco
 
 const ScheduleAnswer = z.object({ schedule: Schedule })
 
-export const schedules = {
+export const rows = {
   create: op({
     id: 'schedules.create',
     method: 'POST',

@@ -2,9 +2,15 @@ import { z } from 'zod'
 import { Slug } from '../../ids.ts'
 import { Of, SecretName, SecretValue, VariableName } from '../../model/environment.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const secrets = {
+export const group: Group = {
+  command: 'What runs find in their environment, and nobody reads here.',
+  docs: 'Settings of programs that nobody reads back: only their names are shown.',
+}
+
+export const rows = {
   list: op({
     id: 'secrets.list',
     method: 'GET',

@@ -1,5 +1,11 @@
 import { z } from 'zod'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
+
+export const group: Group = {
+  command: 'The service: health and description.',
+  docs: 'The service itself: health, figures, and its descriptions for people, editors and generators.',
+}
 
 const TZ = z.string().meta({ description: 'The release of the time zone data by which schedules tick.' })
 const BASE_URL = z.string().nullable().meta({
@@ -7,7 +13,7 @@ const BASE_URL = z.string().nullable().meta({
     'The setting WINDLASS_BASE_URL: where addresses of webhooks and connections begin; null while it is unset.',
 })
 
-export const service = {
+export const rows = {
   health: op({
     id: 'service.health',
     method: 'GET',

@@ -2,9 +2,16 @@ import { z } from 'zod'
 import { Slug } from '../../ids.ts'
 import { Of, Variable, VariableName, VariableValue } from '../../model/environment.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const variables = {
+export const group: Group = {
+  command: 'What runs find in their environment, for everybody to read.',
+  short: 'vars',
+  docs: 'Settings of programs that anybody in the org may read.',
+}
+
+export const rows = {
   list: op({
     id: 'variables.list',
     method: 'GET',

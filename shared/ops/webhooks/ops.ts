@@ -1,9 +1,15 @@
 import { z } from 'zod'
 import { Slug, WorkflowRef } from '../../ids.ts'
 import { OverlapMs, Webhook, WebhookAuth } from '../../model/webhook.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 
-export const webhooks = {
+export const group: Group = {
+  command: 'Where other systems start a workflow.',
+  docs: 'Where other systems start a workflow.',
+}
+
+export const rows = {
   get: op({
     id: 'webhooks.get',
     method: 'GET',

@@ -3,14 +3,20 @@ import { Slug, WorkflowRef } from '../../ids.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import { Offset, Part } from '../../model/part.ts'
 import { SourceFile, Workflow, WorkflowVersion } from '../../model/workflow.ts'
+import type { Group } from '../group.ts'
 import { op } from '../op.ts'
 import { Changes, Files, versions } from './versions.ts'
+
+export const group: Group = {
+  command: 'What is deployed.',
+  docs: 'What is deployed: packages of files with a descriptor, in versions that never change.',
+}
 
 const BaseVersion = z.int().min(1).meta({
   description: 'The version that was read before; wanted with `changes`. When another is current: `CONFLICT`.',
 })
 
-export const workflows = {
+export const rows = {
   list: op({
     id: 'workflows.list',
     method: 'GET',

@@ -39,19 +39,6 @@ export function surroundings(wantedTools: ReadonlyMap<string, string>): Surround
   }
 }
 
-/** Commands that have another name than their row. */
-const BY_HAND: Readonly<Record<string, string>> = {
-  'runs.batch': 'windlass run',
-  'workflows.create': 'windlass deploy',
-  'workflows.createVersion': 'windlass deploy',
-  'workflows.update': 'windlass deploy',
-  'workflows.listVersions': 'windlass workflows versions',
-  'runs.trigger': 'windlass run',
-  'runs.stream': 'windlass logs',
-  'events.stream': 'windlass events',
-  'pools.createToken': 'windlass pools token',
-}
-
 /** A sentence for everything that is missing. */
 export function gaps(all: Surroundings): string[] {
   const ids = new Set(all.rows.map((row) => row.id))
@@ -89,7 +76,7 @@ function gapsOf(row: AnyOp, all: Surroundings): string[] {
 function commandOf(row: AnyOp): string | undefined {
   if (row.wire === 'bytes' || row.body === 'raw') return undefined
   const [group, name] = row.id.split('.')
-  return BY_HAND[row.id] ?? `windlass ${group} ${kebab(name!)}`
+  return `windlass ${row.command ?? `${group} ${kebab(name!)}`}`
 }
 
 function linesOf(row: AnyOp, listed: string | undefined): [file: string, line: string][] {

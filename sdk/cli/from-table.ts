@@ -80,22 +80,12 @@ export function addFromTable(program: Command): void {
     if (groups[group].command === undefined) continue
     const parent = groupCommand(program, group)
     for (const [name, row] of Object.entries(ops[group]) as unknown as [string, AnyOp][]) {
-      if (row.wire !== undefined || COVERED.has(row.id)) continue
+      if (row.wire !== undefined || row.command !== undefined) continue
       if (parent.commands.some((command) => command.name() === kebab(name))) continue
       addDerived(parent, group, name, row)
     }
   }
 }
-
-/** Rows whose hand-made command has another name than the row. */
-const COVERED = new Set([
-  'workflows.create',
-  'workflows.createVersion',
-  'workflows.update',
-  'workflows.listVersions',
-  'runs.trigger',
-  'pools.createToken',
-])
 
 function addDerived(parent: Command, group: string, name: string, row: AnyOp): void {
   const command = rowCommand(parent, kebab(name), row)

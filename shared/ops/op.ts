@@ -45,6 +45,8 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly sessionOnly?: true
   /** The MCP tool, and when a model should reach for it. */
   readonly mcp?: Tool
+  /** The command that serves it, where that is not its group and name: `deploy`. It is made by hand. */
+  readonly command?: string
   readonly summary: string
   readonly input: I
   readonly output: O

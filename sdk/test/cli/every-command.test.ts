@@ -4,9 +4,12 @@ import type { TestContext } from 'node:test'
 import type { Command } from 'commander'
 import { FAULTS } from '@windlass/shared/errors.ts'
 import { newId } from '@windlass/shared/ids.ts'
-import { allOps } from '@windlass/shared/ops/index.ts'
+import { allOps, groups } from '@windlass/shared/ops/index.ts'
+import type { Ops } from '@windlass/shared/ops/index.ts'
+import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { ApiError } from '../../client/index.ts'
 import { told } from '../../cli/failure.ts'
+import { kebab } from '../../cli/fields.ts'
 import { createProgram, main } from '../../cli/program.ts'
 import { ORG, SESSION, startFake } from '../_kit/fake-service.ts'
 import type { FakeService } from '../_kit/fake-service.ts'
@@ -28,41 +31,28 @@ function* leaves(parent: Command, before: string[] = []): Generator<{ words: str
   }
 }
 
-/** Rows that no command calls by this name, and what does. */
-const ELSEWHERE: Record<string, string> = {
-  'workflows.create': 'deploy',
-  'workflows.update': 'deploy',
-  'workflows.createVersion': 'deploy',
-  'workflows.listVersions': 'workflows versions',
-  'runs.batch': 'run',
-  'runs.trigger': 'run',
-  'runs.stream': 'runs events',
-  'events.stream': 'events',
-  'pools.createToken': 'pools token',
-}
-const GROUPS: Record<string, string> = { environments: 'env', variables: 'vars' }
-
 test('every operation that a caller may use has a command', () => {
   const typed = all.map(({ words }) => words.join(' '))
-  const rows = allOps.filter(({ door, wire, id }) => door === 'caller' && (wire === undefined || id in ELSEWHERE))
-  const missing = rows.map(({ id }) => commandOf(id)).filter((command) => !typed.includes(command))
+  const rows = allOps.filter(
+    ({ door, wire, command }) => door === 'caller' && (wire === undefined || command !== undefined),
+  )
+  const missing = rows.map(commandOf).filter((command) => !typed.includes(command))
   assert.deepEqual(missing, [])
 })
 
-function commandOf(id: string): string {
-  const [group = '', name = ''] = id.split('.')
-  const kebab = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-  return ELSEWHERE[id] ?? `${GROUPS[group] ?? group} ${kebab}`
+function commandOf({ id, command }: AnyOp): string {
+  const [group, name] = id.split('.') as [keyof Ops, string]
+  return command ?? `${groups[group].short ?? group} ${kebab(name)}`
 }
 
 test('every command, argument and flag says what it is', () => {
-  for (const { words, command } of [...all, ...groups(program)]) {
+  for (const { words, command } of [...all, ...parents(program)]) {
     assert.notEqual(command.description(), '', words.join(' '))
     for (const option of command.options) assert.notEqual(option.description, '', `${words.join(' ')} ${option.flags}`)
   }
 })
 
-function* groups(parent: Command): Generator<{ words: string[]; command: Command }> {
+function* parents(parent: Command): Generator<{ words: string[]; command: Command }> {
   for (const command of parent.commands) {
     if (command.commands.length > 0) yield { words: [command.name()], command }
   }
@@ -203,15 +193,16 @@ test('with --json every command that asks the service prints one JSON document a
     'runs.bulkCancel': () => ({ job: aJob() }),
     'runs.bulkRetry': () => ({ job: aJob() }),
   } satisfies FakeService['answers'])
-  const asking = all.filter(
-    ({ words }) => allOps.some(({ id }) => commandOf(id) === words.join(' ')) || words[0] === 'logs',
-  )
+  const asking = all.filter(({ words }) => allOps.some((row) => commandOf(row) === words.join(' ')))
   for (const { words, command } of asking) {
     // What they send lies in files, or they have no end; their tests are in files of their own.
     if (['deploy', 'secrets set', 'connections set-secret', 'events'].includes(words.join(' '))) continue
     const positionals = command.registeredArguments.map((argument) => SAMPLES[argument.name()] ?? 'x')
     const needed = command.options.filter(({ mandatory }) => mandatory)
-    const flags = needed.flatMap(({ long, argChoices }) => [String(long), argChoices?.[0] ?? SAMPLES['name'] ?? ''])
+    const flags = needed.flatMap(({ long, argChoices }) => [
+      String(long),
+      argChoices?.[0] ?? (long?.endsWith('-json') ? '[{}]' : SAMPLES['name']!),
+    ])
     const follow = words[0] === 'run' ? ['--no-follow'] : []
     const service = ['--url', url, '--api-key', SESSION, '--org', ORG, '--json']
     const args = [...service, ...words, ...positionals, ...flags, ...follow, ...(NEEDED[words.join(' ')] ?? [])]

@@ -15,6 +15,7 @@ export const rows = {
     door: 'caller',
     scope: ['run:read'],
     role: 'viewer',
+    command: 'events',
     summary: 'Follow what happens to all runs of an org live, as Server-Sent Events.',
     input: z.strictObject({
       org: Slug,

@@ -143,6 +143,7 @@ export const rows = {
         'To let a new machine join a pool: `windlass agent` takes the token there. It is shown once, so ' +
         'hand it to the person at once and keep it nowhere.',
     },
+    command: 'pools token',
     summary: 'Mint a token by which an agent joins the pool. It is shown once.',
     input: z.strictObject({
       pool: PoolRef,

@@ -161,6 +161,7 @@ export const rows = {
     door: 'caller',
     scope: ['run:read'],
     role: 'viewer',
+    command: 'logs',
     summary: 'Follow the event log of a run live, as Server-Sent Events.',
     input: z.strictObject({ run: RunId, since: Since, channels: Channels }),
     output: z.string(),

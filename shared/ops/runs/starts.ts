@@ -54,6 +54,7 @@ export const starts = {
       ].join(' '),
       openWorld: true,
     },
+    command: 'run',
     summary: 'Start a run. It is queued and executes asynchronously.',
     input: z.strictObject({
       org: Slug,

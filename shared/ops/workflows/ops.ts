@@ -51,6 +51,7 @@ export const rows = {
       tool: 'create_workflow',
       when: 'To deploy a new workflow from its files: `workflow.jsonc` with a slug and the entry, `index.ts` unless named, that exports `run`. Code that does not build is refused with file and line. Then trigger_now runs it; for a slug that exists use update_workflow.',
     },
+    command: 'deploy',
     summary: 'Deploy a new workflow from its files.',
     input: z.strictObject({ org: Slug, files: Files }),
     output: z.object({ workflow: Workflow, version: WorkflowVersion }),
@@ -118,6 +119,7 @@ export const rows = {
       ].join(' '),
       idempotent: false,
     },
+    command: 'deploy',
     summary: 'Deploy changed files as a new version and make it current.',
     input: z.strictObject({
       org: Slug,

@@ -31,6 +31,7 @@ export const versions = {
         'To see what has been deployed of a workflow, when and by whom. trigger_now and retry_run take a ' +
         '`version`.',
     },
+    command: 'workflows versions',
     summary: 'List the versions of a workflow, newest first.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef, ...PageQuery }),
     output: z.object({ versions: z.array(WorkflowVersion), nextCursor: NextCursor }),
@@ -44,6 +45,7 @@ export const versions = {
     door: 'caller',
     scope: ['workflow_version:create'],
     role: 'member',
+    command: 'deploy',
     summary: 'Deploy files as a new version without making it current.',
     input: z.strictObject({
       org: Slug,

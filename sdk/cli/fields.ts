@@ -1,3 +1,4 @@
+import { FIELDS } from '@windlass/shared/ops/fields.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { pathNames } from '@windlass/shared/ops/place.ts'
 
@@ -18,21 +19,6 @@ export interface Field {
 const RENAMED: Record<string, string> = { version: 'workflow-version' }
 
 const MOMENT = /milliseconds since the Unix epoch/i
-
-/** For fields whose name says enough in a schema, but not behind a flag. */
-const SAID: Record<string, string> = {
-  status: 'only those of this status',
-  environment: 'only those of this environment',
-  trigger: 'only those that were started so',
-  tag: 'only those with this tag',
-  blocked: 'only those that wait for somebody to decide',
-  run: 'only those of this run',
-  pool: 'only those of this pool',
-  createdAfter: 'after; milliseconds since the Unix epoch',
-  createdBefore: 'before; milliseconds since the Unix epoch',
-  reason: 'why, for those who read the log',
-  reusable: 'it serves more than once',
-}
 
 /** The part of a zod schema that is read here. */
 interface Schema {
@@ -61,7 +47,7 @@ export function fieldOf(name: string, schema: Schema): Field {
   const inner = layers.at(-1) ?? schema
   const plain = kindOf(inner)
   const element = plain === 'list' && inner.def.element ? inner.def.element : inner
-  const said = layers.find((layer) => layer.description !== undefined)?.description ?? SAID[name] ?? ''
+  const said = layers.find((layer) => layer.description !== undefined)?.description ?? FIELDS[name]?.flag ?? ''
   const kind = plain === 'number' && MOMENT.test(said) ? 'moment' : plain
   return {
     name,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
+import { FIELDS } from '@windlass/shared/ops/fields.ts'
 import { groups, ops } from '@windlass/shared/ops/index.ts'
 import type { Ops } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
@@ -31,27 +32,10 @@ export function rowCommand(group: Command, name: string, row: object, help?: str
   return command.addHelpText('after', help ?? `\n  ${exampleOf(group, name, plain)}`)
 }
 
-/** What could stand for an argument. */
-const SAMPLES: Record<string, string> = {
-  workflow: 'hello',
-  version: '3',
-  run: 'run_…',
-  job: 'job_…',
-  input: 'inp_…',
-  environment: 'staging',
-  schedule: 'sch_…',
-  name: 'REGION',
-  pool: 'default',
-  runner: 'rnr_…',
-  key: 'key_…',
-  connection: 'conn_…',
-  delivery: 'dlv_…',
-}
-
 function exampleOf(group: Command, name: string, row: AnyOp): string {
-  const given = positionals(row).map((argument) => SAMPLES[argument] ?? `<${kebab(argument)}>`)
+  const given = positionals(row).map((argument) => FIELDS[argument]?.sample ?? `<${kebab(argument)}>`)
   const needed = flagFields(row).filter((field) => field.isRequired)
-  const flags = needed.map(({ flag, name: field }) => `--${flag} ${SAMPLES[field] ?? '…'}`)
+  const flags = needed.map(({ flag, name: field }) => `--${flag} ${FIELDS[field]?.sample ?? '…'}`)
   return ['windlass', group.name(), name, ...given, ...flags].join(' ')
 }
 

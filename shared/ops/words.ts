@@ -1,6 +1,6 @@
 import type { AnyOp } from './op.ts'
 import type { Documented, ExamplesOf } from './example.ts'
-import { FIELDS } from './field-meanings.ts'
+import { FIELDS } from './fields.ts'
 import { account } from './account/words.ts'
 import { audit } from './audit/words.ts'
 import { connections } from './connections/words.ts'
@@ -84,5 +84,5 @@ export function meaningOf(row: AnyOp, field: string): string | undefined {
   let layer = (row.input.shape as Record<string, unknown>)[field] as Layer | undefined
   const own = exampleOf(row).fields?.[field]
   for (; layer; layer = layer.def.innerType) if (layer.description !== undefined) return layer.description
-  return own ?? FIELDS[field]
+  return own ?? FIELDS[field]?.meaning
 }

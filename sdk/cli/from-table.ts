@@ -12,6 +12,7 @@ import { flagFields, kebab, positionals } from './fields.ts'
 import type { Field } from './fields.ts'
 import { jsonArgument } from './json-argument.ts'
 import { does } from './session.ts'
+import { printItems } from './items.ts'
 import { print } from './terminal.ts'
 
 /** The command `windlass <group>`, made when it is first asked for. */
@@ -66,20 +67,25 @@ export function addFromTable(program: Command): void {
     for (const [name, row] of Object.entries(ops[group]) as unknown as [string, AnyOp][]) {
       if (row.wire !== undefined || row.command !== undefined) continue
       if (parent.commands.some((command) => command.name() === kebab(name))) continue
-      addDerived(parent, group, name, row)
+      addDerived(parent, group, name)
     }
   }
 }
 
-function addDerived(parent: Command, group: string, name: string, row: AnyOp): void {
-  const command = rowCommand(parent, kebab(name), row)
-  does(command, async (session, positional, options) => {
+/** A command that calls a row and shows its answer: as a table where the row has one, else as JSON. */
+export function addDerived(parent: Command, group: keyof Ops, name: string, help?: string): void {
+  const row = (ops[group] as unknown as Record<string, AnyOp>)[name]!
+  does(rowCommand(parent, kebab(name), row, help), async (session, positional, options) => {
     const args = await rowArgs(row, positional, options)
     const call = operation(session.client, group, name)
     const answer = await call(args)
     // 204 has no body; a script gets an object all the same.
-    await session.answer(answer ?? {}, () => print(answer === undefined ? 'done' : JSON.stringify(answer, null, 2)))
+    await session.answer(answer ?? {}, () => (row.table ? printItems(row.table, answer as object) : tell(answer)))
   })
+}
+
+function tell(answer: unknown): void {
+  print(answer === undefined ? 'done' : JSON.stringify(answer, null, 2))
 }
 
 function operation(client: Client, group: string, name: string) {

@@ -30,6 +30,17 @@ export interface Deprecation {
   readonly use: string
 }
 
+/** How a terminal shows the answer of a list: a line for each item. */
+export interface Table {
+  /**
+   * The field of an item by the head of its column: `settings.isolation` lies deeper. `CREATED?` is a column that a
+   * narrow terminal does without. What ends in `At` is shown as a time.
+   */
+  readonly columns: Readonly<Record<string, string>>
+  /** Said where there are no items. */
+  readonly none?: string
+}
+
 /** One row = one operation = one route. Rows are data: what wants an `if` is two rows, or a handler's business. */
 export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
   readonly id: string
@@ -47,6 +58,8 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly mcp?: Tool
   /** The command that serves it, where that is not its group and name: `deploy`. It is made by hand. */
   readonly command?: string
+  /** Without it a command that is not made by hand prints its answer as JSON. */
+  readonly table?: Table
   readonly summary: string
   readonly input: I
   readonly output: O

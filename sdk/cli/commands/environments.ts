@@ -3,40 +3,28 @@ import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { Failure } from '../failure.ts'
-import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
-import { tellNextPage } from '../next-page.ts'
+import { addDerived, groupCommand, rowCommand } from '../from-table.ts'
 import { does } from '../session.ts'
-import { printTable } from '../table.ts'
-import { cellTime, note, print, safe } from '../terminal.ts'
+import { note, print } from '../terminal.ts'
 
 /** `env` and `vars`: what runs find in their environment, apart from secrets. */
 export function addEnvironments(program: Command): void {
   const env = groupCommand(program, 'environments')
-  addList(env)
+  addDerived(env, 'environments', 'list')
   addCreate(env)
   addDelete(env)
   const vars = groupCommand(program, 'variables')
-  addVarsList(vars)
+  addDerived(vars, 'variables', 'list', VARS_LIST_HELP)
   addVarsSet(vars)
   addVarsDelete(vars)
 }
+
+const VARS_LIST_HELP = '\n  windlass vars list\n  windlass vars list --environment staging'
 
 export const ENVIRONMENT_FLAG = [
   '-e, --environment <name>',
   'of this environment; left out: of the org, for all environments',
 ] as const
-
-function addList(group: Command): void {
-  does(rowCommand(group, 'list', ops.environments.list), async (session, positional, options) => {
-    const answer = await session.client.environments.list(await rowArgs(ops.environments.list, positional, options))
-    await session.answer(answer, async () => {
-      const rows = answer.environments.map((e) => [e.name, e.id, cellTime(e.createdAt)])
-      await printTable(['ENVIRONMENT', 'ID', 'CREATED?'], rows)
-      if (rows.length === 0) note('No environments. Next: windlass env create <name>')
-      tellNextPage(answer.nextCursor)
-    })
-  })
-}
 
 function addCreate(group: Command): void {
   const command = group
@@ -58,29 +46,6 @@ function addDelete(group: Command): void {
   does(command, async (session, [environment = '']) => {
     await session.client.environments.delete({ environment })
     await session.answer({}, () => print(`${environment} is deleted, with its variables and secrets`))
-  })
-}
-
-function addVarsList(group: Command): void {
-  const command = rowCommand(
-    group,
-    'list',
-    ops.variables.list,
-    '\n  windlass vars list\n  windlass vars list --environment staging',
-  )
-  does(command, async (session, positional, options) => {
-    const answer = await session.client.variables.list(await rowArgs(ops.variables.list, positional, options))
-    await session.answer(answer, async () => {
-      const rows = answer.variables.map((v) => [
-        v.name,
-        safe(v.value, process.stdout),
-        v.environment ?? '-',
-        cellTime(v.updatedAt),
-      ])
-      await printTable(['VARIABLE', 'VALUE', 'ENVIRONMENT', 'CHANGED?'], rows)
-      if (rows.length === 0) note('No variables. Next: windlass vars set NAME=VALUE')
-      tellNextPage(answer.nextCursor)
-    })
   })
 }
 

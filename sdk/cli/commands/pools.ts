@@ -5,38 +5,19 @@ import type { PoolDemand, RunnerPool } from '@windlass/shared/model/pool.ts'
 import { Failure } from '../failure.ts'
 import { addResetFlag, addSettingFlags, settingLines, settingsOf } from '../fleet/pool-settings.ts'
 import { poolId } from '../fleet/names.ts'
-import { rowArgs, rowCommand } from '../from-table.ts'
-import { tellNextPage } from '../next-page.ts'
+import { addDerived, rowArgs, rowCommand } from '../from-table.ts'
 import { does } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
-import { cellTime, lengthText, note, print, timeText } from '../terminal.ts'
+import { lengthText, note, print, timeText } from '../terminal.ts'
 
 export function addPools(group: Command): void {
-  addList(group)
+  addDerived(group, 'pools', 'list')
   addGet(group)
   addCreate(group)
   addUpdate(group)
   addDelete(group)
   addToken(group)
   addDemand(group)
-}
-
-function addList(group: Command): void {
-  does(rowCommand(group, 'list', ops.pools.list), async (session, positional, options) => {
-    const answer = await session.client.pools.list(await rowArgs(ops.pools.list, positional, options))
-    await session.answer(answer, async () => {
-      const rows = answer.runnerPools.map((pool) => [
-        pool.name,
-        pool.id,
-        String(pool.runners),
-        String(pool.queuedRuns),
-        pool.settings.isolation,
-        cellTime(pool.createdAt),
-      ])
-      await printTable(['POOL', 'ID', 'RUNNERS', 'QUEUED RUNS', 'ISOLATION?', 'CREATED?'], rows)
-      tellNextPage(answer.nextCursor)
-    })
-  })
 }
 
 const BY_NAME = '\n<pool> is the id or the name of a pool.'

@@ -1,34 +1,21 @@
 import type { Command } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { Failure } from '../failure.ts'
-import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
-import { tellNextPage } from '../next-page.ts'
+import { addDerived, groupCommand } from '../from-table.ts'
 import { secretFile, secretText } from '../secret-text.ts'
 import { does } from '../session.ts'
-import { printTable } from '../table.ts'
-import { cellTime, note, print } from '../terminal.ts'
+import { print } from '../terminal.ts'
 import { ENVIRONMENT_FLAG } from './environments.ts'
 
 /** `secrets`: names are read, values only written. */
 export function addSecrets(program: Command): void {
   const group = groupCommand(program, 'secrets')
-  addList(group)
+  addDerived(group, 'secrets', 'list', LIST_HELP)
   addSet(group)
   addDelete(group)
 }
 
-function addList(group: Command): void {
-  const help = '\n  windlass secrets list\n  windlass secrets list --environment staging'
-  does(rowCommand(group, 'list', ops.secrets.list, help), async (session, positional, options) => {
-    const answer = await session.client.secrets.list(await rowArgs(ops.secrets.list, positional, options))
-    await session.answer(answer, async () => {
-      const rows = answer.secrets.map((s) => [s.name, s.environment ?? '-', cellTime(s.updatedAt), s.updatedBy])
-      await printTable(['SECRET', 'ENVIRONMENT', 'CHANGED', 'BY?'], rows)
-      if (rows.length === 0) note('No secrets. Next: windlass secrets set <name>')
-      tellNextPage(answer.nextCursor)
-    })
-  })
-}
+const LIST_HELP = '\n  windlass secrets list\n  windlass secrets list --environment staging'
 
 const SET_HELP = `
 The value never stands on the command line, where a history and other users could read it:

@@ -20,6 +20,10 @@ export const rows = {
     scope: [],
     role: 'viewer',
     mcp: { tool: 'list_environments', when: 'To see the environments that trigger_now takes as `environment`.' },
+    table: {
+      columns: { ENVIRONMENT: 'name', ID: 'id', 'CREATED?': 'createdAt' },
+      none: 'No environments. Next: windlass env create <name>',
+    },
     summary: 'List the environments of an org.',
     input: z.strictObject({ org: Slug, ...PageQuery }),
     output: z.object({ environments: z.array(Environment), nextCursor: NextCursor }),

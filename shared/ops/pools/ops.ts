@@ -42,6 +42,16 @@ export const rows = {
       tool: 'list_runner_pools',
       when: 'To see the pools of machines on which runs execute. A descriptor names one as `pool`.',
     },
+    table: {
+      columns: {
+        POOL: 'name',
+        ID: 'id',
+        RUNNERS: 'runners',
+        'QUEUED RUNS': 'queuedRuns',
+        'ISOLATION?': 'settings.isolation',
+        'CREATED?': 'createdAt',
+      },
+    },
     summary: 'List the runner pools of an org.',
     input: z.strictObject({ org: Slug, ...PageQuery }),
     output: z.object({ runnerPools: z.array(RunnerPool), nextCursor: NextCursor }),

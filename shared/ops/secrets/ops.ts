@@ -19,6 +19,10 @@ export const rows = {
     scope: [],
     role: 'member',
     mcp: { tool: 'list_secret_names', when: 'To see which secrets runs are given, by name. Values are never shown.' },
+    table: {
+      columns: { SECRET: 'name', ENVIRONMENT: 'environment', CHANGED: 'updatedAt', 'BY?': 'updatedBy' },
+      none: 'No secrets. Next: windlass secrets set <name>',
+    },
     summary: 'List the names of the secrets of the org, or of one environment without what it inherits.',
     input: z.strictObject({ org: Slug, environment: Of, ...PageQuery }),
     output: z.object({ secrets: z.array(SecretName), nextCursor: NextCursor }),

@@ -25,6 +25,10 @@ export const rows = {
         'To read the non-secret variables that programs find in process.env: those of the org, or of one ' +
         '`environment` without what it inherits.',
     },
+    table: {
+      columns: { VARIABLE: 'name', VALUE: 'value', ENVIRONMENT: 'environment', 'CHANGED?': 'updatedAt' },
+      none: 'No variables. Next: windlass vars set NAME=VALUE',
+    },
     summary: 'List the variables of the org, or of one environment without what it inherits.',
     input: z.strictObject({ org: Slug, environment: Of, ...PageQuery }),
     output: z.object({ variables: z.array(Variable), nextCursor: NextCursor }),

@@ -5,126 +5,52 @@ import { aPackage, type Tenant } from './tenants.ts'
 
 export type Args = Record<string, unknown>
 
-/** Beside what the path names. Every row is here, so that a new one is thought of. */
+/**
+ * Beside what the path names, for rows that need more, and for those that shall do something. A row whose fields may
+ * all be left out needs no line.
+ */
 const SAMPLES: Readonly<Record<string, (tenant: Tenant) => Args>> = {
-  'workflows.list': () => ({}),
   'workflows.create': () => ({ files: aPackage('brand-new') }),
-  'workflows.get': () => ({}),
   'workflows.file': () => ({ path: 'index.ts' }),
   'workflows.update': ({ ids }) => ({ files: aPackage(ids['workflow']!, 2) }),
-  'workflows.delete': () => ({}),
   'workflows.restore': () => ({ slug: 'brought-back' }),
-  'workflows.disable': () => ({}),
-  'workflows.enable': () => ({}),
-  'workflows.listVersions': () => ({}),
   'workflows.createVersion': ({ ids }) => ({ files: aPackage(ids['workflow']!, 2) }),
   'workflows.promote': () => ({ version: 1 }),
   'workflows.getVersion': () => ({ version: 1 }),
   'runs.trigger': () => ({ input: { name: 'Ada' } }),
   'runs.batch': () => ({ items: [{ input: { name: 'Ada' } }] }),
-  'runs.list': () => ({}),
-  'runs.get': () => ({}),
-  'runs.input': () => ({}),
-  'runs.output': () => ({}),
-  'runs.events': () => ({}),
-  'runs.stream': () => ({}),
-  'events.stream': () => ({}),
   'runs.cancel': () => ({ reason: 'asked to' }),
-  'runs.retry': () => ({}),
-  'runs.children': () => ({}),
-  'runs.why': () => ({}),
-  'runs.restart': () => ({}),
   'schedules.create': ({ ids }) => ({ workflow: ids['workflow'], rate: '1h' }),
-  'schedules.list': () => ({}),
-  'schedules.get': () => ({}),
   'schedules.update': () => ({ name: 'renamed' }),
-  'schedules.delete': () => ({}),
-  'schedules.run': () => ({}),
-  'schedules.ticks': () => ({}),
-  'schedules.why': () => ({}),
-  'runs.delete': () => ({}),
   'runs.bulkCancel': () => ({ filter: { tag: 'nobody has it' } }),
   'runs.bulkRetry': () => ({ filter: { tag: 'nobody has it' } }),
-  'jobs.list': () => ({}),
-  'jobs.get': () => ({}),
-  'jobs.cancel': () => ({}),
-  'inputs.list': () => ({}),
-  'inputs.get': () => ({}),
   'inputs.respond': () => ({ answer: true }),
-  'environments.list': () => ({}),
   'environments.create': () => ({ name: 'brand-new' }),
-  'environments.delete': () => ({}),
-  'variables.list': () => ({}),
   'variables.set': () => ({ value: 'on' }),
-  'variables.delete': () => ({}),
-  'secrets.list': () => ({}),
   'secrets.set': () => ({ value: 'hunter2 hunter2' }),
-  'secrets.delete': () => ({}),
-  'webhooks.get': () => ({}),
   'webhooks.set': () => ({ auth: 'bearer' }),
-  'webhooks.rotate': () => ({}),
   'connections.create': () => ({ name: 'brand-new', kind: 'github' }),
-  'connections.list': () => ({}),
-  'connections.get': () => ({}),
   'connections.update': () => ({ enabled: false }),
-  'connections.delete': () => ({}),
-  'connections.setSecret': () => ({}),
   'connections.test': () => ({ payload: {} }),
-  'connections.deliveries': () => ({}),
-  'deliveries.list': () => ({}),
-  'deliveries.get': () => ({}),
-  'deliveries.payload': () => ({}),
-  'deliveries.replay': () => ({}),
-  'hooks.receive': () => ({}),
-  'hooks.probe': () => ({}),
-  'hooks.receiveInbound': () => ({}),
-  'hooks.probeInbound': () => ({}),
-  'pools.list': () => ({}),
   'pools.create': () => ({ name: 'brand-new' }),
-  'pools.createToken': () => ({}),
-  'pools.get': () => ({}),
   'pools.update': () => ({ settings: { slots: 3 } }),
-  'pools.delete': () => ({}),
-  'pools.demand': () => ({}),
-  'runners.list': () => ({}),
-  'runners.get': () => ({}),
-  'runners.plan': () => ({}),
-  'runners.cordon': () => ({}),
-  'runners.drain': () => ({}),
-  'runners.resume': () => ({}),
-  'runners.revoke': () => ({}),
   'runners.deregister': () => ({ force: true }),
-  'keys.list': () => ({}),
   'keys.create': () => ({ name: 'brand-new', role: 'viewer' }),
-  'keys.revoke': () => ({}),
-  'orgs.get': () => ({}),
-  'account.get': () => ({}),
-  'audit.list': () => ({}),
   'runnerSurface.register': () => ({ token: 'wlr_none', name: 'x', slots: 1, version: '1', platform: 'linux' }),
   'runnerSurface.renew': () => ({ publicKey: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } }),
   'runnerSurface.claims': () => ({ slots: 1, waitMs: 0 }),
-  'runnerSurface.bundle': () => ({}),
-  'runnerSurface.socket': () => ({}),
   'runnerSurface.journal': () => ({ epoch: 1 }),
-  'runnerSurface.self': () => ({}),
-  'runnerSurface.secrets': () => ({}),
-  'service.health': () => ({}),
-  'service.ready': () => ({}),
-  'service.metrics': () => ({}),
-  'service.openapi': () => ({}),
-  'service.docs': () => ({}),
   'service.docsFile': () => ({ file: 'swagger-ui.css' }),
-  'service.workflowSchema': () => ({}),
-  'service.install': () => ({}),
   'service.download': () => ({ file: 'SHA256SUMS' }),
-  'service.protectedResource': () => ({}),
 }
 
 /** The arguments of a call that concerns this tenant. */
 export function sampleArgs(row: AnyOp, tenant: Tenant): Args {
   const sample = SAMPLES[row.id]
-  if (!sample) throw new Error(`${row.id} has no sample arguments: add it to coordinator/test/_kit/matrix-samples.ts`)
-  const given = sample(tenant)
+  const unsaid = sample ? undefined : neededBeside(row)
+  if (unsaid !== undefined)
+    throw new Error(`${row.id} takes \`${unsaid}\`: give it one in coordinator/test/_kit/matrix-samples.ts`)
+  const given = sample?.(tenant) ?? {}
   const missing = pathNames(row.path).filter((name) => !(name in given))
   const nameless = missing.find((name) => !(name in tenant.ids))
   if (nameless !== undefined)
@@ -133,6 +59,12 @@ export function sampleArgs(row: AnyOp, tenant: Tenant): Args {
     )
   return { ...given, ...Object.fromEntries(missing.map((name) => [name, tenant.ids[name]])) }
 }
+
+/** A field that may not be left out, and that the path does not name. */
+const neededBeside = (row: AnyOp): string | undefined =>
+  Object.entries(row.input.shape)
+    .filter(([name, schema]) => !pathNames(row.path).includes(name) && !schema.safeParse(undefined).success)
+    .map(([name]) => name)[0]
 
 /** Rows whose path names nothing that belongs to an org. */
 const WORLDWIDE = new Set(['org', 'version', 'file', 'path'])

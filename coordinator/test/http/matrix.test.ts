@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { requestOf } from '@windlass/shared/ops/call.ts'
-import { allOps } from '@windlass/shared/ops/index.ts'
+import { allOps, ops } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { SCOPES } from '@windlass/shared/scopes.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
@@ -63,13 +63,10 @@ test('every row stands behind a door that the matrix knocks at', () => {
   for (const row of allOps) assert.ok(kindsOf(row).length > 0, `no kind of credential is for the door of ${row.id}`)
 })
 
-test('a row without sample arguments is named, with the file that lacks it', () => {
-  const row: AnyOp = { ...allOps[0]!, id: 'workflows.juggle' }
-  assert.throws(
-    () => sampleArgs(row, world.ours),
-    /workflows\.juggle has no sample arguments: add it to .*matrix-samples/,
-  )
-  const nameless: AnyOp = { ...allOps[0]!, path: '/v1/boats/{boat}' }
+test('a row that takes what has no sample is named, with the file that lacks it', () => {
+  const row: AnyOp = { ...ops.pools.create, id: 'pools.juggle' }
+  assert.throws(() => sampleArgs(row, world.ours), /pools\.juggle takes `name`: give it one in .*matrix-samples/)
+  const nameless: AnyOp = { ...ops.account.get, path: '/v1/boats/{boat}' }
   assert.throws(() => sampleArgs(nameless, world.ours), /names \{boat\}: give each tenant one/)
 })
 

@@ -36,7 +36,7 @@ import { createRunnerVerifier } from './runners/identity.ts'
 import { createRunnerNotes } from './runners/notes.ts'
 import { createPoolSettings } from './runners/pool-settings.ts'
 import { createPolls } from './runners/polls.ts'
-import { createStandings } from './runners/standing.ts'
+import { createRevocations } from './runners/revocations.ts'
 import { openRunTokens } from './runs/token.ts'
 import { openDeploys } from './workflows/build.ts'
 import { openStored } from './workflows/stored.ts'
@@ -94,7 +94,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     variableSets: createVariableSets(db),
     secretKeys: openSecretKeys(config, log),
     poolSettings: createPoolSettings(lanes.beats),
-    standings: createStandings(db),
+    revocations: createRevocations(db),
     /** What waits in pools, and what room there is. */
     demand: createDemandReader(db),
     facts: createFactReader(db),
@@ -166,14 +166,22 @@ function openServices(stores: Stores) {
 type Services = Stores & ReturnType<typeof openServices>
 
 /** What other coordinators tell. */
-function listenerOf({ tails, dispatchers, targets, standings, runnerKeys, sockets, tellAll }: Services): BellListener {
+function listenerOf({
+  tails,
+  dispatchers,
+  targets,
+  revocations,
+  runnerKeys,
+  sockets,
+  tellAll,
+}: Services): BellListener {
   return {
     rung(topic, id) {
       if (topic === 'run' || topic === 'org') tails.ring(id)
       else if (topic === 'workflows') targets.forget(id as OrgId)
       else if (topic === 'pool') dispatchers.poke(id as Parameters<typeof dispatchers.poke>[0])
       else {
-        standings.forget(id)
+        revocations.forget(id)
         runnerKeys.forget(id)
         if (sockets.ids().includes(id)) void tellAll([id])
       }

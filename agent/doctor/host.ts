@@ -28,7 +28,7 @@ export interface Host {
 /** What this machine is like, and whether the agent has what it needs on it. */
 export function hostQuestions({ config, settingsFile, plan }: Host): Question[] {
   const { home, diskReserveBytes } = config
-  const disk = diskChecks(standing(home), diskReserveBytes).map((check): Question => ({
+  const disk = diskChecks(nearestThere(home), diskReserveBytes).map((check): Question => ({
     check: check.name,
     after: 'state',
     ask: async () => judged(await check.look()),
@@ -49,9 +49,9 @@ export function hostQuestions({ config, settingsFile, plan }: Host): Question[] 
 }
 
 /** The folder itself or, before the first start, the one above it that is there: both lie on the same disk. */
-function standing(folder: string): string {
+function nearestThere(folder: string): string {
   const above = path.dirname(folder)
-  return existsSync(folder) || above === folder ? folder : standing(above)
+  return existsSync(folder) || above === folder ? folder : nearestThere(above)
 }
 
 function settingsText({ settings }: AgentConfig, file: string | undefined): string {

@@ -11,8 +11,8 @@ interface Requester {
   org: string
 }
 
-/** Where a caller stands after one request more. */
-export interface Standing {
+/** What the limits say of one request more. */
+export interface Decision {
   /** RATE_LIMITED when the request is not to be served. */
   refusal: Fault | null
   /** For the answer, whatever it is. */
@@ -21,7 +21,7 @@ export interface Standing {
 
 export interface Limits {
   /** Takes one request from the buckets of the caller and of its org. At once, when what this coordinator holds suffices. */
-  take(caller: Requester): Standing | Promise<Standing>
+  take(caller: Requester): Decision | Promise<Decision>
 }
 
 export interface LimitsOptions {
@@ -35,7 +35,7 @@ export interface LimitsOptions {
 type Scope = 'identity' | 'org'
 type Held = readonly (readonly [scope: Scope, bucket: Bucket])[]
 
-const UNLIMITED: Standing = { refusal: null, headers: [] }
+const UNLIMITED: Decision = { refusal: null, headers: [] }
 
 /** Far more callers than send requests within a window. */
 const MOST_BUCKETS = 50_000
@@ -60,22 +60,22 @@ class SharedLimits implements Limits {
     this.#policy = ['ratelimit-policy', policy]
   }
 
-  take(caller: Requester): Standing | Promise<Standing> {
+  take(caller: Requester): Decision | Promise<Decision> {
     const held = this.#heldFor(caller)
     return this.#decide(caller, held, performance.now()) ?? this.#wait(caller, held)
   }
 
-  async #wait(caller: Requester, held: Held): Promise<Standing> {
+  async #wait(caller: Requester, held: Held): Promise<Decision> {
     // Each turn brings a block to those who wait, in the order in which they came, or the word that there is no more.
     for (;;) {
       for (const [, bucket] of held) if (bucket.state(performance.now()) === 'empty') await bucket.refill()
-      const standing = this.#decide(caller, held, performance.now())
-      if (standing) return standing
+      const decision = this.#decide(caller, held, performance.now())
+      if (decision) return decision
     }
   }
 
   /** Spends from both buckets or from none. Undefined: the store has to be asked. */
-  #decide(caller: Requester, held: Held, now: number): Standing | undefined {
+  #decide(caller: Requester, held: Held, now: number): Decision | undefined {
     let isOpen = true
     let spent: Held[number] | undefined
     for (const each of held) {
@@ -87,14 +87,14 @@ class SharedLimits implements Limits {
     if (spent) return this.#refuse(caller, held, { scope: spent[0], bucket: spent[1], now })
     if (!isOpen) return undefined
     for (const [, bucket] of held) bucket.spend()
-    return { refusal: null, headers: [this.#policy, standingHeader(held, now)] }
+    return { refusal: null, headers: [this.#policy, remainingHeader(held, now)] }
   }
 
   #refuse(
     caller: Requester,
     held: Held,
     { scope, bucket, now }: { scope: Scope; bucket: Bucket; now: number },
-  ): Standing {
+  ): Decision {
     const retryAfterMs = Math.max(1, Math.ceil(bucket.endsAt - now))
     const seconds = Math.ceil(retryAfterMs / 1000)
     const { windowMs } = this.#options
@@ -102,7 +102,7 @@ class SharedLimits implements Limits {
     const message = `${who} has used up its ${bucket.limit} requests in ${windowMs / 1000} s; try again in ${seconds} s.`
     return {
       refusal: new Fault('RATE_LIMITED', { scope, limit: bucket.limit, windowMs, retryAfterMs }, message),
-      headers: [this.#policy, standingHeader(held, now), ['retry-after', String(seconds)]],
+      headers: [this.#policy, remainingHeader(held, now), ['retry-after', String(seconds)]],
     }
   }
 
@@ -134,7 +134,7 @@ class SharedLimits implements Limits {
   }
 }
 
-function standingHeader(held: Held, now: number): readonly [string, string] {
+function remainingHeader(held: Held, now: number): readonly [string, string] {
   let text = ''
   for (const [scope, bucket] of held) {
     const seconds = Math.max(0, Math.ceil((bucket.endsAt - now) / 1000))

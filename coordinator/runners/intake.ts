@@ -8,7 +8,7 @@ import type { Dispatchers } from '../dispatch/dispatcher.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { RunnerVerifier } from './identity.ts'
 import type { Sockets } from '../agent-link/sockets.ts'
-import type { Standings } from './standing.ts'
+import type { Revocations } from './revocations.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { type Author, record } from '../audit/record.ts'
 import { loseRuns } from '../engine/commit/lose.ts'
@@ -20,7 +20,7 @@ export type SpreadDeps = TellDeps & {
   bell: Bell
   dispatchers: Dispatchers
   runnerKeys: RunnerVerifier
-  standings: Standings
+  revocations: Revocations
 }
 
 /** A poll answer that went missing is chance, two in a row are an agent that cannot be reached by them. */
@@ -167,7 +167,7 @@ export async function tellIntake(deps: TellDeps, runnerIds: readonly string[]): 
 /** After a change: here now, elsewhere by the bell, and with the next heartbeat in any case. */
 export async function spread(deps: SpreadDeps, runner: Pick<store.IntakeRow, 'runnerId' | 'poolId'>): Promise<void> {
   deps.runnerKeys.forget(runner.runnerId)
-  deps.standings.forget(runner.runnerId)
+  deps.revocations.forget(runner.runnerId)
   deps.bell.ring('runner', runner.runnerId)
   deps.bell.ring('pool', runner.poolId)
   // A poll of an agent that knows nothing of intake may wait here.

@@ -9,7 +9,7 @@ export interface Marking {
   add(give: () => void): void
 }
 
-interface Standing {
+interface Mark {
   frames: number | null
   journal: number
   isParked: boolean
@@ -19,7 +19,7 @@ interface Standing {
 const MOST_BYTES = 32 * 1024
 const MOST_MS = 100
 
-export function createMarking(stand: () => Standing): Marking {
+export function createMarking(stand: () => Mark): Marking {
   let note: NoteMark | undefined
   let bytes = 0
   let markedAt = 0

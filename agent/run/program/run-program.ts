@@ -15,7 +15,7 @@ import type { LineSplitters, OnEvents, ProgramEvent, ProgramOutput } from './out
 import type { NoteMark, ProgramStart, RunningProgram, RunPlace } from './program.ts'
 import type { StopOrder, TakenBack, Whereabouts, Workplace } from './program.ts'
 import { leftoversIn, mismatchIn, parkIn, thrownIn } from './reports.ts'
-import { createStanding, type Standing } from './standing.ts'
+import { createPhase, type Phase } from './phase.ts'
 import { startMessage, whatOutputNeeds } from './start-message.ts'
 import { Steering } from './steering.ts'
 import { whereaboutsOf } from './whereabouts.ts'
@@ -46,7 +46,7 @@ class Program implements RunningProgram {
   readonly #taken: TakenBack | undefined
   readonly #clock: ComputeClock
   readonly #steering: Steering
-  readonly #standing: Standing
+  readonly #phase: Phase
   readonly #output: ProgramOutput
   readonly #marking: Marking
   readonly #began = Promise.withResolvers<void>()
@@ -65,10 +65,10 @@ class Program implements RunningProgram {
     this.#clock = createComputeClock(start.timeoutMs, onTimeout, { ...taken, time: place.time })
     this.#steering = new Steering(this.#clock, taken !== undefined)
     const known = taken && { ...taken.mark, heard: taken.heard }
-    this.#standing = createStanding({ ...start, clock: this.#clock, known })
+    this.#phase = createPhase({ ...start, clock: this.#clock, known })
     this.#limitReplay()
     this.#output = this.#openOutput(onEvents)
-    this.#marking = createMarking(() => ({ ...this.#output.framesTold(), isParked: this.#standing.isParked }))
+    this.#marking = createMarking(() => ({ ...this.#output.framesTold(), isParked: this.#phase.isParked }))
     this.done = this.#live().catch((error: unknown) =>
       notStarted(this.#hasStarted, `the program could not be executed: ${String(error)}`),
     )
@@ -79,7 +79,7 @@ class Program implements RunningProgram {
     const { replay, timeoutMs } = this.#start
     if (!replay) return
     const replayMs = Math.max(this.#place.replayMs, REPLAY_TIMEOUTS * timeoutMs)
-    this.#steering.later(replayMs, () => this.#standing.isReplaying && this.#abandon('lost', LOST_IN_REPLAY))
+    this.#steering.later(replayMs, () => this.#phase.isReplaying && this.#abandon('lost', LOST_IN_REPLAY))
   }
 
   #openOutput(onEvents: OnEvents): ProgramOutput {
@@ -87,7 +87,7 @@ class Program implements RunningProgram {
     return createProgramOutput({
       onEvents,
       onFrame: (frame, at) => this.#onFrame(frame, at),
-      isReplaying: () => this.#standing.isReplaying,
+      isReplaying: () => this.#phase.isReplaying,
       ...whatOutputNeeds(this.#start),
       known: taken && { ...taken.mark, ...taken.known },
       pause: () => this.#steering.host?.pause(),
@@ -171,7 +171,7 @@ class Program implements RunningProgram {
         this.#steering.step({ t: 'blocked', how: { how: 'blocked', mismatch: mismatchIn(frame) } })
         return []
       default:
-        return this.#standing.take(frame, at)
+        return this.#phase.take(frame, at)
     }
   }
 
@@ -179,14 +179,14 @@ class Program implements RunningProgram {
   #onPark(frame: Frame, at: number): ProgramEvent[] {
     const report = parkIn(frame)
     if (!goesOn(this.#course)) return []
-    const events = this.#standing.park(report, at)
+    const events = this.#phase.park(report, at)
     if (events.length > 0) this.#place.parked()
     return events
   }
 
   /** A parked program that ends by itself had gone on before. */
   #ended(how: Ending, at: number): ProgramEvent[] {
-    const events = this.#course.outcome || isAsked(this.#course) ? [] : this.#standing.resume(at)
+    const events = this.#course.outcome || isAsked(this.#course) ? [] : this.#phase.resume(at)
     this.#steering.step({ t: 'ended', how })
     return events
   }
@@ -229,7 +229,7 @@ class Program implements RunningProgram {
   #isRepeated(): boolean {
     const { outcome } = this.#course
     if (outcome && outcome.how !== 'blocked') return false
-    const { isReplaying, isParked } = this.#standing
+    const { isReplaying, isParked } = this.#phase
     return isReplaying || outcome !== undefined || (isParked && !isAsked(this.#course))
   }
 
@@ -256,13 +256,13 @@ class Program implements RunningProgram {
   }
 
   news(completions: readonly Completion[]): Completion[] {
-    return this.#standing.news(completions)
+    return this.#phase.news(completions)
   }
 
   wake(completions: readonly Completion[]): void {
     if (!goesOn(this.#course)) return
-    this.#marking.add(() => this.#output.add(this.#standing.resume(Date.now())))
-    this.#standing.given(completions)
+    this.#marking.add(() => this.#output.add(this.#phase.resume(Date.now())))
+    this.#phase.given(completions)
     this.#steering.tell({ t: 'wake', completions: [...completions] })
   }
 
@@ -271,11 +271,11 @@ class Program implements RunningProgram {
   }
 
   computeMs(): number {
-    return this.#standing.computeMs()
+    return this.#phase.computeMs()
   }
 
   isParked(): boolean {
-    return this.#standing.isParked
+    return this.#phase.isParked
   }
 
   hasStarted(): boolean {
@@ -287,7 +287,7 @@ class Program implements RunningProgram {
   }
 
   whereabouts(): Whereabouts | undefined {
-    return goesOn(this.#course) ? whereaboutsOf(this.#steering.host, this.#clock, this.#standing) : undefined
+    return goesOn(this.#course) ? whereaboutsOf(this.#steering.host, this.#clock, this.#phase) : undefined
   }
 
   follow(note: NoteMark): void {

@@ -13,15 +13,15 @@ export function restartBlocked(deps: MoveDeps, caller: Acting, runId: RunId, ver
   return moveRuns(deps, { ids: [runId], ending: [] }, async (tx, runs) => {
     const run = runs.get(runId)!
     await store.leaveQueue(tx, [runId])
-    const before = standing(run)
+    const before = stateOf(run)
     startAnew(run, version, caller)
-    const change = { action: 'runs.restart', target: { type: 'run', id: runId }, before, after: standing(run) }
+    const change = { action: 'runs.restart', target: { type: 'run', id: runId }, before, after: stateOf(run) }
     await record(tx, caller, change)
     return { moved: [run], answer: undefined }
   })
 }
 
-const standing = ({ status, attempt }: Moving) => ({ status, attempt })
+const stateOf = ({ status, attempt }: Moving) => ({ status, attempt })
 
 function startAnew(run: Moving, version: Version, caller: Acting): void {
   const { blocked } = run

@@ -269,7 +269,7 @@ test('one acceptance between them forgives offers that were not taken', async ()
   const agent = await anAgent(sweeping)
   agents.push(agent)
   const link = await agent.connect()
-  const standing = async () =>
+  const intake = async () =>
     (
       await sweeping.db<[{ state: string; unaccepted: number }]>`
       select state, unaccepted from runner_intake where runner_id = ${agent.id}`
@@ -279,18 +279,18 @@ test('one acceptance between them forgives offers that were not taken', async ()
     const [offer] = await agent.poll()
     assert.equal(offer?.run, id)
     await ageOffers(sweeping, id)
-    await until('the offer to be counted', async () => (await standing()).unaccepted === count)
+    await until('the offer to be counted', async () => (await intake()).unaccepted === count)
     return id
   }
   const first = await lapse(1)
   const offer = await takeNext(agent, link)
   assert.equal(offer.run, first)
-  assert.deepEqual({ ...(await standing()) }, { state: 'open', unaccepted: 0 })
+  assert.deepEqual({ ...(await intake()) }, { state: 'open', unaccepted: 0 })
   await link.heartbeat(1, placementOf(offer))
   await link.report(offer, 2, end(returned(1)))
   const second = await lapse(1)
   await agent.poll()
   await ageOffers(sweeping, second)
-  await until('the runner to be cordoned', async () => (await standing()).state === 'cordoned')
+  await until('the runner to be cordoned', async () => (await intake()).state === 'cordoned')
   await settled(sweeping, second)
 })

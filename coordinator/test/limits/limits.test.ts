@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Caller } from '../../actor.ts'
 import type { Database } from '../../db/client.ts'
-import type { Limits, Standing } from '../../limits/limits.ts'
+import type { Limits, Decision } from '../../limits/limits.ts'
 import { cleanWindows } from '../../limits/open.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { untilPolled } from '../_kit/until.ts'
@@ -39,11 +39,11 @@ async function age(key: string, ms: number): Promise<void> {
   await database.db`update rate_limits set expire = expire - ${ms} where key = ${key}`
 }
 
-async function storm(limits: Limits[], caller: Caller, takes: number): Promise<Standing[]> {
+async function storm(limits: Limits[], caller: Caller, takes: number): Promise<Decision[]> {
   return (await Promise.all(limits.map((each) => atOnce(each, caller, takes)))).flat()
 }
 
-const isServed = ({ refusal }: Standing) => refusal === null
+const isServed = ({ refusal }: Decision) => refusal === null
 
 /** What all coordinators have drawn for an identity in its window. */
 async function drawn(id: string): Promise<number> {
@@ -75,8 +75,8 @@ test('two coordinators admit the limit together, but for what one of them holds'
   for (const limit of [1, 3, 29, 30, 31, 100, 601]) {
     const caller = aCaller()
     const pair = [over({ identity: limit }), over({ identity: limit })] as const
-    const standings = await storm([...pair], caller, limit + 5)
-    const served = standings.filter(isServed).length
+    const decisions = await storm([...pair], caller, limit + 5)
+    const served = decisions.filter(isServed).length
     const block = Math.max(1, Math.floor(limit / 30))
     assert.ok(served <= limit, `${served} of ${limit}`)
     assert.ok(served >= limit - 2 * block, `${served} of ${limit}`)
@@ -97,8 +97,8 @@ test('a coordinator that has come to rest holds no more than a twentieth of the 
 test('a storm on both buckets admits exactly what the tighter one has', async () => {
   const pair = [over({ identity: 50, org: 90 }), over({ identity: 50, org: 90 })]
   const orgId = aCaller().orgId
-  const standings = await Promise.all(Array.from({ length: 3 }, () => storm(pair, aCaller({ orgId }), 60)))
-  assert.equal(standings.flat().filter(isServed).length, 90)
+  const decisions = await Promise.all(Array.from({ length: 3 }, () => storm(pair, aCaller({ orgId }), 60)))
+  assert.equal(decisions.flat().filter(isServed).length, 90)
 })
 
 test('identities have a bucket each', async () => {
@@ -129,8 +129,8 @@ test('what the org refuses costs the identity nothing, and the other way round',
   assert.equal(await admitted(limits, greedy, 50), 20)
   // Thirty refusals of the identity have left the org its ten.
   assert.equal(await admitted(limits, other, 40), 10)
-  const standing = await limits.take(other)
-  assert.equal(readQuotas(headerOf(standing, 'ratelimit')).identity?.amount, 10)
+  const decision = await limits.take(other)
+  assert.equal(readQuotas(headerOf(decision, 'ratelimit')).identity?.amount, 10)
 })
 
 test('when the window ends there are requests again', async () => {
@@ -214,9 +214,9 @@ test('there is no statement a request: a block serves many, at once', async () =
   const caller = aCaller()
   let waited = 0
   for (let i = 0; i < 1000; i++) {
-    const standing = limits.take(caller)
-    if (standing instanceof Promise) waited++
-    assert.equal((await standing).refusal, null)
+    const decision = limits.take(caller)
+    if (decision instanceof Promise) waited++
+    assert.equal((await decision).refusal, null)
   }
   // A block has 100, and the next is asked for when half of one is left.
   assert.ok((await drawn(caller.id)) <= 11 * 100)
@@ -226,8 +226,8 @@ test('there is no statement a request: a block serves many, at once', async () =
 test('takes that come at once share one draw', async () => {
   const limits = over({ identity: 3000 })
   const caller = aCaller()
-  const standings = await storm([limits], caller, 100)
-  assert.equal(standings.filter(isServed).length, 100)
+  const decisions = await storm([limits], caller, 100)
+  assert.equal(decisions.filter(isServed).length, 100)
   // The block that they waited for, and the one that was fetched ahead.
   assert.ok((await drawn(caller.id)) <= 200)
 })
@@ -236,12 +236,12 @@ test('the headers say the policy and what is left of it', async () => {
   const limits = over({ identity: 60, org: 600 })
   const caller = aCaller()
   await admitted(limits, caller, 9)
-  const standing = await limits.take(caller)
-  assert.deepEqual(readQuotas(headerOf(standing, 'ratelimit-policy')), {
+  const decision = await limits.take(caller)
+  assert.deepEqual(readQuotas(headerOf(decision, 'ratelimit-policy')), {
     identity: { amount: 60, seconds: 60 },
     org: { amount: 600, seconds: 60 },
   })
-  const left = readQuotas(headerOf(standing, 'ratelimit'))
+  const left = readQuotas(headerOf(decision, 'ratelimit'))
   assert.equal(left.identity?.amount, 50)
   assert.equal(left.org?.amount, 590)
   assert.ok(left.identity.seconds > 50 && left.identity.seconds <= 60)

@@ -1,7 +1,7 @@
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import type { Caller } from '../../actor.ts'
-import type { Limits, Standing } from '../../limits/limits.ts'
+import type { Limits, Decision } from '../../limits/limits.ts'
 import { openLimits } from '../../limits/open.ts'
 
 export interface Asked {
@@ -38,7 +38,7 @@ export function aCaller(more: Partial<Caller> = {}): Caller {
 }
 
 /** So many takes of a caller at once. */
-export function atOnce(limits: Limits, caller: Caller, takes: number): Promise<Standing[]> {
+export function atOnce(limits: Limits, caller: Caller, takes: number): Promise<Decision[]> {
   return Promise.all(Array.from({ length: takes }, async () => await limits.take(caller)))
 }
 
@@ -49,8 +49,8 @@ export async function admitted(limits: Limits, caller: Caller, takes: number): P
   return count
 }
 
-export function headerOf(standing: Standing, name: string): string | undefined {
-  return standing.headers.find(([each]) => each === name)?.[1]
+export function headerOf(decision: Decision, name: string): string | undefined {
+  return decision.headers.find(([each]) => each === name)?.[1]
 }
 
 export interface Quota {

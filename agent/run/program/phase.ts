@@ -6,7 +6,7 @@ import type { ProgramEvent } from './output.ts'
 import { journalIn } from './reports.ts'
 
 /** Whether a program replays, computes or only waits, as its agent knows it. */
-export interface Standing {
+export interface Phase {
   readonly isReplaying: boolean
   readonly isParked: boolean
   /** What of these the program has not been given. */
@@ -23,7 +23,7 @@ export interface Standing {
   computeMs(): number
 }
 
-interface StandingOptions {
+interface PhaseOptions {
   replay: boolean
   journal: readonly JournalRecord[]
   clock: ComputeClock
@@ -31,7 +31,7 @@ interface StandingOptions {
   known?: { isParked: boolean; heard: number } | undefined
 }
 
-export function createStanding({ replay, journal, clock, known }: StandingOptions): Standing {
+export function createPhase({ replay, journal, clock, known }: PhaseOptions): Phase {
   const had = new Set(journal.filter(({ state }) => state !== 'open').map(({ n }) => n))
   /** How many messages with completions it was sent. */
   let told = known?.heard ?? 0

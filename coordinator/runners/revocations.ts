@@ -5,22 +5,22 @@ import { createKept, type Kept } from '../db/kept.ts'
 import { isRevoked } from './store-intake.ts'
 
 /** Which runners were revoked: every word of a program asks. */
-export type Standings = Kept<string, 'served' | 'revoked'>
+export type Revocations = Kept<string, 'served' | 'revoked'>
 
 /** Less than the 5 s after which nothing of a revoked runner is served by any coordinator. */
 const FRESH_MS = 3000
 const KEPT = 5000
 
-export function createStandings(db: Db): Standings {
+export function createRevocations(db: Db): Revocations {
   const read = async (runnerId: string) => ((await isRevoked(db, runnerId)) ? 'revoked' : 'served')
   return createKept({ read, freshMs: FRESH_MS, most: KEPT })
 }
 
 /** The token of a run dies with its runner, whether or not the run has been taken from there yet. */
 export async function assertServed(
-  deps: { standings: Standings },
+  deps: { revocations: Revocations },
   { runnerId }: Pick<ProgramIdentity, 'runnerId'>,
 ): Promise<void> {
-  if ((await deps.standings.of(runnerId)) === 'served') return
+  if ((await deps.revocations.of(runnerId)) === 'served') return
   throw new Fault('UNAUTHENTICATED', {}, 'The runner of this run was revoked, and the tokens of its runs with it.')
 }

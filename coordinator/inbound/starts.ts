@@ -5,6 +5,7 @@ import type { Db } from '../db/client.ts'
 import { type PrepareDeps, prepareRun } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
+import { fieldsOf } from './rules/fields.ts'
 import { storable } from './rules/headers.ts'
 import { decide, disabledConnection } from './rules/outcome.ts'
 import type { Payload } from './rules/payload.ts'
@@ -149,15 +150,6 @@ function inputOfConnection({ source, event, id, headers, receivedAt }: Read, pay
 }
 
 function inputOfRequest({ method, headers, query, receivedAt }: Read, body: string): string {
-  const around = { method, headers, query: queryOf(query), receivedAt: receivedAt.getTime() }
+  const around = { method, headers, query: fieldsOf(new URLSearchParams(query)), receivedAt: receivedAt.getTime() }
   return `${JSON.stringify(around).slice(0, -1)},"body":${body}}`
-}
-
-function queryOf(query: string): Record<string, string | string[]> {
-  const fields: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>
-  for (const [name, value] of new URLSearchParams(query)) {
-    const before = fields[name]
-    fields[name] = before === undefined ? value : [before, value].flat()
-  }
-  return fields
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { hasMoreMarks, MOST_LEVELS, MOST_MARKS_OF_INPUT, nestsDeeper } from '@windlass/shared/json-nesting.ts'
+import { fieldsOf } from './fields.ts'
 
 /** What came in a body: the value, and its JSON text, which is the sender's own where it sent JSON. */
 export type Payload = { value: unknown; text: string } | { invalid: string }
@@ -47,10 +48,5 @@ function readForm(text: string, form: FormOf): Payload {
   if (fields.size > MOST_FIELDS) return { invalid: `The form holds more than ${MOST_FIELDS} fields.` }
   const inner = form === 'any' ? null : fields.get('payload')
   if (inner !== null) return parsed(inner)
-  const value: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>
-  for (const [name, one] of fields) {
-    const before = value[name]
-    value[name] = before === undefined ? one : [before, one].flat()
-  }
-  return whole(value)
+  return whole(fieldsOf(fields))
 }

@@ -5,6 +5,7 @@ import type { Db } from '../db/client.ts'
 import { type PrepareDeps, prepareRun } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
+import { createEffort } from './rules/effort.ts'
 import { fieldsOf } from './rules/fields.ts'
 import { storable } from './rules/headers.ts'
 import { decide, disabledConnection } from './rules/outcome.ts'
@@ -49,11 +50,12 @@ export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
   const most = Math.max(1, Math.floor(MOST_STARTED_CHARS / inputText.length))
   const found: (NewRun | MatchRow)[] = []
   const slices = createSlices()
+  const effort = createEffort()
   let starts = 0
   // In the order of their ids, which is that of their creation.
   for (const [workflowId, entries] of Map.groupBy(wanted, (entry) => entry.workflowId)) {
     await slices()
-    const decision = decide(entries, read.event, payload.value)
+    const decision = decide(entries, { event: read.event, payload: payload.value }, effort)
     if ('not' in decision) found.push(decision.not)
     else if (starts++ < Math.min(most, MOST_STARTED)) {
       const { environment: own } = decision.start

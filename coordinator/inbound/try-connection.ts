@@ -3,6 +3,7 @@ import type { Caller } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import { ownedStates } from '../environments/owned-secrets.ts'
 import { needConnection } from './connections.ts'
+import { createEffort } from './rules/effort.ts'
 import { decide, disabledConnection, topOf } from './rules/outcome.ts'
 import { NO_SECRET } from './rules/signature.ts'
 import { createSlices } from '../slices.ts'
@@ -34,10 +35,11 @@ export async function testConnection(deps: { db: Db }, caller: Caller, ask: Test
 
 async function matchesOf(wanted: readonly WantedRow[], { event, payload = null }: TestAsk) {
   const slices = createSlices()
+  const effort = createEffort()
   const found: Pick<MatchRow, 'workflowId' | 'outcome' | 'reason'>[] = []
   for (const [workflowId, entries] of Map.groupBy(wanted, (entry) => entry.workflowId)) {
     await slices()
-    const decision = decide(entries, event, payload)
+    const decision = decide(entries, { event, payload }, effort)
     found.push('not' in decision ? decision.not : { workflowId, outcome: 'triggered', reason: null })
   }
   return found

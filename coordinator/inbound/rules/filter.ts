@@ -1,4 +1,5 @@
 import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
+import type { Effort } from './effort.ts'
 import { matchesGlob } from './patterns.ts'
 
 type Filter = Descriptor['connections'][number]['filter']
@@ -6,38 +7,43 @@ type Wanted = Filter[string]
 type Scalar = string | number | boolean | null
 
 /** The first field of a filter that the payload does not fit; undefined where it fits all. */
-export function refusedBy(filter: Filter, payload: unknown): string | undefined {
-  return Object.entries(filter).find(([path, wanted]) => !fits(payload, path, wanted))?.[0]
+export function refusedBy(filter: Filter, payload: unknown, effort: Effort): string | undefined {
+  return Object.entries(filter).find(([path, wanted]) => !fits(payload, { path, wanted }, effort))?.[0]
 }
 
-function fits(payload: unknown, path: string, wanted: Wanted): boolean {
-  const found = valuesAt(payload, path.replaceAll('[]', '.[]').split('.').filter(Boolean))
+function fits(payload: unknown, { path, wanted }: { path: string; wanted: Wanted }, effort: Effort): boolean {
+  const found = valuesAt(payload, path.replaceAll('[]', '.[]').split('.').filter(Boolean), effort)
   const isOneOf = (list: Scalar | readonly Scalar[]) =>
-    [list].flat().some((one) => found.some((value) => isEqual(value, one)))
+    [list].flat().some((one) => found.some((value) => isEqual(value, one, effort)))
   // A field that is missing equals nothing, so it fits every `not`.
   return typeof wanted === 'object' && wanted !== null && 'not' in wanted ? !isOneOf(wanted.not) : isOneOf(wanted)
 }
 
 /** Of a list so many elements are looked at: those who post choose how many there are. */
 const MOST_ELEMENTS = 1000
+/** A look at an element takes as long as comparing so many characters. */
+const CHARACTERS_PER_LOOK = 8
 
 /** What stands there: several values where the path goes through all elements of a list. */
-function valuesAt(value: unknown, path: readonly string[]): unknown[] {
+function valuesAt(value: unknown, path: readonly string[], effort: Effort): unknown[] {
+  effort.spend(CHARACTERS_PER_LOOK)
   const [name, ...rest] = path
   if (name === undefined) return [value]
   if (Array.isArray(value)) {
     if (name === '[]')
       return value
         .slice(0, MOST_ELEMENTS)
-        .flatMap((one) => valuesAt(one, rest))
+        .flatMap((one) => valuesAt(one, rest, effort))
         .slice(0, MOST_ELEMENTS)
-    return /^\d+$/.test(name) && Number(name) < value.length ? valuesAt(value[Number(name)], rest) : []
+    return /^\d+$/.test(name) && Number(name) < value.length ? valuesAt(value[Number(name)], rest, effort) : []
   }
   const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-  return isThere ? valuesAt((value as Record<string, unknown>)[name], rest) : []
+  return isThere ? valuesAt((value as Record<string, unknown>)[name], rest, effort) : []
 }
 
-function isEqual(value: unknown, wanted: Scalar): boolean {
-  if (typeof wanted === 'string' && wanted.includes('*')) return typeof value === 'string' && matchesGlob(wanted, value)
+function isEqual(value: unknown, wanted: Scalar, effort: Effort): boolean {
+  effort.spend(CHARACTERS_PER_LOOK)
+  if (typeof wanted === 'string' && wanted.includes('*'))
+    return typeof value === 'string' && matchesGlob(wanted, value, effort)
   return value === wanted
 }

@@ -1,25 +1,48 @@
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
 import type { MatchRow, WantedRow } from '../row.ts'
+import { type Effort, TooMuchToCompare } from './effort.ts'
 import { refusedBy } from './filter.ts'
 import { storable } from './headers.ts'
 import { matchesEvent } from './patterns.ts'
 
 type Decided = { start: WantedRow } | { not: MatchRow }
 
+/** What came in. */
+interface Said {
+  event: string | null
+  payload: unknown
+}
+
 /** Whether a delivery starts a workflow, by its entries for the connection. The first of them that fits counts. */
-export function decide(entries: readonly WantedRow[], event: string | null, payload: unknown): Decided {
+export function decide(entries: readonly WantedRow[], said: Said, effort: Effort): Decided {
+  try {
+    return decided(entries, said, effort)
+  } catch (error) {
+    if (!(error instanceof TooMuchToCompare)) throw error
+    return { not: { workflowId: entries[0]!.workflowId, outcome: 'too_large', reason: TOO_MUCH, runId: null } }
+  }
+}
+
+const TOO_MUCH =
+  'The filters of all that could take it compare more of the payload than is done for one delivery: ' +
+  'use fewer patterns with `*`, and fewer lists.'
+
+function decided(entries: readonly WantedRow[], { event, payload }: Said, effort: Effort): Decided {
   const { workflowId } = entries[0]!
-  const meant = entries.filter(({ events }) => events.some((pattern) => matchesEvent(pattern, event)))
+  const meant = entries.filter(({ events }) => events.some((pattern) => matchesEvent(pattern, event, effort)))
   if (meant.length === 0) {
     const patterns = entries.flatMap(({ events }) => events).slice(0, 5)
     const named = event === null ? 'names no event' : `is the event \`${event}\``
     const reason = `It ${named}; the workflow takes ${patterns.map((one) => `\`${one}\``).join(', ')}.`
     return { not: { workflowId, outcome: 'unmatched', reason: storable(reason), runId: null } }
   }
-  const start = meant.find(({ filter }) => refusedBy(filter, payload) === undefined)
-  if (start) return { start }
-  const field = refusedBy(meant[0]!.filter, payload)
-  const reason = `The filter refuses the field \`${field}\` of the payload.`
+  const refused: string[] = []
+  for (const entry of meant) {
+    const field = refusedBy(entry.filter, payload, effort)
+    if (field === undefined) return { start: entry }
+    refused.push(field)
+  }
+  const reason = `The filter refuses the field \`${refused[0]}\` of the payload.`
   return { not: { workflowId, outcome: 'filtered', reason: storable(reason), runId: null } }
 }
 

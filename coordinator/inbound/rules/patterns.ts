@@ -1,24 +1,28 @@
+import type { Effort } from './effort.ts'
+
 /**
  * Whether a pattern of a descriptor means an event: its own name and everything beneath it. `*` stands for any part.
  * `pull_request` and `pull_request.*` are the same.
  */
-export function matchesEvent(pattern: string, event: string | null): boolean {
+export function matchesEvent(pattern: string, event: string | null, effort: Effort): boolean {
   if (pattern === '*') return true
   if (event === null) return false
   const own = pattern.endsWith('.*') ? pattern.slice(0, -2) : pattern
-  return matchesGlob(own, event) || matchesGlob(`${own}.*`, event)
+  return matchesGlob(own, event, effort) || matchesGlob(`${own}.*`, event, effort)
 }
 
 /** A longer text fits no pattern with `*`: what is compared is chosen by those who post, many times for a delivery. */
 const MOST_CHARS = 10_000
 
 /** With `*` for any characters. The parts between them are looked for in turn, each behind the one before it. */
-export function matchesGlob(pattern: string, text: string): boolean {
+export function matchesGlob(pattern: string, text: string, effort: Effort): boolean {
+  effort.spend(pattern.length)
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()
   if (last === undefined) return text === first
   if (text.length > MOST_CHARS || text.length < first.length + last.length) return false
   if (!text.startsWith(first) || !text.endsWith(last)) return false
+  effort.spend(text.length)
   const end = text.length - last.length
   let from = first.length
   for (const part of rest) {

@@ -2,12 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { eventOf, idOf } from '../../inbound/rules/events.ts'
+import { newId } from '@windlass/shared/ids.ts'
+import { createEffort } from '../../inbound/rules/effort.ts'
 import { fieldsOf } from '../../inbound/rules/fields.ts'
-import { refusedBy } from '../../inbound/rules/filter.ts'
+import { refusedBy as refusedFor } from '../../inbound/rules/filter.ts'
 import { handshakeOf } from '../../inbound/rules/handshake.ts'
 import { withoutCredentials } from '../../inbound/rules/headers.ts'
-import { matchesEvent, matchesGlob } from '../../inbound/rules/patterns.ts'
+import { decide } from '../../inbound/rules/outcome.ts'
+import { matchesEvent as meansEvent, matchesGlob as fitsGlob } from '../../inbound/rules/patterns.ts'
 import { readPayload } from '../../inbound/rules/payload.ts'
+
+type Filter = Parameters<typeof refusedFor>[0]
+const refusedBy = (filter: Filter, payload: unknown) => refusedFor(filter, payload, createEffort())
+const matchesEvent = (pattern: string, event: string | null) => meansEvent(pattern, event, createEffort())
+const matchesGlob = (pattern: string, text: string) => fitsGlob(pattern, text, createEffort())
 
 test('a pattern means its own name and everything beneath it', () => {
   const yes = [
@@ -57,6 +65,26 @@ test('what a delivery may make us compare is bounded: long texts with stars, and
   assert.equal(refusedBy({ 'list[].n': 1000 }, { list }), 'list[].n')
 })
 
+test('filters of a workflow compare no more than is done for one delivery', () => {
+  const texts = Array.from({ length: 100 }, () => 'a'.repeat(9000))
+  const payload = { texts, names: { all: Array.from({ length: 1000 }, () => Array(90).fill(0)) } }
+  const hostile: Filter[] = [
+    { 'texts[]': { not: Array(100).fill('*aaab*') as string[] } },
+    Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`names.all[][].n${n}`, { not: 'x' }])),
+  ]
+  const workflowId = newId('wf')
+  const outcomeOf = (...filters: Filter[]) => {
+    const entries = filters.map((filter) => ({ workflowId, slug: 's', events: ['*'], filter, environment: null }))
+    const decision = decide(entries, { event: 'push', payload }, createEffort())
+    return 'not' in decision ? decision.not.outcome : 'triggered'
+  }
+  for (const filter of hostile) assert.equal(outcomeOf(filter), 'too_large')
+  const honest: Filter = { 'texts[]': { not: ['*aaab*', '*b'] }, 'names.all.3.1': 0 }
+  assert.equal(outcomeOf(honest), 'triggered')
+  assert.equal(outcomeOf({ 'names.all.3.1': 1 }, honest), 'triggered')
+  assert.equal(outcomeOf({ 'names.all.3.1': 1 }), 'filtered')
+})
+
 test('a filter compares fields by their values', () => {
   const payload = {
     ref: 'refs/heads/main',
@@ -66,7 +94,7 @@ test('a filter compares fields by their values', () => {
     repository: { full_name: 'acme/app' },
     labels: [{ name: 'bug' }, { name: 'later' }],
   }
-  const fits = (filter: Parameters<typeof refusedBy>[0]) => refusedBy(filter, payload) === undefined
+  const fits = (filter: Filter) => refusedBy(filter, payload) === undefined
   assert.ok(fits({}))
   assert.ok(fits({ ref: 'refs/heads/*', size: 3, draft: false, gone: null }))
   assert.ok(fits({ 'repository.full_name': ['other', 'acme/*'] }))

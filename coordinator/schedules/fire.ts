@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
+import { pause } from '@windlass/shared/time.ts'
 import type { ScheduleId } from '@windlass/shared/ids.ts'
 import type { Config } from '../config.ts'
 import { type Db, isConnectionLoss, mayPass, PostgresError } from '../db/client.ts'
@@ -40,14 +41,23 @@ const LOOK_AGAIN_MS = 100
 export async function fireSchedules(deps: FireDeps, signal?: AbortSignal): Promise<number | null> {
   for (let idle = 0; idle < MOST_IDLE;) {
     if (signal?.aborted) return null
-    const found = await store.upcoming(deps.db, SEEN)
+    const found = await settling.upcoming(deps.db, SEEN)
     const due = found.filter(({ inMs }) => inMs <= 0)
     if (due.length === 0) return found[0]?.inMs ?? null
-    const begin = Math.floor((Math.random() * due.length) / AT_ONCE) * AT_ONCE
-    const ids = due.slice(begin, begin + AT_ONCE).map(({ id }) => id)
-    idle = (await settleThese(deps, ids)) ? 0 : idle + 1
+    idle = (await settleThese(deps, some(due))) ? 0 : idle + 1
   }
   return LOOK_AGAIN_MS
+}
+
+/** The first of each org, as its next ones may be slow; and some of the others. */
+function some(due: readonly settling.Upcoming[]): ScheduleId[] {
+  const [firsts, others] = [due.filter(({ turn }) => turn === 1), due.filter(({ turn }) => turn !== 1)]
+  return [...stretch(firsts), ...stretch(others)].map(({ id }) => id)
+}
+
+function stretch<T>(all: readonly T[]): T[] {
+  const begin = Math.floor((Math.random() * all.length) / AT_ONCE) * AT_ONCE
+  return all.slice(begin, begin + AT_ONCE)
 }
 
 /** False: somebody else is changing all of them, and nothing was done. */
@@ -72,8 +82,9 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
 }
 
 /**
- * Time for the ticks of one org. A millisecond each is usual, but inputs that are slow to judge take a second: what is
- * left is decided with the next pass, as the ticks of others wait for the end of this one.
+ * Time for the ticks of one org, and for each of them. A millisecond each is usual, but inputs that are slow to judge
+ * take a second, and stand in a line with all else of their org that is judged: what is left is decided with the next
+ * pass, as the ticks of others wait for the end of this one.
  */
 const DECIDING_MS = 1000
 
@@ -95,7 +106,7 @@ async function decide(
   for (const row of rows) {
     const ask: PlanAsk = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
     try {
-      found.plans.push(await planOf(deps, row, ask))
+      found.plans.push(await inTime(planOf(deps, row, ask)))
     } catch (error) {
       if (isConnectionLoss(error)) throw error
       const level = error instanceof Fault ? 'warn' : 'error'
@@ -106,6 +117,19 @@ async function decide(
     await slices()
   }
   return found
+}
+
+/** What comes later is thrown away: the tick is put off. */
+async function inTime<T>(deciding: Promise<T>): Promise<T> {
+  const over = new AbortController()
+  const late = pause(DECIDING_MS, over.signal).then(() => {
+    throw new Fault('UNAVAILABLE', {}, `It could not be decided within ${DECIDING_MS} ms.`)
+  })
+  try {
+    return await Promise.race([deciding, late])
+  } finally {
+    over.abort()
+  }
 }
 
 /** A hundred schedules that catch up may start ten thousand runs: as many are written at once as of triggers. */

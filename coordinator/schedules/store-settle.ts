@@ -4,6 +4,48 @@ import type { Db, Sql, Tx } from '../db/client.ts'
 import { unnest } from '../db/unnest.ts'
 import type { EarlierRule, GapRow, NewGap } from './row.ts'
 
+export interface Upcoming {
+  id: ScheduleId
+  /** Negative or 0 when it is due. */
+  inMs: number
+  /** The so many-th of its org that is due; null: it is not. */
+  turn: number | null
+}
+
+/**
+ * What is due by now, of each org in turn one, its most overdue first; and after those what is due next. Not locked:
+ * whoever settles it names its revision.
+ */
+export function upcoming(db: Db, limit: number): Promise<Upcoming[]> {
+  return db<Upcoming[]>`
+    with recursive orgs as (
+      (select org_id from schedules where due_at is not null order by org_id limit 1)
+      union all
+      select (
+        select s.org_id from schedules s where s.due_at is not null and s.org_id > o.org_id order by s.org_id limit 1
+      )
+      from orgs o
+      where o.org_id is not null
+    )
+    select next.id, floor(extract(epoch from next.due_at - now()) * 1000)::float8 as in_ms, next.turn::int
+    from orgs o
+    cross join lateral (
+      select due.*, row_number() over (order by due.due_at, due.id) as turn
+      from (
+        select id, due_at
+        from schedules
+        where org_id = o.org_id and due_at <= now()
+        order by due_at
+        limit ${limit}
+      ) due
+      union all
+      (select id, due_at, null from schedules where org_id = o.org_id and due_at > now() order by due_at limit 1)
+    ) next
+    where o.org_id is not null
+    order by next.turn, next.due_at, next.id
+    limit ${limit}`
+}
+
 /** A schedule as it was when its ticks were decided. */
 export interface Decided {
   id: ScheduleId

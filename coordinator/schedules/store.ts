@@ -172,40 +172,6 @@ export async function removeOf(tx: Tx, { orgId, workflowId }: OfWorkflow): Promi
   await tx`delete from schedules where workflow_id = ${workflowId} and org_id = ${orgId}`
 }
 
-/**
- * What is due by now, of each org in turn one, its most overdue first; and after those what is due next. `inMs` is
- * negative or 0 when it is due. Not locked: whoever settles it names its revision.
- */
-export function upcoming(db: Db, limit: number): Promise<{ id: ScheduleId; inMs: number }[]> {
-  return db<{ id: ScheduleId; inMs: number }[]>`
-    with recursive orgs as (
-      (select org_id from schedules where due_at is not null order by org_id limit 1)
-      union all
-      select (
-        select s.org_id from schedules s where s.due_at is not null and s.org_id > o.org_id order by s.org_id limit 1
-      )
-      from orgs o
-      where o.org_id is not null
-    )
-    select next.id, ${ms(db, db`(next.due_at - now())`)} as in_ms
-    from orgs o
-    cross join lateral (
-      select due.*, row_number() over (order by due.due_at, due.id) as turn
-      from (
-        select id, due_at
-        from schedules
-        where org_id = o.org_id and due_at <= now()
-        order by due_at
-        limit ${limit}
-      ) due
-      union all
-      (select id, due_at, null from schedules where org_id = o.org_id and due_at > now() order by due_at limit 1)
-    ) next
-    where o.org_id is not null
-    order by next.turn, next.due_at, next.id
-    limit ${limit}`
-}
-
 /** Without their newest runs, for whoever settles them. */
 export function findAll(sql: Sql, ids: readonly ScheduleId[]): Promise<ScheduleRow[]> {
   return sql<ScheduleRow[]>`${readable(sql, sql`null`)} where s.id = any(${[...ids]}) order by s.id`

@@ -3,6 +3,7 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { createRuns, prepareRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
+import { inTime } from '../in-time.ts'
 import { retryAsk } from '../runs/retry.ts'
 import type { JobRow } from './row.ts'
 import * as store from './store.ts'
@@ -31,17 +32,31 @@ export async function retryPiece(deps: RetryPieceDeps, job: JobRow): Promise<voi
   for (const run of created) tellOfNew(deps, run)
 }
 
-async function prepareAll(deps: RetryPieceDeps, { orgId, author }: JobRow, ids: readonly RunId[]) {
+/**
+ * Inputs that are slow to judge take a second each, and stand in line with all else of their org that is judged: what
+ * is left waits for the next piece, as jobs of other orgs wait for this one.
+ */
+const PREPARING_MS = 1000
+
+/** Those that can be prepared in time, of which at least one is. */
+async function prepareAll(deps: RetryPieceDeps, job: JobRow, ids: readonly RunId[]) {
   const prepared = new Map<RunId, Prepared>()
   const failures: store.Failure[] = []
+  const since = performance.now()
   for (const id of ids) {
     try {
-      const ask = await retryAsk(deps, orgId, id, undefined)
-      prepared.set(id, (await prepareRun(deps, { orgId, actor: author.id }, ask)).run)
+      prepared.set(id, await inTime(PREPARING_MS, prepare(deps, job, id)))
     } catch (error) {
-      if (!(error instanceof Fault) || PASSING.includes(error.code)) throw error
-      failures.push({ runId: id, error: error.code })
+      if (error instanceof Fault && !PASSING.includes(error.code)) failures.push({ runId: id, error: error.code })
+      else if (prepared.size + failures.length === 0) throw error
+      else break
     }
+    if (performance.now() - since > PREPARING_MS) break
   }
   return { prepared, failures }
+}
+
+async function prepare(deps: RetryPieceDeps, { orgId, author }: JobRow, id: RunId): Promise<Prepared> {
+  const ask = await retryAsk(deps, orgId, id, undefined)
+  return (await prepareRun(deps, { orgId, actor: author.id }, ask)).run
 }

@@ -1,12 +1,12 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
-import { pause } from '@windlass/shared/time.ts'
 import type { ScheduleId } from '@windlass/shared/ids.ts'
 import type { Config } from '../config.ts'
 import { type Db, isConnectionLoss, mayPass, PostgresError } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { createRuns, isLimitedRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
+import { inTime } from '../in-time.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { createSlices } from '../slices.ts'
 import { type Plan, type PlanAsk, planOf } from './plan.ts'
@@ -106,7 +106,7 @@ async function decide(
   for (const row of rows) {
     const ask: PlanAsk = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
     try {
-      found.plans.push(await inTime(planOf(deps, row, ask)))
+      found.plans.push(await inTime(DECIDING_MS, planOf(deps, row, ask)))
     } catch (error) {
       if (isConnectionLoss(error)) throw error
       const level = error instanceof Fault ? 'warn' : 'error'
@@ -117,19 +117,6 @@ async function decide(
     await slices()
   }
   return found
-}
-
-/** What comes later is thrown away: the tick is put off. */
-async function inTime<T>(deciding: Promise<T>): Promise<T> {
-  const over = new AbortController()
-  const late = pause(DECIDING_MS, over.signal).then(() => {
-    throw new Fault('UNAVAILABLE', {}, `It could not be decided within ${DECIDING_MS} ms.`)
-  })
-  try {
-    return await Promise.race([deciding, late])
-  } finally {
-    over.abort()
-  }
 }
 
 /** A hundred schedules that catch up may start ten thousand runs: as many are written at once as of triggers. */

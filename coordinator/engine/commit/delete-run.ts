@@ -24,7 +24,8 @@ export async function deleteRun(deps: { db: Db }, caller: Acting, runId: RunId):
     await store.untag(tx, orgId, runId)
     await store.entomb(tx, orgId, runId, caller.id)
     const payload = { runId, orgId, most: Math.max(cursor, entries) }
-    await enqueue(tx, 'runs:erase', [{ payload, inMs: 0, key: `erase:${runId}` }])
+    // One after the other of an org: hundreds of long logs keep the two workers of all busy for minutes.
+    await enqueue(tx, 'runs:erase', [{ payload, inMs: 0, key: `erase:${runId}`, queue: `erase ${orgId}` }])
     await record(tx, caller, { action: 'runs.delete', target: { type: 'run', id: runId }, before: { status } })
   })
 }

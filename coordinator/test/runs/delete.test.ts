@@ -4,7 +4,7 @@ import { newId, type RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { anAgent, end, line, returned, start } from '../_kit/agent.ts'
-import { anOrg, aCoordinator, aRun, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { anOrg, aCoordinator, aRun, asOwner, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { accepted, aParkedRun, call, type Crew, question } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -64,6 +64,26 @@ test('of a deleted run its state and times are left, and nothing that it was giv
     auditEntries.map(({ action, before: was }) => [action, was]),
     [['runs.delete', { status: 'failed' }]],
   )
+})
+
+test('logs of an org are erased one after the other: jobs of others have a worker', async () => {
+  const [one, two] = [await aFailedRun(), await aFailedRun()]
+  const other = asOwner(c, await anOrg(c))
+  await aWorkflow(other, { slug: 'any' })
+  await aRun(other, { workflow: 'any' })
+  const jobsOf = (state: 'locked_at' | 'last_error') => c.db`
+    select from graphile_worker.jobs
+    where key in (${`erase:${one}`}, ${`erase:${two}`}) and ${c.db(state)} is not null`
+  await c.db.begin(async (tx) => {
+    await tx`select 1 from run_events where run_id in (${one}, ${two}) for update`
+    await Promise.all([remove(one), remove(two)])
+    await untilPolled('a log is being erased', async () => (await jobsOf('locked_at')).length > 0)
+    const { job } = await other.call(ops.runs.bulkCancel, { org: other.org, filter: { all: true } })
+    await untilPolled('the end of the job of the other org', async () => {
+      return (await other.call(ops.jobs.get, { job: job.id })).job.status === 'completed'
+    })
+    assert.equal((await jobsOf('last_error')).length, 0, 'before the first has given up')
+  })
 })
 
 test('nothing of it is left in any table but its row and what points to it', async () => {

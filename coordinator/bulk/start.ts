@@ -55,7 +55,8 @@ function assertFilter({ kind, filter }: BulkAsk): void {
   const { all = false, ...members } = filter
   if (!all && Object.values(members).every((value) => value === undefined))
     throw refused('filter', 'is empty: name at least one member, or `all: true` for all runs of the org')
-  const { status } = filter
+  const { status, tag } = filter
+  if (tag?.includes('\0')) throw refused('filter.tag', 'holds U+0000, which no tag does')
   if (status === undefined || status.some((one) => isTakenBy(kind, one))) return
   const why = kind === 'bulk-retry' ? 'only finished runs are retried' : 'a finished run cannot be cancelled'
   throw refused('filter.status', `finds nothing: ${why}`)

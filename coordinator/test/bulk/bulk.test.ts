@@ -109,6 +109,7 @@ test('an empty filter is refused, and one that can find nothing', async () => {
   await assert.rejects(retry(o, {}), refusal('VALIDATION_FAILED', 'filter'))
   await assert.rejects(cancel(o, { status: ['completed', 'failed'] }), refusal('VALIDATION_FAILED', 'filter.status'))
   await assert.rejects(retry(o, { status: ['running'] }), refusal('VALIDATION_FAILED', 'filter.status'))
+  await assert.rejects(retry(o, { tag: 'a\0' }), refusal('VALIDATION_FAILED', 'filter.tag'))
   await assert.rejects(cancel(o, { workflow: 'absent' }), refusal('NOT_FOUND', 'filter.workflow'))
   await assert.rejects(cancel(o, { environment: newId('env') }), refusal('NOT_FOUND', 'filter.environment'))
   await assert.rejects(cancel(o, { all: false }), refusal('VALIDATION_FAILED', 'filter'))

@@ -31,7 +31,7 @@ import { freeMemoryShare } from './os/free-memory.ts'
 import { createBundles } from './run/bundle/bundles.ts'
 import { endLeftovers } from './run/hosts/leftovers.ts'
 import { createProcesses } from './run/hosts/processes.ts'
-import { createLives } from './run/lives.ts'
+import { createAgentRuns } from './run/agent-runs.ts'
 import { createParking } from './run/parking.ts'
 import { keepLeftLines } from './run/program/left-lines.ts'
 import { createSecrets } from './run/secrets.ts'
@@ -141,9 +141,9 @@ function openRuns({ lease, ...host }: Host) {
   const intake = createIntake()
   /** Rings when a slot or the connection may have become free. */
   const claimBell = createBell()
-  const lives = createLives()
-  const slots = createSlots({ total: () => inForce().slots, computing: () => lives.computing(), bell: claimBell })
-  lives.onFreed(() => slots.freed())
+  const agentRuns = createAgentRuns()
+  const slots = createSlots({ total: () => inForce().slots, computing: () => agentRuns.computing(), bell: claimBell })
+  agentRuns.onFreed(() => slots.freed())
   const parking = createParking({
     slots,
     ...config.parking,
@@ -159,7 +159,7 @@ function openRuns({ lease, ...host }: Host) {
   host.facts.onChange(() => beats.bell.ring())
   const secrets = createSecrets(host.rest)
   const takeover = createTakeover({ ...host, lease })
-  const ofRuns = { lives, slots, parking, secrets, takeover, leftLines: keepLeftLines() }
+  const ofRuns = { agentRuns, slots, parking, secrets, takeover, leftLines: keepLeftLines() }
   return { ...host, ...ofRuns, intake, claimBell, beats, activity: createActivity() }
 }
 

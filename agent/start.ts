@@ -131,7 +131,7 @@ async function live({ deps, listener, urgency, who }: Life): Promise<number> {
   const loops = [claimLoop(deps, urgency.leave), statusLoop(deps, who, signal), ...others].map(guarded)
 
   await fired(urgency.leave)
-  deps.log('agent.stopping', { runs: deps.lives.size })
+  deps.log('agent.stopping', { runs: deps.agentRuns.size })
   await finishRuns(deps, urgency)
   await untilAcked(deps, urgency.kill.aborted ? LAST_WORDS_MS / 10 : LAST_WORDS_MS)
   ending.abort()

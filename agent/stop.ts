@@ -3,7 +3,7 @@ import { pause } from '@windlass/shared/time.ts'
 import type { InForce } from './config.ts'
 import type { Intake } from './intake.ts'
 import type { Link } from './link/link.ts'
-import type { Lives } from './run/lives.ts'
+import type { AgentRuns } from './run/agent-runs.ts'
 import type { Spool } from './run/spool/spool.ts'
 
 /** How a stop was asked for, from patient to hard; each step lies behind the one before it. */
@@ -71,7 +71,7 @@ interface FinishNeeds {
   inForce(): InForce
   intake: Pick<Intake, 'leave'>
   leaving: Pick<Leaving, 'begin'>
-  lives: Lives
+  agentRuns: AgentRuns
   spool: Pick<Spool, 'flush'>
   log: Log
 }
@@ -86,25 +86,25 @@ export async function finishRuns(deps: FinishNeeds, urgency: Urgency): Promise<v
   deps.leaving.begin(patienceMs)
   const told = new AbortController()
   void tellWhatIsWaitedFor(deps, patienceMs, told.signal)
-  await Promise.race([deps.lives.empty(), pause(patienceMs, urgency.ask)])
+  await Promise.race([deps.agentRuns.empty(), pause(patienceMs, urgency.ask)])
   const mostMs = urgency.ask.aborted ? Infinity : HURRIED_GRACE_MS
-  for (const live of deps.lives.all()) live.handOver(mostMs)
-  await Promise.race([deps.lives.empty(), fired(urgency.kill)])
-  for (const live of deps.lives.all()) live.end('shutdown')
-  await deps.lives.empty()
+  for (const agentRun of deps.agentRuns.all()) agentRun.handOver(mostMs)
+  await Promise.race([deps.agentRuns.empty(), fired(urgency.kill)])
+  for (const agentRun of deps.agentRuns.all()) agentRun.end('shutdown')
+  await deps.agentRuns.empty()
   told.abort()
   deps.spool.flush()
 }
 
 async function tellWhatIsWaitedFor(
-  { lives, log }: Pick<FinishNeeds, 'lives' | 'log'>,
+  { agentRuns, log }: Pick<FinishNeeds, 'agentRuns' | 'log'>,
   patienceMs: number,
   signal: AbortSignal,
 ): Promise<void> {
   const began = performance.now()
-  while (!signal.aborted && lives.size > 0) {
+  while (!signal.aborted && agentRuns.size > 0) {
     const forMs = Math.round(performance.now() - began)
-    const runs = lives.all().map(({ offer }) => offer.run)
+    const runs = agentRuns.all().map(({ offer }) => offer.run)
     const advice = 'a second signal asks the programs to stop, a third one kills them'
     log('agent.waiting', {
       count: runs.length,

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Facts } from '../facts.ts'
 import type { Bundles } from '../run/bundle/bundles.ts'
 import type { Processes } from '../run/hosts/processes.ts'
-import type { Lives } from '../run/lives.ts'
+import type { AgentRuns } from '../run/agent-runs.ts'
 import type { Slots } from '../run/slots.ts'
 import type { Spool } from '../run/spool/spool.ts'
 import type { Activity } from '../status/activity.ts'
@@ -13,7 +13,7 @@ interface MetricsNeeds {
   activity: Activity
   bundles: Pick<Bundles, 'stats'>
   facts: Pick<Facts, 'current'>
-  lives: Lives
+  agentRuns: AgentRuns
   processes: Pick<Processes, 'stats'>
   slots: Pick<Slots, 'total' | 'free'>
   spool: Pick<Spool, 'stats'>
@@ -21,7 +21,7 @@ interface MetricsNeeds {
 
 /** What Prometheus reads. Everything is asked for at the moment of reading, so that it costs nothing otherwise. */
 export function createMetrics(deps: MetricsNeeds): Registry {
-  const { activity, bundles, facts, lives, processes, slots, spool } = deps
+  const { activity, bundles, facts, agentRuns, processes, slots, spool } = deps
   const registers = [new Registry()]
   const [registry] = registers as [Registry]
 
@@ -72,9 +72,9 @@ export function createMetrics(deps: MetricsNeeds): Registry {
   gauge('slots', 'Slots in all.', () => slots.total())
   gauge('slots_free', 'Slots that new work could have.', () => slots.free())
   labelled('runs', 'Runs that it has.', 'state', () => {
-    const parked = lives.all().filter((live) => live.isParked).length
+    const parked = agentRuns.all().filter((agentRun) => agentRun.isParked).length
     return [
-      ['executing', lives.size - parked],
+      ['executing', agentRuns.size - parked],
       ['parked', parked],
     ]
   })

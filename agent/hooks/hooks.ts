@@ -3,7 +3,7 @@ import type { Stats } from 'node:fs'
 import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import type { Live } from '../run/live.ts'
+import type { AgentRun } from '../run/agent-run.ts'
 import { runHook } from './run-hook.ts'
 
 /** Programs of the host's owner, who has a say in what this machine does. Whatever keeps one from being asked counts as its no. */
@@ -13,9 +13,9 @@ export interface Hooks {
   /** Whether the machine is to take work now; answers why not. */
   preClaim(): Promise<string | undefined>
   /** Before each process of a run; answers why it is to be put off. */
-  preRun(live: Live): Promise<string | undefined>
+  preRun(agentRun: AgentRun): Promise<string | undefined>
   /** After each process of a run, however it ended. Nobody waits for it but the end of the agent. */
-  postRun(live: Live, ending: Ending): void
+  postRun(agentRun: AgentRun, ending: Ending): void
   /** Nobody wants to know any more whether work may be taken; what comes after a run is executed to its end. */
   close(): Promise<void>
 }
@@ -37,14 +37,14 @@ export function createHooks(options: HookOptions): Hooks {
   const closing = new AbortController()
   const ending = new Set<Promise<unknown>>()
 
-  async function call(name: HookName, facts: object, more: { live?: Live } = {}): Promise<string | undefined> {
+  async function call(name: HookName, facts: object, more: { agentRun?: AgentRun } = {}): Promise<string | undefined> {
     if (folder === undefined) return undefined
     const file = path.join(folder, name)
     const trouble = troubleOf(folder, name)
     if (trouble !== undefined) return trouble
     if (!statOrNothing(file)) return undefined
-    const env = { ...options.environment, WINDLASS_HOOK: name, ...(more.live && variablesOf(more.live)) }
-    const signal = name === 'post-run' ? undefined : (more.live?.unwanted ?? closing.signal)
+    const env = { ...options.environment, WINDLASS_HOOK: name, ...(more.agentRun && variablesOf(more.agentRun)) }
+    const signal = name === 'post-run' ? undefined : (more.agentRun?.unwanted ?? closing.signal)
     return runHook({
       name,
       file,
@@ -63,10 +63,10 @@ export function createHooks(options: HookOptions): Hooks {
       return NAMES.map((name) => troubleOf(folder, name)).find((found) => found !== undefined)
     },
     preClaim: () => call('pre-claim', {}),
-    preRun: (live) => call('pre-run', factsOf(live), { live }),
-    postRun(live, how) {
+    preRun: (agentRun) => call('pre-run', factsOf(agentRun), { agentRun }),
+    postRun(agentRun, how) {
       if (folder === undefined) return
-      const done = call('post-run', { ...factsOf(live), ending: withoutPayload(how) }, { live })
+      const done = call('post-run', { ...factsOf(agentRun), ending: withoutPayload(how) }, { agentRun })
       const told = done.catch((error: unknown) => log.error('hook.broken', { hook: 'post-run', error }))
       ending.add(told)
       void told.finally(() => ending.delete(told))
@@ -79,12 +79,12 @@ export function createHooks(options: HookOptions): Hooks {
 }
 
 /** Neither input nor variables nor tokens: the hook is the host's, and the run is its org's. */
-function factsOf({ offer }: Live) {
+function factsOf({ offer }: AgentRun) {
   const { run, attempt, epoch, org, workflow, environment, replay } = offer
   return { run, attempt, epoch, org, workflow, environment, replay }
 }
 
-function variablesOf({ offer }: Live): Record<string, string> {
+function variablesOf({ offer }: AgentRun): Record<string, string> {
   return {
     WINDLASS_RUN_ID: offer.run,
     WINDLASS_RUN_ATTEMPT: String(offer.attempt),

@@ -3,14 +3,14 @@ import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
 import type { Sleeps } from '../link/sleeps.ts'
 import { sinceBootMs } from '../os/process-id.ts'
 import type { Processes } from '../run/hosts/processes.ts'
-import type { Live } from '../run/live.ts'
-import type { Lives } from '../run/lives.ts'
+import type { AgentRun } from '../run/agent-run.ts'
+import type { AgentRuns } from '../run/agent-runs.ts'
 import type { Beats } from './beats.ts'
 
 /** What the leases of runs hang on. */
 export interface FenceNeeds {
   settings: { readonly current: AgentSettings }
-  lives: Lives
+  agentRuns: AgentRuns
   beats: Beats
   sleeps: Sleeps
   processes: Pick<Processes, 'fenceAt'>
@@ -24,11 +24,11 @@ export interface FenceNeeds {
 export function fence(deps: FenceNeeds): void {
   deps.sleeps.look()
   const fenceMs = fenceOf(deps)
-  const late = deps.lives.all().filter((live) => !live.fate && silenceMs(deps, live) > fenceMs)
+  const late = deps.agentRuns.all().filter((agentRun) => !agentRun.fate && silenceMs(deps, agentRun) > fenceMs)
   tellReaper(deps, fenceMs)
   if (late.length === 0) return
-  deps.log.error('runs.fenced', { runs: late.map((live) => live.offer.run), fenceMs })
-  for (const live of late) live.end('fenced')
+  deps.log.error('runs.fenced', { runs: late.map((agentRun) => agentRun.offer.run), fenceMs })
+  for (const agentRun of late) agentRun.end('fenced')
 }
 
 /** We come first, by as much, and say what was fenced. By default the coordinator waits for 25 s after the fence. */
@@ -36,10 +36,10 @@ const graceMs = (fenceMs: number) => Math.min(5000, fenceMs / 10)
 
 /** For the case that we stand still from here on. By the latest lease: the others end a heartbeat earlier at most. */
 function tellReaper(deps: FenceNeeds, fenceMs: number): void {
-  if (deps.lives.size === 0) return deps.processes.fenceAt(undefined)
-  const held = deps.lives.all().filter((live) => live.isAnswered && !live.fate)
+  if (deps.agentRuns.size === 0) return deps.processes.fenceAt(undefined)
+  const held = deps.agentRuns.all().filter((agentRun) => agentRun.isAnswered && !agentRun.fate)
   if (held.length === 0) return
-  const leftMs = fenceMs - Math.min(...held.map((live) => silenceMs(deps, live)))
+  const leftMs = fenceMs - Math.min(...held.map((agentRun) => silenceMs(deps, agentRun)))
   if (leftMs > 0) deps.processes.fenceAt(sinceBootMs() + leftMs + graceMs(fenceMs))
 }
 
@@ -52,8 +52,8 @@ function fenceOf({ settings, beats }: FenceNeeds): number {
  * Since the sending of the last word that is known to have extended the lease. What is not accepted has a deadline of
  * its own.
  */
-function silenceMs({ beats, sleeps }: FenceNeeds, live: Live): number {
-  if (!live.isAnswered) return 0
-  const heldFrom = Math.max(live.acceptSentAt, beats.heldFrom())
+function silenceMs({ beats, sleeps }: FenceNeeds, agentRun: AgentRun): number {
+  if (!agentRun.isAnswered) return 0
+  const heldFrom = Math.max(agentRun.acceptSentAt, beats.heldFrom())
   return performance.now() - heldFrom + sleeps.since(heldFrom)
 }

@@ -10,8 +10,8 @@ import type { Link } from '../link/link.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import type { Paces } from '../paces.ts'
 import { execute } from '../run/execute.ts'
-import { Live } from '../run/live.ts'
-import type { Lives } from '../run/lives.ts'
+import { AgentRun } from '../run/agent-run.ts'
+import type { AgentRuns } from '../run/agent-runs.ts'
 import type { Slots } from '../run/slots.ts'
 import type { Spool } from '../run/spool/spool.ts'
 import type { Activity } from '../status/activity.ts'
@@ -156,31 +156,31 @@ function take(deps: TakeNeeds, offers: Offer[]): void {
   const fresh = offers.filter(({ run, epoch }) => !deps.spool.find(run, epoch))
   deps.spool.open(fresh.map(({ run, epoch }) => [run, epoch] as const))
   deps.activity.claimed(fresh.length)
-  const lives = fresh.map((offer) => new Live(offer, ACCEPT_MS))
-  for (const live of lives) deps.lives.add(live)
-  sendAccepts(deps, lives)
-  for (const live of lives) void runToItsEnd(deps, live)
+  const agentRuns = fresh.map((offer) => new AgentRun(offer, ACCEPT_MS))
+  for (const agentRun of agentRuns) deps.agentRuns.add(agentRun)
+  sendAccepts(deps, agentRuns)
+  for (const agentRun of agentRuns) void runToItsEnd(deps, agentRun)
 }
 
 /** Also for those whose `accept` may have been lost with a connection. */
-export function sendAccepts(deps: { link: Pick<Link, 'send'> }, lives: readonly Live[]): void {
-  const open = lives.filter((live) => !live.isAnswered)
+export function sendAccepts(deps: { link: Pick<Link, 'send'> }, agentRuns: readonly AgentRun[]): void {
+  const open = agentRuns.filter((agentRun) => !agentRun.isAnswered)
   if (open.length === 0) return
   const now = performance.now()
   const runs = open.map(({ offer }) => [offer.run, offer.epoch] as const)
   if (!deps.link.send({ t: 'accept', runs })) return
-  for (const live of open) live.acceptSentAt = Math.min(live.acceptSentAt, now)
+  for (const agentRun of open) agentRun.acceptSentAt = Math.min(agentRun.acceptSentAt, now)
 }
 
-async function runToItsEnd(deps: Needs<typeof execute> & { lives: Lives }, live: Live): Promise<void> {
-  const { run, epoch } = live.offer
+async function runToItsEnd(deps: Needs<typeof execute> & { agentRuns: AgentRuns }, agentRun: AgentRun): Promise<void> {
+  const { run, epoch } = agentRun.offer
   try {
-    await execute(deps, live)
+    await execute(deps, agentRun)
   } catch (error) {
     deps.log.error('run.broken', { run, epoch, error })
     const reason = 'the agent could not execute it; the log of the agent says why'
     void deps.spool.append(run, epoch, [['end', Date.now(), { how: 'lost', reason }, 0]])
   } finally {
-    deps.lives.remove(live)
+    deps.agentRuns.remove(agentRun)
   }
 }

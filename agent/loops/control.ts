@@ -16,7 +16,7 @@ import type { Spool } from '../run/spool/spool.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { sinceBootMs } from '../os/process-id.ts'
 import type { Paces } from '../paces.ts'
-import type { Lives } from '../run/lives.ts'
+import type { AgentRuns } from '../run/agent-runs.ts'
 import type { Parking } from '../run/parking.ts'
 import type { Lease } from '../takeover/records.ts'
 import type { Takeover } from '../takeover/takeover.ts'
@@ -53,7 +53,7 @@ function take(deps: TakeNeeds, frame: CoordinatorFrame): void {
       resumeFrom(deps, frame.runs)
       return deps.upload.rewind()
     case 'tokens':
-      return frame.runs.forEach(({ run, epoch, token }) => deps.lives.find(run, epoch)?.renew(token))
+      return frame.runs.forEach(({ run, epoch, token }) => deps.agentRuns.find(run, epoch)?.renew(token))
     case 'wake':
       return wake(deps, frame.runs)
     case 'refused':
@@ -105,7 +105,7 @@ function welcome(deps: WelcomeNeeds, frame: Frame<'welcome'>): void {
   for (const held of deps.spool.held()) held.sent = held.acked
   resumeFrom(deps, frame.resume)
   cancel(deps, frame.cancel)
-  sendAccepts(deps, deps.lives.all())
+  sendAccepts(deps, deps.agentRuns.all())
   deps.upload.rewind()
   deps.beats.bell.ring()
   deps.claimBell.ring()
@@ -113,29 +113,29 @@ function welcome(deps: WelcomeNeeds, frame: Frame<'welcome'>): void {
 }
 
 function accepted(deps: Needs<typeof fence>, { runs, no }: Frame<'accepted'>): void {
-  for (const [run, epoch] of runs) deps.lives.find(run, epoch)?.answer('ours')
-  for (const [run, epoch] of no) deps.lives.find(run, epoch)?.answer('refused')
+  for (const [run, epoch] of runs) deps.agentRuns.find(run, epoch)?.answer('ours')
+  for (const [run, epoch] of no) deps.agentRuns.find(run, epoch)?.answer('refused')
   fence(deps)
 }
 
 /** Killed without a report and forgotten. */
-function dropStale(deps: { lives: Lives; spool: Spool; log: Log }, placements: readonly Placement[]): void {
+function dropStale(deps: { agentRuns: AgentRuns; spool: Spool; log: Log }, placements: readonly Placement[]): void {
   for (const [run, epoch] of placements) {
-    const live = deps.lives.find(run, epoch)
+    const agentRun = deps.agentRuns.find(run, epoch)
     deps.spool.forget(run, epoch)
     // One that has ended is often called stale by a heartbeat that overtook the acknowledgement of its end.
-    if (live) deps.log.warn('run.stale', { run, epoch })
-    live?.end('stale')
+    if (agentRun) deps.log.warn('run.stale', { run, epoch })
+    agentRun?.end('stale')
   }
 }
 
-function cancel(deps: { lives: Lives; parking: Parking }, orders: readonly CancelOrder[]): void {
+function cancel(deps: { agentRuns: AgentRuns; parking: Parking }, orders: readonly CancelOrder[]): void {
   for (const order of orders) {
-    const live = deps.lives.find(order.run, order.epoch)
-    if (!live) continue
+    const agentRun = deps.agentRuns.find(order.run, order.epoch)
+    if (!agentRun) continue
     // A parked program cleans up where it is, without a slot; nobody gives it up any more.
-    deps.parking.left(live)
-    live.cancel(order)
+    deps.parking.left(agentRun)
+    agentRun.cancel(order)
   }
 }
 
@@ -148,18 +148,18 @@ function resumeFrom(deps: Needs<typeof acknowledge>, seqs: readonly Seq[]): void
 }
 
 /** Whoever waits for this hears of it: a step for its result to be safe, a process to be given up. */
-function acknowledge(deps: { spool: Spool; lives: Lives; parking: Parking }, { run, epoch, seq }: Seq): void {
+function acknowledge(deps: { spool: Spool; agentRuns: AgentRuns; parking: Parking }, { run, epoch, seq }: Seq): void {
   deps.spool.ack(run, epoch, seq)
-  const live = deps.lives.find(run, epoch)
-  if (!live) return
-  live.committed(seq)
-  deps.parking.committed(live, seq)
+  const agentRun = deps.agentRuns.find(run, epoch)
+  if (!agentRun) return
+  agentRun.committed(seq)
+  deps.parking.committed(agentRun, seq)
 }
 
-function wake(deps: { lives: Lives; parking: Parking }, wakes: readonly Wake[]): void {
+function wake(deps: { agentRuns: AgentRuns; parking: Parking }, wakes: readonly Wake[]): void {
   for (const { run, epoch, completions } of wakes) {
-    const live = deps.lives.find(run, epoch)
-    if (live) deps.parking.wake(live, completions)
+    const agentRun = deps.agentRuns.find(run, epoch)
+    if (agentRun) deps.parking.wake(agentRun, completions)
   }
 }
 
@@ -191,22 +191,22 @@ function refused(
 ): void {
   deps.log.error('link.refused', { code, reason: message })
   deps.intake.leave()
-  for (const live of deps.lives.all()) live.end(code === 'REVOKED' ? 'revoked' : 'fenced')
+  for (const agentRun of deps.agentRuns.all()) agentRun.end(code === 'REVOKED' ? 'revoked' : 'fenced')
   if (code === 'REVOKED') void sayLastWords(deps)
 }
 
 interface LastWordsNeeds {
-  lives: Lives
+  agentRuns: AgentRuns
   spool: Pick<Spool, 'flush' | 'held'>
   link: Pick<Link, 'isReady' | 'drop'>
   config: { paces: Pick<Paces, 'lastWordsMs'> }
 }
 
 /** The coordinator takes the ends of runs for some seconds yet; then they need not wait for their leases to run out. */
-async function sayLastWords({ lives, spool, link, config }: LastWordsNeeds): Promise<void> {
+async function sayLastWords({ agentRuns, spool, link, config }: LastWordsNeeds): Promise<void> {
   const { lastWordsMs } = config.paces
   const end = performance.now() + lastWordsMs
-  await Promise.race([lives.empty(), pause(lastWordsMs)])
+  await Promise.race([agentRuns.empty(), pause(lastWordsMs)])
   spool.flush()
   while (link.isReady && spool.held().length > 0 && performance.now() < end) await pause(10)
   link.drop('refused for good')

@@ -17,7 +17,7 @@ import type { Bundles, HeldBundle } from './bundle/bundles.ts'
 import { journalOf } from './journal-text.ts'
 import type { LeftLines } from './program/left-lines.ts'
 import { isHostTrouble } from './bundle/host-trouble.ts'
-import type { Fate, Live } from './live.ts'
+import type { Fate, AgentRun } from './agent-run.ts'
 import type { Parking } from './parking.ts'
 import type { Processes } from './hosts/processes.ts'
 import type { ProgramEvent } from './program/output.ts'
@@ -50,25 +50,25 @@ export interface ExecuteNeeds extends FenceNeeds {
  * A run's life on this agent, top to bottom. It is in the spool already and its `accept` is on the way; bundle, journal
  * and secrets are fetched meanwhile, and nothing of the program begins before the run is confirmed to be ours.
  */
-export async function execute(deps: ExecuteNeeds, live: Live): Promise<void> {
-  const { offer } = live
-  const fetched = settled(deps.bundles.hold(offer.bundle, live.unwanted))
-  const recorded = settled(journalOf(deps.rest, offer, live.unwanted))
-  const read = settled(deps.secrets.read(live))
+export async function execute(deps: ExecuteNeeds, agentRun: AgentRun): Promise<void> {
+  const { offer } = agentRun
+  const fetched = settled(deps.bundles.hold(offer.bundle, agentRun.unwanted))
+  const recorded = settled(journalOf(deps.rest, offer, agentRun.unwanted))
+  const read = settled(deps.secrets.read(agentRun))
   try {
-    const verdict = await live.verdict
+    const verdict = await agentRun.verdict
     if (verdict === 'refused') return deps.spool.forget(offer.run, offer.epoch)
     // Perhaps it is ours and the answer was lost: said now, the run goes to another agent before its lease is over.
-    if (verdict === 'unknown') return conclude(deps, live, live.fate ? lostBy(live.fate) : UNCONFIRMED, 0)
+    if (verdict === 'unknown') return conclude(deps, agentRun, agentRun.fate ? lostBy(agentRun.fate) : UNCONFIRMED, 0)
     const [bundle, journal, secrets] = await Promise.all([fetched, recorded, read])
-    if (live.fate || live.cancelled) return conclude(deps, live, endedBeforeStart(live), 0)
-    if (bundle instanceof Error) return conclude(deps, live, withoutBundle(bundle), 0)
-    if (journal instanceof Error) return conclude(deps, live, unready(journal), 0)
-    if (secrets instanceof Error) return conclude(deps, live, withoutSecrets(secrets), 0)
-    const veto = await deps.hooks.preRun(live)
-    if (live.fate || live.cancelled) return conclude(deps, live, endedBeforeStart(live), 0)
-    if (veto) return conclude(deps, live, { how: 'unready', reason: veto, blame: 'host' }, 0)
-    await runProgram(deps, live, { bundle, journal, secrets })
+    if (agentRun.fate || agentRun.cancelled) return conclude(deps, agentRun, endedBeforeStart(agentRun), 0)
+    if (bundle instanceof Error) return conclude(deps, agentRun, withoutBundle(bundle), 0)
+    if (journal instanceof Error) return conclude(deps, agentRun, unready(journal), 0)
+    if (secrets instanceof Error) return conclude(deps, agentRun, withoutSecrets(secrets), 0)
+    const veto = await deps.hooks.preRun(agentRun)
+    if (agentRun.fate || agentRun.cancelled) return conclude(deps, agentRun, endedBeforeStart(agentRun), 0)
+    if (veto) return conclude(deps, agentRun, { how: 'unready', reason: veto, blame: 'host' }, 0)
+    await runProgram(deps, agentRun, { bundle, journal, secrets })
   } finally {
     // Not waited for: a fetch that nobody wants any more may take its time.
     void fetched.then((bundle) => (bundle instanceof Error ? undefined : bundle.release()))
@@ -77,37 +77,37 @@ export async function execute(deps: ExecuteNeeds, live: Live): Promise<void> {
 
 async function runProgram(
   deps: ExecuteNeeds,
-  live: Live,
+  agentRun: AgentRun,
   { bundle, journal, secrets }: { bundle: HeldBundle; journal: JournalRecord[]; secrets: RunSecrets | undefined },
 ): Promise<void> {
-  const { run, epoch } = live.offer
+  const { run, epoch } = agentRun.offer
   const began = performance.now()
-  const lines = live.offer.replay ? deps.leftLines.take(run, epoch) : undefined
-  const report = reportTo(deps, live)
-  const start = { ...startOf(live.offer, bundle.folder, journal, secrets), lines }
+  const lines = agentRun.offer.replay ? deps.leftLines.take(run, epoch) : undefined
+  const report = reportTo(deps, agentRun)
+  const start = { ...startOf(agentRun.offer, bundle.folder, journal, secrets), lines }
   const program = deps.processes.run(start, report)
-  live.attach(program)
-  deps.activity.started(performance.now() - live.receivedAt)
+  agentRun.attach(program)
+  deps.activity.started(performance.now() - agentRun.receivedAt)
   await Promise.race([program.started, program.done])
   // As long as there is no process, nothing of it has begun: another host may have what this one lacks.
   if (program.hasStarted()) {
     void deps.spool.append(run, epoch, [['start', Date.now(), ...inForce(program)]])
-    if (secrets && !live.offer.replay) void report(ofTooShort(secrets))
+    if (secrets && !agentRun.offer.replay) void report(ofTooShort(secrets))
   }
   probe('program.started', { run, epoch })
-  deps.log.debug('run.began', { run, epoch, afterOfferMs: Math.round((began - live.receivedAt) * 100) / 100 })
-  await follow(deps, live, program, false)
+  deps.log.debug('run.began', { run, epoch, afterOfferMs: Math.round((began - agentRun.receivedAt) * 100) / 100 })
+  await follow(deps, agentRun, program, false)
 }
 
 /** To its end, and what is said of that. */
 export async function follow(
   deps: ExecuteNeeds,
-  live: Live,
+  agentRun: AgentRun,
   program: RunningProgram,
   wasTaken: boolean,
 ): Promise<void> {
-  const { run, epoch, outputBytes } = live.offer
-  deps.takeover.watch(live, program, wasTaken)
+  const { run, epoch, outputBytes } = agentRun.offer
+  deps.takeover.watch(agentRun, program, wasTaken)
   const ending = await program.done
   // While this agent stood still, others may have ended it for its lease: that is no crash.
   fence(deps)
@@ -115,12 +115,12 @@ export async function follow(
   const left = program.leftLines()
   if (left) deps.leftLines.put(run, epoch, left)
   if (OVER.includes(ending.how)) deps.secrets.forget(run)
-  deps.parking.left(live)
-  const told = endingOf(live, withinLimits(ending, outputBytes))
-  conclude(deps, live, told, computeMs)
+  deps.parking.left(agentRun)
+  const told = endingOf(agentRun, withinLimits(ending, outputBytes))
+  conclude(deps, agentRun, told, computeMs)
   probe('program.ended', { run, epoch, how: told.how })
-  deps.log.debug('run.ended', { run, epoch, how: told.how, fate: live.fate, computeMs })
-  deps.hooks.postRun(live, told)
+  deps.log.debug('run.ended', { run, epoch, how: told.how, fate: agentRun.fate, computeMs })
+  deps.hooks.postRun(agentRun, told)
 }
 
 /** Older coordinators pass over it. */
@@ -130,14 +130,14 @@ function inForce(program: RunningProgram): [EffectiveIsolation] | [] {
 }
 
 /** A program that came to its own end before it was cut off has ended, as long as the run is ours. */
-function endingOf({ fate, cancelled }: Live, ending: Ending): Ending {
+function endingOf({ fate, cancelled }: AgentRun, ending: Ending): Ending {
   if (!fate) return ending
   if (fate !== 'shutdown' || ending.how === 'lost') return lostBy(fate)
   return ending.how === 'cancelled' && !cancelled ? lostBy(fate) : ending
 }
 
 /** The last entry. A stale placement is forgotten by the spool, so that its last word goes nowhere. */
-function conclude({ activity, spool }: ExecuteNeeds, { offer }: Live, ending: Ending, computeMs: number): void {
+function conclude({ activity, spool }: ExecuteNeeds, { offer }: AgentRun, ending: Ending, computeMs: number): void {
   activity.ended(ending.how)
   void spool.append(offer.run, offer.epoch, [['end', Date.now(), ending, computeMs]])
 }
@@ -190,7 +190,7 @@ function withinLimits(ending: Ending, limitBytes: number): Ending {
   return threw('OUTPUT_TOO_LARGE', message, { bytes, limitBytes })
 }
 
-function endedBeforeStart({ fate, cancelled, offer }: Live): Ending {
+function endedBeforeStart({ fate, cancelled, offer }: AgentRun): Ending {
   if (fate === 'shutdown' && !cancelled) return { how: 'unready', reason: LOST_REASONS.shutdown }
   if (fate) return lostBy(fate)
   return cancelled?.why === 'timed-out'
@@ -218,8 +218,8 @@ function withoutSecrets(error: Error): Ending {
 }
 
 /** Nothing of it is left, and it has not come to an end by itself. */
-export function lost(deps: ExecuteNeeds, live: Live, reason: string): void {
-  conclude(deps, live, live.fate ? lostBy(live.fate) : { how: 'lost', reason }, 0)
+export function lost(deps: ExecuteNeeds, agentRun: AgentRun, reason: string): void {
+  conclude(deps, agentRun, agentRun.fate ? lostBy(agentRun.fate) : { how: 'lost', reason }, 0)
 }
 
 const UNCONFIRMED: Ending = { how: 'lost', reason: LOST_REASONS.unconfirmed }

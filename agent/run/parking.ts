@@ -1,7 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
-import type { Live } from './live.ts'
+import type { AgentRun } from './agent-run.ts'
 import type { Slots } from './slots.ts'
 
 type EvictReason = 'age' | 'too many parked' | 'memory' | 'shutdown' | 'draining' | 'no slot'
@@ -10,13 +10,13 @@ type EvictReason = 'age' | 'too many parked' | 'memory' | 'shutdown' | 'draining
 export interface Parking {
   readonly size: number
   /** Its program has given its slot back; the entry that says so stands at `seq` in the spool. */
-  parked(live: Live, seq: number): void
+  parked(agentRun: AgentRun, seq: number): void
   /** It goes on, is to stop, or is gone. */
-  left(live: Live): void
+  left(agentRun: AgentRun): void
   /** Entries up to `seq` are committed. A process may only be given up when all that it has said is. */
-  committed(live: Live, seq: number): void
+  committed(agentRun: AgentRun, seq: number): void
   /** What it waits for is there: it goes on as soon as there is a slot. */
-  wake(live: Live, completions: readonly Completion[]): void
+  wake(agentRun: AgentRun, completions: readonly Completion[]): void
   /** Looks again whether anything may wait here: if not, all that does is given up, so that it goes on elsewhere. */
   look(): void
 }
@@ -35,12 +35,12 @@ interface ParkingOptions {
   memoryFree(): number
   /** How often free memory is read while something is parked. */
   memoryMs: number
-  isCommitted(live: Live, seq: number): boolean
+  isCommitted(agentRun: AgentRun, seq: number): boolean
   log: Log
 }
 
 interface Spot {
-  live: Live
+  agentRun: AgentRun
   seq: number
   /** Why it is to go; it goes when its last word is committed. */
   reason: EvictReason | undefined
@@ -64,7 +64,7 @@ export function createParking(options: ParkingOptions): Parking {
 class ParkingLot implements Parking {
   readonly #options: ParkingOptions
   /** The one that has waited longest is the first. */
-  readonly #spots = new Map<Live, Spot>()
+  readonly #spots = new Map<AgentRun, Spot>()
   /** Looks at the memory while somebody waits. */
   #watch: NodeJS.Timeout | undefined
 
@@ -76,33 +76,33 @@ class ParkingLot implements Parking {
     return this.#spots.size
   }
 
-  parked(live: Live, seq: number): void {
-    const spot = this.#spots.get(live)
+  parked(agentRun: AgentRun, seq: number): void {
+    const spot = this.#spots.get(agentRun)
     if (spot) spot.seq = seq
-    else this.#add(live, seq)
+    else this.#add(agentRun, seq)
     this.#watchWhileNeeded()
-    probe('program.parked', { run: live.offer.run, epoch: live.offer.epoch })
+    probe('program.parked', { run: agentRun.offer.run, epoch: agentRun.offer.epoch })
   }
 
-  left(live: Live): void {
-    const spot = this.#spots.get(live)
+  left(agentRun: AgentRun): void {
+    const spot = this.#spots.get(agentRun)
     if (!spot) return
-    this.#spots.delete(live)
+    this.#spots.delete(agentRun)
     clear(spot)
     this.#watchWhileNeeded()
   }
 
-  committed(live: Live, seq: number): void {
-    const spot = this.#spots.get(live)
+  committed(agentRun: AgentRun, seq: number): void {
+    const spot = this.#spots.get(agentRun)
     if (spot?.reason && seq >= spot.seq) this.#evict(spot, spot.reason)
   }
 
-  wake(live: Live, completions: readonly Completion[]): void {
-    const spot = this.#spots.get(live)
-    const news = live.news(completions)
+  wake(agentRun: AgentRun, completions: readonly Completion[]): void {
+    const spot = this.#spots.get(agentRun)
+    const news = agentRun.news(completions)
     if (news.length === 0) return
     if (spot) this.#wake(spot, news)
-    else if (!live.isParked) live.wake(news)
+    else if (!agentRun.isParked) agentRun.wake(news)
   }
 
   look(): void {
@@ -110,9 +110,9 @@ class ParkingLot implements Parking {
     if (closed) for (const spot of this.#spots.values()) this.#evict(spot, closed)
   }
 
-  #add(live: Live, seq: number): void {
-    const spot = newSpot(live, seq)
-    this.#spots.set(live, spot)
+  #add(agentRun: AgentRun, seq: number): void {
+    const spot = newSpot(agentRun, seq)
+    this.#spots.set(agentRun, spot)
     const ageMs = this.#options.ageMs()
     const closed = this.#options.closed()
     if (closed) this.#evict(spot, closed)
@@ -130,20 +130,20 @@ class ParkingLot implements Parking {
     spot.reason = undefined
     clearTimeout(spot.ageTimer)
     spot.slotTimer = setTimeout(() => this.#evict(spot, 'no slot'), wakeMs)
-    spot.giveUpSlot = slots.take(() => spot.live.wake([...spot.completions.values()]), spot.live.offer.slots)
+    spot.giveUpSlot = slots.take(() => spot.agentRun.wake([...spot.completions.values()]), spot.agentRun.offer.slots)
   }
 
   #evict(spot: Spot, reason: EvictReason): void {
     const why = reasonToGo(spot, reason)
     if (!why) return
     spot.reason = why
-    if (!this.#options.isCommitted(spot.live, spot.seq)) return
+    if (!this.#options.isCommitted(spot.agentRun, spot.seq)) return
     spot.isLeaving = true
     clear(spot)
-    const { run, epoch } = spot.live.offer
+    const { run, epoch } = spot.agentRun.offer
     this.#options.log.debug('run.evicted', { run, epoch, reason: why })
     probe('program.evicted', { run, epoch, reason: why })
-    spot.live.evict(why)
+    spot.agentRun.evict(why)
   }
 
   #evictOldest(count: number, reason: EvictReason): void {
@@ -167,9 +167,9 @@ class ParkingLot implements Parking {
   }
 }
 
-function newSpot(live: Live, seq: number): Spot {
+function newSpot(agentRun: AgentRun, seq: number): Spot {
   return {
-    live,
+    agentRun,
     seq,
     reason: undefined,
     isLeaving: false,

@@ -1,7 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { AROUND_EVENT_BYTES } from '@windlass/shared/model/event.ts'
 import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
-import type { Live } from './live.ts'
+import type { AgentRun } from './agent-run.ts'
 import type { Parking } from './parking.ts'
 import type { OnEvents, ProgramEvent } from './program/output.ts'
 import type { Slots } from './slots.ts'
@@ -16,23 +16,23 @@ interface ReportNeeds {
 }
 
 /** What a program tells goes into the spool; what it says about its waiting is acted upon here. */
-export function reportTo({ spool, parking, slots, log }: ReportNeeds, live: Live): OnEvents {
-  const { run, epoch } = live.offer
+export function reportTo({ spool, parking, slots, log }: ReportNeeds, agentRun: AgentRun): OnEvents {
+  const { run, epoch } = agentRun.offer
 
   function actOn(entries: readonly Entry[], last: number): void {
-    live.reported(entries, last)
+    agentRun.reported(entries, last)
     // Of several only the last one counts: one that parked and went on at once has had its slot all the time.
     const at = entries.findLastIndex(([kind]) => kind === 'park' || kind === 'resume')
     if (at < 0) return
-    const wasParked = live.isParked
-    live.isParked = entries[at]![0] === 'park'
-    if (live.isParked) parking.parked(live, last - entries.length + 1 + at)
-    else parking.left(live)
-    if (live.isParked && !wasParked) slots.freed()
+    const wasParked = agentRun.isParked
+    agentRun.isParked = entries[at]![0] === 'park'
+    if (agentRun.isParked) parking.parked(agentRun, last - entries.length + 1 + at)
+    else parking.left(agentRun)
+    if (agentRun.isParked && !wasParked) slots.freed()
   }
 
   return (events) => {
-    const entries = events.map((event) => toEntry(log, live.offer, event))
+    const entries = events.map((event) => toEntry(log, agentRun.offer, event))
     const taking = spool.append(run, epoch, entries)
     const held = spool.find(run, epoch)
     if (held) actOn(entries, held.written + held.gathered.length)

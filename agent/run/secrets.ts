@@ -1,7 +1,7 @@
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Rest } from '../link/rest.ts'
-import type { Live } from './live.ts'
+import type { AgentRun } from './agent-run.ts'
 import { keepRedactors } from './redact/kept-redactors.ts'
 import type { Redactor } from './redact/redactor.ts'
 
@@ -14,9 +14,9 @@ export interface RunSecrets {
 /** Secrets are read anew for each process and are in no file: what is known of them ends with the agent. */
 export interface Secrets {
   /** As they are now; undefined when the run has none. Rejects with a sentence. */
-  read(live: Live): Promise<RunSecrets | undefined>
+  read(agentRun: AgentRun): Promise<RunSecrets | undefined>
   /** The same for a program that was taken back, which says itself what it was given: that is hidden as well. */
-  readAgain(live: Live, given: Readonly<Record<string, string>>): Promise<RunSecrets | undefined>
+  readAgain(agentRun: AgentRun, given: Readonly<Record<string, string>>): Promise<RunSecrets | undefined>
   /** The run has ended and prints nothing any more. */
   forget(run: string): void
 }
@@ -58,20 +58,20 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE
   }
 
   return {
-    async read(live) {
-      const { run, secrets } = live.offer
+    async read(agentRun) {
+      const { run, secrets } = agentRun.offer
       if (!secrets && !given.has(run)) return undefined
-      const values = secrets ? await readWithRetries(rest, live, deadlineMs) : {}
+      const values = secrets ? await readWithRetries(rest, agentRun, deadlineMs) : {}
       assertSize(values)
       const all = remember(run, values)
       return { values, redactor: redactors.of(all) }
     },
-    async readAgain(live, given) {
-      const { run, secrets, variables } = live.offer
+    async readAgain(agentRun, given) {
+      const { run, secrets, variables } = agentRun.offer
       const values = Object.fromEntries(Object.entries(given).filter(([name, value]) => variables[name] !== value))
       if (!secrets && Object.keys(values).length === 0) return undefined
       remember(run, values)
-      const all = remember(run, secrets ? await readWithRetries(rest, live, deadlineMs) : {})
+      const all = remember(run, secrets ? await readWithRetries(rest, agentRun, deadlineMs) : {})
       return { values, redactor: redactors.of(all) }
     },
     forget: (run) => void given.delete(run),
@@ -88,7 +88,7 @@ function assertSize(values: Readonly<Record<string, string>>): void {
 
 async function readWithRetries(
   rest: Pick<Rest, 'secrets'>,
-  { offer, unwanted }: Live,
+  { offer, unwanted }: AgentRun,
   deadlineMs: number,
 ): Promise<Record<string, string>> {
   const deadline = performance.now() + deadlineMs

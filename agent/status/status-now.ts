@@ -5,7 +5,7 @@ import type { Identity } from '../identity.ts'
 import type { ThisStart } from '../instance.ts'
 import type { Intake } from '../intake.ts'
 import type { Bundles } from '../run/bundle/bundles.ts'
-import type { Lives } from '../run/lives.ts'
+import type { AgentRuns } from '../run/agent-runs.ts'
 import type { Slots } from '../run/slots.ts'
 import type { Spool } from '../run/spool/spool.ts'
 import { VERSION } from '../version.ts'
@@ -18,7 +18,7 @@ interface MarkNeeds {
   activity: Activity
   facts: Facts
   intake: Intake
-  lives: Lives
+  agentRuns: AgentRuns
   settings: { readonly current: AgentSettings }
 }
 
@@ -64,9 +64,9 @@ export function statusNow(deps: StatusNeeds, who: Who): AgentStatus {
   }
 }
 
-function runsOf({ lives }: Pick<MarkNeeds, 'lives'>): AgentStatus['runs'] {
+function runsOf({ agentRuns }: Pick<MarkNeeds, 'agentRuns'>): AgentStatus['runs'] {
   const began = Date.now() - performance.now()
-  return lives.all().map(({ offer, receivedAt, isParked }) => ({
+  return agentRuns.all().map(({ offer, receivedAt, isParked }) => ({
     run: offer.run,
     attempt: offer.attempt,
     workflow: offer.workflow.slug,
@@ -76,8 +76,8 @@ function runsOf({ lives }: Pick<MarkNeeds, 'lives'>): AgentStatus['runs'] {
 }
 
 /** Changes whenever something has changed that a person would look for. */
-export function markOf({ activity, facts, intake, lives, settings }: MarkNeeds): string {
-  const runs = lives.all().map(({ offer, isParked }) => `${offer.run}/${offer.epoch}/${isParked}`)
+export function markOf({ activity, facts, intake, agentRuns, settings }: MarkNeeds): string {
+  const runs = agentRuns.all().map(({ offer, isParked }) => `${offer.run}/${offer.epoch}/${isParked}`)
   const { state, epoch } = intake.word
   const pool = JSON.stringify(settings.current.pool)
   return [activity.connection.since, state, epoch, intake.isLeaving, facts.version, pool, ...runs].join()

@@ -8,8 +8,8 @@ import { endGroup } from '../os/end-processes.ts'
 import { sinceBootMs } from '../os/process-id.ts'
 import { follow, lost, startOf } from '../run/execute.ts'
 import type { HostProcess } from '../run/hosts/host-process.ts'
-import { Live } from '../run/live.ts'
-import type { Lives } from '../run/lives.ts'
+import { AgentRun } from '../run/agent-run.ts'
+import type { AgentRuns } from '../run/agent-runs.ts'
 import type { TakenBack } from '../run/program/program.ts'
 import { parsePayload } from '../run/program/reports.ts'
 import { reportTo } from '../run/report.ts'
@@ -29,7 +29,7 @@ export function markOfHeld(held: Held | undefined): KnownMark | undefined {
 const LOOK_MS = 20
 
 type TakeBackNeeds = Needs<typeof goOn | typeof lost | typeof allAcked> & {
-  lives: Lives
+  agentRuns: AgentRuns
   records: Pick<Records, 'rendezvous' | 'forget'>
 }
 
@@ -39,26 +39,26 @@ type TakeBackNeeds = Needs<typeof goOn | typeof lost | typeof allAcked> & {
  */
 export async function takeBack(deps: TakeBackNeeds, kept: Kept, mark: KnownMark, lease: Lease): Promise<void> {
   const { run, epoch } = kept.offer
-  const live = new Live(kept.offer, lease.fenceMs)
-  live.acceptSentAt = performance.now() - (sinceBootMs() - lease.fromMs)
-  live.answer('ours')
-  live.isParked = mark.isParked
-  deps.lives.add(live)
+  const agentRun = new AgentRun(kept.offer, lease.fenceMs)
+  agentRun.acceptSentAt = performance.now() - (sinceBootMs() - lease.fromMs)
+  agentRun.answer('ours')
+  agentRun.isParked = mark.isParked
+  deps.agentRuns.add(agentRun)
   let host: TakenBack['host'] | undefined
   try {
     const lines = await openRendezvous(deps.records.rendezvous(kept.marker), kept.uid)
     host = deps.processes.adopt(kept, lines)
-    const report = await rejoined(host, live)
+    const report = await rejoined(host, agentRun)
     lines.settle()
-    const held = await allAcked(deps, live)
+    const held = await allAcked(deps, agentRun)
     if (report.first > mark.frames) throw new Error('it has told more since then than it can tell again')
-    await goOn(deps, live, kept, { host, mark, report, knownEvents: held.written - mark.seq })
+    await goOn(deps, agentRun, kept, { host, mark, report, knownEvents: held.written - mark.seq })
   } catch (error) {
     const isClean = await (host ? endHost(host) : endAlone(kept))
     deps.log.warn('run.not-taken-back', { run, epoch, isClean, error })
-    lost(deps, live, `${NOT_TAKEN_BACK}${String(error)}`)
+    lost(deps, agentRun, `${NOT_TAKEN_BACK}${String(error)}`)
   } finally {
-    deps.lives.remove(live)
+    deps.agentRuns.remove(agentRun)
     deps.records.forget(kept.marker)
   }
 }
@@ -88,35 +88,35 @@ interface Rejoined {
 
 async function goOn(
   deps: Needs<typeof follow | typeof reportTo>,
-  live: Live,
+  agentRun: AgentRun,
   kept: Kept,
   { host, mark, report, knownEvents }: Rejoined,
 ): Promise<void> {
-  const { offer } = live
-  const bundle = await deps.bundles.hold(offer.bundle, live.unwanted)
+  const { offer } = agentRun
+  const bundle = await deps.bundles.hold(offer.bundle, agentRun.unwanted)
   try {
-    const secrets = await deps.secrets.readAgain(live, report.variables)
-    if (live.fate) throw new Error('it is not wanted any more')
+    const secrets = await deps.secrets.readAgain(agentRun, report.variables)
+    if (agentRun.fate) throw new Error('it is not wanted any more')
     const countedMs = mark.isParked || kept.computesFromMs === null ? 0 : sinceBootMs() - kept.computesFromMs
     const timeoutMs = Math.max(1, kept.leftMs - countedMs)
     const start = { ...startOf(offer, bundle.folder, [], secrets), timeoutMs, replay: false }
-    live.restore(mark.journal)
+    agentRun.restore(mark.journal)
     let committed = mark.journal
-    const onJournal = (count: number) => live.restore((committed += count))
+    const onJournal = (count: number) => agentRun.restore((committed += count))
     const known = { events: knownEvents, onJournal }
     const taken: TakenBack = { host, mark, known, heard: report.heard, countedMs }
-    const program = deps.processes.run(start, reportTo(deps, live), taken)
-    live.attach(program)
-    if (mark.isParked) deps.parking.parked(live, mark.seq)
+    const program = deps.processes.run(start, reportTo(deps, agentRun), taken)
+    agentRun.attach(program)
+    if (mark.isParked) deps.parking.parked(agentRun, mark.seq)
     deps.log('run.taken-back', { run: offer.run, epoch: offer.epoch, attempt: offer.attempt })
-    await follow(deps, live, program, true)
+    await follow(deps, agentRun, program, true)
   } finally {
     bundle.release()
   }
 }
 
 /** The program's first word. */
-function rejoined(host: HostProcess, live: Live): Promise<RejoinReport> {
+function rejoined(host: HostProcess, agentRun: AgentRun): Promise<RejoinReport> {
   const { promise, resolve, reject } = Promise.withResolvers<RejoinReport>()
   host.listen({
     frames([frame, ...more]) {
@@ -133,18 +133,18 @@ function rejoined(host: HostProcess, live: Live): Promise<RejoinReport> {
     },
     broken: reject,
   })
-  live.unwanted.addEventListener('abort', () => reject(new Error('it is not wanted any more')), { once: true })
+  agentRun.unwanted.addEventListener('abort', () => reject(new Error('it is not wanted any more')), { once: true })
   void host.exit.then(() => reject(new Error('it has ended')))
   return promise
 }
 
 /** What it told before is all known at the coordinator: what it tells now goes on from there. */
-async function allAcked({ spool }: { spool: Pick<Spool, 'find'> }, live: Live): Promise<Held> {
-  const { run, epoch } = live.offer
+async function allAcked({ spool }: { spool: Pick<Spool, 'find'> }, agentRun: AgentRun): Promise<Held> {
+  const { run, epoch } = agentRun.offer
   for (;;) {
     const held = spool.find(run, epoch)
     if (!held) throw new Error('somebody else has the run')
-    if (live.fate) throw new Error('it is not wanted any more')
+    if (agentRun.fate) throw new Error('it is not wanted any more')
     if (held.acked >= held.written) return held
     await delay(LOOK_MS)
   }

@@ -1,6 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { markOf, sinceBootMs, type ProcessMark } from '../os/process-id.ts'
-import type { Live } from '../run/live.ts'
+import type { AgentRun } from '../run/agent-run.ts'
 import type { Processes } from '../run/hosts/processes.ts'
 import type { RunningProgram, Whereabouts } from '../run/program/program.ts'
 import type { Spool } from '../run/spool/spool.ts'
@@ -9,7 +9,7 @@ import type { Lease, Records } from './records.ts'
 /** Keeps what the next agent needs in order to take programs back, should this one be killed. */
 export interface Takeover {
   /** From now on, until the program has ended. Short ones are not worth it; one that was taken back is kept at once. */
-  watch(live: Live, program: RunningProgram, wasTaken: boolean): void
+  watch(agentRun: AgentRun, program: RunningProgram, wasTaken: boolean): void
   /** The coordinator has extended the leases. */
   leaseFrom(lease: Lease): void
 }
@@ -42,11 +42,11 @@ class KeptPrograms implements Takeover {
     this.#lease = deps.lease
   }
 
-  watch(live: Live, program: RunningProgram, wasTaken: boolean): void {
+  watch(agentRun: AgentRun, program: RunningProgram, wasTaken: boolean): void {
     let last: Whereabouts | undefined
     let isFollowed = false
     const follow = () => {
-      const { run, epoch } = live.offer
+      const { run, epoch } = agentRun.offer
       if (!isFollowed) program.follow((mark) => this.#deps.spool.mark(run, epoch, mark))
       isFollowed = true
     }
@@ -60,7 +60,7 @@ class KeptPrograms implements Takeover {
       if (!now || !mark) return drop()
       if (last && (last.countedMs === null) === (now.countedMs === null)) return
       follow()
-      if (this.#keep(live, { now, mark, isFirst: last === undefined })) last = now
+      if (this.#keep(agentRun, { now, mark, isFirst: last === undefined })) last = now
     }
     const timer = setInterval(look, WORTH_MS).unref()
     if (wasTaken) look()
@@ -77,15 +77,18 @@ class KeptPrograms implements Takeover {
   }
 
   /** Answers whether it is kept. */
-  #keep(live: Live, { now, mark, isFirst }: { now: Whereabouts; mark: ProcessMark; isFirst: boolean }): boolean {
-    if (!this.#attempt(() => this.#write(live, now, mark))) return false
-    const { run, epoch } = live.offer
+  #keep(
+    agentRun: AgentRun,
+    { now, mark, isFirst }: { now: Whereabouts; mark: ProcessMark; isFirst: boolean },
+  ): boolean {
+    if (!this.#attempt(() => this.#write(agentRun, now, mark))) return false
+    const { run, epoch } = agentRun.offer
     if (isFirst) this.#deps.log.debug('run.kept', { run, epoch, pid: now.pid })
     this.#kept += isFirst ? 1 : 0
     return true
   }
 
-  #write({ offer }: Live, at: Whereabouts, mark: ProcessMark): void {
+  #write({ offer }: AgentRun, at: Whereabouts, mark: ProcessMark): void {
     const { pid: _, countedMs, ...rest } = at
     const computesFromMs = countedMs === null ? null : sinceBootMs() - countedMs
     if (this.#kept === 0) this.#tellLease()

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
-import type { Live } from '../../run/live.ts'
+import type { AgentRun } from '../../run/agent-run.ts'
 import { createSecrets } from '../../run/secrets.ts'
 import { aBundle, aProgram } from '../_kit/bundle.ts'
 import { linesOf, type FakeCoordinator, type Told } from '../_kit/fake-coordinator.ts'
@@ -12,7 +12,7 @@ import { playThrough } from '../_kit/small-journal.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 // Its parts are long and no hex, so that none of them stands in an id or in the name of a folder by chance.
-const KEY = 'sk-live-"qzxvjw\\wkvzqx/é1'
+const KEY = 'sk-agentRun-"qzxvjw\\wkvzqx/é1'
 const OTHER = 'correct horse battery staple'
 
 async function outputOf(fake: FakeCoordinator, told: Told): Promise<unknown> {
@@ -137,8 +137,8 @@ withAgent('secrets that cannot be had just now are asked for again', async ({ fa
 test('secrets that cannot be had for a while put the run off', async () => {
   const away = new ApiError('no key', { status: 503, code: 'SECRETS_UNAVAILABLE' })
   const secrets = createSecrets({ secrets: () => Promise.reject(away) }, 300)
-  const live = { offer: { run: 'run_x', token: 't', secrets: true }, unwanted: new AbortController().signal }
-  await assert.rejects(secrets.read(live as unknown as Live), { name: 'SecretsNotNow', message: /no key/ })
+  const agentRun = { offer: { run: 'run_x', token: 't', secrets: true }, unwanted: new AbortController().signal }
+  await assert.rejects(secrets.read(agentRun as unknown as AgentRun), { name: 'SecretsNotNow', message: /no key/ })
 })
 
 withAgent('a run whose secrets are refused is lost, says why, and never begins', async ({ fake }) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
-import type { Live } from '../../run/live.ts'
+import type { AgentRun } from '../../run/agent-run.ts'
 import type { RunningProgram } from '../../run/program/program.ts'
 import type { Records } from '../../takeover/records.ts'
 import { createTakeover } from '../../takeover/takeover.ts'
@@ -29,13 +29,13 @@ function aTakeover(isFull: () => boolean) {
   const done = Promise.withResolvers<void>()
   const at = { pid: process.pid, marker: 'm.1', workspace: '/nowhere', countedMs: 5, leftMs: 10 }
   const program = { whereabouts: () => at, follow: () => undefined, done: done.promise } as unknown as RunningProgram
-  const live = { offer: { run: newId('run'), epoch: 1, journal: {} } } as unknown as Live
-  return { takeover, live, program, kept, end: done.resolve }
+  const agentRun = { offer: { run: newId('run'), epoch: 1, journal: {} } } as unknown as AgentRun
+  return { takeover, agentRun, program, kept, end: done.resolve }
 }
 
 test('on a full disk a program is not kept, and nothing breaks', async () => {
-  const { takeover, live, program, kept, end } = aTakeover(() => true)
-  takeover.watch(live, program, true)
+  const { takeover, agentRun, program, kept, end } = aTakeover(() => true)
+  takeover.watch(agentRun, program, true)
   takeover.leaseFrom(LEASE)
   end()
   await program.done
@@ -44,8 +44,8 @@ test('on a full disk a program is not kept, and nothing breaks', async () => {
 
 test('a lease that cannot be written ends earlier for the next agent, and nothing breaks', () => {
   let isFull = false
-  const { takeover, live, program, kept, end } = aTakeover(() => isFull)
-  takeover.watch(live, program, true)
+  const { takeover, agentRun, program, kept, end } = aTakeover(() => isFull)
+  takeover.watch(agentRun, program, true)
   assert.deepEqual(kept, [true])
   isFull = true
   takeover.leaseFrom(LEASE)

@@ -2,14 +2,14 @@ import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { CancelOrder, Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import type { RunningProgram } from './program/program.ts'
 
-/** Why this agent itself ends a program: another has the run, the lease ran out, the runner was revoked, or the agent stops. */
+/** Why this agent ends a program: another has the run, the lease ran out, the runner was revoked, the agent stops. */
 export type Fate = 'stale' | 'fenced' | 'revoked' | 'shutdown'
 
 /** What the coordinator said to our `accept`; `unknown` when it did not say anything in time. */
 export type Verdict = 'ours' | 'refused' | 'unknown'
 
 /** A run on this agent, from its offer until its program is gone. Orders may come at any moment of it. */
-export class Live {
+export class AgentRun {
   readonly offer: Offer
   readonly receivedAt = performance.now()
   readonly verdict: Promise<Verdict>
@@ -26,7 +26,7 @@ export class Live {
   isParked = false
   #answer: (verdict: Verdict) => void = () => {}
   #program: RunningProgram | undefined
-  /** Places in the spool of what the program has told about its journal, as far as that is not committed; and how much is. */
+  /** Positions in the spool of entries of the journal that are not committed yet, and how many are. */
   #uncommitted: number[] = []
   #committed = 0
   /** Came before there was a program. */

@@ -4,7 +4,14 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { PROJECT } from '../../tools/source-files.ts'
 
-const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...pagesOf('deploy/docs')]
+const pages = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'shared/ops/README.md',
+  ...pagesOf('deploy/docs'),
+]
 
 function pagesOf(folder: string): string[] {
   return readdirSync(path.join(PROJECT, folder))

@@ -42,7 +42,7 @@ import type { Spool } from './run/spool/spool.ts'
 import { createActivity } from './status/activity.ts'
 import { createLeaving } from './stop.ts'
 import { findPrograms, openRecords } from './takeover/records.ts'
-import type { Kept } from './takeover/records.ts'
+import type { ProgramRecord } from './takeover/records.ts'
 import { markOfHeld, takeBack } from './takeover/take-back.ts'
 import { createTakeover } from './takeover/takeover.ts'
 
@@ -210,7 +210,7 @@ function closedBy({ isLeaving, word }: Intake): 'shutdown' | 'draining' | undefi
 }
 
 /** What an earlier process had taken and did not bring to an end died with it. */
-function reportLost(spool: Spool, log: Log, found: readonly Kept[]): void {
+function reportLost(spool: Spool, log: Log, found: readonly ProgramRecord[]): void {
   const goesOn = ({ run, epoch }: Held) => found.some(({ offer }) => offer.run === run && offer.epoch === epoch)
   const lost = spool.held().filter((held) => !held.isEnded && !goesOn(held))
   for (const { run, epoch } of lost) {

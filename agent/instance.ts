@@ -18,13 +18,13 @@ export interface ThisStart {
 }
 
 /** `isWelcomed` is false as long as the coordinator may know the one before it still; then the next start goes on under the same name. */
-const Kept = z.object({
+const InstanceFile = z.object({
   id: z.string(),
   isWelcomed: z.boolean(),
   previous: z.array(z.string()),
   cluster: z.string().optional(),
 })
-type Kept = z.output<typeof Kept>
+type InstanceFile = z.output<typeof InstanceFile>
 
 /** A database that was set back knows an earlier start than the last. */
 const MOST_PREVIOUS = 2
@@ -48,16 +48,16 @@ export async function openInstance(home: string): Promise<ThisStart> {
   }
 }
 
-function next(before: Kept | undefined): Kept {
+function next(before: InstanceFile | undefined): InstanceFile {
   const previous = before ? [before.id, ...before.previous].slice(0, MOST_PREVIOUS) : []
   return { id: randomUUID(), isWelcomed: false, previous, ...(before?.cluster && { cluster: before.cluster }) }
 }
 
-function read(file: string): Kept | undefined {
+function read(file: string): InstanceFile | undefined {
   const text = readOrNothing(file)
   if (text === undefined) return undefined
   try {
-    return Kept.parse(JSON.parse(text))
+    return InstanceFile.parse(JSON.parse(text))
   } catch (error) {
     const advice = 'Restore it, or empty the folder and register again with WINDLASS_AGENT_TOKEN.'
     throw new AgentRefusal(EXIT.config, `${file} is damaged. ${advice}`, { cause: error })

@@ -6,7 +6,7 @@ import { uidsOf } from '../os/process-table.ts'
 import type { Command } from './command.ts'
 import { fenced } from './command.ts'
 import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
-import type { Kept } from '../takeover/records.ts'
+import type { ProgramRecord } from '../takeover/records.ts'
 import { cgroupAt, endCgroup, makeCgroup } from './cgroup.ts'
 import type { Cgroup } from './cgroup.ts'
 import { openCgroup } from './cgroup-place.ts'
@@ -49,7 +49,7 @@ export interface Enclosed {
   workspace: (uid: number | undefined) => string | undefined
 }
 
-type Room = Pick<Kept, 'uid' | 'cgroup' | 'key' | 'effective' | 'limits'>
+type Room = Pick<ProgramRecord, 'uid' | 'cgroup' | 'key' | 'effective' | 'limits'>
 
 interface IsolationOptions {
   home: string

@@ -9,7 +9,7 @@ import type { ProcessMark } from '../os/process-id.ts'
 import { signal } from '../os/end-processes.ts'
 
 /** What the next agent needs in order to take a program back, if this one is killed while it executes. */
-export const Kept = z.object({
+export const ProgramRecord = z.object({
   boot: z.string(),
   process: z.object({ pid: z.int(), started: z.string() }),
   marker: z.string(),
@@ -28,7 +28,7 @@ export const Kept = z.object({
   /** What was left then of the time that it may compute. */
   leftMs: z.number(),
 })
-export type Kept = z.output<typeof Kept>
+export type ProgramRecord = z.output<typeof ProgramRecord>
 
 /** By the clock that runs from the machine's start, in milliseconds. */
 const Lease = z.object({ fromMs: z.number(), fenceMs: z.number() })
@@ -48,7 +48,7 @@ interface Machine {
 export interface Records {
   /** Where a program and the next agent find each other. It is the program's to enter, and has no names in it but pipes. */
   rendezvous(marker: string): string
-  keep(kept: Omit<Kept, 'boot'>): void
+  keep(kept: Omit<ProgramRecord, 'boot'>): void
   forget(marker: string): void
   /** What ends the programs when nobody comes. */
   reaperIs(pid: number): void
@@ -76,7 +76,7 @@ export function openRecords(folder: string, machine = THIS_MACHINE): Records {
 
   return {
     rendezvous: (marker) => path.join(folder, marker),
-    keep: (kept) => write(fileOf(kept.marker), JSON.stringify({ ...kept, boot } satisfies Kept)),
+    keep: (kept) => write(fileOf(kept.marker), JSON.stringify({ ...kept, boot } satisfies ProgramRecord)),
     forget(marker) {
       rmSync(fileOf(marker), { force: true })
       rmSync(path.join(folder, marker), { recursive: true, force: true })
@@ -93,7 +93,7 @@ export function openRecords(folder: string, machine = THIS_MACHINE): Records {
 }
 
 export interface Found {
-  programs: Kept[]
+  programs: ProgramRecord[]
   lease: Lease
   /** They are another reaper's from now on. */
   endReaper(): void
@@ -115,7 +115,7 @@ export function findPrograms(folder: string, machine = THIS_MACHINE): Found {
   return { programs, lease, endReaper: () => void (reaper && isAlive(reaper) && signal(-reaper.pid, 'SIGKILL')) }
 }
 
-function recorded(folder: string): Kept[] {
+function recorded(folder: string): ProgramRecord[] {
   let names: string[]
   try {
     names = readdirSync(folder).filter((name) => name.endsWith(ENDS_WITH))
@@ -125,7 +125,7 @@ function recorded(folder: string): Kept[] {
   }
   return names.flatMap((name) => {
     const file = path.join(folder, name)
-    const parsed = Kept.safeParse(parse(readFileSync(file, 'utf8')))
+    const parsed = ProgramRecord.safeParse(parse(readFileSync(file, 'utf8')))
     if (parsed.success) return [parsed.data]
     // Cut short, or of another version: the program that it stood for is killed with all others of that agent.
     rmSync(file, { force: true })
@@ -133,7 +133,7 @@ function recorded(folder: string): Kept[] {
   })
 }
 
-function isThere({ boot, process: mark }: Kept, now: string): boolean {
+function isThere({ boot, process: mark }: ProgramRecord, now: string): boolean {
   return boot !== '' && boot === now && mark.started !== '' && isAlive(mark)
 }
 

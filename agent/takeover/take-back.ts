@@ -15,7 +15,7 @@ import { parsePayload } from '../run/program/reports.ts'
 import { reportTo } from '../run/report.ts'
 import type { FrameMark, Held } from '../run/spool/held.ts'
 import type { Spool } from '../run/spool/spool.ts'
-import type { Kept, Lease, Records } from './records.ts'
+import type { ProgramRecord, Lease, Records } from './records.ts'
 import { openRendezvous } from './rendezvous.ts'
 
 export type KnownMark = FrameMark & { frames: number }
@@ -37,7 +37,7 @@ type TakeBackNeeds = Needs<typeof goOn | typeof lost | typeof allAcked> & {
  * A program of the agent before this one goes on here, in the same attempt. Its lease is what that one had: when nothing is heard of the
  * coordinator before it is over, the program is fenced like any other.
  */
-export async function takeBack(deps: TakeBackNeeds, kept: Kept, mark: KnownMark, lease: Lease): Promise<void> {
+export async function takeBack(deps: TakeBackNeeds, kept: ProgramRecord, mark: KnownMark, lease: Lease): Promise<void> {
   const { run, epoch } = kept.offer
   const agentRun = new AgentRun(kept.offer, lease.fenceMs)
   agentRun.acceptSentAt = performance.now() - (sinceBootMs() - lease.fromMs)
@@ -70,7 +70,7 @@ async function endHost(host: HostProcess): Promise<boolean> {
 }
 
 /** There are no pipes to it: nobody hears it, and nobody would fence it. */
-async function endAlone({ process: { pid }, cgroup, uid }: Kept): Promise<boolean> {
+async function endAlone({ process: { pid }, cgroup, uid }: ProgramRecord): Promise<boolean> {
   const ended = await Promise.all([
     endGroup(pid),
     cgroup === undefined || endCgroup(cgroup),
@@ -89,7 +89,7 @@ interface Rejoined {
 async function goOn(
   deps: Needs<typeof follow | typeof reportTo>,
   agentRun: AgentRun,
-  kept: Kept,
+  kept: ProgramRecord,
   { host, mark, report, knownEvents }: Rejoined,
 ): Promise<void> {
   const { offer } = agentRun

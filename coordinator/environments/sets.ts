@@ -61,7 +61,7 @@ const RETRY_MS = 10 * 60_000
 export async function refresh(tx: Tx, level: Level): Promise<void> {
   const texts = await store.putTexts(tx, level)
   await store.refreshHeads(tx, level, texts)
-  const { bytes, oldBytes, oldSets } = await store.keptOf(tx, level, texts.level)
+  const { bytes, oldBytes, oldSets } = await store.storedOf(tx, level, texts.level)
   if (oldSets <= MOST_OLD_SETS && (bytes <= SMALL_BYTES || oldBytes <= MOST_OLD_BYTES)) return
   const isMany = oldSets > MOST_OLD_SETS
   const full = isMany ? { limit: MOST_OLD_SETS, sets: oldSets } : { limitBytes: MOST_OLD_BYTES, bytes: oldBytes }

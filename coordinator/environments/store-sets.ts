@@ -112,15 +112,15 @@ export async function retireSets(tx: Tx, orgId: Level['orgId']): Promise<void> {
 }
 
 /** How much is kept of an org. `old` is what no environment has any more. */
-export interface Kept {
+export interface StoredText {
   /** Of the text that was written. */
   bytes: number
   oldBytes: number
   oldSets: number
 }
 
-export async function keptOf(tx: Tx, { orgId }: Level, textId: string): Promise<Kept> {
-  const [row] = await tx<[Kept]>`
+export async function storedOf(tx: Tx, { orgId }: Level, textId: string): Promise<StoredText> {
+  const [row] = await tx<[StoredText]>`
     select
       (select bytes from variable_texts where id = ${textId}) as bytes,
       (select count(*)::int from variable_sets where org_id = ${orgId} and retired_at is not null) as old_sets,

@@ -4,11 +4,11 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf } from '@windlass/shared/ops/op.ts'
 import type { Lanes } from '../db/lanes.ts'
-import { createKept, type Kept } from '../db/kept.ts'
+import { createFreshCache, type FreshCache } from '../db/fresh-cache.ts'
 import * as store from './store-pools.ts'
 
 /** What agents are told of their pools: every heartbeat asks. */
-export type PoolSettingsCache = Kept<PoolId, PoolSettings>
+export type PoolSettingsCache = FreshCache<PoolId, PoolSettings>
 
 /** A change made here is seen at once. Read by the connections of heartbeats, each of which asks. */
 export function createPoolSettings(beats: Lanes): PoolSettingsCache {
@@ -16,7 +16,7 @@ export function createPoolSettings(beats: Lanes): PoolSettingsCache {
     const settings = await beats.run((db) => store.readSettings(db, poolId))
     return PoolSettings.parse(settings ?? {})
   }
-  return createKept({ read, freshMs: 3000, most: 2000 })
+  return createFreshCache({ read, freshMs: 3000, most: 2000 })
 }
 
 export function poolSettingsOf(deps: { poolSettings: PoolSettingsCache }, poolId: PoolId): Promise<PoolSettings> {

@@ -1,11 +1,11 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { ProgramIdentity } from '../actor.ts'
 import type { Db } from '../db/client.ts'
-import { createKept, type Kept } from '../db/kept.ts'
+import { createFreshCache, type FreshCache } from '../db/fresh-cache.ts'
 import { isRevoked } from './store-intake.ts'
 
 /** Which runners were revoked: every word of a program asks. */
-export type Revocations = Kept<string, 'served' | 'revoked'>
+export type Revocations = FreshCache<string, 'served' | 'revoked'>
 
 /** Less than the 5 s after which nothing of a revoked runner is served by any coordinator. */
 const FRESH_MS = 3000
@@ -13,7 +13,7 @@ const KEPT = 5000
 
 export function createRevocations(db: Db): Revocations {
   const read = async (runnerId: string) => ((await isRevoked(db, runnerId)) ? 'revoked' : 'served')
-  return createKept({ read, freshMs: FRESH_MS, most: KEPT })
+  return createFreshCache({ read, freshMs: FRESH_MS, most: KEPT })
 }
 
 /** The token of a run dies with its runner, whether or not the run has been taken from there yet. */

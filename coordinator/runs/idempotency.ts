@@ -4,7 +4,7 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
 import { canonicalHash } from '../canonical-hash.ts'
-import { type Claim, cleanKeys, findKey, type Kept, pointKey, takeKey } from './store-idempotency.ts'
+import { type Claim, cleanKeys, findKey, type FirstRequest, pointKey, takeKey } from './store-idempotency.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import { find } from './store.ts'
 import { createOrMerge } from '../engine/commit/debounce.ts'
@@ -67,7 +67,7 @@ async function hashOf(ask: TriggerAsk): Promise<Buffer> {
   return (await canonicalHash({ input, environment, tags, priority, version, delayMs })).digest()
 }
 
-async function firstRun(deps: { db: Db }, claim: Claim, kept: Kept): Promise<Run> {
+async function firstRun(deps: { db: Db }, claim: Claim, kept: FirstRequest): Promise<Run> {
   if (!claim.requestHash.equals(kept.requestHash)) throw conflict(kept.runId)
   const row = await find(deps.db, claim.orgId, kept.runId)
   if (!row) throw new Error(`run ${kept.runId} of an idempotency key is missing`)

@@ -12,14 +12,14 @@ export interface Claim {
 }
 
 /** What was asked for first under a key. */
-export interface Kept {
+export interface FirstRequest {
   runId: RunId
   requestHash: Buffer
 }
 
 /** The first request under a key that has not expired. */
-export async function findKey(sql: Sql, { orgId, workflowId, key }: Claim): Promise<Kept | undefined> {
-  const [row] = await sql<Kept[]>`
+export async function findKey(sql: Sql, { orgId, workflowId, key }: Claim): Promise<FirstRequest | undefined> {
+  const [row] = await sql<FirstRequest[]>`
     select run_id, request_hash
     from idempotency_keys
     where org_id = ${orgId} and workflow_id = ${workflowId} and key = ${key} and expires_at > now()`
@@ -30,7 +30,7 @@ export async function findKey(sql: Sql, { orgId, workflowId, key }: Claim): Prom
  * Takes a key for a run, or answers whose it is. Waits for whoever is just taking the same key: when he fails it is free, and his
  * commit is seen by the next statement. An expired key counts as free.
  */
-export async function takeKey(tx: Tx, claim: Claim, runId: RunId): Promise<Kept | undefined> {
+export async function takeKey(tx: Tx, claim: Claim, runId: RunId): Promise<FirstRequest | undefined> {
   const { orgId, workflowId, key, requestHash } = claim
   const taken = await tx`
     insert into idempotency_keys (org_id, workflow_id, key, request_hash, run_id, expires_at)

@@ -3,7 +3,7 @@ import { probe } from '@windlass/shared/probe.ts'
 import type { Isolation } from '../../isolation/isolation.ts'
 import type { InForce } from '../../isolation/probe.ts'
 import { goneFrom } from '../../os/gone-from.ts'
-import type { Kept } from '../../takeover/records.ts'
+import type { ProgramRecord } from '../../takeover/records.ts'
 import type { Workplace } from '../program/program.ts'
 import { hostOver, startHost, type HostLines, type HostProcess } from './host-process.ts'
 import type { ProcessesOptions } from './processes-types.ts'
@@ -77,7 +77,7 @@ export class Hosts {
   }
 
   /** A process of the agent before this one, over the lines on which it waits. */
-  adopt(kept: Kept, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
+  adopt(kept: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
     const { marker, workspace, process: mark } = kept
     const enclosure = this.#isolation.adopt(kept)
     const exit = goneFrom(mark)

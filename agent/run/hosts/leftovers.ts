@@ -5,7 +5,7 @@ import { endCgroup, endCgroupsBelow } from '../../isolation/cgroup.ts'
 import { formerCgroup } from '../../isolation/cgroup-place.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { HostIsolation, UidRange } from '../../isolation/plan.ts'
-import type { Kept } from '../../takeover/records.ts'
+import type { ProgramRecord } from '../../takeover/records.ts'
 import { endUids, without } from '../../isolation/uids.ts'
 import { readOrNothing } from '../../os/process-id.ts'
 import { signal } from '../../os/end-processes.ts'
@@ -23,7 +23,7 @@ export async function endLeftovers(
   home: string,
   log: Log,
   isolation: HostIsolation = PLAIN,
-  spared: readonly Kept[] = [],
+  spared: readonly ProgramRecord[] = [],
 ): Promise<void> {
   await endMarked(
     home,
@@ -35,12 +35,12 @@ export async function endLeftovers(
   if (isolation.uids) await endUsers(isolation.uids, spared)
 }
 
-async function endGroups(cgroup: string, spared: readonly Kept[]): Promise<boolean> {
+async function endGroups(cgroup: string, spared: readonly ProgramRecord[]): Promise<boolean> {
   const kept = spared.flatMap(({ cgroup: own }) => own ?? [])
   return kept.length === 0 ? endCgroup(cgroup) : endCgroupsBelow(cgroup, kept)
 }
 
-async function endUsers(uids: UidRange, spared: readonly Kept[]): Promise<void> {
+async function endUsers(uids: UidRange, spared: readonly ProgramRecord[]): Promise<void> {
   const kept = spared.flatMap(({ uid }) => uid ?? [])
   const ended = await Promise.all(without(uids, kept).map(endUids))
   if (!ended.every(Boolean)) throw unkillable(`those of the users ${uids.first}-${uids.last}`)

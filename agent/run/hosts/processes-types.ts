@@ -2,7 +2,7 @@ import type { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Capability } from '@windlass/shared/wire/agent.ts'
 import type { HostIsolation } from '../../isolation/plan.ts'
 import type { InForce, Refusal } from '../../isolation/probe.ts'
-import type { Kept, Records } from '../../takeover/records.ts'
+import type { ProgramRecord, Records } from '../../takeover/records.ts'
 import type { Time } from '../program/compute-clock.ts'
 import type { HostLines, HostProcess } from './host-process.ts'
 import type { OnEvents } from '../program/output.ts'
@@ -36,7 +36,7 @@ export interface ProcessesOptions {
   /** What is kept of programs, for the next agent; without it none is taken back. */
   records?: Records
   /** Of the agent before this one, and to be taken back. */
-  found?: readonly Kept[]
+  found?: readonly ProgramRecord[]
 }
 
 export interface ProcessesStats {
@@ -51,7 +51,7 @@ export interface ProcessesStats {
 export interface Processes {
   run(start: ProgramStart, onEvents: OnEvents, taken?: TakenBack): RunningProgram
   /** A process of the agent before this one, over the lines on which it waits. */
-  adopt(kept: Kept, lines: Pick<HostLines, 'frames' | 'messages'>): HostProcess & { workspace: string }
+  adopt(kept: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): HostProcess & { workspace: string }
   /** It outlives this agent by what is left of its lease. */
   keep(pid: number, isKept: boolean): void
   leaseUntil(untilMs: number): void

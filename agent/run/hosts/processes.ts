@@ -5,7 +5,7 @@ import { createIsolation, type Isolation } from '../../isolation/isolation.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { InForce, Refusal } from '../../isolation/probe.ts'
 import { watchSizes } from '../../isolation/workspace-size.ts'
-import type { Kept } from '../../takeover/records.ts'
+import type { ProgramRecord } from '../../takeover/records.ts'
 import type { HostLines, HostProcess } from './host-process.ts'
 import { Hosts, type Files } from './hosts.ts'
 import { keepIdle, type IdleProcesses } from './reuse.ts'
@@ -178,7 +178,7 @@ class ProcessesHere implements Processes {
     return !('refusal' in this.#latest) && this.#latest.plan.level === 'process'
   }
 
-  adopt(kept: Kept, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
+  adopt(kept: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
     return this.#hosts.adopt(kept, lines)
   }
 

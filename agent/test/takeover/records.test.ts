@@ -6,7 +6,7 @@ import path from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { markOf, sinceBootMs } from '../../os/process-id.ts'
-import { findPrograms, openRecords, type Kept } from '../../takeover/records.ts'
+import { findPrograms, openRecords, type ProgramRecord } from '../../takeover/records.ts'
 
 const hasProc = process.platform === 'linux' ? {} : { skip: 'processes cannot be told from later ones without /proc' }
 
@@ -16,7 +16,7 @@ function aFolder(t: TestContext): string {
   return folder
 }
 
-function aKept(pid: number, more: Partial<Kept> = {}): Omit<Kept, 'boot'> {
+function aRecord(pid: number, more: Partial<ProgramRecord> = {}): Omit<ProgramRecord, 'boot'> {
   return {
     process: markOf(pid)!,
     marker: 'prefix.1',
@@ -56,7 +56,7 @@ const LEASE = () => ({ fromMs: sinceBootMs(), fenceMs: 10_000 })
 test('what an agent keeps of a program is found by the next one, as long as the lease holds', hasProc, (t) => {
   const folder = aFolder(t)
   const records = openRecords(folder)
-  const kept = aKept(process.pid)
+  const kept = aRecord(process.pid)
   records.keep(kept)
   assert.deepEqual(findPrograms(folder).programs, [], 'no lease was ever extended')
   records.keep(kept)
@@ -83,8 +83,8 @@ test('a process that is gone, and another one of its number, are not found', has
   const pid = child.pid!
   const mark = markOf(pid)!
   await new Promise((resolve) => child.once('exit', resolve))
-  records.keep(aKept(process.pid, { process: mark, marker: 'gone.1' }))
-  records.keep(aKept(process.pid, { process: { pid: process.pid, started: '1' }, marker: 'other.1' }))
+  records.keep(aRecord(process.pid, { process: mark, marker: 'gone.1' }))
+  records.keep(aRecord(process.pid, { process: { pid: process.pid, started: '1' }, marker: 'other.1' }))
   assert.deepEqual(findPrograms(folder).programs, [])
 })
 
@@ -92,7 +92,7 @@ test('of another boot nothing is found', hasProc, (t) => {
   const folder = aFolder(t)
   const records = openRecords(folder)
   records.leaseFrom(LEASE())
-  records.keep(aKept(process.pid))
+  records.keep(aRecord(process.pid))
   const file = path.join(folder, 'prefix.1.json')
   writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), boot: 'another-boot' }))
   assert.deepEqual(findPrograms(folder).programs, [])
@@ -108,7 +108,7 @@ test('a program is not taken back when the machine slept for longer than its lea
   const folder = aFolder(t)
   const { at, machine } = aMachine()
   const records = openRecords(folder, machine)
-  records.keep(aKept(process.pid))
+  records.keep(aRecord(process.pid))
   records.leaseFrom({ fromMs: machine.sinceBootMs(), fenceMs: 50_000 })
   at.sleptMs += 49_000
   assert.equal(findPrograms(folder, machine).programs.length, 1)
@@ -122,7 +122,7 @@ test('a lease of another boot holds nothing, however early it is in this one', h
   openRecords(folder, machine).leaseFrom({ fromMs: machine.sinceBootMs(), fenceMs: 50_000 })
   at.awakeMs = 5000
   at.boot = 'second'
-  openRecords(folder, machine).keep(aKept(process.pid))
+  openRecords(folder, machine).keep(aRecord(process.pid))
   assert.deepEqual(findPrograms(folder, machine).programs, [])
 })
 
@@ -131,7 +131,7 @@ test(
   hasProc,
   (t) => {
     const folder = aFolder(t)
-    openRecords(folder).keep(aKept(process.pid))
+    openRecords(folder).keep(aRecord(process.pid))
     writeFileSync(path.join(folder, 'lease'), JSON.stringify({ fromMs: sinceBootMs(), fenceMs: 50_000 }))
     assert.deepEqual(findPrograms(folder).programs, [])
   },
@@ -141,7 +141,7 @@ test('what was cut short or is of another version keeps nobody from starting', h
   const folder = aFolder(t)
   const records = openRecords(folder)
   records.leaseFrom(LEASE())
-  records.keep(aKept(process.pid))
+  records.keep(aRecord(process.pid))
   writeFileSync(path.join(folder, 'cut.1.json'), '{"boot":"')
   writeFileSync(path.join(folder, 'old.1.json'), '{"boot":"b","process":{"pid":1}}')
   writeFileSync(path.join(folder, 'reaper'), 'nonsense')

@@ -23,7 +23,7 @@ export async function takeTurns(tx: Tx, arrivals: readonly Arrival[]): Promise<M
   const starts = Map.groupBy(known, ({ key }) => key)
   const startsOf = new Map(counts.map(({ key }) => [key, new Map((starts.get(key) ?? []).map(({ n, at }) => [n, at]))]))
   const given = numbered.map((one) => ({ ...one, at: turnOf(startsOf.get(one.key)!, one.n, one.throttle, now) }))
-  const lasts = [...Map.groupBy(given, ({ key }) => key).values()].map((some) => keptOf(some.at(-1)!))
+  const lasts = [...Map.groupBy(given, ({ key }) => key).values()].map((some) => storedOf(some.at(-1)!))
   const upTo = new Map(lasts.map((last) => [last.key, last.upTo]))
   await store.keep(
     tx,
@@ -49,7 +49,7 @@ const lookedBackTo = ({ key, n, throttle }: Numbered) => [
 ]
 
 /** What the next one looks back to is kept: the start `limit` before it, and all behind that. */
-function keptOf({ key, n, at, throttle }: Numbered & { at: number }) {
+function storedOf({ key, n, at, throttle }: Numbered & { at: number }) {
   return { key, upTo: n - throttle.limit, clearAt: at + throttle.perMs }
 }
 

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache'
 
 /** Answers of the database that are asked for all the time, each kept for a moment. */
-export interface Kept<K, V> {
+export interface FreshCache<K, V> {
   of(key: K): Promise<V>
   forget(key: K): void
 }
 
-interface KeptOptions<K, V> {
+interface FreshCacheOptions<K, V> {
   read: (key: K) => Promise<V>
   /** A change made through another coordinator is seen after this long at the latest. */
   freshMs: number
@@ -14,7 +14,11 @@ interface KeptOptions<K, V> {
   most: number
 }
 
-export function createKept<K extends string, V>({ read, freshMs, most }: KeptOptions<K, V>): Kept<K, V> {
+export function createFreshCache<K extends string, V>({
+  read,
+  freshMs,
+  most,
+}: FreshCacheOptions<K, V>): FreshCache<K, V> {
   const kept = new LRUCache<K, Promise<V>>({ max: most, ttl: freshMs })
   return {
     of(key) {

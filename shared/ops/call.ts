@@ -73,7 +73,8 @@ export function requestOf(base: Base, row: Route, args: Record<string, unknown>,
 /** `.` and `..` would be resolved by `fetch` into a different address; an empty part would name the list. */
 function assertPathPart(row: Route, name: string, value: unknown): void {
   if (!['', '.', '..', undefined, null].includes(value as string)) return
-  const message = `\`${name}\` of ${row.id} must be given and name something; it is ${JSON.stringify(value) ?? 'missing'}.`
+  const given = JSON.stringify(value) ?? 'missing'
+  const message = `\`${name}\` of ${row.id} must be given and name something; it is ${given}.`
   throw new ApiError(message, { status: 400, code: 'VALIDATION_FAILED', detail: { path: name } })
 }
 
@@ -110,7 +111,8 @@ function parsed(response: Response, text: string): unknown {
 
 function badAnswer(response: Response, text: string, cause?: unknown): ApiError {
   const start = text.slice(0, 120).replace(/\s+/g, ' ')
-  const message = `${response.url} answered ${response.status} with something that is not Windlass: ${start || 'nothing'}`
+  const what = start || 'nothing'
+  const message = `${response.url} answered ${response.status} with something that is not Windlass: ${what}`
   const requestId = response.headers.get('x-request-id') ?? undefined
   return new ApiError(message, { status: response.status, code: 'BAD_ANSWER', requestId, cause })
 }

@@ -3,8 +3,8 @@ import type { DeliverySummary } from '../model/delivery.ts'
 import type { Org } from '../model/org.ts'
 import type { Run } from '../model/run.ts'
 
-// One story for all examples: the org `acme` pays an invoice with the workflow `approval` on 20 November 2026, 09:00 UTC.
-// Ids carry the times of their creation, as real ones do.
+// One story for all examples: the org `acme` pays an invoice with the workflow `approval` on 20 November 2026 at
+// 09:00 UTC. Ids carry the times of their creation, as real ones do.
 
 export const BASE_URL = 'https://windlass.example.com'
 

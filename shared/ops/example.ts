@@ -2,7 +2,7 @@ import type { ops } from './index.ts'
 import type { ArgsOf, Op } from './op.ts'
 import type { z } from 'zod'
 
-/** What is said and shown of an operation beyond its row. Only documents are made of it: nothing loads it at a start. */
+/** What is said and shown of an operation beyond its row. It is for documents: nothing loads it at a start. */
 export interface Example<R> {
   /** What the summary leaves out: what changes, what a second call does, how to page, what comes next. */
   readonly about: string

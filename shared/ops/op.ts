@@ -7,7 +7,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 /** What may be in a body and has a limit of its own, which is a setting of the coordinator but for agents. */
 export type Carries = 'files' | 'input' | 'batch' | 'answer' | 'agent' | 'delivery'
 
-/** Who knocks: anybody, a person or key, an installed agent (its own signed token), a running program (per-run token). */
+/** Who calls: anybody, a person or key, an installed agent (its signed token), a running program (its run's token). */
 export type Door = 'public' | 'caller' | 'runner' | 'program'
 
 export interface Tool {
@@ -15,7 +15,7 @@ export interface Tool {
   readonly when: string
   /** Something is lost by it that does not come back by itself. What is read or deleted says so by its method. */
   readonly destructive?: true
-  /** Whether called twice it does no more than once, where its method does not say so: GET, PUT and DELETE are taken to. */
+  /** Whether a second call does no more than the first, where the method does not say it: GET, PUT and DELETE do. */
   readonly idempotent?: boolean
   /** It makes a program act, and who knows on what. */
   readonly openWorld?: true

@@ -79,7 +79,7 @@ interface Layer {
   readonly def: { readonly innerType?: Layer }
 }
 
-/** What a field of a row's input means: what its schema says, else what stands beside the example, else what its name means everywhere. */
+/** What a field of a row's input means: by its schema, else by what stands beside the example, else by its name. */
 export function meaningOf(row: AnyOp, field: string): string | undefined {
   let layer = (row.input.shape as Record<string, unknown>)[field] as Layer | undefined
   const own = exampleOf(row).fields?.[field]

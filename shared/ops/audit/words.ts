@@ -35,7 +35,9 @@ const ENTRIES: z.input<typeof AuditEntry>[] = [
 export const audit: ExamplesOf<'audit'> = {
   list: {
     about:
-      'Everything but the triggering of runs, which the runs themselves record. Entries are never changed nor removed, and hold no value of a secret or key. Filters are joined by "and", several actions by "or". Pages are joined by `nextCursor`.',
+      'Everything but the triggering of runs, which the runs themselves record. Entries are never changed ' +
+      'nor removed, and hold no value of a secret or key. Filters are joined by "and", several actions by ' +
+      '"or". Pages are joined by `nextCursor`.',
     input: { org: 'acme', action: ['secrets.*', 'variables.*'], createdAfter: NINE - 86_400_000, limit: 20 },
     output: { auditEntries: ENTRIES, nextCursor: null },
   },

@@ -39,7 +39,9 @@ export const rows = {
     role: 'admin',
     mcp: {
       tool: 'create_environment',
-      when: 'To make a new environment, such as `staging`, with variables of its own besides those of the org. create_variable fills it.',
+      when:
+        'To make a new environment, such as `staging`, with variables of its own besides those of the ' +
+        'org. create_variable fills it.',
     },
     summary: 'Create an environment. It inherits the variables and secrets of the org.',
     input: z.strictObject({ org: Slug, name: Slug }),
@@ -56,7 +58,9 @@ export const rows = {
     role: 'admin',
     mcp: {
       tool: 'delete_environment',
-      when: 'To delete an environment with all its variables and secrets, which do not come back. It is refused while unfinished runs use it, and to an API key while it holds secrets.',
+      when:
+        'To delete an environment with all its variables and secrets, which do not come back. It is ' +
+        'refused while unfinished runs use it, and to an API key while it holds secrets.',
     },
     summary: 'Delete an environment with its variables and secrets. Refused while unfinished runs use it.',
     input: z.strictObject({ org: Slug, environment: EnvironmentRef }),

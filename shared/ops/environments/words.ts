@@ -13,14 +13,17 @@ export const environments: ExamplesOf<'environments'> = {
   },
   create: {
     about:
-      'It is empty at first and gives runs what the org has. A name that is taken is refused with `CONFLICT`. Next: `variables.set` and `secrets.set` with `environment`.',
+      'It is empty at first and gives runs what the org has. A name that is taken is refused with ' +
+      '`CONFLICT`. Next: `variables.set` and `secrets.set` with `environment`.',
     input: { org: 'acme', name: 'staging' },
     output: { environment: STAGING },
     fields: { name: 'Lower-case letters, digits and dashes; unique in the org.' },
   },
   delete: {
     about:
-      'Its variables and secrets go with it and do not come back. One that holds secrets is refused to API keys with `FORBIDDEN`: use a session. While unfinished runs use it, it is refused with `ENVIRONMENT_IN_USE`.',
+      'Its variables and secrets go with it and do not come back. One that holds secrets is refused to ' +
+      'API keys with `FORBIDDEN`: use a session. While unfinished runs use it, it is refused with ' +
+      '`ENVIRONMENT_IN_USE`.',
     input: { org: 'acme', environment: 'staging' },
     output: {},
   },

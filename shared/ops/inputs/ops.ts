@@ -20,7 +20,9 @@ export const rows = {
     role: 'viewer',
     mcp: {
       tool: 'list_pending_inputs',
-      when: 'To see which runs wait for an answer: the prompt, the schema of the answer and the id that respond_to_input takes. Show the prompt to the person whose answer it is.',
+      when:
+        'To see which runs wait for an answer: the prompt, the schema of the answer and the id that ' +
+        'respond_to_input takes. Show the prompt to the person whose answer it is.',
     },
     summary: 'List the questions that runs ask, newest first; the open ones unless a status is named.',
     input: z.strictObject({
@@ -55,7 +57,10 @@ export const rows = {
     role: 'member',
     mcp: {
       tool: 'respond_to_input',
-      when: 'To answer the question of a run, which then continues. The first answer counts and cannot be taken back: give it only as the person has decided. It must fit the schema that list_pending_inputs shows.',
+      when:
+        'To answer the question of a run, which then continues. The first answer counts and cannot be ' +
+        'taken back: give it only as the person has decided. It must fit the schema that ' +
+        'list_pending_inputs shows.',
       openWorld: true,
     },
     summary: 'Answer a question. The first answer counts; the run continues with it.',

@@ -42,7 +42,9 @@ export const inputs: ExamplesOf<'inputs'> = {
   },
   respond: {
     about:
-      'The answer is checked against the schema of the question: a misfit is refused with its path, as in `answer.approve`, and the question stays open. The first answer counts and the run goes on with it; whoever comes later gets `INPUT_CLOSED` with who answered and when.',
+      'The answer is checked against the schema of the question: a misfit is refused with its path, as in ' +
+      '`answer.approve`, and the question stays open. The first answer counts and the run goes on with ' +
+      'it; whoever comes later gets `INPUT_CLOSED` with who answered and when.',
     input: { input: IDS.input, answer: { approve: true } },
     output: { input: ANSWERED },
   },

@@ -25,7 +25,9 @@ export const rows = {
     role: 'member',
     mcp: {
       tool: 'list_runners',
-      when: 'To see which machines are up, how busy they are and which pool they are in, for instance when runs stay queued.',
+      when:
+        'To see which machines are up, how busy they are and which pool they are in, for instance when ' +
+        'runs stay queued.',
     },
     summary: 'List the runners of an org.',
     input: z.strictObject({
@@ -48,7 +50,9 @@ export const rows = {
     role: 'member',
     mcp: {
       tool: 'get_runner',
-      when: 'To see one machine: when it was last heard of, its slots, labels and version, and how far a drain is. It needs an id from list_runners.',
+      when:
+        'To see one machine: when it was last heard of, its slots, labels and version, and how far a ' +
+        'drain is. It needs an id from list_runners.',
     },
     summary: 'Get one runner.',
     input: z.strictObject({ runner: RunnerId }),
@@ -65,7 +69,9 @@ export const rows = {
     role: 'member',
     mcp: {
       tool: 'plan_runner_drain',
-      when: 'Before drain_runner, to see what the machine executes, how long that may take and whether others take over; changes nothing.',
+      when:
+        'Before drain_runner, to see what the machine executes, how long that may take and whether others ' +
+        'take over; changes nothing.',
     },
     summary: 'What a drain of the runner would meet, or what it still waits for.',
     input: z.strictObject({ runner: RunnerId }),
@@ -100,7 +106,9 @@ export const rows = {
     role: 'admin',
     mcp: {
       tool: 'drain_runner',
-      when: 'Before a machine is shut down or updated: it gets nothing new, what only waits moves elsewhere, what executes ends. It is over when get_runner says `drained`.',
+      when:
+        'Before a machine is shut down or updated: it gets nothing new, what only waits moves elsewhere, ' +
+        'what executes ends. It is over when get_runner says `drained`.',
       idempotent: true,
     },
     summary: 'Empty a runner: no new work, what waits moves, what executes ends.',
@@ -147,7 +155,9 @@ export const rows = {
     role: 'admin',
     mcp: {
       tool: 'revoke_runner',
-      when: 'When a machine or its key is not trusted any more: at once and for good. Its runs start again elsewhere; to stop it gently use drain_runner.',
+      when:
+        'When a machine or its key is not trusted any more: at once and for good. Its runs start again ' +
+        'elsewhere; to stop it gently use drain_runner.',
       destructive: true,
       idempotent: true,
     },
@@ -166,7 +176,9 @@ export const rows = {
     role: 'admin',
     mcp: {
       tool: 'deregister_runner',
-      when: 'To forget a machine that is gone: it must be offline or revoked, and have no runs, unless `force` is given.',
+      when:
+        'To forget a machine that is gone: it must be offline or revoked, and have no runs, unless ' +
+        '`force` is given.',
     },
     summary: 'Forget a runner that is offline or revoked and has no runs; `force` revokes it first.',
     input: z.strictObject({

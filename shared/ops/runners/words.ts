@@ -54,7 +54,8 @@ const DRAINING: z.input<typeof Runner> = {
 export const runners: ExamplesOf<'runners'> = {
   list: {
     about:
-      'Pages are joined by `nextCursor`. `activeRuns` against `slots` says how busy a machine is; runs that only wait take no slot.',
+      'Pages are joined by `nextCursor`. `activeRuns` against `slots` says how busy a machine is; runs ' +
+      'that only wait take no slot.',
     input: { org: 'acme', pool: 'default', status: 'online', limit: 20 },
     output: { runners: [RUNNER], nextCursor: null },
     fields: { pool: 'Id or name of a pool.' },
@@ -66,7 +67,8 @@ export const runners: ExamplesOf<'runners'> = {
   },
   plan: {
     about:
-      'The same before, during and after a drain. `latestEndAt` is the timeout of the run, where it executes: nothing takes longer than the latest of them.',
+      'The same before, during and after a drain. `latestEndAt` is the timeout of the run, where it ' +
+      'executes: nothing takes longer than the latest of them.',
     input: { runner: IDS.runner },
     output: {
       plan: {
@@ -100,7 +102,9 @@ export const runners: ExamplesOf<'runners'> = {
   },
   drain: {
     about:
-      'The answer names the epoch: no claim commits at or after it. It is over when `intake.state` is `drained`; `runners.plan` says what is still waited for. A machine that is started again stays drained.',
+      'The answer names the epoch: no claim commits at or after it. It is over when `intake.state` is ' +
+      '`drained`; `runners.plan` says what is still waited for. A machine that is started again stays ' +
+      'drained.',
     input: { runner: IDS.runner, deadlineMs: 3_600_000, onDeadline: 'leave', reason: 'kernel update' },
     output: { runner: DRAINING },
   },
@@ -111,7 +115,8 @@ export const runners: ExamplesOf<'runners'> = {
   },
   revoke: {
     about:
-      'Its connections are closed and its programs killed; runs that it had start again elsewhere as soon as it is known that they have stopped there. A revoked machine registers anew with a new token.',
+      'Its connections are closed and its programs killed; runs that it had start again elsewhere as soon ' +
+      'as it is known that they have stopped there. A revoked machine registers anew with a new token.',
     input: { runner: IDS.runner, reason: 'laptop was stolen' },
     output: {
       runner: {

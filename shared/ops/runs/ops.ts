@@ -69,7 +69,9 @@ export const rows = {
     role: 'viewer',
     mcp: {
       tool: 'get_run',
-      when: 'To read the status, error and totals of one run. For what it printed and returned use get_run_output; for why it does not go on, explain_run.',
+      when:
+        'To read the status, error and totals of one run. For what it printed and returned use ' +
+        'get_run_output; for why it does not go on, explain_run.',
     },
     summary: 'Get a run: status, timing, token and cost totals, error.',
     input: z.strictObject({ run: RunId }),
@@ -125,7 +127,8 @@ export const rows = {
       tool: 'get_run_output',
       when: [
         'To read or follow what a run did: status changes, phases and its output (get_run_result has a long one);',
-        'ask for the channels `log` and `agent` to see what it printed. Pass the last `cursor` as `since` for what came',
+        'ask for the channels `log` and `agent` to see what it printed. Pass the last `cursor` as `since` ' +
+          'for what came',
         'after, and `waitMs` (up to 25000) to wait for it; `done` says that there is no more.',
       ].join(' '),
     },
@@ -178,7 +181,9 @@ export const rows = {
     role: 'member',
     mcp: {
       tool: 'cancel_run',
-      when: 'To stop one run that has not finished; its unfinished work is lost. It needs the id of the run; a running one is `cancelling` until its processes are gone.',
+      when:
+        'To stop one run that has not finished; its unfinished work is lost. It needs the id of the run; ' +
+        'a running one is `cancelling` until its processes are gone.',
       destructive: true,
       idempotent: true,
     },
@@ -197,7 +202,9 @@ export const rows = {
     role: 'member',
     mcp: {
       tool: 'retry_run',
-      when: 'To run a workflow again with the input of an earlier run, for instance after a failure has been mended. It answers a new run with an id of its own; follow that with get_run_output.',
+      when:
+        'To run a workflow again with the input of an earlier run, for instance after a failure has been ' +
+        'mended. It answers a new run with an id of its own; follow that with get_run_output.',
       openWorld: true,
     },
     summary: 'Start a new run with the same input and environment.',
@@ -244,7 +251,9 @@ export const rows = {
     role: 'viewer',
     mcp: {
       tool: 'explain_run',
-      when: 'To find out why a run does not start or go on: what it waits for, since when, and who could change that. Call it before you wait for long or cancel.',
+      when:
+        'To find out why a run does not start or go on: what it waits for, since when, and who could ' +
+        'change that. Call it before you wait for long or cancel.',
     },
     summary:
       'Why a run that has not finished is where it is: what it waits for, since when, and who could change that.',

@@ -16,12 +16,18 @@ import {
 const PAGING = 'Pages are joined by `nextCursor`: send it as `cursor`, with the same filters, until it is null.'
 
 const WAITS =
-  'It waits for an answer until 2026-11-22 09:00:00 UTC; then it goes on with the answer that its program has set for that. It asks: May Ada be paid 125.00 €?'
+  'It waits for an answer until 2026-11-22 09:00:00 UTC; then it goes on with the answer that its program ' +
+  'has set for that. It asks: May Ada be paid 125.00 €?'
 
 export const runs: ExamplesOf<'runs'> = {
   trigger: {
     about:
-      'Answers at once with the run as `queued`; follow it with `runs.get`, `runs.events` or `runs.stream`. The input is checked against the schema of the workflow first, so a misfit makes no run. Each call makes a run, unless an idempotency key says that it is the same call: then the first run is answered with 200, and a different request under that key is refused with `IDEMPOTENCY_CONFLICT`. Where the workflow debounces and a run waits for further calls, this call is merged into it: answered with 200, that run and `merged`.',
+      'Answers at once with the run as `queued`; follow it with `runs.get`, `runs.events` or ' +
+      '`runs.stream`. The input is checked against the schema of the workflow first, so a misfit makes no ' +
+      'run. Each call makes a run, unless an idempotency key says that it is the same call: then the ' +
+      'first run is answered with 200, and a different request under that key is refused with ' +
+      '`IDEMPOTENCY_CONFLICT`. Where the workflow debounces and a run waits for further calls, this call ' +
+      'is merged into it: answered with 200, that run and `merged`.',
     input: {
       org: 'acme',
       workflow: 'approval',
@@ -77,7 +83,9 @@ export const runs: ExamplesOf<'runs'> = {
   },
   get: {
     about:
-      'Cheap to ask often: with the `ETag` of the last answer as `If-None-Match` an unchanged run is 304. `completed`, `failed` and `cancelled` are final. What it returned is at `runs.output`, why it stands still at `runs.why`.',
+      'Cheap to ask often: with the `ETag` of the last answer as `If-None-Match` an unchanged run is 304. ' +
+      '`completed`, `failed` and `cancelled` are final. What it returned is at `runs.output`, why it ' +
+      'stands still at `runs.why`.',
     input: { run: IDS.run },
     output: { run: WAITING },
   },
@@ -88,13 +96,16 @@ export const runs: ExamplesOf<'runs'> = {
   },
   output: {
     about:
-      'Refused with `RUN_NOT_FINISHED` while the run is under way. Null for a run that failed or was cancelled: `runs.get` has the error.',
+      'Refused with `RUN_NOT_FINISHED` while the run is under way. Null for a run that failed or was ' +
+      'cancelled: `runs.get` has the error.',
     input: { run: IDS.run },
     output: { output: RECEIPT },
   },
   events: {
     about:
-      'A page of the log in the order of cursors. Send the last cursor of a page as `since` for the next one, until `done` is true. An empty page with `done: false` means that nothing has happened since: ask again later, or follow `runs.stream`. The same cursor is always the same event.',
+      'A page of the log in the order of cursors. Send the last cursor of a page as `since` for the next ' +
+      'one, until `done` is true. An empty page with `done: false` means that nothing has happened since: ' +
+      'ask again later, or follow `runs.stream`. The same cursor is always the same event.',
     input: { run: IDS.run, since: 2, channels: ['lifecycle', 'phase', 'output', 'log'], limit: 100 },
     output: {
       events: [
@@ -107,9 +118,14 @@ export const runs: ExamplesOf<'runs'> = {
   },
   stream: {
     about:
-      'First everything after `since`, then what happens, as it happens. `id` is the cursor, `event` the type, `data` the event as JSON. A line with a colon comes every 15 s so that proxies keep the line open. After `event: done` the stream ends. Whoever comes back sends the last id as `Last-Event-ID` (a browser does so by itself) and misses nothing, and sees nothing twice.',
+      'First everything after `since`, then what happens, as it happens. `id` is the cursor, `event` the ' +
+      'type, `data` the event as JSON. A line with a colon comes every 15 s so that proxies keep the line ' +
+      'open. After `event: done` the stream ends. Whoever comes back sends the last id as `Last-Event-ID` ' +
+      '(a browser does so by itself) and misses nothing, and sees nothing twice.',
     input: { run: IDS.run, since: 3, channels: ['lifecycle', 'phase'] },
-    output: `event: phase\ndata: {"cursor":4,"at":${NINE + 340},"channel":"phase","type":"phase","data":{"name":"ask"}}\nid: 4\n\n`,
+    output:
+      'event: phase\ndata: ' +
+      `{"cursor":4,"at":${NINE + 340},"channel":"phase","type":"phase","data":{"name":"ask"}}\nid: 4\n\n`,
     headers: {
       'Last-Event-ID':
         'Goes on behind this cursor when it is greater than `since`; browsers send it when they reconnect.',
@@ -117,14 +133,19 @@ export const runs: ExamplesOf<'runs'> = {
   },
   cancel: {
     about:
-      'A run without a process is `cancelled` at once; one that executes, or waits in a process that its agent has kept, is `cancelling` until its processes are gone, at the latest when the grace of its descriptor (10 s by default) is over. The runs that it has called are cancelled with it. Asked again it changes nothing and answers 200; a run that has completed or failed is refused with `RUN_ALREADY_FINISHED`.',
+      'A run without a process is `cancelled` at once; one that executes, or waits in a process that its ' +
+      'agent has kept, is `cancelling` until its processes are gone, at the latest when the grace of its ' +
+      'descriptor (10 s by default) is over. The runs that it has called are cancelled with it. Asked ' +
+      'again it changes nothing and answers 200; a run that has completed or failed is refused with ' +
+      '`RUN_ALREADY_FINISHED`.',
     input: { run: IDS.run, reason: 'Paid by hand.' },
     output: { run: CANCELLED },
     fields: { reason: 'Why; it stands in the log of the run.' },
   },
   retry: {
     about:
-      'Makes a new run that names the old one in `retryOf`; the old one stays as it is, finished or not. Each call makes another one. It takes the current version unless one is named.',
+      'Makes a new run that names the old one in `retryOf`; the old one stays as it is, finished or not. ' +
+      'Each call makes another one. It takes the current version unless one is named.',
     input: { run: IDS.earlierRun },
     output: {
       run: {
@@ -169,7 +190,9 @@ export const runs: ExamplesOf<'runs'> = {
   },
   why: {
     about:
-      'Sentences for people, with codes for programs: every cause says since when, until when if that is known, and who could change it. For a queued run every runner of its pool says why it does not take it.',
+      'Sentences for people, with codes for programs: every cause says since when, until when if that is ' +
+      'known, and who could change it. For a queued run every runner of its pool says why it does not ' +
+      'take it.',
     input: { run: IDS.run },
     output: {
       why: {
@@ -196,7 +219,10 @@ export const runs: ExamplesOf<'runs'> = {
   },
   restart: {
     about:
-      'Only for a run whose `blocked` is set: a process that took it up did something else than its journal says. The program starts from the top as the next attempt, with what earlier attempts have finished, unless `retries.onCrash` of its descriptor is `fresh`. To leave it as it is and begin anew, use `runs.retry`.',
+      'Only for a run whose `blocked` is set: a process that took it up did something else than its ' +
+      'journal says. The program starts from the top as the next attempt, with what earlier attempts have ' +
+      'finished, unless `retries.onCrash` of its descriptor is `fresh`. To leave it as it is and begin ' +
+      'anew, use `runs.retry`.',
     input: { run: IDS.run },
     output: { run: { ...QUEUED, attempt: 2, queuedAt: NINE + 600_000 } },
   },

@@ -103,7 +103,8 @@ export const rows = {
     scope: [],
     role: null,
     summary:
-      'A shell script that installs the agent of this version from here: `curl -fsSL <address>/install.sh | sh -s -- --token wlr_…`.',
+      'A shell script that installs the agent of this version from here: `curl -fsSL <address>/install.sh ' +
+      '| sh -s -- --token wlr_…`.',
     input: z.strictObject({}),
     output: z.string(),
     faults: [],

@@ -19,7 +19,9 @@ export const service: ExamplesOf<'service'> = {
   },
   metrics: {
     about:
-      'In the text format of Prometheus. Whoever sends WINDLASS_METRICS_TOKEN as a bearer token may read it; without one this machine, and nobody through a proxy, as long as the coordinator listens on loopback and neither WINDLASS_BASE_URL nor WINDLASS_TRUSTED_PROXIES is set.',
+      'In the text format of Prometheus. Whoever sends WINDLASS_METRICS_TOKEN as a bearer token may read ' +
+      'it; without one this machine, and nobody through a proxy, as long as the coordinator listens on ' +
+      'loopback and neither WINDLASS_BASE_URL nor WINDLASS_TRUSTED_PROXIES is set.',
     input: {},
     output: '# TYPE windlass_runs gauge\nwindlass_runs{status="queued"} 0\n',
     bytes: { types: ['text/plain'], hasEtag: false },
@@ -44,7 +46,8 @@ export const service: ExamplesOf<'service'> = {
   },
   install: {
     about:
-      'It installs for the whole machine as root, else for the user that runs it; `sh -s -- --help` names its flags. Nothing but this address is contacted.',
+      'It installs for the whole machine as root, else for the user that runs it; `sh -s -- --help` names ' +
+      'its flags. Nothing but this address is contacted.',
     input: {},
     output: '#!/bin/sh …',
     bytes: { types: ['text/x-shellscript'], hasEtag: true },
@@ -63,7 +66,8 @@ export const service: ExamplesOf<'service'> = {
   },
   protectedResource: {
     about:
-      'MCP clients find it by the `WWW-Authenticate` of a 401. It names no authorization server: send a key or session as bearer.',
+      'MCP clients find it by the `WWW-Authenticate` of a 401. It names no authorization server: send a ' +
+      'key or session as bearer.',
     input: {},
     output: {
       resource: 'https://windlass.example/mcp/v1',

@@ -49,7 +49,10 @@ export const rows = {
     role: 'member',
     mcp: {
       tool: 'create_workflow',
-      when: 'To deploy a new workflow from its files: `workflow.jsonc` with a slug and the entry, `index.ts` unless named, that exports `run`. Code that does not build is refused with file and line. Then trigger_now runs it; for a slug that exists use update_workflow.',
+      when:
+        'To deploy a new workflow from its files: `workflow.jsonc` with a slug and the entry, `index.ts` ' +
+        'unless named, that exports `run`. Code that does not build is refused with file and line. Then ' +
+        'trigger_now runs it; for a slug that exists use update_workflow.',
     },
     command: 'deploy',
     summary: 'Deploy a new workflow from its files.',
@@ -68,7 +71,9 @@ export const rows = {
     role: 'viewer',
     mcp: {
       tool: 'get_workflow',
-      when: 'To read a workflow with its files, its descriptor and the schemas of its input and output. Do this before trigger_now or update_workflow.',
+      when:
+        'To read a workflow with its files, its descriptor and the schemas of its input and output. Do ' +
+        'this before trigger_now or update_workflow.',
     },
     summary: 'Get a workflow with the files and schemas of its current version.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef }),

@@ -50,20 +50,25 @@ const FILES = [
   {
     path: 'index.ts',
     content:
-      'export async function run(input: { payee: string; amount: number; patience?: string }): Promise<{ paid: boolean }> {\n  return { paid: input.amount < 100 }\n}\n',
+      'export async function run(input: { payee: string; amount: number; patience?: string }): Promise<{ ' +
+      'paid: boolean }> {\n  return { paid: input.amount < 100 }\n}\n',
   },
 ]
 
 export const workflows: ExamplesOf<'workflows'> = {
   list: {
     about:
-      'Pages are joined by `nextCursor`: send it as `cursor` until it is null. The files of a workflow come with `workflows.get`.',
+      'Pages are joined by `nextCursor`: send it as `cursor` until it is null. The files of a workflow ' +
+      'come with `workflows.get`.',
     input: { org: 'acme', limit: 20 },
     output: { workflows: [WORKFLOW], nextCursor: null },
   },
   create: {
     about:
-      'The files are checked, bundled, and the schemas of input and output derived from the types of `run`; the coordinator executes none of it. The slug in `workflow.jsonc` names the workflow. A slug that exists is refused with `WORKFLOW_EXISTS`: deploy that with `workflows.update`. What is wrong in the files comes back as `VALIDATION_FAILED` with file and line. Next: `runs.trigger`.',
+      'The files are checked, bundled, and the schemas of input and output derived from the types of ' +
+      '`run`; the coordinator executes none of it. The slug in `workflow.jsonc` names the workflow. A ' +
+      'slug that exists is refused with `WORKFLOW_EXISTS`: deploy that with `workflows.update`. What is ' +
+      'wrong in the files comes back as `VALIDATION_FAILED` with file and line. Next: `runs.trigger`.',
     input: { org: 'acme', files: FILES },
     output: { workflow: { ...WORKFLOW, version: 1, updatedAt: WORKFLOW.createdAt }, version: FIRST },
   },
@@ -88,7 +93,8 @@ export const workflows: ExamplesOf<'workflows'> = {
   },
   update: {
     about: [
-      'Runs that were created before keep the version they have. Either all `files` are sent, not only the changed ones,',
+      'Runs that were created before keep the version they have. Either all `files` are sent, not only ' +
+        'the changed ones,',
       'or `changes` to the version `baseVersion`; then another deploy in between is answered with `CONFLICT`.',
       'The slug in `workflow.jsonc` must stay. The same files again make one more version that does the same.',
     ].join(' '),

@@ -130,15 +130,9 @@ test('a body becomes JSON, text, a form or base64 by its type', () => {
   assert.match(JSON.stringify(read('['.repeat(600) + ']'.repeat(600), 'application/json')), /nests deeper/)
 })
 
-test('fields of one name take no longer than as many names', () => {
-  const cpuOf = (text: string) => {
-    const since = process.cpuUsage()
-    fieldsOf(new URLSearchParams(text))
-    return process.cpuUsage(since).user
-  }
-  const [alike, apart] = ['a=1&'.repeat(9999), Array.from({ length: 9999 }, (_, n) => `a${n}=1&`).join('')]
-  const fastest = (text: string) => Math.min(...Array.from({ length: 5 }, () => cpuOf(text)))
-  assert.ok(fastest(alike) < 10 * fastest(apart))
+test('fields of one name take no longer than they are many', () => {
+  const { a } = fieldsOf(new URLSearchParams('a=1&'.repeat(300_000)))
+  assert.equal(a?.length, 300_000)
 })
 
 test('events and ids are what the provider calls them', () => {

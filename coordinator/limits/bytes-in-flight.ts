@@ -3,8 +3,9 @@ import { Fault } from '@windlass/shared/errors.ts'
 /** Limits the bytes of large things in memory: those of one org, and those of all orgs together. */
 export interface BytesInFlight {
   /**
-   * With `giveWay` it may lose its place until it is `whole`: when all together have too much, the one that has been
-   * coming for longest of the org with the most is told, and has to release.
+   * With `giveWay` it may lose its place until it is `whole`: when all together have too much, the slowest of those
+   * that have been coming for some seconds is told, and has to release; if there is none, the one that has been coming
+   * for longest of the org with the most. It is counted from its first byte: nobody knows yet whose it is.
    */
   hold(orgId: string, giveWay?: () => void): Holding
 }
@@ -29,12 +30,24 @@ export interface Holding {
 
 /** Bytes of each request that are not counted: small requests never meet the limit. */
 const FREE_BYTES = 64 * 1024
+/** Until then nobody knows how slow it is. */
+const YOUNG_MS = 5_000
+/** Bodies that are looked at for the slowest: tens of thousands may come at once. */
+const MOST_LOOKS = 1000
 const RETRY_AFTER_MS = 5_000
 
-/** `what` names it in refusals, `scope` those whom the first limit is for. */
-export function createBytesInFlight(limits: Bytes, what = 'Deploys', scope: 'org' | 'address' = 'org'): BytesInFlight {
+interface Options {
+  /** Names it in refusals. */
+  what?: string
+  /** Those whom the first limit is for. */
+  scope?: 'org' | 'address'
+  now?: () => number
+}
+
+export function createBytesInFlight(limits: Bytes, options: Options = {}): BytesInFlight {
+  const { what = 'Deploys', scope = 'org', now = () => performance.now() } = options
   const byOrg = new Map<string, number>()
-  const coming = createComing((orgId) => byOrg.get(orgId) ?? 0)
+  const coming = createComing((orgId) => byOrg.get(orgId) ?? 0, now)
   let all = 0
 
   function add(orgId: string, more: Bytes) {
@@ -48,6 +61,8 @@ export function createBytesInFlight(limits: Bytes, what = 'Deploys', scope: 'org
     hold(orgId, giveWay) {
       let seen = { announced: 0, taken: 0 }
       let counted: Bytes = { org: 0, all: 0 }
+      const since = now()
+      const beyondFree = (bytes: number) => Math.max(0, bytes - (giveWay ? 0 : FREE_BYTES))
 
       function see({ announced, taken }: typeof seen) {
         const wanted = { org: beyondFree(Math.max(announced, taken)), all: beyondFree(taken) }
@@ -58,7 +73,7 @@ export function createBytesInFlight(limits: Bytes, what = 'Deploys', scope: 'org
         seen = { announced, taken }
         counted = wanted
         add(orgId, more)
-        if (giveWay && more.all > 0) coming.add(orgId, holding, giveWay)
+        if (giveWay && more.all > 0) coming.add(orgId, holding, { giveWay, since, bytes: taken })
       }
 
       const holding: Holding = {
@@ -77,41 +92,66 @@ export function createBytesInFlight(limits: Bytes, what = 'Deploys', scope: 'org
   }
 }
 
+interface Coming {
+  giveWay: () => void
+  since: number
+  bytes: number
+}
+
 /** What is still coming and may give way, by org, the longest first. */
-function createComing(heldBy: (orgId: string) => number) {
-  const byOrg = new Map<string, Map<Holding, () => void>>()
+function createComing(heldBy: (orgId: string) => number, now: () => number) {
+  const byOrg = new Map<string, Map<Holding, Coming>>()
 
   function remove(orgId: string, holding: Holding): void {
     const ofOrg = byOrg.get(orgId)
     if (ofOrg?.delete(holding) && ofOrg.size === 0) byOrg.delete(orgId)
   }
 
+  function firstOfMost(): Found | undefined {
+    let most: string | undefined
+    for (const orgId of byOrg.keys()) if (most === undefined || heldBy(orgId) > heldBy(most)) most = orgId
+    const first = most === undefined ? undefined : byOrg.get(most)?.entries().next().value
+    return first && [most!, ...first]
+  }
+
+  /** Whoever holds room with little would keep out all who need more, for as long as he likes. */
+  function slowest(): Found | undefined {
+    let found: Found | undefined
+    let least = Infinity
+    let looks = 0
+    for (const [orgId, ofOrg] of byOrg)
+      for (const [holding, one] of ofOrg) {
+        if (looks++ >= MOST_LOOKS) return found
+        const ms = now() - one.since
+        if (ms < YOUNG_MS || one.bytes / ms >= least) continue
+        least = one.bytes / ms
+        found = [orgId, holding, one]
+      }
+    return found
+  }
+
   return {
     remove,
-    add(orgId: string, holding: Holding, giveWay: () => void): void {
-      const ofOrg = byOrg.get(orgId) ?? new Map<Holding, () => void>()
-      byOrg.set(orgId, ofOrg.set(holding, giveWay))
+    add(orgId: string, holding: Holding, one: Coming): void {
+      const ofOrg = byOrg.get(orgId) ?? new Map<Holding, Coming>()
+      byOrg.set(orgId, ofOrg.set(holding, one))
     },
     /** False when nobody is left who gives way to the one that asks. */
     makeRoom(asking: Holding): boolean {
-      const most = [...byOrg.keys()].reduce<string | undefined>(
-        (one, other) => (one === undefined || heldBy(other) > heldBy(one) ? other : one),
-        undefined,
-      )
-      const first = most === undefined ? undefined : byOrg.get(most)?.entries().next().value
-      if (most === undefined || !first || first[0] === asking) return false
-      const [holding, giveWay] = first
-      remove(most, holding)
+      const found = slowest() ?? firstOfMost()
+      if (!found || found[1] === asking) return false
+      const [orgId, holding, { giveWay }] = found
+      remove(orgId, holding)
       giveWay()
       return true
     },
   }
 }
 
+type Found = [orgId: string, holding: Holding, one: Coming]
+
 /** Bytes of one org, and of all orgs together. */
 type Bytes = { org: number; all: number }
-
-const beyondFree = (bytes: number) => Math.max(0, bytes - FREE_BYTES)
 
 interface Limit {
   limit: number

@@ -27,7 +27,7 @@ export function openInbound(settings: Settings): InboundLimits {
   // A provider sends from few addresses, and several large ones at once.
   const limits = { org: 3 * maxDeliveryBytes, all: Math.max(192 * MIB, 4 * maxDeliveryBytes) }
   return {
-    deliveryBodies: createBytesInFlight(limits, 'Deliveries', 'address'),
+    deliveryBodies: createBytesInFlight(limits, { what: 'Deliveries', scope: 'address' }),
     unverified: createPerMinute(limitUnverifiedPerMin || Number.POSITIVE_INFINITY),
     tooManyNoted: createPerMinute(1),
     sourceGate: createSourceGate(createStrangers(limitRefusedPerMin, { what: 'addresses of webhooks' })),

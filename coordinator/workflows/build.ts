@@ -55,7 +55,7 @@ export function openDeploys(
     inFlight: createBytesInFlight(limits),
     mostBytes: config.maxBundleBytes,
   })
-  return { builder, bodies: createBytesInFlight(limits, 'Requests') }
+  return { builder, bodies: createBytesInFlight(limits, { what: 'Requests' }) }
 }
 
 /** Nothing of the customer's code is executed here: it is parsed, bundled and type-checked. */

@@ -20,6 +20,6 @@ type Settings = Pick<Config, 'home' | 'maxDeploysBytes' | 'maxOrgDeploysBytes'>
 export async function openStored({ home, maxDeploysBytes, maxOrgDeploysBytes }: Settings, log: Log): Promise<Stored> {
   const objects = await openFolderStore(join(home, 'objects'))
   // Beside that of deploys: a reader may be slow, and is to keep nobody from deploying.
-  const reads = createBytesInFlight({ org: maxOrgDeploysBytes, all: maxDeploysBytes }, 'Reads of files')
+  const reads = createBytesInFlight({ org: maxOrgDeploysBytes, all: maxDeploysBytes }, { what: 'Reads of files' })
   return { objects, reads, sources: createSources({ objects, log, inFlight: reads, pace: createPace() }) }
 }

@@ -20,7 +20,7 @@ let arrived: () => void = () => {}
 
 before(async () => {
   server = await startStub({
-    bodies: createBytesInFlight({ org: MOST_BYTES, all: 2 * MOST_BYTES }, 'Requests'),
+    bodies: createBytesInFlight({ org: MOST_BYTES, all: 2 * MOST_BYTES }, { what: 'Requests' }),
     handlers: {
       'runs.trigger': async () => {
         inHandler++

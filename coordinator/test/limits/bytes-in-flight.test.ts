@@ -76,6 +76,35 @@ test('what has been coming for longest of the one with the most gives way, until
   coming('f', 'f2', 2 * MIB)
 })
 
+test('what has come slowly gives way, however little it is', () => {
+  let now = 0
+  const inFlight = createBytesInFlight({ org: 4 * MIB, all: 4 * MIB }, { now: () => now })
+  const gone: string[] = []
+  const coming = (name: string, bytes: number) => {
+    const holding = inFlight.hold(name, () => {
+      gone.push(name)
+      holding.release()
+    })
+    holding.take(bytes)
+    return holding
+  }
+  for (let n = 0; n < 4; n++) coming(`slow ${n}`, MIB)
+  now = 10_000
+  const large = coming('large', 2 * MIB)
+  large.take(2 * MIB)
+  assert.deepEqual(gone, ['slow 0', 'slow 1', 'slow 2', 'slow 3'])
+  now += 10_000
+  coming('small', 1)
+  assert.deepEqual(gone.slice(4), ['large'])
+})
+
+test('what may give way is counted from its first byte', () => {
+  const inFlight = createBytesInFlight({ org: 100_000, all: 200_000 })
+  const small = () => inFlight.hold('a', () => assert.fail('there is room')).take(30_000)
+  for (let n = 0; n < 3; n++) small()
+  assert.throws(small, { code: 'RATE_LIMITED' })
+})
+
 interface Base {
   apiKey: string
   org: string

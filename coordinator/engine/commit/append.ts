@@ -6,7 +6,7 @@ import type { Tails } from '../../events/live.ts'
 import type { Config } from '../../config.ts'
 import { charsOf } from '../rules/journal.ts'
 import { MOST_ENTRIES } from '../rules/parse-op.ts'
-import type { Applied, ReadBatch, Words } from '../rules/batch.ts'
+import type { Applied, ReadBatch, JournalCommands } from '../rules/batch.ts'
 import * as store from '../store/append.ts'
 import { takeEvent } from '../rules/take-event.ts'
 
@@ -19,7 +19,7 @@ export async function appendPlain(
   deps: { db: Db; tails: Tails; bell: Bell; config: Config },
   batches: readonly ReadBatch[],
 ): Promise<Applied[] | undefined> {
-  if (!batches.every((batch) => batch.entries.every((entry) => isPlain(entry, batch.words)))) return undefined
+  if (!batches.every((batch) => batch.entries.every((entry) => isPlain(entry, batch.commands)))) return undefined
   if (new Set(batches.map((batch) => batch.run)).size < batches.length) return undefined
   const additions = batches.map((batch) => additionOf(batch, deps.config))
   // In the order of their ids, like all who lock several runs.
@@ -36,9 +36,9 @@ export async function appendPlain(
   return additions.map(({ last }) => ({ kind: 'ack', seq: last }))
 }
 
-function isPlain(entry: Entry, words: Words): boolean {
+function isPlain(entry: Entry, commands: JournalCommands): boolean {
   if (entry[0] === 'e') return true
-  const op = entry[0] === 'j' ? words.get(entry)?.op : undefined
+  const op = entry[0] === 'j' ? commands.get(entry)?.op : undefined
   return op?.op === 'close' && op.entry.n <= MOST_ENTRIES
 }
 
@@ -49,7 +49,7 @@ function additionOf(batch: ReadBatch, config: Config): store.Addition {
   let chars = 0
   for (const entry of batch.entries) {
     if (entry[0] === 'e') takeEvent(scratch, entry, config)
-    const op = batch.words.get(entry)?.op
+    const op = batch.commands.get(entry)?.op
     if (op?.op !== 'close') continue
     const { entry: identity, state, result } = op
     // Whatever is said counts, as nobody knows here what the journal has; the first result of an entry is written.

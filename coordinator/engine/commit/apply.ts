@@ -8,14 +8,14 @@ import type { Config } from '../../config.ts'
 import type { Tx } from '../../db/client.ts'
 import type { RunVersions } from './versions.ts'
 import type { Versions } from '../../workflows/targets.ts'
-import { readWord } from './read-word.ts'
+import { readCommand } from './read-command.ts'
 import { takeOp } from '../rules/journal-op.ts'
-import type { Word } from '../rules/word.ts'
+import type { JournalCommand } from '../rules/journal-command.ts'
 import { createSlices } from '../../slices.ts'
 import { appendPlain } from './append.ts'
 import type { AgentBatch, Applied, Output, ReadBatch } from '../rules/batch.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
-import { begin, goOn, park, refuseWord, settle } from '../rules/outcome.ts'
+import { begin, goOn, park, refuseCommand, settle } from '../rules/outcome.ts'
 import type { Moving } from '../rules/run.ts'
 import { takeEvent } from '../rules/take-event.ts'
 import type { RunnerNotes } from './runner-notes.ts'
@@ -83,7 +83,7 @@ async function noteHostFailures(deps: NoteDeps, runs: Iterable<Moving>): Promise
   }
 }
 
-/** A word about the journal may be one too many, or none. */
+/** A command for the journal may be one too many, or none. */
 function mayEnd(entry: Entry): boolean {
   return entry[0] === 'end' || entry[0] === 'j'
 }
@@ -93,21 +93,21 @@ type ReadDeps = PrepareDeps & { runVersions: RunVersions; config: Config }
 /** Reads what programs say and judges what they return, before anything is locked. */
 export async function readBatch(deps: ReadDeps, batch: AgentBatch): Promise<ReadBatch> {
   const from = { orgId: batch.orgId, runId: batch.run as RunId }
-  const words = new Map<Entry, Word>()
+  const commands = new Map<Entry, JournalCommand>()
   const outputs = new Map<Entry, Output>()
   const endOfSlice = createSlices()
   for (const entry of batch.entries) {
     const turn = endOfSlice()
     if (turn) await turn
     if (entry[0] === 'j') {
-      const word = await readWord(deps, from, entry[2])
-      if (word) words.set(entry, word)
+      const command = await readCommand(deps, from, entry[2])
+      if (command) commands.set(entry, command)
     } else if (entry[0] === 'end' && entry[2].how === 'returned') {
       const output = await readOutput(deps, from, entry[2])
       if (output) outputs.set(entry, output)
     }
   }
-  return { ...batch, words, outputs }
+  return { ...batch, commands, outputs }
 }
 
 /** Returns undefined when there is no such run. */
@@ -160,9 +160,9 @@ async function take(
     case 'e':
       return takeEvent(run, entry, deps.config)
     case 'j': {
-      const word = batch.words.get(entry)
-      if (!word) return refuseWord(run, at, `It begins with ${entry[2].slice(0, 300)}`)
-      return takeOp(run, at, word)
+      const command = batch.commands.get(entry)
+      if (!command) return refuseCommand(run, at, `It begins with ${entry[2].slice(0, 300)}`)
+      return takeOp(run, at, command)
     }
     case 'park':
       spend(run, entry[3])

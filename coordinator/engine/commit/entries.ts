@@ -53,7 +53,7 @@ export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Appl
 }
 
 /**
- * What agents report on its way to the database: words about journals are read, values are judged, and only then the
+ * What agents report on its way to the database: commands for journals are read, values are judged, and only then the
  * batch takes its turn. Batches of one run keep their order; those of other runs pass by. A batch that is too much for
  * a transaction, or creates runs, is committed before the next one of its run is read.
  */
@@ -68,7 +68,7 @@ function readBeforeCommit(
     const key = keyOf(batch)
     const before = underWay.get(key)
     if (!before && !batch.entries.some(isToBeRead) && batch.entries.length <= MOST_WEIGHT)
-      return commit.add({ ...batch, words: NOTHING, outputs: NOTHING })
+      return commit.add({ ...batch, commands: NOTHING, outputs: NOTHING })
     const { promise, resolve } = Promise.withResolvers<void>()
     underWay.set(key, promise)
     const letFollow = () => {
@@ -135,7 +135,7 @@ async function readPatiently(read: EntryOptions['read'], batch: AgentBatch, pati
       return await read(batch)
     } catch (failure) {
       if (!isConnectionLoss(failure) || performance.now() - since > patienceMs)
-        return { ...batch, words: NOTHING, outputs: NOTHING, failure }
+        return { ...batch, commands: NOTHING, outputs: NOTHING, failure }
       await pause(RETRY_MS)
     }
   }

@@ -2,7 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { type OrgId, type RunId, Slug } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError } from '@windlass/shared/wire/journal.ts'
 import { type PrepareDeps, prepareRun, type TriggerAsk } from './trigger.ts'
-import { type PreparedCall, refusal } from '../rules/word.ts'
+import { type PreparedCall, refusal } from '../rules/journal-command.ts'
 
 type Call = Extract<Ask, { for: 'child' }>
 

@@ -1,7 +1,7 @@
 import type { OrgId, RunnerId } from '@windlass/shared/ids.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
 import type { Entry, EntryBatch } from '@windlass/shared/wire/agent.ts'
-import type { Word } from './word.ts'
+import type { JournalCommand } from './journal-command.ts'
 
 /** What an agent reports of one run. */
 export interface AgentBatch extends EntryBatch {
@@ -13,14 +13,14 @@ export interface AgentBatch extends EntryBatch {
 /** A batch with everything that is found out before anything is locked. */
 export interface ReadBatch extends AgentBatch {
   /** What the program says about its journal. */
-  words: Words
+  commands: JournalCommands
   /** What the program returned. */
   outputs: Outputs
   /** Why this batch cannot be read; it fails alone, as if it could not be written. */
   failure?: unknown
 }
 
-export type Words = ReadonlyMap<Entry, Word>
+export type JournalCommands = ReadonlyMap<Entry, JournalCommand>
 type Outputs = ReadonlyMap<Entry, Output>
 
 /** The output on one line when it fits its schema; else what the run fails with. */
@@ -40,24 +40,24 @@ const CHARS_PER_ENTRY = 4096
 
 /** A child is a run, an event and a row of the queue besides its entry: as much work as so many lines of a log. */
 const ENTRIES_PER_CHILD = 20
-/** What a program was given is one number a row, but a word may name a thousand. */
+/** What a program was given is one number a row, but a command may name a thousand. */
 const DELIVERIES_PER_ENTRY = 2
 
 /** What one transaction carries: some 50 ms. */
 export const MOST_WEIGHT = 4000
 
 /** What a batch counts for where many share a transaction. */
-export function weightOf({ entries, words }: Pick<ReadBatch, 'entries' | 'words'>): number {
-  return entries.reduce((sum, entry) => sum + weightOfEntry(entry, words), 0)
+export function weightOf({ entries, commands }: Pick<ReadBatch, 'entries' | 'commands'>): number {
+  return entries.reduce((sum, entry) => sum + weightOfEntry(entry, commands), 0)
 }
 
-function weightOfEntry(entry: Entry, words: Words): number {
-  return 1 + weightOfWord(words.get(entry)) + charsOf(entry) / CHARS_PER_ENTRY
+function weightOfEntry(entry: Entry, commands: JournalCommands): number {
+  return 1 + weightOfCommand(commands.get(entry)) + charsOf(entry) / CHARS_PER_ENTRY
 }
 
-function weightOfWord(word: Word | undefined): number {
-  if (word?.child) return ENTRIES_PER_CHILD
-  return word?.op.op === 'deliver' ? word.op.list.length / DELIVERIES_PER_ENTRY : 0
+function weightOfCommand(command: JournalCommand | undefined): number {
+  if (command?.child) return ENTRIES_PER_CHILD
+  return command?.op.op === 'deliver' ? command.op.list.length / DELIVERIES_PER_ENTRY : 0
 }
 
 /** The same in the order in which it came, in parts that fit a transaction each. */
@@ -65,7 +65,7 @@ export function partsOf(batch: ReadBatch): ReadBatch[] {
   const parts: Entry[][] = []
   let weight = Infinity
   for (const entry of batch.entries) {
-    const own = weightOfEntry(entry, batch.words)
+    const own = weightOfEntry(entry, batch.commands)
     weight += own
     if (weight > MOST_WEIGHT) {
       parts.push([])
@@ -82,8 +82,8 @@ export function partsOf(batch: ReadBatch): ReadBatch[] {
 }
 
 /** A batch that others must not wait for several times over: its run has one of them in the queue at most. */
-export function isHeavy({ words }: Pick<ReadBatch, 'words'>, parts: readonly ReadBatch[]): boolean {
-  return parts.length > 1 || [...words.values()].some(({ child }) => child !== undefined)
+export function isHeavy({ commands }: Pick<ReadBatch, 'commands'>, parts: readonly ReadBatch[]): boolean {
+  return parts.length > 1 || [...commands.values()].some(({ child }) => child !== undefined)
 }
 
 function charsOf(entry: Entry): number {

@@ -2,23 +2,23 @@ import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError, JournalOp } from '@windlass/shared/wire/journal.ts'
 import { complete, emit } from './transitions.ts'
-import { fail, refuseWord } from './outcome.ts'
+import { fail, refuseCommand } from './outcome.ts'
 import type { Moving } from './run.ts'
 import { charsOf, type Due, MOST_CHARS, type NewEntry } from './journal.ts'
 import { MOST_ENTRIES } from './parse-op.ts'
-import { refusal, type Word } from './word.ts'
+import { refusal, type JournalCommand } from './journal-command.ts'
 
 /** A child of a child of a child … A workflow that calls itself without end must come to one. */
 const MOST_DEPTH = 64
 
 type Open = Extract<JournalOp, { op: 'open' }>
 
-/** Takes one word of the program about its journal. What it asks for exists when the transaction is committed. */
-export function takeOp(run: Moving, at: number, word: Word): void {
-  const { op } = word
+/** Takes one command of the program for its journal. What it asks for exists when the transaction is committed. */
+export function takeOp(run: Moving, at: number, command: JournalCommand): void {
+  const { op } = command
   switch (op.op) {
     case 'open':
-      return open(run, at, op, word)
+      return open(run, at, op, command)
     case 'close':
       add(run, at, op.entry, { state: op.state, result: op.result })
       return
@@ -78,13 +78,13 @@ function tooLarge(run: Moving, at: number): void {
   })
 }
 
-function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
+function open(run: Moving, at: number, { entry, ask }: Open, command: JournalCommand): void {
   // Whoever is being stopped starts nothing any more; its runtime refuses the call as well.
   if (run.status === 'cancelling' || run.timedOut) return
   // Calls are told of in their order; a step is when something is called inside of it.
-  if (ask.for !== 'step' && entry.n <= run.entries) return refuseWord(run, at, `entry ${entry.n} was called twice`)
-  if (word.spent !== undefined) return refuseWord(run, at, word.spent)
-  const refused = ask.for === 'child' ? whyNoCall(run, word) : word.refused
+  if (ask.for !== 'step' && entry.n <= run.entries) return refuseCommand(run, at, `entry ${entry.n} was called twice`)
+  if (command.spent !== undefined) return refuseCommand(run, at, command.spent)
+  const refused = ask.for === 'child' ? whyNoCall(run, command) : command.refused
   if (refused) {
     if (!add(run, at, entry, {})) return
     return complete(run, { n: entry.n, state: 'failed', result: JSON.stringify(refused) })
@@ -99,11 +99,11 @@ function open(run: Moving, at: number, { entry, ask }: Open, word: Word): void {
     case 'input':
       return openQuestion(run, at, entry, ask)
     case 'child':
-      return openChild(run, at, entry, word)
+      return openChild(run, at, entry, command)
   }
 }
 
-function whyNoCall(run: Moving, { refused }: Word): JournalError | undefined {
+function whyNoCall(run: Moving, { refused }: JournalCommand): JournalError | undefined {
   return run.depth >= MOST_DEPTH ? tooDeep(run) : refused
 }
 
@@ -115,7 +115,7 @@ function openQuestion(run: Moving, at: number, entry: EntryIdentity, ask: Extrac
   run.journal.questions.push({ id: newId('inp'), n: entry.n, prompt, schemaText, onTimeoutText, timeoutMs })
 }
 
-function openChild(run: Moving, at: number, entry: EntryIdentity, { child }: Word): void {
+function openChild(run: Moving, at: number, entry: EntryIdentity, { child }: JournalCommand): void {
   if (!child) throw new Error(`the call ${entry.n} of run ${run.id} was not prepared`)
   if (!add(run, at, entry, { childRunId: child.run.id })) return
   run.journal.children.push({

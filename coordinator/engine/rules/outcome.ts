@@ -122,7 +122,7 @@ function mismatchWhileRunning(expected: string, received: string): RunError {
  * What a program says about its journal and nobody can read would be missing there: it would wait for what never comes,
  * or do a second time what it was told is kept. Better that its run ends and says so.
  */
-export function refuseWord(run: Moving, at: number, what: string): void {
+export function refuseCommand(run: Moving, at: number, what: string): void {
   const code: RunErrorCode = 'JOURNAL_UNREADABLE'
   if (run.status !== 'cancelling') fail(run, at, { code, message: `${RUN_ERRORS[code]} ${worded(what)}` })
 }

@@ -10,7 +10,7 @@ const SCHEMA_CHARS = 16 * 1024
 const PARENT_CHARS = 10_000
 /** Ours gathers 500 of them. */
 const MOST_DELIVERIES = 1000
-/** Of a word with that many, and more than any other has. */
+/** Of a command with that many, and more than any other has. */
 const MOST_MARKS = { opened: 2000, names: 1000, commas: 10_000 }
 /** `int` in the database. */
 const MOST_INT = 2 ** 31 - 1
@@ -21,7 +21,7 @@ const LAST_MOMENT = 8.64e15
 type Fields = Record<string, unknown>
 
 /**
- * A program's word about its journal, or undefined for what no runtime of ours says. Programs can write in its place, so that all of
+ * A program's command for its journal, or undefined for what no runtime of ours says. Programs can write in its place, so that all of
  * it is looked at before anything is done.
  */
 export function readOp(text: string): JournalOp | undefined {

@@ -118,8 +118,8 @@ export function batchesOf(said: readonly SaidBatch[], state: RunState, owner: Ow
   })
 }
 
-function readEntries(said: readonly SaidEntry[], { entries: last }: RunState): Pick<ReadBatch, 'entries' | 'words'> {
-  const words = new Map<Entry, { op: JournalOp }>()
+function readEntries(said: readonly SaidEntry[], { entries: last }: RunState): Pick<ReadBatch, 'entries' | 'commands'> {
+  const commands = new Map<Entry, { op: JournalOp }>()
   const entries = said.map((one): Entry => {
     if ('e' in one) return one.e
     const n = Math.min(Math.max(1, last + one.from), 25_000)
@@ -127,8 +127,8 @@ function readEntries(said: readonly SaidEntry[], { entries: last }: RunState): P
     const op = readOp(text)
     assert.ok(op, `cannot be read: ${text}`)
     const entry: Entry = ['j', 0, text]
-    words.set(entry, { op })
+    commands.set(entry, { op })
     return entry
   })
-  return { entries, words }
+  return { entries, commands }
 }

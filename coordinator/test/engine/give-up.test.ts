@@ -104,7 +104,7 @@ test('a run that was being cancelled ends as cancelled, with the reason in its l
 })
 
 test('a batch weighs what its entries and their text weigh', () => {
-  const weigh = (...entries: Entry[]) => weightOf({ entries, words: new Map() })
+  const weigh = (...entries: Entry[]) => weightOf({ entries, commands: new Map() })
   const text = 'x'.repeat(8192)
   assert.equal(weigh(['start', 1]), 1)
   assert.equal(weigh(['e', 1, 'phase', text], ['e', 1, 'phase', text]), 6)

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { onMoment } from '@windlass/shared/probe.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { MOST_WEIGHT, partsOf, type ReadBatch, weightOf } from '../../engine/rules/batch.ts'
-import type { Word } from '../../engine/rules/word.ts'
+import type { JournalCommand } from '../../engine/rules/journal-command.ts'
 import { anAgent, line, start } from '../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { accepted, call, type Crew, open } from '../_kit/waiting.ts'
@@ -69,16 +69,16 @@ test('the parts of a batch are what it was, in its order, and none weighs too mu
   const text = 'x'.repeat(40_000)
   const entries = Array.from({ length: 9000 }, (_, i): Entry => (i % 20 ? line(`${i}`) : ['e', 1, 'phase', text]))
   const list = Array.from({ length: 1000 }, () => [1, 1, 0, 0] as const)
-  const said = [{ child: {}, op: { op: 'open' } }, { op: { op: 'deliver', list } }] as unknown as Word[]
-  const words = new Map(entries.flatMap((entry, i) => (i % 7 ? [] : [[entry, said[i % 2]!] as const])))
-  const batch = { run: 'run', epoch: 1, first: 5, entries, words, outputs: new Map() } as unknown as ReadBatch
+  const said = [{ child: {}, op: { op: 'open' } }, { op: { op: 'deliver', list } }] as unknown as JournalCommand[]
+  const commands = new Map(entries.flatMap((entry, i) => (i % 7 ? [] : [[entry, said[i % 2]!] as const])))
+  const batch = { run: 'run', epoch: 1, first: 5, entries, commands, outputs: new Map() } as unknown as ReadBatch
   const parts = partsOf(batch)
   assert.deepEqual(
     parts.flatMap((part) => part.entries),
     entries,
   )
   assert.ok(parts.every((part) => weightOf(part) <= MOST_WEIGHT))
-  assert.ok(parts.every((part) => part.entries.filter((entry) => words.get(entry) === said[1]).length <= 8))
+  assert.ok(parts.every((part) => part.entries.filter((entry) => commands.get(entry) === said[1]).length <= 8))
   let first = 5
   for (const part of parts) {
     assert.equal(part.first, first)

@@ -212,7 +212,7 @@ test('the rules of the engine are pure', () => {
   allowed(file, "import type { Version } from '../../workflows/targets.ts'")
   for (const target of ['../../workflows/targets.ts', '../store/runs.ts', '../../db/client.ts'])
     refused(file, `import { x } from '${target}'`, /^engine\/rules imports values of shared/)
-  allowed('coordinator/runs/why.ts', "import { refusal } from '../engine/rules/word.ts'")
+  allowed('coordinator/runs/why.ts', "import { refusal } from '../engine/rules/journal-command.ts'")
 })
 
 test('the engine calls no verbs, and locks and saves runs in one place', () => {

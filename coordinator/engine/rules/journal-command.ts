@@ -1,8 +1,8 @@
 import type { JournalError, JournalOp } from '@windlass/shared/wire/journal.ts'
 import type { NewRun } from '../store/new-runs.ts'
 
-/** What a program said about its journal. */
-export interface Word {
+/** What a program asks of its journal. */
+export interface JournalCommand {
   op: JournalOp
   /** The run that its call is to create. */
   child?: PreparedCall

@@ -39,22 +39,19 @@ const OPS: JournalOp[] = [
   { op: 'drift', n: 1, args: '' },
 ]
 
-type Word = (run: Moving, version: Version) => void
-const WORDS: [string, Word][] = [
+type Act = (run: Moving, version: Version) => void
+const ACTS: [string, Act][] = [
   ['start', (run) => begin(run, 0)],
   ['resume', (run) => goOn(run, 0)],
-  ...(['sleep', 'input', 'child'] as const).map((kind): [string, Word] => [
-    `park ${kind}`,
-    (run) => park(run, kind, 0),
-  ]),
-  ...ENDINGS.map((ending): [string, Word] => [
+  ...(['sleep', 'input', 'child'] as const).map((kind): [string, Act] => [`park ${kind}`, (run) => park(run, kind, 0)]),
+  ...ENDINGS.map((ending): [string, Act] => [
     `end ${ending.how}`,
     (run, version) => settle(run, ending, 0, { version, output: { line: 'null' }, config: DEFAULT_SIZES }),
   ]),
-  ...OPS.map((op, i): [string, Word] => [`op ${i} ${op.op}`, (run) => takeOp(run, 0, { op })]),
+  ...OPS.map((op, i): [string, Act] => [`op ${i} ${op.op}`, (run) => takeOp(run, 0, { op })]),
   ['lease lost', (run, version) => lose(run, 0, version, { what: 'unknown', reason: 'silence' })],
 ]
-const CLOCKS: [string, Word][] = (['queue-timeout', 'wall-timeout'] as const).map((kind) => [
+const CLOCKS: [string, Act][] = (['queue-timeout', 'wall-timeout'] as const).map((kind) => [
   kind,
   (run, version) => timeOut(run, kind, 0, version),
 ])
@@ -118,50 +115,50 @@ interface Case {
   from: [RunStatus, Place]
   timedOut: boolean
   retries: number
-  said: [string, Word]
+  said: [string, Act]
 }
 
 const CASES: Case[] = PLACES.flatMap((from) =>
   [false, true].flatMap((timedOut) =>
-    [0, 3].flatMap((retries) => [...WORDS, ...CLOCKS].map((said) => ({ from, timedOut, retries, said }))),
+    [0, 3].flatMap((retries) => [...ACTS, ...CLOCKS].map((said) => ({ from, timedOut, retries, said }))),
   ),
 )
 
-test('one word in every place moves a run along the table, or not at all', () => {
+test('one act in every place moves a run along the table, or not at all', () => {
   assert.ok(CASES.length > 900, `${CASES.length} cases`)
   for (const { from, timedOut, retries, said } of CASES) {
     const run = moving(...from)
     run.timedOut = timedOut
-    const [name, word] = said
-    assert.doesNotThrow(() => word(run, aVersion(retries, retries, 'keep')), `${name} at ${from.join(', ')}`)
+    const [name, act] = said
+    assert.doesNotThrow(() => act(run, aVersion(retries, retries, 'keep')), `${name} at ${from.join(', ')}`)
     assertSound(run, from[0])
   }
 })
 
 test('the clocks find runs without a process too', () => {
   for (const status of ['queued', ...SUSPENDED] as const)
-    for (const [, word] of CLOCKS) {
+    for (const [, act] of CLOCKS) {
       const run = moving(status, null)
-      word(run, aVersion(0, 0, 'keep'))
+      act(run, aVersion(0, 0, 'keep'))
       assertSound(run, status)
     }
 })
 
-test('any sequence of words keeps to the table until the process is released', (t) => {
-  const words = fc.array(fc.constantFrom(...WORDS, ...CLOCKS), { minLength: 1, maxLength: 12 })
+test('any sequence of acts keeps to the table until the process is released', (t) => {
+  const acts = fc.array(fc.constantFrom(...ACTS, ...CLOCKS), { minLength: 1, maxLength: 12 })
   const story = fc.record({
     from: fc.constantFrom(...PLACES),
-    said: words,
+    said: acts,
     crash: fc.nat(2),
     error: fc.nat(2),
     onCrash: fc.constantFrom('keep', 'fresh'),
   })
   const holds = fc.property(story, ({ from, said, crash, error, onCrash }) => {
     const run = moving(...from)
-    for (const [, word] of said) {
+    for (const [, act] of said) {
       // What comes after the end of a placement is stale.
       if (run.released) break
-      word(run, aVersion(crash, error, onCrash))
+      act(run, aVersion(crash, error, onCrash))
     }
     assertSound(run, from[0])
   })

@@ -5,14 +5,14 @@ import type { PrepareDeps } from './trigger.ts'
 import { prepareCall } from './prepare-call.ts'
 import { hasTooManyLists, readOp } from '../rules/parse-op.ts'
 import type { JournalError } from '@windlass/shared/wire/journal.ts'
-import { refusal, type Word } from '../rules/word.ts'
+import { refusal, type JournalCommand } from '../rules/journal-command.ts'
 
 /** Returns undefined for what cannot be read. It looks up workflows and judges values, so nothing is locked yet. */
-export async function readWord(
+export async function readCommand(
   deps: PrepareDeps,
   from: { orgId: OrgId; runId: RunId },
   text: string,
-): Promise<Word | undefined> {
+): Promise<JournalCommand | undefined> {
   const op = readOp(text)
   if (op?.op !== 'open') return op && { op }
   if (op.ask.for === 'child') {

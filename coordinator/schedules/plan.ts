@@ -96,7 +96,7 @@ async function disabledSince(
   return 'refusal' in tried && tried.refusal.since !== undefined ? tried.refusal : undefined
 }
 
-interface Told {
+interface PassOutcome {
   settled: Settled
   when: When
   runs: readonly NewRun[]
@@ -106,7 +106,10 @@ interface Told {
 }
 
 /** Each tick of which no run came, or a late one, once. */
-function gapsOf(row: ScheduleRow, { settled: { missed, fire }, when, runs, refused, disabled, ask }: Told): NewGap[] {
+function gapsOf(
+  row: ScheduleRow,
+  { settled: { missed, fire }, when, runs, refused, disabled, ask }: PassOutcome,
+): NewGap[] {
   if (!missed) return merged(row, refused)
   const since = Math.max(disabled?.since ?? Infinity, missed.from - 1)
   const isWithin = (tick: Unfired) => tick.isCatchUp && tick.from > since

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { probe } from '@windlass/shared/probe.ts'
 import { cpuMicrosOf } from './cpu-time.ts'
-import type { Said, Told } from './serve.ts'
+import type { Said, ToolMessage } from './serve.ts'
 
 export type Outcome<A> =
   | { kind: 'answer'; answer: A; cpuMs: number }
@@ -102,8 +102,8 @@ export async function startChild<P, A>(entry: URL, bounds: Bounds): Promise<Chil
  * their turn.
  */
 async function send(child: ChildProcess, job: unknown, pieces: readonly unknown[]): Promise<void> {
-  const told: Told<unknown>[] = [...pieces.map((piece) => ({ piece })), { job }]
-  for (const one of told) {
+  const messages: ToolMessage<unknown>[] = [...pieces.map((piece) => ({ piece })), { job }]
+  for (const one of messages) {
     const error = await new Promise<Error | null>((resolve) => child.send(one, resolve))
     // It takes no word, so it is on its way out.
     if (error) return killGroup(child)

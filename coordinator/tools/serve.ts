@@ -36,7 +36,7 @@ watch.unref()
 const isWatched = once(watch, 'online')
 
 /** What a child hears: the pieces of a large job, one message each, and then the job. */
-export type Told<P> = { piece: unknown } | { job: P }
+export type ToolMessage<P> = { piece: unknown } | { job: P }
 
 /**
  * `step` is called between the parts of a long job: the limit of processor time counts anew from there. `pieces` came
@@ -60,14 +60,14 @@ export function serve<P, A>(answer: Work<P, A>): void {
   }
 
   let pieces: unknown[] = []
-  process.on('message', (told: Told<P>) => {
-    if ('piece' in told) {
-      pieces.push(told.piece)
+  process.on('message', (message: ToolMessage<P>) => {
+    if ('piece' in message) {
+      pieces.push(message.piece)
       return
     }
     const all = pieces
     pieces = []
-    void work(told.job, all)
+    void work(message.job, all)
   })
   process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'))
   // Ctrl-C and supervisors reach every process of a group; the coordinator ends this one when its jobs are done.

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { EXIT } from './exit-codes.ts'
-import { told } from './failure.ts'
+import { reportOf } from './failure.ts'
 import { note, paint } from './terminal.ts'
 
 /**
@@ -47,7 +47,7 @@ function report(error: unknown, program: Command, args: string[]): number {
   // A group without a command has printed its help.
   if (error instanceof CommanderError && error.code === 'commander.help') return EXIT.usage
   const command = typed(program, args)
-  const { message, next, exit, envelope } = told(error, command)
+  const { message, next, exit, envelope } = reportOf(error, command)
   if (args.includes('--json')) note(JSON.stringify(envelope))
   else {
     // Ctrl-C is no error of anybody.

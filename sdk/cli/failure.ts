@@ -18,7 +18,7 @@ export class Failure extends Error {
   }
 }
 
-export interface Told {
+export interface FailureReport {
   message: string
   next: string | undefined
   exit: number
@@ -26,10 +26,10 @@ export interface Told {
   envelope: { error: { code: string; message: string; detail?: Record<string, unknown> } }
 }
 
-/** How an error is told, `command` being what was typed, such as `runs get`. */
-export function told(error: unknown, command: string): Told {
+/** What is said of an error, `command` being what was typed, such as `runs get`. */
+export function reportOf(error: unknown, command: string): FailureReport {
   if (error instanceof Failure) return tell(error.message, error.next, error.exit, { code: error.code })
-  if (error instanceof ApiError) return toldApiError(error, command)
+  if (error instanceof ApiError) return reportOfApiError(error, command)
   if (error instanceof CommanderError)
     return tell(error.message.replace(/^error: /, ''), undefined, EXIT.usage, { code: 'USAGE' })
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -38,7 +38,7 @@ export function told(error: unknown, command: string): Told {
   })
 }
 
-function toldApiError(error: ApiError, command: string): Told {
+function reportOfApiError(error: ApiError, command: string): FailureReport {
   const [next, exit] = wayOut(error, command)
   const { path, file } = error.detail ?? {}
   // The message names the file; its place in the request says nothing to a person.
@@ -53,7 +53,7 @@ function tell(
   next: string | undefined,
   exit: number,
   facts: { code: string; detail?: Record<string, unknown> },
-): Told {
+): FailureReport {
   const { code, detail } = facts
   return { message, next, exit, envelope: { error: { code, message, ...(detail && { detail }) } } }
 }

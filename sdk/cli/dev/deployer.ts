@@ -3,7 +3,7 @@ import { backoffMs, pause } from '@windlass/shared/time.ts'
 import { ApiError } from '../../client/index.ts'
 import { createOrUpdate, packFolder } from '../commands/deploy.ts'
 import type { Deployed, Package } from '../commands/deploy.ts'
-import { told } from '../failure.ts'
+import { reportOf } from '../failure.ts'
 import type { Session } from '../session.ts'
 import { lengthText, note, paint } from '../terminal.ts'
 
@@ -100,7 +100,7 @@ export class Deployer {
 
   private tell(error: unknown, next: string): void {
     this.isBroken = true
-    const { message, envelope } = told(error, 'deploy')
+    const { message, envelope } = reportOf(error, 'deploy')
     if (this.session.isJson) note(JSON.stringify(envelope))
     else this.session.progress.note(`${paint('red', '✖')} ${message}\n  ${paint('dim', next)}`)
   }

@@ -2,7 +2,7 @@ import type { Channel } from '@windlass/shared/model/event.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Deployed } from '../commands/deploy.ts'
-import { told } from '../failure.ts'
+import { reportOf } from '../failure.ts'
 import { tellRun } from '../follow-run.ts'
 import { jsonArgument } from '../json-argument.ts'
 import type { Session } from '../session.ts'
@@ -135,7 +135,7 @@ export class DevLoop {
   }
 
   private tellTrouble(error: unknown): void {
-    const { message, next: hint, envelope, code } = { ...told(error, 'dev'), code: codeOf(error) }
+    const { message, next: hint, envelope, code } = { ...reportOf(error, 'dev'), code: codeOf(error) }
     // It had ended by itself, just before.
     if (code === 'RUN_ALREADY_FINISHED') return
     if (this.session.isJson) note(JSON.stringify(envelope))

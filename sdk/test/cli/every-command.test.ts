@@ -8,7 +8,7 @@ import { allOps, groups } from '@windlass/shared/ops/index.ts'
 import type { Ops } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { ApiError } from '../../client/index.ts'
-import { told } from '../../cli/failure.ts'
+import { reportOf } from '../../cli/failure.ts'
 import { kebab } from '../../cli/fields.ts'
 import { createProgram, main } from '../../cli/program.ts'
 import { ORG, SESSION, startFake } from '../_kit/fake-service.ts'
@@ -103,7 +103,7 @@ async function inThisProcess(t: TestContext, args: string[]): Promise<Ended> {
 
 test('each refusal that the contract names has a way out of its own, and so has one that a newer service knows', () => {
   const exits = Object.entries(FAULTS).map(([code, [status, message]]) => {
-    const { next, exit } = told(new ApiError(message, { status, code }), 'runs get')
+    const { next, exit } = reportOf(new ApiError(message, { status, code }), 'runs get')
     assert.match(next ?? '', /\w{3}/, code)
     return [code, exit]
   })
@@ -142,7 +142,7 @@ test('each refusal that the contract names has a way out of its own, and so has 
     UNAVAILABLE: 5,
   })
   const later = [400, 401, 403, 404, 409, 418, 429, 500, 503].map(
-    (status) => told(new ApiError('new', { status, code: 'NEWER' }), 'runs get').exit,
+    (status) => reportOf(new ApiError('new', { status, code: 'NEWER' }), 'runs get').exit,
   )
   assert.deepEqual(later, [2, 4, 4, 4, 1, 2, 5, 1, 1])
 })

@@ -4,7 +4,7 @@ import type { Descriptor } from '@windlass/shared/model/descriptor.ts'
 import type { Tx } from '../db/client.ts'
 import type { Content, ScheduleRow } from './row.ts'
 import { isDeepStrictEqual } from 'node:util'
-import { contentOf, NEW, save } from './saved.ts'
+import { contentOf, NEW, save, saveStates } from './saved.ts'
 import { rearmed } from './state.ts'
 import * as store from './store.ts'
 import { insertGaps } from './store-settle.ts'
@@ -101,7 +101,11 @@ async function tellPassed(tx: Tx, { id, orgId }: Pick<ScheduleRow, 'id' | 'orgId
 
 /** What becomes of all schedules of a workflow that is deleted, or restored, in the same transaction. */
 export async function restSchedules(tx: Tx, which: Which, isWorkflowDeleted: boolean): Promise<void> {
-  for (const row of await store.lockOf(tx, which)) await save(tx, row, { ...row, isWorkflowDeleted })
+  const rows = await store.lockOf(tx, which)
+  await saveStates(
+    tx,
+    rows.map((was) => ({ was, is: { ...was, isWorkflowDeleted } })),
+  )
 }
 
 /** With the workflow, which is gone for good. */

@@ -80,7 +80,7 @@ export async function lockOf(tx: Tx, { orgId, workflowId }: OfWorkflow, source?:
     s.workflow_id = ${workflowId} and s.org_id = ${orgId} and s.deleted_at is null
     ${source ? tx`and s.source = ${source}` : tx``}`
   await tx`select 1 from schedules s where ${these} order by s.id for update`
-  return tx<ScheduleRow[]>`${readable(tx)} where ${these} order by s.id`
+  return tx<ScheduleRow[]>`${readable(tx, tx`null`)} where ${these} order by s.id`
 }
 
 /** Of an org those that have not ended; or those among them that somebody has made. */
@@ -152,6 +152,32 @@ export async function update(tx: Tx, s: Changed): Promise<void> {
       stopped_because = ${s.stoppedBecause}, ended_at = ${instant(tx, s.endedAt)}, ended_because = ${s.endedBecause},
       gap_id = ${s.gapId}, earlier = ${JSON.stringify(s.earlier)}::text::jsonb
     where id = ${s.id} and org_id = ${s.orgId}`
+}
+
+/** The same for many whose content stays as it is. */
+export async function updateStates(tx: Tx, rows: readonly (ScheduleState & Pick<ScheduleRow, 'id'>)[]): Promise<void> {
+  await tx`
+    update schedules s
+    set
+      updated_at = now(), revision = s.revision + 1, settled_at = to_timestamp(m.settled_at / 1000),
+      next_at = to_timestamp(m.next_at / 1000), due_at = to_timestamp(m.due_at / 1000),
+      rests_since = to_timestamp(m.rests_since / 1000), rests_because = m.rests_because,
+      stopped_because = m.stopped_because, ended_at = to_timestamp(m.ended_at / 1000),
+      ended_because = m.ended_because, gap_id = m.gap_id, earlier = m.earlier::jsonb
+    from ${unnest(tx, 'm', rows, {
+      id: 'text',
+      settledAt: 'float8',
+      nextAt: 'float8',
+      dueAt: 'float8',
+      restsSince: 'float8',
+      restsBecause: 'text',
+      stoppedBecause: 'text',
+      endedAt: 'float8',
+      endedBecause: 'text',
+      gapId: ['bigint', (row) => row.gapId],
+      earlier: ['text', (row) => JSON.stringify(row.earlier)],
+    })}
+    where s.id = m.id`
 }
 
 export async function remove(tx: Tx, orgId: OrgId, id: ScheduleId): Promise<void> {

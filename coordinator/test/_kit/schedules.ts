@@ -1,5 +1,6 @@
 /** Schedules on a coordinator whose database has a clock that the test moves. */
 import type { z } from 'zod'
+import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Schedule, ScheduleGap, ScheduleWhy } from '@windlass/shared/model/schedule.ts'
@@ -16,6 +17,24 @@ export function aMovableCoordinator(settings: Settings = {}): Promise<TestCoordi
 
 export async function aSchedule(c: Caller, ask: CreateAsk): Promise<Schedule> {
   return (await c.call(ops.schedules.create, { org: c.org, ...ask })).schedule
+}
+
+/** So many more that tick like this one; their ids. */
+export async function copiesOf(
+  { db }: Pick<TestCoordinator, 'db'>,
+  { id }: Schedule,
+  count: number,
+): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newId('sch'))
+  await db`
+    insert into schedules (id, org_id, workflow_id, source, kind, rate_ms, anchor_at, created_by, settled_at, next_at,
+                           due_at)
+    select t.id, s.org_id, s.workflow_id, 'api', 'rate', s.rate_ms, s.anchor_at, s.created_by, s.settled_at, s.next_at,
+           s.due_at
+    from unnest(${ids}::text[]) as t (id)
+    cross join schedules s
+    where s.id = ${id}`
+  return ids
 }
 
 export async function scheduleOf(c: Caller, { id }: Pick<Schedule, 'id'>): Promise<Schedule> {

@@ -1,7 +1,6 @@
 // Schedules of a deleted workflow, of a zone that nobody knows, and after a start with other zone data.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { onMoment } from '@windlass/shared/probe.ts'
 import { fireSchedules } from '../../schedules/fire.ts'
@@ -13,6 +12,7 @@ import { moveClock } from '../_kit/database-clock.ts'
 import {
   aMovableCoordinator,
   aSchedule,
+  copiesOf,
   firedBy,
   nowOf,
   passTo,
@@ -47,6 +47,25 @@ test('schedules of a deleted workflow rest, and go on when it is restored', asyn
   assert.deepEqual(await firedBy(c, schedule), [])
   assert.equal((await whyOf(c, paused)).code, 'PAUSED')
   assert.equal((await scheduleOf(c, paused)).nextAt, null)
+})
+
+test('thousands of schedules rest with their workflow, and each says what it has skipped', async () => {
+  const workflow = await aWorkflow(c)
+  const which = { org: c.org, workflow: workflow.id }
+  const schedule = await aSchedule(c, { workflow: workflow.slug, rate: '10m' })
+  const ids = [schedule.id, ...(await copiesOf(c, schedule, 1200))]
+  await c.call(ops.workflows.delete, which)
+  await passTo(c, schedule.nextAt! + 25 * MINUTE)
+  await c.call(ops.workflows.restore, which)
+  const rows = await c.db<{ scheduleId: string; nextAt: number; count: number }[]>`
+    select g.schedule_id, floor(extract(epoch from s.next_at) * 1000)::float8 as next_at, g.count
+    from schedules s
+    join schedule_gaps g on g.id = s.gap_id
+    where s.id = any(${ids})`
+  assert.deepEqual(rows.map(({ scheduleId }) => scheduleId).sort(), ids.sort())
+  for (const { nextAt, count } of rows) assert.deepEqual([nextAt, count], [schedule.nextAt! + 30 * MINUTE, 3])
+  // They are out of the way of other tests.
+  await c.call(ops.workflows.delete, which)
 })
 
 test('a zone that is not known stops its schedule and no other; known again, it goes on', async () => {
@@ -110,15 +129,7 @@ test('what somebody else holds is looked at again after a pause', async () => {
 test('a pass ends between two pieces when it is to stop, and what is left is for whoever looks next', async () => {
   const workflow = await aWorkflow(c)
   const schedule = await aSchedule(c, { workflow: workflow.slug, rate: '10m' })
-  const ids = Array.from({ length: 250 }, () => newId('sch'))
-  await c.db`
-    insert into schedules (id, org_id, workflow_id, source, kind, rate_ms, anchor_at, created_by, settled_at, next_at,
-                           due_at)
-    select t.id, s.org_id, s.workflow_id, 'api', 'rate', s.rate_ms, s.anchor_at, s.created_by, s.settled_at, s.next_at,
-           s.due_at
-    from unnest(${ids}::text[]) as t (id)
-    cross join schedules s
-    where s.id = ${schedule.id}`
+  const ids = await copiesOf(c, schedule, 250)
   const fired = async () => {
     const rows = await c.db<{ id: string }[]>`
       select trigger_id as id from runs where trigger_id = any(${[schedule.id, ...ids]})`

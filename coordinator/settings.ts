@@ -253,6 +253,8 @@ function isNetwork(text: string): boolean {
 function isBase(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, origin, pathname } = new URL(text)
-  // What is not the same when written anew holds a query, a password, or a path that leads elsewhere.
-  return /^https?:$/.test(protocol) && text.replace(/\/$/, '') === `${origin}${pathname}`.replace(/\/$/, '')
+  // What is not the same when written anew holds a query, a password, or a path that leads elsewhere. A shell reads the
+  // path in `install.sh`.
+  const isPlain = /^(\/[\w~-][\w.~-]*)*\/?$/.test(pathname)
+  return isPlain && /^https?:$/.test(protocol) && text.replace(/\/$/, '') === `${origin}${pathname}`.replace(/\/$/, '')
 }

@@ -6,7 +6,7 @@ import { PARTS } from './parts.ts'
  * What may stand in the script as our address: no character that means anything to a shell. Narrower than what a URL may have, as
  * the address may come from a header of the request.
  */
-const ADDRESS = /^https?:\/\/([\w.-]{1,253}|\[[\da-fA-F:.]{2,45}\])(:\d{1,5})?$/
+const ADDRESS = /^https?:\/\/([\w.-]{1,253}|\[[\da-fA-F:.]{2,45}\])(:\d{1,5})?(\/[\w~-][\w.~-]*)*$/
 
 /** The script that installs the agent of this version from `base`. */
 export async function installScript(base: string, version: string): Promise<string> {

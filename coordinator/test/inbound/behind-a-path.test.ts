@@ -78,3 +78,10 @@ test('the document of the API names the address with the path', async () => {
     [base],
   )
 })
+
+test('the script that installs an agent fetches from behind the path', async () => {
+  const response = await fetch(`${base}/install.sh`)
+  const text = await response.text()
+  assert.equal(response.status, 200, text)
+  assert.ok(text.includes(`\nBASE='${base}'\n`))
+})

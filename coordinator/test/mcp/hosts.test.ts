@@ -37,6 +37,8 @@ test('settings that are no addresses, hosts or origins are refused by name', () 
       'https://u:p@a.example',
       'https://a.example/?a=b',
       'https://a.example/a/../b',
+      'https://a.example//',
+      'https://a.example/$(id)',
     ],
     WINDLASS_MCP_HOSTS: ['a.example:80', 'https://a.example', 'a.example,'],
     WINDLASS_MCP_ORIGINS: ['a.example', 'https://a.example/', 'null', '*'],

@@ -37,15 +37,18 @@ export async function retryPiece(deps: RetryPieceDeps, job: JobRow): Promise<voi
  * is left waits for the next piece, as jobs of other orgs wait for this one.
  */
 const PREPARING_MS = 1000
+/** Time for the first, which would else keep its job where it is: a busy machine takes seconds to judge a slow one. */
+const FIRST_MS = 10_000
 
-/** Those that can be prepared in time, of which at least one is. */
+/** Those that can be prepared in time; throws when not even the first is. */
 async function prepareAll(deps: RetryPieceDeps, job: JobRow, ids: readonly RunId[]) {
   const prepared = new Map<RunId, Prepared>()
   const failures: store.Failure[] = []
   const since = performance.now()
   for (const id of ids) {
     try {
-      prepared.set(id, await inTime(PREPARING_MS, prepare(deps, job, id)))
+      const ms = id === ids[0] ? FIRST_MS : PREPARING_MS
+      prepared.set(id, await inTime(ms, prepare(deps, job, id)))
     } catch (error) {
       if (error instanceof Fault && !PASSING.includes(error.code)) failures.push({ runId: id, error: error.code })
       else if (prepared.size + failures.length === 0) throw error

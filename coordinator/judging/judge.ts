@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Log } from '@windlass/shared/log.ts'
 import type { JsonSchema } from '../workflows/json-schema.ts'
@@ -38,7 +39,9 @@ export interface JudgeAsk {
 export type Verdict =
   | { is: 'fits' }
   /** It does not fit; or nobody can tell, since that takes too long, the schema is none, or the run's time is spent. */
-  | { is: 'misfit' | 'too slow' | 'unusable' | 'spent'; invalid: Invalid }
+  | { is: 'misfit' | 'unusable' | 'spent'; invalid: Invalid }
+  /** With `isFinal` it has used up its time; else the machine may have had a bad moment. */
+  | { is: 'too slow'; invalid: Invalid; isFinal: boolean }
 
 /** Processor time for one value. An honest value takes well under a millisecond. */
 const VALUE_MS = 250
@@ -60,6 +63,8 @@ const TRIES = 2
 /** Steps of applying a schema that are done at once: some milliseconds. */
 const MOST_STEPS = 1e6
 const KEPT = 500
+/** Time for which a value that took too long is not tried again: who gave up waiting for its verdict asks once more. */
+const SLOW_KEPT_MS = 60_000
 
 /** Processor time for all values of a run in a minute. */
 const RUN_MS = 2000
@@ -95,6 +100,7 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
   const checks = new LRUCache<string, Check>({ max: KEPT })
   /** Schemas by which something can be judged. */
   const usable = new LRUCache<string, true>({ max: KEPT })
+  const slowInputs = createSlowInputs()
 
   /** Returns undefined when the value has to be checked in a process. */
   function checkHere({ key, origin, text, paths }: Schema, org: string, chars: number): Check | undefined {
@@ -142,19 +148,32 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
   return {
     async judge(schema, value, ask) {
       if (!schema) return { is: 'fits' }
-      const { text } = value
-      const check = checkHere(schema, ask.org, text.length)
-      if (!check) return inProcess(schema, { text, root: ask.root }, { ...ask, compileMs: COMPILE_MS })
-      const invalid = check('parsed' in value ? value.parsed : JSON.parse(text), ask.root)
+      const check = checkHere(schema, ask.org, value.text.length)
+      const judged = () => inProcess(schema, { text: value.text, root: ask.root }, { ...ask, compileMs: COMPILE_MS })
+      if (!check) return slowInputs(schema, value.text, ask, judged)
+      const invalid = check('parsed' in value ? value.parsed : JSON.parse(value.text), ask.root)
       return invalid ? { is: 'misfit', invalid } : { is: 'fits' }
     },
     async tryOut(schema, ask) {
-      if (!schema || usable.get(schema.key)) return { is: 'fits' }
-      if (checkHere(schema, ask.org, 0)) return { is: 'fits' }
+      if (!schema || usable.get(schema.key) || checkHere(schema, ask.org, 0)) return { is: 'fits' }
       return inProcess(schema, undefined, { ...ask, root: '', compileMs: TRY_OUT_MS })
     },
     awake: () => pool.awake(),
     close: () => pool.close(),
+  }
+}
+
+/** Keeps verdicts on inputs that took too long. Values of runs are left out: each run pays for its own. */
+function createSlowInputs() {
+  const kept = new LRUCache<string, Verdict>({ max: KEPT, ttl: SLOW_KEPT_MS })
+  return async ({ key }: Schema, text: string, { org, root, run }: JudgeAsk, judged: () => Promise<Verdict>) => {
+    if (run !== undefined) return judged()
+    const name = [org, root, key, hash('sha256', text)].join(' ')
+    const known = kept.get(name)
+    if (known) return known
+    const verdict = await judged()
+    if (verdict.is === 'too slow' && verdict.isFinal) kept.set(name, verdict)
+    return verdict
   }
 }
 
@@ -196,7 +215,7 @@ function givenUp(outcome: Loss, root: string, isOfValue: boolean): Verdict {
   const message = kind
     ? `takes ${much} to be checked against its schema: ${ADVICE}`
     : `cannot be checked: ${endedTwice(outcome)} while they did so: try again, or ${ADVICE}`
-  return { is: 'too slow', invalid: { path: root, message } }
+  return { is: 'too slow', invalid: { path: root, message }, isFinal: isFinal(outcome) }
 }
 
 /** What the job had used up; undefined where that is not known: SIGKILL may come from the machine or from a person. */

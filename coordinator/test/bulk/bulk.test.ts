@@ -173,7 +173,9 @@ test('what cannot be retried is counted by its reason', async () => {
 test('retries whose inputs are slow to judge are done a few at a time, as others wait for a worker', async () => {
   const o = await ours()
   const slow = await aWorkflow(o)
-  const runs = await some(o, 15, { workflow: slow.slug, input: { x: `${'a'.repeat(40)}!` } })
+  const runs = await Promise.all(
+    Array.from({ length: 15 }, (_, n) => aRun(o, { workflow: slow.slug, input: { x: `${'a'.repeat(40 + n)}!` } })),
+  )
   await cancelAll(o, runs)
   await aVersion(o, slow, {
     inputSchema: { type: 'object', properties: { x: { type: 'string', pattern: '^(a+)+$' } } },

@@ -134,6 +134,21 @@ test('a run whose schemas kill each process has two processes a minute, and cost
   assert.equal(await judged(1, 'run_2'), 'fits')
 })
 
+test('an input that took too long is not tried again at once', async (t) => {
+  const own = createJudge({ log })
+  t.after(() => own.close())
+  const { started } = killing(t, 0)
+  const judged = async (ask: Partial<JudgeAsk> = {}) =>
+    inWords(await own.judge(derived(PATTERN), { text: HANGS }, { root: 'input', org: 'a', ...ask }))
+  const first = await judged()
+  assert.match(first, /^too slow input: takes longer than 250 ms/)
+  const before = started()
+  assert.equal(await judged(), first)
+  assert.equal(started(), before)
+  assert.match(await judged({ run: 'run_1' }), /^too slow input/, 'a run pays for its own')
+  assert.ok(started() > before)
+})
+
 test('a run whose values kill each process has eight processes a minute', async (t) => {
   const own = createJudge({ log })
   t.after(() => own.close())
@@ -193,7 +208,7 @@ test('values of a run that hang use up its time, and cost no other run', async (
 
 test('values of one org that hang do not keep out those of another', async () => {
   const hanging = Promise.all(
-    Array.from({ length: 6 }, () => said(derived(PATTERN), { a: `${'a'.repeat(60)}b` }, { org: 'a' })),
+    Array.from({ length: 6 }, (_, n) => said(derived(PATTERN), { a: `${'a'.repeat(70 + n)}b` }, { org: 'a' })),
   )
   let isOver = false
   void hanging.then(() => (isOver = true))

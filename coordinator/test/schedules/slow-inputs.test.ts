@@ -13,7 +13,7 @@ const SLOW = 12
 const IN_LINE = 12
 /** Of a regular expression that goes back and forth for longer than a judge may take. */
 const schema = { type: 'object', properties: { x: { type: 'string', pattern: '^(a+)+$' } } }
-const input = { x: `${'a'.repeat(40)}!` }
+const inputOf = (n: number) => ({ x: `${'a'.repeat(40 + n)}!` })
 
 let c: TestCoordinator
 
@@ -26,7 +26,7 @@ test('ticks of an org fire while those of another are being decided', async () =
   const other = asOwner(c, await anOrg(c))
   const slow = await aWorkflow(c)
   const schedules = await Promise.all(
-    Array.from({ length: SLOW }, () => aSchedule(c, { workflow: slow.slug, rate: '1h', input })),
+    Array.from({ length: SLOW }, (_, n) => aSchedule(c, { workflow: slow.slug, rate: '1h', input: inputOf(n) })),
   )
   await aVersion(c, slow, { inputSchema: schema })
   const { slug } = await aWorkflow(other)
@@ -43,13 +43,13 @@ test('ticks of an org fire while those of another are being decided', async () =
 test('ticks of an org fire while those of another stand in the line of all that it has judged', async () => {
   const other = asOwner(c, await anOrg(c))
   const slow = await aWorkflow(c)
-  const waits = await aSchedule(c, { workflow: slow.slug, rate: '1h', input })
+  const waits = await aSchedule(c, { workflow: slow.slug, rate: '1h', input: inputOf(0) })
   await aVersion(c, slow, { inputSchema: schema })
   const { slug } = await aWorkflow(other)
   const fine = await aSchedule(other, { workflow: slug, rate: '1h' })
   let left = IN_LINE
-  const line = Array.from({ length: IN_LINE }, async () => {
-    await assert.rejects(c.call(ops.runs.trigger, { org: c.org, workflow: slow.slug, input }))
+  const line = Array.from({ length: IN_LINE }, async (_, n) => {
+    await assert.rejects(c.call(ops.runs.trigger, { org: c.org, workflow: slow.slug, input: inputOf(n + 1) }))
     left--
   })
   await until('they stand in line', async () => left < IN_LINE)

@@ -71,18 +71,23 @@ test('logs of an org are erased one after the other: jobs of others have a worke
   const other = asOwner(c, await anOrg(c))
   await aWorkflow(other, { slug: 'any' })
   await aRun(other, { workflow: 'any' })
-  const jobsOf = (state: 'locked_at' | 'last_error') => c.db`
-    select from graphile_worker.jobs
-    where key in (${`erase:${one}`}, ${`erase:${two}`}) and ${c.db(state)} is not null`
+  const underWay = async () => {
+    const rows = await c.db`
+      select from graphile_worker.jobs
+      where key in (${`erase:${one}`}, ${`erase:${two}`}) and locked_at is not null`
+    return rows.length
+  }
   await c.db.begin(async (tx) => {
     await tx`select 1 from run_events where run_id in (${one}, ${two}) for update`
     await Promise.all([remove(one), remove(two)])
-    await untilPolled('a log is being erased', async () => (await jobsOf('locked_at')).length > 0)
+    await untilPolled('a log is being erased', async () => (await underWay()) > 0)
+    let most = 0
     const { job } = await other.call(ops.runs.bulkCancel, { org: other.org, filter: { all: true } })
     await untilPolled('the end of the job of the other org', async () => {
+      most = Math.max(most, await underWay())
       return (await other.call(ops.jobs.get, { job: job.id })).job.status === 'completed'
     })
-    assert.equal((await jobsOf('last_error')).length, 0, 'before the first has given up')
+    assert.ok(most <= 1, `${most} at once`)
   })
 })
 

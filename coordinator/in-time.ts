@@ -2,8 +2,8 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { pause } from '@windlass/shared/time.ts'
 
 /**
- * Of what may wait for other work of its org, for somebody for whom other orgs wait. Throws UNAVAILABLE when it takes
- * longer; then what becomes of it is thrown away.
+ * Waits so many milliseconds for work that stands in line behind other work of its org, so that other orgs do not wait
+ * with it. Throws UNAVAILABLE when the time is over; the result is thrown away then.
  */
 export async function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
   const over = new AbortController()

@@ -14,7 +14,7 @@ const MANY = 500
 const TIMES = 10
 const LOOK_MS = 5000
 
-/** Analyzes those that hold many more rows than the planner believes. Answers their names. */
+/** Analyzes the tables that hold many more rows than the planner believes. Answers their names. */
 export async function renewStatistics(db: Db): Promise<string[]> {
   const rows = await db<{ name: string }[]>`
     select c.relname as name

@@ -30,7 +30,7 @@ export interface Holding {
 
 /** Bytes of each request that are not counted: small requests never meet the limit. */
 const FREE_BYTES = 64 * 1024
-/** Until then nobody knows how slow it is. */
+/** A body that is younger has no rate yet. */
 const YOUNG_MS = 5_000
 /** Bodies that are looked at for the slowest: tens of thousands may come at once. */
 const MOST_LOOKS = 1000
@@ -39,7 +39,7 @@ const RETRY_AFTER_MS = 5_000
 interface Options {
   /** Names it in refusals. */
   what?: string
-  /** Those whom the first limit is for. */
+  /** Whose bytes the first limit counts together. */
   scope?: 'org' | 'address'
   now?: () => number
 }

@@ -30,15 +30,21 @@ function valuesAt(value: unknown, path: readonly string[], effort: Effort): unkn
   const [name, ...rest] = path
   if (name === undefined) return [value]
   if (Array.isArray(value)) {
-    if (name === '[]')
-      return value
-        .slice(0, MOST_ELEMENTS)
-        .flatMap((one) => valuesAt(one, rest, effort))
-        .slice(0, MOST_ELEMENTS)
+    if (name === '[]') return valuesIn(value, rest, effort)
     return /^\d+$/.test(name) && Number(name) < value.length ? valuesAt(value[Number(name)], rest, effort) : []
   }
   const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, name)
   return isThere ? valuesAt((value as Record<string, unknown>)[name], rest, effort) : []
+}
+
+/** Stops when enough is found: what would be thrown away is not paid for. */
+function valuesIn(list: readonly unknown[], path: readonly string[], effort: Effort): unknown[] {
+  const found: unknown[] = []
+  for (const one of list.slice(0, MOST_ELEMENTS)) {
+    found.push(...valuesAt(one, path, effort))
+    if (found.length >= MOST_ELEMENTS) break
+  }
+  return found.slice(0, MOST_ELEMENTS)
 }
 
 function isEqual(value: unknown, wanted: Scalar, effort: Effort): boolean {

@@ -130,6 +130,12 @@ test('a body becomes JSON, text, a form or base64 by its type', () => {
   assert.match(JSON.stringify(read('['.repeat(600) + ']'.repeat(600), 'application/json')), /nests deeper/)
 })
 
+test('of lists in lists no more is looked at than counts', () => {
+  const payload = { commits: Array.from({ length: 50 }, () => ({ modified: Array.from({ length: 1000 }, () => 'a') })) }
+  // A look at each of the 50,000 would be 400,000.
+  assert.equal(refusedFor({ 'commits[].modified[]': 'b' }, payload, createEffort(50_000)), 'commits[].modified[]')
+})
+
 test('fields of one name take no longer than they are many', () => {
   const { a } = fieldsOf(new URLSearchParams('a=1&'.repeat(300_000)))
   assert.equal(a?.length, 300_000)

@@ -39,7 +39,7 @@ const RETRY_AFTER_MS = 5_000
 interface Options {
   /** Names it in refusals. */
   what?: string
-  /** Whose bytes the first limit counts together. */
+  /** The unit of the first limit: the bytes of each are counted together. */
   scope?: 'org' | 'address'
   now?: () => number
 }
@@ -114,7 +114,7 @@ function createComing(heldBy: (orgId: string) => number, now: () => number) {
     return first && [most!, ...first]
   }
 
-  /** Whoever holds room with little would keep out all who need more, for as long as he likes. */
+  /** The body with the lowest rate. One that stalls holds its room for as long as its sender likes. */
   function slowest(): Found | undefined {
     let found: Found | undefined
     let least = Infinity

@@ -7,7 +7,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 /** What may be in a body and has a limit of its own, which is a setting of the coordinator but for agents. */
 export type Carries = 'files' | 'input' | 'batch' | 'answer' | 'agent' | 'delivery'
 
-/** Who calls: anybody, a person or key, an installed agent (its signed token), a running program (its run's token). */
+/** The caller: anybody, a person or key, an installed agent (its signed token), a running program (its run's token). */
 export type Door = 'public' | 'caller' | 'runner' | 'program'
 
 export interface Tool {

@@ -10,13 +10,15 @@ import { startStub, type StubOptions, type StubServer } from '../http/stub-serve
 const executable = findBrowser()
 const skip = executable === undefined ? 'no chromium in PATH; on Debian: apt-get install chromium' : false
 
+/** Another address than that under which the page is open here. */
+const PUBLIC = 'https://windlass.example.com'
 const RENDERED = 'document.querySelectorAll(".opblock").length'
 
 let server: StubServer
 let page: Page
 before(async () => {
   if (executable === undefined) return
-  const { docs, docsFile, openapi } = createHandlers({ config: {} } as HandlerNeeds).service
+  const { docs, docsFile, openapi } = createHandlers({ config: { baseUrl: PUBLIC } } as HandlerNeeds).service
   const me = () => exampleOf(ops.account.get).output
   const handlers = {
     'service.docs': docs,

@@ -79,15 +79,14 @@ async function follow(plan: Plan, tools: Tools, seen: Seen, branch: string): Pro
       return last
     }
     case 'all':
-      return await Promise.all(plan.parts.map((part, at) => follow(part, tools, seen, `${branch}.${at}`)))
-    case 'race':
-      return note(
-        seen,
-        branch,
-        await Promise.race(
-          plan.parts.map(async (part, at) => [at, await follow(part, tools, seen, `${branch}.${at}`)]),
-        ),
+      return await Promise.all(
+        branches(plan.parts, seen, branch).map(([part, name]) => follow(part, tools, seen, name)),
       )
+    case 'race': {
+      const parts = branches(plan.parts, seen, branch)
+      const racing = parts.map(async ([part, name], at) => [at, await follow(part, tools, seen, name)])
+      return note(seen, branch, await Promise.race(racing))
+    }
     case 'raw':
       await tools.raw(plan.ms)
       return note(seen, branch, 'raw')
@@ -111,6 +110,12 @@ async function follow(plan: Plan, tools: Tools, seen: Seen, branch: string): Pro
     default:
       return note(seen, branch, await quietly(tools.engine.wait(callOf(plan, branch, seen.branches.get(branch) ?? []))))
   }
+}
+
+/** Each with a name of its own: who lost a race goes on, beside those that come after it. */
+function branches(parts: Plan[], seen: Seen, branch: string): [Plan, name: string][] {
+  const fork = `${branch}.${countOf(seen, branch)}`
+  return parts.map((part, at) => [part, `${fork}.${at}`])
 }
 
 function countOf(seen: Seen, branch: string): number {

@@ -44,7 +44,7 @@ function requestTo(
     return parameter.required ? value : seldom(2, value)
   })
   const unknownQuery = seldom(20, fc.constantFrom('surplus=1', 'a=%zz', 'b=1&b=2'))
-  const body = bodyOf(document, operation)
+  const body = bodyOf(document, operation, known)
   const whatever = seldom(6, fc.constantFrom('*', '"a"'))
   return fc.tuple(fc.tuple(...parts), unknownQuery, body, bearer, whatever).map(([values, more, text, key, etag]) => ({
     operation,
@@ -81,12 +81,14 @@ function asText(value: unknown): string {
   return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, LONGEST).toWellFormed()
 }
 
-function bodyOf(document: Document, { body, id, method }: Operation): fc.Arbitrary<string | undefined> {
+function bodyOf(document: Document, operation: Operation, known: Known): fc.Arbitrary<string | undefined> {
+  const { body, id, method } = operation
   if (!body) return fc.constant(method === 'GET' || method === 'DELETE' ? undefined : '{}')
   const fits = fitting(document, body)
   const json = (value: unknown) => JSON.stringify(value)
   return fc.oneof(
-    { weight: 8, arbitrary: fits.map(json) },
+    { weight: 6, arbitrary: fits.map(json) },
+    { weight: 2, arbitrary: likeExample(operation, known).map(json) },
     { weight: 4, arbitrary: spoilt(fits).map(json) },
     { weight: 1, arbitrary: hostile.map(json) },
     { weight: 1, arbitrary: oddBody },
@@ -95,7 +97,18 @@ function bodyOf(document: Document, { body, id, method }: Operation): fc.Arbitra
   )
 }
 
-/** What no schema tells how to make. */
+/** What no schema tells, such as which fields go together: the document's example, about things that are there. */
+function likeExample({ example }: Operation, known: Known): fc.Arbitrary<Record<string, unknown>> {
+  return fc.nat().map((chance) => {
+    const fields = Object.entries(example).map(([field, value]) => {
+      const [first] = known[field] ?? []
+      return [field, field === 'name' ? `${String(value)}-${chance}` : (first ?? value)]
+    })
+    return Object.fromEntries(fields)
+  })
+}
+
+/** Nor this. */
 const deployable = fc.constantFrom('waits', 'waits', 'made-1', 'made-2', 'made-3').map((slug) => {
   const entry = 'export async function run(input: { n?: number }): Promise<number> { return input.n ?? 1 }'
   const descriptor = JSON.stringify({ slug, pool: NOBODYS })

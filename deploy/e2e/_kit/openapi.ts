@@ -7,7 +7,7 @@ export interface Document {
 interface Described {
   operationId: string
   parameters?: Parameter[]
-  requestBody?: { content: Record<string, { schema: Schema }> }
+  requestBody?: { content: Record<string, { schema: Schema; example?: Record<string, unknown> }> }
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>
 }
 
@@ -43,6 +43,8 @@ export interface Operation {
   path: string
   parameters: Parameter[]
   body: Schema | undefined
+  /** Of the body. */
+  example: Record<string, unknown>
   responses: Described['responses']
 }
 
@@ -54,6 +56,7 @@ export function operationsOf(document: Document): Operation[] {
       path,
       parameters: described.parameters ?? [],
       body: described.requestBody?.content['application/json']?.schema,
+      example: described.requestBody?.content['application/json']?.example ?? {},
       responses: described.responses,
     })),
   )

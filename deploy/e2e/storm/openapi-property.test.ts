@@ -26,7 +26,7 @@ const BATCH = 40
 const MORE = 3_000
 /**
  * Chance does not make what these need, and they have tests of their own: a program that has changed under its run, a
- * signed delivery, a job that is under way, exactly one of three times.
+ * signed delivery, a job that is under way.
  */
 const NEEDS_MORE = new Set([
   'runsRestart',
@@ -36,10 +36,9 @@ const NEEDS_MORE = new Set([
   'deliveriesPayload',
   'deliveriesReplay',
   'jobsCancel',
-  'schedulesCreate',
 ])
-/** Without workflows nothing else would succeed any more. They are deleted at the end, and restored. */
-const LAST = ['workflowsDelete', 'workflowsRestore']
+/** Without these little else would succeed any more. They are deleted at the end, and workflows restored. */
+const LAST = ['environmentsDelete', 'workflowsDelete', 'workflowsRestore']
 const SHOWN = 10
 const HOUR_MS = 3_600_000
 const SPARES = 100
@@ -62,7 +61,7 @@ async function onceUp({ client, access }: Instance): Promise<void> {
   })
   await deploy(client, { 'workflow.jsonc': '{ "slug": "asks" }', 'index.ts': ENTRY })
   await client.environments.create({ name: 'staging' })
-  const runs = await Promise.all(['waits', 'waits', 'waits'].map((slug) => trigger(client, slug)))
+  const runs = await several(() => trigger(client, 'waits'))
   // Nobody is told of these, or they would be cancelled before their questions are answered.
   await Promise.all(['asks', 'asks'].map((slug) => trigger(client, slug)))
   const inputs = await until('two questions', async () => {
@@ -147,6 +146,8 @@ test('whatever is asked, the answer is one that the document promises', async (t
   const since = performance.now()
   const counts = new Map<string, number>()
   const good = new Set<string>()
+  /** What an operation was refused with, and how often. */
+  const refusals = new Map<string, Map<string, number>>()
   const wrong: string[] = []
   const agent = new Agent({ keepAlive: true, maxSockets: LANES })
   let begun = 0
@@ -168,8 +169,14 @@ test('whatever is asked, the answer is one that the document promises', async (t
     const answer = await answerTo(url, ask, agent)
     counts.set(String(answer.status), (counts.get(String(answer.status)) ?? 0) + 1)
     if (answer.status < 300) good.add(ask.operation.id)
+    else countRefusal(ask.operation.id, answer)
     const why = wrongWith(document, ask, answer)
     if (why !== undefined) wrong.push(`${told(ask)}\n  ${answer.status} ${answer.text.slice(0, 300)}\n  ${why}`)
+  }
+  function countRefusal(id: string, { status, text }: { status: number; text: string }): void {
+    const of = refusals.get(id) ?? new Map<string, number>()
+    const why = `${status} ${text.replaceAll(/"requestId":"[^"]*"/g, '').slice(0, 200)}`
+    refusals.set(id, of.set(why, (of.get(why) ?? 0) + 1))
   }
   const isLeft = ({ id }: { id: string }) => !good.has(id) && !NEEDS_MORE.has(id)
   for (const round of rounds({ test: 1, storm: 10 })) {
@@ -190,10 +197,16 @@ test('whatever is asked, the answer is one that the document promises', async (t
   )
   assert.equal(wrong.length, 0, `${wrong.length} of ${begun}, seed ${seed}:\n${wrong.slice(0, SHOWN).join('\n')}`)
   // Else all that was looked at would be refusals.
-  const never = operations.filter(isLeft).map(({ id }) => id)
+  const never = operations.filter(isLeft).map(({ id }) => [id, mostOf(refusals.get(id))])
   assert.deepEqual(never, [], 'no request to these has succeeded')
   assert.equal((await fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${credentials[0]}` } })).status, 200)
 })
+
+/** The refusals that came most often. */
+function mostOf(counts = new Map<string, number>()): string[] {
+  const sorted = [...counts].toSorted(([, a], [, b]) => b - a)
+  return sorted.slice(0, SHOWN).map(([why, count]) => `${count} × ${why}`)
+}
 
 function told({ operation, path, headers, body }: Ask): string {
   const { authorization = 'nobody', ...others } = headers

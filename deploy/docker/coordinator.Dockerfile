@@ -40,4 +40,4 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
 
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/usr/bin/tini", "--", "node", "--disable-warning=ExperimentalWarning"]
-CMD ["--max-semi-space-size=8", "coordinator/main.ts"]
+CMD ["--max-semi-space-size=8", "--heap-growing-percent=140", "coordinator/main.ts"]

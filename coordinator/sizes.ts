@@ -49,7 +49,7 @@ export function bodyBytes(carries: Carries | undefined, sizes: Sizes): number {
   return carries === 'agent' ? AGENT_BYTES : sizes.maxBodyBytes
 }
 
-/** A larger body, over whichever door, carries files, or many inputs. */
+/** A larger body, over whichever interface, carries files, or many inputs. */
 export function mostWithoutFiles({ maxBodyBytes, maxInputBytes, maxAnswerBytes }: Sizes): number {
   return Math.max(maxBodyBytes, maxInputBytes, maxAnswerBytes) + 2 * AROUND_BYTES
 }

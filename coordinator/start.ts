@@ -75,7 +75,7 @@ export async function startCoordinator(
     host: config.host,
     port: config.port,
     verify: {
-      knows: (door, bearer) => (door === 'runner' ? deps.runnerKeys : deps.callers).knows(bearer),
+      knows: (as, bearer) => (as === 'runner' ? deps.runnerKeys : deps.callers).knows(bearer),
       caller: (bearer) => deps.callers.verify(bearer),
       runner: (bearer) => deps.runnerKeys.verify(bearer),
       async program(token) {

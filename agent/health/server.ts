@@ -25,7 +25,7 @@ export async function startHealth(
   // Loaded where it is asked for only: it is of no use to most agents.
   const { createMetrics } = await import('./metrics.ts')
   const metrics = createMetrics(deps)
-  const doors: Record<string, () => Answer | Promise<Answer>> = {
+  const endpoints: Record<string, () => Answer | Promise<Answer>> = {
     '/livez': () => json(200, { status: 'alive' }),
     '/readyz': () => {
       const problems = notReady(deps)
@@ -36,30 +36,32 @@ export async function startHealth(
     },
     '/metrics': async () => ({ status: 200, type: metrics.contentType, body: await metrics.metrics() }),
   }
-  const server = createServer((request, response) => void answer(doors, request, response))
+  const server = createServer((request, response) => void answer(endpoints, request, response))
   await listen(server, host, port)
   return { address: addressOf(server), close: () => close(server) }
 }
 
 async function answer(
-  doors: Record<string, () => Answer | Promise<Answer>>,
+  endpoints: Record<string, () => Answer | Promise<Answer>>,
   { method, url = '/' }: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const name = url.replace(/\?.*$/, '')
-  const door = Object.hasOwn(doors, name) ? doors[name] : undefined
+  const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined
   const isRead = method === 'GET' || method === 'HEAD'
   const {
     status,
     type = 'application/json',
     body,
-  } = await (door && isRead ? door() : json(door ? 405 : 404, known(doors)))
+  } = await (endpoint && isRead ? endpoint() : json(endpoint ? 405 : 404, known(endpoints)))
   response.writeHead(status, { 'content-type': type, ...(status === 405 && { allow: 'GET, HEAD' }) })
   response.end(method === 'HEAD' ? undefined : body)
 }
 
 const json = (status: number, body: object): Answer => ({ status, body: `${JSON.stringify(body)}\n` })
-const known = (doors: object) => ({ message: `There is ${Object.keys(doors).join(', ')}, to be read with GET.` })
+const known = (endpoints: object) => ({
+  message: `There is ${Object.keys(endpoints).join(', ')}, to be read with GET.`,
+})
 
 async function listen(server: Server, host: string, port: number): Promise<void> {
   server.listen(port, host)

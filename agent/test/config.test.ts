@@ -87,7 +87,7 @@ test('the registration token is in no list of settings', () => {
   assert.doesNotMatch(JSON.stringify(resolveSettings(config)), /wlr_secret/)
 })
 
-test('the address of the health door is taken apart', () => {
+test('the address of the health server is taken apart', () => {
   const at = (text: string) => readConfig({ ...URL_ONLY, WINDLASS_AGENT_HEALTH: text }).health
   assert.deepEqual(at('127.0.0.1:9464'), { host: '127.0.0.1', port: 9464 })
   assert.deepEqual(at('[::1]:9464'), { host: '::1', port: 9464 })

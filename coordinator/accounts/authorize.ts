@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { hasRole } from '@windlass/shared/scopes.ts'
 import type { Caller } from '../actor.ts'
 
@@ -9,8 +9,8 @@ const NEEDS_SESSION = [
 ].join(' ')
 
 /** Throws unless role and scopes of the caller allow the row. */
-export function authorize(row: Pick<AnyOp, 'role' | 'scope' | 'sessionOnly'>, caller: Caller): void {
-  if (row.sessionOnly && caller.kind !== 'session')
+export function authorize(row: Pick<AnyOp, 'role' | 'scope' | 'credentials'>, caller: Caller): void {
+  if (isSessionOnly(row) && caller.kind !== 'session')
     throw new Fault('FORBIDDEN', { needs: { session: true } }, NEEDS_SESSION)
   if (row.role !== null && !hasRole(caller.role, row.role)) {
     const message = `This needs the role ${row.role}; the ${caller.kind} has ${caller.role}.`

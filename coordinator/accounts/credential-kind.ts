@@ -1,6 +1,6 @@
 import type { Caller } from '../actor.ts'
 
-/** One kind of credential behind the caller's door. */
+/** One kind of credential of callers. */
 export interface CredentialKind {
   /** Whether a text claims to be of this kind; then no other kind is asked. */
   claims(bearer: string): boolean

@@ -4,7 +4,7 @@ import type { CredentialKind } from './credential-kind.ts'
 import { keyKind } from './key-kind.ts'
 import { sessionKind } from './session-kind.ts'
 
-/** Everything that opens the caller's door. Who claims a text first reads it. */
+/** All credentials of callers. Who claims a text first reads it. */
 export function credentialKinds(deps: { db: Sql; log: Log }): readonly CredentialKind[] {
   return [keyKind(deps), sessionKind(deps)]
 }

@@ -23,7 +23,7 @@ export interface RawRequest {
   read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ kept: Buffer; bytes: number }>
 }
 
-/** What a handler is given. The identity of the wrong door throws: the row and its handler disagree. */
+/** What a handler is given. An identity of another kind throws: the row and its handler disagree. */
 export interface Call<I> {
   input: I
   requestId: string

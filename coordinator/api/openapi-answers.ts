@@ -1,6 +1,6 @@
 import { FAULTS, type FaultCode } from '@windlass/shared/errors.ts'
 import { exampleOf } from '@windlass/shared/ops/words.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isForCallers, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { z } from 'zod'
 import type { ZodOpenApiResponsesObject } from 'zod-openapi'
 import { faultsOf } from './faults-of.ts'
@@ -23,7 +23,7 @@ type Header = keyof typeof HEADERS
 
 /** Those that every answer of the row carries, and some more. */
 function headersOf(row: AnyOp, ...more: Header[]): Record<string, { $ref: `#/components/headers/${Header}` }> {
-  const limits: Header[] = row.door === 'caller' ? ['RateLimit-Policy', 'RateLimit'] : []
+  const limits: Header[] = isForCallers(row) ? ['RateLimit-Policy', 'RateLimit'] : []
   const names: Header[] = ['X-Request-Id', ...limits, ...more]
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` as const }]))
 }
@@ -112,11 +112,11 @@ export function envelopeOf(row: AnyOp, code: FaultCode) {
 function detailOf(row: AnyOp, code: FaultCode): Record<string, unknown> | undefined {
   if (code === 'VALIDATION_FAILED') return { path: Object.keys(exampleOf(row).input).at(-1) ?? 'nonsense' }
   if (code === 'METHOD_NOT_ALLOWED') return { allow: [row.method] }
-  if (code === 'FORBIDDEN' && row.door === 'caller')
-    return { needs: row.sessionOnly ? { session: true } : { role: row.role } }
+  if (code === 'FORBIDDEN' && isForCallers(row))
+    return { needs: isSessionOnly(row) ? { session: true } : { role: row.role } }
   if (code === 'RATE_LIMITED') {
     // Where nobody is known yet, refused credentials are counted by their address.
-    const counted = row.door === 'caller' ? { scope: 'identity', limit: 600 } : { scope: 'address', limit: 300 }
+    const counted = isForCallers(row) ? { scope: 'identity', limit: 600 } : { scope: 'address', limit: 300 }
     return { ...counted, windowMs: 60_000, retryAfterMs: 12_000 }
   }
   if (code === 'INTERNAL') return { requestId: 'req_01m7w2y7m0x4mfd8v6x2kq1r7t' }

@@ -1,5 +1,5 @@
 import { type AnyExample, exampleOf, meaningOf } from '@windlass/shared/ops/words.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isForCallers, isPublic, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { decodeStrings, pathNames, ridesInQuery } from '@windlass/shared/ops/place.ts'
 import { z } from 'zod'
 import type { ZodOpenApiOperationObject } from 'zod-openapi'
@@ -51,15 +51,15 @@ function fieldsByPlace(row: AnyOp): Record<'inPath' | 'inQuery' | 'inBody', stri
 }
 
 function security(row: AnyOp): Pick<ZodOpenApiOperationObject, 'security'> {
-  if (row.door === 'public') return { security: [] }
-  return row.sessionOnly ? { security: [{ session: [] }] } : {}
+  if (isPublic(row)) return { security: [] }
+  return isSessionOnly(row) ? { security: [{ session: [] }] } : {}
 }
 
 /** Sentences for people; `facts` say the same to programs. */
 function access(row: AnyOp): string[] {
-  if (row.door !== 'caller') return []
+  if (!isForCallers(row)) return []
   const role = `Needs the role \`${row.role}\` or higher.`
-  if (row.sessionOnly) return [`${role} Takes a session only: an API key gets 403 at any scope.`]
+  if (isSessionOnly(row)) return [`${role} Takes a session only: an API key gets 403 at any scope.`]
   const scopes = row.scope.map((scope) => `\`${scope}\``).join(' or ')
   return [`${role} ${scopes === '' ? 'Not for keys with a list of scopes.' : `Scope: ${scopes}.`}`]
 }
@@ -67,8 +67,8 @@ function access(row: AnyOp): string[] {
 function facts(row: AnyOp): Record<`x-${string}`, unknown> {
   return {
     'x-operation': row.id,
-    ...(row.door === 'caller' && { 'x-role': row.role, 'x-scopes': row.scope }),
-    ...(row.sessionOnly && { 'x-session-only': true }),
+    ...(isForCallers(row) && { 'x-role': row.role, 'x-scopes': row.scope }),
+    ...(isSessionOnly(row) && { 'x-session-only': true }),
     ...(row.mcp && { 'x-mcp-tool': row.mcp.tool }),
   }
 }

@@ -1,31 +1,32 @@
 import { Fault } from '@windlass/shared/errors.ts'
+import { isForCallers, isPublic } from '@windlass/shared/ops/op.ts'
 import type { Actor, Caller, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { Gate } from './gate.ts'
 import type { Plan } from './plan.ts'
 
-/** Who stands behind a credential, door by door. Each throws UNAUTHENTICATED for one that does not serve. */
+/** Who stands behind a credential of each kind. Each throws UNAUTHENTICATED for one that does not serve. */
 export interface Verifiers {
-  /** Whether a credential served not long ago: at the other doors nothing is looked up for one that is made up. */
-  knows(door: 'caller' | 'runner', bearer: string): boolean
+  /** Whether a credential served not long ago. Of a run's token nothing is looked up: it is signed. */
+  knows(as: 'caller' | 'runner', bearer: string): boolean
   caller(bearer: string): Promise<Caller>
   runner(bearer: string): Promise<RunnerIdentity>
   program(bearer: string): Promise<ProgramIdentity>
 }
 
-/** Who knocks at the door of the row, or throws. At the public door nobody is asked. */
+/** Who asks, or throws. Where anybody may ask, nobody is looked up. */
 export async function identify(
   { row }: Plan,
   authorization: string | undefined,
   ask: Asked,
 ): Promise<Actor | undefined> {
-  const { door } = row
-  if (door === 'public') return undefined
+  if (isPublic(row)) return undefined
   const bearer = bearerOf(authorization)
   // The token of a run is checked by its signature: without that nothing is looked up.
-  if (door === 'program') return ask.verify.program(bearer)
+  if (row.credentials.includes('run')) return ask.verify.program(bearer)
   const { verify, gate, address, requestId } = ask
-  const shown = { as: door, address, requestId, isKnown: () => verify.knows(door, bearer) }
-  return gate.pass<Actor>(shown, () => verify[door](bearer))
+  const as = isForCallers(row) ? 'caller' : 'runner'
+  const shown = { as, address, requestId, isKnown: () => verify.knows(as, bearer) }
+  return gate.pass<Actor>(shown, () => verify[as](bearer))
 }
 
 interface Asked {

@@ -5,7 +5,7 @@ import type { Strangers } from '../limits/strangers.ts'
 
 /** One credential, and who shows it. */
 interface Shown {
-  /** What it was shown for: a door, or `registration`. */
+  /** What it was shown for: a kind of caller, or `registration`. */
   as: string
   address: string
   requestId: string

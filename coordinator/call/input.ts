@@ -11,7 +11,7 @@ import { refuseHalves } from './texts.ts'
 
 type Strings = Record<string, string>
 
-/** The parts of the path that the row names, decoded. Still text: the schema looks at them after the door. */
+/** The parts of the path that the row names, decoded. Still text: the schema looks at them once the caller is known. */
 export function readParams(plan: Plan, request: HttpRequest): Strings {
   const params: Strings = {}
   for (const [name, key] of plan.pathKeys) {

@@ -1,5 +1,5 @@
 import type { FaultCode } from '@windlass/shared/errors.ts'
-import type { AnyOp, Method } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isForCallers, type Method } from '@windlass/shared/ops/op.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { pathNames, restRidesIn } from '@windlass/shared/ops/place.ts'
 import type { Call } from '../api/call.ts'
@@ -94,9 +94,9 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined, sizes: Sizes): 
     ridesIn: restRidesIn(row),
     bodyBytes: bodyBytes(row.carries, sizes),
     takesFiles: row.carries === 'files',
-    turns: row.door === 'caller' ? turnsOf(row) : undefined,
-    scopedToOrg: row.door === 'caller' && names.includes('org'),
-    scopedToRun: row.door === 'program' && names.includes('run'),
+    turns: isForCallers(row) ? turnsOf(row) : undefined,
+    scopedToOrg: isForCallers(row) && names.includes('org'),
+    scopedToRun: row.credentials.includes('run') && names.includes('run'),
     faults: faultsOf(row),
   }
 }

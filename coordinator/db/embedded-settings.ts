@@ -2,7 +2,7 @@
 import type { Place } from './embedded-place.ts'
 
 const SETTINGS: Record<string, string> = {
-  // The unix socket is the only door, and the folder it sits in is closed to others.
+  // The unix socket is the only way in, and the folder it sits in is closed to others.
   listen_addresses: '',
   port: '5432',
   unix_socket_permissions: '0700',

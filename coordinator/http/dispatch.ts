@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import { isPublic } from '@windlass/shared/ops/op.ts'
 import type { Actor, Caller } from '../actor.ts'
 import {
   BytesAnswer,
@@ -201,9 +202,9 @@ function asked({ pipeline, request, requestId }: Exchange) {
   return { verify, gate, address: proxies.addressOf(request), requestId }
 }
 
-/** Where the public door asks for a credential, it comes in the body: a registration token. */
+/** A registration token comes in the body of a row for anybody. */
 async function handled(exchange: Exchange, plan: Plan, call: RequestCall): Promise<unknown> {
-  if (plan.row.door !== 'public' || !plan.faults.has('UNAUTHENTICATED')) return plan.handle(call as never)
+  if (!isPublic(plan.row) || !plan.faults.has('UNAUTHENTICATED')) return plan.handle(call as never)
   const { pipeline, request, requestId } = exchange
   const shown = { as: plan.row.id, address: pipeline.proxies.addressOf(request), requestId, isKnown: () => false }
   return pipeline.gate.pass(shown, () => plan.handle(call as never))
@@ -226,7 +227,7 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
   if (row.wire === undefined) {
     const answer: StatusAnswer<unknown> = value instanceof StatusAnswer ? value : new StatusAnswer(row.success, value)
     const text = outputText(plan, answer.value, exchange.pipeline.strict)
-    return sendJson(exchange, answer.status, text, row.door === 'program')
+    return sendJson(exchange, answer.status, text, row.credentials.includes('run'))
   }
   if (value instanceof PiecesAnswer) return sendPieces(exchange, value, exchange.pipeline.stallMs)
   if (value instanceof FileAnswer) return sendFile(exchange, value, exchange.pipeline.stallMs)

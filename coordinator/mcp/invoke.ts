@@ -12,7 +12,7 @@ import { Excerpt, MOST_CHARS } from './cut.ts'
 
 export type Fields = Record<string, unknown>
 
-/** Calls an operation as REST would: the same door, the same schema, the same handler. */
+/** Calls an operation as REST would: the same access check, the same schema, the same handler. */
 export async function invoke(plan: Plan, asking: Asking, given: Fields): Promise<Fields> {
   const answer = await called(plan, asking, given)
   const value: unknown = answer instanceof StatusAnswer ? answer.value : answer

@@ -1,4 +1,4 @@
-import type { AnyOp, Tool } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, type Tool, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import type { Handlers } from '../api/index.ts'
 import { type Plan, planPaths } from '../call/plan.ts'
 import type { Sizes } from '../sizes.ts'
@@ -65,7 +65,7 @@ export function tablesOf(handlers: Handlers, sizes?: Sizes): Tables {
 
 function toolOf(plan: Plan, tool: Tool): ToolPlan {
   const { row } = plan
-  if (!row.sessionOnly) return { plan, listed: listed(row, tool) }
+  if (!isSessionOnly(row)) return { plan, listed: listed(row, tool) }
   const instead = BY_HAND[row.id]
   if (instead === undefined) throw new Error(`${row.id} is for sessions only; say in mcp/table.ts where it is done`)
   return { plan, listed: stub(tool), instead }

@@ -101,9 +101,9 @@ export const LAYERS: readonly Layer[] = [
     files: ['coordinator/main.ts', 'coordinator/start.ts', 'coordinator/compose.ts', 'coordinator/groups.ts'],
   },
   { name: 'http, mcp', files: ['coordinator/http/', 'coordinator/mcp/'] },
-  // What every door does with a request, whatever its protocol.
+  // What every interface does with a request, whatever its protocol.
   { name: 'call', files: ['coordinator/call/'] },
-  // A job is a door like the API: it is called from outside and calls verbs.
+  // A job is a way in like the API: it is called from outside and calls verbs.
   { name: 'api, jobs', files: ['coordinator/api/', 'coordinator/jobs/'] },
   { name: 'verbs', files: [] },
   {
@@ -173,8 +173,8 @@ export const NEVER_UPWARD =
 export const OWN_STORE =
   'a store is imported by its own room only: reach another noun through its verbs (`import type` of its rows is free)'
 
-/** Packages behind one door. Tests and deploy are free. */
-export const DOORS: readonly { readonly pkg: string; readonly file: string }[] = [
+/** Packages that one file imports. Tests and deploy are free. */
+export const SOLE_IMPORTERS: readonly { readonly pkg: string; readonly file: string }[] = [
   { pkg: 'hyper-express', file: 'coordinator/http/server.ts' },
   { pkg: '@modelcontextprotocol/server', file: 'coordinator/mcp/server.ts' },
   { pkg: 'execa', file: 'agent/os/process.ts' },

@@ -2,7 +2,16 @@
 import { isBuiltin } from 'node:module'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { DOORS, ENGINE, ENGINE_CALLS, ENVIRONMENT, GATES, LAYERS, NEVER_UPWARD, NOT_OURS } from './import-rules.ts'
+import {
+  ENGINE,
+  ENGINE_CALLS,
+  ENVIRONMENT,
+  GATES,
+  LAYERS,
+  NEVER_UPWARD,
+  NOT_OURS,
+  SOLE_IMPORTERS,
+} from './import-rules.ts'
 import { OWN_STORE, PLACES, RULES, STORE, STORED, TEST_ONLY, VERBS } from './import-rules.ts'
 import { readSource } from './import-lines.ts'
 import type { ImportLine } from './import-lines.ts'
@@ -71,9 +80,9 @@ function breachOfPackage(file: string, specifier: string): string | undefined {
   const place = PLACES.find((p) => holds(p.files, file))
   const name = packageName(specifier)
   if (place?.packages && !place.packages.includes(name)) return place.sentence
-  const door = DOORS.find((d) => d.pkg === name)
-  if (!door || door.file === file || isFree(file)) return undefined
-  return `only ${door.file} imports ${door.pkg}`
+  const sole = SOLE_IMPORTERS.find((d) => d.pkg === name)
+  if (!sole || sole.file === file || isFree(file)) return undefined
+  return `only ${sole.file} imports ${sole.pkg}`
 }
 
 function breachOfProject(file: string, target: string, typeOnly: boolean): string | undefined {

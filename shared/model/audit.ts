@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AuditId, Slug } from '../ids.ts'
 
-/** By which door a change came in. */
+/** By which interface a change came in. */
 export const VIAS = ['rest', 'mcp', 'runner', 'admin', 'system'] as const
 export type Via = (typeof VIAS)[number]
 

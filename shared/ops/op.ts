@@ -7,8 +7,8 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 /** What may be in a body and has a limit of its own, which is a setting of the coordinator but for agents. */
 export type Carries = 'files' | 'input' | 'batch' | 'answer' | 'agent' | 'delivery'
 
-/** The caller: anybody, a person or key, an installed agent (its signed token), a running program (its run's token). */
-export type Door = 'public' | 'caller' | 'runner' | 'program'
+/** What proves who asks: an API key or a session of an org, the signed token of an installed agent, a run's token. */
+export type Credential = 'key' | 'session' | 'runner' | 'run'
 
 export interface Tool {
   readonly tool: string
@@ -47,13 +47,12 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly method: Method
   /** Names in braces are fields of `input`; the rest of it rides in the query (GET, DELETE) or in the body. */
   readonly path: string
-  readonly door: Door
+  /** Any of these serves. Empty: anybody may ask. `session` without `key`: a key gets 403 at any scope. */
+  readonly credentials: readonly Credential[]
   /** Any of these serves. Empty: no scope names it, so a key with a scope list is refused. */
   readonly scope: readonly Scope[]
-  /** The least role; null behind doors that know no roles. */
+  /** The least role; null where the credential has none. */
   readonly role: Role | null
-  /** True: an API key gets 403 at any scope. */
-  readonly sessionOnly?: true
   /** The MCP tool, and when a model should reach for it. */
   readonly mcp?: Tool
   /** The command that serves it, where that is not its group and name: `deploy`. It is made by hand. */
@@ -63,7 +62,7 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly summary: string
   readonly input: I
   readonly output: O
-  /** Beside those that every row behind its door may answer. */
+  /** Beside those that every row with its credentials may answer. */
   readonly faults: readonly FaultCode[]
   /** 202: what was asked for has begun, and the answer names the job that goes on with it. */
   readonly success: 200 | 201 | 202 | 204
@@ -81,11 +80,26 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
 export type AnyOp = Op
 
 /** What a request is made of: a row without what only its coordinator knows. The client is built on these alone. */
-export type Route = Pick<AnyOp, 'id' | 'method' | 'path' | 'sessionOnly' | 'wire' | 'inQuery'>
-
-export function routeOf({ id, method, path, sessionOnly, wire, inQuery }: AnyOp): Route {
-  return { id, method, path, sessionOnly, wire, inQuery }
+export interface Route extends Pick<AnyOp, 'id' | 'method' | 'path' | 'wire' | 'inQuery'> {
+  /** It takes no API key. */
+  readonly sessionOnly?: boolean | undefined
 }
+
+export function routeOf(row: AnyOp): Route {
+  const { id, method, path, wire, inQuery } = row
+  return { id, method, path, sessionOnly: isSessionOnly(row) || undefined, wire, inQuery }
+}
+
+type Guarded = Pick<AnyOp, 'credentials'>
+
+/** Anybody may ask, without a credential. */
+export const isPublic = ({ credentials }: Guarded) => credentials.length === 0
+
+/** It is asked with a credential of an org, which has a role. */
+export const isForCallers = ({ credentials }: Guarded) => credentials.includes('session')
+
+/** A person has to ask: an API key does not serve. */
+export const isSessionOnly = (row: Guarded) => isForCallers(row) && !row.credentials.includes('key')
 
 /** Keeps the row's own types. */
 export function op<I extends z.ZodObject, O extends z.ZodType>(row: Op<I, O>): Op<I, O> {

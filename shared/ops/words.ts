@@ -1,4 +1,4 @@
-import type { AnyOp } from './op.ts'
+import { type AnyOp, isForCallers, isPublic } from './op.ts'
 import type { Documented, ExamplesOf } from './example.ts'
 import { FIELDS } from './fields.ts'
 import { account } from './account/words.ts'
@@ -71,7 +71,7 @@ export function exampleOf(row: Pick<AnyOp, 'id'>): AnyExample {
 
 /** Whether it belongs to the public surface; what agents and programs speak does not. */
 export function isDocumented(row: AnyOp): boolean {
-  return (row.door === 'public' || row.door === 'caller') && !row.path.startsWith('/runner/')
+  return (isPublic(row) || isForCallers(row)) && !row.path.startsWith('/runner/')
 }
 
 interface Layer {

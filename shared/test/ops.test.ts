@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { FAULTS } from '../errors.ts'
 import { allOps, ops } from '../ops/index.ts'
-import type { AnyOp } from '../ops/op.ts'
+import { type AnyOp, isForCallers } from '../ops/op.ts'
 import { pathNames } from '../ops/place.ts'
 
 // The golden list makes every change of the contract visible in review. To accept one:
@@ -13,12 +13,20 @@ const GOLDEN = join(import.meta.dirname, '../ops.golden.txt')
 
 function goldenLine(row: AnyOp): string {
   const scope = row.scope.length > 0 ? row.scope.join('|') : '-'
-  return [row.method, row.path, row.id, row.door, scope, row.role ?? '-', row.mcp?.tool ?? '-'].join(' ')
+  return [
+    row.method,
+    row.path,
+    row.id,
+    row.credentials.join('|') || '-',
+    scope,
+    row.role ?? '-',
+    row.mcp?.tool ?? '-',
+  ].join(' ')
 }
 
 function goldenText(): string {
   const lines = allOps.map(goldenLine).sort()
-  return `# method path id door scope role tool\n${lines.join('\n')}\n`
+  return `# method path id credentials scope role tool\n${lines.join('\n')}\n`
 }
 
 if (process.argv.includes('--update')) writeFileSync(GOLDEN, goldenText())
@@ -48,12 +56,12 @@ test('no two rows share method and path, nor paths that differ in the names of t
   assert.equal(shapes.size, new Set(allOps.map((row) => row.path)).size)
 })
 
-test('MCP tools have unique names in snake case, and stand behind the door of callers', () => {
+test('MCP tools have unique names in snake case, and are for callers', () => {
   const tools = allOps.flatMap((row) => (row.mcp ? [row.mcp.tool] : []))
   assert.equal(new Set(tools).size, tools.length)
   for (const row of allOps.filter((one) => one.mcp)) {
     assert.match(row.mcp!.tool, /^[a-z]+(_[a-z]+)*$/)
-    assert.equal(row.door, 'caller', row.id)
+    assert.ok(isForCallers(row), row.id)
     assert.equal(row.wire, undefined, row.id)
   }
 })
@@ -66,7 +74,7 @@ test('every declared fault is one of FAULTS, and every name in a path is a field
 })
 
 test('every row for callers names a role, and no other does', () => {
-  for (const row of allOps) assert.equal(row.role !== null, row.door === 'caller', row.id)
+  for (const row of allOps) assert.equal(row.role !== null, isForCallers(row), row.id)
 })
 
 test('inputs are strict and outputs are objects that may grow', () => {
@@ -77,9 +85,10 @@ test('inputs are strict and outputs are objects that may grow', () => {
   }
 })
 
-test('paths lie under /v1, behind doors of agents and programs under /runner/v1', () => {
+test('paths lie under /v1, those of agents and programs under /runner/v1', () => {
   for (const row of allOps) {
-    if (row.door === 'caller') assert.match(row.path, /^\/v1\//, row.id)
-    if (row.door === 'runner' || row.door === 'program') assert.match(row.path, /^\/runner\/v1\//, row.id)
+    if (isForCallers(row)) assert.match(row.path, /^\/v1\//, row.id)
+    if (row.credentials.includes('runner') || row.credentials.includes('run'))
+      assert.match(row.path, /^\/runner\/v1\//, row.id)
   }
 })

@@ -1,7 +1,7 @@
 /** Calls that really change something, one for each row of the table that does. */
 import { newId } from '@windlass/shared/ids.ts'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isForCallers } from '@windlass/shared/ops/op.ts'
 import { type Args, sampleArgs } from './matrix-samples.ts'
 import type { Tenant } from './tenants.ts'
 import { insert as insertJob } from '../../bulk/store.ts'
@@ -76,5 +76,5 @@ export const changeArgs = async (row: AnyOp, tenant: Tenant): Promise<Args> =>
  * others.
  */
 export const changingOps = allOps
-  .filter((row) => row.door === 'caller' && row.method !== 'GET')
+  .filter((row) => isForCallers(row) && row.method !== 'GET')
   .sort((a, b) => Number(b.id === 'runs.restart') - Number(a.id === 'runs.restart'))

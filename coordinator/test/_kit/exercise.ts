@@ -1,7 +1,7 @@
 /** A broad use of one org: every operation of the table, and runs that go through what runs can go through. */
 import { requestOf } from '@windlass/shared/ops/call.ts'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
-import type { AnyOp, Door } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, type Credential, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { pathNames } from '@windlass/shared/ops/place.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { cleanVariableSets } from '../../environments/sets.ts'
@@ -22,14 +22,15 @@ import { accepted, aParkedRun, call, question, sleepFor } from './waiting.ts'
 export async function exercise(tenant: Tenant): Promise<void> {
   await someRuns(tenant)
   await someLists(tenant)
-  const bearers: Record<Door, string> = {
-    caller: tenant.owner,
-    program: tenant.runToken,
+  const bearers: Record<Credential, string> = {
+    key: tenant.owner,
+    session: tenant.session,
+    run: tenant.runToken,
     runner: await tenant.agent.bearer(),
-    public: '',
   }
   const asked = allOps.filter((row) => row.method === 'GET' && (row.wire ?? 'bytes') === 'bytes')
-  for (const row of asked) await send(tenant, row, sampleArgs(row, tenant), bearers[row.door])
+  for (const row of asked)
+    await send(tenant, row, sampleArgs(row, tenant), row.credentials[0] ? bearers[row.credentials[0]] : '')
   // What is revoked and forgotten is another runner, or the next exercise would have none.
   const spare = await anAgent(tenant.c, { name: 'spare' })
   const other = { ...tenant, ids: { ...tenant.ids, runner: spare.id } }
@@ -50,7 +51,7 @@ async function clean({ c: { deps } }: Tenant): Promise<void> {
 }
 
 async function send({ c, session }: Tenant, row: AnyOp, args: Args, bearer: string): Promise<void> {
-  const base = { url: c.url, apiKey: row.sessionOnly ? session : bearer }
+  const base = { url: c.url, apiKey: isSessionOnly(row) ? session : bearer }
   const { url, method, headers, body } = requestOf(base, row, args)
   const response = await fetch(url, { method, headers, body: body ?? null, signal: AbortSignal.timeout(DEADLINE_MS) })
   const text = await response.text()

@@ -19,7 +19,7 @@ export interface Bearers {
   expired: Named
   revoked: Named
   forged: Named
-  /** Good ones, by the door that they are for. */
+  /** Good ones, by what they are for. */
   ofCallers: Named
   ofRunners: Named
   ofPrograms: Named

@@ -1,12 +1,12 @@
 /** The access matrix: every row of the operation table × every kind of credential, with what the specification says to it. */
-import type { AnyOp, Door } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, type Credential, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { pathNames } from '@windlass/shared/ops/place.ts'
 import { type Role, ROLES, type Scope, SCOPES } from '@windlass/shared/scopes.ts'
 import type { Bearers } from './matrix-bearers.ts'
 import { type Args, ownedNames, REFERENCES, sampleArgs } from './matrix-samples.ts'
 import type { Tenant } from './tenants.ts'
 
-/** `passes`: whatever comes, it is no refusal of the door's. `lacks` is what a 403 says is missing. */
+/** `passes`: whatever comes, it is no refusal of the credential. `lacks` is what a 403 says is missing. */
 export type Expected = 'passes' | 401 | 404 | { lacks: 'session' | 'role' | 'scopes' }
 
 export interface Knock {
@@ -25,18 +25,19 @@ export interface World {
 
 export interface Kind {
   name: string
-  doors: readonly Door[]
+  /** For rows that one of these serves; empty: for rows that anybody may ask. */
+  credentials: readonly Credential[]
   /** Why a row has no such case; nothing when it must have one. */
   unless?: (row: AnyOp) => string | undefined
   knocks: (row: AnyOp, world: World) => Knock[]
 }
 
-const ALL: readonly Door[] = ['caller', 'runner', 'program']
-const CALLER: readonly Door[] = ['caller']
+const CALLER: readonly Credential[] = ['key', 'session']
+const ALL: readonly Credential[] = [...CALLER, 'runner', 'run']
 
 /** By the specification, section 5, and the contract's columns: session only, then the role, then the scopes. */
 export function expectedOf(row: AnyOp, has: { session: boolean; role: Role; scopes: readonly Scope[] }): Expected {
-  if (row.sessionOnly && !has.session) return { lacks: 'session' }
+  if (isSessionOnly(row) && !has.session) return { lacks: 'session' }
   if (ROLES.indexOf(has.role) < ROLES.indexOf(row.role ?? 'viewer')) return { lacks: 'role' }
   const allowed = has.scopes.length === 0 || has.scopes.some((scope) => row.scope.includes(scope))
   return allowed ? 'passes' : { lacks: 'scopes' }
@@ -44,19 +45,19 @@ export function expectedOf(row: AnyOp, has: { session: boolean; role: Role; scop
 
 /** A bearer that opens the row for its own tenant. */
 export function goodBearer(row: AnyOp, tenant: Tenant, bearers: Bearers): string {
-  if (row.door === 'runner') return bearers.runner(tenant)
-  if (row.door === 'program') return tenant.runToken
-  return row.sessionOnly ? tenant.session : tenant.owner
+  if (row.credentials.includes('runner')) return bearers.runner(tenant)
+  if (row.credentials.includes('run')) return tenant.runToken
+  return isSessionOnly(row) ? tenant.session : tenant.owner
 }
 
 function refused(
   name: string,
-  doors: readonly Door[],
+  credentials: readonly Credential[],
   headers: (bearers: Bearers) => Record<string, string | undefined>,
 ): Kind {
   return {
     name,
-    doors,
+    credentials,
     knocks: (row, { ours, bearers }) =>
       Object.entries(headers(bearers)).map(([as, authorization]) => {
         return { as, authorization, args: sampleArgs(row, ours), expected: 401 }
@@ -79,29 +80,29 @@ export const KINDS: readonly Kind[] = [
   refused('unknown', ALL, ({ unknown }) => bearersOf(unknown)),
   refused('expired', ALL, ({ expired }) => bearersOf(expired)),
   refused('revoked', ALL, ({ revoked }) => bearersOf(revoked)),
-  refused('forged', ['runner', 'program'], ({ forged }) => bearersOf(forged)),
-  refused("another door's credential", CALLER, ({ ofRunners, ofPrograms, ofJoiners }) =>
+  refused('forged', ['runner', 'run'], ({ forged }) => bearersOf(forged)),
+  refused('a credential of another kind', CALLER, ({ ofRunners, ofPrograms, ofJoiners }) =>
     bearersOf({ ...ofRunners, ...ofPrograms, ...ofJoiners }),
   ),
-  refused("another door's credential", ['runner'], ({ ofCallers, ofPrograms, ofJoiners }) =>
+  refused('a credential of another kind', ['runner'], ({ ofCallers, ofPrograms, ofJoiners }) =>
     bearersOf({ ...ofCallers, ...ofPrograms, ...ofJoiners }),
   ),
-  refused("another door's credential", ['program'], ({ ofCallers, ofRunners, ofJoiners }) =>
+  refused('a credential of another kind', ['run'], ({ ofCallers, ofRunners, ofJoiners }) =>
     bearersOf({ ...ofCallers, ...ofRunners, ...ofJoiners }),
   ),
   {
     name: 'key of a role, without scopes',
-    doors: CALLER,
+    credentials: CALLER,
     knocks: (row, world) => ROLES.map((role) => keyKnock(row, world, role, [])),
   },
   {
     name: 'key of a role, each scope by itself',
-    doors: CALLER,
+    credentials: CALLER,
     knocks: (row, world) => ROLES.flatMap((role) => SCOPES.map((scope) => keyKnock(row, world, role, [scope]))),
   },
   {
     name: 'key of a role, all scopes but the right ones',
-    doors: CALLER,
+    credentials: CALLER,
     unless: (row) => (row.scope.length === SCOPES.length ? 'every scope is right' : undefined),
     knocks: (row, world) => {
       const others = SCOPES.filter((scope) => !row.scope.includes(scope))
@@ -110,7 +111,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: 'session of a role',
-    doors: CALLER,
+    credentials: CALLER,
     knocks: (row, { ours, bearers }) =>
       ROLES.map((role) => ({
         as: `session, ${role}`,
@@ -121,7 +122,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: "another org's credential on this org's path",
-    doors: CALLER,
+    credentials: CALLER,
     unless: needsOrg,
     knocks: (row, { ours, bearers }) =>
       Object.entries(bearers.strangers).map(([as, credential]) => {
@@ -130,19 +131,19 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: "another org's credential with this org's ids",
-    doors: ALL,
+    credentials: ALL,
     unless: needsOwned,
     knocks: (row, world) => [foreign(row, world, { by: world.theirs, of: world.ours })].flat(),
   },
   {
     name: "this org's credential with another org's ids",
-    doors: ALL,
+    credentials: ALL,
     unless: needsOwned,
     knocks: (row, world) => [foreign(row, world, { by: world.ours, of: world.theirs })].flat(),
   },
   {
     name: "another org's credential with this org's ids, whatever it may do",
-    doors: CALLER,
+    credentials: CALLER,
     unless: (row) => needsOwned(row) ?? (needsOrg(row) === undefined ? 'its path names the org' : undefined),
     knocks: (row, { ours, bearers }) =>
       Object.entries(bearers.strangers).map(([as, credential]) => {
@@ -151,7 +152,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: 'an id that nothing can have',
-    doors: CALLER,
+    credentials: CALLER,
     unless: (row) => (malformable(row).length > 0 ? undefined : 'its path names nothing that has to be there'),
     knocks: (row, { ours, bearers }) =>
       malformable(row).flatMap((name) =>
@@ -165,7 +166,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: "this org's credential with another org's things beside the path",
-    doors: CALLER,
+    credentials: CALLER,
     unless: (row) => (row.id in REFERENCES ? undefined : 'it is given nothing of an org beside its path'),
     knocks: (row, { ours, theirs, bearers }) => {
       const name = REFERENCES[row.id] ?? ''
@@ -177,7 +178,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: "another run's token",
-    doors: ['program'],
+    credentials: ['run'],
     knocks: (row, { ours, theirs }) => [
       { as: 'of this org', authorization: bearer(ours.otherRunToken), args: sampleArgs(row, ours), expected: 404 },
       { as: 'of another org', authorization: bearer(theirs.runToken), args: sampleArgs(row, ours), expected: 404 },
@@ -185,7 +186,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: 'the right credential',
-    doors: ['runner', 'program'],
+    credentials: ['runner', 'run'],
     knocks: (row, { ours, bearers }) => [
       {
         as: 'right',
@@ -197,7 +198,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: 'anybody',
-    doors: ['public'],
+    credentials: [],
     knocks: (row, { ours, bearers }) =>
       Object.entries({
         nobody: undefined,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FAULTS } from '@windlass/shared/errors.ts'
 import { isDocumented } from '@windlass/shared/ops/words.ts'
+import { isForCallers, isPublic, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import { pathNames } from '@windlass/shared/ops/place.ts'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
@@ -102,7 +103,7 @@ test('every operation answers its success, and its faults with the envelope', ()
         row.id,
       )
     }
-    if (row.door === 'caller') assert.ok(responses['401'] && responses['403'], row.id)
+    if (isForCallers(row)) assert.ok(responses['401'] && responses['403'], row.id)
   }
 })
 
@@ -120,7 +121,7 @@ test('bodies and queries take what is not in the path', () => {
 test('a live stream is an event stream; public rows need no credential, some rows a session, all others either', () => {
   assert.ok(operationOf('runs.stream').responses['200']?.content?.['text/event-stream'])
   for (const row of rows) {
-    const wanted = row.door === 'public' ? [] : row.sessionOnly ? [{ session: [] }] : undefined
+    const wanted = isPublic(row) ? [] : isSessionOnly(row) ? [{ session: [] }] : undefined
     assert.deepEqual(operationOf(row.id).security, wanted, row.id)
     assert.equal(operationOf(row.id)['x-role'], row.role ?? undefined, row.id)
   }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { requestOf } from '@windlass/shared/ops/call.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isForCallers, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 import { changeArgs, changingOps, SECRET } from '../_kit/changes.ts'
@@ -51,7 +51,7 @@ for (const row of changingOps) {
   const isExempt = EXEMPT.has(row.id)
   test(`${row.id} leaves ${isExempt ? 'no entry' : 'one entry'} in the audit log`, async () => {
     const args = await changeArgs(row, ours)
-    const { response, text } = await send(row, args, row.sessionOnly ? ours.session : ours.owner)
+    const { response, text } = await send(row, args, isSessionOnly(row) ? ours.session : ours.owner)
     assert.ok(response.ok, `${response.status} ${text}`)
     const entries = await entriesOf(response)
     if (isExempt) return assert.deepEqual([...entries], [])
@@ -59,7 +59,7 @@ for (const row of changingOps) {
     assert.deepEqual(more, [])
     assert.equal(entry?.action, row.id)
     assert.deepEqual([entry.orgId, entry.via], [c.orgId, 'rest'])
-    assert.equal(entry.actorKind, row.sessionOnly ? 'session' : 'key')
+    assert.equal(entry.actorKind, isSessionOnly(row) ? 'session' : 'key')
     for (const secret of [SECRET, ours.owner, ours.session, ...secretsIn(text)])
       assert.ok(!entry.whole.includes(secret), `the entry holds ${secret}: ${entry.whole}`)
   })
@@ -72,7 +72,7 @@ function secretsIn(text: string): string[] {
 
 test('what is read or refused leaves no entry', async () => {
   const before = await entryCount()
-  for (const row of allOps.filter((one) => one.door === 'caller')) {
+  for (const row of allOps.filter((one) => isForCallers(one))) {
     if (row.wire === 'sse') continue
     const args = sampleArgs(row, ours)
     if (row.method === 'GET') await send(row, args, ours.owner)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
-import type { AnyOp, Deprecation } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, type Deprecation, isForCallers } from '@windlass/shared/ops/op.ts'
 import { operation } from '../../api/openapi-operation.ts'
 import { RUN, startStub, type StubServer } from './stub-server.ts'
 
@@ -44,7 +44,7 @@ test('OpenAPI marks such a row, and no other', () => {
   const { deprecated, description } = operation(ops.runs.input)
   assert.equal(deprecated, true)
   assert.match(description ?? '', /^Deprecated since 2026-11-01: use `\/v1\/runs\/\{run\}\/output`/)
-  const marked = (allOps as AnyOp[]).filter((one) => one.door === 'caller' && operation(one).deprecated === true)
+  const marked = (allOps as AnyOp[]).filter((one) => isForCallers(one) && operation(one).deprecated === true)
   assert.deepEqual(
     marked.map(({ id }) => id),
     ['runs.input'],

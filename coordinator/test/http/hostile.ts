@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { newId } from '@windlass/shared/ids.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import type { AnyOp, Credential } from '@windlass/shared/ops/op.ts'
 import { pathNames, restRidesIn, ridesInQuery } from '@windlass/shared/ops/place.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import type { z } from 'zod'
@@ -55,13 +55,21 @@ export interface Knock {
   headers?: Record<string, string>
 }
 
-/** A request of somebody who may do everything behind the row's door. */
+/** As the stub's verifiers read them. */
+const BEARERS: Record<Credential, string> = {
+  key: 'owner',
+  session: 'session:owner',
+  runner: 'runner',
+  run: 'program',
+}
+
+/** A request with the credential for which the row is. */
 export function knock(
   url: string,
   row: AnyOp,
   { path = fittingPath(row), body, headers }: Knock = {},
 ): Promise<Response> {
-  const bearer = { public: undefined, caller: 'session:owner', runner: 'runner', program: 'program' }[row.door]
+  const bearer = row.credentials.map((credential) => BEARERS[credential]).at(-1)
   return fetch(url + path, {
     method: row.method,
     headers: {

@@ -49,7 +49,7 @@ test('guessing credentials from one address ends in 429, and no other address no
 })
 
 test('a credential that served goes on from an address where others guess', async () => {
-  await serve({ knows: (door, bearer) => door === 'caller' && bearer === 'owner' })
+  await serve({ knows: (as, bearer) => as === 'caller' && bearer === 'owner' })
   for (let n = 0; n < 6; n++) await ask(`guess-${n}`, '192.0.2.1')
   assert.equal((await ask('owner', '192.0.2.1')).status, 503, 'the stub is reached')
   assert.equal((await ask('member', '192.0.2.1')).status, 429)

@@ -122,7 +122,7 @@ function stubOf(row: AnyOp): StubHandler {
   }
 }
 
-/** `[session:]<role>[=scope,scope][@org]`, as in `member=run:read@acme`, behind the caller's door; `runner` and `program` behind theirs. */
+/** Callers are `[session:]<role>[=scope,scope][@org]`, as in `member=run:read@acme`; the others `runner` and `program`. */
 const verify: Omit<Verifiers, 'knows'> = {
   caller: aCaller,
   runner: (bearer) => Promise.resolve().then(() => (bearer === 'runner' ? runner : refuse())),

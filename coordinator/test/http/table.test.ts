@@ -10,7 +10,7 @@ before(async () => {
 })
 after(() => server.close())
 
-// Who may pass through which door is the matter of matrix.test.ts.
+// Which credential serves for which row is the matter of matrix.test.ts.
 
 async function assertRefused(response: Response, status: number, code: string, row: AnyOp): Promise<void> {
   assert.equal(response.status, status, row.id)

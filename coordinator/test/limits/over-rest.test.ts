@@ -27,7 +27,7 @@ function remaining(response: Response): number {
   return readQuotas(response.headers.get('ratelimit') ?? undefined).identity?.amount ?? -1
 }
 
-test('every answer behind the door of callers says where the caller stands', async () => {
+test('every answer to a caller says where the caller stands', async () => {
   const viewer = await aKey('viewer')
   const first = await rawCall(viewer, 'GET', `/v1/runs/${run}`)
   assert.equal(first.status, 200)

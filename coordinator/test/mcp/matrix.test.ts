@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { allOps } from '@windlass/shared/ops/index.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { hasRole, ROLES, SCOPES } from '@windlass/shared/scopes.ts'
 import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aKey } from '../_kit/credentials.ts'
@@ -9,13 +9,13 @@ import { ownedNames, REFERENCES, sampleArgs } from '../_kit/matrix-samples.ts'
 import { refusedBy, tool } from '../_kit/mcp.ts'
 import { type Tenant, twoTenants } from '../_kit/tenants.ts'
 
-// The same matrix as over REST, for what a tool can be asked: whoever knocks, the door is that of the row.
+// The same matrix as over REST, for what a tool can be asked: whoever asks, the row decides.
 
 let c: TestCoordinator
 let ours: Tenant
 let theirs: Tenant
 
-const TOOLS = allOps.filter((row) => row.mcp && !row.sessionOnly)
+const TOOLS = allOps.filter((row) => row.mcp && !isSessionOnly(row))
 
 before(async () => {
   c = await aCoordinator()
@@ -29,7 +29,7 @@ after(async () => {
 
 const refusal = (apiKey: string, row: AnyOp, args: object) =>
   refusedBy({ url: c.url, apiKey }, row.mcp!.tool, { ...args })
-/** Behind the door: what is wrong with the arguments is told. */
+/** Who is let in is told what is wrong with the arguments. */
 const PASSED = 'VALIDATION_FAILED unheardOf'
 /** Gets as far as the arguments, and no further. */
 const knock = (apiKey: string, row: AnyOp) => refusal(apiKey, row, { ...sampleArgs(row, ours), unheardOf: 1 })

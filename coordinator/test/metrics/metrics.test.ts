@@ -123,6 +123,6 @@ test('the address is that of the connection, so another interface of this machin
 })
 
 test('the row is public, and no command of the CLI', () => {
-  assert.equal(ops.service.metrics.door, 'public')
+  assert.deepEqual(ops.service.metrics.credentials, [])
   assert.equal(ops.service.metrics.wire, 'bytes')
 })

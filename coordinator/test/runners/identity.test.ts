@@ -38,7 +38,7 @@ after(async () => {
 const poll = (apiKey: string) => c.call(ops.runnerSurface.claims, { slots: 1, waitMs: 0 }, { apiKey })
 const seconds = (fromNow: number) => Math.floor(Date.now() / 1000) + fromNow
 
-test('a token that the agent signed itself opens its doors', async () => {
+test('a token that the agent signed itself serves for what is for agents', async () => {
   assert.deepEqual(await poll(await agent.bearer()), { offers: [], variableSets: {} })
 })
 
@@ -135,7 +135,7 @@ test('wrong signatures for the id of a runner cost no query each, and make nobod
   assert.equal(found.id, one.id)
 })
 
-test('a revoked runner is out, its socket door too', async () => {
+test('a revoked runner is refused, by the socket too', async () => {
   const revoked = await anAgent(c)
   await c.db`update runner_intake set state = 'revoked' where runner_id = ${revoked.id}`
   await assert.rejects(poll(await revoked.bearer()), refusal('UNAUTHENTICATED'))
@@ -220,7 +220,7 @@ test('the token of a run is dead once the run has ended, and after it was given 
   assert.equal((await selfOf(offer.run, again.token)).run.epoch, 2)
 })
 
-test('each door takes its own credential and none of the others', async () => {
+test('each operation takes its own kind of credential and no other', async () => {
   const { offer } = await running()
   const bearer = await agent.bearer()
   for (const token of [bearer, c.apiKey, `${offer.token}x`, 'x']) {

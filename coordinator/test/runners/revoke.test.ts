@@ -44,7 +44,7 @@ async function aSweep(): Promise<void> {
 const revoke = ({ id }: TestAgent, reason = '') => c.call(ops.runners.revoke, { runner: id, reason })
 const lost = end({ how: 'lost', reason: 'the runner was revoked' })
 
-/** The agent's own door, and the one of the run's program. */
+/** With the agent's own token, and with that of the run's program. */
 async function statusOf({ agent, offer }: Held, at: TestCoordinator): Promise<number[]> {
   const claims = await rawCall(
     { url: at.url, apiKey: await agent.bearer() },

@@ -126,7 +126,7 @@ test('a run and a list that have not changed are 304 to whoever has them, and 20
   await c.call(ops.runs.cancel, { run: id })
 })
 
-test("another org's runs, and unknown ones, look absent behind every door", async () => {
+test("another org's runs, and unknown ones, look absent to every operation", async () => {
   const { id } = runs[1]!
   const { apiKey, slug } = await anOrg(c)
   for (const run of [id, newId('run')]) {

@@ -8,7 +8,7 @@ import type { Org, Part, World } from './world.ts'
 /** Longer texts are known by their beginning and their length. */
 const LONG = 400
 
-/** What is asked of one org by one door, and what is answered, in the order in which it is done. */
+/** What is asked of one org over one interface, and what is answered, in the order in which it is done. */
 export class Transcript {
   readonly org: Org
   readonly names: Names

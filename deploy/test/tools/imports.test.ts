@@ -227,7 +227,7 @@ test('the engine calls no verbs, and locks and saves runs in one place', () => {
   }
 })
 
-test('some packages have one door', () => {
+test('some packages are imported by one file only', () => {
   allowed('coordinator/http/server.ts', "import HyperExpress from 'hyper-express'")
   refused(
     'coordinator/http/dispatch.ts',

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
 import { exampleOf, isDocumented } from '@windlass/shared/ops/words.ts'
+import { isForCallers, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import { DOCS, outOfDate, references } from '../../tools/references.ts'
 import { curlOf } from '../../tools/references/curl.ts'
@@ -44,8 +45,8 @@ test('a command of the references is read by a shell as the request of the examp
     const { input } = exampleOf(row)
     for (const [name, value] of Object.entries(body)) assert.deepEqual(value, input[name], row.id)
     const credential = words.find((word) => word.startsWith('Authorization'))
-    const who = row.sessionOnly ? 'Authorization: Bearer s' : 'Authorization: Bearer k'
-    assert.equal(credential, row.door === 'caller' ? who : undefined, row.id)
+    const who = isSessionOnly(row) ? 'Authorization: Bearer s' : 'Authorization: Bearer k'
+    assert.equal(credential, isForCallers(row) ? who : undefined, row.id)
   }
 })
 

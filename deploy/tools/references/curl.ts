@@ -1,6 +1,6 @@
 import { requestOf } from '@windlass/shared/ops/call.ts'
 import { exampleOf } from '@windlass/shared/ops/words.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isForCallers, isSessionOnly } from '@windlass/shared/ops/op.ts'
 
 const LINE = 100
 
@@ -10,8 +10,8 @@ export function curlOf(row: AnyOp): string {
   const parts = ['curl -s', `"${url.replace(/%5E|%2C/gi, (code) => decodeURIComponent(code))}"`]
   if (row.wire === 'sse') parts[0] = 'curl -sN'
   if (method !== (body === undefined ? 'GET' : 'POST')) parts.push(`-X ${method}`)
-  if (row.door === 'caller')
-    parts.push(`-H "Authorization: Bearer $${row.sessionOnly ? 'WINDLASS_SESSION' : 'WINDLASS_API_KEY'}"`)
+  if (isForCallers(row))
+    parts.push(`-H "Authorization: Bearer $${isSessionOnly(row) ? 'WINDLASS_SESSION' : 'WINDLASS_API_KEY'}"`)
   if (body !== undefined) {
     parts.push(`-H 'Content-Type: ${headers['content-type']}'`)
     parts.push(`-d '${body.replaceAll("'", String.raw`'\''`)}'`)

@@ -3,13 +3,13 @@ import { openApiDocument } from '@windlass/coordinator/api/openapi.ts'
 import { FAULTS, type FaultCode } from '@windlass/shared/errors.ts'
 import { exampleOf, isDocumented, meaningOf } from '@windlass/shared/ops/words.ts'
 import { allOps, groups } from '@windlass/shared/ops/index.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isForCallers, isPublic, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { pathNames, ridesInQuery } from '@windlass/shared/ops/place.ts'
 import { schemaText } from 'windlass/cli/schema-text.ts'
 import { curlOf } from './curl.ts'
 import { code, compactJson, fence, headed, table } from './markdown.ts'
 
-/** What every operation behind the caller's door may answer. */
+/** What every operation for callers may answer. */
 const COMMON: ReadonlySet<FaultCode> = new Set([
   'VALIDATION_FAILED',
   'UNAUTHENTICATED',
@@ -64,10 +64,10 @@ function operation(row: AnyOp): string {
 }
 
 function access(row: AnyOp): string {
-  if (row.door === 'public') return 'For everybody, without a credential.'
+  if (isPublic(row)) return 'For everybody, without a credential.'
   const scopes = row.scope.length === 0 ? 'none: not for keys with a list of scopes' : row.scope.map(code).join(' or ')
   const tool = row.mcp ? ` MCP tool: \`${row.mcp.tool}\`.` : ''
-  if (row.sessionOnly) return `Least role: \`${row.role}\`. A session only.${tool}`
+  if (isSessionOnly(row)) return `Least role: \`${row.role}\`. A session only.${tool}`
   return `Least role: \`${row.role}\`. Scope: ${row.scope.length > 5 ? 'any' : scopes}.${tool}`
 }
 
@@ -120,8 +120,8 @@ function example(row: AnyOp): string[] {
 }
 
 function errors(row: AnyOp): string {
-  const isCommon = (name: FaultCode) => row.door === 'caller' && COMMON.has(name)
+  const isCommon = (name: FaultCode) => isForCallers(row) && COMMON.has(name)
   const own = [...faultsOf(row)].filter((name) => !isCommon(name)).sort((a, b) => FAULTS[a][0] - FAULTS[b][0])
   const names = own.map((name) => `${FAULTS[name][0]} \`${name}\``)
-  return [...names, ...(row.door === 'caller' ? ['those of every operation'] : [])].join(', ')
+  return [...names, ...(isForCallers(row) ? ['those of every operation'] : [])].join(', ')
 }

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import { FAULTS, Fault } from '@windlass/shared/errors.ts'
 import { fieldPath } from '@windlass/shared/field-path.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isForCallers, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { decodeStrings, pathNames } from '@windlass/shared/ops/place.ts'
 
 export const KEY = 'wl_test'
@@ -63,7 +63,7 @@ async function respond(
 ) {
   const url = new URL(request.url ?? '/', 'http://fake')
   const { row, inPath } = find(request.method ?? 'GET', url.pathname)
-  if (row.door === 'caller') admit(row, request.headers.authorization)
+  if (isForCallers(row)) admit(row, request.headers.authorization)
   const body = await bodyOf(request)
   const query = decodeStrings(row.input, Object.fromEntries(url.searchParams))
   const parsed = row.input.safeParse({ ...decodeStrings(row.input, inPath), ...query, ...body })
@@ -82,7 +82,7 @@ async function respond(
 function admit(row: AnyOp, authorization: string | undefined): void {
   if (authorization === `Bearer ${SESSION}`) return
   if (authorization !== `Bearer ${KEY}`) throw new Fault('UNAUTHENTICATED')
-  if (row.sessionOnly) throw new Fault('FORBIDDEN', { needs: { session: true } }, 'An API key cannot do this.')
+  if (isSessionOnly(row)) throw new Fault('FORBIDDEN', { needs: { session: true } }, 'An API key cannot do this.')
 }
 
 function missing(): never {

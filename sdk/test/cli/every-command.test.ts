@@ -6,7 +6,7 @@ import { FAULTS } from '@windlass/shared/errors.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import { allOps, groups } from '@windlass/shared/ops/index.ts'
 import type { Ops } from '@windlass/shared/ops/index.ts'
-import type { AnyOp } from '@windlass/shared/ops/op.ts'
+import { type AnyOp, isForCallers } from '@windlass/shared/ops/op.ts'
 import { ApiError } from '../../client/index.ts'
 import { reportOf } from '../../cli/failure.ts'
 import { kebab } from '../../cli/fields.ts'
@@ -33,9 +33,7 @@ function* leaves(parent: Command, before: string[] = []): Generator<{ words: str
 
 test('every operation that a caller may use has a command', () => {
   const typed = all.map(({ words }) => words.join(' '))
-  const rows = allOps.filter(
-    ({ door, wire, command }) => door === 'caller' && (wire === undefined || command !== undefined),
-  )
+  const rows = allOps.filter((row) => isForCallers(row) && (row.wire === undefined || row.command !== undefined))
   const missing = rows.map(commandOf).filter((command) => !typed.includes(command))
   assert.deepEqual(missing, [])
 })

@@ -14,7 +14,7 @@ export const rows = {
     id: 'account.get',
     method: 'GET',
     path: '/v1/me',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [...Scope.options],
     role: 'viewer',
     summary: 'Whom a credential stands for: its kind, org, role and scopes.',

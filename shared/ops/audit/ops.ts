@@ -15,7 +15,7 @@ export const rows = {
     id: 'audit.list',
     method: 'GET',
     path: '/v1/orgs/{org}/audit',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['audit_log:read'],
     role: 'admin',
     mcp: {

@@ -16,7 +16,7 @@ export const rows = {
     id: 'environments.list',
     method: 'GET',
     path: '/v1/orgs/{org}/environments',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'viewer',
     mcp: { tool: 'list_environments', when: 'To see the environments that trigger_now takes as `environment`.' },
@@ -34,7 +34,7 @@ export const rows = {
     id: 'environments.create',
     method: 'POST',
     path: '/v1/orgs/{org}/environments',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {
@@ -53,7 +53,7 @@ export const rows = {
     id: 'environments.delete',
     method: 'DELETE',
     path: '/v1/orgs/{org}/environments/{environment}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {

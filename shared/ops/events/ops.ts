@@ -12,7 +12,7 @@ export const rows = {
     id: 'events.stream',
     method: 'GET',
     path: '/v1/orgs/{org}/events/stream',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     command: 'events',

@@ -15,7 +15,7 @@ export const rows = {
     id: 'inputs.list',
     method: 'GET',
     path: '/v1/orgs/{org}/inputs',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     mcp: {
@@ -39,7 +39,7 @@ export const rows = {
     id: 'inputs.get',
     method: 'GET',
     path: '/v1/inputs/{input}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     summary: 'Get a question: its prompt, the schema of its answer and, when it is answered, the answer.',
@@ -52,7 +52,7 @@ export const rows = {
     id: 'inputs.respond',
     method: 'POST',
     path: '/v1/inputs/{input}/respond',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:trigger'],
     role: 'member',
     mcp: {

@@ -16,7 +16,7 @@ export const rows = {
     id: 'keys.list',
     method: 'GET',
     path: '/v1/orgs/{org}/api-keys',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {
@@ -35,10 +35,9 @@ export const rows = {
     id: 'keys.create',
     method: 'POST',
     path: '/v1/orgs/{org}/api-keys',
-    door: 'caller',
+    credentials: ['session'],
     scope: [],
     role: 'admin',
-    sessionOnly: true,
     mcp: {
       tool: 'create_api_key',
       when: 'Does nothing: no tool makes an API key. It answers where a person makes one.',
@@ -59,7 +58,7 @@ export const rows = {
     id: 'keys.revoke',
     method: 'DELETE',
     path: '/v1/orgs/{org}/api-keys/{key}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {

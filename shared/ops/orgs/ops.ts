@@ -14,7 +14,7 @@ export const rows = {
     id: 'orgs.get',
     method: 'GET',
     path: '/v1/orgs/{org}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'viewer',
     summary: 'Get an org.',

@@ -35,7 +35,7 @@ export const rows = {
     id: 'pools.list',
     method: 'GET',
     path: '/v1/orgs/{org}/runner-pools',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'member',
     mcp: {
@@ -62,7 +62,7 @@ export const rows = {
     id: 'pools.get',
     method: 'GET',
     path: '/v1/runner-pools/{pool}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'member',
     summary: 'Get one runner pool with its settings.',
@@ -75,7 +75,7 @@ export const rows = {
     id: 'pools.create',
     method: 'POST',
     path: '/v1/orgs/{org}/runner-pools',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {
@@ -94,7 +94,7 @@ export const rows = {
     id: 'pools.update',
     method: 'PATCH',
     path: '/v1/runner-pools/{pool}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {
@@ -114,7 +114,7 @@ export const rows = {
     id: 'pools.delete',
     method: 'DELETE',
     path: '/v1/runner-pools/{pool}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {
@@ -131,7 +131,7 @@ export const rows = {
     id: 'pools.demand',
     method: 'GET',
     path: '/v1/orgs/{org}/runner-pools/{pool}/demand',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'member',
     summary: 'How much work waits in a pool and how much room there is: what an autoscaler asks.',
@@ -144,7 +144,7 @@ export const rows = {
     id: 'pools.createToken',
     method: 'POST',
     path: '/v1/runner-pools/{pool}/registration-tokens',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {

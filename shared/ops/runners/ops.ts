@@ -20,7 +20,7 @@ export const rows = {
     id: 'runners.list',
     method: 'GET',
     path: '/v1/orgs/{org}/runners',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'member',
     mcp: {
@@ -45,7 +45,7 @@ export const rows = {
     id: 'runners.get',
     method: 'GET',
     path: '/v1/runners/{runner}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'member',
     mcp: {
@@ -64,7 +64,7 @@ export const rows = {
     id: 'runners.plan',
     method: 'GET',
     path: '/v1/runners/{runner}/drain',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'member',
     mcp: {
@@ -83,7 +83,7 @@ export const rows = {
     id: 'runners.cordon',
     method: 'POST',
     path: '/v1/runners/{runner}/cordon',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {
@@ -101,7 +101,7 @@ export const rows = {
     id: 'runners.drain',
     method: 'POST',
     path: '/v1/runners/{runner}/drain',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {
@@ -132,7 +132,7 @@ export const rows = {
     id: 'runners.resume',
     method: 'POST',
     path: '/v1/runners/{runner}/resume',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {
@@ -150,7 +150,7 @@ export const rows = {
     id: 'runners.revoke',
     method: 'POST',
     path: '/v1/runners/{runner}/revoke',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {
@@ -171,7 +171,7 @@ export const rows = {
     id: 'runners.deregister',
     method: 'DELETE',
     path: '/v1/runners/{runner}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {

@@ -39,7 +39,7 @@ export const rows = {
     id: 'runs.list',
     method: 'GET',
     path: '/v1/orgs/{org}/runs',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     mcp: {
@@ -64,7 +64,7 @@ export const rows = {
     id: 'runs.get',
     method: 'GET',
     path: '/v1/runs/{run}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     mcp: {
@@ -83,7 +83,7 @@ export const rows = {
     id: 'runs.input',
     method: 'GET',
     path: '/v1/runs/{run}/input',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     mcp: {
@@ -100,7 +100,7 @@ export const rows = {
     id: 'runs.output',
     method: 'GET',
     path: '/v1/runs/{run}/output',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     mcp: {
@@ -120,7 +120,7 @@ export const rows = {
     id: 'runs.events',
     method: 'GET',
     path: '/v1/runs/{run}/events',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     mcp: {
@@ -161,7 +161,7 @@ export const rows = {
     id: 'runs.stream',
     method: 'GET',
     path: '/v1/runs/{run}/events/stream',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     command: 'logs',
@@ -176,7 +176,7 @@ export const rows = {
     id: 'runs.cancel',
     method: 'POST',
     path: '/v1/runs/{run}/cancel',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:cancel'],
     role: 'member',
     mcp: {
@@ -197,7 +197,7 @@ export const rows = {
     id: 'runs.retry',
     method: 'POST',
     path: '/v1/runs/{run}/retry',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:trigger'],
     role: 'member',
     mcp: {
@@ -220,7 +220,7 @@ export const rows = {
     id: 'runs.delete',
     method: 'DELETE',
     path: '/v1/runs/{run}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:delete'],
     role: 'admin',
     summary: 'Delete the input, output and events of a finished run. Its state, times and totals stay.',
@@ -233,7 +233,7 @@ export const rows = {
     id: 'runs.children',
     method: 'GET',
     path: '/v1/runs/{run}/children',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     summary: 'List the runs that a run has called, newest first.',
@@ -246,7 +246,7 @@ export const rows = {
     id: 'runs.why',
     method: 'GET',
     path: '/v1/runs/{run}/why',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:read'],
     role: 'viewer',
     mcp: {
@@ -266,7 +266,7 @@ export const rows = {
     id: 'runs.restart',
     method: 'POST',
     path: '/v1/runs/{run}/restart',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:trigger'],
     role: 'member',
     mcp: {

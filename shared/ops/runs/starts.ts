@@ -43,7 +43,7 @@ export const starts = {
     id: 'runs.trigger',
     method: 'POST',
     path: '/v1/orgs/{org}/workflows/{workflow}/runs',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:trigger', 'workflow:trigger'],
     role: 'member',
     mcp: {
@@ -70,7 +70,7 @@ export const starts = {
     id: 'runs.batch',
     method: 'POST',
     path: '/v1/orgs/{org}/workflows/{workflow}/runs/batch',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['run:trigger', 'workflow:trigger'],
     role: 'member',
     summary: 'Start many runs of a workflow, each with a result of its own.',

@@ -16,7 +16,7 @@ export const rows = {
     id: 'variables.list',
     method: 'GET',
     path: '/v1/orgs/{org}/variables',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'viewer',
     mcp: {
@@ -39,7 +39,7 @@ export const rows = {
     id: 'variables.set',
     method: 'PUT',
     path: '/v1/orgs/{org}/variables/{name}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {
@@ -60,7 +60,7 @@ export const rows = {
     id: 'variables.delete',
     method: 'DELETE',
     path: '/v1/orgs/{org}/variables/{name}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
     mcp: {

@@ -21,7 +21,7 @@ export const rows = {
     id: 'workflows.list',
     method: 'GET',
     path: '/v1/orgs/{org}/workflows',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow:read'],
     role: 'viewer',
     mcp: {
@@ -44,7 +44,7 @@ export const rows = {
     id: 'workflows.create',
     method: 'POST',
     path: '/v1/orgs/{org}/workflows',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow:create'],
     role: 'member',
     mcp: {
@@ -66,7 +66,7 @@ export const rows = {
     id: 'workflows.get',
     method: 'GET',
     path: '/v1/orgs/{org}/workflows/{workflow}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow:read'],
     role: 'viewer',
     mcp: {
@@ -85,7 +85,7 @@ export const rows = {
     id: 'workflows.file',
     method: 'GET',
     path: '/v1/orgs/{org}/workflows/{workflow}/files/{path}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow:read'],
     role: 'viewer',
     mcp: {
@@ -112,7 +112,7 @@ export const rows = {
     id: 'workflows.update',
     method: 'PUT',
     path: '/v1/orgs/{org}/workflows/{workflow}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow:update'],
     role: 'member',
     mcp: {
@@ -142,7 +142,7 @@ export const rows = {
     id: 'workflows.delete',
     method: 'DELETE',
     path: '/v1/orgs/{org}/workflows/{workflow}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow:delete'],
     role: 'admin',
     mcp: {
@@ -169,7 +169,7 @@ export const rows = {
     id: 'workflows.restore',
     method: 'POST',
     path: '/v1/orgs/{org}/workflows/{workflow}/restore',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow:delete'],
     role: 'admin',
     summary: 'Bring a deleted workflow back, with its versions.',
@@ -186,7 +186,7 @@ export const rows = {
     id: 'workflows.disable',
     method: 'POST',
     path: '/v1/orgs/{org}/workflows/{workflow}/disable',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow:update'],
     role: 'member',
     mcp: {
@@ -207,7 +207,7 @@ export const rows = {
     id: 'workflows.enable',
     method: 'POST',
     path: '/v1/orgs/{org}/workflows/{workflow}/enable',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow:update'],
     role: 'member',
     mcp: {

@@ -22,7 +22,7 @@ export const versions = {
     id: 'workflows.listVersions',
     method: 'GET',
     path: '/v1/orgs/{org}/workflows/{workflow}/versions',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow_version:read'],
     role: 'viewer',
     mcp: {
@@ -42,7 +42,7 @@ export const versions = {
     id: 'workflows.createVersion',
     method: 'POST',
     path: '/v1/orgs/{org}/workflows/{workflow}/versions',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow_version:create'],
     role: 'member',
     command: 'deploy',
@@ -65,7 +65,7 @@ export const versions = {
     id: 'workflows.promote',
     method: 'POST',
     path: '/v1/orgs/{org}/workflows/{workflow}/versions/{version}/promote',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow:update'],
     role: 'member',
     mcp: {
@@ -86,7 +86,7 @@ export const versions = {
     id: 'workflows.getVersion',
     method: 'GET',
     path: '/v1/orgs/{org}/workflows/{workflow}/versions/{version}',
-    door: 'caller',
+    credentials: ['key', 'session'],
     scope: ['workflow_version:read'],
     role: 'viewer',
     mcp: {

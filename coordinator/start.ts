@@ -33,8 +33,8 @@ export interface Coordinator {
   stop(): Promise<void>
 }
 
-/** graphile-worker: one connection listens, two work, one is spare. */
-const JOB_CONNECTIONS = 4
+/** graphile-worker: one connection listens, one holds the worker's lock, two work, one is spare. */
+const JOB_CONNECTIONS = 5
 /** What it asks takes milliseconds; a server that has vanished would be waited for a quarter of an hour. */
 const JOB_QUERY_MS = 60_000
 

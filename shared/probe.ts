@@ -62,6 +62,8 @@ interface OfCoordinator {
   /** A job that does something to many runs has done a piece, or has come to its end. */
   'bulk.piece': { jobId: string }
   'bulk.finished': { jobId: string }
+  /** A worker of jobs has looked whose lock is free. */
+  'workers.looked': { free: string[] }
   /** A loop of the coordinator has looked at everything it looks at. */
   'sweep.done': { of: 'placements' | 'runs' | 'deadlines' }
   /** A coordinator has said that leases can be renewed, and has lengthened so many that could not be. */

@@ -7,8 +7,9 @@ const DEAD_MS = 120_000
 const LOOK_MS = 30_000
 
 /**
- * Frees what workers have locked that are gone. graphile-worker itself waits four hours for one that was killed, and so
- * would all jobs of the same queue. Should one be alive after all, its job is done twice, which each job bears.
+ * Frees what workers have locked for long, for those whose lock (worker-locks.ts) tells nothing: they are of a version
+ * before it, or were killed before they had it, or something in between keeps their session. graphile-worker itself
+ * waits four hours. Should one be alive after all, its job is done twice, which each job bears.
  */
 export async function freeDeadWorkers(deps: { db: Db; log: Log }, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

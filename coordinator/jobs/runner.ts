@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { Logger, makeWorkerUtils, run, type Runner, type WorkerEvents } from 'graphile-worker'
+import { Logger, makeWorkerUtils, run, type Runner, type TaskList, type WorkerEvents } from 'graphile-worker'
 import type { Pool } from 'pg'
 import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
@@ -17,10 +17,12 @@ import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
 import { cleanTokenKeys } from '../runs/token-keys.ts'
 import { cleanSchedules } from '../schedules/schedules.ts'
 import { purgeWorkflows } from '../workflows/purge.ts'
+import { aborted } from './aborted.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
 import { cancelDescendants } from './cancel-descendants.ts'
 import { freeWorkers } from './dead-workers.ts'
 import type { Jobs } from './queue.ts'
+import { keepWorkerLock } from './worker-locks.ts'
 
 /** A job that comes due is noticed after this long at the latest. */
 const POLL_MS = 2000
@@ -65,6 +67,8 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
   while (!signal.aborted) {
     let runner: Runner | undefined
     const workers: string[] = []
+    const unlocking = new AbortController()
+    let lock: Promise<void> | undefined
     const events: WorkerEvents = new EventEmitter()
     events.on('pool:create', ({ workerPool }) => void workers.push(workerPool.id))
     try {
@@ -77,41 +81,44 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
         pollInterval: POLL_MS,
         concurrency: 2,
         crontab: CRONTAB,
-        taskList: {
-          'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
-          'runs:cancelDescendants': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelDescendants']),
-          'runs:cancel': (payload) => cancelNamed(deps, payload as Jobs['runs:cancel']),
-          'runs:erase': (payload) => eraseRun(deps, payload as Jobs['runs:erase']),
-          'runs:bulk': (payload) => workOnBulk(deps, (payload as Jobs['runs:bulk']).jobId as JobId),
-          'bulkJobs:clean': async () => cleanBulkJobs(deps),
-          'registrationTokens:clean': async () => void (await cleanTokens(deps)),
-          'idempotencyKeys:clean': async () => cleanIdempotencyKeys(deps),
-          'variableSets:clean': async () => cleanVariableSets(deps),
-          'orgEvents:clean': async () => cleanOrgLogs(deps),
-          'tokenKeys:clean': async () => void (await cleanTokenKeys(deps)),
-          'workflows:purge': async () => purgeWorkflows(deps),
-          'deliveries:clean': async () => cleanTriggers(deps),
-          'rateLimits:clean': async () => cleanWindows(deps),
-          'waits:clean': async () => cleanWaits(deps),
-        },
+        taskList: tasks(deps),
       })
-      await Promise.race([runner.promise, aborted(signal)])
+      lock = keepWorkerLock({ pgPool, log: deps.log }, workers[0]!, unlocking.signal)
+      await Promise.race([runner.promise, aborted(signal), lock])
     } catch (error) {
       deps.log.warn('jobs.restart', { error })
     }
     await runner?.stop().catch((error: unknown) => deps.log.debug('jobs.stop', { error }))
     // What they could not note as ended is done again at once; should this fail as well, after a look at dead workers.
     await freeWorkers(deps.db, workers).catch((error: unknown) => deps.log.debug('jobs.free', { error }))
+    unlocking.abort()
+    await lock
     await pause(RESTART_MS, signal)
+  }
+}
+
+function tasks(deps: JobDeps): TaskList {
+  return {
+    'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
+    'runs:cancelDescendants': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelDescendants']),
+    'runs:cancel': (payload) => cancelNamed(deps, payload as Jobs['runs:cancel']),
+    'runs:erase': (payload) => eraseRun(deps, payload as Jobs['runs:erase']),
+    'runs:bulk': (payload) => workOnBulk(deps, (payload as Jobs['runs:bulk']).jobId as JobId),
+    'bulkJobs:clean': async () => cleanBulkJobs(deps),
+    'registrationTokens:clean': async () => void (await cleanTokens(deps)),
+    'idempotencyKeys:clean': async () => cleanIdempotencyKeys(deps),
+    'variableSets:clean': async () => cleanVariableSets(deps),
+    'orgEvents:clean': async () => cleanOrgLogs(deps),
+    'tokenKeys:clean': async () => void (await cleanTokenKeys(deps)),
+    'workflows:purge': async () => purgeWorkflows(deps),
+    'deliveries:clean': async () => cleanTriggers(deps),
+    'rateLimits:clean': async () => cleanWindows(deps),
+    'waits:clean': async () => cleanWaits(deps),
   }
 }
 
 function cancelNamed(deps: JobDeps, { runIds, reason }: Jobs['runs:cancel']): Promise<void> {
   return cancelForUs(deps, runIds as RunId[], reason)
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
 /** graphile-worker tells of every job at level info; what went wrong is what we want to hear. */

@@ -27,6 +27,7 @@ export const FAULTS = {
   REGISTRATION_TOKEN_USED: [409, 'The registration token has been used up; mint a new one.'],
   PAYLOAD_TOO_LARGE: [413, 'The request body is larger than this route takes.'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'Send the body as `Content-Type: application/json`.'],
+  RANGE_NOT_SATISFIABLE: [416, 'The part that `Range` asks for begins behind the end.'],
   UPGRADE_REQUIRED: [426, 'This route speaks WebSocket, or the agent is too old for this coordinator.'],
   RATE_LIMITED: [429, 'Too many requests; wait for `Retry-After` seconds.'],
   SECRETS_UNAVAILABLE: [503, 'The coordinator has no key by which it could read or write secrets.'],

@@ -10,6 +10,7 @@ const text = (description: string) => ({ description, schema: { type: 'string' a
 export const HEADERS = {
   'X-Request-Id': text('Names this request in the log of the coordinator.'),
   ETag: text('Send it back as `If-None-Match` to be told 304 when nothing has changed.'),
+  'Content-Range': text('Which bytes of how many: `bytes 0-499/1234`, or `bytes */1234` of none.'),
   Allow: text('The methods that this path takes.'),
   'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer' as const } },
   'RateLimit-Policy': text('The limits: requests (`q`) in a window of seconds (`w`), as in `"identity";q=600;w=60`.'),
@@ -59,7 +60,12 @@ function bytes(row: AnyOp): ZodOpenApiResponsesObject {
     bytes.types.map((type) => [type, { schema: row.output, ...(type === first && { example: output }) }]),
   )
   if (!bytes.hasEtag) return { '200': { description: 'Found.', headers: headersOf(row), content } }
-  return { '200': { description: 'Found.', headers: headersOf(row, 'ETag'), content }, ...unchanged(row) }
+  const found = { '200': { description: 'Found.', headers: headersOf(row, 'ETag'), content }, ...unchanged(row) }
+  if (!row.ranges) return found
+  return {
+    ...found,
+    '206': { description: 'The part of it.', headers: headersOf(row, 'ETag', 'Content-Range'), content },
+  }
 }
 
 const Envelope = z
@@ -99,6 +105,7 @@ function failure(row: AnyOp, codes: readonly FaultCode[]) {
 const WITH: Partial<Record<FaultCode, readonly Header[]>> = {
   UNAUTHENTICATED: ['WWW-Authenticate'],
   METHOD_NOT_ALLOWED: ['Allow'],
+  RANGE_NOT_SATISFIABLE: ['Content-Range'],
   RATE_LIMITED: ['Retry-After'],
   UNAVAILABLE: ['Retry-After'],
 }

@@ -15,12 +15,15 @@ type Strings = Record<string, string>
 export function readParams(plan: Plan, request: HttpRequest): Strings {
   const params: Strings = {}
   for (const [name, key] of plan.pathKeys) {
-    params[name] = plan.addressed.includes(name)
-      ? decodeAddress(request.path_parameters[key] ?? '')
-      : decode(request.path_parameters[key] ?? '', name)
+    const text = request.path_parameters[key] ?? restOf(request.path, plan)
+    params[name] = plan.addressed.includes(name) ? decodeAddress(text) : decode(text, name)
     if (params[name] === '') throw new Fault('NOT_FOUND')
   }
   return params
+}
+
+function restOf(path: string, { restAfter }: Plan): string {
+  return restAfter === undefined ? '' : path.split('/').slice(restAfter).join('/')
 }
 
 /** One flat object out of path and query or body, checked against the row's schema. */

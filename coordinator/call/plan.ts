@@ -14,6 +14,8 @@ export interface Plan {
   readonly handle: (call: Call<never>) => unknown
   /** Fields that stand in the path, with the names under which the router hands them over. */
   readonly pathKeys: readonly (readonly [field: string, key: string])[]
+  /** Number of slashes before the field that takes the rest of the path. */
+  readonly restAfter: number | undefined
   /** Those of them that are to be there already. A name that a PUT gives to what it makes is content like its body. */
   readonly addressed: readonly string[]
   readonly ridesIn: 'query' | 'body'
@@ -51,13 +53,15 @@ function turnsOf(row: AnyOp): Plan['turns'] {
 /** All rows that share a path. */
 export interface PathPlan {
   readonly path: string
+  /** As the router has it. */
+  readonly pattern: string
   readonly methods: Partial<Record<string, Plan>>
   /** As the header `Allow` wants it. */
   readonly allow: string
 }
 
 /** The router below us overlooks names of one character, such as `{n}`. */
-export function routerKey(name: string): string {
+function routerKey(name: string): string {
   return `in_${name}`
 }
 
@@ -80,7 +84,17 @@ function planPath(path: string, plans: Plan[]): PathPlan {
   // HEAD is GET without the body.
   if (methods['GET']) methods['HEAD'] = methods['GET']
   const order: readonly (Method | 'HEAD')[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-  return { path, methods, allow: order.filter((method) => methods[method]).join(', ') }
+  return {
+    path,
+    pattern: patternOf(plans[0]!.row),
+    methods,
+    allow: order.filter((method) => methods[method]).join(', '),
+  }
+}
+
+function patternOf({ path, slashes }: AnyOp): string {
+  const whole = slashes ? path.replace(/\{\w+\}$/, '*') : path
+  return whole.replace(/\{(\w+)\}/g, (_, name: string) => `:${routerKey(name)}`)
 }
 
 function planRow(row: AnyOp, handle: Plan['handle'] | undefined, sizes: Sizes): Plan {
@@ -90,6 +104,7 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined, sizes: Sizes): 
     row,
     handle,
     pathKeys: names.map((name) => [name, routerKey(name)]),
+    restAfter: row.slashes && row.path.split('/').length - 1,
     addressed: names.filter((name) => row.method !== 'PUT' || name !== 'name'),
     ridesIn: restRidesIn(row),
     bodyBytes: bodyBytes(row.carries, sizes),

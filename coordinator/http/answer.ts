@@ -60,6 +60,7 @@ export function sendFault(outlet: Outlet, fault: Fault, allow?: string): void {
   const waitMs = detail?.['retryAfterMs']
   if (typeof waitMs === 'number' && !outlet.headers.some(([name]) => name === 'retry-after'))
     headers.push(['retry-after', String(Math.ceil(waitMs / 1000))])
+  if (code === 'RANGE_NOT_SATISFIABLE') headers.push(['content-range', `bytes */${String(detail?.['size'])}`])
   if (code === 'UPGRADE_REQUIRED') headers.push(['upgrade', 'websocket'])
   const text = JSON.stringify({ error: { code, message, ...(detail && { detail }) } })
   if (hasMuchToCome(outlet.request, fault)) {

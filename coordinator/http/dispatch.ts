@@ -230,7 +230,10 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
     return sendJson(exchange, answer.status, text, row.credentials.includes('run'))
   }
   if (value instanceof PiecesAnswer) return sendPieces(exchange, value, exchange.pipeline.stallMs)
-  if (value instanceof FileAnswer) return sendFile(exchange, value, exchange.pipeline.stallMs)
+  if (value instanceof FileAnswer) {
+    const { stallMs } = exchange.pipeline
+    return sendFile(exchange, value, { stallMs, ranges: row.ranges ?? false })
+  }
   if (value instanceof SseAnswer) return sendStream(exchange, value, exchange.pipeline, () => mayStay(exchange, plan))
   if (value instanceof SocketAnswer) return upgrade(exchange, value)
   throw new Error(`${row.id} returned nothing that suits its wire \`${row.wire}\``)

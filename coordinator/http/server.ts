@@ -17,7 +17,7 @@ import { createGate } from '../call/gate.ts'
 import { mountedMcp, serveMcp } from './mount.ts'
 import { OpenWork } from './open-work.ts'
 import { createProxies } from './proxies.ts'
-import { type PathPlan, planPaths, routerKey } from '../call/plan.ts'
+import { type PathPlan, planPaths } from '../call/plan.ts'
 import { createRunnerTurns } from './runner-turns.ts'
 import { openSocket, type Upgrade } from './socket.ts'
 import { Unread } from './unread.ts'
@@ -121,14 +121,15 @@ interface Serving {
 
 function addPath(server: Server, path: PathPlan, serving: Serving): void {
   const { pipeline } = serving
-  const pattern = path.path.replace(/\{(\w+)\}/g, (_, name: string) => `:${routerKey(name)}`)
+  const { pattern } = path
   server.any(pattern, (request: unknown, response: unknown) => {
     void dispatch(pipeline, path, { request, response } as Arrival)
   })
-  if (path.methods['GET']?.row.wire === 'socket') addSocket(server, pattern, path, serving)
+  if (path.methods['GET']?.row.wire === 'socket') addSocket(server, path, serving)
 }
 
-function addSocket(server: Server, pattern: string, path: PathPlan, { pipeline, idleS }: Serving): void {
+function addSocket(server: Server, path: PathPlan, { pipeline, idleS }: Serving): void {
+  const { pattern } = path
   server.upgrade(pattern, (request: unknown, response: unknown) => {
     void dispatch(pipeline, path, { request, response, isUpgrade: true } as Arrival)
   })

@@ -54,6 +54,7 @@ const WAYS: Record<ApiErrorCode, Find> = {
   REGISTRATION_TOKEN_USED: () => ['windlass pools token <pool> makes another', EXIT.refused],
   PAYLOAD_TOO_LARGE: (error, command) => [nextForLarge(error, command), EXIT.usage],
   UNSUPPORTED_MEDIA_TYPE: () => ['windlass service health shows the version of the service', EXIT.failed],
+  RANGE_NOT_SATISFIABLE: () => ['ask for the whole file again', EXIT.failed],
   UPGRADE_REQUIRED: () => ['install the version of the service, which windlass service health shows', EXIT.failed],
   RATE_LIMITED: (error, command) => [`${waitText(error)}, then again: windlass ${command}`, EXIT.unreachable],
   SECRETS_UNAVAILABLE: (_, command) => [`once the coordinator has its key, again: windlass ${command}`, EXIT.failed],

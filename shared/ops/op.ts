@@ -68,6 +68,10 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly success: 200 | 201 | 202 | 204
   /** Where the answer is not JSON: an SSE stream, bytes, or an upgrade to WebSocket. */
   readonly wire?: 'sse' | 'bytes' | 'socket'
+  /** Of bytes: a part may be asked for by `Range`, to go on with a download that broke off. */
+  readonly ranges?: true
+  /** The last field of the path may hold slashes, written as they are or as `%2F`. */
+  readonly slashes?: true
   /** Fields that ride in the query though the method has a body: they are part of what the address names. */
   readonly inQuery?: readonly string[]
   readonly deprecated?: Deprecation

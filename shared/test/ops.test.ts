@@ -92,3 +92,16 @@ test('paths lie under /v1, those of agents and programs under /runner/v1', () =>
       assert.match(row.path, /^\/runner\/v1\//, row.id)
   }
 })
+
+test('slashes are taken by the last field of a path, alike by all rows of that path', () => {
+  for (const row of allOps.filter((one) => one.slashes)) assert.match(row.path, /\/\{\w+\}$/, row.id)
+  const differing = allOps.filter((row) => allOps.some((one) => one.path === row.path && one.slashes !== row.slashes))
+  assert.deepEqual(differing, [])
+})
+
+test('parts are asked of bytes alone, and one that is not there has its fault', () => {
+  for (const row of allOps.filter((one) => one.ranges)) {
+    assert.equal(row.wire, 'bytes', row.id)
+    assert.ok(row.faults.includes('RANGE_NOT_SATISFIABLE'), row.id)
+  }
+})

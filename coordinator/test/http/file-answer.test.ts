@@ -112,3 +112,48 @@ test('a file that has gone is an error that is answered', async () => {
   assert.equal(response.status, 500)
   assert.ok(logged.some(({ level }) => level === 'error'))
 })
+
+const RANGES: readonly [range: string, expected: [status: number, contentRange: string | null, bytes: Buffer]][] = [
+  ['bytes=10-19', [206, `bytes 10-19/${BYTES.length}`, BYTES.subarray(10, 20)]],
+  ['bytes=25165800-', [206, `bytes 25165800-25165823/${BYTES.length}`, BYTES.subarray(25_165_800)]],
+  ['bytes=25165800-99999999', [206, `bytes 25165800-25165823/${BYTES.length}`, BYTES.subarray(25_165_800)]],
+  ['bytes=-4', [206, `bytes 25165820-25165823/${BYTES.length}`, BYTES.subarray(-4)]],
+  ['bytes=0-0', [206, `bytes 0-0/${BYTES.length}`, BYTES.subarray(0, 1)]],
+  ['bytes=19-10', [200, null, BYTES]],
+  ['bytes=0-1,5-6', [200, null, BYTES]],
+  ['lines=1-2', [200, null, BYTES]],
+]
+
+for (const [range, [status, contentRange, bytes]] of RANGES)
+  test(`a part of a file: ${range}`, async () => {
+    const { url } = await serving()
+    const response = await fetch(url + PATH, { headers: { range } })
+    assert.deepEqual([response.status, response.headers.get('content-range')], [status, contentRange])
+    assert.equal(response.headers.get('accept-ranges'), 'bytes')
+    assert.equal(response.headers.get('content-length'), String(bytes.length))
+    assert.ok(Buffer.from(await response.arrayBuffer()).equals(bytes))
+  })
+
+test('a part that begins behind the end is refused with the size, and takes no seat', async () => {
+  let seats = 0
+  const takeSeat = () => () => void seats++
+  const download = () => new FileAnswer(file, 'application/gzip', '"of-the-file"', takeSeat)
+  server = await startStub({ handlers: { 'service.download': download } })
+  for (const range of [`bytes=${BYTES.length}-`, 'bytes=-0']) {
+    const response = await fetch(server.url + PATH, { headers: { range } })
+    assert.deepEqual([response.status, response.headers.get('content-range')], [416, `bytes */${BYTES.length}`])
+    const { error } = (await response.json()) as { error: { code: string } }
+    assert.equal(error.code, 'RANGE_NOT_SATISFIABLE')
+  }
+  assert.equal(seats, 0)
+})
+
+test('a part of a file that has changed meanwhile is the whole of the new one', async () => {
+  const { url } = await serving()
+  const parts = ['"of-the-file"', '"of-another"', 'W/"of-the-file"'].map(async (etag) => {
+    const response = await fetch(url + PATH, { headers: { range: 'bytes=5-', 'if-range': etag } })
+    await response.arrayBuffer()
+    return response.status
+  })
+  assert.deepEqual(await Promise.all(parts), [206, 200, 200])
+})

@@ -135,6 +135,20 @@ test('one file is read without those behind it, and paths without any once they 
   assert.deepEqual(readers, [5])
 })
 
+test('slashes in the path of a file may be written as they are', async () => {
+  await deploy(c, 'deep', { 'lib/äöü/a b.txt': 'deep', 'lib/50%.txt': 'half' })
+  const contentOf = async (written: string) => {
+    const response = await rawCall(c, 'GET', `${path('deep')}/files/${written}`)
+    const { file, error } = (await response.json()) as { file?: { content: string }; error?: { code: string } }
+    return file?.content ?? error?.code
+  }
+  for (const written of ['lib/%C3%A4%C3%B6%C3%BC/a%20b.txt', 'lib%2F%C3%A4%C3%B6%C3%BC%2Fa%20b.txt'])
+    assert.equal(await contentOf(written), 'deep')
+  assert.equal(await contentOf('lib/50%25.txt'), 'half')
+  for (const none of ['', 'lib', 'lib/', '/lib/50%25.txt', 'lib//50%25.txt', 'lib/50%25.txt/', 'lib/50%.txt'])
+    assert.equal(await contentOf(none), 'NOT_FOUND', none)
+})
+
 const cutNote = () =>
   `\n[This resource ends here, to stay short: the file has ${TEXT.length} characters. ` +
   'get_workflow_file reads it on from `offset` 200000.] … [cut by Windlass]'

@@ -122,9 +122,10 @@ export const rows = {
       'A file to install from: the agent by platform with its checksums, units and recipes, and the packages for npm.',
     input: z.strictObject({ file: z.string().max(200) }),
     output: z.string(),
-    faults: ['NOT_FOUND', 'UNAVAILABLE'],
+    faults: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE', 'UNAVAILABLE'],
     success: 200,
     wire: 'bytes',
+    ranges: true,
   }),
   workflowSchema: op({
     id: 'service.workflowSchema',

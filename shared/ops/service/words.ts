@@ -57,6 +57,10 @@ export const service: ExamplesOf<'service'> = {
     input: { file: 'SHA256SUMS' },
     output: '9f2c…  windlass-agent-0.1.0-linux-x64.tar.gz',
     bytes: { types: ['text/plain', 'application/gzip', 'application/yaml'], hasEtag: true },
+    headers: {
+      Range: 'A part of an archive or a package, as in `bytes=1000000-`, to go on with a download that broke off.',
+      'If-Range': 'The `ETag` of the part that is there: where the file is another by now, the whole comes.',
+    },
     fields: { file: 'Name of the file, as `SHA256SUMS` or `packages.json` has it.' },
   },
   workflowSchema: {

@@ -85,6 +85,7 @@ export const rows = {
     id: 'workflows.file',
     method: 'GET',
     path: '/v1/orgs/{org}/workflows/{workflow}/files/{path}',
+    slashes: true,
     credentials: ['key', 'session'],
     scope: ['workflow:read'],
     role: 'viewer',

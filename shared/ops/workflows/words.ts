@@ -79,7 +79,7 @@ export const workflows: ExamplesOf<'workflows'> = {
   },
   file: {
     about: [
-      'Slashes of the path are percent-encoded: `lib%2Fparse.ts`. A part has up to 16,000 characters in JSON;',
+      'Slashes of the path may be written as they are, or as `%2F`. A part has up to 16,000 characters in JSON;',
       'read on from `part.nextOffset` until it is null, with the `version` of the first part, since another may be',
       'deployed meanwhile. An offset at the end or behind it answers an empty part.',
     ].join(' '),

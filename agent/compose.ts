@@ -63,7 +63,7 @@ export async function compose(config: AgentConfig, identity: Identity, log: Log,
   const host = await openHost({ ...state, former, isolation }, made)
   const runs = openRuns({ ...host, lease: former.lease })
   const deps = openLine(runs)
-  const taking = former.found.map(({ kept, mark }) => takeBack(deps, kept, mark, former.lease))
+  const taking = former.found.map(({ record, mark }) => takeBack(deps, record, mark, former.lease))
   for (const each of taking) each.catch((error: unknown) => log.error('run.take-back.failed', { error }))
   // They are on the list of our own now.
   former.endReaper()
@@ -84,11 +84,11 @@ async function openState(config: AgentConfig, identity: Identity, log: Log, made
   const offsetMs = () => clock.offsetMs
   const spool = await openSpool({ folder: path.join(home, 'spool'), runBytes, totalBytes, offsetMs, log })
   made.push({ undo: () => spool.close() })
-  const found = before.flatMap((kept) => {
-    const mark = markOfHeld(spool.find(kept.offer.run, kept.offer.epoch))
-    return mark ? [{ kept, mark }] : []
+  const found = before.flatMap((record) => {
+    const mark = markOfHeld(spool.find(record.offer.run, record.offer.epoch))
+    return mark ? [{ record, mark }] : []
   })
-  const programs = found.map(({ kept }) => kept)
+  const programs = found.map(({ record }) => record)
   const { isolation, lock } = await takeUsers(config.isolation, config)
   made.push({ undo: () => lock?.release() })
   await endLeftovers(home, log, isolation, programs)
@@ -204,9 +204,9 @@ function listen(deps: ReturnType<typeof openLine>) {
 }
 
 /** One that is cordoned keeps what it has. */
-function closedBy({ isLeaving, word }: Intake): 'shutdown' | 'draining' | undefined {
+function closedBy({ isLeaving, notice }: Intake): 'shutdown' | 'draining' | undefined {
   if (isLeaving) return 'shutdown'
-  return word.state === 'open' || word.state === 'cordoned' ? undefined : 'draining'
+  return notice.state === 'open' || notice.state === 'cordoned' ? undefined : 'draining'
 }
 
 /** What an earlier process had taken and did not bring to an end died with it. */

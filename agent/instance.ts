@@ -32,18 +32,18 @@ const MOST_PREVIOUS = 2
 export async function openInstance(home: string): Promise<ThisStart> {
   const file = path.join(home, 'instance.json')
   const before = read(file)
-  let kept = before && !before.isWelcomed ? before : next(before)
-  if (kept !== before) await writePrivately(file, JSON.stringify(kept))
-  const { id, previous } = kept
+  let current = before && !before.isWelcomed ? before : next(before)
+  if (current !== before) await writePrivately(file, JSON.stringify(current))
+  const { id, previous } = current
   const machine = { host: await hostOf(home), boot: digest(bootId()) }
   return {
     get instance() {
-      return { id, previous, ...machine, ...(kept.cluster && { cluster: kept.cluster }) }
+      return { id, previous, ...machine, ...(current.cluster && { cluster: current.cluster }) }
     },
     async welcomed(cluster) {
-      if (kept.isWelcomed && kept.cluster === cluster) return
-      kept = { ...kept, isWelcomed: true, cluster }
-      await writePrivately(file, JSON.stringify(kept))
+      if (current.isWelcomed && current.cluster === cluster) return
+      current = { ...current, isWelcomed: true, cluster }
+      await writePrivately(file, JSON.stringify(current))
     },
   }
 }

@@ -20,22 +20,22 @@ export interface Keys {
 
 export async function openKeys(home: string, identity: Identity): Promise<Keys> {
   const file = identityFile(home)
-  let kept = identity
+  let saved = identity
   let current = await importJWK(identity.privateKey, 'EdDSA')
   const keep = async (news: Identity) => {
     await writePrivately(file, JSON.stringify(news))
-    kept = news
+    saved = news
   }
   return {
     current: () => current,
-    ageMs: () => Math.abs(Date.now() - (kept.keyAt ?? 0)),
-    isPending: () => kept.nextKey !== undefined,
+    ageMs: () => Math.abs(Date.now() - (saved.keyAt ?? 0)),
+    isPending: () => saved.nextKey !== undefined,
     async change(ask) {
-      const nextKey = kept.nextKey ?? (await makeKeys()).privateKey
-      if (!kept.nextKey) await keep({ ...kept, nextKey })
+      const nextKey = saved.nextKey ?? (await makeKeys()).privateKey
+      if (!saved.nextKey) await keep({ ...saved, nextKey })
       await ask(publicHalf(nextKey))
       const key = await importJWK(nextKey, 'EdDSA')
-      const { nextKey: _, ...rest } = kept
+      const { nextKey: _, ...rest } = saved
       await keep({ ...rest, privateKey: nextKey, keyAt: Date.now() })
       current = key
     },

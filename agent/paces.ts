@@ -17,7 +17,7 @@ export interface Paces {
   /** First pause after a renewal of the key that has failed. */
   readonly keyBackoffMs: number
   /** How long a coordinator that has refused this agent may take for its last words; then it closes the connection. */
-  readonly lastWordsMs: number
+  readonly lastFlushMs: number
 }
 
 export const PACES: Paces = {
@@ -29,5 +29,5 @@ export const PACES: Paces = {
   statusMs: 500,
   keyMs: 1_000,
   keyBackoffMs: 1_000,
-  lastWordsMs: 5_000,
+  lastFlushMs: 5_000,
 }

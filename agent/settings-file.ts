@@ -14,15 +14,15 @@ export interface SettingsFile {
 const NONE = 'none'
 
 /** Where an agent that was installed on this machine has its settings. */
-export function usualPlaces(home = os.homedir()): string[] {
+export function usualFiles(home = os.homedir()): string[] {
   return ['/etc/windlass-agent/agent.env', path.join(home, '.config', 'windlass-agent', 'agent.env')]
 }
 
 /** `named` is what WINDLASS_AGENT_CONFIG says. One that is named has to be there; of the usual places the first that can be read counts. */
-export function readSettingsFile(named: string | undefined, places = usualPlaces()): SettingsFile {
+export function readSettingsFile(named: string | undefined, files = usualFiles()): SettingsFile {
   if (named === NONE) return { file: undefined, values: {} }
   if (named) return { file: path.resolve(named), values: parsed(named, readNamed(named)) }
-  for (const file of places) {
+  for (const file of files) {
     const text = readOrNothing(file)
     if (text !== undefined) return { file, values: parsed(file, text) }
   }

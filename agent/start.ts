@@ -40,7 +40,7 @@ export interface Agent {
 }
 
 /** How long the last words may take to reach the coordinator at a stop. They are kept for the next start otherwise. */
-const LAST_WORDS_MS = 3_000
+const LAST_FLUSH_MS = 3_000
 
 /** Starts everything and returns as soon as the agent is registered and its loops run; connecting may take longer. */
 export async function startAgent(config: AgentConfig, options: { log: Log; signal?: AbortSignal }): Promise<Agent> {
@@ -58,7 +58,7 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
     const identity = await obtainIdentity(settled, options.log, urgency.leave)
     const { connected, ...composed } = await compose(settled, identity, options.log, made)
     if (config.health) await answerHealth(composed.deps, config.health, made)
-    const done = liveAndTidy({ ...composed, urgency, who: identity }, made)
+    const done = runAndTidy({ ...composed, urgency, who: identity }, made)
     const { runner, org, pool } = identity
     return { runner, org, pool, connected, done, stop: urgency.raise }
   } catch (error) {
@@ -77,9 +77,9 @@ async function answerHealth(
   deps.log('health.listens', { url: health.address })
 }
 
-async function liveAndTidy(life: Life, made: Made): Promise<number> {
+async function runAndTidy(life: Life, made: Made): Promise<number> {
   try {
-    return await live(life)
+    return await runLoops(life)
   } finally {
     await undo(made)
   }
@@ -104,7 +104,7 @@ interface Life extends Omit<Composed, 'connected'> {
 }
 
 /** All loops, from their start to the last of them; answers the exit code. */
-async function live({ deps, listener, urgency, who }: Life): Promise<number> {
+async function runLoops({ deps, listener, urgency, who }: Life): Promise<number> {
   const ending = new AbortController()
   let isBroken = false
   const guarded = async <T>(loop: Promise<T>): Promise<T | undefined> => {
@@ -133,7 +133,7 @@ async function live({ deps, listener, urgency, who }: Life): Promise<number> {
   await fired(urgency.leave)
   deps.log('agent.stopping', { runs: deps.agentRuns.size })
   await finishRuns(deps, urgency)
-  await untilAcked(deps, urgency.kill.aborted ? LAST_WORDS_MS / 10 : LAST_WORDS_MS)
+  await untilAcked(deps, urgency.kill.aborted ? LAST_FLUSH_MS / 10 : LAST_FLUSH_MS)
   ending.abort()
   await Promise.all([refused, ...loops])
   deps.upload.stop()

@@ -64,8 +64,8 @@ export function createLeaving(link: Pick<Link, 'send'>): Leaving {
 
 /** How long programs that have outstayed the patience have for closing their files. */
 const HURRIED_GRACE_MS = 3_000
-const TOLD_EVERY_MS = 30_000
-const TOLD_RUNS = 20
+const LOG_EVERY_MS = 30_000
+const LOGGED_RUNS = 20
 
 interface FinishNeeds {
   inForce(): InForce
@@ -84,15 +84,15 @@ export async function finishRuns(deps: FinishNeeds, urgency: Urgency): Promise<v
   const patienceMs = Math.min(deps.inForce().stopMs, urgency.mostMs())
   deps.intake.leave()
   deps.leaving.begin(patienceMs)
-  const told = new AbortController()
-  void tellWhatIsWaitedFor(deps, patienceMs, told.signal)
+  const over = new AbortController()
+  void tellWhatIsWaitedFor(deps, patienceMs, over.signal)
   await Promise.race([deps.agentRuns.empty(), pause(patienceMs, urgency.ask)])
   const mostMs = urgency.ask.aborted ? Infinity : HURRIED_GRACE_MS
   for (const agentRun of deps.agentRuns.all()) agentRun.handOver(mostMs)
   await Promise.race([deps.agentRuns.empty(), fired(urgency.kill)])
   for (const agentRun of deps.agentRuns.all()) agentRun.end('shutdown')
   await deps.agentRuns.empty()
-  told.abort()
+  over.abort()
   deps.spool.flush()
 }
 
@@ -108,12 +108,12 @@ async function tellWhatIsWaitedFor(
     const advice = 'a second signal asks the programs to stop, a third one kills them'
     log('agent.waiting', {
       count: runs.length,
-      runs: runs.slice(0, TOLD_RUNS),
+      runs: runs.slice(0, LOGGED_RUNS),
       forMs,
       leftMs: Math.max(0, patienceMs - forMs),
       advice,
     })
-    await pause(TOLD_EVERY_MS, signal)
+    await pause(LOG_EVERY_MS, signal)
   }
 }
 

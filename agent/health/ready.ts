@@ -24,7 +24,7 @@ export function notReady({ activity, facts, intake, slots }: ReadyNeeds): Unread
   else if (!intake.isOpen())
     problems.push({
       check: 'intake',
-      message: [`it is ${intake.word.state}`, intake.word.reason].filter(Boolean).join(': '),
+      message: [`it is ${intake.notice.state}`, intake.notice.reason].filter(Boolean).join(': '),
     })
   if (problems.length > 0 || slots.free() === 0) return problems
   const isPolling = Date.now() - Math.max(lastPollAt ?? 0, connection.since) < POLLED_MS

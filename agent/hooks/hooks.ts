@@ -67,9 +67,9 @@ export function createHooks(options: HookOptions): Hooks {
     postRun(agentRun, how) {
       if (folder === undefined) return
       const done = call('post-run', { ...factsOf(agentRun), ending: withoutPayload(how) }, { agentRun })
-      const told = done.catch((error: unknown) => log.error('hook.broken', { hook: 'post-run', error }))
-      ending.add(told)
-      void told.finally(() => ending.delete(told))
+      const logged = done.catch((error: unknown) => log.error('hook.broken', { hook: 'post-run', error }))
+      ending.add(logged)
+      void logged.finally(() => ending.delete(logged))
     },
     async close() {
       closing.abort()
@@ -102,12 +102,12 @@ function withoutPayload(ending: Ending): object {
 
 /** Whoever may write there could have programs executed by the agent. */
 function troubleOf(folder: string, name: HookName): string | undefined {
-  const place = statOrNothing(folder)
-  if (!place?.isDirectory()) return `WINDLASS_AGENT_HOOKS: ${folder} is no folder. Make it, or take the setting out.`
+  const found = statOrNothing(folder)
+  if (!found?.isDirectory()) return `WINDLASS_AGENT_HOOKS: ${folder} is no folder. Make it, or take the setting out.`
   const file = path.join(folder, name)
   const stat = statOrNothing(file)
-  if (!stat) return openTo(folder, place)
-  return openTo(folder, place) ?? openTo(file, stat) ?? (isExecutable(file, stat) ? undefined : notExecutable(file))
+  if (!stat) return openTo(folder, found)
+  return openTo(folder, found) ?? openTo(file, stat) ?? (isExecutable(file, stat) ? undefined : notExecutable(file))
 }
 
 const OTHERS_WRITE = 0o022

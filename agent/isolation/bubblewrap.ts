@@ -30,25 +30,27 @@ const MEMORY_BYTES = 64 * 1024 * 1024
  * there is no terminal, and its first process has to stay in the group by which all of it is killed.
  */
 export function bubblewrapArgs(view: View, can: (option: string) => boolean): string[] {
-  const etc = words(OF_ETC)
+  const etc = splitArguments(OF_ETC)
   return [
-    words('--unshare-user --uid 1000 --gid 1000 --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try'),
+    splitArguments(
+      '--unshare-user --uid 1000 --gid 1000 --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try',
+    ),
     can('--disable-userns') ? ['--disable-userns'] : [],
     view.network === 'none' ? ['--unshare-net'] : [],
     SYSTEM.flatMap(systemFolder),
     etc.flatMap((name) => readOnly(`/etc/${name}`)),
     ['--ro-bind', view.passwd, '/etc/passwd', '--ro-bind', view.group, '/etc/group'],
-    words('--proc /proc --dev /dev'),
+    splitArguments('--proc /proc --dev /dev'),
     memoryFolder('/dev/shm', can),
     temporary(view, can),
     view.readOnly.flatMap(readOnly),
     ['--bind', view.workspace, view.workspace],
     // Of /proc too: root without any power may still write what belongs to root, such as the settings of the kernel.
-    words('--remount-ro /proc --remount-ro /dev --remount-ro / --'),
+    splitArguments('--remount-ro /proc --remount-ro /dev --remount-ro / --'),
   ].flat()
 }
 
-function words(text: string): string[] {
+function splitArguments(text: string): string[] {
   return text.trim().split(/\s+/)
 }
 

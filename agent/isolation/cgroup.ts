@@ -3,8 +3,8 @@ import path from 'node:path'
 import { pause } from '@windlass/shared/time.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import { signal } from '../os/end-processes.ts'
-import { pidsIn } from './cgroup-place.ts'
-import type { CgroupPlace, Controller } from './cgroup-place.ts'
+import { pidsIn } from './cgroup-folder.ts'
+import type { CgroupFolder, Controller } from './cgroup-folder.ts'
 
 /** The cgroup of one process and of all that descend from it: none of them can leave it. */
 export interface Cgroup {
@@ -25,11 +25,11 @@ const PROOF_MS = 5_000
 /** What a process of ours has besides the program: threads of Node, and two processes of bubblewrap. */
 export const RUNTIME_TASKS = 16
 
-export function makeCgroup(place: CgroupPlace, name: string, limits: RunLimits): Cgroup {
-  const folder = path.join(place.folder, name)
+export function makeCgroup(parent: CgroupFolder, name: string, limits: RunLimits): Cgroup {
+  const folder = path.join(parent.folder, name)
   mkdirSync(folder)
   try {
-    for (const [file, text] of limitFiles(place.controllers, limits)) write(path.join(folder, file), text)
+    for (const [file, text] of limitFiles(parent.controllers, limits)) write(path.join(folder, file), text)
   } catch (error) {
     rmdirSync(folder)
     throw error

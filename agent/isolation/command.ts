@@ -1,6 +1,6 @@
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import { RUNTIME_TASKS } from './cgroup.ts'
-import type { Controller } from './cgroup-place.ts'
+import type { Controller } from './cgroup-folder.ts'
 import { asUser } from './uids.ts'
 
 export interface Command {

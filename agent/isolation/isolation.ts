@@ -9,8 +9,8 @@ import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
 import type { ProgramRecord } from '../takeover/records.ts'
 import { cgroupAt, endCgroup, makeCgroup } from './cgroup.ts'
 import type { Cgroup } from './cgroup.ts'
-import { openCgroup } from './cgroup-place.ts'
-import type { CgroupPlace } from './cgroup-place.ts'
+import { openCgroup } from './cgroup-folder.ts'
+import type { CgroupFolder } from './cgroup-folder.ts'
 import { makeEnclosure } from './enclosure.ts'
 import type { Enclosure } from './enclosure.ts'
 import { openStateFolder, openToPass, openToRead } from './open-folders.ts'
@@ -146,10 +146,10 @@ class HostsIsolation implements Isolation {
   }
 
   /** The reaper of an earlier agent may have tidied up only now, or a person has. */
-  #groupIn(place: CgroupPlace, name: string, limits: RunLimits): Cgroup {
+  #groupIn(parent: CgroupFolder, name: string, limits: RunLimits): Cgroup {
     const { home, host } = this.#options
-    if (!existsSync(place.folder)) openCgroup(home, host.cgroup)
-    return makeCgroup(place, name, limits)
+    if (!existsSync(parent.folder)) openCgroup(home, host.cgroup)
+    return makeCgroup(parent, name, limits)
   }
 
   #encloseIn(wanted: Enclosed, { uid, group }: { uid: number | undefined; group: Cgroup | undefined }): Enclosure {

@@ -14,7 +14,7 @@ export type WantedIsolation = Omit<HostIsolation, 'uids' | 'areUsersAutomatic' |
   uids: UidRange | 'auto' | null
 }
 
-export interface OwnUsersPlace {
+export interface OwnUsersNeeds {
   /** The state folder, which need not be there yet. */
   home: string
   execPath?: string
@@ -32,15 +32,15 @@ const TRIES = 20
  */
 export async function takeUsers(
   wanted: WantedIsolation,
-  place: OwnUsersPlace,
+  needs: OwnUsersNeeds,
 ): Promise<{ isolation: HostIsolation; lock: StateLock | undefined }> {
   for (let tries = TRIES; ; tries--) {
-    const isolation = await settleUsers(wanted, place)
+    const isolation = await settleUsers(wanted, needs)
     const { uids } = isolation
     if (!uids) return { isolation, lock: undefined }
     try {
       const lock = await lockUids(uids)
-      if (isolation.areUsersAutomatic) await remember(place.home, uids)
+      if (isolation.areUsersAutomatic) await remember(needs.home, uids)
       return { isolation, lock }
     } catch (error) {
       // Another agent was faster: it holds the lock when we look again.
@@ -54,11 +54,11 @@ export async function takeUsers(
  * agent's key otherwise, and sign as it. Users are tried first. Where they do not work, runs execute as before, and
  * the reason is told.
  */
-export async function settleUsers(wanted: WantedIsolation, place: OwnUsersPlace): Promise<HostIsolation> {
+export async function settleUsers(wanted: WantedIsolation, needs: OwnUsersNeeds): Promise<HostIsolation> {
   const { uids } = wanted
   if (uids !== 'auto') return { ...wanted, uids }
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return { ...wanted, uids: null }
-  const found = await findUsers(wanted, place)
+  const found = await findUsers(wanted, needs)
   if (typeof found === 'string') return { ...wanted, uids: null, whyNoUsers: found }
   return { ...wanted, uids: found, areUsersAutomatic: true }
 }
@@ -66,11 +66,11 @@ export async function settleUsers(wanted: WantedIsolation, place: OwnUsersPlace)
 const LAST_UID = FIRST_UID + RANGE * RANGES - 1
 const NO_RANGE = `all user ids from ${FIRST_UID} to ${LAST_UID} belong to somebody`
 
-async function findUsers(wanted: WantedIsolation, place: OwnUsersPlace): Promise<UidRange | string> {
+async function findUsers(wanted: WantedIsolation, needs: OwnUsersNeeds): Promise<UidRange | string> {
   const trouble = whyNoLocks()
   if (trouble !== undefined) return trouble.replace(/\.$/, '')
-  const range = rangeFor(place.home)
-  return range ? ((await refusalOf({ ...wanted, uids: range }, place)) ?? range) : NO_RANGE
+  const range = rangeFor(needs.home)
+  return range ? ((await refusalOf({ ...wanted, uids: range }, needs)) ?? range) : NO_RANGE
 }
 
 /**
@@ -108,7 +108,7 @@ function recalled(home: string): UidRange | undefined {
  * Returns why the users do not work. The state folder is opened for passing only when it is used; what counts is the
  * way there. Whether bubblewrap works with them is tried when it is wanted.
  */
-async function refusalOf(wanted: HostIsolation, { home, execPath }: OwnUsersPlace): Promise<string | undefined> {
+async function refusalOf(wanted: HostIsolation, { home, execPath }: OwnUsersNeeds): Promise<string | undefined> {
   const plan: HostIsolation = { ...wanted, level: 'process', network: 'host' }
   const reach = path.dirname(path.resolve(home))
   const found = await probeIsolation({ plan, home, reach, ...(execPath && { execPath }) })

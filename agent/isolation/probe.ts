@@ -6,8 +6,8 @@ import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { launch } from '../os/process.ts'
 import { removeTree } from '../os/remove-tree.ts'
 import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
-import { seeCgroup } from './cgroup-place.ts'
-import type { CgroupPlace, FoundCgroup } from './cgroup-place.ts'
+import { seeCgroup } from './cgroup-folder.ts'
+import type { CgroupFolder, FoundCgroup } from './cgroup-folder.ts'
 import { fenced, type Command, type Fences } from './command.ts'
 import { NO_LIMITS, planKey } from './plan.ts'
 import type { IsolationPlan } from './plan.ts'
@@ -21,7 +21,7 @@ export interface InForce {
   effective: EffectiveIsolation
   /** What is weaker than a careful person would want, with the way out. */
   warnings: string[]
-  cgroup: CgroupPlace | undefined
+  cgroup: CgroupFolder | undefined
   setpriv: string | undefined
   bubblewrap: Bubblewrap | undefined
 }
@@ -143,8 +143,8 @@ interface BubblewrapTrial {
  */
 function folderFor(home: string, reach: string | undefined): string {
   const runtime = path.join(home, 'runtime')
-  const place = reach === undefined && existsSync(runtime) ? runtime : os.tmpdir()
-  return mkdtempSync(path.join(place, 'windlass-probe-'))
+  const parent = reach === undefined && existsSync(runtime) ? runtime : os.tmpdir()
+  return mkdtempSync(path.join(parent, 'windlass-probe-'))
 }
 
 async function inBubblewrap(trial: BubblewrapTrial): Promise<string | undefined> {

@@ -8,7 +8,7 @@ const limits = RunLimits.shape
 const FIRST_UID = 1000
 const LAST_UID = 2 ** 31 - 2
 const UIDS = /^(\d{1,10})-(\d{1,10})$/
-const UIDS_OR_WORD = /^(auto|off|\d{1,10}-\d{1,10})$/
+const UIDS_SETTING = /^(auto|off|\d{1,10}-\d{1,10})$/
 
 /** Settings of an agent about what its runs may see and use. */
 export const ISOLATION_SETTINGS = {
@@ -22,9 +22,9 @@ export const ISOLATION_SETTINGS = {
     .meta({ description: 'Whether runs see the network; `none` needs `bubblewrap`.' }),
   WINDLASS_AGENT_RUN_UIDS: z
     .string()
-    .regex(UIDS_OR_WORD, 'must be `auto`, `off`, or a range of user ids such as 700000-700999')
+    .regex(UIDS_SETTING, 'must be `auto`, `off`, or a range of user ids such as 700000-700999')
     .refine(
-      (text) => isWord(text) || isRange(text),
+      (text) => isAutoOrOff(text) || isRange(text),
       `must go from a lower to a higher user id, both of ${FIRST_UID} or more and 65534 not among them`,
     )
     .default('auto')
@@ -74,7 +74,7 @@ function rangeIn(text: string): UidRange | null {
   return first && last ? { first: Number(first), last: Number(last) } : null
 }
 
-const isWord = (text: string) => text === 'auto' || text === 'off'
+const isAutoOrOff = (text: string) => text === 'auto' || text === 'off'
 
 function isRange(text: string): boolean {
   const range = rangeIn(text)

@@ -23,7 +23,7 @@ export interface SelfParts {
 }
 
 export function createSelf({ start, facts, slots, spool, settings }: SelfParts): Self {
-  let told = { facts: 0, slots: 0 }
+  let sent = { facts: 0, slots: 0 }
   const now = () => ({ facts: facts.version, slots: slots.total() })
   const fence = () => {
     const fenceMs = settings()?.fenceMs
@@ -31,25 +31,25 @@ export function createSelf({ start, facts, slots, spool, settings }: SelfParts):
   }
   return {
     hello() {
-      told = now()
+      sent = now()
       const about = {
         protocol: PROTOCOL_NAME,
         version: VERSION,
-        slots: told.slots,
+        slots: sent.slots,
         instance: start.instance,
         facts: facts.current(),
       }
       return { t: 'hello', ...about, holds: spool.holds(), ...fence() }
     },
     heartbeat(n) {
-      const before = told
-      told = now()
+      const before = sent
+      sent = now()
       return {
         t: 'heartbeat',
         n,
         holds: spool.holds(),
-        ...(told.slots !== before.slots && { slots: told.slots }),
-        ...(told.facts !== before.facts && { facts: facts.current() }),
+        ...(sent.slots !== before.slots && { slots: sent.slots }),
+        ...(sent.facts !== before.facts && { facts: facts.current() }),
         ...fence(),
       }
     },

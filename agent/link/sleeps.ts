@@ -10,7 +10,7 @@ export interface Sleeps {
 
 /** Both clocks are read one after the other, and one of them counts in hundredths of a second. */
 const NOISE_MS = 1000
-const KEPT = 50
+const MOST_SLEEPS = 50
 
 /** `elapsed` runs on while the machine sleeps; `awake` does not. */
 export function createSleeps(elapsed = timeOfMachine, awake = (): number => performance.now()): Sleeps {
@@ -22,7 +22,7 @@ export function createSleeps(elapsed = timeOfMachine, awake = (): number => perf
       // A clock that was set back tells nothing about sleep.
       if (now - lag > NOISE_MS) {
         noticed.push({ at: awake(), ms: now - lag })
-        noticed.splice(0, noticed.length - KEPT)
+        noticed.splice(0, noticed.length - MOST_SLEEPS)
       }
       if (Math.abs(now - lag) > NOISE_MS) lag = now
     },

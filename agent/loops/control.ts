@@ -186,27 +186,27 @@ function leaseOf({
 
 /** The end of this connection, and there will be no other. What runs here is nobody's any more. */
 function refused(
-  deps: Needs<typeof sayLastWords> & { intake: Pick<Intake, 'leave'>; log: Log },
+  deps: Needs<typeof flushAndDrop> & { intake: Pick<Intake, 'leave'>; log: Log },
   { code, message }: Frame<'refused'>,
 ): void {
   deps.log.error('link.refused', { code, reason: message })
   deps.intake.leave()
   for (const agentRun of deps.agentRuns.all()) agentRun.end(code === 'REVOKED' ? 'revoked' : 'fenced')
-  if (code === 'REVOKED') void sayLastWords(deps)
+  if (code === 'REVOKED') void flushAndDrop(deps)
 }
 
-interface LastWordsNeeds {
+interface FlushNeeds {
   agentRuns: AgentRuns
   spool: Pick<Spool, 'flush' | 'held'>
   link: Pick<Link, 'isReady' | 'drop'>
-  config: { paces: Pick<Paces, 'lastWordsMs'> }
+  config: { paces: Pick<Paces, 'lastFlushMs'> }
 }
 
 /** The coordinator takes the ends of runs for some seconds yet; then they need not wait for their leases to run out. */
-async function sayLastWords({ agentRuns, spool, link, config }: LastWordsNeeds): Promise<void> {
-  const { lastWordsMs } = config.paces
-  const end = performance.now() + lastWordsMs
-  await Promise.race([agentRuns.empty(), pause(lastWordsMs)])
+async function flushAndDrop({ agentRuns, spool, link, config }: FlushNeeds): Promise<void> {
+  const { lastFlushMs } = config.paces
+  const end = performance.now() + lastFlushMs
+  await Promise.race([agentRuns.empty(), pause(lastFlushMs)])
   spool.flush()
   while (link.isReady && spool.held().length > 0 && performance.now() < end) await pause(10)
   link.drop('refused for good')

@@ -17,20 +17,20 @@ export async function removeTree(folder: string): Promise<void> {
   const found = [folder]
   let moved = 0
   const moveOut = async (entry: Buffer) => {
-    const place = path.join(aside, String((moved += 1)))
-    if (await moveTo(place, entry)) found.push(place)
+    const target = path.join(aside, String((moved += 1)))
+    if (await moveTo(target, entry)) found.push(target)
   }
   for (let next = found.pop(); next !== undefined; next = found.pop()) await removeOne(next, moveOut)
   await fs.rmdir(aside)
 }
 
-async function removeOne(place: string, moveOut: (entry: Buffer) => Promise<void>): Promise<void> {
-  for (let round = 1; !(await isUnlinked(place)); round++) {
-    if (!isRoot()) await fs.chmod(place, OURS)
-    const names = await fs.readdir(place, { encoding: 'buffer' })
-    for (const entry of names.map((name) => Buffer.concat([Buffer.from(`${place}/`), name])))
+async function removeOne(target: string, moveOut: (entry: Buffer) => Promise<void>): Promise<void> {
+  for (let round = 1; !(await isUnlinked(target)); round++) {
+    if (!isRoot()) await fs.chmod(target, OURS)
+    const names = await fs.readdir(target, { encoding: 'buffer' })
+    for (const entry of names.map((name) => Buffer.concat([Buffer.from(`${target}/`), name])))
       if (!(await isUnlinked(entry))) await moveOut(entry)
-    if (await isRemoved(place, round < MOST_ROUNDS)) return
+    if (await isRemoved(target, round < MOST_ROUNDS)) return
   }
 }
 
@@ -48,22 +48,22 @@ async function isUnlinked(entry: string | Buffer): Promise<boolean> {
 }
 
 /** False when it is there no more. */
-async function moveTo(place: string, entry: Buffer): Promise<boolean> {
+async function moveTo(target: string, entry: Buffer): Promise<boolean> {
   try {
-    await fs.rename(entry, place)
+    await fs.rename(entry, target)
   } catch (error) {
     if (is(error, 'ENOENT')) return false
     // Its `..` changes, so that it has to be open to its owner. Nothing is closed to root, who must not change what a link leads to.
     if (!is(error, 'EACCES') || isRoot()) throw error
     await fs.chmod(entry, OURS)
-    await fs.rename(entry, place)
+    await fs.rename(entry, target)
   }
   return true
 }
 
-async function isRemoved(place: string, mayHoldMore: boolean): Promise<boolean> {
+async function isRemoved(target: string, mayHoldMore: boolean): Promise<boolean> {
   try {
-    await fs.rmdir(place)
+    await fs.rmdir(target)
     return true
   } catch (error) {
     if (mayHoldMore && is(error, 'ENOTEMPTY', 'EEXIST')) return false

@@ -55,7 +55,7 @@ export class AgentRun {
     if (this.fate) program.kill(killReason(this.fate))
     else if (this.cancelled) program.cancel(this.cancelled)
     else this.#wakeEarly(program)
-    if (this.#committed > 0) program.kept(this.#committed)
+    if (this.#committed > 0) program.confirm(this.#committed)
   }
 
   #wakeEarly(program: RunningProgram): void {
@@ -119,7 +119,7 @@ export class AgentRun {
   /** So much of the journal of a program that was taken back was committed before. */
   restore(committed: number): void {
     this.#committed = committed
-    this.#program?.kept(committed)
+    this.#program?.confirm(committed)
   }
 
   /** All entries up to `seq` are committed. */
@@ -129,7 +129,7 @@ export class AgentRun {
     if (count === 0) return
     this.#uncommitted.splice(0, count)
     this.#committed += count
-    this.#program?.kept(this.#committed)
+    this.#program?.confirm(this.#committed)
   }
 }
 

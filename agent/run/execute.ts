@@ -116,11 +116,11 @@ export async function follow(
   if (left) deps.leftLines.put(run, epoch, left)
   if (OVER.includes(ending.how)) deps.secrets.forget(run)
   deps.parking.left(agentRun)
-  const told = endingOf(agentRun, withinLimits(ending, outputBytes))
-  conclude(deps, agentRun, told, computeMs)
-  probe('program.ended', { run, epoch, how: told.how })
-  deps.log.debug('run.ended', { run, epoch, how: told.how, fate: agentRun.fate, computeMs })
-  deps.hooks.postRun(agentRun, told)
+  const reported = endingOf(agentRun, withinLimits(ending, outputBytes))
+  conclude(deps, agentRun, reported, computeMs)
+  probe('program.ended', { run, epoch, how: reported.how })
+  deps.log.debug('run.ended', { run, epoch, how: reported.how, fate: agentRun.fate, computeMs })
+  deps.hooks.postRun(agentRun, reported)
 }
 
 /** Older coordinators pass over it. */

@@ -2,7 +2,7 @@ import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Rest } from '../link/rest.ts'
 import type { AgentRun } from './agent-run.ts'
-import { keepRedactors } from './redact/kept-redactors.ts'
+import { keepRedactors } from './redact/redactor-cache.ts'
 import type { Redactor } from './redact/redactor.ts'
 
 /** What a run is given besides its variables, and what keeps it out of all that the run tells. */
@@ -98,9 +98,9 @@ async function readWithRetries(
       return await rest.secrets(offer.run, offer.token, unwanted)
     } catch (error) {
       const waitMs = backoffMs(failures, BACKOFF)
-      if (!isPassing(error)) throw new Error(inWords(error), { cause: error })
+      if (!isPassing(error)) throw new Error(textOf(error), { cause: error })
       if (unwanted.aborted || performance.now() + waitMs > deadline)
-        throw new SecretsNotNow(inWords(error), { cause: error })
+        throw new SecretsNotNow(textOf(error), { cause: error })
       await pause(waitMs, unwanted)
     }
   }
@@ -111,6 +111,6 @@ function isPassing(error: unknown): boolean {
   return PASSING.includes(error.code) || error.status === 429 || error.status >= 500
 }
 
-function inWords(error: unknown): string {
+function textOf(error: unknown): string {
   return `The secrets of the run could not be read: ${error instanceof Error ? error.message : String(error)}`
 }

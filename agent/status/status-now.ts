@@ -51,7 +51,7 @@ export function statusNow(deps: StatusNeeds, who: Who): AgentStatus {
     lastPollAt,
     lastHeartbeatAt,
     lastAckAt,
-    intake: { ...intake.word, isLeaving: intake.isLeaving },
+    intake: { ...intake.notice, isLeaving: intake.isLeaving },
     unready,
     isolation,
     labels,
@@ -78,7 +78,7 @@ function runsOf({ agentRuns }: Pick<MarkNeeds, 'agentRuns'>): AgentStatus['runs'
 /** Changes whenever something has changed that a person would look for. */
 export function markOf({ activity, facts, intake, agentRuns, settings }: MarkNeeds): string {
   const runs = agentRuns.all().map(({ offer, isParked }) => `${offer.run}/${offer.epoch}/${isParked}`)
-  const { state, epoch } = intake.word
+  const { state, epoch } = intake.notice
   const pool = JSON.stringify(settings.current.pool)
   return [activity.connection.since, state, epoch, intake.isLeaving, facts.version, pool, ...runs].join()
 }

@@ -19,10 +19,10 @@ export async function figuresOf(folder: string): Promise<FolderFigures> {
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const entries = await readdir(next, { withFileTypes: true }).catch(() => [])
     for (const entry of entries) {
-      const place = path.join(next, entry.name)
+      const full = path.join(next, entry.name)
       if (figures.files >= MOST) return { ...figures, isCut: true }
-      if (entry.isDirectory()) open.push(place)
-      else await count(figures, place)
+      if (entry.isDirectory()) open.push(full)
+      else await count(figures, full)
     }
   }
   return figures

@@ -28,7 +28,7 @@ export function journalctl(): string | undefined {
   return toolPath('journalctl')
 }
 
-const PLACES = [
+const UNIT_FOLDERS = [
   '/etc/systemd/system',
   '/usr/local/lib/systemd/system',
   '/usr/lib/systemd/system',
@@ -37,7 +37,7 @@ const PLACES = [
 
 function installedUnit(homeFolder: string): string[] | undefined {
   const name = `${UNIT}.service`
-  if (PLACES.some((folder) => existsSync(path.join(folder, name)))) return ['--unit', name]
+  if (UNIT_FOLDERS.some((folder) => existsSync(path.join(folder, name)))) return ['--unit', name]
   const ofUser = path.join(homeFolder, '.config', 'systemd', 'user', name)
   return existsSync(ofUser) ? ['--user', '--unit', name] : undefined
 }

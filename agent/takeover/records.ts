@@ -34,7 +34,7 @@ export type ProgramRecord = z.output<typeof ProgramRecord>
 const Lease = z.object({ fromMs: z.number(), fenceMs: z.number() })
 export type Lease = z.output<typeof Lease>
 /** A lease in its file. Files of earlier versions have no `boot` and are ignored. */
-const KeptLease = Lease.extend({ boot: z.string() })
+const SavedLease = Lease.extend({ boot: z.string() })
 
 /** What tells whether a lease that was written down still holds. */
 interface Machine {
@@ -48,7 +48,7 @@ interface Machine {
 export interface Records {
   /** Where a program and the next agent find each other. It is the program's to enter, and has no names in it but pipes. */
   rendezvous(marker: string): string
-  keep(kept: Omit<ProgramRecord, 'boot'>): void
+  keep(record: Omit<ProgramRecord, 'boot'>): void
   forget(marker: string): void
   /** What ends the programs when nobody comes. */
   reaperIs(pid: number): void
@@ -76,7 +76,7 @@ export function openRecords(folder: string, machine = THIS_MACHINE): Records {
 
   return {
     rendezvous: (marker) => path.join(folder, marker),
-    keep: (kept) => write(fileOf(kept.marker), JSON.stringify({ ...kept, boot } satisfies ProgramRecord)),
+    keep: (record) => write(fileOf(record.marker), JSON.stringify({ ...record, boot } satisfies ProgramRecord)),
     forget(marker) {
       rmSync(fileOf(marker), { force: true })
       rmSync(path.join(folder, marker), { recursive: true, force: true })
@@ -105,12 +105,12 @@ export interface Found {
  */
 export function findPrograms(folder: string, machine = THIS_MACHINE): Found {
   const boot = machine.boot()
-  const { data: said } = KeptLease.safeParse(parse(readOrNothing(path.join(folder, LEASE_FILE)) ?? ''))
+  const { data: said } = SavedLease.safeParse(parse(readOrNothing(path.join(folder, LEASE_FILE)) ?? ''))
   const lease = said?.boot === boot ? { fromMs: said.fromMs, fenceMs: said.fenceMs } : NO_LEASE
   const all = recorded(folder)
   const holds = machine.sinceBootMs() < lease.fromMs + lease.fenceMs
-  const programs = all.filter((kept) => holds && isThere(kept, boot))
-  for (const { marker } of all.filter((kept) => !programs.includes(kept))) openRecords(folder).forget(marker)
+  const programs = all.filter((record) => holds && isThere(record, boot))
+  for (const { marker } of all.filter((record) => !programs.includes(record))) openRecords(folder).forget(marker)
   const reaper = parse(readOrNothing(path.join(folder, REAPER_FILE)) ?? 'null') as ProcessMark | null | undefined
   return { programs, lease, endReaper: () => void (reaper && isAlive(reaper) && signal(-reaper.pid, 'SIGKILL')) }
 }

@@ -37,29 +37,34 @@ type TakeBackNeeds = Needs<typeof goOn | typeof lost | typeof allAcked> & {
  * A program of the agent before this one goes on here, in the same attempt. Its lease is what that one had: when nothing is heard of the
  * coordinator before it is over, the program is fenced like any other.
  */
-export async function takeBack(deps: TakeBackNeeds, kept: ProgramRecord, mark: KnownMark, lease: Lease): Promise<void> {
-  const { run, epoch } = kept.offer
-  const agentRun = new AgentRun(kept.offer, lease.fenceMs)
+export async function takeBack(
+  deps: TakeBackNeeds,
+  record: ProgramRecord,
+  mark: KnownMark,
+  lease: Lease,
+): Promise<void> {
+  const { run, epoch } = record.offer
+  const agentRun = new AgentRun(record.offer, lease.fenceMs)
   agentRun.acceptSentAt = performance.now() - (sinceBootMs() - lease.fromMs)
   agentRun.answer('ours')
   agentRun.isParked = mark.isParked
   deps.agentRuns.add(agentRun)
   let host: TakenBack['host'] | undefined
   try {
-    const lines = await openRendezvous(deps.records.rendezvous(kept.marker), kept.uid)
-    host = deps.processes.adopt(kept, lines)
+    const lines = await openRendezvous(deps.records.rendezvous(record.marker), record.uid)
+    host = deps.processes.adopt(record, lines)
     const report = await rejoined(host, agentRun)
     lines.settle()
     const held = await allAcked(deps, agentRun)
     if (report.first > mark.frames) throw new Error('it has told more since then than it can tell again')
-    await goOn(deps, agentRun, kept, { host, mark, report, knownEvents: held.written - mark.seq })
+    await goOn(deps, agentRun, record, { host, mark, report, knownEvents: held.written - mark.seq })
   } catch (error) {
-    const isClean = await (host ? endHost(host) : endAlone(kept))
+    const isClean = await (host ? endHost(host) : endAlone(record))
     deps.log.warn('run.not-taken-back', { run, epoch, isClean, error })
     lost(deps, agentRun, `${NOT_TAKEN_BACK}${String(error)}`)
   } finally {
     deps.agentRuns.remove(agentRun)
-    deps.records.forget(kept.marker)
+    deps.records.forget(record.marker)
   }
 }
 
@@ -89,7 +94,7 @@ interface Rejoined {
 async function goOn(
   deps: Needs<typeof follow | typeof reportTo>,
   agentRun: AgentRun,
-  kept: ProgramRecord,
+  record: ProgramRecord,
   { host, mark, report, knownEvents }: Rejoined,
 ): Promise<void> {
   const { offer } = agentRun
@@ -97,8 +102,8 @@ async function goOn(
   try {
     const secrets = await deps.secrets.readAgain(agentRun, report.variables)
     if (agentRun.fate) throw new Error('it is not wanted any more')
-    const countedMs = mark.isParked || kept.computesFromMs === null ? 0 : sinceBootMs() - kept.computesFromMs
-    const timeoutMs = Math.max(1, kept.leftMs - countedMs)
+    const countedMs = mark.isParked || record.computesFromMs === null ? 0 : sinceBootMs() - record.computesFromMs
+    const timeoutMs = Math.max(1, record.leftMs - countedMs)
     const start = { ...startOf(offer, bundle.folder, [], secrets), timeoutMs, replay: false }
     agentRun.restore(mark.journal)
     let committed = mark.journal

@@ -27,14 +27,14 @@ interface TakeoverNeeds {
 }
 
 export function createTakeover(deps: TakeoverNeeds): Takeover {
-  return new KeptPrograms(deps)
+  return new RecordedPrograms(deps)
 }
 
-class KeptPrograms implements Takeover {
+class RecordedPrograms implements Takeover {
   readonly #deps: TakeoverNeeds
   #lease: Lease
   /** How many programs are kept for the next agent. */
-  #kept = 0
+  #recorded = 0
   #hasFailed = false
 
   constructor(deps: TakeoverNeeds) {
@@ -73,7 +73,7 @@ class KeptPrograms implements Takeover {
   leaseFrom(next: Lease): void {
     this.#lease = next
     // What stands in the file ends earlier: the next agent takes less for granted, never more.
-    if (this.#kept > 0) this.#attempt(() => this.#tellLease())
+    if (this.#recorded > 0) this.#attempt(() => this.#tellLease())
   }
 
   /** Answers whether it is kept. */
@@ -84,24 +84,24 @@ class KeptPrograms implements Takeover {
     if (!this.#attempt(() => this.#write(agentRun, now, mark))) return false
     const { run, epoch } = agentRun.offer
     if (isFirst) this.#deps.log.debug('run.kept', { run, epoch, pid: now.pid })
-    this.#kept += isFirst ? 1 : 0
+    this.#recorded += isFirst ? 1 : 0
     return true
   }
 
   #write({ offer }: AgentRun, at: Whereabouts, mark: ProcessMark): void {
     const { pid: _, countedMs, ...rest } = at
     const computesFromMs = countedMs === null ? null : sinceBootMs() - countedMs
-    if (this.#kept === 0) this.#tellLease()
+    if (this.#recorded === 0) this.#tellLease()
     // Its process has been told these, and nobody needs them any more.
-    const told = { inputText: '', journal: { ...offer.journal, text: null } }
-    this.#deps.records.keep({ ...rest, process: mark, offer: { ...offer, ...told }, computesFromMs })
+    const cleared = { inputText: '', journal: { ...offer.journal, text: null } }
+    this.#deps.records.keep({ ...rest, process: mark, offer: { ...offer, ...cleared }, computesFromMs })
     this.#deps.processes.keep(at.pid, true)
   }
 
   #drop({ marker, pid }: Whereabouts): void {
     this.#attempt(() => this.#deps.records.forget(marker))
     this.#deps.processes.keep(pid, false)
-    this.#kept -= 1
+    this.#recorded -= 1
   }
 
   #tellLease(): void {

@@ -46,7 +46,7 @@ test(
     writeFileSync(file, 'theirs')
     const { fake } = await anAgentByHand(context, openSync(file, 'r'))
     const reads = `const { readFileSync } = await import('node:fs'); try { return readFileSync('/proc/self/fd/40', 'utf8') } catch (error) { return error.code }`
-    const told = fake.offer(await aProgram(reads))
-    assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '"ENOENT"' })
+    const placement = fake.offer(await aProgram(reads))
+    assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '"ENOENT"' })
   },
 )

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { AgentRefusal } from '../exit-codes.ts'
 import { openLogFile } from '../log-file.ts'
 import { configOf } from '../run-agent.ts'
-import { readSettingsFile, usualPlaces } from '../settings-file.ts'
+import { readSettingsFile, usualFiles } from '../settings-file.ts'
 import { aFolder } from './_kit/an-agent.ts'
 
 function folderTest(name: string, body: (folder: string) => Promise<void>): void {
@@ -31,12 +31,12 @@ folderTest('the file that is named is read, and its settings count', async (fold
 })
 
 folderTest('of the usual places the first one counts, and `none` is none', async (folder) => {
-  const places = [path.join(folder, 'absent.env'), path.join(folder, 'second.env')]
-  assert.deepEqual(readSettingsFile(undefined, places), { file: undefined, values: {} })
-  await writeFile(places[1]!, 'WINDLASS_AGENT_SLOTS=3\n')
-  assert.deepEqual(readSettingsFile(undefined, places), { file: places[1], values: { WINDLASS_AGENT_SLOTS: '3' } })
-  assert.deepEqual(readSettingsFile('none', places), { file: undefined, values: {} })
-  assert.deepEqual(usualPlaces('/home/me'), [
+  const files = [path.join(folder, 'absent.env'), path.join(folder, 'second.env')]
+  assert.deepEqual(readSettingsFile(undefined, files), { file: undefined, values: {} })
+  await writeFile(files[1]!, 'WINDLASS_AGENT_SLOTS=3\n')
+  assert.deepEqual(readSettingsFile(undefined, files), { file: files[1], values: { WINDLASS_AGENT_SLOTS: '3' } })
+  assert.deepEqual(readSettingsFile('none', files), { file: undefined, values: {} })
+  assert.deepEqual(usualFiles('/home/me'), [
     '/etc/windlass-agent/agent.env',
     '/home/me/.config/windlass-agent/agent.env',
   ])

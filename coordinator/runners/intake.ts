@@ -1,7 +1,7 @@
 /** Whether runners are given work: what the coordinator and the agents themselves change about it. People's verbs stand in steer.ts. */
 import type { Log } from '@windlass/shared/log.ts'
 import type { RunnerId } from '@windlass/shared/ids.ts'
-import type { IntakeWord } from '@windlass/shared/wire/agent.ts'
+import type { IntakeNotice } from '@windlass/shared/wire/agent.ts'
 import type { Bell } from '../events/bell.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Dispatchers } from '../dispatch/dispatcher.ts'
@@ -142,7 +142,7 @@ export async function noteAccepted(deps: { db: Db }, runnerIds: readonly RunnerI
 }
 
 /** What the agents of these runners are told about their work. */
-async function intakeWords(deps: { db: Db }, runnerIds: readonly string[]): Promise<Map<string, IntakeWord>> {
+async function intakeWords(deps: { db: Db }, runnerIds: readonly string[]): Promise<Map<string, IntakeNotice>> {
   const rows = await store.words(deps.db, runnerIds)
   return new Map(
     rows.map(({ runnerId, deadlineAt, ...word }) => [runnerId, { ...word, deadlineAt: deadlineAt?.getTime() ?? null }]),

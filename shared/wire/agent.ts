@@ -176,8 +176,8 @@ export type AgentFrame =
   /** Asks for new per-run tokens, which live 10 minutes. */
   | { t: 'renew'; runs: Placement[] }
 
-/** The word about a runner's work, as its agent hears it. It stays true until another epoch is heard of. */
-export interface IntakeWord {
+/** What the coordinator says about a runner's work. It stays true until another epoch is heard of. */
+export interface IntakeNotice {
   state: IntakeState
   epoch: number
   reason: string
@@ -193,7 +193,7 @@ export type CoordinatorFrame =
       resume: { run: string; epoch: number; seq: number }[]
       stale: Placement[]
       cancel: CancelOrder[]
-      intake?: IntakeWord
+      intake?: IntakeNotice
       now?: number
     }
   /** `no` are offers that came too late; their runs belong to others by now. */
@@ -206,11 +206,11 @@ export type CoordinatorFrame =
       stale: Placement[]
       cancel: CancelOrder[]
       settings?: AgentSettings
-      intake?: IntakeWord
+      intake?: IntakeNotice
       now?: number
     }
   /** Said as soon as it changes, and again with each beat. */
-  | { t: 'intake'; intake: IntakeWord }
+  | { t: 'intake'; intake: IntakeNotice }
   | { t: 'cancel'; runs: CancelOrder[] }
   /** Kill without report and forget: another process has the run, or it has ended. */
   | { t: 'stale'; runs: Placement[] }

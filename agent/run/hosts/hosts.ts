@@ -77,9 +77,9 @@ export class Hosts {
   }
 
   /** A process of the agent before this one, over the lines on which it waits. */
-  adopt(kept: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
-    const { marker, workspace, process: mark } = kept
-    const enclosure = this.#isolation.adopt(kept)
+  adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
+    const { marker, workspace, process: mark } = record
+    const enclosure = this.#isolation.adopt(record)
     const exit = goneFrom(mark)
     const base = { marker, enclosure, mostFrameBytes: MOST_FRAME_BYTES }
     const host = Object.assign(hostOver({ ...base, ...lines, pid: mark.pid, exit, raw: {} }), { workspace })

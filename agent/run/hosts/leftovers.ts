@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { endCgroup, endCgroupsBelow } from '../../isolation/cgroup.ts'
-import { formerCgroup } from '../../isolation/cgroup-place.ts'
+import { formerCgroup } from '../../isolation/cgroup-folder.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { HostIsolation, UidRange } from '../../isolation/plan.ts'
 import type { ProgramRecord } from '../../takeover/records.ts'
@@ -36,13 +36,13 @@ export async function endLeftovers(
 }
 
 async function endGroups(cgroup: string, spared: readonly ProgramRecord[]): Promise<boolean> {
-  const kept = spared.flatMap(({ cgroup: own }) => own ?? [])
-  return kept.length === 0 ? endCgroup(cgroup) : endCgroupsBelow(cgroup, kept)
+  const exempt = spared.flatMap(({ cgroup: own }) => own ?? [])
+  return exempt.length === 0 ? endCgroup(cgroup) : endCgroupsBelow(cgroup, exempt)
 }
 
 async function endUsers(uids: UidRange, spared: readonly ProgramRecord[]): Promise<void> {
-  const kept = spared.flatMap(({ uid }) => uid ?? [])
-  const ended = await Promise.all(without(uids, kept).map(endUids))
+  const exempt = spared.flatMap(({ uid }) => uid ?? [])
+  const ended = await Promise.all(without(uids, exempt).map(endUids))
   if (!ended.every(Boolean)) throw unkillable(`those of the users ${uids.first}-${uids.last}`)
 }
 

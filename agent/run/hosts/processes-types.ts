@@ -51,9 +51,9 @@ export interface ProcessesStats {
 export interface Processes {
   run(start: ProgramStart, onEvents: OnEvents, taken?: TakenBack): RunningProgram
   /** A process of the agent before this one, over the lines on which it waits. */
-  adopt(kept: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): HostProcess & { workspace: string }
+  adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): HostProcess & { workspace: string }
   /** It outlives this agent by what is left of its lease. */
-  keep(pid: number, isKept: boolean): void
+  keep(pid: number, isSpared: boolean): void
   leaseUntil(untilMs: number): void
   /** When all of them are ended by somebody else, as this agent stands still; see `Reaper`. */
   fenceAt(atMs: number | undefined): void

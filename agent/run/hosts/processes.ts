@@ -10,7 +10,7 @@ import type { HostLines, HostProcess } from './host-process.ts'
 import { Hosts, type Files } from './hosts.ts'
 import { keepIdle, type IdleProcesses } from './reuse.ts'
 import type { Processes, ProcessesOptions, ProcessesStats } from './processes-types.ts'
-import type { ProgramStart, RunningProgram, RunPlace, TakenBack, Workplace } from '../program/program.ts'
+import type { ProgramStart, RunningProgram, RunContext, TakenBack, Workplace } from '../program/program.ts'
 import type { OnEvents } from '../program/output.ts'
 import { runProgram } from '../program/run-program.ts'
 import { prepareRuntime } from './runtime-files.ts'
@@ -61,15 +61,15 @@ class ProcessesHere implements Processes {
   readonly #idle: IdleProcesses
   readonly #sizes = watchSizes()
   readonly #running = new Set<RunningProgram>()
-  readonly #place: RunPlace
+  readonly #context: RunContext
   #isClosed = false
 
-  constructor(options: ProcessesOptions, files: Files, kept: { isolation: Isolation; latest: InForce | Refusal }) {
+  constructor(options: ProcessesOptions, files: Files, found: { isolation: Isolation; latest: InForce | Refusal }) {
     const { log = () => {}, cores = availableParallelism() } = options
     this.#options = options
-    this.#isolation = kept.isolation
-    this.#latest = kept.latest
-    const hosts = new Hosts({ ...options, log }, files, kept.isolation)
+    this.#isolation = found.isolation
+    this.#latest = found.latest
+    const hosts = new Hosts({ ...options, log }, files, found.isolation)
     const discard = (host: HostProcess) => hosts.discard(host)
     this.#hosts = hosts
     this.#spares = keepSpares({
@@ -81,13 +81,13 @@ class ProcessesHere implements Processes {
       onFailure: (error) => log('spare.failed', { error }),
     })
     this.#idle = keepIdle({ most: options.idleProcesses ?? 8, idleMs: options.idleMs ?? 60_000, discard })
-    this.#place = this.#openPlace()
+    this.#context = this.#makeContext()
     this.#spares.refillSoon()
   }
 
   run(wanted: ProgramStart, onEvents: OnEvents, taken?: TakenBack): RunningProgram {
     if (this.#isClosed) throw new Error('no program can be started: the agent is closing')
-    const program = runProgram(this.#place, wanted, onEvents, taken)
+    const program = runProgram(this.#context, wanted, onEvents, taken)
     this.#running.add(program)
     void this.#forget(program)
     return program
@@ -100,7 +100,7 @@ class ProcessesHere implements Processes {
   }
 
   /** What a program may ask for, from its process to the end of that. */
-  #openPlace(): RunPlace {
+  #makeContext(): RunContext {
     const { replayMs = REPLAY_MS, time } = this.#options
     return {
       replayMs,
@@ -149,7 +149,7 @@ class ProcessesHere implements Processes {
     return 'refusal' in this.#latest || host.enclosure.key !== this.#latest.key
   }
 
-  #rejoin({ marker, enclosure }: HostProcess): ReturnType<RunPlace['rejoin']> {
+  #rejoin({ marker, enclosure }: HostProcess): ReturnType<RunContext['rejoin']> {
     const { records } = this.#options
     if (!records || enclosure.effective.level !== 'process') return undefined
     return { folder: records.rendezvous(marker), waitMs: REJOIN_MS }
@@ -178,12 +178,12 @@ class ProcessesHere implements Processes {
     return !('refusal' in this.#latest) && this.#latest.plan.level === 'process'
   }
 
-  adopt(kept: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
-    return this.#hosts.adopt(kept, lines)
+  adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): Workplace {
+    return this.#hosts.adopt(record, lines)
   }
 
-  keep(pid: number, isKept: boolean): void {
-    this.#hosts.reaper.keep(pid, isKept)
+  keep(pid: number, isSpared: boolean): void {
+    this.#hosts.reaper.keep(pid, isSpared)
   }
 
   leaseUntil(untilMs: number): void {

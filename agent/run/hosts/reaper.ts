@@ -22,7 +22,7 @@ export interface Reaper {
   add(pgid: number): void
   del(pgid: number): void
   /** One that is kept lives on until the lease is over: the next agent may come for it, and ends this reaper then. */
-  keep(pgid: number, isKept: boolean): void
+  keep(pgid: number, isSpared: boolean): void
   leaseUntil(untilMs: number): void
   /**
    * Everything is ended then, unless another time is told before, in milliseconds since the machine's start. Undefined:
@@ -56,7 +56,7 @@ function launchScript({ uids, cgroups, markerPrefix, cwd, path: PATH }: ReaperOp
 
 export function startReaper(options: ReaperOptions): Reaper {
   const groups = new Set<number>()
-  const kept = new Set<number>()
+  const spared = new Set<number>()
   let lease = ''
   let fencedAtMs = 0
   let isClosed = false
@@ -70,7 +70,7 @@ export function startReaper(options: ReaperOptions): Reaper {
     started.stdin?.on('error', () => {})
     void started.exited.then(restart)
     for (const pgid of groups) started.stdin?.write(`add ${pgid}\n`)
-    for (const pgid of kept) started.stdin?.write(`keep ${pgid}\n`)
+    for (const pgid of spared) started.stdin?.write(`keep ${pgid}\n`)
     started.stdin?.write(`${lease}${fenceLine(fencedAtMs)}`)
     if (started.pid !== undefined) options.onStart?.(started.pid)
     return started
@@ -95,13 +95,13 @@ export function startReaper(options: ReaperOptions): Reaper {
     del: (pgid) => {
       groups.delete(pgid)
       child.stdin?.write(`del ${pgid}\n`)
-      if (kept.delete(pgid)) child.stdin?.write(`drop ${pgid}\n`)
+      if (spared.delete(pgid)) child.stdin?.write(`drop ${pgid}\n`)
     },
-    keep: (pgid, isKept) => {
-      if (isKept === kept.has(pgid)) return
-      if (isKept) kept.add(pgid)
-      else kept.delete(pgid)
-      child.stdin?.write(`${isKept ? 'keep' : 'drop'} ${pgid}\n`)
+    keep: (pgid, isSpared) => {
+      if (isSpared === spared.has(pgid)) return
+      if (isSpared) spared.add(pgid)
+      else spared.delete(pgid)
+      child.stdin?.write(`${isSpared ? 'keep' : 'drop'} ${pgid}\n`)
     },
     leaseUntil: (untilMs) => {
       // Whole seconds, and never one too many.

@@ -15,25 +15,25 @@ export interface Workspaces {
 
 const MODE = 0o700
 const TMP = 'tmp'
-const MOST_KEPT = 64
+const MOST_FREE = 64
 
 /**
  * Most runs leave their folder as they found it. Such a folder is used again: on some file systems making and removing one takes
  * longer than everything else between two runs. Synchronous, because the calls are shorter than a turn of the thread pool.
  */
 export function keepWorkspaces(root: string): Workspaces {
-  const kept: string[] = []
+  const free: string[] = []
   // Some may still be in use by programs of the agent before this one.
   let made = Math.max(0, ...readdirSync(root).map(Number).filter(Number.isInteger))
   return {
     take: (uid) => {
-      const folder = kept.pop() ?? make(path.join(root, String((made += 1))))
+      const folder = free.pop() ?? make(path.join(root, String((made += 1))))
       if (uid !== undefined) give(folder, uid)
       return folder
     },
     giveBack: async (folder) => {
       takeBack(folder)
-      if (kept.length < MOST_KEPT && isUntouched(folder)) kept.push(folder)
+      if (free.length < MOST_FREE && isUntouched(folder)) free.push(folder)
       else await removeTree(folder)
     },
     isUntouched,

@@ -4,7 +4,7 @@ import type { NoteMark } from './program.ts'
 export interface Marking {
   follow(note: NoteMark): void
   /** Frames of so many bytes were given out. */
-  told(bytes: number): void
+  given(bytes: number): void
   /** Something is being given out that the program would not tell again: from then on another mark is needed. */
   add(give: () => void): void
 }
@@ -42,7 +42,7 @@ export function createMarking(stand: () => Mark): Marking {
       note = next
       mark()
     },
-    told(more) {
+    given(more) {
       if (!note) return
       bytes += more
       if (isDue()) mark()

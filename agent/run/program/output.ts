@@ -34,7 +34,7 @@ export interface ProgramOutput {
   /** Waits until pipes are read to their end; as long as nobody takes the events, that is not the program's fault. */
   drained(read: Promise<void>, isWanted: () => boolean): Promise<void>
   /** How many frames of the run have been read; null while something of what they brought is held back, or still to be told again. */
-  framesTold(): { frames: number | null; journal: number }
+  framesRead(): { frames: number | null; journal: number }
   /** Resolves when whoever takes the events has taken what was given so far. */
   taken(): Promise<void>
 }
@@ -118,11 +118,11 @@ class OutputOfProgram implements ProgramOutput {
     const frame = redactor ? hideInFrame(redactor, raw) : raw
     this.#count(frame)
     const at = this.#plausible(frame.at)
-    const told = this.#options.onFrame(frame, at)
+    const events = this.#options.onFrame(frame, at)
     const printed = frame.name === 'log' ? this.#logged(frame, raw, at) : this.#printed(frame, at)
-    if (this.#options.isReplaying()) return told
+    if (this.#options.isReplaying()) return events
     if (this.#isRawReplaying) this.#endReplay()
-    return [...told, ...printed]
+    return [...events, ...printed]
   }
 
   #count({ name }: Frame): void {
@@ -233,7 +233,7 @@ class OutputOfProgram implements ProgramOutput {
     return untilRead(read, { eachMs: PIPES_MS, mostMs: BLOCKED_MS, isSlow })
   }
 
-  framesTold(): { frames: number | null; journal: number } {
+  framesRead(): { frames: number | null; journal: number } {
     const lines = Object.values(this.#splitters)
     const isAll =
       this.#knownEvents === 0 && !this.#isRawReplaying && !this.#message && lines.every((each) => each.isEmpty())

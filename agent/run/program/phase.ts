@@ -34,7 +34,7 @@ interface PhaseOptions {
 export function createPhase({ replay, journal, clock, known }: PhaseOptions): Phase {
   const had = new Set(journal.filter(({ state }) => state !== 'open').map(({ n }) => n))
   /** How many messages with completions it was sent. */
-  let told = known?.heard ?? 0
+  let sent = known?.heard ?? 0
   let isReplaying = replay
   let isParked = known?.isParked ?? false
   /** It has said something since it was parked. */
@@ -59,7 +59,7 @@ export function createPhase({ replay, journal, clock, known }: PhaseOptions): Ph
     return { at, channel: 'park', type: 'park', data: { waitsFor, computeMs } }
   }
 
-  function live(at: number): ProgramEvent[] {
+  function goLive(at: number): ProgramEvent[] {
     if (!isReplaying) return []
     isReplaying = false
     clock.go()
@@ -79,17 +79,17 @@ export function createPhase({ replay, journal, clock, known }: PhaseOptions): Ph
     },
     news: (completions) => completions.filter(({ n }) => !had.has(n)),
     given(completions) {
-      told += 1
+      sent += 1
       for (const { n } of completions) had.add(n)
     },
     take(frame, at) {
       hasSpoken = true
       if (frame.name === 'journal') return onJournal(frame, at)
-      return frame.name === 'live' ? live(at) : []
+      return frame.name === 'live' ? goLive(at) : []
     },
     park({ waitsFor, heard }, at) {
       // What it has not read yet makes it go on, or say again that it waits.
-      if (heard < told) return []
+      if (heard < sent) return []
       // It was parked already, and has done nothing since.
       if (isParked && !hasSpoken) return []
       // Parked anew without having been woken: something of its own had made it go on.

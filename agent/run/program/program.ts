@@ -61,7 +61,7 @@ export interface RunningProgram {
   /** Hands the program what it waits for; a parked one goes on, and counts as computing from here. */
   wake(completions: readonly Completion[]): void
   /** So many of its journal frames are committed. */
-  kept(count: number): void
+  confirm(count: number): void
   /** What it has computed and not told in a `park`, in milliseconds. */
   computeMs(): number
   isParked(): boolean
@@ -120,7 +120,7 @@ export interface StopOrder {
 export type Workplace = HostProcess & { workspace: string }
 
 /** What a run needs of the place where it is executed. */
-export interface RunPlace {
+export interface RunContext {
   /** Calls back when there is more in its workspace than it may have. Answers how to look no more. */
   watchSize(host: Workplace, onFull: (limitMb: number) => void): () => void
   /** Resolves when a process may be started; rejects where this host cannot keep it apart as it is wanted. */

@@ -35,18 +35,18 @@ function dataIn(frame: Frame): object {
 
 /** The runtime sends none that is too large; but what stands in place of a secret may be longer than it. */
 export function phaseIn(frame: Frame, limitBytes: number): object {
-  const told: { name?: unknown } = dataIn(frame)
+  const data: { name?: unknown } = dataIn(frame)
   const bytes = frame.payload.length
-  if (bytes <= limitBytes + AROUND_EVENT_BYTES) return told
-  return { name: textOr(told.name, '').slice(0, NAME_CHARACTERS), data: { truncated: true, bytes, limitBytes } }
+  if (bytes <= limitBytes + AROUND_EVENT_BYTES) return data
+  return { name: textOr(data.name, '').slice(0, NAME_CHARACTERS), data: { truncated: true, bytes, limitBytes } }
 }
 
 /** Its text may still be too long: that is split. */
 export function logIn(frame: Frame, limitBytes: number): Partial<LogData> {
-  const told: Partial<LogData> = dataIn(frame)
+  const data: Partial<LogData> = dataIn(frame)
   const bytes = frame.payload.length
-  if (told.fields === undefined || bytes <= limitBytes) return told
-  return { ...told, fields: { omitted: 'the fields are too large', bytes, limitBytes } }
+  if (data.fields === undefined || bytes <= limitBytes) return data
+  return { ...data, fields: { omitted: 'the fields are too large', bytes, limitBytes } }
 }
 
 export function thrownIn(frame: Frame): ThrownError {

@@ -12,7 +12,7 @@ import { isLeftClean, putToEnd, type Leaving } from './leaving.ts'
 import { createMarking, type Marking } from './marking.ts'
 import { createProgramOutput } from './output.ts'
 import type { LineSplitters, OnEvents, ProgramEvent, ProgramOutput } from './output.ts'
-import type { NoteMark, ProgramStart, RunningProgram, RunPlace } from './program.ts'
+import type { NoteMark, ProgramStart, RunningProgram, RunContext } from './program.ts'
 import type { StopOrder, TakenBack, Whereabouts, Workplace } from './program.ts'
 import { leftoversIn, mismatchIn, parkIn, thrownIn } from './reports.ts'
 import { createPhase, type Phase } from './phase.ts'
@@ -30,18 +30,18 @@ const LOST_IN_REPLAY = 'the replay of what the run had done before did not come 
 
 /** `taken`: its process is there, and goes on where the agent before this one had heard it. */
 export function runProgram(
-  place: RunPlace,
+  context: RunContext,
   start: ProgramStart,
   onEvents: OnEvents,
   taken?: TakenBack,
 ): RunningProgram {
-  return new Program(place, start, { onEvents, taken })
+  return new Program(context, start, { onEvents, taken })
 }
 
 /** A program in its process, or in one after the other. What is decided about its end stands in its course. */
 class Program implements RunningProgram {
   readonly done: Promise<Ending>
-  readonly #place: RunPlace
+  readonly #context: RunContext
   readonly #start: ProgramStart
   readonly #taken: TakenBack | undefined
   readonly #clock: ComputeClock
@@ -55,21 +55,21 @@ class Program implements RunningProgram {
   readonly #idle = Promise.withResolvers<string[]>()
   #hasStarted = false
 
-  constructor(place: RunPlace, start: ProgramStart, from: { onEvents: OnEvents; taken?: TakenBack | undefined }) {
+  constructor(context: RunContext, start: ProgramStart, from: { onEvents: OnEvents; taken?: TakenBack | undefined }) {
     const { onEvents, taken } = from
-    this.#place = place
+    this.#context = context
     this.#start = start
     this.#taken = taken
     const graceMs = Math.min(start.graceMs, TIMEOUT_GRACE_MS)
     const onTimeout = () => this.cancel({ why: 'timed-out', reason: `after ${start.timeoutMs} ms`, graceMs })
-    this.#clock = createComputeClock(start.timeoutMs, onTimeout, { ...taken, time: place.time })
+    this.#clock = createComputeClock(start.timeoutMs, onTimeout, { ...taken, time: context.time })
     this.#steering = new Steering(this.#clock, taken !== undefined)
     const known = taken && { ...taken.mark, heard: taken.heard }
     this.#phase = createPhase({ ...start, clock: this.#clock, known })
     this.#limitReplay()
     this.#output = this.#openOutput(onEvents)
-    this.#marking = createMarking(() => ({ ...this.#output.framesTold(), isParked: this.#phase.isParked }))
-    this.done = this.#live().catch((error: unknown) =>
+    this.#marking = createMarking(() => ({ ...this.#output.framesRead(), isParked: this.#phase.isParked }))
+    this.done = this.#runToEnd().catch((error: unknown) =>
       notStarted(this.#hasStarted, `the program could not be executed: ${String(error)}`),
     )
   }
@@ -78,7 +78,7 @@ class Program implements RunningProgram {
   #limitReplay(): void {
     const { replay, timeoutMs } = this.#start
     if (!replay) return
-    const replayMs = Math.max(this.#place.replayMs, REPLAY_TIMEOUTS * timeoutMs)
+    const replayMs = Math.max(this.#context.replayMs, REPLAY_TIMEOUTS * timeoutMs)
     this.#steering.later(replayMs, () => this.#phase.isReplaying && this.#abandon('lost', LOST_IN_REPLAY))
   }
 
@@ -96,13 +96,13 @@ class Program implements RunningProgram {
     })
   }
 
-  async #live(): Promise<Ending> {
+  async #runToEnd(): Promise<Ending> {
     const bundleFile = path.join(this.#start.bundleDir, 'main.mjs')
     try {
       if (!existsSync(bundleFile))
         return notStarted(this.#hasStarted, `the bundle is incomplete: there is no ${path.basename(bundleFile)} in it`)
       if (this.#taken) return this.#verdict(await this.#execute(bundleFile))
-      await this.#place.ready()
+      await this.#context.ready()
       for (let triesLeft = TRIES - 1; ; triesLeft--) {
         // It was cut off before there was a process.
         if (this.#course.stop) return this.#verdict({ failed: 'nobody wants it any more' })
@@ -117,12 +117,12 @@ class Program implements RunningProgram {
 
   /** In one process, to its end or until it is free for others. */
   async #execute(bundleFile: string): Promise<Exit> {
-    const own = this.#taken?.host ?? this.#place.take(this.#start)
+    const own = this.#taken?.host ?? this.#context.take(this.#start)
     this.#hasStarted ||= own.pid !== undefined
     this.#began.resolve()
     const over = this.#steering.enter(own)
     this.#begin(own, bundleFile)
-    const unwatch = this.#place.watchSize(own, (limitMb) => this.#fail(workspaceFull(limitMb)))
+    const unwatch = this.#context.watchSize(own, (limitMb) => this.#fail(workspaceFull(limitMb)))
     const exit = own.exit.then((how) => {
       // The last frames may still be on their way.
       over.resolve()
@@ -132,7 +132,7 @@ class Program implements RunningProgram {
     unwatch()
     if (await this.#isHandedOn(own)) return { exitCode: 0, signal: null }
     const ended = await putToEnd(own, exit, this.#leaving())
-    this.#place.gone(own, ended.isClean)
+    this.#context.gone(own, ended.isClean)
     return ended.exit
   }
 
@@ -141,13 +141,13 @@ class Program implements RunningProgram {
     own.listen({
       frames: (frames) => {
         this.#output.frames(frames)
-        this.#marking.told(bytesOf(frames))
+        this.#marking.given(bytesOf(frames))
       },
       raw: (stream, chunk) => this.#output.raw(stream, chunk),
       broken: (error) => this.#fail(endedByBrokenLine(error)),
     })
     if (this.#taken) return own.send({ t: 'resend', from: this.#taken.mark.frames })
-    const rejoin = this.#place.rejoin(own)
+    const rejoin = this.#context.rejoin(own)
     own.send(startMessage(this.#start, { bundleFile, workspace: own.workspace, rejoin }))
     this.#steering.tellEarly()
   }
@@ -180,7 +180,7 @@ class Program implements RunningProgram {
     const report = parkIn(frame)
     if (!goesOn(this.#course)) return []
     const events = this.#phase.park(report, at)
-    if (events.length > 0) this.#place.parked()
+    if (events.length > 0) this.#context.parked()
     return events
   }
 
@@ -201,7 +201,7 @@ class Program implements RunningProgram {
   async #isHandedOn(own: Workplace): Promise<boolean> {
     const { stop, outcome } = this.#course
     if (this.#start.process !== 'reuse' || stop || !outcome) return false
-    return (await isLeftClean(own, this.#leaving())) && this.#place.keep(this.#start, own)
+    return (await isLeftClean(own, this.#leaving())) && this.#context.keep(this.#start, own)
   }
 
   #leaving(): Leaving {
@@ -266,7 +266,7 @@ class Program implements RunningProgram {
     this.#steering.tell({ t: 'wake', completions: [...completions] })
   }
 
-  kept(count: number): void {
+  confirm(count: number): void {
     this.#steering.inform({ t: 'kept', count })
   }
 

@@ -9,13 +9,13 @@ export const UNSAID_EVENT_DATA_BYTES = EVENT_DATA_BYTES - AROUND_EVENT_BYTES
 /** What a process is told of the run that it is to execute. */
 export function startMessage(
   start: ProgramStart,
-  places: Pick<StartMessage, 'bundleFile' | 'workspace' | 'rejoin'>,
+  locations: Pick<StartMessage, 'bundleFile' | 'workspace' | 'rejoin'>,
 ): StartMessage {
   const { runId, attempt, epoch, org, workflow, environment, trigger, inputText, variables, token } = start
   const { journal, entries, replay, outputBytes = OUTPUT_BYTES, eventDataBytes = UNSAID_EVENT_DATA_BYTES } = start
   const facts = { runId, attempt, epoch, org, workflow, environment, trigger, inputText, variables, token }
   const stays = start.process === 'reuse'
-  return { t: 'start', ...facts, journal, entries, replay, ...places, stays, outputBytes, eventDataBytes }
+  return { t: 'start', ...facts, journal, entries, replay, ...locations, stays, outputBytes, eventDataBytes }
 }
 
 /** What decides how the program's output is cut into events. */

@@ -7,7 +7,7 @@ interface Hiding {
 
 const STAND_IN = JSON.stringify(STARS)
 /** Says nothing that one could not guess. */
-const WORDS = new Set(['true', 'false', 'null'])
+const LITERALS = new Set(['true', 'false', 'null'])
 /** Numbers, mostly: what is neither a text nor structure. */
 const BARE = /[^\s{}[\],:]+/g
 /** As `JSON.stringify` writes a Buffer. Four bytes are the least that is hidden. */
@@ -46,7 +46,7 @@ export function hideInJson(json: string, { text: hide, occursIn }: Hiding): stri
     if (text.length < 2) return text
     return text
       .replace(BYTES, inBytes)
-      .replace(BARE, (word) => (WORDS.has(word) || hide(word) === word ? word : STAND_IN))
+      .replace(BARE, (bare) => (LITERALS.has(bare) || hide(bare) === bare ? bare : STAND_IN))
   }
 
   function inBytes(list: string): string {

@@ -57,12 +57,12 @@ export function createRedactor(secrets: SecretValues): Redactor {
     }
     if (isCut && depth[state]! >= LEAST_CUT_BYTES) mark(bytes.length - depth[state]!, bytes.length)
     let at = 0
-    const kept = hidden.map(({ from, to }) => {
+    const between = hidden.map(({ from, to }) => {
       const before = bytes.toString('utf8', at, from)
       at = to
       return before
     })
-    return [...kept, bytes.toString('utf8', at)].join(STARS)
+    return [...between, bytes.toString('utf8', at)].join(STARS)
   }
 
   const text = (given: string, isCut = false) => (isCut || given.includes(CUT) ? withCuts(given, isCut) : plain(given))

@@ -29,7 +29,7 @@ export function createRedactionStream({ depth, found, begins, step }: Automaton)
   const held = new HeldBytes()
   let regions: Region[] = []
   /** The stars of what ends here have been given out already; -1: nothing of the kind. */
-  let toldTo = -1
+  let writtenTo = -1
 
   function mark(from: number, to: number): void {
     let region = { from, to }
@@ -37,7 +37,7 @@ export function createRedactionStream({ depth, found, begins, step }: Automaton)
       const before = regions.pop()!
       region = { from: Math.min(before.from, region.from), to }
     }
-    if (region.from <= toldTo) toldTo = to
+    if (region.from <= writtenTo) writtenTo = to
     else regions.push(region)
   }
 
@@ -56,15 +56,15 @@ export function createRedactionStream({ depth, found, begins, step }: Automaton)
   /** Everything before `to`, which nothing to come can change. */
   function take(text: Buffer, to: number): Buffer {
     const parts: Buffer[] = []
-    let at = Math.min(Math.max(toldTo, 0), to)
+    let at = Math.min(Math.max(writtenTo, 0), to)
     const certain = regions.filter(({ from }) => from < to)
     for (const region of certain) {
       parts.push(text.subarray(at, region.from), STAR_BYTES)
       at = Math.min(region.to, to)
-      toldTo = region.to
+      writtenTo = region.to
     }
     parts.push(text.subarray(at, to))
-    toldTo = toldTo < to ? -1 : toldTo - to
+    writtenTo = writtenTo < to ? -1 : writtenTo - to
     regions = regions.slice(certain.length).map(({ from, to: end }) => ({ from: from - to, to: end - to }))
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
   }
@@ -85,7 +85,7 @@ export function createRedactionStream({ depth, found, begins, step }: Automaton)
       const rest = Buffer.from(take(held.all(), held.length))
       state = 0
       held.length = 0
-      toldTo = -1
+      writtenTo = -1
       return rest
     },
     get heldBytes() {

@@ -10,12 +10,12 @@ import type { Packed } from './bundle.ts'
 import { FakeRunners } from './fake-runners.ts'
 import { answer, readJson, refuse, unlessGivenUp } from './http.ts'
 import { onFrames } from './joined-frames.ts'
-import { asTold } from './told-offers.ts'
-import { endingOf } from './told.ts'
-import type { Told } from './told.ts'
+import { inAnswer } from './offers-in-answer.ts'
+import { endingOf } from './fake-placement.ts'
+import type { FakePlacement } from './fake-placement.ts'
 
-export { endingOf, linesOf } from './told.ts'
-export type { Told } from './told.ts'
+export { endingOf, linesOf } from './fake-placement.ts'
+export type { FakePlacement } from './fake-placement.ts'
 
 export const REGISTRATION_TOKEN = 'wlr_good'
 // Tests count heartbeats, which come often, and bring a fence of their own: a busy agent needs 5 s to connect again.
@@ -25,7 +25,7 @@ const SETTINGS: AgentSettings = { heartbeatMs: 50, fenceMs: 60_000, cancelGraceM
 export class FakeCoordinator {
   readonly settings: AgentSettings
   readonly frames: AgentFrame[] = []
-  readonly told = new Map<string, Told>()
+  readonly placements = new Map<string, FakePlacement>()
   readonly bundles = new Map<string, Packed>()
   readonly sockets = new Set<WebSocket>()
   url = ''
@@ -77,7 +77,7 @@ export class FakeCoordinator {
   }
 
   /** Queues a run; the agent gets it with its next poll. */
-  offer(bundle: Packed, more: Partial<Offer> = {}): Told {
+  offer(bundle: Packed, more: Partial<Offer> = {}): FakePlacement {
     this.bundles.set(bundle.digest, bundle)
     const offer: Offer = {
       run: newId('run'),
@@ -102,11 +102,11 @@ export class FakeCoordinator {
       token: 'run-token',
       ...more,
     }
-    const told: Told = { offer, state: 'offered', entries: [], doubles: 0 }
-    this.told.set(`${offer.run}/${offer.epoch}`, told)
+    const placement: FakePlacement = { offer, state: 'offered', entries: [], doubles: 0 }
+    this.placements.set(`${offer.run}/${offer.epoch}`, placement)
     this.#queue.push(offer)
     for (const wake of this.#polls) wake()
-    return told
+    return placement
   }
 
   send(frame: CoordinatorFrame): void {
@@ -133,7 +133,7 @@ export class FakeCoordinator {
   }
 
   ackAll(): void {
-    const acks = [...this.told.values()].map(({ offer, entries }) => ({
+    const acks = [...this.placements.values()].map(({ offer, entries }) => ({
       run: offer.run,
       epoch: offer.epoch,
       seq: entries.length,
@@ -141,8 +141,8 @@ export class FakeCoordinator {
     this.send({ t: 'ack', acks })
   }
 
-  async ending(told: Told): Promise<Ending> {
-    return until(`the end of ${told.offer.run}`, () => endingOf(told))
+  async ending(placement: FakePlacement): Promise<Ending> {
+    return until(`the end of ${placement.offer.run}`, () => endingOf(placement))
   }
 
   heard<T extends AgentFrame['t']>(t: T): Extract<AgentFrame, { t: T }>[] {
@@ -220,7 +220,7 @@ export class FakeCoordinator {
       })
     }
     if (response.destroyed) this.cutPolls += 1
-    else answer(response, 200, asTold(this.#queue.splice(0, slots)))
+    else answer(response, 200, inAnswer(this.#queue.splice(0, slots)))
   }
 
   #greet(ws: WebSocket): void {
@@ -250,9 +250,9 @@ export class FakeCoordinator {
 
   #welcome(holds: Placement[]): CoordinatorFrame {
     const known = holds
-      .map(([run, epoch]) => this.told.get(`${run}/${epoch}`))
-      .filter((told) => told?.state === 'accepted')
-    const resume = known.map((told) => ({ run: told!.offer.run, epoch: told!.offer.epoch, seq: told!.entries.length }))
+      .map(([run, epoch]) => this.placements.get(`${run}/${epoch}`))
+      .filter((placement) => placement?.state === 'accepted')
+    const resume = known.map((each) => ({ run: each!.offer.run, epoch: each!.offer.epoch, seq: each!.entries.length }))
     const orders = { resume, stale: this.#staleIn(holds), cancel: [] }
     return { t: 'welcome', cluster: 'fake', settings: this.settings, ...orders, now: this.runners.now() }
   }
@@ -268,12 +268,12 @@ export class FakeCoordinator {
   #accept(runs: Placement[]): CoordinatorFrame {
     const no = runs.filter(([run]) => this.refused.has(run))
     const yes = runs.filter(([run]) => !this.refused.has(run))
-    for (const [run, epoch] of yes) this.told.get(`${run}/${epoch}`)!.state = 'accepted'
+    for (const [run, epoch] of yes) this.placements.get(`${run}/${epoch}`)!.state = 'accepted'
     return { t: 'accepted', runs: yes, no }
   }
 
   #isStale([run, epoch]: Placement): boolean {
-    const state = this.told.get(`${run}/${epoch}`)?.state
+    const state = this.placements.get(`${run}/${epoch}`)?.state
     return state === undefined || state === 'stale'
   }
 
@@ -281,18 +281,18 @@ export class FakeCoordinator {
     const replies: CoordinatorFrame[] = []
     const acks = []
     for (const { run, epoch, first, entries } of frame.batches) {
-      const told = this.told.get(`${run}/${epoch}`)
-      if (!told || told.state === 'stale') {
+      const placement = this.placements.get(`${run}/${epoch}`)
+      if (!placement || placement.state === 'stale') {
         replies.push({ t: 'stale', runs: [[run, epoch]] })
         continue
       }
-      const have = told.entries.length
+      const have = placement.entries.length
       if (first > have + 1) replies.push({ t: 'resume', runs: [{ run, epoch, seq: have }] })
       else {
-        told.doubles += Math.min(entries.length, have + 1 - first)
-        told.entries.push(...entries.slice(have + 1 - first))
+        placement.doubles += Math.min(entries.length, have + 1 - first)
+        placement.entries.push(...entries.slice(have + 1 - first))
       }
-      acks.push({ run, epoch, seq: told.entries.length })
+      acks.push({ run, epoch, seq: placement.entries.length })
     }
     if (acks.length > 0 && !this.mute.has('ack')) replies.push({ t: 'ack', acks })
     return replies

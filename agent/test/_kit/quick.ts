@@ -10,5 +10,5 @@ export const QUICK: Paces = {
   statusMs: 20,
   keyMs: 20,
   keyBackoffMs: 20,
-  lastWordsMs: 300,
+  lastFlushMs: 300,
 }

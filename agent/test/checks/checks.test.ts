@@ -69,9 +69,9 @@ withAgent('an agent whose folder is gone takes nothing until it is back', async 
     agent.lines.some(({ name, check }) => name === 'check.fails' && check === 'workspaces'),
   )
   await until('the poll is given up', () => fake.polling() === 0)
-  const told = fake.offer(await aProgram(`return 1`))
+  const placement = fake.offer(await aProgram(`return 1`))
   await rename(path.join(folder, 'away'), path.join(folder, 'workspaces'))
-  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' })
+  assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '1' })
 })
 
 test('a disk that is full and goes on to change a little is no news each time', async (context) => {

@@ -15,16 +15,16 @@ withAgent(
   'an agent that keeps nothing gives a process up as soon as its parking is committed, and not before',
   async ({ fake }) => {
     fake.mute.add('ack')
-    const told = await aParked(fake, TELLS)
-    const pid = Number(linesOf(told)[0])
+    const placement = await aParked(fake, TELLS)
+    const pid = Number(linesOf(placement)[0])
     const beats = fake.heard('heartbeat').length
     await until('two more heartbeats', () => fake.heard('heartbeat').length >= beats + 2)
     assert.equal(isGone(pid), false)
     fake.mute.delete('ack')
     fake.ackAll()
-    assert.deepEqual(await fake.ending(told), { how: 'evicted', reason: 'age' })
+    assert.deepEqual(await fake.ending(placement), { how: 'evicted', reason: 'age' })
     assert.ok(isGone(pid))
-    assert.equal(entryOf(told, 'end')![3], 0)
+    assert.equal(entryOf(placement, 'end')![3], 0)
     await until('it is forgotten', () => fake.heard('heartbeat').at(-1)?.holds.length === 0)
   },
   AT_ONCE,
@@ -34,12 +34,12 @@ withAgent(
   'a wake that comes before the parking is committed saves the process',
   async ({ fake }) => {
     fake.mute.add('ack')
-    const told = await aParked(fake)
-    wake(fake, told, 1)
-    await until('it went on', () => linesOf(told).includes('woken with 1'))
+    const placement = await aParked(fake)
+    wake(fake, placement, 1)
+    await until('it went on', () => linesOf(placement).includes('woken with 1'))
     fake.mute.delete('ack')
     fake.ackAll()
-    assert.equal((await fake.ending(told)).how, 'returned')
+    assert.equal((await fake.ending(placement)).how, 'returned')
   },
   AT_ONCE,
 )
@@ -47,8 +47,8 @@ withAgent(
 withAgent(
   'a process that has waited long is given up',
   async ({ fake }) => {
-    const told = await aParked(fake)
-    assert.deepEqual(await fake.ending(told), { how: 'evicted', reason: 'age' })
+    const placement = await aParked(fake)
+    assert.deepEqual(await fake.ending(placement), { how: 'evicted', reason: 'age' })
   },
   { env: { WINDLASS_AGENT_PARKED_MS: '100' } },
 )
@@ -68,8 +68,8 @@ withAgent(
 withAgent(
   'while memory is short, parked processes go',
   async ({ fake }) => {
-    const told = await aParked(fake)
-    assert.deepEqual(await fake.ending(told), { how: 'evicted', reason: 'memory' })
+    const placement = await aParked(fake)
+    assert.deepEqual(await fake.ending(placement), { how: 'evicted', reason: 'memory' })
   },
   { env: { WINDLASS_AGENT_MEMORY_RESERVE: '1' } },
 )
@@ -77,11 +77,11 @@ withAgent(
 withAgent(
   'whoever waits too long for a slot goes, so that another runner can have the run',
   async ({ fake }) => {
-    const told = await aParked(fake)
+    const placement = await aParked(fake)
     const busy = fake.offer(await aHandMade(`say('busy'); setInterval(() => {}, 1000)`))
     await until('it has the slot', () => linesOf(busy).length > 0)
-    wake(fake, told, 1)
-    assert.deepEqual(await fake.ending(told), { how: 'evicted', reason: 'no slot' })
+    wake(fake, placement, 1)
+    assert.deepEqual(await fake.ending(placement), { how: 'evicted', reason: 'no slot' })
     assert.equal(endingOf(busy), undefined)
   },
   { env: { WINDLASS_AGENT_SLOTS: '1', WINDLASS_AGENT_WAKE_MS: '200' } },
@@ -109,9 +109,9 @@ withAgent(
   'a program that ends before its parking is committed has ended',
   async ({ fake }) => {
     fake.mute.add('ack')
-    const told = fake.offer(await aHandMade(`open(1); park(); done('quick')`))
-    assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '"quick"' })
-    assert.deepEqual(kindsOf(told), ['start', 'j', 'park', 'resume', 'end'])
+    const placement = fake.offer(await aHandMade(`open(1); park(); done('quick')`))
+    assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '"quick"' })
+    assert.deepEqual(kindsOf(placement), ['start', 'j', 'park', 'resume', 'end'])
   },
   AT_ONCE,
 )
@@ -119,11 +119,11 @@ withAgent(
 withAgent(
   'an offer that comes when a wake has just taken its slot waits for the next one, and is left to others when that is late',
   async ({ fake }) => {
-    const told = await aParked(fake, `await waitFor(1); say('goes on'); await message('wake'); deliver(2); done()`)
-    wake(fake, told, 1)
+    const placement = await aParked(fake, `await waitFor(1); say('goes on'); await message('wake'); deliver(2); done()`)
+    wake(fake, placement, 1)
     const soon = fake.offer(await aProgram(`return 1`))
-    await until('it has the slot', () => linesOf(told).includes('goes on'))
-    wake(fake, told, 2)
+    await until('it has the slot', () => linesOf(placement).includes('goes on'))
+    wake(fake, placement, 2)
     assert.equal((await fake.ending(soon)).how, 'returned')
 
     const busy = await aParked(fake, `await waitFor(1); say('goes on'); setInterval(() => {}, 1000)`)

@@ -23,14 +23,14 @@ withAgent('a long journal is fetched, also when that fails at first', async ({ f
     if (fake.journalFetches < 3) response.writeHead(503).end()
     else response.end(TEXT)
   }
-  const told = fake.offer(bundle, { replay: true, journal: { entries: 1, text: null } })
-  await until('it has begun', () => linesOf(told).includes('begun'))
+  const placement = fake.offer(bundle, { replay: true, journal: { entries: 1, text: null } })
+  await until('it has begun', () => linesOf(placement).includes('begun'))
   assert.equal(fake.journalFetches, 3)
   // The first was given to it before, says its journal.
-  wake(fake, told, 1)
-  wake(fake, told, 1, 2)
-  await fake.ending(told)
-  assert.deepEqual(linesOf(told), ['begun', '2'])
+  wake(fake, placement, 1)
+  wake(fake, placement, 1, 2)
+  await fake.ending(placement)
+  assert.deepEqual(linesOf(placement), ['begun', '2'])
 })
 
 withAgent('without its journal nothing begins', async ({ fake }) => {
@@ -38,23 +38,23 @@ withAgent('without its journal nothing begins', async ({ fake }) => {
     response
       .writeHead(404, { 'content-type': 'application/json' })
       .end('{"error":{"code":"NOT_FOUND","message":"gone"}}')
-  const told = fake.offer(await aHandMade(TELLS), { replay: true, journal: { entries: 1, text: null } })
-  const ending = await fake.ending(told)
+  const placement = fake.offer(await aHandMade(TELLS), { replay: true, journal: { entries: 1, text: null } })
+  const ending = await fake.ending(placement)
   assert.ok(ending.how === 'unready')
   assert.match(ending.reason, /gone/)
-  assert.deepEqual(kindsOf(told), ['end'])
+  assert.deepEqual(kindsOf(placement), ['end'])
   assert.equal(fake.journalFetches, 1, 'what is gone is not asked for again')
 })
 
 withAgent('a wake that comes before the program has begun waits for it', async ({ fake }) => {
   const held: (() => void)[] = []
   fake.journal = (response) => void held.push(() => response.end(TEXT))
-  const told = fake.offer(await aHandMade(TELLS), { replay: true, journal: { entries: 1, text: null } })
+  const placement = fake.offer(await aHandMade(TELLS), { replay: true, journal: { entries: 1, text: null } })
   await until('its journal is asked for', () => held.length > 0)
-  wake(fake, told, 2)
+  wake(fake, placement, 2)
   const beats = fake.heard('heartbeat').length
   await until('another heartbeat', () => fake.heard('heartbeat').length > beats)
   held[0]!()
-  await fake.ending(told)
-  assert.deepEqual(linesOf(told), ['begun', '2'])
+  await fake.ending(placement)
+  assert.deepEqual(linesOf(placement), ['begun', '2'])
 })

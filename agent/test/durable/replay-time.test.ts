@@ -5,11 +5,11 @@ import { withAgent } from '../_kit/with-agent.ts'
 import { aStage } from '../run/programs.ts'
 
 withAgent('after its replay a program has the time that was left, and no more', async ({ fake }) => {
-  const told = fake.offer(await aHandMade(`frame('live'); setInterval(() => {}, 1000)`), {
+  const placement = fake.offer(await aHandMade(`frame('live'); setInterval(() => {}, 1000)`), {
     replay: true,
     timeoutMs: 500,
   })
-  assert.deepEqual(await fake.ending(told), { how: 'timed-out', timeoutMs: 500 })
+  assert.deepEqual(await fake.ending(placement), { how: 'timed-out', timeoutMs: 500 })
 })
 
 test('a replay that does not come to an end is lost', async (t) => {

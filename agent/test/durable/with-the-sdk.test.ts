@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { aBundle } from '../_kit/bundle.ts'
 import { endingOf, linesOf } from '../_kit/fake-coordinator.ts'
-import type { Told } from '../_kit/fake-coordinator.ts'
+import type { FakePlacement } from '../_kit/fake-coordinator.ts'
 import { playThrough } from '../_kit/small-journal.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
@@ -27,8 +27,8 @@ export async function run() {
   return number
 }`
 
-const textOf = (placements: Told[]) => placements.flatMap(linesOf)
-const phasesOf = (placements: Told[]) =>
+const textOf = (placements: FakePlacement[]) => placements.flatMap(linesOf)
+const phasesOf = (placements: FakePlacement[]) =>
   placements.flatMap(({ entries }) => entries).filter((entry) => entry[0] === 'e' && entry[2] === 'phase').length
 
 const EXPECTED = ['begins', 'is drawn', 'partial', 'half ', 'of it', 'ends']

@@ -16,13 +16,13 @@ async function withHooks(context: TestContext, hooks: Record<string, string>, en
   const fake = await FakeCoordinator.start()
   const { folder, remove } = await aFolder()
   const seen = path.join(folder, 'seen')
-  const place = path.join(folder, 'hooks')
-  for (const each of [seen, place]) await mkdir(each, { mode: 0o755 })
+  const hooksFolder = path.join(folder, 'hooks')
+  for (const each of [seen, hooksFolder]) await mkdir(each, { mode: 0o755 })
   for (const [name, body] of Object.entries(hooks)) {
-    await writeFile(path.join(place, name), `#!/bin/sh\nSEEN=${seen}\n${body}\n`)
-    await chmod(path.join(place, name), 0o755)
+    await writeFile(path.join(hooksFolder, name), `#!/bin/sh\nSEEN=${seen}\n${body}\n`)
+    await chmod(path.join(hooksFolder, name), 0o755)
   }
-  const agent = await anAgent(fake.url, path.join(folder, 'home'), { WINDLASS_AGENT_HOOKS: place, ...env })
+  const agent = await anAgent(fake.url, path.join(folder, 'home'), { WINDLASS_AGENT_HOOKS: hooksFolder, ...env })
   context.after(async () => {
     for (let times = 0; times < 3; times++) agent.stop()
     await agent.done
@@ -30,22 +30,22 @@ async function withHooks(context: TestContext, hooks: Record<string, string>, en
     await remove()
   })
   const said = () => agent.lines.filter(({ name }) => name === 'hook.said').map(({ text }) => String(text))
-  return { fake, agent, place, seen: (name: string) => path.join(seen, name), said }
+  return { fake, agent, hooksFolder, seen: (name: string) => path.join(seen, name), said }
 }
 
 test('pre-claim keeps the agent from asking as long as it says no', async (context) => {
   const { fake, agent, seen } = await withHooks(context, {
     'pre-claim': `[ -e $SEEN/open ] && exit 0; echo looking; echo 'the backup is running' >&2; exit 3`,
   })
-  const told = fake.offer(await aProgram(`return 1`))
+  const placement = fake.offer(await aProgram(`return 1`))
   const failed = await until('it says no', () =>
     agent.lines.find(({ name, check }) => name === 'check.fails' && check === 'pre-claim'),
   )
   assert.match(String(failed.reason), /the backup is running/)
-  assert.equal(told.state, 'offered')
+  assert.equal(placement.state, 'offered')
   assert.equal(fake.polling(), 0)
   await writeFile(seen('open'), '')
-  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' })
+  assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '1' })
 })
 
 test('pre-run gets facts without secrets, and its no puts the run off', async (context) => {
@@ -54,12 +54,12 @@ test('pre-run gets facts without secrets, and its no puts the run off', async (c
   })
   fake.secrets = { KEY: 'sesame-opens' }
   const more = { secrets: true, variables: { PLAIN: 'variable-value' }, inputText: '"the-input"' }
-  const told = fake.offer(await aProgram(`return 1`), more)
-  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' })
+  const placement = fake.offer(await aProgram(`return 1`), more)
+  assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '1' })
   const facts = JSON.parse(await readFile(seen('facts'), 'utf8'))
   assert.deepEqual(facts, {
     hook: 'pre-run',
-    run: told.offer.run,
+    run: placement.offer.run,
     attempt: 1,
     epoch: 1,
     org: 'default',
@@ -68,7 +68,7 @@ test('pre-run gets facts without secrets, and its no puts the run off', async (c
     workflow: { slug: 'test', version: 1 },
   })
   const env = await readFile(seen('env'), 'utf8')
-  assert.match(env, new RegExp(`WINDLASS_RUN_ID=${told.offer.run}`))
+  assert.match(env, new RegExp(`WINDLASS_RUN_ID=${placement.offer.run}`))
   assert.doesNotMatch(env, /sesame|variable-value|the-input|run-token|wlr_/)
   assert.deepEqual(said(), ['asked'])
 
@@ -83,8 +83,8 @@ test('credentials that a hook prints are neither in the log nor in the reason th
   const { fake, agent } = await withHooks(context, {
     'pre-run': `echo '+ curl -H Authorization: Bearer sesame-opens-1'; echo 'https://ann:sesame-opens-2@vault says no'; exit 1`,
   })
-  const told = fake.offer(await aProgram(`return 1`))
-  const ending = await fake.ending(told)
+  const placement = fake.offer(await aProgram(`return 1`))
+  const ending = await fake.ending(placement)
   assert.ok(ending.how === 'unready')
   assert.match(ending.reason, /https:\/\/\[credential\]@vault says no/)
   assert.doesNotMatch(JSON.stringify([ending, agent.lines]), /sesame/)
@@ -92,8 +92,8 @@ test('credentials that a hook prints are neither in the log nor in the reason th
 
 test('of a line that a hook never breaks, its agent logs so much and reads the rest', async (context) => {
   const { fake, said } = await withHooks(context, { 'pre-run': `head -c 20000000 /dev/zero | tr '\\0' x` })
-  const told = fake.offer(await aProgram(`return 1`))
-  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' })
+  const placement = fake.offer(await aProgram(`return 1`))
+  assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '1' })
   assert.deepEqual(said(), Array(100).fill('x'.repeat(1000)))
 })
 
@@ -103,12 +103,12 @@ test('post-run is told the ending, also of a program that was killed', async (co
   })
   const returns = fake.offer(await aProgram(`return 'a payload'`))
   const killed = fake.offer(await aProgram(`console.log(1); process.kill(process.pid, 'SIGKILL')`))
-  const told = async (run: string) => {
+  const endingGiven = async (run: string) => {
     await until('post-run was there', () => existsSync(seen(run)))
     return JSON.parse(await readFile(seen(run), 'utf8')).ending
   }
-  assert.deepEqual(await told(returns.offer.run), { how: 'returned' })
-  assert.deepEqual(await told(killed.offer.run), { how: 'killed', signal: 'SIGKILL' })
+  assert.deepEqual(await endingGiven(returns.offer.run), { how: 'returned' })
+  assert.deepEqual(await endingGiven(killed.offer.run), { how: 'killed', signal: 'SIGKILL' })
   assert.deepEqual(
     await fake.ending(returns),
     { how: 'returned', outputText: '"a payload"' },
@@ -125,8 +125,8 @@ test('a hook that does not come to an end is killed with its children', async (c
     { 'pre-run': `sleep 1000 & echo $! > $SEEN/child; echo $$ > $SEEN/pid; wait` },
     { WINDLASS_AGENT_HOOK_MS: '300' },
   )
-  const told = fake.offer(await aProgram(`return 1`))
-  const ending = await fake.ending(told)
+  const placement = fake.offer(await aProgram(`return 1`))
+  const ending = await fake.ending(placement)
   assert.ok(ending.how === 'unready')
   assert.match(ending.reason, /more than 300 ms/)
   for (const name of ['pid', 'child']) {
@@ -137,37 +137,37 @@ test('a hook that does not come to an end is killed with its children', async (c
 
 test('what a hook leaves running ends with it', async (context) => {
   const { fake, seen } = await withHooks(context, { 'pre-run': `sleep 1000 & echo $! > $SEEN/child; exit 0` })
-  const told = fake.offer(await aProgram(`return 1`))
-  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' })
+  const placement = fake.offer(await aProgram(`return 1`))
+  assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '1' })
   const pid = Number(await readFile(seen('child'), 'utf8'))
   await untilGone('its child', pid)
 })
 
 test('a run that is cancelled does not wait for its pre-run', async (context) => {
   const { fake, seen } = await withHooks(context, { 'pre-run': `echo $$ > $SEEN/pid; sleep 1000` })
-  const told = fake.offer(await aProgram(`return 1`))
+  const placement = fake.offer(await aProgram(`return 1`))
   await untilPolled('it is asked', () => existsSync(seen('pid')))
-  const { run, epoch } = told.offer
+  const { run, epoch } = placement.offer
   fake.send({ t: 'cancel', runs: [{ run, epoch, why: 'cancelled', reason: 'enough', graceMs: 100 }] })
-  assert.deepEqual(await fake.ending(told), { how: 'cancelled', forced: false })
+  assert.deepEqual(await fake.ending(placement), { how: 'cancelled', forced: false })
 })
 
 test('hooks that others could change are not executed, and the agent takes no work', async (context) => {
-  const { fake, agent, place, seen } = await withHooks(context, { 'pre-run': `touch $SEEN/executed` })
-  await chmod(path.join(place, 'pre-run'), 0o777)
-  const told = fake.offer(await aProgram(`console.log(1); return 1`))
+  const { fake, agent, hooksFolder, seen } = await withHooks(context, { 'pre-run': `touch $SEEN/executed` })
+  await chmod(path.join(hooksFolder, 'pre-run'), 0o777)
+  const placement = fake.offer(await aProgram(`console.log(1); return 1`))
   const failed = await until('it says so', () =>
     agent.lines.find(({ name, check }) => name === 'check.fails' && check === 'hooks'),
   )
   assert.match(String(failed.reason), /pre-run can be written by others.*chmod go-w/)
   assert.equal(existsSync(seen('executed')), false)
-  assert.deepEqual(linesOf(told), [])
-  await chmod(path.join(place, 'pre-run'), 0o644)
+  assert.deepEqual(linesOf(placement), [])
+  await chmod(path.join(hooksFolder, 'pre-run'), 0o644)
   await until('it says what else is wrong', () => agent.lines.some(({ reason }) => /chmod u\+x/.test(String(reason))))
   // Taken before the look at the hooks, or not at all; in neither case it has begun.
-  assert.deepEqual(linesOf(told), [])
-  assert.ok([undefined, 'unready'].includes(endingOf(told)?.how))
-  await rm(path.join(place, 'pre-run'))
+  assert.deepEqual(linesOf(placement), [])
+  assert.ok([undefined, 'unready'].includes(endingOf(placement)?.how))
+  await rm(path.join(hooksFolder, 'pre-run'))
   await until('it is mended', () => agent.lines.some(({ name, check }) => name === 'check.works' && check === 'hooks'))
   const next = fake.offer(await aProgram(`return 2`))
   assert.deepEqual(await fake.ending(next), { how: 'returned', outputText: '2' })

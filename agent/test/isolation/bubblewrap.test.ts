@@ -7,7 +7,7 @@ import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { PLAIN } from '../../isolation/plan.ts'
 import { aStage } from '../run/programs.ts'
-import { NEEDS_BUBBLEWRAP } from './places.ts'
+import { NEEDS_BUBBLEWRAP } from './requirements.ts'
 
 const skip = NEEDS_BUBBLEWRAP
 const BUBBLEWRAP = { ...PLAIN, level: 'bubblewrap' } as const

@@ -7,7 +7,7 @@ import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { HostIsolation } from '../../isolation/plan.ts'
 import { aStage } from '../run/programs.ts'
-import { NEEDS_BUBBLEWRAP, NEEDS_ROOT, ofUsers } from './places.ts'
+import { NEEDS_BUBBLEWRAP, NEEDS_ROOT, ofUsers } from './requirements.ts'
 
 const SECRETS = ['identity.json', 'spool/0001', 'agent.lock', 'status.json']
 

@@ -9,14 +9,14 @@ import type { TestContext } from 'node:test'
 import { createLog } from '@windlass/shared/log.ts'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { endCgroup, makeCgroup } from '../../isolation/cgroup.ts'
-import { mountIn, openCgroup } from '../../isolation/cgroup-place.ts'
+import { mountIn, openCgroup } from '../../isolation/cgroup-folder.ts'
 import { takeUsers } from '../../isolation/own-users.ts'
 import { NO_LIMITS, PLAIN } from '../../isolation/plan.ts'
 import { lockUids } from '../../isolation/uid-lock.ts'
 import { asUser, pidsOfUids } from '../../isolation/uids.ts'
 import { endLeftovers } from '../../run/hosts/leftovers.ts'
 import { aStage, isAlive } from '../run/programs.ts'
-import { NEEDS_ROOT, ofUsers } from './places.ts'
+import { NEEDS_ROOT, ofUsers } from './requirements.ts'
 
 const silent = createLog({}, 'error', { write: () => {} })
 
@@ -43,15 +43,15 @@ async function aStray(t: TestContext, prefix: string[] = []): Promise<number> {
 
 test('what an earlier agent has left in its cgroups is dead before anything is said of its runs', async (t) => {
   const home = aHome(t)
-  const place = openCgroup(home, 'auto')
-  if ('reason' in place) return t.skip(place.reason)
-  const group = makeCgroup(place, 'left', NO_LIMITS)
-  t.after(() => endCgroup(place.folder))
+  const parent = openCgroup(home, 'auto')
+  if ('reason' in parent) return t.skip(parent.reason)
+  const group = makeCgroup(parent, 'left', NO_LIMITS)
+  t.after(() => endCgroup(parent.folder))
   const pid = await aStray(t, ['sh', '-c', `echo 0 > ${group.procsFile}; exec "$@"`, 'sh'])
   while (!group.pids().includes(pid)) assert.ok(await isAlive(pid))
   await endLeftovers(home, silent)
   assert.equal(await isAlive(pid), false)
-  assert.equal(existsSync(place.folder), false)
+  assert.equal(existsSync(parent.folder), false)
 })
 
 test('a child without a trace of its run is dead when the run is, where there are cgroups', async (t) => {

@@ -8,7 +8,7 @@ import { NO_LIMITS, PLAIN, planIsolation } from '../../isolation/plan.ts'
 import { hostIsolation, ISOLATION_SETTINGS } from '../../isolation/settings.ts'
 import { pidsOfUids } from '../../isolation/uids.ts'
 import { aStage } from '../run/programs.ts'
-import { NEEDS_CGROUP, NEEDS_ROOT, ofUsers } from './places.ts'
+import { NEEDS_CGROUP, NEEDS_ROOT, ofUsers } from './requirements.ts'
 
 const limited = (limits: Partial<typeof NO_LIMITS>) => ({ ...PLAIN, limits: { ...NO_LIMITS, ...limits } })
 

@@ -19,7 +19,7 @@ import { uidsOf } from '../../os/process-table.ts'
 import { anAgent } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { FakeCoordinator } from '../_kit/fake-coordinator.ts'
-import { NEEDS_BUBBLEWRAP, NEEDS_ROOT } from './places.ts'
+import { NEEDS_BUBBLEWRAP, NEEDS_ROOT } from './requirements.ts'
 
 const WANTED: WantedIsolation = {
   level: 'process',
@@ -66,8 +66,8 @@ const THIEF = `
 /** What a program can read of its agent, and as whom it executes. */
 async function steal(fake: FakeCoordinator, home: string): Promise<{ led: string[]; uid: number }> {
   const files = ['identity.json', 'spool', 'agent.lock', 'keys.json', 'status.json'].map((name) => `${home}/${name}`)
-  const told = fake.offer(await aProgram(THIEF), { inputText: JSON.stringify({ files, pid: process.pid }) })
-  const ending = await fake.ending(told)
+  const placement = fake.offer(await aProgram(THIEF), { inputText: JSON.stringify({ files, pid: process.pid }) })
+  const ending = await fake.ending(placement)
   assert.ok(ending.how === 'returned', JSON.stringify(ending))
   return JSON.parse(ending.outputText) as { led: string[]; uid: number }
 }

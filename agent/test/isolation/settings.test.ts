@@ -7,7 +7,7 @@ import { isolationChecks } from '../../isolation/checks.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { NO_LIMITS } from '../../isolation/plan.ts'
-import { NEEDS_BUBBLEWRAP, NEEDS_ROOT, ofUsers } from './places.ts'
+import { NEEDS_BUBBLEWRAP, NEEDS_ROOT, ofUsers } from './requirements.ts'
 
 const POOL = {
   isolation: 'process',
@@ -26,9 +26,9 @@ function factsOf(fake: FakeCoordinator): AgentFacts | undefined {
 }
 
 withAgent('a run says with its start what was in force for it, and the agent in its facts', async ({ fake, agent }) => {
-  const told = fake.offer(await aProgram(`return 1`))
-  await fake.ending(told)
-  const start = told.entries[0]
+  const placement = fake.offer(await aProgram(`return 1`))
+  await fake.ending(placement)
+  const start = placement.entries[0]
   assert.ok(start?.[0] === 'start')
   assert.equal(start[2]?.user, 'agent')
   await until('the agent tells its isolation', () => factsOf(fake)?.isolation?.level === 'process')
@@ -43,10 +43,10 @@ if (!NEEDS_BUBBLEWRAP) {
   withAgent(
     'what the pool wants is in force, though its machine would be content with less',
     async ({ fake }) => {
-      const told = fake.offer(await aProgram(`return process.pid`))
-      const ending = await fake.ending(told)
+      const placement = fake.offer(await aProgram(`return process.pid`))
+      const ending = await fake.ending(placement)
       assert.deepEqual(ending, { how: 'returned', outputText: '2' })
-      const start = told.entries[0]
+      const start = placement.entries[0]
       assert.ok(start?.[0] === 'start' && start[2])
       assert.deepEqual([start[2].level, start[2].network], ['bubblewrap', 'none'])
     },
@@ -84,8 +84,8 @@ if (!NEEDS_ROOT) {
          }
          return { led, uid: process.getuid(), groups: process.getgroups() }`,
       )
-      const told = fake.offer(program, { inputText: JSON.stringify({ files, pid: process.pid }) })
-      const ending = await fake.ending(told)
+      const placement = fake.offer(program, { inputText: JSON.stringify({ files, pid: process.pid }) })
+      const ending = await fake.ending(placement)
       assert.ok(ending.how === 'returned', JSON.stringify(ending))
       const { led, uid, groups } = JSON.parse(ending.outputText) as { led: string[]; uid: number; groups: number[] }
       assert.deepEqual(led, [])

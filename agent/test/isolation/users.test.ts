@@ -24,7 +24,7 @@ import type { UidRange } from '../../isolation/plan.ts'
 import { lockUids, LOCKS, ownerAmong, whyNoLocks } from '../../isolation/uid-lock.ts'
 import { asUser, pidsOfUids } from '../../isolation/uids.ts'
 import { aStage } from '../run/programs.ts'
-import { NEEDS_ROOT, ofUsers } from './places.ts'
+import { NEEDS_ROOT, ofUsers } from './requirements.ts'
 
 function aFolder(t: TestContext): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-users-'))

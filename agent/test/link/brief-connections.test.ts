@@ -34,10 +34,10 @@ test('connections that end right after their welcome are dialled again more and 
   })
   const end = new AbortController()
   const hello = () => ({ t: 'hello' }) as never
-  const kept = link.keep(end.signal, { hello, onFrame: () => undefined, onDown: () => undefined })
+  const ended = link.keep(end.signal, { hello, onFrame: () => undefined, onDown: () => undefined })
   await until('four ends', () => lines.length === 4)
   end.abort()
-  await kept
+  await ended
   assert.deepEqual(
     lines.map(({ name, nextTryMs }) => [name, nextTryMs]),
     [250, 500, 1000, 2000].map((ms) => ['link.down', ms]),

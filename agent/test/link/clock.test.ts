@@ -19,9 +19,9 @@ for (const [aheadMs, how] of [
     const { folder, remove } = await aFolder()
     const agent = await anAgent(fake.url, folder)
     try {
-      const told = fake.offer(await aProgram(`console.log('now'); return 1`))
-      assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '1' })
-      for (const entry of told.entries)
+      const placement = fake.offer(await aProgram(`console.log('now'); return 1`))
+      assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '1' })
+      for (const entry of placement.entries)
         assert.ok(Math.abs(entry[1] - fake.runners.now()) < MINUTES, JSON.stringify(entry))
       assert.ok(agent.lines.some(({ name }) => name === 'clock.corrected'))
       assert.ok(fake.unauthenticated <= 2, `${fake.unauthenticated} tokens were not of now`)

@@ -24,23 +24,23 @@ test('connections that are cut at random bytes lose nothing and double nothing',
   const all = [1, 2, 3].map(() => fake.offer(bundle))
   // An offer whose answer is cut is lost here, and without a run that talks there is nothing left to cut.
   const more = setInterval(() => {
-    if (!all.some((told) => told.state === 'accepted' && !endingOf(told))) all.push(fake.offer(bundle))
+    if (!all.some((placement) => placement.state === 'accepted' && !endingOf(placement))) all.push(fake.offer(bundle))
   }, 500)
   try {
     await until('twelve connections were cut', () => proxy.cuts() >= 12)
     proxy.heal()
     clearInterval(more)
-    const taken = all.filter((told) => told.state === 'accepted')
+    const taken = all.filter((placement) => placement.state === 'accepted')
     assert.ok(taken.length > 0, 'no offer got through')
-    for (const told of taken) {
-      const ending = await fake.ending(told)
+    for (const placement of taken) {
+      const ending = await fake.ending(placement)
       assert.ok(ending.how === 'returned', JSON.stringify(ending))
       assert.deepEqual(
-        linesOf(told),
+        linesOf(placement),
         Array.from({ length: LINES }, (_, n) => `line ${n + 1} ${'x'.repeat((n + 1) % 90)}`),
       )
       assert.deepEqual(
-        told.entries.map(([kind]) => kind).filter((kind) => kind !== 'e'),
+        placement.entries.map(([kind]) => kind).filter((kind) => kind !== 'e'),
         ['start', 'end'],
       )
       assert.ok(isGone(Number(ending.outputText)))
@@ -62,18 +62,18 @@ test('a coordinator that is away for a while gets everything when it is back', a
   const { folder, remove } = await aFolder()
   const agent = await anAgent(fake.url, folder)
   try {
-    const told = fake.offer(await aProgram(TALKS))
-    await until('it talks', () => linesOf(told).length > 10)
+    const placement = fake.offer(await aProgram(TALKS))
+    await until('it talks', () => linesOf(placement).length > 10)
     fake.mute.add('hello')
     fake.cut()
     await until('the agent knocks', () => fake.heard('hello').length > 1)
-    const had = linesOf(told).length
+    const had = linesOf(placement).length
     await new Promise((resolve) => setImmediate(resolve))
     fake.mute.delete('hello')
     fake.cut()
-    assert.equal((await fake.ending(told)).how, 'returned')
+    assert.equal((await fake.ending(placement)).how, 'returned')
     assert.ok(had < LINES)
-    assert.equal(linesOf(told).length, LINES)
+    assert.equal(linesOf(placement).length, LINES)
   } finally {
     agent.stop()
     agent.stop()

@@ -76,8 +76,8 @@ test('what waits when the connection ends is not sent, and nobody waits for it',
 
 withAgent('an output of half a million characters arrives in parts, and as it was', async ({ fake }) => {
   const program = await aProgram(`return ['🌊é"'.repeat(100_000)]`)
-  const told = fake.offer(program)
-  const ending = await fake.ending(told)
+  const placement = fake.offer(program)
+  const ending = await fake.ending(placement)
   assert.ok(ending.how === 'returned')
   assert.equal(ending.outputText, JSON.stringify(['🌊é"'.repeat(100_000)]))
 })

@@ -34,11 +34,11 @@ test('a token that was made before a poll set the clock right is made anew at on
     credential: () => Promise.resolve('token'),
   })
   const end = new AbortController()
-  const kept = link.keep(end.signal, { hello, onFrame: () => undefined, onDown: () => undefined })
-  const told = () => lines.map(({ name }) => name)
-  await until('both refusals are told', () => told().length === 2)
+  const ended = link.keep(end.signal, { hello, onFrame: () => undefined, onDown: () => undefined })
+  const logged = () => lines.map(({ name }) => name)
+  await until('both refusals are told', () => logged().length === 2)
   end.abort()
-  await kept
+  await ended
   // The second token is of the right time: who is refused with it is unknown.
-  assert.deepEqual(told(), ['clock.corrected', 'link.unauthenticated'])
+  assert.deepEqual(logged(), ['clock.corrected', 'link.unauthenticated'])
 })

@@ -6,15 +6,15 @@ import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
-import type { Told } from '../_kit/fake-coordinator.ts'
+import type { FakePlacement } from '../_kit/fake-coordinator.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
 after(endAgentProcesses)
 
 const STAYS = `console.log(String(process.pid)); await new Promise(() => setInterval(() => {}, 1000))`
 
-async function pidOf(told: Told): Promise<number> {
-  return Number(await until('the first line', () => linesOf(told)[0]))
+async function pidOf(placement: FakePlacement): Promise<number> {
+  return Number(await until('the first line', () => linesOf(placement)[0]))
 }
 
 test('an agent that was stopped for longer than its fence ends its runs when it wakes, before it says anything of them', async () => {
@@ -22,15 +22,15 @@ test('an agent that was stopped for longer than its fence ends its runs when it 
   const { folder, remove } = await aFolder()
   try {
     const agent = await anAgentProcess(fake.url, folder)
-    const told = fake.offer(await aProgram(STAYS))
-    const pid = await pidOf(told)
+    const placement = fake.offer(await aProgram(STAYS))
+    const pid = await pidOf(placement)
     await until('a heartbeat', () => fake.heard('heartbeat').some(({ holds }) => holds.length > 0))
     agent.child.kill('SIGSTOP')
     // Nobody can announce this: it is time that an agent sleeps through.
     await pause(1100)
     agent.child.kill('SIGCONT')
     await untilGone('the program', pid)
-    const ending = await fake.ending(told)
+    const ending = await fake.ending(placement)
     assert.ok(ending.how === 'lost')
     assert.match(ending.reason, /lease/)
     assert.match(agent.output(), /runs\.fenced/)
@@ -61,8 +61,8 @@ test('programs of an agent that stands still are ended at its fence, before it w
     // It is stopped all the while: only who ends programs after an agent's death can have done it.
     for (const pid of pids) await untilGone('a program', pid)
     agent.child.kill('SIGCONT')
-    for (const told of [plain, forked]) {
-      const ending = await fake.ending(told)
+    for (const placement of [plain, forked]) {
+      const ending = await fake.ending(placement)
       assert.ok(ending.how === 'lost', ending.how)
       assert.match(ending.reason, /lease/)
     }
@@ -81,8 +81,8 @@ test('programs of an agent that stands still are ended at its fence, before it w
 withAgent(
   'a longer fence counts only once a heartbeat that promised it was answered',
   async ({ fake }) => {
-    const told = fake.offer(await aProgram(STAYS))
-    const pid = await pidOf(told)
+    const placement = fake.offer(await aProgram(STAYS))
+    const pid = await pidOf(placement)
     fake.mute.add('heartbeat')
     await until('an unanswered heartbeat', () => fake.heard('heartbeat').length > 0)
     const { n } = fake.heard('heartbeat').at(-1)!
@@ -90,7 +90,7 @@ withAgent(
     fake.send({ t: 'beat', n, settings: { ...fake.settings, fenceMs: 60_000 }, stale: [], cancel: [] })
     await until('it is heard of', () => fake.heard('heartbeat').at(-1)?.fenceMs === 60_000)
     await untilGone('the program', pid)
-    assert.equal((await fake.ending(told)).how, 'lost')
+    assert.equal((await fake.ending(placement)).how, 'lost')
   },
   { settings: { heartbeatMs: 100, fenceMs: 1000 } },
 )
@@ -98,13 +98,13 @@ withAgent(
 withAgent(
   'a shorter fence counts at once',
   async ({ fake }) => {
-    const told = fake.offer(await aProgram(STAYS))
-    const pid = await pidOf(told)
+    const placement = fake.offer(await aProgram(STAYS))
+    const pid = await pidOf(placement)
     fake.beatSays = { settings: { ...fake.settings, fenceMs: 400 } }
     await until('it is heard of', () => fake.heard('heartbeat').at(-1)?.fenceMs === 400)
     fake.mute.add('heartbeat')
     await untilGone('the program', pid)
-    assert.equal((await fake.ending(told)).how, 'lost')
+    assert.equal((await fake.ending(placement)).how, 'lost')
   },
   { settings: { heartbeatMs: 100, fenceMs: 60_000 } },
 )

@@ -8,11 +8,11 @@ withAgent(
   'a run is accepted before it is executed, and its events and its output arrive in order',
   async ({ fake }) => {
     const program = await aProgram(`console.log('one'); phase('middle'); console.log('two'); return { got: input }`)
-    const told = fake.offer(program, { inputText: '{"a":1}' })
-    assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '{"got":{"a":1}}' })
-    const kinds = told.entries.map((entry) => (entry[0] === 'e' ? entry[2] : entry[0]))
+    const placement = fake.offer(program, { inputText: '{"a":1}' })
+    assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '{"got":{"a":1}}' })
+    const kinds = placement.entries.map((entry) => (entry[0] === 'e' ? entry[2] : entry[0]))
     assert.deepEqual(kinds, ['start', 'log.stdout', 'phase', 'log.stdout', 'end'])
-    assert.deepEqual(linesOf(told), ['one', 'two'])
+    assert.deepEqual(linesOf(placement), ['one', 'two'])
     const order = fake.frames.map((frame) => frame.t).filter((t) => t === 'accept' || t === 'entries')
     assert.equal(order[0], 'accept')
     await until('the placement is forgotten', () => fake.heard('heartbeat').at(-1)?.holds.length === 0)
@@ -22,7 +22,7 @@ withAgent(
 withAgent('more runs than slots are executed one after another, and the bundle is fetched once', async ({ fake }) => {
   const program = await aProgram(`return input`)
   const all = Array.from({ length: 12 }, (_, n) => fake.offer(program, { inputText: String(n) }))
-  const endings = await Promise.all(all.map((told) => fake.ending(told)))
+  const endings = await Promise.all(all.map((placement) => fake.ending(placement)))
   assert.deepEqual(
     endings,
     all.map((_, n) => ({ how: 'returned', outputText: String(n) })),
@@ -31,8 +31,8 @@ withAgent('more runs than slots are executed one after another, and the bundle i
 })
 
 withAgent('an output over its limit fails the run and names both sizes', async ({ fake }) => {
-  const told = fake.offer(await aProgram(`return 'x'.repeat(5000)`), { outputBytes: 1000 })
-  const ending = await fake.ending(told)
+  const placement = fake.offer(await aProgram(`return 'x'.repeat(5000)`), { outputBytes: 1000 })
+  const ending = await fake.ending(placement)
   assert.ok(ending.how === 'threw')
   assert.equal(ending.error.code, 'OUTPUT_TOO_LARGE')
   assert.match(ending.error.message, /5002.*1000/)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { IntakeWord } from '@windlass/shared/wire/agent.ts'
+import type { IntakeNotice } from '@windlass/shared/wire/agent.ts'
 import { until } from '@windlass/shared/test/_kit/until.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { aParked, entryOf, isParked, wake, WAITS } from '../_kit/durable.ts'
@@ -8,7 +8,7 @@ import type { FakeCoordinator } from '../_kit/fake-coordinator.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
-function say(fake: FakeCoordinator, state: IntakeWord['state'], epoch: number): void {
+function say(fake: FakeCoordinator, state: IntakeNotice['state'], epoch: number): void {
   fake.send({ t: 'intake', intake: { state, epoch, reason: 'a test', deadlineAt: null } })
 }
 
@@ -74,10 +74,10 @@ withAgent(
   async ({ fake }) => {
     await until('it polls', () => fake.polling() === 1)
     const all = fake.asked.at(-1)!
-    const told = fake.offer(await aHandMade(WORKS))
+    const placement = fake.offer(await aHandMade(WORKS))
     await until('it polls for the rest', () => fake.polling() === 1 && fake.asked.at(-1) === all - 1)
-    wake(fake, told, 1)
-    await fake.ending(told)
+    wake(fake, placement, 1)
+    await fake.ending(placement)
     await until('it asks for all', () => fake.polling() === 1 && fake.asked.at(-1) === all)
     assert.equal(fake.cutPolls, 0)
   },
@@ -102,7 +102,7 @@ withAgent(
 withAgent('an older word changes nothing', async ({ fake }) => {
   await cordon(fake, 5)
   say(fake, 'open', 4)
-  const told = fake.offer(await aProgram(`return 1`))
+  const placement = fake.offer(await aProgram(`return 1`))
   await someBeats(fake)
-  assert.equal(told.state, 'offered')
+  assert.equal(placement.state, 'offered')
 })

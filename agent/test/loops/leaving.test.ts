@@ -14,8 +14,8 @@ import { FakeCoordinator, linesOf, REGISTRATION_TOKEN } from '../_kit/fake-coord
 import { withAgent } from '../_kit/with-agent.ts'
 
 withAgent('an agent that is stopped between its hello and the welcome says that it leaves', async ({ fake, agent }) => {
-  const told = fake.offer(await aProgram(`console.log(1); await new Promise((r) => setInterval(r, 1e9))`))
-  await until('it runs', () => linesOf(told).length > 0)
+  const placement = fake.offer(await aProgram(`console.log(1); await new Promise((r) => setInterval(r, 1e9))`))
+  await until('it runs', () => linesOf(placement).length > 0)
   fake.mute.add('hello')
   const hellos = fake.heard('hello').length
   fake.cut()
@@ -23,8 +23,8 @@ withAgent('an agent that is stopped between its hello and the welcome says that 
   agent.stop()
   await until('it is being stopped', () => agent.lines.some(({ name }) => name === 'agent.waiting'))
   assert.equal(fake.heard('leave').length, 0)
-  const { run, epoch } = told.offer
-  const resume = [{ run, epoch, seq: told.entries.length }]
+  const { run, epoch } = placement.offer
+  const resume = [{ run, epoch, seq: placement.entries.length }]
   fake.send({ t: 'welcome', cluster: 'fake', settings: fake.settings, resume, stale: [], cancel: [], now: Date.now() })
   await until('it leaves', () => fake.heard('leave').length === 1)
 })

@@ -29,26 +29,26 @@ async function given(body: (fake: FakeCoordinator, folder: string) => Promise<vo
 test('an agent that is killed reports its runs as lost when it starts again, with every event and without its programs', async () => {
   await given(async (fake, folder) => {
     const first = await anAgentProcess(fake.url, folder)
-    const told = fake.offer(await aProgram(TICKS))
-    await until('some lines', () => linesOf(told).length > 5)
+    const placement = fake.offer(await aProgram(TICKS))
+    await until('some lines', () => linesOf(placement).length > 5)
     // What follows is written down by the agent and never acknowledged.
     fake.mute.add('entries')
-    const had = told.entries.length
+    const had = placement.entries.length
     const heard = fake.heard('entries').length
     await until('more lines on the way', () => fake.heard('entries').length > heard + 20)
     await first.kill('SIGKILL')
     fake.mute.delete('entries')
 
     const second = await anAgent(fake.url, folder)
-    const ending = await fake.ending(told)
+    const ending = await fake.ending(placement)
     assert.deepEqual(ending, { how: 'lost', reason: 'the agent was killed' })
-    const numbers = linesOf(told).map((line) => Number(line.split(' ')[1]))
+    const numbers = linesOf(placement).map((line) => Number(line.split(' ')[1]))
     assert.ok(numbers.length > had + 15, `only ${numbers.length} lines after ${had} entries`)
     assert.deepEqual(
       numbers,
       numbers.map((_, index) => index + 1),
     )
-    const pid = Number(linesOf(told)[0]!.split(' ')[0])
+    const pid = Number(linesOf(placement)[0]!.split(' ')[0])
     assert.ok(isGone(pid), 'the program of the dead agent lives')
     assert.equal(fake.registrations, 1, 'the second start uses the identity of the first')
     second.stop()

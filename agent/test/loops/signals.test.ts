@@ -8,14 +8,14 @@ import type { AgentProcess } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { wake } from '../_kit/durable.ts'
 import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
-import type { Told } from '../_kit/fake-coordinator.ts'
+import type { FakePlacement } from '../_kit/fake-coordinator.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
 
 interface Setting {
   fake: FakeCoordinator
   agent: AgentProcess
   /** A program that has said its first line, which is its pid. */
-  begun: (source: string) => Promise<{ told: Told; pid: number }>
+  begun: (source: string) => Promise<{ placement: FakePlacement; pid: number }>
 }
 
 function withAgentProcess(name: string, body: (setting: Setting) => Promise<void>): void {
@@ -24,9 +24,9 @@ function withAgentProcess(name: string, body: (setting: Setting) => Promise<void
     const { folder, remove } = await aFolder()
     const agent = await anAgentProcess(fake.url, folder, { WINDLASS_AGENT_STOP_MS: '600000' })
     const begun = async (source: string) => {
-      const told = fake.offer(await aProgram(`console.log(process.pid); ${source}`), { graceMs: 60_000 })
-      await until('its first line', () => linesOf(told).length > 0)
-      return { told, pid: Number(linesOf(told)[0]) }
+      const placement = fake.offer(await aProgram(`console.log(process.pid); ${source}`), { graceMs: 60_000 })
+      await until('its first line', () => linesOf(placement).length > 0)
+      return { placement, pid: Number(linesOf(placement)[0]) }
     }
     try {
       await body({ fake, agent, begun })
@@ -43,19 +43,19 @@ const CLOSES = `setInterval(() => {}, 1e9); await new Promise((resolve) => given
 const STOPPED = { how: 'lost', reason: 'the agent was stopped' }
 
 withAgentProcess('the first signal lets programs finish, and says what is waited for', async ({ fake, agent }) => {
-  const told = fake.offer(await aHandMade(`say('works'); await message('wake'); done('done')`))
-  await until('it works', () => linesOf(told).length > 0)
+  const placement = fake.offer(await aHandMade(`say('works'); await message('wake'); done('done')`))
+  await until('it works', () => linesOf(placement).length > 0)
   const exited = once(agent.child, 'exit')
   agent.child.kill('SIGTERM')
   const [leave] = await until('it says that it leaves', () => fake.heard('leave').length > 0 && fake.heard('leave'))
   assert.ok(leave && leave.deadlineMs > 500_000)
   await until('the log says it', () => /agent\.waiting.*third one kills/.test(agent.output()))
-  assert.match(agent.output(), new RegExp(`agent.waiting.*${told.offer.run}`))
+  assert.match(agent.output(), new RegExp(`agent.waiting.*${placement.offer.run}`))
   assert.ok(fake.heard('heartbeat').length > 0)
   const beats = fake.heard('heartbeat').length
   await until('it renews its leases while it waits', () => fake.heard('heartbeat').length > beats)
-  wake(fake, told, 1)
-  assert.deepEqual(await fake.ending(told), { how: 'returned', outputText: '"done"' })
+  wake(fake, placement, 1)
+  assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '"done"' })
   assert.deepEqual((await exited)[0], 0)
 })
 
@@ -86,13 +86,13 @@ withAgentProcess(
     agent.child.kill('SIGTERM')
     await until('it leaves', () => fake.heard('leave').length > 0)
     assert.equal(await agent.kill('SIGTERM'), 0)
-    assert.deepEqual(await fake.ending(tidy.told), STOPPED)
-    assert.ok(linesOf(tidy.told).includes('closed'), 'it had its grace')
+    assert.deepEqual(await fake.ending(tidy.placement), STOPPED)
+    assert.ok(linesOf(tidy.placement).includes('closed'), 'it had its grace')
   },
 )
 
 withAgentProcess('the third signal kills what does not heed the second', async ({ fake, agent, begun }) => {
-  const { told, pid } = await begun(FOREVER)
+  const { placement, pid } = await begun(FOREVER)
   for (const times of [1, 2]) {
     agent.child.kill('SIGINT')
     await until(`signal ${times}`, () => agent.output().includes(`"times":${times}`))
@@ -100,5 +100,5 @@ withAgentProcess('the third signal kills what does not heed the second', async (
   assert.equal(isGone(pid), false)
   assert.equal(await agent.kill('SIGINT'), 0)
   assert.ok(isGone(pid))
-  assert.deepEqual(await fake.ending(told), STOPPED)
+  assert.deepEqual(await fake.ending(placement), STOPPED)
 })

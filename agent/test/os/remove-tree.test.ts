@@ -10,26 +10,26 @@ import { removeTree } from '../../os/remove-tree.ts'
 import { emptyWorkspaces, keepWorkspaces } from '../../run/hosts/workspace.ts'
 
 /** A folder of ours with one that a program has had. */
-function aPlace(t: TestContext): { place: string; folder: string } {
-  const place = mkdtempSync(path.join(os.tmpdir(), 'windlass-tree-'))
-  t.after(() => spawnSync('rm', ['-rf', place]))
-  const folder = path.join(place, '1')
+function aParent(t: TestContext): { parent: string; folder: string } {
+  const parent = mkdtempSync(path.join(os.tmpdir(), 'windlass-tree-'))
+  t.after(() => spawnSync('rm', ['-rf', parent]))
+  const folder = path.join(parent, '1')
   mkdirSync(folder)
-  return { place, folder }
+  return { parent, folder }
 }
 
 const PROGRAMS = path.resolve(import.meta.dirname, '../programs')
 
 test('folders deeper than a path may be long are removed', async (t) => {
-  const { place, folder } = aPlace(t)
+  const { parent, folder } = aParent(t)
   const made = spawnSync(process.execPath, [path.join(PROGRAMS, 'digs-deep.mjs'), folder, '60'])
   assert.equal(made.status, 0, String(made.stderr))
   await removeTree(folder)
-  assert.deepEqual(readdirSync(place), [])
+  assert.deepEqual(readdirSync(parent), [])
 })
 
 test('what is closed to its owner and what has a name that is no text goes too', async (t) => {
-  const { place, folder } = aPlace(t)
+  const { parent, folder } = aParent(t)
   for (const [name, mode] of [
     ['closed', 0],
     ['unwritable', 0o500],
@@ -42,24 +42,24 @@ test('what is closed to its owner and what has a name that is no text goes too',
   writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff, 0xfe])]), '')
   chmodSync(folder, 0)
   await removeTree(folder)
-  assert.deepEqual(readdirSync(place), [])
+  assert.deepEqual(readdirSync(parent), [])
 })
 
 test('a link goes, and what it leads to stays', async (t) => {
-  const { place, folder } = aPlace(t)
-  mkdirSync(path.join(place, 'theirs'))
-  writeFileSync(path.join(place, 'theirs/file'), 'theirs')
-  symlinkSync(path.join(place, 'theirs'), path.join(folder, 'link'))
-  symlinkSync(path.join(place, 'nowhere'), path.join(folder, 'dangling'))
+  const { parent, folder } = aParent(t)
+  mkdirSync(path.join(parent, 'theirs'))
+  writeFileSync(path.join(parent, 'theirs/file'), 'theirs')
+  symlinkSync(path.join(parent, 'theirs'), path.join(folder, 'link'))
+  symlinkSync(path.join(parent, 'nowhere'), path.join(folder, 'dangling'))
   await removeTree(folder)
-  assert.deepEqual(readdirSync(place), ['theirs'])
-  await removeTree(path.join(place, 'theirs/file'))
-  assert.deepEqual(readdirSync(path.join(place, 'theirs')), [])
+  assert.deepEqual(readdirSync(parent), ['theirs'])
+  await removeTree(path.join(parent, 'theirs/file'))
+  assert.deepEqual(readdirSync(path.join(parent, 'theirs')), [])
 })
 
 test('a program that puts a link in the place of a folder again and again leads nowhere', async (t) => {
-  const { place, folder } = aPlace(t)
-  const theirs = path.join(place, 'theirs')
+  const { parent, folder } = aParent(t)
+  const theirs = path.join(parent, 'theirs')
   mkdirSync(theirs)
   for (let n = 0; n < 20; n++) writeFileSync(path.join(theirs, `${n}`), 'theirs')
   const swapper = spawn(process.execPath, [path.join(PROGRAMS, 'swaps-links.mjs'), folder, theirs])
@@ -71,8 +71,8 @@ test('a program that puts a link in the place of a folder again and again leads 
 })
 
 test('a workspace in which a program has dug deep is gone when it is given back, and keeps no agent from starting', async (t) => {
-  const { place } = aPlace(t)
-  const root = path.join(place, 'workspaces')
+  const { parent } = aParent(t)
+  const root = path.join(parent, 'workspaces')
   await emptyWorkspaces(root)
   const workspaces = keepWorkspaces(root)
   const [given, left] = [workspaces.take(), workspaces.take()]

@@ -6,7 +6,7 @@ import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import type { AgentRun } from '../../run/agent-run.ts'
 import { createSecrets } from '../../run/secrets.ts'
 import { aBundle, aProgram } from '../_kit/bundle.ts'
-import { linesOf, type FakeCoordinator, type Told } from '../_kit/fake-coordinator.ts'
+import { linesOf, type FakeCoordinator, type FakePlacement } from '../_kit/fake-coordinator.ts'
 import { answer, refuse } from '../_kit/http.ts'
 import { playThrough } from '../_kit/small-journal.ts'
 import { withAgent } from '../_kit/with-agent.ts'
@@ -15,8 +15,8 @@ import { withAgent } from '../_kit/with-agent.ts'
 const KEY = 'sk-agentRun-"qzxvjw\\wkvzqx/é1'
 const OTHER = 'correct horse battery staple'
 
-async function outputOf(fake: FakeCoordinator, told: Told): Promise<unknown> {
-  const ending = await fake.ending(told)
+async function outputOf(fake: FakeCoordinator, placement: FakePlacement): Promise<unknown> {
+  const ending = await fake.ending(placement)
   assert.ok(ending.how === 'returned', JSON.stringify(ending))
   return JSON.parse(ending.outputText)
 }
@@ -34,9 +34,9 @@ withAgent('a run reads its secrets with its own token and finds them beside its 
   const program = await aProgram(`
     const { KEY, PLAIN, BOTH } = process.env
     return { key: KEY.length, plain: PLAIN, both: BOTH === 'the secret of the two' }`)
-  const told = fake.offer(program, { secrets: true, variables: { PLAIN: 'plain', BOTH: 'the variable' } })
-  assert.deepEqual(await outputOf(fake, told), { key: KEY.length, plain: 'plain', both: true })
-  assert.deepEqual(fake.secretReads, [{ run: told.offer.run, token: 'run-token' }])
+  const placement = fake.offer(program, { secrets: true, variables: { PLAIN: 'plain', BOTH: 'the variable' } })
+  assert.deepEqual(await outputOf(fake, placement), { key: KEY.length, plain: 'plain', both: true })
+  assert.deepEqual(fake.secretReads, [{ run: placement.offer.run, token: 'run-token' }])
 })
 
 withAgent('a run without secrets asks for none', async ({ fake }) => {
@@ -51,9 +51,9 @@ withAgent('a long message is hidden where it is cut behind a secret that begins 
     log.warn('x'.repeat(10_000 - SHORT.length) + OTHER + '.')
     log.error(LONG)
     return 1`)
-  const told = fake.offer(program, { secrets: true })
-  await outputOf(fake, told)
-  assert.equal(linesOf(told).join(''), `${'x'.repeat(9_987)}***.***`)
+  const placement = fake.offer(program, { secrets: true })
+  await outputOf(fake, placement)
+  assert.equal(linesOf(placement).join(''), `${'x'.repeat(9_987)}***.***`)
 })
 
 withAgent('whatever way a program tells a secret, it is hidden', async ({ fake, agent, folder }) => {
@@ -99,9 +99,9 @@ withAgent('whatever way a program tells a secret, it is hidden', async ({ fake, 
     )
   }
   assert.ok(lines.filter((line) => line.startsWith('raw ')).every((line) => line === 'raw ***'))
-  const told = JSON.stringify([returned.entries, threw.entries, agent.lines])
+  const written = JSON.stringify([returned.entries, threw.entries, agent.lines])
   for (const canary of [KEY, OTHER, 'qzxvjw', 'wkvzqx', 'horse', 'staple', Buffer.from('qzxvjw').toString('hex')]) {
-    assert.ok(!told.includes(canary), canary)
+    assert.ok(!written.includes(canary), canary)
   }
   assert.equal(filesWith(folder, 'char by char ***').length, 1)
   for (const canary of [KEY, OTHER, 'qzxvjw', 'staple']) assert.deepEqual(filesWith(folder, canary), [])
@@ -114,9 +114,9 @@ withAgent('a message in pieces hides what was cut in two, and loses nothing else
     log(text, { n: 1 })
     log('next')`)
   const lengths = [9_990, 5, 19_990, 3]
-  const told = fake.offer(program, { secrets: true, inputText: JSON.stringify(lengths) })
-  await fake.ending(told)
-  const lines = linesOf(told)
+  const placement = fake.offer(program, { secrets: true, inputText: JSON.stringify(lengths) })
+  await fake.ending(placement)
+  const lines = linesOf(placement)
   assert.equal(lines.pop(), 'next')
   assert.equal(lines.join(''), lengths.map((length) => 'y'.repeat(length)).join('***'))
 })
@@ -129,8 +129,8 @@ withAgent('secrets that cannot be had just now are asked for again', async ({ fa
     else if (asked === 2) refuse(response, 503, 'SECRETS_UNAVAILABLE')
     else answer(response, 200, { secrets: { KEY } })
   }
-  const told = fake.offer(await aProgram('return process.env.KEY.length'), { secrets: true })
-  assert.equal(await outputOf(fake, told), KEY.length)
+  const placement = fake.offer(await aProgram('return process.env.KEY.length'), { secrets: true })
+  assert.equal(await outputOf(fake, placement), KEY.length)
   assert.equal(asked, 3)
 })
 
@@ -143,13 +143,13 @@ test('secrets that cannot be had for a while put the run off', async () => {
 
 withAgent('a run whose secrets are refused is lost, says why, and never begins', async ({ fake }) => {
   fake.secrets = (response) => refuse(response, 409, 'STALE_PLACEMENT')
-  const told = fake.offer(await aProgram('return 1'), { secrets: true })
-  const ending = await fake.ending(told)
+  const placement = fake.offer(await aProgram('return 1'), { secrets: true })
+  const ending = await fake.ending(placement)
   assert.ok(ending.how === 'lost')
   assert.match(ending.reason, /secrets of the run could not be read: refused with STALE_PLACEMENT/)
   assert.equal(fake.secretReads.length, 1)
   assert.deepEqual(
-    told.entries.map(([kind]) => kind),
+    placement.entries.map(([kind]) => kind),
     ['end'],
   )
 })
@@ -164,9 +164,9 @@ withAgent('secrets that are too much to be hidden are refused before the program
 
 withAgent('what is too short to be hidden is named once in the log', async ({ fake }) => {
   fake.secrets = { PIN: '123', KEY }
-  const told = fake.offer(await aProgram(`console.log(process.env.PIN)`), { secrets: true })
-  await fake.ending(told)
-  const [warning, pin] = linesOf(told)
+  const placement = fake.offer(await aProgram(`console.log(process.env.PIN)`), { secrets: true })
+  await fake.ending(placement)
+  const [warning, pin] = linesOf(placement)
   assert.match(warning ?? '', /does not hide PIN:/)
   assert.equal(pin, '123')
 })
@@ -216,9 +216,9 @@ withAgent(
 withAgent('orders that come while secrets are read are obeyed', async ({ fake }) => {
   const held = Promise.withResolvers<void>()
   fake.secrets = () => held.resolve()
-  const told = fake.offer(await aProgram('return 1'), { secrets: true })
+  const placement = fake.offer(await aProgram('return 1'), { secrets: true })
   await held.promise
-  const { run, epoch } = told.offer
+  const { run, epoch } = placement.offer
   fake.send({ t: 'cancel', runs: [{ run, epoch, why: 'cancelled', reason: '', graceMs: 100 }] })
-  assert.deepEqual(await fake.ending(told), { how: 'cancelled', forced: false })
+  assert.deepEqual(await fake.ending(placement), { how: 'cancelled', forced: false })
 })

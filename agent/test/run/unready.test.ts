@@ -20,11 +20,11 @@ withAgent(
   'a bundle that this host cannot keep puts the run off, and nothing of it has begun',
   async ({ fake, folder }) => {
     loseAtFetch(fake, path.join(folder, 'bundles'))
-    const told = fake.offer(await aProgram(`return 1`))
-    const ending = await fake.ending(told)
+    const placement = fake.offer(await aProgram(`return 1`))
+    const ending = await fake.ending(placement)
     assert.ok(ending.how === 'unready' && ending.blame === 'host', JSON.stringify(ending))
     assert.match(ending.reason, /ENOTDIR/)
-    assert.deepEqual(kindsOf(told), ['end'])
+    assert.deepEqual(kindsOf(placement), ['end'])
   },
 )
 
@@ -32,18 +32,18 @@ withAgent(
   'a program that gets no workspace has not begun',
   async ({ fake, folder }) => {
     loseAtFetch(fake, path.join(folder, 'workspaces'))
-    const told = fake.offer(await aProgram(`return 1`))
-    const ending = await fake.ending(told)
+    const placement = fake.offer(await aProgram(`return 1`))
+    const ending = await fake.ending(placement)
     assert.ok(ending.how === 'unready' && ending.blame === 'host', JSON.stringify(ending))
-    assert.deepEqual(kindsOf(told), ['end'])
+    assert.deepEqual(kindsOf(placement), ['end'])
   },
   { env: { WINDLASS_AGENT_SPARES: '0' } },
 )
 
 withAgent('a journal that the service does not give is not blamed on the host', async ({ fake }) => {
   fake.journal = (response) => refuse(response, 404, 'NOT_FOUND')
-  const told = fake.offer(await aProgram(`return 1`), { replay: true, journal: { entries: 3, text: null } })
-  const ending = await fake.ending(told)
+  const placement = fake.offer(await aProgram(`return 1`), { replay: true, journal: { entries: 3, text: null } })
+  const ending = await fake.ending(placement)
   assert.ok(ending.how === 'unready' && ending.blame === 'service', JSON.stringify(ending))
-  assert.deepEqual(kindsOf(told), ['end'])
+  assert.deepEqual(kindsOf(placement), ['end'])
 })

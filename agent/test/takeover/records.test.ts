@@ -56,15 +56,15 @@ const LEASE = () => ({ fromMs: sinceBootMs(), fenceMs: 10_000 })
 test('what an agent keeps of a program is found by the next one, as long as the lease holds', hasProc, (t) => {
   const folder = aFolder(t)
   const records = openRecords(folder)
-  const kept = aRecord(process.pid)
-  records.keep(kept)
+  const record = aRecord(process.pid)
+  records.keep(record)
   assert.deepEqual(findPrograms(folder).programs, [], 'no lease was ever extended')
-  records.keep(kept)
+  records.keep(record)
   records.leaseFrom(LEASE())
   const found = findPrograms(folder)
   assert.deepEqual(
     found.programs.map(({ boot: _, ...rest }) => rest),
-    [kept],
+    [record],
   )
   records.leaseFrom({ fromMs: sinceBootMs() - 10_001, fenceMs: 10_000 })
   assert.deepEqual(findPrograms(folder).programs, [])

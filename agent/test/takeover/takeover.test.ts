@@ -21,8 +21,11 @@ function aTakeover(isFull: () => boolean) {
     reaperIs: write,
     leaseFrom: write,
   } satisfies Records
-  const kept: boolean[] = []
-  const processes = { keep: (_pid: number, isKept: boolean) => void kept.push(isKept), leaseUntil: () => undefined }
+  const spared: boolean[] = []
+  const processes = {
+    keep: (_pid: number, isSpared: boolean) => void spared.push(isSpared),
+    leaseUntil: () => undefined,
+  }
   const logged = aLog()
   const spool = { mark: () => undefined }
   const takeover = createTakeover({ records, processes, spool, log: logged.log, lease: LEASE })
@@ -30,23 +33,23 @@ function aTakeover(isFull: () => boolean) {
   const at = { pid: process.pid, marker: 'm.1', workspace: '/nowhere', countedMs: 5, leftMs: 10 }
   const program = { whereabouts: () => at, follow: () => undefined, done: done.promise } as unknown as RunningProgram
   const agentRun = { offer: { run: newId('run'), epoch: 1, journal: {} } } as unknown as AgentRun
-  return { takeover, agentRun, program, kept, end: done.resolve }
+  return { takeover, agentRun, program, spared, end: done.resolve }
 }
 
 test('on a full disk a program is not kept, and nothing breaks', async () => {
-  const { takeover, agentRun, program, kept, end } = aTakeover(() => true)
+  const { takeover, agentRun, program, spared, end } = aTakeover(() => true)
   takeover.watch(agentRun, program, true)
   takeover.leaseFrom(LEASE)
   end()
   await program.done
-  assert.ok(!kept.includes(true), 'whoever is not in a file is not left alive')
+  assert.ok(!spared.includes(true), 'whoever is not in a file is not left alive')
 })
 
 test('a lease that cannot be written ends earlier for the next agent, and nothing breaks', () => {
   let isFull = false
-  const { takeover, agentRun, program, kept, end } = aTakeover(() => isFull)
+  const { takeover, agentRun, program, spared, end } = aTakeover(() => isFull)
   takeover.watch(agentRun, program, true)
-  assert.deepEqual(kept, [true])
+  assert.deepEqual(spared, [true])
   isFull = true
   takeover.leaseFrom(LEASE)
   end()

@@ -1,5 +1,5 @@
 import type { Log } from '@windlass/shared/log.ts'
-import type { CancelOrder, IntakeWord, Placement } from '@windlass/shared/wire/agent.ts'
+import type { CancelOrder, IntakeNotice, Placement } from '@windlass/shared/wire/agent.ts'
 import type { Config } from '../../config.ts'
 import type { RunTokens } from '../../runs/token.ts'
 import type { Sockets } from '../../agent-link/sockets.ts'
@@ -20,7 +20,7 @@ export interface Renewal {
 }
 
 export interface Beaten extends Renewal {
-  intake: IntakeWord | undefined
+  intake: IntakeNotice | undefined
 }
 
 /** Heartbeats of many agents: each renews the leases of everything that its agent executes. */
@@ -54,7 +54,7 @@ async function withoutStale(db: Db, beats: readonly leases.Beat[]): Promise<read
   })
 }
 
-function wordOf(row: leases.BeatRow | undefined): IntakeWord | undefined {
+function wordOf(row: leases.BeatRow | undefined): IntakeNotice | undefined {
   if (!row) return undefined
   const { intakeState: state, intakeEpoch: epoch, intakeReason: reason, deadlineAt } = row
   return { state, epoch, reason, deadlineAt: deadlineAt?.getTime() ?? null }

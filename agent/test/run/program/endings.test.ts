@@ -44,8 +44,8 @@ test('a program knows how its run was started, also from a coordinator that does
     catchUp: false,
     manual: false,
   } as const
-  const told = await stage.play('says-trigger.mjs', { trigger })
-  assert.deepEqual(told.ending, { how: 'returned', outputText: JSON.stringify([trigger, trigger]) })
+  const result = await stage.play('says-trigger.mjs', { trigger })
+  assert.deepEqual(result.ending, { how: 'returned', outputText: JSON.stringify([trigger, trigger]) })
   const untold = await stage.play('says-trigger.mjs')
   assert.deepEqual(untold.ending, { how: 'returned', outputText: '[{"kind":"api"},{"kind":"api"}]' })
 })

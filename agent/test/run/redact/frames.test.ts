@@ -62,20 +62,20 @@ test('people read a question without it, and its schema is still one', () => {
     onTimeoutText: `"${SECRET}"`,
   }
   const name = `Is ${SECRET} right?`
-  const told = journal({ op: 'open', entry: anEntry({ name, args: JSON.stringify({ prompt: name }) }), ask })
-  assert.ok(told.op === 'open' && told.ask.for === 'input')
-  assert.equal(told.entry.name, 'Is *** right?')
-  assert.equal(told.entry.args, '{"prompt":"Is *** right?"}')
-  assert.equal(told.ask.prompt, 'Is *** right?')
-  assert.deepEqual(JSON.parse(told.ask.schemaText ?? ''), { type: 'string', description: 'like ***' })
+  const hidden = journal({ op: 'open', entry: anEntry({ name, args: JSON.stringify({ prompt: name }) }), ask })
+  assert.ok(hidden.op === 'open' && hidden.ask.for === 'input')
+  assert.equal(hidden.entry.name, 'Is *** right?')
+  assert.equal(hidden.entry.args, '{"prompt":"Is *** right?"}')
+  assert.equal(hidden.ask.prompt, 'Is *** right?')
+  assert.deepEqual(JSON.parse(hidden.ask.schemaText ?? ''), { type: 'string', description: 'like ***' })
   // What the program gets back is its own.
-  assert.equal(told.ask.onTimeoutText, `"${SECRET}"`)
+  assert.equal(hidden.ask.onTimeoutText, `"${SECRET}"`)
 })
 
 test('arguments that were cut in the midst of it do not show its beginning', () => {
   const args = `"${'a'.repeat(490)}${SECRET.slice(0, 9)}`
-  const told = journal({ op: 'drift', n: 1, args })
-  assert.ok(told.op === 'drift' && told.args.endsWith('aaa***'), JSON.stringify(told))
+  const hidden = journal({ op: 'drift', n: 1, args })
+  assert.ok(hidden.op === 'drift' && hidden.args.endsWith('aaa***'), JSON.stringify(hidden))
 })
 
 test('results of steps and inputs of children are for the program itself and pass as they are', () => {
@@ -87,18 +87,18 @@ test('results of steps and inputs of children are for the program itself and pas
   }
   assert.deepEqual(journal(close), close)
   const ask: Ask = { for: 'child', workflow: 'w', inputText: `"${SECRET}"`, version: null, tags: [SECRET], priority: 0 }
-  const told = journal({ op: 'open', entry: anEntry({ kind: 'child', name: 'w', args: `"${SECRET}"` }), ask })
-  assert.ok(told.op === 'open' && told.ask.for === 'child')
-  assert.equal(told.ask.inputText, `"${SECRET}"`)
-  assert.deepEqual(told.ask.tags, ['***'])
-  assert.equal(told.entry.args, '"***"')
+  const hidden = journal({ op: 'open', entry: anEntry({ kind: 'child', name: 'w', args: `"${SECRET}"` }), ask })
+  assert.ok(hidden.op === 'open' && hidden.ask.for === 'child')
+  assert.equal(hidden.ask.inputText, `"${SECRET}"`)
+  assert.deepEqual(hidden.ask.tags, ['***'])
+  assert.equal(hidden.entry.args, '"***"')
 })
 
 test('of a step that has failed the reason is hidden, in the journal as everywhere', () => {
   const result = JSON.stringify({ name: 'Error', message: `no ${SECRET}`, stack: SECRET })
-  const told = journal({ op: 'close', entry: anEntry({ kind: 'step', name: 'charge' }), state: 'failed', result })
-  assert.ok(told.op === 'close')
-  assert.deepEqual(JSON.parse(told.result), { name: 'Error', message: 'no ***', stack: '***' })
+  const hidden = journal({ op: 'close', entry: anEntry({ kind: 'step', name: 'charge' }), state: 'failed', result })
+  assert.ok(hidden.op === 'close')
+  assert.deepEqual(JSON.parse(hidden.result), { name: 'Error', message: 'no ***', stack: '***' })
 })
 
 test('a word of the journal that has no shape at all shows no secret', () => {
@@ -134,10 +134,17 @@ test('what is no JSON, and no word of a journal, is hidden as the text that it i
 })
 
 test('the error that a step has failed with can be read by the program again, whatever words are secrets', () => {
-  const words = aRedactor({ A: 'name', B: 'message', C: 'stack', D: 'code', E: SECRET })
+  const commonTexts = aRedactor({ A: 'name', B: 'message', C: 'stack', D: 'code', E: SECRET })
   const result = JSON.stringify({ name: 'Error', message: `no ${SECRET}`, code: 'E_NO', stack: `Error: no ${SECRET}` })
   const op: JournalOp = { op: 'close', entry: anEntry({ kind: 'step' }), state: 'failed', result }
   const payload = Buffer.from(JSON.stringify(op))
-  const told = JSON.parse(hideInFrame(words, { name: 'journal', at: 0, payload }).payload.toString()) as typeof op
-  assert.deepEqual(JSON.parse(told.result), { name: 'Error', message: 'no ***', code: 'E_NO', stack: 'Error: no ***' })
+  const hidden = JSON.parse(
+    hideInFrame(commonTexts, { name: 'journal', at: 0, payload }).payload.toString(),
+  ) as typeof op
+  assert.deepEqual(JSON.parse(hidden.result), {
+    name: 'Error',
+    message: 'no ***',
+    code: 'E_NO',
+    stack: 'Error: no ***',
+  })
 })

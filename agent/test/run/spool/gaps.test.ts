@@ -43,7 +43,7 @@ interface GapData {
   bytes: number
 }
 
-function told(entries: readonly Entry[]) {
+function gapsIn(entries: readonly Entry[]) {
   const gaps = entries.flatMap((entry) =>
     entry[0] === 'e' && entry[2] === 'log.gap' ? [JSON.parse(entry[3]) as GapData] : [],
   )
@@ -68,7 +68,7 @@ gapTest(
       const entries = receiver.got.get('run_a/1') ?? []
       return entries.at(-1)?.[0] === 'end' && entries
     })
-    const { gaps, lines, missing } = told(got)
+    const { gaps, lines, missing } = gapsIn(got)
     assert.equal(lines + missing, count + 1, 'nothing is missing that no gap tells of')
     assert.equal(gaps.length, 2)
     assert.deepEqual(
@@ -126,7 +126,7 @@ gapTest('a gap that is open when the agent is killed is told by its next start',
     const entries = receiver.got.get('run_a/1') ?? []
     return entries.at(-1)?.[0] === 'end' && entries
   })
-  const { gaps, lines, missing } = told(got)
+  const { gaps, lines, missing } = gapsIn(got)
   assert.equal(gaps.length, 1)
   assert.equal(lines + missing, count)
   const acked = spool.find('run_a', 1)?.written ?? 0
@@ -178,7 +178,7 @@ test('a full disk costs log lines only, and says how many', async (context) => {
     const entries = receiver.got.get('run_a/1') ?? []
     return entries.at(-1)?.[0] === 'end' && entries
   })
-  const { gaps, lines, missing } = told(got)
+  const { gaps, lines, missing } = gapsIn(got)
   assert.ok(gaps.length > 0)
   assert.equal(lines + missing, count + 1)
   assert.equal(got.filter(([kind]) => kind === 'j').length, 200)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createRedactor, type Redactor, type SecretValues } from './redactor.ts'
 
 /** Making one takes milliseconds, and runs that follow one another mostly have the same secrets. */
-export interface KeptRedactors {
+export interface RedactorCache {
   of(secrets: SecretValues): Redactor
 }
 
@@ -10,15 +10,15 @@ const MOST = 32
 /** Of secrets in all: what is made of them is up to a thousand times as large. */
 const MOST_BYTES = 256 * 1024
 
-export function keepRedactors(): KeptRedactors {
+export function keepRedactors(): RedactorCache {
   /** The one used last is the last. */
-  const kept = new Map<string, { redactor: Redactor; bytes: number }>()
+  const cache = new Map<string, { redactor: Redactor; bytes: number }>()
 
   function makeRoom(): void {
-    let bytes = [...kept.values()].reduce((sum, each) => sum + each.bytes, 0)
-    for (const [key, oldest] of kept) {
-      if (kept.size <= 1 || (kept.size <= MOST && bytes <= MOST_BYTES)) return
-      kept.delete(key)
+    let bytes = [...cache.values()].reduce((sum, each) => sum + each.bytes, 0)
+    for (const [key, oldest] of cache) {
+      if (cache.size <= 1 || (cache.size <= MOST && bytes <= MOST_BYTES)) return
+      cache.delete(key)
       bytes -= oldest.bytes
     }
   }
@@ -27,9 +27,9 @@ export function keepRedactors(): KeptRedactors {
     of(secrets) {
       const text = textOf(secrets)
       const key = createHash('sha256').update(text).digest('base64')
-      const found = kept.get(key) ?? { redactor: createRedactor(secrets), bytes: text.length }
-      kept.delete(key)
-      kept.set(key, found)
+      const found = cache.get(key) ?? { redactor: createRedactor(secrets), bytes: text.length }
+      cache.delete(key)
+      cache.set(key, found)
       makeRoom()
       return found.redactor
     },

@@ -8,12 +8,12 @@ const CONTROLLERS = ['memory', 'cpu', 'pids'] as const
 export type Controller = (typeof CONTROLLERS)[number]
 
 /** Where this agent makes its groups, and what these can limit. */
-export interface CgroupPlace {
+export interface CgroupFolder {
   folder: string
   controllers: readonly Controller[]
 }
 
-export type FoundCgroup = CgroupPlace | { reason: string }
+export type FoundCgroup = CgroupFolder | { reason: string }
 
 interface Mount {
   root: string
@@ -30,7 +30,7 @@ export function openCgroup(home: string, setting: string): FoundCgroup {
     for (const name of CONTROLLERS) enable(base.folder, name)
     mkdirSync(folder, { recursive: true })
     for (const name of CONTROLLERS) enable(folder, name)
-    const controllers = CONTROLLERS.filter((name) => wordsIn(folder, 'cgroup.subtree_control').includes(name))
+    const controllers = CONTROLLERS.filter((name) => namesIn(folder, 'cgroup.subtree_control').includes(name))
     return { folder, controllers }
   } catch (error) {
     return { reason: `no cgroup could be made: ${error instanceof Error ? error.message : String(error)}` }
@@ -42,7 +42,7 @@ export function seeCgroup(home: string, setting: string): FoundCgroup {
   try {
     const base = findBase(setting)
     if ('reason' in base) return base
-    const controllers = CONTROLLERS.filter((name) => wordsIn(base.folder, 'cgroup.controllers').includes(name))
+    const controllers = CONTROLLERS.filter((name) => namesIn(base.folder, 'cgroup.controllers').includes(name))
     return { folder: path.join(base.folder, runsFolder(home)), controllers }
   } catch (error) {
     return {
@@ -146,8 +146,8 @@ function moveInto(leaf: string, from: string): void {
 
 /** A controller that is not to be had is no error: what it would have limited is said to be without limit. */
 function enable(folder: string, controller: Controller): void {
-  if (!wordsIn(folder, 'cgroup.controllers').includes(controller)) return
-  if (wordsIn(folder, 'cgroup.subtree_control').includes(controller)) return
+  if (!namesIn(folder, 'cgroup.controllers').includes(controller)) return
+  if (namesIn(folder, 'cgroup.subtree_control').includes(controller)) return
   try {
     writeFileSync(path.join(folder, 'cgroup.subtree_control'), `+${controller}`)
   } catch (error) {
@@ -156,12 +156,12 @@ function enable(folder: string, controller: Controller): void {
   }
 }
 
-function wordsIn(folder: string, name: string): string[] {
+function namesIn(folder: string, name: string): string[] {
   return readFileSync(path.join(folder, name), 'utf8').split(/\s+/).filter(Boolean)
 }
 
 export function pidsIn(folder: string): number[] {
-  return wordsIn(folder, 'cgroup.procs').map(Number)
+  return namesIn(folder, 'cgroup.procs').map(Number)
 }
 
 /** A line is: id, parent, device, root, mount point, options …, `-`, type, source, options. Spaces in paths come as \040. */

@@ -1,6 +1,7 @@
 import { benchAccess } from './bench-access.ts'
 import { benchApi } from './bench-api.ts'
 import { benchAsleep } from './bench-asleep.ts'
+import { benchCli } from './bench-cli.ts'
 import { benchCoordinator, benchSkeleton } from './bench-coordinator.ts'
 import { benchEvents, benchStream } from './bench-events.ts'
 import { benchFleet } from './bench-fleet.ts'
@@ -134,6 +135,7 @@ export const SITTINGS: readonly Sitting[] = [
   alone({ wake: benchEvictedWake }),
   alone({ asleep: (instance, report) => benchAsleep(instance, report) }, { settings: COUNTING }),
   alone({ bulk: benchBulk }),
+  alone({ cli: benchCli }, { programs: false }),
   alone({ schedules: benchSchedules }, { settings: COUNTING }),
   fleetOf(1),
   fleetOf(10),

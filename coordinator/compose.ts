@@ -26,6 +26,7 @@ import { createTails } from './events/live.ts'
 import { createOrgLogs } from './events/org-log.ts'
 import { BEAT_LANES, openGroups, TRIGGER_LANES } from './groups.ts'
 import { createJudge } from './judging/judge.ts'
+import { createUnverifiedCounts } from './inbound/unverified.ts'
 import { openInbound } from './limits/inbound.ts'
 import { openLimits } from './limits/open.ts'
 import { openOrgTurns } from './limits/org-turns.ts'
@@ -81,6 +82,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     ...limits,
     closeLimits,
     ...openInbound(config),
+    countUnverified: createUnverifiedCounts(),
     turns: openOrgTurns(),
     callers: createCallers({ db, log }),
     /** Who signs as an installed agent. */

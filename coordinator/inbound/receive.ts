@@ -14,7 +14,9 @@ import type { Committed } from './commit.ts'
 import { storable, withoutCredentials } from './rules/headers.ts'
 import { beginCheck } from './rules/signature.ts'
 import { findSource, type InboundSource } from './sources.ts'
+import { setReason } from './store-deliveries.ts'
 import { note, placeOf, take, type TakeDeps, type Taken, type Verified } from './take.ts'
+import { type CountRow, type CountUnverified, CUT_REASON } from './unverified.ts'
 
 export type ReceiveDeps = TakeDeps & {
   secretKeys: SecretKeys
@@ -24,6 +26,7 @@ export type ReceiveDeps = TakeDeps & {
   deliveryLimits: Limits
   /** How many unverified ones an address may send. */
   unverified: PerMinute
+  countUnverified: CountUnverified
   /** The first of a source in a minute that was one too many is recorded. */
   tooManyNoted: PerMinute
 }
@@ -106,17 +109,39 @@ interface Refused {
 /** Records it, so that the people who set the source up find out why; the sender is not told which check failed. */
 async function refused(deps: ReceiveDeps, { source, incoming, kept, bytes, reason }: Refused): Promise<Fault> {
   if (!deps.unverified.take(networkOf(incoming.address))) return tooManyUnverified()
-  const isCut = bytes > UNVERIFIED_BYTES
+  const keeping = deps.countUnverified(source.id, Math.min(bytes, UNVERIFIED_BYTES))
+  if (keeping.what === 'nothing') return new Fault('UNVERIFIED')
+  if (keeping.what === 'count') {
+    await writeCount(deps, verifiedOf(source, incoming, NO_BYTES), keeping)
+    return new Fault('UNVERIFIED')
+  }
+  const isForMany = keeping.what === 'head' && bytes > CUT_BYTES
+  const isCut = isForMany || bytes > UNVERIFIED_BYTES
   const { body, ...rest } = verifiedOf(source, incoming, isCut ? kept.subarray(0, CUT_BYTES) : kept)
   await deps.deliveries.add({
     ...rowOfRefused(rest, body),
     payloadBytes: bytes,
     isCut,
-    whole: { outcome: 'unverified', reason },
+    whole: { outcome: 'unverified', reason: isForMany ? `${reason} ${CUT_REASON}` : reason },
     decided: [],
     starts: [],
   })
   return new Fault('UNVERIFIED')
+}
+
+const NO_BYTES = Buffer.alloc(0)
+
+/** A row for many, without what any of them had. */
+async function writeCount(deps: ReceiveDeps, { body, ...rest }: Verified, count: CountRow): Promise<void> {
+  if (!count.isFirst) return setReason(deps.db, rest.source, count)
+  await deps.deliveries.add({
+    ...rowOfRefused({ ...rest, query: '', headers: {}, attempts: 1 }, body),
+    id: count.id,
+    isCut: true,
+    whole: { outcome: 'unverified', reason: count.reason },
+    decided: [],
+    starts: [],
+  })
 }
 
 function rowOfRefused({ source, headers, ...rest }: Omit<Verified, 'body'>, payload: Buffer) {

@@ -60,15 +60,29 @@ export async function insertMatches(tx: Tx, rows: readonly NewMatchRow[]): Promi
     on conflict (delivery_id, workflow_id) do nothing`
 }
 
-/** Each source keeps its newest unverified deliveries: a flood must not hide what came last. */
+/**
+ * Each source keeps its newest unverified deliveries: a flood must not hide what came last. As many of each sort: whole
+ * ones, those of which only the head is kept, and rows that count others.
+ */
 export async function trimUnverified(tx: Tx, sourceIds: readonly string[], most: number): Promise<void> {
   await tx`
     delete from deliveries d
     using unnest(${[...sourceIds]}::text[]) as s (id)
     cross join lateral (
-      select id from deliveries where source_id = s.id and outcome = 'unverified' order by id desc offset ${most}
+      select id, row_number() over (partition by is_cut, is_cut and payload_bytes = 0 order by id desc) as n
+      from deliveries
+      where source_id = s.id and outcome = 'unverified'
     ) old
-    where d.id = old.id`
+    where d.id = old.id and old.n > ${most}`
+}
+
+/** A row that counts others says how many there are by now. */
+export async function setReason(
+  db: Db,
+  { orgId }: { orgId: OrgId },
+  { id, reason }: { id: string; reason: string },
+): Promise<void> {
+  await db`update deliveries set reason = ${reason} where id = ${id} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
 }
 
 const PORTION = 1000

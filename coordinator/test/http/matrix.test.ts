@@ -42,11 +42,14 @@ const kindsOf = (row: AnyOp) =>
     isPublic(row) ? credentials.length === 0 : credentials.some((one) => row.credentials.includes(one)),
   )
 
+const forRunners = (row: AnyOp) => Number(row.credentials.includes('runner'))
+
 test('every row answers every kind of credential as the specification says', async (t) => {
   const cells: Cell[] = []
   const holes: string[] = []
   let inapplicable = 0
-  for (const row of allOps) {
+  // The tokens of agents live for a minute; all of it may take longer on a busy machine.
+  for (const row of allOps.toSorted((a, b) => forRunners(b) - forRunners(a))) {
     for (const kind of kindsOf(row)) {
       const found = kind.unless?.(row) === undefined ? cellsOf(row, kind) : undefined
       if (!found) inapplicable++

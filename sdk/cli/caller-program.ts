@@ -6,7 +6,6 @@ import { addConnections } from './commands/connections.ts'
 import { addDeliveries } from './commands/deliveries.ts'
 import { addDeploy } from './commands/deploy.ts'
 import { addDev } from './commands/dev.ts'
-import { addEnvironments } from './commands/environments.ts'
 import { addEvents } from './commands/events.ts'
 import { addFleet } from './commands/fleet.ts'
 import { addInit } from './commands/init.ts'
@@ -20,10 +19,11 @@ import { addRuns } from './commands/runs.ts'
 import { addSchedules } from './commands/schedules.ts'
 import { addSecrets } from './commands/secrets.ts'
 import { addUpgradeSdk } from './commands/upgrade-sdk.ts'
+import { addVariables } from './commands/variables.ts'
 import { addWebhooks } from './commands/webhooks.ts'
 import { addWorkflows } from './commands/workflows.ts'
 import { EXIT_TEXT } from './exit-codes.ts'
-import { addFromTable } from './from-table.ts'
+import { addFromTable, groupCommand } from './from-table.ts'
 
 const HELP = `
 Where to: --url, --api-key and --org, or WINDLASS_URL, WINDLASS_API_KEY and WINDLASS_ORG, or a profile \
@@ -59,7 +59,8 @@ export function createCallerProgram(addHost: (program: Command) => void): Comman
   addWebhooks(program)
   addConnections(program)
   addDeliveries(program)
-  addEnvironments(program)
+  groupCommand(program, 'environments')
+  addVariables(program)
   addSecrets(program)
   addKeys(program)
   addAudit(program)

@@ -5,7 +5,7 @@ import { pathNames } from '@windlass/shared/ops/place.ts'
 /** A field of a row's input as the command line sees it. */
 export interface Field {
   name: string
-  /** `--created-after`; for a field that wants JSON `--input-json`. */
+  /** `--created-after`; for a field that wants JSON `--payload-json`. */
   flag: string
   /** A moment is a number of milliseconds to the service, and a date or `2d` to a person. */
   kind: 'text' | 'number' | 'moment' | 'boolean' | 'list' | 'json'
@@ -15,8 +15,8 @@ export interface Field {
   choices: string[] | undefined
 }
 
-// `--version` is the command line's own.
-const RENAMED: Record<string, string> = { version: 'workflow-version' }
+// `--version` is the command line's own, and `--input` is the same in all commands that start runs.
+const RENAMED: Record<string, string> = { version: 'workflow-version', input: 'input' }
 
 const MOMENT = /milliseconds since the Unix epoch/i
 
@@ -27,18 +27,16 @@ interface Schema {
   def: { type: string; innerType?: Schema; element?: Schema; entries?: Record<string, string>; options?: Schema[] }
 }
 
-/** Names in the path, without the org, which is a global option. They are given in order, without flags. */
+/** Typed in order, without flags: names in the path but for the org, a global option, and those that the row names. */
 export function positionals(row: AnyOp): string[] {
-  return pathNames(row.path).filter((name) => name !== 'org')
+  return [...pathNames(row.path).filter((name) => name !== 'org'), ...Object.keys(row.cli?.args ?? {})]
 }
 
 /** Everything else. */
 export function flagFields(row: AnyOp): Field[] {
-  const inPath = pathNames(row.path)
+  const given = [...positionals(row), 'org']
   const shape = Object.entries(row.input.shape) as unknown as [string, Schema][]
-  return shape
-    .filter(([name]) => !inPath.includes(name) && name !== 'org')
-    .map(([name, schema]) => fieldOf(name, schema))
+  return shape.filter(([name]) => !given.includes(name)).map(([name, schema]) => fieldOf(name, schema))
 }
 
 /** A field by itself, such as one of an object that the command line spreads out. */
@@ -51,7 +49,7 @@ export function fieldOf(name: string, schema: Schema): Field {
   const kind = plain === 'number' && MOMENT.test(said) ? 'moment' : plain
   return {
     name,
-    flag: (RENAMED[name] ?? kebab(name)) + (kind === 'json' ? '-json' : ''),
+    flag: RENAMED[name] ?? kebab(name) + (kind === 'json' ? '-json' : ''),
     kind,
     isRequired: !schema.safeParse(undefined).success,
     description: said.replace(MOMENT, 'so long ago (2d), a date, or milliseconds since the Unix epoch'),

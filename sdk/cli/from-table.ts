@@ -8,12 +8,12 @@ import { decodeStrings } from '@windlass/shared/ops/place.ts'
 import type { Args, Client } from '../client/index.ts'
 import { momentFlag } from './duration-flag.ts'
 import { Failure } from './failure.ts'
+import { runnerId } from './fleet/names.ts'
 import { flagFields, kebab, positionals } from './fields.ts'
 import type { Field } from './fields.ts'
 import { jsonArgument } from './json-argument.ts'
+import { printAnswer } from './row-answer.ts'
 import { does } from './session.ts'
-import { printItems } from './items.ts'
-import { print } from './terminal.ts'
 
 /** The command `windlass <group>`, made when it is first asked for. */
 export function groupCommand(program: Command, name: keyof Ops): Command {
@@ -24,13 +24,17 @@ export function groupCommand(program: Command, name: keyof Ops): Command {
   return short === name ? made : made.alias(name)
 }
 
-/** A command with the arguments, flags and help of a row, and an example unless a better one is given. */
+/** A command with the arguments, flags and help of a row, and an example unless it or the caller has better ones. */
 export function rowCommand(group: Command, name: string, row: object, help?: string): Command {
   const plain = row as AnyOp
   const command = group.command(name).description(plain.summary)
-  for (const argument of positionals(plain)) command.argument(`<${kebab(argument)}>`)
+  for (const argument of positionals(plain)) command.argument(`<${kebab(argument)}>`, plain.cli?.args?.[argument])
   for (const field of flagFields(plain)) command.addOption(optionOf(field))
-  return command.addHelpText('after', help ?? `\n  ${exampleOf(group, name, plain)}`)
+  return command.addHelpText('after', help ?? `\n${helpOf(group, name, plain)}`)
+}
+
+function helpOf(group: Command, name: string, row: AnyOp): string {
+  return row.cli?.help?.join('\n') ?? `  ${exampleOf(group, name, row)}`
 }
 
 function exampleOf(group: Command, name: string, row: AnyOp): string {
@@ -59,33 +63,70 @@ export async function rowArgs<R>(row: R, positional: string[], options: Record<s
   return args as Args<R>
 }
 
-/** Adds every operation that a caller may use and that no hand-made command covers. */
+/**
+ * Adds every operation that a caller may use and that no hand-made command covers. Lists stand first, then what shows
+ * one thing, then the others in the order of their rows.
+ */
 export function addFromTable(program: Command): void {
   for (const group of Object.keys(ops) as (keyof Ops)[]) {
     if (groups[group].command === undefined) continue
     const parent = groupCommand(program, group)
-    for (const [name, row] of Object.entries(ops[group]) as unknown as [string, AnyOp][]) {
-      if (row.wire !== undefined || row.command !== undefined) continue
-      if (parent.commands.some((command) => command.name() === kebab(name))) continue
-      addDerived(parent, group, name)
+    const rows = Object.entries(ops[group]) as unknown as [string, AnyOp][]
+    const names = rows.map(([key, row]) => commandName(key, row))
+    for (const [index, [key, row]] of rows.entries()) {
+      const name = names[index]
+      if (row.wire !== undefined || name === undefined) continue
+      if (!parent.commands.some((command) => command.name() === name)) addRendered(parent, { group, key, name })
     }
+    inOrder(parent, names)
   }
 }
 
-/** A command that calls a row and shows its answer: as a table where the row has one, else as JSON. */
-export function addDerived(parent: Command, group: keyof Ops, name: string, help?: string): void {
-  const row = (ops[group] as unknown as Record<string, AnyOp>)[name]!
-  does(rowCommand(parent, kebab(name), row, help), async (session, positional, options) => {
-    const args = await rowArgs(row, positional, options)
-    const call = operation(session.client, group, name)
-    const answer = await call(args)
+/** Nothing where it stands outside of its group, as `deploy` does. */
+function commandName(key: string, { command }: AnyOp): string | undefined {
+  return command === undefined ? kebab(key) : command.split(' ')[1]
+}
+
+/** What has no row follows. */
+function inOrder(parent: Command, names: (string | undefined)[]): void {
+  const order = ['list', 'get', ...names]
+  const place = (command: Command) => (names.includes(command.name()) ? order.indexOf(command.name()) : order.length)
+  const commands = parent.commands as Command[]
+  commands.sort((a, b) => place(a) - place(b))
+}
+
+/** Those that their row alone makes. */
+const rendered = new WeakSet<Command>()
+
+export function isRendered(command: Command): boolean {
+  return rendered.has(command)
+}
+
+interface Rendered {
+  group: keyof Ops
+  /** Of the row in its group. */
+  key: string
+  name: string
+}
+
+/** A command that calls a row and shows its answer as the row says. */
+function addRendered(parent: Command, { group, key, name }: Rendered): void {
+  const row = (ops[group] as unknown as Record<string, AnyOp>)[key]!
+  const command = rowCommand(parent, name, row)
+  rendered.add(command)
+  does(command, async (session, positional, options) => {
+    const typed: Record<string, unknown> = await rowArgs(row, positional, options)
+    const call = operation(session.client, group, key)
+    const answer = await call(await identified(session.client, typed))
     // 204 has no body; a script gets an object all the same.
-    await session.answer(answer ?? {}, () => (row.table ? printItems(row.table, answer as object) : tell(answer)))
+    await session.answer(answer ?? {}, () => printAnswer(row.cli, answer, typed))
   })
 }
 
-function tell(answer: unknown): void {
-  print(answer === undefined ? 'done' : JSON.stringify(answer, null, 2))
+/** People know a runner by its name, and the operations by its id alone. */
+async function identified(client: Client, args: Record<string, unknown>): Promise<Record<string, unknown>> {
+  const { runner } = args
+  return typeof runner === 'string' ? { ...args, runner: await runnerId(client, runner) } : args
 }
 
 function operation(client: Client, group: string, name: string) {
@@ -97,13 +138,15 @@ function operation(client: Client, group: string, name: string) {
 
 const VALUES = { text: 'text', number: 'number', moment: 'when', list: 'list', json: 'json' } as const
 
+const SHORT: Record<string, string> = { environment: '-e, ', input: '-i, ' }
+
 function optionOf(field: Field): Option {
   const { kind, flag, isRequired, choices } = field
   const value = kind === 'boolean' ? '' : ` <${VALUES[kind]}>`
   const more =
     kind === 'json' ? 'JSON, @file or - for standard input' : kind === 'list' ? 'comma-separated, or given again' : ''
-  const short = flag === 'environment' ? '-e, ' : ''
-  const option = new Option(`${short}--${flag}${value}`, [field.description, more].filter(Boolean).join('; '))
+  const description = more === '' ? field.description : field.description.replace(/\.$/, '')
+  const option = new Option(`${SHORT[flag] ?? ''}--${flag}${value}`, [description, more].filter(Boolean).join('; '))
   if (kind === 'list') {
     option.argParser((text: string, before?: string[]) => [...(before ?? []), ...text.split(',')])
     // For help and completion; a list of several is for the service to judge.

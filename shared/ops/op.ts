@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { FaultCode } from '../errors.ts'
 import type { Role, Scope } from '../scopes.ts'
+import type { Cli } from './cli.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 
@@ -30,17 +31,6 @@ export interface Deprecation {
   readonly use: string
 }
 
-/** How a terminal shows the answer of a list: a line for each item. */
-export interface Table {
-  /**
-   * The field of an item by the head of its column: `settings.isolation` lies deeper. `CREATED?` is a column that a
-   * narrow terminal does without. What ends in `At` is shown as a time.
-   */
-  readonly columns: Readonly<Record<string, string>>
-  /** Said where there are no items. */
-  readonly none?: string
-}
-
 /** One row = one operation = one route. Rows are data: what wants an `if` is two rows, or a handler's business. */
 export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
   readonly id: string
@@ -55,10 +45,10 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly role: Role | null
   /** The MCP tool, and when a model should reach for it. */
   readonly mcp?: Tool
-  /** The command that serves it, where that is not its group and name: `deploy`. It is made by hand. */
+  /** The command that serves it, where that is not its group and name: `deploy`. */
   readonly command?: string
-  /** Without it a command that is not made by hand prints its answer as JSON. */
-  readonly table?: Table
+  /** How that is typed, and what it shows. Without it a command that is not made by hand prints its answer as JSON. */
+  readonly cli?: Cli
   readonly summary: string
   readonly input: I
   readonly output: O

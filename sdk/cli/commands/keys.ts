@@ -1,46 +1,15 @@
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import { ops } from '@windlass/shared/ops/index.ts'
-import type { ApiKey } from '@windlass/shared/model/api-key.ts'
 import { ROLES, SCOPES } from '@windlass/shared/scopes.ts'
 import type { Role, Scope } from '@windlass/shared/scopes.ts'
 import { lengthFlag } from '../duration-flag.ts'
-import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
-import { tellNextPage } from '../next-page.ts'
+import { groupCommand } from '../from-table.ts'
 import { does } from '../session.ts'
-import { printTable } from '../table.ts'
-import { cellTime, note, print } from '../terminal.ts'
+import { note, print } from '../terminal.ts'
 
+/** `keys create`: the key alone on standard output, and its end as a length of time. */
 export function addKeys(program: Command): void {
-  const group = groupCommand(program, 'keys')
-  addList(group)
-  addCreate(group)
-  addRevoke(group)
-}
-
-function addList(group: Command): void {
-  does(rowCommand(group, 'list', ops.keys.list), async (session, positional, options) => {
-    const answer = await session.client.keys.list(await rowArgs(ops.keys.list, positional, options))
-    await session.answer(answer, async () => {
-      const rows = answer.apiKeys.map((key) => [
-        key.id,
-        key.name,
-        `${key.prefix}…`,
-        key.role,
-        key.scopes.join(' ') || 'all',
-        stateOf(key),
-        cellTime(key.lastUsedAt),
-      ])
-      await printTable(['KEY', 'NAME', 'BEGINS?', 'ROLE', 'SCOPES?', 'STATE', 'LAST USED?'], rows)
-      tellNextPage(answer.nextCursor)
-    })
-  })
-}
-
-function stateOf({ revokedAt, expiresAt }: ApiKey): string {
-  if (revokedAt !== null) return `revoked ${cellTime(revokedAt)}`
-  if (expiresAt === null) return 'good'
-  return expiresAt <= Date.now() ? `expired ${cellTime(expiresAt)}` : `good until ${cellTime(expiresAt)}`
+  addCreate(groupCommand(program, 'keys'))
 }
 
 const CREATE_HELP = `
@@ -80,16 +49,4 @@ function addCreate(group: Command): void {
 
 function listOf(text: string, before?: string[]): string[] {
   return [...(before ?? []), ...text.split(',').filter((scope) => scope !== '')]
-}
-
-function addRevoke(group: Command): void {
-  const command = rowCommand(group, 'revoke', ops.keys.revoke, '\n  windlass keys list\n  windlass keys revoke key_…')
-  does(command, async (session, [key = '']) => {
-    const answer = await session.client.keys.revoke({ key })
-    await session.answer(answer, () => {
-      print(`${key} is revoked`)
-      if (answer.schedules > 0)
-        note(`Schedules that it has made go on: ${answer.schedules}. See: windlass schedules list`)
-    })
-  })
 }

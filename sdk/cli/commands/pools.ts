@@ -1,45 +1,23 @@
 import type { Command } from 'commander'
 import { isLoopbackHost } from '@windlass/shared/loopback.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import type { PoolDemand, RunnerPool } from '@windlass/shared/model/pool.ts'
+import type { PoolDemand } from '@windlass/shared/model/pool.ts'
 import { Failure } from '../failure.ts'
-import { addResetFlag, addSettingFlags, settingLines, settingsOf } from '../fleet/pool-settings.ts'
-import { poolId } from '../fleet/names.ts'
-import { addDerived, rowArgs, rowCommand } from '../from-table.ts'
+import { addResetFlag, addSettingFlags, settingsOf } from '../fleet/pool-settings.ts'
+import { rowArgs, rowCommand } from '../from-table.ts'
+import { printAnswer } from '../row-answer.ts'
 import { does } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
 import { lengthText, note, print, timeText } from '../terminal.ts'
 
 export function addPools(group: Command): void {
-  addDerived(group, 'pools', 'list')
-  addGet(group)
   addCreate(group)
   addUpdate(group)
-  addDelete(group)
   addToken(group)
   addDemand(group)
 }
 
 const BY_NAME = '\n<pool> is the id or the name of a pool.'
-
-function addGet(group: Command): void {
-  const command = rowCommand(group, 'get', ops.pools.get, `${BY_NAME}\n  windlass pools get default`)
-  does(command, async (session, [given = '']) => {
-    const answer = await session.client.pools.get({ pool: await poolId(session.client, given) })
-    await session.answer(answer, () => tell(answer.runnerPool))
-  })
-}
-
-function tell(pool: RunnerPool): void {
-  printFields([
-    ['pool', pool.name],
-    ['id', pool.id],
-    ['runners', String(pool.runners)],
-    ['queued runs', String(pool.queuedRuns)],
-    ['created', timeText(pool.createdAt)],
-    ...settingLines(pool.settings),
-  ])
-}
 
 const SETTINGS_HELP = `
 What a machine says for itself goes over slots, parked and drain; of limits the lower one counts, of isolations the stricter one.`
@@ -77,16 +55,8 @@ function addUpdate(group: Command): void {
     const settings = await settingsOf(options)
     if (Object.keys(settings).length === 0)
       throw new Failure('Nothing was said that is to change.', `windlass pools update ${given} --memory 2g`)
-    const answer = await session.client.pools.update({ pool: await poolId(session.client, given), settings })
-    await session.answer(answer, () => tell(answer.runnerPool))
-  })
-}
-
-function addDelete(group: Command): void {
-  const command = rowCommand(group, 'delete', ops.pools.delete, `${BY_NAME}\n  windlass pools delete builders`)
-  does(command, async (session, [given = '']) => {
-    await session.client.pools.delete({ pool: await poolId(session.client, given) })
-    await session.answer({}, () => print(`${given} is deleted`))
+    const answer = await session.client.pools.update({ pool: given, settings })
+    await session.answer(answer, () => printAnswer(ops.pools.get.cli, answer, {}))
   })
 }
 
@@ -97,9 +67,7 @@ const TOKEN_HELP = `${BY_NAME}
 function addToken(group: Command): void {
   const command = rowCommand(group, 'token', ops.pools.createToken, TOKEN_HELP)
   does(command, async (session, positional, options) => {
-    const args = await rowArgs(ops.pools.createToken, positional, options)
-    const pool = await poolId(session.client, args.pool)
-    const answer = await session.client.pools.createToken({ ...args, pool })
+    const answer = await session.client.pools.createToken(await rowArgs(ops.pools.createToken, positional, options))
     await session.answer(answer, () => {
       const { token, uses, expiresAt } = answer.registrationToken
       print(token)

@@ -1,21 +1,15 @@
 import type { Command } from 'commander'
-import { ops } from '@windlass/shared/ops/index.ts'
 import { Failure } from '../failure.ts'
-import { addDerived, groupCommand } from '../from-table.ts'
+import { groupCommand } from '../from-table.ts'
 import { secretFile, secretText } from '../secret-text.ts'
 import { does } from '../session.ts'
 import { print } from '../terminal.ts'
-import { ENVIRONMENT_FLAG } from './environments.ts'
+import { ENVIRONMENT_FLAG } from './variables.ts'
 
-/** `secrets`: names are read, values only written. */
+/** `secrets set`: the value is asked for, and never typed among the arguments. */
 export function addSecrets(program: Command): void {
-  const group = groupCommand(program, 'secrets')
-  addDerived(group, 'secrets', 'list', LIST_HELP)
-  addSet(group)
-  addDelete(group)
+  addSet(groupCommand(program, 'secrets'))
 }
-
-const LIST_HELP = '\n  windlass secrets list\n  windlass secrets list --environment staging'
 
 const SET_HELP = `
 The value never stands on the command line, where a history and other users could read it:
@@ -52,17 +46,4 @@ function refuseValueInName(name: string): void {
     'A value on the command line is no secret any more: it is in the history of this shell.',
     `windlass secrets set ${name.slice(0, at)}, which asks for a new value`,
   )
-}
-
-function addDelete(group: Command): void {
-  const command = group
-    .command('delete')
-    .description(ops.secrets.delete.summary)
-    .argument('<name>')
-    .option(...ENVIRONMENT_FLAG)
-    .addHelpText('after', '\n  windlass secrets delete STRIPE_KEY --environment staging')
-  does(command, async (session, [name = ''], options) => {
-    await session.client.secrets.delete({ name, environment: options['environment'] as string | undefined })
-    await session.answer({}, () => print(`${name} is deleted`))
-  })
 }

@@ -1,4 +1,3 @@
-import type { RunnerPool } from '@windlass/shared/model/pool.ts'
 import type { Runner } from '@windlass/shared/model/runner.ts'
 import type { Client } from '../../client/index.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -7,18 +6,10 @@ import { Failure } from '../failure.ts'
 const PAGES = 50
 const PAGE = 100
 
-/** People know a pool by its name; the operations want the id. */
-export async function poolId(client: Client, given: string): Promise<string> {
-  if (given.startsWith('pool_')) return given
-  const pools = everyPage<RunnerPool>(async (cursor) => {
-    const { runnerPools, nextCursor } = await client.pools.list({ limit: PAGE, cursor })
-    return { found: runnerPools, nextCursor }
-  })
-  for await (const pool of pools) if (pool.name === given) return pool.id
-  throw new Failure(`There is no pool \`${given}\`.`, 'windlass pools list', EXIT.refused, 'NOT_FOUND')
-}
-
-/** The same for a runner. Machines may share a name: then only an id says which is meant. */
+/**
+ * People know a runner by its name; the operations want the id. Machines may share a name: then only an id says which
+ * is meant.
+ */
 export async function runnerId(client: Client, given: string): Promise<string> {
   if (given.startsWith('rnr_')) return given
   const runners = everyPage<Runner>(async (cursor) => {

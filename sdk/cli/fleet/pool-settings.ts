@@ -5,7 +5,6 @@ import { lengthFlag } from '../duration-flag.ts'
 import { Failure } from '../failure.ts'
 import { fieldOf } from '../fields.ts'
 import { jsonArgument } from '../json-argument.ts'
-import { lengthText } from '../terminal.ts'
 
 type Schema = Parameters<typeof fieldOf>[1] & { parse(value: unknown): unknown }
 type Kind = 'choice' | 'number' | 'list' | 'length' | 'size'
@@ -136,19 +135,4 @@ function mebibytes(flag: string, given: string): number {
   const size = amount === undefined ? Number.NaN : Number(amount) * (MIB[unit.toLowerCase()] ?? Number.NaN)
   if (Number.isFinite(size)) return Math.round(size)
   throw new Failure(`--${flag} takes a size, not \`${given}\`.`, `--${flag} 512m, or --${flag} 2g`)
-}
-
-/** Name and value of each, as a person reads them. */
-export function settingLines(settings: PoolSettings): [name: string, value: string][] {
-  return FLAGS.map(({ flag, group, name, kind }) => {
-    const place = (group ? settings[group] : settings) as Record<string, string | number | string[] | null>
-    return [flag, textOf(kind, place[name] ?? null)]
-  })
-}
-
-function textOf(kind: Kind, value: string | number | string[] | null): string {
-  if (value === null) return '-'
-  if (Array.isArray(value)) return value.join(', ') || '-'
-  if (kind === 'length') return lengthText(Number(value))
-  return kind === 'size' ? `${value} MiB` : String(value)
 }

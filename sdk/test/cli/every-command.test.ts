@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import type { Command } from 'commander'
 import { FAULTS } from '@windlass/shared/errors.ts'
 import { newId } from '@windlass/shared/ids.ts'
@@ -10,11 +9,11 @@ import { type AnyOp, isForCallers } from '@windlass/shared/ops/op.ts'
 import { ApiError } from '../../client/index.ts'
 import { reportOf } from '../../cli/failure.ts'
 import { kebab } from '../../cli/fields.ts'
-import { createProgram, main } from '../../cli/program.ts'
+import { createProgram } from '../../cli/program.ts'
 import { ORG, SESSION, startFake } from '../_kit/fake-service.ts'
 import type { FakeService } from '../_kit/fake-service.ts'
+import { inThisProcess } from '../_kit/in-this-process.ts'
 import { folderOf, runCli } from '../_kit/run-cli.ts'
-import type { Ended } from '../_kit/run-cli.ts'
 import { aJob, aRun, anInput } from '../_kit/samples.ts'
 
 // Called by scripts of the shell, and by nobody else.
@@ -77,27 +76,6 @@ test('wrong usage of any command ends with 2, says the next step, and prints not
     assert.match(stderr, /^error: unknown option '--no-such-flag'.*\nNext: windlass [\w-]+.* --help\n$/s)
   }
 })
-
-/** A process for each of sixty would take a minute. */
-async function inThisProcess(t: TestContext, args: string[]): Promise<Ended> {
-  const said = { stdout: '', stderr: '' }
-  const mocks = (['stdout', 'stderr'] as const).map((name) => {
-    const write = process[name].write.bind(process[name])
-    return t.mock.method(process[name], 'write', (text: string | Uint8Array) => {
-      // The test runner speaks over the same streams, in bytes.
-      if (typeof text !== 'string') return write(text)
-      said[name] += text
-      return true
-    })
-  })
-  try {
-    await main(args)
-    return { code: Number(process.exitCode ?? 0), ...said }
-  } finally {
-    process.exitCode = undefined
-    for (const mock of mocks) mock.mock.restore()
-  }
-}
 
 test('each refusal that the contract names has a way out of its own, and so has one that a newer service knows', () => {
   const exits = Object.entries(FAULTS).map(([code, [status, message]]) => {

@@ -36,7 +36,6 @@ test('settings of a pool are flags, in the units that people use', async (t) => 
 test('an update says only what changes, --reset takes back, and flags go over --settings', async (t) => {
   const pool = aPool({ limits: { memoryMb: 4096 }, labels: ['eu'] })
   const { url, asked } = await startFake(t, {
-    'pools.list': () => ({ runnerPools: [pool], nextCursor: null }),
     'pools.update': () => ({ runnerPool: pool }),
   })
   const json = '{"slots":4,"limits":{"cpus":2,"memoryMb":1}}'
@@ -44,7 +43,7 @@ test('an update says only what changes, --reset takes back, and flags go over --
   const { code, stdout, stderr } = await runCli(['pools', 'update', 'builders', ...given], { url })
   assert.equal(code, 0, stderr)
   assert.deepEqual(asked.at(-1)?.args, {
-    pool: pool.id,
+    pool: 'builders',
     settings: { slots: 4, isolation: 'process', limits: { cpus: 2, memoryMb: 4096, processes: null } },
   })
   assert.match(stdout, /^memory +4096 MiB$/m)

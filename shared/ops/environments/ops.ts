@@ -20,9 +20,11 @@ export const rows = {
     scope: [],
     role: 'viewer',
     mcp: { tool: 'list_environments', when: 'To see the environments that trigger_now takes as `environment`.' },
-    table: {
-      columns: { ENVIRONMENT: 'name', ID: 'id', 'CREATED?': 'createdAt' },
-      none: 'No environments. Next: windlass env create <name>',
+    cli: {
+      table: {
+        columns: { ENVIRONMENT: 'name', ID: 'id', 'CREATED?': 'createdAt' },
+        none: 'No environments. Next: windlass env create <name>',
+      },
     },
     summary: 'List the environments of an org.',
     input: z.strictObject({ org: Slug, ...PageQuery }),
@@ -43,6 +45,12 @@ export const rows = {
         'To make a new environment, such as `staging`, with variables of its own besides those of the ' +
         'org. create_variable fills it.',
     },
+    cli: {
+      args: { name: 'lower-case letters, digits and dashes' },
+      print: ['{environment.name} is there'],
+      note: ['Next: windlass vars set -e {name} NAME=VALUE, then windlass run <workflow> -e {name}'],
+      help: ['  windlass env create staging'],
+    },
     summary: 'Create an environment. It inherits the variables and secrets of the org.',
     input: z.strictObject({ org: Slug, name: Slug }),
     output: z.object({ environment: Environment }),
@@ -61,6 +69,9 @@ export const rows = {
       when:
         'To delete an environment with all its variables and secrets, which do not come back. It is ' +
         'refused while unfinished runs use it, and to an API key while it holds secrets.',
+    },
+    cli: {
+      print: ['{environment} is deleted, with its variables and secrets'],
     },
     summary: 'Delete an environment with its variables and secrets. Refused while unfinished runs use it.',
     input: z.strictObject({ org: Slug, environment: EnvironmentRef }),

@@ -25,6 +25,20 @@ export const rows = {
         'To see which API keys exist, what they may do and when they were last used. Their secret part is ' +
         'shown nowhere.',
     },
+    cli: {
+      table: {
+        columns: {
+          KEY: 'id',
+          NAME: 'name',
+          'BEGINS?': '{prefix}…',
+          ROLE: 'role',
+          'SCOPES?': '{scopes|all}',
+          EXPIRES: '{expiresAt|never}',
+          REVOKED: 'revokedAt',
+          'LAST USED?': 'lastUsedAt',
+        },
+      },
+    },
     summary: 'List the API keys of an org, newest first, without their secret part.',
     input: z.strictObject({ org: Slug, ...PageQuery }),
     output: z.object({ apiKeys: z.array(ApiKey), nextCursor: NextCursor }),
@@ -66,6 +80,11 @@ export const rows = {
       when:
         'To end an API key for good, for instance when it has leaked. It needs an id from list_api_keys; ' +
         'be sure that it is not the key of this connection.',
+    },
+    cli: {
+      print: ['{key} is revoked'],
+      note: ['Schedules that it has made go on: {schedules}. See: windlass schedules list'],
+      help: ['  windlass keys list', '  windlass keys revoke key_…'],
     },
     summary: 'Revoke an API key. It stops to serve within a second; again is no error.',
     input: z.strictObject({ org: Slug, key: KeyId }),

@@ -42,14 +42,16 @@ export const rows = {
       tool: 'list_runner_pools',
       when: 'To see the pools of machines on which runs execute. A descriptor names one as `pool`.',
     },
-    table: {
-      columns: {
-        POOL: 'name',
-        ID: 'id',
-        RUNNERS: 'runners',
-        'QUEUED RUNS': 'queuedRuns',
-        'ISOLATION?': 'settings.isolation',
-        'CREATED?': 'createdAt',
+    cli: {
+      table: {
+        columns: {
+          POOL: 'name',
+          ID: 'id',
+          RUNNERS: 'runners',
+          'QUEUED RUNS': 'queuedRuns',
+          'ISOLATION?': 'settings.isolation',
+          'CREATED?': 'createdAt',
+        },
       },
     },
     summary: 'List the runner pools of an org.',
@@ -65,6 +67,16 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'member',
+    cli: {
+      fields: {
+        pool: 'runnerPool.name',
+        id: 'runnerPool.id',
+        runners: 'runnerPool.runners',
+        'queued runs': 'runnerPool.queuedRuns',
+        created: 'runnerPool.createdAt',
+        settings: 'runnerPool.settings.*',
+      },
+    },
     summary: 'Get one runner pool with its settings.',
     input: z.strictObject({ pool: PoolRef }),
     output: z.object({ runnerPool: RunnerPool }),
@@ -120,6 +132,10 @@ export const rows = {
     mcp: {
       tool: 'delete_runner_pool',
       when: 'To remove a pool that has no runners, no unfinished runs and no workflow that names it.',
+    },
+    cli: {
+      print: ['{pool} is deleted'],
+      help: ['  windlass pools delete builders'],
     },
     summary: 'Delete an empty runner pool with its registration tokens.',
     input: z.strictObject({ pool: PoolRef }),

@@ -19,9 +19,12 @@ export const rows = {
     scope: [],
     role: 'member',
     mcp: { tool: 'list_secret_names', when: 'To see which secrets runs are given, by name. Values are never shown.' },
-    table: {
-      columns: { SECRET: 'name', ENVIRONMENT: 'environment', CHANGED: 'updatedAt', 'BY?': 'updatedBy' },
-      none: 'No secrets. Next: windlass secrets set <name>',
+    cli: {
+      help: ['  windlass secrets list', '  windlass secrets list --environment staging'],
+      table: {
+        columns: { SECRET: 'name', ENVIRONMENT: 'environment', CHANGED: 'updatedAt', 'BY?': 'updatedBy' },
+        none: 'No secrets. Next: windlass secrets set <name>',
+      },
     },
     summary: 'List the names of the secrets of the org, or of one environment without what it inherits.',
     input: z.strictObject({ org: Slug, environment: Of, ...PageQuery }),
@@ -56,6 +59,10 @@ export const rows = {
     credentials: ['session'],
     scope: [],
     role: 'admin',
+    cli: {
+      print: ['{name} is deleted'],
+      help: ['  windlass secrets delete STRIPE_KEY --environment staging'],
+    },
     summary: 'Delete a secret.',
     input: z.strictObject({ org: Slug, name: z.string().min(1).max(128), environment: Of }),
     output: z.object({}),

@@ -25,9 +25,12 @@ export const rows = {
         'To read the non-secret variables that programs find in process.env: those of the org, or of one ' +
         '`environment` without what it inherits.',
     },
-    table: {
-      columns: { VARIABLE: 'name', VALUE: 'value', ENVIRONMENT: 'environment', 'CHANGED?': 'updatedAt' },
-      none: 'No variables. Next: windlass vars set NAME=VALUE',
+    cli: {
+      help: ['  windlass vars list', '  windlass vars list --environment staging'],
+      table: {
+        columns: { VARIABLE: 'name', VALUE: 'value', ENVIRONMENT: 'environment', 'CHANGED?': 'updatedAt' },
+        none: 'No variables. Next: windlass vars set NAME=VALUE',
+      },
     },
     summary: 'List the variables of the org, or of one environment without what it inherits.',
     input: z.strictObject({ org: Slug, environment: Of, ...PageQuery }),
@@ -68,6 +71,10 @@ export const rows = {
       when:
         'To remove a variable; runs that have started keep it. list_variables has its value, should it ' +
         'have to come back.',
+    },
+    cli: {
+      print: ['{name} is deleted'],
+      help: ['  windlass vars delete REGION --environment staging'],
     },
     summary: 'Delete a variable.',
     input: z.strictObject({ org: Slug, name: z.string().min(1).max(128), environment: Of }),

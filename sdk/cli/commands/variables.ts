@@ -1,53 +1,20 @@
 import { readFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
-import { ops } from '@windlass/shared/ops/index.ts'
 import { Failure } from '../failure.ts'
-import { addDerived, groupCommand, rowCommand } from '../from-table.ts'
+import { groupCommand } from '../from-table.ts'
 import { does } from '../session.ts'
-import { note, print } from '../terminal.ts'
+import { print } from '../terminal.ts'
 
-/** `env` and `vars`: what runs find in their environment, apart from secrets. */
-export function addEnvironments(program: Command): void {
-  const env = groupCommand(program, 'environments')
-  addDerived(env, 'environments', 'list')
-  addCreate(env)
-  addDelete(env)
-  const vars = groupCommand(program, 'variables')
-  addDerived(vars, 'variables', 'list', VARS_LIST_HELP)
-  addVarsSet(vars)
-  addVarsDelete(vars)
+/** `vars set`: several at once, typed or from a file. */
+export function addVariables(program: Command): void {
+  addVarsSet(groupCommand(program, 'variables'))
 }
-
-const VARS_LIST_HELP = '\n  windlass vars list\n  windlass vars list --environment staging'
 
 export const ENVIRONMENT_FLAG = [
   '-e, --environment <name>',
   'of this environment; left out: of the org, for all environments',
 ] as const
-
-function addCreate(group: Command): void {
-  const command = group
-    .command('create')
-    .description(ops.environments.create.summary)
-    .argument('<name>', 'lower-case letters, digits and dashes')
-    .addHelpText('after', '\n  windlass env create staging')
-  does(command, async (session, [name = '']) => {
-    const answer = await session.client.environments.create({ name })
-    await session.answer(answer, () => {
-      print(`${answer.environment.name} is there`)
-      note(`Next: windlass vars set -e ${name} NAME=VALUE, then windlass run <workflow> -e ${name}`)
-    })
-  })
-}
-
-function addDelete(group: Command): void {
-  const command = rowCommand(group, 'delete', ops.environments.delete)
-  does(command, async (session, [environment = '']) => {
-    await session.client.environments.delete({ environment })
-    await session.answer({}, () => print(`${environment} is deleted, with its variables and secrets`))
-  })
-}
 
 const SET_HELP = `
 Runs that have started keep what they had. For values that nobody may read there is \`windlass secrets set\`.
@@ -101,17 +68,4 @@ async function fileOf(file: string): Promise<[string, string][]> {
   ])
   if (pairs.length > 0) return pairs
   throw new Failure(`${file} has no line of the form NAME=VALUE.`, 'windlass vars set --file path/to/.env')
-}
-
-function addVarsDelete(group: Command): void {
-  const command = group
-    .command('delete')
-    .description(ops.variables.delete.summary)
-    .argument('<name>')
-    .option(...ENVIRONMENT_FLAG)
-    .addHelpText('after', '\n  windlass vars delete REGION --environment staging')
-  does(command, async (session, [name = ''], options) => {
-    await session.client.variables.delete({ name, environment: options['environment'] as string | undefined })
-    await session.answer({}, () => print(`${name} is deleted`))
-  })
 }

@@ -10,7 +10,6 @@ import { addEvents } from './commands/events.ts'
 import { addFleet } from './commands/fleet.ts'
 import { addInit } from './commands/init.ts'
 import { addInputs } from './commands/inputs.ts'
-import { addJobs } from './commands/jobs.ts'
 import { addKeys } from './commands/keys.ts'
 import { addLogs } from './commands/logs.ts'
 import { addProfiles } from './commands/profiles.ts'
@@ -52,7 +51,7 @@ export function createCallerProgram(addHost: (program: Command) => void): Comman
   addLogs(program)
   addEvents(program)
   addRuns(program)
-  addJobs(program)
+  groupCommand(program, 'jobs')
   addInputs(program)
   addWorkflows(program)
   addSchedules(program)

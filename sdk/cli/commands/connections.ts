@@ -1,41 +1,21 @@
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import { type Connection, ConnectionKind } from '@windlass/shared/model/connection.ts'
+import { ConnectionKind } from '@windlass/shared/model/connection.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Args } from '../../client/index.ts'
 import { Failure } from '../failure.ts'
-import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
+import { groupCommand } from '../from-table.ts'
 import { jsonArgument } from '../json-argument.ts'
-import { tellNextPage } from '../next-page.ts'
 import { secretText } from '../secret-text.ts'
 import { does } from '../session.ts'
-import { printTable } from '../table.ts'
-import { cellTime, note, print } from '../terminal.ts'
+import { note, print } from '../terminal.ts'
 import { overlapOf, withOverlap } from './webhooks.ts'
 
 /** `connections`: where providers post what happens there. */
 export function addConnections(program: Command): void {
   const group = groupCommand(program, 'connections')
-  addList(group)
   addCreate(group)
   addSetSecret(group)
-}
-
-function addList(group: Command): void {
-  does(rowCommand(group, 'list', ops.connections.list), async (session, positional, options) => {
-    const answer = await session.client.connections.list(await rowArgs(ops.connections.list, positional, options))
-    await session.answer(answer, async () => {
-      const rows = answer.connections.map((c) => [c.name, c.id, c.kind, stateOf(c), cellTime(c.lastDeliveryAt), c.url])
-      await printTable(['CONNECTION', 'ID', 'KIND', 'STATE', 'LAST DELIVERY?', 'URL'], rows)
-      if (rows.length === 0) note('No connections. Next: windlass connections create <name> --kind github')
-      tellNextPage(answer.nextCursor)
-    })
-  })
-}
-
-function stateOf({ enabled, hasSecret }: Connection): string {
-  if (!hasSecret) return 'no secret'
-  return enabled ? 'enabled' : 'paused'
 }
 
 const CREATE_HELP = `

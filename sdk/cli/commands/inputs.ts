@@ -6,15 +6,14 @@ import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
 import { textOf } from '../json-argument.ts'
 import { answerSample, schemaText } from '../schema-text.ts'
 import { does } from '../session.ts'
-import { printFields, printTable } from '../table.ts'
-import { cellTime, note, print, safe, timeText } from '../terminal.ts'
+import { printTable } from '../table.ts'
+import { cellTime, note, print, safe } from '../terminal.ts'
 import { tellNextPage } from '../next-page.ts'
 
 /** `inputs`: what runs ask people. */
 export function addInputs(program: Command): void {
   const group = groupCommand(program, 'inputs')
   addList(group)
-  addGet(group)
   addRespond(group)
 }
 
@@ -58,30 +57,6 @@ function promptText({ prompt }: PendingInput): string {
 /** What may be answered, in the words of TypeScript. */
 function answerText({ schema }: PendingInput): string {
   return typeof schema === 'object' && schema !== null ? schemaText(schema) : 'any'
-}
-
-function addGet(group: Command): void {
-  does(rowCommand(group, 'get', ops.inputs.get), async (session, positional, options) => {
-    const { input } = await session.client.inputs.get(await rowArgs(ops.inputs.get, positional, options))
-    await session.answer({ input }, () => printFields(fieldsOf(input)))
-  })
-}
-
-function fieldsOf(input: PendingInput): [string, string][] {
-  const fields: [string, string | null][] = [
-    ['input', input.id],
-    ['run', input.run.id],
-    ['workflow', input.run.workflow.slug],
-    ['status', input.status],
-    ['prompt', input.prompt],
-    ['takes', answerText(input)],
-    ['asked', timeText(input.createdAt)],
-    ['until', input.dueAt === null ? null : timeText(input.dueAt)],
-    ['closed', input.closedAt === null ? null : timeText(input.closedAt)],
-    ['answered by', input.answeredBy],
-    ['answer', input.answer === undefined ? null : JSON.stringify(input.answer)],
-  ]
-  return fields.filter((field): field is [string, string] => field[1] !== null)
 }
 
 const HELP = `

@@ -18,9 +18,7 @@ export function addRunners(group: Command): void {
   addList(group)
   addGet(group)
   addPlan(group)
-  addCordon(group)
   addDrain(group)
-  addResume(group)
   addRevoke(group)
   addDeregister(group)
 }
@@ -119,38 +117,6 @@ function addPlan(group: Command): void {
     const answer = await session.client.runners.plan({ runner: await runnerId(session.client, given) })
     await session.answer(answer, () => tellPlan(answer.plan))
   })
-}
-
-const CORDON_HELP = `${BY_NAME} What it has goes on; \`windlass runners resume\` undoes it.
-  windlass runners cordon build-1 --reason 'looks slow'`
-
-function addCordon(group: Command): void {
-  const command = rowCommand(group, 'cordon', ops.runners.cordon, CORDON_HELP)
-  does(command, async (session, [given = ''], options) => {
-    const { runner: _, ...args } = await rowArgs(ops.runners.cordon, [given], options)
-    const runner = await runnerId(session.client, given)
-    const answer = await session.client.runners.cordon({ ...args, runner })
-    await session.answer(answer, () => tellIntake(answer.runner))
-  })
-}
-
-const RESUME_HELP = `${BY_NAME}
-  windlass runners resume build-1`
-
-function addResume(group: Command): void {
-  const command = rowCommand(group, 'resume', ops.runners.resume, RESUME_HELP)
-  does(command, async (session, [given = ''], options) => {
-    const { runner: _, ...args } = await rowArgs(ops.runners.resume, [given], options)
-    const runner = await runnerId(session.client, given)
-    const answer = await session.client.runners.resume({ ...args, runner })
-    await session.answer(answer, () => tellIntake(answer.runner))
-  })
-}
-
-/** One line: what counts from now on. */
-export function tellIntake({ name, intake }: Runner): void {
-  const words = intake.state === 'open' ? 'takes work' : `is ${intake.state}`
-  print(`${name} ${words} (epoch ${intake.epoch})`)
 }
 
 const REVOKE_HELP = `${BY_NAME} Its programs are killed at once and its runs start again elsewhere. There is no way back:

@@ -9,6 +9,7 @@ import { does } from '../session.ts'
 import type { Session } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
 import { cellTime, json, lengthText, note, print, timeText } from '../terminal.ts'
+import { addBulk } from './run-bulk.ts'
 import { addRunLogs, wholeLog } from './run-log.ts'
 import { addWhy } from './run-why.ts'
 import { channelsOf } from './run.ts'
@@ -23,6 +24,7 @@ export function addRuns(program: Command): void {
   addChildren(group)
   addCancel(group)
   addRetry(group)
+  addBulk(group)
   addRestart(group)
   addDelete(group)
 }

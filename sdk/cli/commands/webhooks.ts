@@ -1,33 +1,13 @@
-import { Option } from 'commander'
 import type { Command } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
-import type { Webhook } from '@windlass/shared/model/webhook.ts'
 import { lengthFlag } from '../duration-flag.ts'
-import { groupCommand, rowCommand } from '../from-table.ts'
+import { groupCommand } from '../from-table.ts'
 import { does } from '../session.ts'
 import { cellTime, note, print } from '../terminal.ts'
 
-/** `webhooks`: where other systems start a workflow. */
+/** `webhooks rotate`: the secret alone on standard output, and the overlap as a length of time. */
 export function addWebhooks(program: Command): void {
-  const group = groupCommand(program, 'webhooks')
-  addGet(group)
-  addRotate(group)
-  addSet(group)
-}
-
-function addGet(group: Command): void {
-  does(rowCommand(group, 'get', ops.webhooks.get), async (session, [workflow = '']) => {
-    const { webhook } = await session.client.webhooks.get({ workflow })
-    await session.answer({ webhook }, () => tell(workflow, webhook))
-  })
-}
-
-function tell(workflow: string, webhook: Webhook): void {
-  print(webhook.url)
-  note(`${webhook.auth} in ${webhook.header}; runs get the ${webhook.input}`)
-  if (webhook.urlNote !== null) note(webhook.urlNote)
-  if (webhook.rotatedAt === null) note(`It has no secret yet. Next: windlass webhooks rotate ${workflow}`)
-  else note(`Its secret is of ${cellTime(webhook.rotatedAt)}`)
+  addRotate(groupCommand(program, 'webhooks'))
 }
 
 const OVERLAP = [
@@ -64,22 +44,5 @@ function addRotate(group: Command): void {
       const { previousSecretUntil } = answer.webhook
       if (previousSecretUntil !== null) note(`The one of before serves until ${cellTime(previousSecretUntil)}`)
     })
-  })
-}
-
-function addSet(group: Command): void {
-  const command = group
-    .command('set')
-    .description(ops.webhooks.set.summary)
-    .argument('<workflow>', 'slug or id')
-    .addOption(
-      new Option('--auth <way>', 'a signature over the body, or the secret itself')
-        .choices(['hmac', 'bearer'])
-        .makeOptionMandatory(),
-    )
-    .addHelpText('after', '\n  windlass webhooks set hello --auth bearer')
-  does(command, async (session, [workflow = ''], options) => {
-    const { webhook } = await session.client.webhooks.set({ workflow, auth: options['auth'] as Webhook['auth'] })
-    await session.answer({ webhook }, () => tell(workflow, webhook))
   })
 }

@@ -43,6 +43,7 @@ test('deliveries are a line each, with their runs or why there are none', async 
     'github-acme',
     'push',
     'filtered',
+    '-',
     'The filter refuses the field `ref` of the payload.',
   ])
 })

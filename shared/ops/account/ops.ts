@@ -17,6 +17,15 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [...Scope.options],
     role: 'viewer',
+    cli: {
+      fields: {
+        credential: '{me.credential.kind} {me.credential.name}',
+        id: 'me.credential.id',
+        role: 'me.credential.role',
+        scopes: '{me.credential.scopes|all that the role may do}',
+        org: '{me.org.slug} ({me.org.name})',
+      },
+    },
     summary: 'Whom a credential stands for: its kind, org, role and scopes.',
     input: z.strictObject({}),
     output: z.object({ me: z.object({ credential: Credential, org: Org }) }),

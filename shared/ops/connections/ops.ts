@@ -13,11 +13,30 @@ import { DeliverySummary } from '../../model/delivery.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import { OverlapMs } from '../../model/webhook.ts'
 import type { Group } from '../group.ts'
+import { DELIVERIES } from '../deliveries/cli.ts'
 import { op } from '../op.ts'
 
 export const group: Group = {
   command: 'Where providers such as GitHub, Stripe and Slack post.',
   docs: 'Where providers such as GitHub, Stripe and Slack post what happens there.',
+}
+
+const FIELDS = {
+  connection: 'connection.name',
+  id: 'connection.id',
+  kind: 'connection.kind',
+  url: 'connection.url',
+  doubtful: 'connection.urlNote',
+  enabled: 'connection.enabled',
+  secret: 'connection.hasSecret',
+  'old secret until': 'connection.previousSecretUntil:time',
+  environment: 'connection.environment',
+  hmac: 'connection.hmac',
+  bearer: 'connection.bearer',
+  event: 'connection.event',
+  dedupe: 'connection.dedupe',
+  created: '{connection.createdAt}, by {connection.createdBy}',
+  'last delivery': 'connection.lastDeliveryAt',
 }
 
 export const rows = {
@@ -51,6 +70,20 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
+    cli: {
+      table: {
+        columns: {
+          CONNECTION: 'name',
+          ID: 'id',
+          KIND: 'kind',
+          ENABLED: 'enabled',
+          SECRET: 'hasSecret',
+          'LAST DELIVERY?': 'lastDeliveryAt',
+          URL: 'url',
+        },
+        none: 'No connections. Next: windlass connections create <name> --kind github',
+      },
+    },
     summary: 'List the connections of an org.',
     input: z.strictObject({ org: Slug, ...PageQuery }),
     output: z.object({ connections: z.array(Connection), nextCursor: NextCursor }),
@@ -64,6 +97,9 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
+    cli: {
+      fields: FIELDS,
+    },
     summary: 'Get a connection.',
     input: z.strictObject({ connection: ConnectionId }),
     output: z.object({ connection: Connection }),
@@ -77,6 +113,10 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
+    cli: {
+      fields: FIELDS,
+      help: ['  windlass connections update conn_… --enabled'],
+    },
     summary: 'Rename a connection, or pause it.',
     input: z.strictObject({
       connection: ConnectionId,
@@ -94,6 +134,9 @@ export const rows = {
     credentials: ['session'],
     scope: [],
     role: 'admin',
+    cli: {
+      print: ['{connection} is deleted; its deliveries stay'],
+    },
     summary: 'Delete a connection. Its address is gone for good; its deliveries stay.',
     input: z.strictObject({ connection: ConnectionId }),
     output: z.object({}),
@@ -145,6 +188,9 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'member',
+    cli: {
+      table: DELIVERIES,
+    },
     summary: 'List what came in at a connection, newest first.',
     input: z.strictObject({ connection: ConnectionId, ...PageQuery }),
     output: z.object({ deliveries: z.array(DeliverySummary), nextCursor: NextCursor }),

@@ -4,6 +4,7 @@ import { Delivery, DeliveryOutcome, DeliverySummary } from '../../model/delivery
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import type { Group } from '../group.ts'
 import { op } from '../op.ts'
+import { DELIVERIES } from './cli.ts'
 
 export const group: Group = {
   command: 'What came in, what became of it and why.',
@@ -20,6 +21,13 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'member',
+    cli: {
+      table: DELIVERIES,
+      help: [
+        '  windlass deliveries list --workflow hello',
+        '  windlass deliveries list --outcome unverified --created-after 2h',
+      ],
+    },
     summary: 'List what came in at webhooks and connections, newest first.',
     input: z.strictObject({
       org: Slug,
@@ -41,6 +49,24 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'member',
+    cli: {
+      fields: {
+        delivery: 'delivery.id',
+        at: '{delivery.source.kind} {delivery.source.name|-}',
+        received: 'delivery.receivedAt',
+        outcome: 'delivery.outcome',
+        reason: 'delivery.reason',
+        event: 'delivery.event',
+        runs: 'delivery.matches.runId',
+        'replay of': 'delivery.replayOf',
+        attempt: 'delivery.attempts',
+        method: 'delivery.method',
+        query: 'delivery.query',
+        headers: '{delivery.headers:json}',
+        payload: '{delivery.payload.bytes:size}, {delivery.payload.contentType|no type}, kept {delivery.payload.kept}',
+        text: 'delivery.payload.text',
+      },
+    },
     summary: 'Get a delivery with its headers, the beginning of its payload, and what became of it.',
     input: z.strictObject({ delivery: DeliveryId }),
     output: z.object({ delivery: Delivery }),
@@ -68,6 +94,10 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'member',
+    cli: {
+      print: ['{delivery.id}: {delivery.outcome} {delivery.matches.runId|}'],
+      note: ['{delivery.reason}'],
+    },
     summary: 'Take a delivery once more, byte for byte, by what is deployed now.',
     input: z.strictObject({
       delivery: DeliveryId,

@@ -17,6 +17,9 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'viewer',
+    cli: {
+      fields: { org: 'org.slug', id: 'org.id', name: 'org.name', created: 'org.createdAt' },
+    },
     summary: 'Get an org.',
     input: z.strictObject({ org: Slug }),
     output: z.object({ org: Org }),

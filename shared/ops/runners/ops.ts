@@ -91,6 +91,14 @@ export const rows = {
       when: 'To give a machine no new runs while everything that it has goes on. Undone by resume_runner.',
       idempotent: true,
     },
+    cli: {
+      print: ['{runner.name} is {runner.intake.state} (epoch {runner.intake.epoch})'],
+      help: [
+        '<runner> is its id, or its name where no other has it.',
+        'What it has goes on; `windlass runners resume` undoes it.',
+        "  windlass runners cordon build-1 --reason 'looks slow'",
+      ],
+    },
     summary: 'Give a runner no new work.',
     input: z.strictObject({ runner: RunnerId, reason: Reason, epoch: Epoch }),
     output: z.object({ runner: Runner }),
@@ -139,6 +147,10 @@ export const rows = {
       tool: 'resume_runner',
       when: 'To undo cordon_runner or drain_runner, or to end the quarantine of a machine that was mended.',
       idempotent: true,
+    },
+    cli: {
+      print: ['{runner.name} takes work (epoch {runner.intake.epoch})'],
+      help: ['<runner> is its id, or its name where no other has it.', '  windlass runners resume build-1'],
     },
     summary: 'Give a runner work again: undoes cordon, drain and quarantine.',
     input: z.strictObject({ runner: RunnerId, reason: Reason, epoch: Epoch }),

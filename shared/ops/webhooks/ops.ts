@@ -9,6 +9,15 @@ export const group: Group = {
   docs: 'Where other systems start a workflow.',
 }
 
+const SHOWN = {
+  print: ['{webhook.url}'],
+  note: [
+    '{webhook.auth} in {webhook.header}; runs get the {webhook.input}',
+    '{webhook.urlNote}',
+    'Secret made: {webhook.rotatedAt|not yet}. Next: windlass webhooks rotate {workflow} makes a new one',
+  ],
+}
+
 export const rows = {
   get: op({
     id: 'webhooks.get',
@@ -17,6 +26,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: ['workflow:read'],
     role: 'member',
+    cli: SHOWN,
     summary: 'Get the webhook of a workflow: where other systems post to start it.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef }),
     output: z.object({ webhook: Webhook }),
@@ -30,6 +40,7 @@ export const rows = {
     credentials: ['session'],
     scope: [],
     role: 'admin',
+    cli: { ...SHOWN, help: ['  windlass webhooks set hello --auth bearer'] },
     summary: 'Set how deliveries at the webhook of a workflow prove where they come from.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef, auth: WebhookAuth }),
     output: z.object({ webhook: Webhook }),

@@ -2,67 +2,18 @@ import type { Command } from 'commander'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { Job } from '@windlass/shared/model/job.ts'
 import { pause } from '@windlass/shared/time.ts'
-import { groupCommand, rowArgs, rowCommand } from '../from-table.ts'
-import { tellNextPage } from '../next-page.ts'
+import { rowArgs, rowCommand } from '../from-table.ts'
 import { during } from '../progress.ts'
 import { does, type Session } from '../session.ts'
-import { printFields, printTable } from '../table.ts'
-import { cellTime, note, print, timeText } from '../terminal.ts'
+import { note, print } from '../terminal.ts'
 
-/** `windlass jobs`, and the two commands of `windlass runs` that begin one. */
-export function addJobs(program: Command): void {
-  const group = groupCommand(program, 'jobs')
-  addList(group)
-  addGet(group)
-  addCancel(group)
-  const runs = groupCommand(program, 'runs')
-  addBulkCancel(runs)
-  addBulkRetry(runs)
+/** The commands of `windlass runs` that begin a job: the members of its filter are flags, and `--wait` follows it. */
+export function addBulk(group: Command): void {
+  addBulkCancel(group)
+  addBulkRetry(group)
 }
 
-function addList(group: Command): void {
-  does(rowCommand(group, 'list', ops.jobs.list), async (session, positional, options) => {
-    const answer = await session.client.jobs.list(await rowArgs(ops.jobs.list, positional, options))
-    await session.answer(answer, async () => {
-      const rows = answer.jobs.map((job) => [job.id, kindOf(job), job.status, countsOf(job), cellTime(job.createdAt)])
-      await printTable(['JOB', 'KIND', 'STATUS', 'DONE', 'CREATED?'], rows)
-      if (rows.length === 0) note('No jobs. Next: windlass runs bulk-cancel --status queued --dry-run')
-      tellNextPage(answer.nextCursor)
-    })
-  })
-}
-
-const kindOf = ({ kind, dryRun }: Job) => (dryRun ? `${kind} (dry run)` : kind)
 const countsOf = ({ done, failed, matched }: Job) => `${done} of ${matched}${failed > 0 ? `, ${failed} failed` : ''}`
-
-function addGet(group: Command): void {
-  does(rowCommand(group, 'get', ops.jobs.get), async (session, positional, options) => {
-    const { job } = await session.client.jobs.get(await rowArgs(ops.jobs.get, positional, options))
-    await session.answer({ job }, () => printFields(fieldsOf(job)))
-  })
-}
-
-function fieldsOf(job: Job): [string, string][] {
-  const fields: [string, string][] = [
-    ['job', job.id],
-    ['kind', kindOf(job)],
-    ['filter', JSON.stringify(job.filter)],
-    ['status', job.status],
-    ['error', job.error ?? ''],
-    ['done', countsOf(job)],
-    ...Object.entries(job.failures).map(([code, count]): [string, string] => ['failed', `${count} by ${code}`]),
-    ['created', timeText(job.createdAt)],
-    ['finished', timeText(job.finishedAt)],
-  ]
-  return fields.filter(([, value]) => value !== '')
-}
-
-function addCancel(group: Command): void {
-  does(rowCommand(group, 'cancel', ops.jobs.cancel), async (session, positional, options) => {
-    const { job } = await session.client.jobs.cancel(await rowArgs(ops.jobs.cancel, positional, options))
-    await session.answer({ job }, () => print(`${job.id} is ${job.status}: ${countsOf(job)}`))
-  })
-}
 
 /** With the members of the filter as flags of their own, beside the rest of the row. */
 const CANCEL = (() => {

@@ -20,7 +20,6 @@ import { addSecrets } from './commands/secrets.ts'
 import { addUpgradeSdk } from './commands/upgrade-sdk.ts'
 import { addVariables } from './commands/variables.ts'
 import { addWebhooks } from './commands/webhooks.ts'
-import { addWorkflows } from './commands/workflows.ts'
 import { EXIT_TEXT } from './exit-codes.ts'
 import { addFromTable, groupCommand } from './from-table.ts'
 
@@ -53,7 +52,7 @@ export function createCallerProgram(addHost: (program: Command) => void): Comman
   addRuns(program)
   groupCommand(program, 'jobs')
   addInputs(program)
-  addWorkflows(program)
+  groupCommand(program, 'workflows')
   addSchedules(program)
   addWebhooks(program)
   addConnections(program)

@@ -8,7 +8,7 @@ import { tellNextPage } from '../next-page.ts'
 import { does } from '../session.ts'
 import type { Session } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
-import { cellTime, json, lengthText, note, print, timeText } from '../terminal.ts'
+import { cellTime, lengthText, note, print, timeText } from '../terminal.ts'
 import { addBulk } from './run-bulk.ts'
 import { addRunLogs, wholeLog } from './run-log.ts'
 import { addWhy } from './run-why.ts'
@@ -18,15 +18,11 @@ export function addRuns(program: Command): void {
   const group = groupCommand(program, 'runs')
   addList(group)
   addGet(group)
-  addPayloads(group)
   addRunLogs(group)
   addWhy(group)
   addChildren(group)
-  addCancel(group)
   addRetry(group)
   addBulk(group)
-  addRestart(group)
-  addDelete(group)
 }
 
 const HEAD = ['RUN', 'WORKFLOW', 'STATUS', 'CREATED', 'TOOK?', 'TRY?']
@@ -126,45 +122,6 @@ function addChildren(group: Command): void {
       if (answer.runs.length === 0) note('It has called no runs.')
       tellNextPage(answer.nextCursor)
     })
-  })
-}
-
-function addPayloads(group: Command): void {
-  does(rowCommand(group, 'input', ops.runs.input), async (session, positional, options) => {
-    const answer = await session.client.runs.input(await rowArgs(ops.runs.input, positional, options))
-    await session.answer(answer, () => print(json(answer.input)))
-  })
-  does(rowCommand(group, 'output', ops.runs.output), async (session, positional, options) => {
-    const answer = await session.client.runs.output(await rowArgs(ops.runs.output, positional, options))
-    await session.answer(answer, () => print(json(answer.output)))
-  })
-}
-
-function addCancel(group: Command): void {
-  does(rowCommand(group, 'cancel', ops.runs.cancel), async (session, positional, options) => {
-    const { run } = await session.client.runs.cancel(await rowArgs(ops.runs.cancel, positional, options))
-    await session.answer({ run }, () => {
-      print(`${run.id} is ${run.status}`)
-      if (run.status === 'cancelling') note(`Next: windlass logs -f ${run.id} shows when it is gone`)
-    })
-  })
-}
-
-function addRestart(group: Command): void {
-  does(rowCommand(group, 'restart', ops.runs.restart), async (session, positional, options) => {
-    const { run } = await session.client.runs.restart(await rowArgs(ops.runs.restart, positional, options))
-    await session.answer({ run }, () => {
-      print(`${run.id} is ${run.status}, attempt ${run.attempt}`)
-      note(`Next: windlass logs -f ${run.id}`)
-    })
-  })
-}
-
-function addDelete(group: Command): void {
-  does(rowCommand(group, 'delete', ops.runs.delete), async (session, positional, options) => {
-    const { run } = await rowArgs(ops.runs.delete, positional, options)
-    await session.client.runs.delete({ run })
-    await session.answer({}, () => print(`${run} is deleted: its state and times are all that is left`))
   })
 }
 

@@ -28,16 +28,6 @@ const BY_HAND: Record<string, string> = {
   'runs why': 'draws what the run waits for, and which runners would take it',
   'runs bulk-cancel': 'the filter as flags; waits for the job',
   'runs bulk-retry': 'the filter as flags; waits for the job',
-  // These will be made of their rows as well.
-  ...Object.fromEntries(
-    [
-      ...['cancel', 'delete', 'input', 'output', 'restart'].map((name) => `runs ${name}`),
-      ...['delete', 'disable', 'enable', 'get', 'list', 'promote', 'restore', 'versions'].map(
-        (name) => `workflows ${name}`,
-      ),
-      ...['delete', 'get', 'list', 'run', 'ticks', 'why'].map((name) => `schedules ${name}`),
-    ].map((words) => [words, 'not yet']),
-  ),
   'inputs list': 'what may be answered, and an answer to begin with',
   'inputs respond': 'takes plain text, a file or standard input, by what the question asks',
   'schedules create': 'lengths and times as people write them',
@@ -107,7 +97,7 @@ test('what a row says to type next can be typed', () => {
     assert.ok(group, whole)
     if (group.commands.length > 0) assert.ok(named(group, second), whole)
   }
-  assert.ok(typed.length > 5)
+  assert.ok(typed.length > 15)
 })
 
 function named(parent: Command, name: string | undefined): Command | undefined {
@@ -161,6 +151,7 @@ test('fields are a line each, empty ones none, and members of an object or list 
 test('a name in the body is an argument, and what is typed can be said again', async (t) => {
   const { url, asked } = await startFake(t, {
     'environments.create': () => exampleOf({ id: 'environments.create' }).output,
+    'workflows.delete': () => ({}),
     'keys.revoke': () => ({ schedules: 2 }),
   })
   const made = await runCli(['env', 'create', 'staging'], { url })
@@ -168,8 +159,27 @@ test('a name in the body is an argument, and what is typed can be said again', a
   assert.match(made.stderr, /^Next: windlass vars set -e staging NAME=VALUE/)
   assert.deepEqual(asked[0]?.args, { org: 'acme', name: 'staging' })
   assert.equal((await runCli(['env', 'create'], { url })).code, 2)
+  const gone = await runCli(['workflows', 'delete', 'hello'], { url })
+  assert.equal(gone.stdout, 'hello is deleted\n')
+  assert.match(gone.stderr, /^Next: windlass workflows restore hello brings it back/)
   const key = newId('key')
   const revoked = await runCli(['keys', 'revoke', key], { url, env: { WINDLASS_API_KEY: SESSION } })
   assert.equal(revoked.stdout, `${key} is revoked\n`)
   assert.match(revoked.stderr, /^Schedules that it has made go on: 2\./)
+})
+
+test('a list says where its next page is, and what to do where it is empty', async (t) => {
+  const { url, answers } = await startFake(t, { 'jobs.list': () => ({ jobs: [], nextCursor: null }) })
+  const none = await runCli(['jobs', 'list', '--status', 'running'], { url })
+  assert.deepEqual(
+    [none.stdout, none.stderr],
+    ['', 'No jobs. Next: windlass runs bulk-cancel --status queued --dry-run\n'],
+  )
+  answers['workflows.listVersions'] = () => ({
+    ...(exampleOf({ id: 'workflows.listVersions' }).output as object),
+    nextCursor: 'abc',
+  })
+  const { stdout, stderr } = await runCli(['workflows', 'versions', 'hello'], { url })
+  assert.match(stdout, /^\d+\t\d{4}-\d\d-\d\d [\d:]+\t\S+\t\S+ kB\t[0-9a-f]{64}/)
+  assert.match(stderr, /More: windlass workflows versions hello --cursor abc/)
 })

@@ -102,11 +102,12 @@ test('a list shows when each ticks next, and of one that does not, how to find o
   const rows = stdout
     .trimEnd()
     .split('\n')
-    .map((line) => line.split('\t').slice(0, 3))
+    .map((line) => line.split('\t').slice(0, 4))
   assert.deepEqual(rows, [
-    [schedule.id, 'report', 'ticking'],
-    [ended.id, 'report', 'ended'],
+    [schedule.id, 'report', 'yes', rows[0]?.[3]],
+    [ended.id, 'report', 'yes', '-'],
   ])
+  assert.match(rows[0]?.[3] ?? '', /^\d{4}-\d\d-\d\d /)
   const { stderr } = await runCli(['schedules', 'get', ended.id], { url })
   assert.match(stderr, new RegExp(`windlass schedules why ${ended.id}`))
 })

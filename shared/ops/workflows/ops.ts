@@ -5,7 +5,7 @@ import { Offset, Part } from '../../model/part.ts'
 import { SourceFile, Workflow, WorkflowVersion } from '../../model/workflow.ts'
 import type { Group } from '../group.ts'
 import { op } from '../op.ts'
-import { Changes, Files, versions } from './versions.ts'
+import { Changes, Files, VERSION_FIELDS, versions } from './versions.ts'
 
 export const group: Group = {
   command: 'What is deployed.',
@@ -27,6 +27,21 @@ export const rows = {
     mcp: {
       tool: 'list_workflows',
       when: 'To see which workflows there are, with their slugs. get_workflow shows one with the schema of its input.',
+    },
+    cli: {
+      table: {
+        columns: {
+          WORKFLOW: 'slug',
+          VERSION: 'version',
+          'POOL?': 'pool',
+          'UPDATED?': 'updatedAt',
+          DISABLED: 'disabledAt',
+          'DELETED UNTIL?': 'purgeAt',
+          'ID?': 'id',
+          DESCRIPTION: 'description',
+        },
+        none: 'No workflows. Next: windlass deploy path/to/workflow',
+      },
     },
     summary: 'List the workflows of an org, newest first.',
     input: z.strictObject({
@@ -74,6 +89,20 @@ export const rows = {
       when:
         'To read a workflow with its files, its descriptor and the schemas of its input and output. Do ' +
         'this before trigger_now or update_workflow.',
+    },
+    cli: {
+      fields: {
+        workflow: 'workflow.slug',
+        id: 'workflow.id',
+        name: 'workflow.name',
+        description: 'workflow.description',
+        version: '{version.version}, by {version.createdBy}, {version.createdAt}',
+        pool: 'workflow.pool',
+        process: 'workflow.process',
+        disabled: 'by {workflow.disabledBy}, {workflow.disabledAt}',
+        deleted: '{workflow.deletedAt}, for good {workflow.purgeAt}',
+        ...VERSION_FIELDS,
+      },
     },
     summary: 'Get a workflow with the files and schemas of its current version.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef }),
@@ -154,6 +183,10 @@ export const rows = {
       ].join(' '),
       destructive: true,
     },
+    cli: {
+      print: ['{workflow} is deleted'],
+      note: ['Next: windlass workflows restore {workflow} brings it back, for 30 days'],
+    },
     summary: 'Delete a workflow. It can be restored for 30 days; runs that exist go on.',
     input: z.strictObject({
       org: Slug,
@@ -173,6 +206,9 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: ['workflow:delete'],
     role: 'admin',
+    cli: {
+      print: ['{workflow.slug} is back, with version {workflow.version}'],
+    },
     summary: 'Bring a deleted workflow back, with its versions.',
     input: z.strictObject({
       org: Slug,
@@ -198,6 +234,13 @@ export const rows = {
       ].join(' '),
       idempotent: true,
     },
+    cli: {
+      print: ['{workflow.slug} is disabled: no run of it starts'],
+      note: [
+        'Next: windlass workflows enable {workflow.slug}',
+        'Runs under way: windlass runs list --workflow {workflow.slug}',
+      ],
+    },
     summary: 'Let no run of a workflow start until it is enabled. Runs that exist go on.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef }),
     output: z.object({ workflow: Workflow }),
@@ -215,6 +258,9 @@ export const rows = {
       tool: 'enable_workflow',
       when: 'To let runs of a workflow start again that was disabled; get_workflow shows by whom and since when.',
       idempotent: true,
+    },
+    cli: {
+      print: ['{workflow.slug} is enabled'],
     },
     summary: 'Let runs of a disabled workflow start again.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef }),

@@ -16,6 +16,15 @@ export const Changes = z.array(FileChange).min(1).max(2000).meta({
 
 const VersionNumber = z.int().min(1).meta({ description: 'Number of the version: 1, 2, 3 …' })
 
+/** What the command line shows of a version. */
+export const VERSION_FIELDS = {
+  input: 'version.inputSchema',
+  output: 'version.outputSchema',
+  bundle: '{version.bundleBytes}, {version.bundleDigest}',
+  files: 'files.path',
+  warning: 'version.warnings.*',
+}
+
 /** Rows of the group `workflows`. */
 export const versions = {
   listVersions: op({
@@ -32,6 +41,17 @@ export const versions = {
         '`version`.',
     },
     command: 'workflows versions',
+    cli: {
+      table: {
+        columns: {
+          VERSION: 'version',
+          CREATED: 'createdAt',
+          BY: 'createdBy',
+          SIZE: 'bundleBytes',
+          'DIGEST?': 'bundleDigest',
+        },
+      },
+    },
     summary: 'List the versions of a workflow, newest first.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef, ...PageQuery }),
     output: z.object({ versions: z.array(WorkflowVersion), nextCursor: NextCursor }),
@@ -76,6 +96,9 @@ export const versions = {
       ].join(' '),
       idempotent: true,
     },
+    cli: {
+      print: ['{workflow.slug} runs version {workflow.version} from now on'],
+    },
     summary: 'Make a version current: roll back or forward. Runs that exist keep theirs.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef, version: VersionNumber }),
     output: z.object({ workflow: Workflow }),
@@ -94,6 +117,13 @@ export const versions = {
       when:
         'To read the files and schemas of one version of a workflow, for instance to compare it with the ' +
         'current one.',
+    },
+    cli: {
+      fields: {
+        workflow: 'version.workflow.slug',
+        version: '{version.version}, by {version.createdBy}, {version.createdAt}',
+        ...VERSION_FIELDS,
+      },
     },
     summary: 'Get one version of a workflow with its files.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef, version: VersionNumber }),

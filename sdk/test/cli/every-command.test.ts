@@ -111,6 +111,7 @@ test('each refusal that the contract names has a way out of its own, and so has 
     REGISTRATION_TOKEN_USED: 4,
     PAYLOAD_TOO_LARGE: 2,
     UNSUPPORTED_MEDIA_TYPE: 1,
+    RANGE_NOT_SATISFIABLE: 1,
     UPGRADE_REQUIRED: 1,
     RATE_LIMITED: 5,
     SECRETS_UNAVAILABLE: 1,

@@ -22,7 +22,7 @@ export function operation(row: AnyOp): ZodOpenApiOperationObject {
   return {
     operationId: operationIdOf(row),
     summary: row.summary,
-    description: [...farewell(row), example.about, ...access(row)].join('\n\n'),
+    description: [...farewell(row), example.about, ...elsewhere(row), ...access(row)].join('\n\n'),
     tags: [groupOf(row)],
     ...(row.deprecated && { deprecated: true }),
     ...security(row),
@@ -41,6 +41,10 @@ function farewell({ deprecated }: AnyOp): string[] {
   if (!deprecated) return []
   const { since, sunset, use } = deprecated
   return [`Deprecated since ${since}: use \`${use}\`. It may be gone from ${sunset} on.`]
+}
+
+function elsewhere({ aliases = [] }: AnyOp): string[] {
+  return aliases.length === 0 ? [] : [`Served at ${aliases.map((path) => `\`${path}\``).join(' and ')} as well.`]
 }
 
 function fieldsByPlace(row: AnyOp): Record<'inPath' | 'inQuery' | 'inBody', string[]> {

@@ -72,7 +72,7 @@ export function planPaths(handlers: Handlers, sizes: Sizes = DEFAULT_SIZES): Pat
     const handlersOfGroup = handlers[group as keyof Handlers] as Record<string, Plan['handle'] | undefined>
     for (const [name, row] of Object.entries(rows) as unknown as [string, AnyOp][]) {
       const plan = planRow(row, handlersOfGroup[name], sizes)
-      byPath.set(row.path, [...(byPath.get(row.path) ?? []), plan])
+      for (const path of [row.path, ...(row.aliases ?? [])]) byPath.set(path, [...(byPath.get(path) ?? []), plan])
     }
   }
   return [...byPath].map(([path, plans]) => planPath(path, plans))
@@ -86,13 +86,13 @@ function planPath(path: string, plans: Plan[]): PathPlan {
   const order: readonly (Method | 'HEAD')[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
   return {
     path,
-    pattern: patternOf(plans[0]!.row),
+    pattern: patternOf(path, plans[0]!.row),
     methods,
     allow: order.filter((method) => methods[method]).join(', '),
   }
 }
 
-function patternOf({ path, slashes }: AnyOp): string {
+function patternOf(path: string, { slashes }: AnyOp): string {
   const whole = slashes ? path.replace(/\{\w+\}$/, '*') : path
   return whole.replace(/\{(\w+)\}/g, (_, name: string) => `:${routerKey(name)}`)
 }

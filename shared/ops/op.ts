@@ -37,6 +37,8 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly method: Method
   /** Names in braces are fields of `input`; the rest of it rides in the query (GET, DELETE) or in the body. */
   readonly path: string
+  /** Other paths with the same names in braces that are served alike: those by which clients look for it. */
+  readonly aliases?: readonly string[]
   /** Any of these serves. Empty: anybody may ask. `session` without `key`: a key gets 403 at any scope. */
   readonly credentials: readonly Credential[]
   /** Any of these serves. Empty: no scope names it, so a key with a scope list is refused. */

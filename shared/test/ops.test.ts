@@ -51,7 +51,8 @@ test('each group has a folder of its name, and every folder is of a group', () =
 })
 
 test('no two rows share method and path, nor paths that differ in the names of their parameters only', () => {
-  assert.equal(new Set(allOps.map((row) => `${row.method} ${row.path}`)).size, allOps.length)
+  const addresses = allOps.flatMap((row) => [row.path, ...(row.aliases ?? [])].map((path) => `${row.method} ${path}`))
+  assert.equal(new Set(addresses).size, addresses.length)
   const shapes = new Map(allOps.map((row) => [row.path.replace(/\{\w+\}/g, '{}'), row.path]))
   assert.equal(shapes.size, new Set(allOps.map((row) => row.path)).size)
 })
@@ -104,4 +105,12 @@ test('parts are asked of bytes alone, and one that is not there has its fault', 
     assert.equal(row.wire, 'bytes', row.id)
     assert.ok(row.faults.includes('RANGE_NOT_SATISFIABLE'), row.id)
   }
+})
+
+test('an alias names what its path names, and takes no slashes', () => {
+  for (const row of allOps)
+    for (const alias of row.aliases ?? []) {
+      assert.deepEqual(pathNames(alias).toSorted(), pathNames(row.path).toSorted(), row.id)
+      assert.equal(row.slashes, undefined, row.id)
+    }
 })

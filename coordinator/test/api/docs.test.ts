@@ -80,6 +80,7 @@ test('nothing else of the package or of the disk is served', async () => {
 test('the document and the schema of workflow.jsonc are JSON that anybody may read, and are sent once', async () => {
   for (const [path, key] of [
     ['/v1/openapi.json', 'openapi'],
+    ['/openapi.json', 'openapi'],
     ['/schemas/workflow.json', '$schema'],
   ] as const) {
     const response = await fetch(server.url + path)

@@ -54,7 +54,7 @@ function operation(row: AnyOp): string {
   const fields = Object.keys(row.input.shape).map((name) => field(row, name))
   const parts = [
     `### ${row.id}`,
-    fence('', `${row.method} ${row.path}`),
+    fence('', [row.path, ...(row.aliases ?? [])].map((path) => `${row.method} ${path}`).join('\n')),
     `${row.summary} ${exampleOf(row).about}`,
     access(row),
   ]

@@ -58,6 +58,7 @@ export const rows = {
     id: 'service.openapi',
     method: 'GET',
     path: '/v1/openapi.json',
+    aliases: ['/openapi.json'],
     credentials: [],
     scope: [],
     role: null,

@@ -13,7 +13,7 @@ import { giveUpOn, noteRefused } from './engine/commit/give-up.ts'
 import { type Beat, type Beaten, commitBeats } from './engine/commit/leases.ts'
 import { commitTriggers, isLimitedRun } from './engine/commit/trigger.ts'
 import type { NewRun } from './engine/store/new-runs.ts'
-import { commitDeliveries, type Committed, type NewDelivery } from './inbound/commit.ts'
+import { commitDeliveries, type Committed, commitUnlessKept, type NewDelivery } from './inbound/commit.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { noteAccepted } from './runners/intake.ts'
 import { readRuns } from './runs/read.ts'
@@ -146,32 +146,54 @@ function openTriggers({ db, lanes, log, metrics, partitions }: GroupNeeds): Grou
 /** Senders give up after some seconds, and send again. */
 const DELIVERY_PATIENCE_MS = 8000
 
-/** As with triggers, those that wait for the lock of a group keep nobody else waiting. */
+/** An org that has kept others waiting for a key commits apart for this long, that is until locks are given up. */
+const APART_MS = 10_000
+
+/**
+ * As with triggers, those that wait for the lock of a group keep nobody else waiting. They hold keys meanwhile; whoever
+ * waits for one of these keeps nobody else waiting either.
+ */
 function openDeliveries({ db, log, metrics, partitions }: GroupNeeds): GroupCommit<NewDelivery, Committed> {
   const waits = (run: NewRun) => isLimitedRun(run) || run.debounce !== null
   const isLimited = ({ starts }: NewDelivery) => starts.some(({ run }) => waits(run))
+  const apartUntil = new Map<OrgId, number>()
   const shared = {
     log,
     orgOf,
     patienceMs: DELIVERY_PATIENCE_MS,
     max: 128,
+    lanes: LIMITED_LANES,
     weight: ({ payload, starts }: NewDelivery) => {
       const chars = starts.reduce((sum, { run }) => sum + run.input.length, payload?.length ?? 0)
       return 1 + chars / INPUT_CHARS_PER_RUN
     },
-    commit: (items: NewDelivery[]) => partitions.atHand(() => commitDeliveries(db, items)),
     onCommit: (items: NewDelivery[], ms: number) => metrics.committed('deliveries', items.length, ms),
   }
-  const free = groupCommit<NewDelivery, Committed>({ ...shared, name: 'delivery', lanes: LIMITED_LANES })
+  const free = groupCommit<NewDelivery, Committed | undefined>({
+    ...shared,
+    name: 'delivery',
+    commit: (items) => partitions.atHand(() => commitUnlessKept(db, items)),
+  })
   const limited = groupCommit<NewDelivery, Committed>({
     ...shared,
     name: 'limited delivery',
     isOrgAlone: true,
-    lanes: LIMITED_LANES,
     spare: { afterMs: LIMITED_SPARE_MS, keyOf: orgOf },
+    commit: (items) => partitions.atHand(() => commitDeliveries(db, items)),
   })
+  function isApart(orgId: OrgId): boolean {
+    const until = apartUntil.get(orgId)
+    if (until !== undefined && until < performance.now()) apartUntil.delete(orgId)
+    return apartUntil.has(orgId)
+  }
   return {
-    add: (item) => (isLimited(item) ? limited : free).add(item),
+    async add(item) {
+      if (isLimited(item) || isApart(item.orgId)) return limited.add(item)
+      const committed = await free.add(item)
+      if (committed) return committed
+      apartUntil.set(item.orgId, performance.now() + APART_MS)
+      return limited.add(item)
+    },
     async idle() {
       await Promise.all([free.idle(), limited.idle()])
     },

@@ -3,7 +3,7 @@ import type { RunId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
 import type { Author, Change } from '../audit/record.ts'
 import { record } from '../audit/record.ts'
-import type { Db, Tx } from '../db/client.ts'
+import { type Db, isLockTimeout, type Tx } from '../db/client.ts'
 import { createOrMerge } from '../engine/commit/debounce.ts'
 import { createRuns } from '../engine/commit/trigger.ts'
 import type { Moving } from '../engine/rules/run.ts'
@@ -68,15 +68,40 @@ export function keysOf(sourceId: string, { id, once }: { id: string | null; once
  * Writes deliveries, their runs and what repetitions are known by: none of them is there without the others. Ids are
  * made by the caller, so that it may run again when its commit was not heard of.
  */
-export function commitDeliveries(db: Db, items: readonly NewDelivery[]): Promise<Committed[]> {
+export function commitDeliveries(
+  db: Db,
+  items: readonly NewDelivery[],
+  options: { lockMs?: number } = {},
+): Promise<Committed[]> {
   return db.begin(async (tx) => {
-    const holders = await holdersOf(tx, items)
+    const holders = await holdersOf(tx, items, options)
     const runs = items.flatMap(({ starts }) => starts.map(({ run }) => run).filter((run) => !holders.has(run.id)))
     const merged = await createAll(tx, runs)
     const committed = items.map((item) => settled(item, holders, merged))
     await write(tx, items, committed)
     return committed
   })
+}
+
+/** Another delivery that takes the same key takes milliseconds, or waits itself: for the lock of a group, say. */
+const KEY_MS = 100
+
+/**
+ * Writes those that wait for no lock of a group. Undefined: its org has one among them that waits for a key which
+ * another delivery holds; the other orgs are not kept waiting for that.
+ */
+export async function commitUnlessKept(db: Db, items: readonly NewDelivery[]): Promise<(Committed | undefined)[]> {
+  try {
+    return await commitDeliveries(db, items, { lockMs: KEY_MS })
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error
+    const ofOrgs = [...Map.groupBy(items, ({ orgId }) => orgId).values()]
+    if (ofOrgs.length === 1) return items.map(() => undefined)
+    const committed = new Map<NewDelivery, Committed | undefined>()
+    for (const some of ofOrgs)
+      for (const [i, one] of (await commitUnlessKept(db, some)).entries()) committed.set(some[i]!, one)
+    return items.map((item) => committed.get(item))
+  }
 }
 
 /** By the id of a run that is not made, since its call was merged into another, that one. */
@@ -97,10 +122,15 @@ async function createAll(tx: Tx, runs: readonly NewRun[]): Promise<Map<RunId, Mo
 }
 
 /** By the id of a run that must not be made, the run that was made before. */
-async function holdersOf(tx: Tx, items: readonly NewDelivery[]): Promise<Map<RunId, RunId>> {
+async function holdersOf(
+  tx: Tx,
+  items: readonly NewDelivery[],
+  { lockMs }: { lockMs?: number },
+): Promise<Map<RunId, RunId>> {
   const starts = items.flatMap((item) => item.starts)
   const rows = starts.flatMap(({ run, keys }) => keys.map((key) => keyRow(run, key)))
   if (rows.length === 0) return new Map()
+  if (lockMs !== undefined) await tx`select set_config('lock_timeout', ${String(lockMs)}, true)`
   const held = await takeKeys(tx, rows)
   const holders = new Map<RunId, RunId>()
   for (const row of rows) {

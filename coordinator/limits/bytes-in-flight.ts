@@ -1,11 +1,13 @@
 import { Fault } from '@windlass/shared/errors.ts'
+import { createBySize } from './by-size.ts'
 
 /** Limits the bytes of large things in memory: those of one org, and those of all orgs together. */
 export interface BytesInFlight {
   /**
    * With `giveWay` it may lose its place until it is `whole`: when all together have too much, the slowest of those
    * that have been coming for some seconds is told, and has to release; if there is none, the one that has been coming
-   * for longest of the org with the most. It is counted from its first byte: nobody knows yet whose it is.
+   * for longest of the org with the most, to within a ninth. It is counted from its first byte: nobody knows yet whose
+   * it is.
    */
   hold(orgId: string, giveWay?: () => void): Holding
 }
@@ -55,6 +57,7 @@ export function createBytesInFlight(limits: Bytes, options: Options = {}): Bytes
     if (held > 0) byOrg.set(orgId, held)
     else byOrg.delete(orgId)
     all += more.all
+    coming.rank(orgId)
   }
 
   return {
@@ -68,7 +71,7 @@ export function createBytesInFlight(limits: Bytes, options: Options = {}): Bytes
         const wanted = { org: beyondFree(Math.max(announced, taken)), all: beyondFree(taken) }
         const more = { org: wanted.org - counted.org, all: wanted.all - counted.all }
         refuseOverOfOne({ limit: limits.org, what, scope }, more.org, (byOrg.get(orgId) ?? 0) + more.org)
-        while (more.all > 0 && all + more.all > limits.all && coming.makeRoom(holding));
+        if (more.all > 0) coming.makeRoom(holding, () => all + more.all <= limits.all)
         refuseOverOfAll({ limit: limits.all, what }, more.all, all + more.all)
         seen = { announced, taken }
         counted = wanted
@@ -101,15 +104,21 @@ interface Coming {
 /** What is still coming and may give way, by org, the longest first. */
 function createComing(heldBy: (orgId: string) => number, now: () => number) {
   const byOrg = new Map<string, Map<Holding, Coming>>()
+  const bySize = createBySize()
 
   function remove(orgId: string, holding: Holding): void {
     const ofOrg = byOrg.get(orgId)
     if (ofOrg?.delete(holding) && ofOrg.size === 0) byOrg.delete(orgId)
+    rank(orgId)
+  }
+
+  function rank(orgId: string): void {
+    if (byOrg.has(orgId)) bySize.set(orgId, heldBy(orgId))
+    else bySize.remove(orgId)
   }
 
   function firstOfMost(): Found | undefined {
-    let most: string | undefined
-    for (const orgId of byOrg.keys()) if (most === undefined || heldBy(orgId) > heldBy(most)) most = orgId
+    const most = bySize.largest()
     const first = most === undefined ? undefined : byOrg.get(most)?.entries().next().value
     return first && [most!, ...first]
   }
@@ -132,18 +141,25 @@ function createComing(heldBy: (orgId: string) => number, now: () => number) {
 
   return {
     remove,
+    /** What the org holds has changed. */
+    rank,
     add(orgId: string, holding: Holding, one: Coming): void {
       const ofOrg = byOrg.get(orgId) ?? new Map<Holding, Coming>()
       byOrg.set(orgId, ofOrg.set(holding, one))
+      rank(orgId)
     },
-    /** False when nobody is left who gives way to the one that asks. */
-    makeRoom(asking: Holding): boolean {
-      const found = slowest() ?? firstOfMost()
-      if (!found || found[1] === asking) return false
-      const [orgId, holding, { giveWay }] = found
-      remove(orgId, holding)
-      giveWay()
-      return true
+    /** Until there is room, or nobody is left who gives way to the one that asks. */
+    makeRoom(asking: Holding, isThere: () => boolean): void {
+      let maySomeBeSlow = true
+      while (!isThere()) {
+        const slow: Found | undefined = maySomeBeSlow ? slowest() : undefined
+        maySomeBeSlow = slow !== undefined
+        const found = slow ?? firstOfMost()
+        if (!found || found[1] === asking) return
+        const [orgId, holding, { giveWay }] = found
+        remove(orgId, holding)
+        giveWay()
+      }
     },
   }
 }

@@ -13,7 +13,7 @@ import { giveUpOn, noteRefused } from './engine/commit/give-up.ts'
 import { type Beat, type Beaten, commitBeats } from './engine/commit/leases.ts'
 import { commitTriggers, isLimitedRun } from './engine/commit/trigger.ts'
 import type { NewRun } from './engine/store/new-runs.ts'
-import { commitDeliveries, type Committed, commitUnlessKept, type NewDelivery } from './inbound/commit.ts'
+import { commitDeliveries, type Committed, commitUnlessWaiting, type NewDelivery } from './inbound/commit.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { noteAccepted } from './runners/intake.ts'
 import { readRuns } from './runs/read.ts'
@@ -172,7 +172,7 @@ function openDeliveries({ db, log, metrics, partitions }: GroupNeeds): GroupComm
   const free = groupCommit<NewDelivery, Committed | undefined>({
     ...shared,
     name: 'delivery',
-    commit: (items) => partitions.atHand(() => commitUnlessKept(db, items)),
+    commit: (items) => partitions.atHand(() => commitUnlessWaiting(db, items)),
   })
   const limited = groupCommit<NewDelivery, Committed>({
     ...shared,

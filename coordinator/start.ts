@@ -75,9 +75,9 @@ export async function startCoordinator(
     host: config.host,
     port: config.port,
     verify: {
-      knows: (as, bearer) => (as === 'runner' ? deps.runnerKeys : deps.callers).knows(bearer),
-      caller: (bearer) => deps.callers.verify(bearer),
-      runner: (bearer) => deps.runnerKeys.verify(bearer),
+      knows: (as, token) => (as === 'runner' ? deps.runnerKeys : deps.callers).knows(token),
+      caller: (token) => deps.callers.verify(token),
+      runner: (token) => deps.runnerKeys.verify(token),
       async program(token) {
         const program = await deps.runTokens.verify(token)
         await assertServed(deps, program)

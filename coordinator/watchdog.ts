@@ -28,8 +28,8 @@ export function sayAlive(log: Log, systemd: ReturnType<typeof readSystemd>): voi
 }
 
 /** Node cannot open the datagram socket that systemd reads, so its own program does. */
-function notify(log: Log, words: readonly string[]): void {
-  execFile('systemd-notify', words, (error) => {
-    if (error) log.warn('watchdog.unheard', { words, error })
+function notify(log: Log, states: readonly string[]): void {
+  execFile('systemd-notify', states, (error) => {
+    if (error) log.warn('watchdog.unheard', { states, error })
   })
 }

@@ -13,9 +13,9 @@ const CACHE_SIZE = 10_000
 
 export interface Callers {
   /** Who holds a credential. At most one look-up a second and credential, however many requests come with it. */
-  verify(this: void, bearer: string): Promise<Caller>
+  verify(this: void, token: string): Promise<Caller>
   /** Whether a credential has served, or is being looked up. Kept for far longer than it serves without a look-up. */
-  knows(this: void, bearer: string): boolean
+  knows(this: void, token: string): boolean
   /** A credential was revoked: it serves no later request to this process. */
   forget(id: string): void
 }
@@ -35,16 +35,16 @@ export function createCallers(deps: { db: Sql; log: Log; now?: () => number }): 
   const cache = new LRUCache<string, Known>({ max: CACHE_SIZE })
 
   return {
-    verify(bearer) {
-      const kind = kinds.find((one) => one.claims(bearer))
-      const flaw = kind ? kind.flaw(bearer) : UNKNOWN_KIND
+    verify(token) {
+      const kind = kinds.find((one) => one.claims(token))
+      const flaw = kind ? kind.flaw(token) : UNKNOWN_KIND
       if (!kind || flaw !== undefined) return Promise.reject(unauthenticated(flaw ?? UNKNOWN_KIND))
-      const name = nameOf(bearer)
+      const name = nameOf(token)
       const known = cache.get(name)
       if (known && known.until > now()) return known.caller
-      return keep(name, kind.find(bearer))
+      return keep(name, kind.find(token))
     },
-    knows: (bearer) => cache.has(nameOf(bearer)),
+    knows: (token) => cache.has(nameOf(token)),
     forget(id) {
       // What is being looked up may have been read before it was revoked.
       for (const [name, known] of cache.entries()) if (known.id === undefined || known.id === id) cache.delete(name)
@@ -63,7 +63,7 @@ export function createCallers(deps: { db: Sql; log: Log; now?: () => number }): 
   }
 }
 
-const nameOf = (bearer: string) => digest(bearer).toString('latin1')
+const nameOf = (token: string) => digest(token).toString('latin1')
 
 const UNKNOWN_KIND =
   'This is no credential of Windlass: an API key starts with `wl_`, a session with `wls_`. Send it as `Authorization: Bearer <credential>`.'

@@ -3,9 +3,9 @@ import type { Caller } from '../actor.ts'
 /** One kind of credential of callers. */
 export interface CredentialKind {
   /** Whether a text claims to be of this kind; then no other kind is asked. */
-  claims(bearer: string): boolean
+  claims(token: string): boolean
   /** What is wrong with its form, in a sentence. Told without asking the database. */
-  flaw(bearer: string): string | undefined
+  flaw(token: string): string | undefined
   /** Who holds it. Throws UNAUTHENTICATED, with the way out. */
-  find(bearer: string): Promise<Caller>
+  find(token: string): Promise<Caller>
 }

@@ -11,10 +11,10 @@ const MALFORMED = 'This is no API key of Windlass, or not all of it: one starts 
 /** API keys: what programs and machines send. */
 export function keyKind(deps: { db: Sql; log: Log }): CredentialKind {
   return {
-    claims: (bearer) => bearer.startsWith('wl_'),
-    flaw: (bearer) => (isWellFormed('wl_', bearer) ? undefined : MALFORMED),
-    async find(bearer) {
-      const row = await store.findByHash(deps.db, digest(bearer))
+    claims: (token) => token.startsWith('wl_'),
+    flaw: (token) => (isWellFormed('wl_', token) ? undefined : MALFORMED),
+    async find(token) {
+      const row = await store.findByHash(deps.db, digest(token))
       if (!row) throw unauthenticated('This API key is not known here.')
       if (row.isRevoked) throw unauthenticated('This API key has been revoked; ask an admin of the org for another.')
       if (row.isExpired) throw unauthenticated('This API key has expired; ask an admin of the org for another.')

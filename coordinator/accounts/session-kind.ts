@@ -10,10 +10,10 @@ const ANOTHER = '`windlass admin sessions create` on the host of the coordinator
 /** Sessions that an operator made on the coordinator's host: they open what keys may not do. */
 export function sessionKind({ db }: { db: Sql }): CredentialKind {
   return {
-    claims: (bearer) => bearer.startsWith('wls_'),
-    flaw: (bearer) => (isWellFormed('wls_', bearer) ? undefined : MALFORMED),
-    async find(bearer) {
-      const row = await store.findByHash(db, digest(bearer))
+    claims: (token) => token.startsWith('wls_'),
+    flaw: (token) => (isWellFormed('wls_', token) ? undefined : MALFORMED),
+    async find(token) {
+      const row = await store.findByHash(db, digest(token))
       if (!row) throw unauthenticated('This session is not known here.')
       if (row.isRevoked) throw unauthenticated(`This session has been revoked; ${ANOTHER}`)
       if (row.isExpired) throw unauthenticated(`This session has expired; ${ANOTHER}`)

@@ -8,12 +8,12 @@ import type { Admin } from './open.ts'
 export type Rotated = rotation.Rotated
 
 /** Where the coordinators have their keys. */
-export type KeyPlace = { file: string } | { given: string }
+export type KeySource = { file: string } | { given: string }
 
 /** Seals all secrets with the first key, which with a file is a new one. Coordinators go on meanwhile. */
-export function rotateKey({ db, operator }: Admin, place: KeyPlace): Promise<rotation.Rotated> {
-  const keyFile = 'file' in place ? place.file : undefined
-  const secretKey = 'given' in place ? place.given : undefined
+export function rotateKey({ db, operator }: Admin, source: KeySource): Promise<rotation.Rotated> {
+  const keyFile = 'file' in source ? source.file : undefined
+  const secretKey = 'given' in source ? source.given : undefined
   if (secretKey !== undefined && !areKeys(secretKey))
     throw new Fault(
       'VALIDATION_FAILED',

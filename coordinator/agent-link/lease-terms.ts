@@ -5,7 +5,7 @@ import type { Db } from '../db/client.ts'
 import { type PoolSettingsCache, poolSettingsOf } from '../runners/pool-settings.ts'
 import type { Sockets } from './sockets.ts'
 import { agentSettings, leaseOf } from '../runners/settings.ts'
-import { lowerTold, raiseTold } from './store.ts'
+import { lowerFence, raiseFence } from './store.ts'
 
 /**
  * What one connected agent was told about its silence, and what it obeys. The lease is longer than both: an agent may
@@ -27,14 +27,14 @@ export function createLeaseTerms(
   { id, poolId }: { id: RunnerId; poolId: PoolId },
 ): LeaseTerms {
   let most = 0
-  let told = 0
-  let toldText = ''
+  let sentFenceMs = 0
+  let sentText = ''
 
   const poolOf = () => poolSettingsOf(deps, poolId)
 
   function telling(settings: AgentSettings): void {
-    toldText = JSON.stringify(settings)
-    told = settings.fenceMs
+    sentText = JSON.stringify(settings)
+    sentFenceMs = settings.fenceMs
   }
 
   const lease = async () => ({ leaseMs: leaseOf(deps.config, await poolOf(), most) })
@@ -53,12 +53,12 @@ export function createLeaseTerms(
     async renew(obeyedMs) {
       const settings = agentSettings(deps, await poolOf())
       // One that does not say what it obeys hears of settings with its welcome only.
-      const isNews = obeyedMs !== undefined && JSON.stringify(settings) !== toldText
-      if (isNews && settings.fenceMs > most) most = await raiseTold(deps.db, id, settings.fenceMs)
+      const isNews = obeyedMs !== undefined && JSON.stringify(settings) !== sentText
+      if (isNews && settings.fenceMs > most) most = await raiseFence(deps.db, id, settings.fenceMs)
       if (isNews) telling(settings)
       // An agent that beats has had its welcome.
-      const least = Math.max(obeyedMs ?? told, told)
-      if (least < most && (await lowerTold(deps.db, id, { from: most, to: least }))) most = least
+      const least = Math.max(obeyedMs ?? sentFenceMs, sentFenceMs)
+      if (least < most && (await lowerFence(deps.db, id, { from: most, to: least }))) most = least
       return { ...(await lease()), news: isNews ? settings : undefined }
     },
     lease,

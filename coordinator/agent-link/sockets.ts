@@ -46,7 +46,7 @@ const REPLACED = 4001
 /** RFC 6455's for an end that breaks the rules. */
 const POLICY = 1008
 /** What it runs is to be dead by then in any case. */
-const LAST_WORDS_MS = 5000
+const LAST_ENTRIES_MS = 5000
 /** RFC 6455 leaves 123 bytes for a reason; the whole sentence is in the frame. */
 const REASON_CHARS = 100
 /** Of one runner in a minute. Each, and the start that follows it, writes into the audit log. */
@@ -89,7 +89,7 @@ export function createSockets(log: Log): Sockets {
       if (!socket || refused.has(socket)) return
       socket.send(JSON.stringify({ t: 'refused', code, message } satisfies CoordinatorFrame))
       const cut = () => socket.close(POLICY, message.slice(0, REASON_CHARS))
-      refused.set(socket, setTimeout(cut, LAST_WORDS_MS))
+      refused.set(socket, setTimeout(cut, LAST_ENTRIES_MS))
     },
     isRefused: (socket) => refused.has(socket),
     ids: () => [...sockets.keys()],

@@ -97,7 +97,7 @@ const factColumns = (db: Sql, { labels, platform, capabilities, isolation, unrea
   unready      = ${db.json(unready.map((each) => ({ ...each })))},`
 
 /** Raises the longest fence that the agent may believe in, before the agent is told. Returns the stored value. */
-export async function raiseTold(db: Db, id: RunnerId, fenceMs: number): Promise<number> {
+export async function raiseFence(db: Db, id: RunnerId, fenceMs: number): Promise<number> {
   const [row] = await db<[{ toldFenceMs: number }?]>`
     update runners
     set told_fence_ms = greatest(told_fence_ms, ${fenceMs}::int)
@@ -107,7 +107,7 @@ export async function raiseTold(db: Db, id: RunnerId, fenceMs: number): Promise<
 }
 
 /** Lowers it once the agent obeys a shorter fence. Returns false when another fence was told meanwhile. */
-export async function lowerTold(db: Db, id: RunnerId, { from, to }: { from: number; to: number }): Promise<boolean> {
+export async function lowerFence(db: Db, id: RunnerId, { from, to }: { from: number; to: number }): Promise<boolean> {
   const rows = await db`
     update runners
     set told_fence_ms = ${to}::int

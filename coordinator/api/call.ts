@@ -20,7 +20,7 @@ export interface RawRequest {
    * Reads the body: `onPiece` is told of each piece as it comes. Of what is longer than `keep` the first `keep` bytes
    * are kept. Throws PAYLOAD_TOO_LARGE at the first byte over the limit of the row.
    */
-  read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ kept: Buffer; bytes: number }>
+  read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ saved: Buffer; bytes: number }>
 }
 
 /** What a handler is given. An identity of another kind throws: the row and its handler disagree. */

@@ -10,7 +10,7 @@ import {
 import { listDeliveries } from '../inbound/deliveries.ts'
 import { testConnection } from '../inbound/try-connection.ts'
 import type { HandlersFor } from './call.ts'
-import { placeFor } from './hooks.ts'
+import { addressOf } from './hooks.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 
@@ -29,23 +29,23 @@ type ConnectionsNeeds = Needs<
 export const connections = (deps: ConnectionsNeeds): HandlersFor<'connections'> => ({
   create: async (call) => {
     const { org: _, ...ask } = call.input
-    return createConnection(deps, call.caller, ask, placeFor(deps, call))
+    return createConnection(deps, call.caller, ask, addressOf(deps, call))
   },
 
   list: async (call) => {
     const { cursor, limit } = call.input
     const after = decodeCursor(cursor, /^[^\p{Cc}]{1,100}$/u)
-    const found = await listConnections(deps, call.caller, { after, limit: limit + 1 }, placeFor(deps, call))
+    const found = await listConnections(deps, call.caller, { after, limit: limit + 1 }, addressOf(deps, call))
     const { rows, nextCursor } = pageOf(found, limit, (row) => row.name)
     return { connections: rows, nextCursor }
   },
 
   get: async (call) => ({
-    connection: await getConnection(deps, call.caller, call.input.connection, placeFor(deps, call)),
+    connection: await getConnection(deps, call.caller, call.input.connection, addressOf(deps, call)),
   }),
 
   update: async (call) => ({
-    connection: await updateConnection(deps, call.caller, call.input, placeFor(deps, call)),
+    connection: await updateConnection(deps, call.caller, call.input, addressOf(deps, call)),
   }),
 
   delete: async ({ input, caller }) => {
@@ -53,7 +53,7 @@ export const connections = (deps: ConnectionsNeeds): HandlersFor<'connections'> 
     return {}
   },
 
-  setSecret: async (call) => setConnectionSecret(deps, call.caller, call.input, placeFor(deps, call)),
+  setSecret: async (call) => setConnectionSecret(deps, call.caller, call.input, addressOf(deps, call)),
 
   test: async ({ input, caller }) => ({ test: await testConnection(deps, caller, input) }),
 

@@ -3,7 +3,7 @@ import { getDelivery, listDeliveries, payloadOf } from '../inbound/deliveries.ts
 import { replayDelivery } from '../inbound/replay.ts'
 import { findWorkflow } from '../workflows/read.ts'
 import { BytesAnswer, type HandlersFor, PiecesAnswer } from './call.ts'
-import { placeFor } from './hooks.ts'
+import { addressOf } from './hooks.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 
@@ -40,7 +40,7 @@ export const deliveries = (deps: DeliveriesNeeds): HandlersFor<'deliveries'> => 
   },
 
   replay: async (call) => {
-    const { baseUrl, base } = placeFor(deps, call)
+    const { baseUrl, base } = addressOf(deps, call)
     return { delivery: await replayDelivery(deps, call.caller, { ...call.input, base: baseUrl ?? base }) }
   },
 })

@@ -36,7 +36,7 @@ const PAGE_HEADERS = { 'content-security-policy': POLICY, 'referrer-policy': 'no
 
 /** The page at /v1/docs. */
 export function docsPage(): Promise<BytesAnswer> {
-  return kept('index.html', () => read(join(OWN, 'index.html'), 'text/html; charset=utf-8', PAGE_HEADERS))
+  return readOnce('index.html', () => read(join(OWN, 'index.html'), 'text/html; charset=utf-8', PAGE_HEADERS))
 }
 
 /** A file that the page loads. */
@@ -44,18 +44,18 @@ export function docsFile(name: string): Promise<BytesAnswer> {
   const found = Object.hasOwn(FILES, name) ? FILES[name] : undefined
   if (!found) throw new Fault('NOT_FOUND', { file: name })
   const [folder, contentType] = found
-  return kept(name, () => read(join(folder, name), contentType))
+  return readOnce(name, () => read(join(folder, name), contentType))
 }
 
-const keptFiles = new Map<string, Promise<BytesAnswer>>()
+const readings = new Map<string, Promise<BytesAnswer>>()
 
 /** Read when it is first asked for; a reading that failed is tried again. */
-function kept(name: string, make: () => Promise<BytesAnswer>): Promise<BytesAnswer> {
-  const known = keptFiles.get(name)
+function readOnce(name: string, make: () => Promise<BytesAnswer>): Promise<BytesAnswer> {
+  const known = readings.get(name)
   if (known) return known
   const making = make()
-  keptFiles.set(name, making)
-  making.catch(() => keptFiles.delete(name))
+  readings.set(name, making)
+  making.catch(() => readings.delete(name))
   return making
 }
 

@@ -13,7 +13,7 @@ const SLACK_MS = 2500
 type Settings = { config: { baseUrl: string | undefined } }
 type ProbeNeeds = Needs<typeof findSource> & { sourceGate: SourceGate }
 
-export function placeFor({ config }: Settings, call: { base: string }): Address {
+export function addressOf({ config }: Settings, call: { base: string }): Address {
   return { baseUrl: config.baseUrl, base: call.base }
 }
 

@@ -17,7 +17,7 @@ export function operationIdOf(row: AnyOp): string {
 
 export function operation(row: AnyOp): ZodOpenApiOperationObject {
   const example = exampleOf(row)
-  const { inPath, inQuery, inBody } = fieldsByPlace(row)
+  const { inPath, inQuery, inBody } = fieldsByLocation(row)
   const inHeader = Object.keys(example.headers ?? {})
   return {
     operationId: operationIdOf(row),
@@ -47,7 +47,7 @@ function elsewhere({ aliases = [] }: AnyOp): string[] {
   return aliases.length === 0 ? [] : [`Served at ${aliases.map((path) => `\`${path}\``).join(' and ')} as well.`]
 }
 
-function fieldsByPlace(row: AnyOp): Record<'inPath' | 'inQuery' | 'inBody', string[]> {
+function fieldsByLocation(row: AnyOp): Record<'inPath' | 'inQuery' | 'inBody', string[]> {
   const inPath = pathNames(row.path)
   const others = Object.keys(row.input.shape).filter((name) => !inPath.includes(name))
   const inQuery = others.filter((name) => ridesInQuery(row, name))

@@ -162,7 +162,7 @@ export function notCancelled(db: Db, ids: readonly RunId[]): Promise<{ id: RunId
     select id from runs where id = any(${[...ids]}) and status not in ('cancelling', 'cancelled')`
 }
 
-const KEPT_DAYS = 30
+const FINISHED_DAYS = 30
 
 /** Takes away what ended jobs have left undone, and jobs that ended long ago. Answers how many rows. */
 export async function clean(db: Db, limit: number): Promise<number> {
@@ -172,11 +172,12 @@ export async function clean(db: Db, limit: number): Promise<number> {
       select r.job_id, r.run_id
       from bulk_jobs j
       join bulk_job_runs r on r.job_id = j.id
-      where j.finished_at < now() - ${KEPT_DAYS} * interval '1 day'
+      where j.finished_at < now() - ${FINISHED_DAYS} * interval '1 day'
          or (j.finished_at is not null and r.error is null)
       limit ${limit}
     )
     returning 1`
-  if (rows.length < limit) await db`delete from bulk_jobs where finished_at < now() - ${KEPT_DAYS} * interval '1 day'`
+  if (rows.length < limit)
+    await db`delete from bulk_jobs where finished_at < now() - ${FINISHED_DAYS} * interval '1 day'`
   return rows.length
 }

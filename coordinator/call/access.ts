@@ -7,10 +7,10 @@ import type { Plan } from './plan.ts'
 /** Who stands behind a credential of each kind. Each throws UNAUTHENTICATED for one that does not serve. */
 export interface Verifiers {
   /** Whether a credential served not long ago. Of a run's token nothing is looked up: it is signed. */
-  knows(as: 'caller' | 'runner', bearer: string): boolean
-  caller(bearer: string): Promise<Caller>
-  runner(bearer: string): Promise<RunnerIdentity>
-  program(bearer: string): Promise<ProgramIdentity>
+  knows(as: 'caller' | 'runner', token: string): boolean
+  caller(token: string): Promise<Caller>
+  runner(token: string): Promise<RunnerIdentity>
+  program(token: string): Promise<ProgramIdentity>
 }
 
 /** Who asks, or throws. Where anybody may ask, nobody is looked up. */
@@ -20,13 +20,13 @@ export async function identify(
   ask: Asked,
 ): Promise<Actor | undefined> {
   if (isPublic(row)) return undefined
-  const bearer = bearerOf(authorization)
+  const token = tokenOf(authorization)
   // The token of a run is checked by its signature: without that nothing is looked up.
-  if (row.credentials.includes('run')) return ask.verify.program(bearer)
+  if (row.credentials.includes('run')) return ask.verify.program(token)
   const { verify, gate, address, requestId } = ask
   const as = isForCallers(row) ? 'caller' : 'runner'
-  const shown = { as, address, requestId, isKnown: () => verify.knows(as, bearer) }
-  return gate.pass<Actor>(shown, () => verify[as](bearer))
+  const shown = { as, address, requestId, isKnown: () => verify.knows(as, token) }
+  return gate.pass<Actor>(shown, () => verify[as](token))
 }
 
 interface Asked {
@@ -66,8 +66,8 @@ export function isCaller(actor: Actor | undefined): actor is Caller {
   return actor?.kind === 'key' || actor?.kind === 'session'
 }
 
-export function bearerOf(authorization: string | undefined): string {
-  const bearer = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
-  if (bearer === undefined) throw new Fault('UNAUTHENTICATED')
-  return bearer
+export function tokenOf(authorization: string | undefined): string {
+  const token = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
+  if (token === undefined) throw new Fault('UNAUTHENTICATED')
+  return token
 }

@@ -72,9 +72,9 @@ function reword(message: string): string {
 }
 
 function article(noun: string): string {
-  const word = noun === 'int' ? 'whole number' : noun
-  if (!/^[a-z]/.test(word) || word === 'null' || word === 'undefined') return word
-  return `${/^[aeio]/.test(word) ? 'an' : 'a'} ${word}`
+  const name = noun === 'int' ? 'whole number' : noun
+  if (!/^[a-z]/.test(name) || name === 'null' || name === 'undefined') return name
+  return `${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}`
 }
 
 interface Definition {

@@ -39,19 +39,19 @@ function hasLongNumber(text: string): boolean {
   return false
 }
 
-function isChanged(kept: number, sent: string): boolean {
-  if (!Number.isFinite(kept)) return true
-  return !Number.isSafeInteger(kept) && /^-?\d+$/.test(sent) && BigInt(sent) !== BigInt(kept)
+function isChanged(read: number, sent: string): boolean {
+  if (!Number.isFinite(read)) return true
+  return !Number.isSafeInteger(read) && /^-?\d+$/.test(sent) && BigInt(sent) !== BigInt(read)
 }
 
 /** Brackets, names and commas on the way to a place of a JSON text. */
 const STEP = /["[\]{},]/g
 
-function pathTo(text: string, place: number): string {
+function pathTo(text: string, offset: number): string {
   const path: (string | number)[] = []
   const isArray: boolean[] = []
   STEP.lastIndex = 0
-  for (let match = STEP.exec(text); match && match.index < place; match = STEP.exec(text)) {
+  for (let match = STEP.exec(text); match && match.index < offset; match = STEP.exec(text)) {
     const [char] = match
     const inArray = isArray.at(-1)
     if (char === '"') {
@@ -74,9 +74,9 @@ function pathTo(text: string, place: number): string {
 }
 
 function lossy(sent: string, path: string): Fault {
-  const kept = Number(sent)
-  const why = Number.isFinite(kept)
-    ? `is ${sent}, which a number of JSON cannot keep: it would become ${BigInt(kept)}`
+  const read = Number(sent)
+  const why = Number.isFinite(read)
+    ? `is ${sent}, which a number of JSON cannot keep: it would become ${BigInt(read)}`
     : 'is a number beyond 1.8e308'
   return new Fault('VALIDATION_FAILED', { path }, `${path}: ${why}; send it as a text.`)
 }

@@ -8,13 +8,13 @@ export interface JsonTrouble {
 /** Where a text that `JSON.parse` refused stops being JSON, and what would have had to come. */
 export function findTrouble(text: string): JsonTrouble {
   const { offset, expected } = firstWrong(text)
-  const { line, column } = placeOf(offset, text)
+  const { line, column } = locationOf(offset, text)
   const found = offset >= text.length ? 'the end' : JSON.stringify(String.fromCodePoint(text.codePointAt(offset) ?? 0))
   return { offset, line, column, message: `expected ${expected} at line ${line}, column ${column}, found ${found}` }
 }
 
 /** Counts one character after the other: a body may be 30 MB of line ends, which are not to be made a list. */
-function placeOf(offset: number, text: string): { line: number; column: number } {
+function locationOf(offset: number, text: string): { line: number; column: number } {
   let line = 1
   let start = 0
   for (let at = 0; at < offset; at++) {
@@ -31,7 +31,7 @@ const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
 
 type State = 'value' | 'value or ]' | 'name' | 'name or }' | ':' | ', or the end' | 'the end'
 
-const WORDS: Record<State, string> = {
+const EXPECTED: Record<State, string> = {
   value: 'a value',
   'value or ]': 'a value or `]`',
   name: 'a quoted name',
@@ -49,7 +49,7 @@ function firstWrong(text: string): { offset: number; expected: string } {
   // Each turn takes at least one character or returns.
   for (;;) {
     at = match(SPACE, text, at) ?? at
-    const wrong = { offset: at, expected: WORDS[state] }
+    const wrong = { offset: at, expected: EXPECTED[state] }
     const char = text[at]
     if (char === undefined) return wrong
     const afterValue = (): State => (open.length === 0 ? 'the end' : ', or the end')

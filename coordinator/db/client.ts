@@ -120,11 +120,11 @@ function endWithTimeout(client: PoolClient): void {
     query(...args: unknown[]) {
       const last = args.at(-1)
       if (typeof last === 'function') {
-        const told = (error: unknown, result: unknown): unknown => (
+        const done = (error: unknown, result: unknown): unknown => (
           endOn(error),
           Reflect.apply(last, null, [error, result])
         )
-        return query(...args.slice(0, -1), told)
+        return query(...args.slice(0, -1), done)
       }
       const answer = query(...args)
       if (answer instanceof Promise) answer.catch(endOn)

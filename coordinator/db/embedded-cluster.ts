@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { chown, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '@windlass/shared/log.ts'
-import { ignoring, privateFolder } from './embedded-place.ts'
-import type { Place } from './embedded-place.ts'
+import { ignoring, privateFolder } from './embedded-layout.ts'
+import type { Layout } from './embedded-layout.ts'
 import type { Program } from './embedded-program.ts'
 import { initFailure } from './embedded-trouble.ts'
 
@@ -14,54 +14,54 @@ const INIT_WITHIN_MS = 180_000
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024
 
 /** Settles with the password of the user `windlass`. */
-export async function ensureCluster(place: Place, program: Program, log: Log): Promise<string> {
-  await trimLog(place)
-  const version = (await ignoring(['ENOENT'], readFile(join(place.data, 'PG_VERSION'), 'utf8')))?.trim()
+export async function ensureCluster(layout: Layout, program: Program, log: Log): Promise<string> {
+  await trimLog(layout)
+  const version = (await ignoring(['ENOENT'], readFile(join(layout.data, 'PG_VERSION'), 'utf8')))?.trim()
   if (version && version !== program.major) {
     throw new Error(
-      `${place.data} was written by PostgreSQL ${version}, this Windlass brings ${program.major}: start the Windlass it was written with, dump the database with pg_dump, and load it into a new WINDLASS_HOME.`,
+      `${layout.data} was written by PostgreSQL ${version}, this Windlass brings ${program.major}: start the Windlass it was written with, dump the database with pg_dump, and load it into a new WINDLASS_HOME.`,
     )
   }
-  if (version) return readPassword(place)
-  if (await ignoring(['ENOENT'], stat(place.data))) {
+  if (version) return readPassword(layout)
+  if (await ignoring(['ENOENT'], stat(layout.data))) {
     throw new Error(
-      `${place.data} exists but holds no database (PG_VERSION is missing): restore it from a backup, or move it away to start with an empty one.`,
+      `${layout.data} exists but holds no database (PG_VERSION is missing): restore it from a backup, or move it away to start with an empty one.`,
     )
   }
-  return initialise(place, program, log)
+  return initialise(layout, program, log)
 }
 
-async function readPassword(place: Place): Promise<string> {
-  const password = (await ignoring(['ENOENT'], readFile(place.passwordFile, 'utf8')))?.trim()
+async function readPassword(layout: Layout): Promise<string> {
+  const password = (await ignoring(['ENOENT'], readFile(layout.passwordFile, 'utf8')))?.trim()
   if (!password) {
     throw new Error(
-      `${place.passwordFile} is missing or empty, and without it the database cannot be opened: put it back from a backup.`,
+      `${layout.passwordFile} is missing or empty, and without it the database cannot be opened: put it back from a backup.`,
     )
   }
   return password
 }
 
-async function initialise(place: Place, program: Program, log: Log): Promise<string> {
+async function initialise(layout: Layout, program: Program, log: Log): Promise<string> {
   const startedAt = performance.now()
-  const draft = `${place.data}.new`
+  const draft = `${layout.data}.new`
   await rm(draft, { recursive: true, force: true })
-  await privateFolder(draft, place.account)
+  await privateFolder(draft, layout.account)
   const password = randomBytes(24).toString('base64url')
-  await writeDurably(place.passwordFile, `${password}\n`)
-  await runInitdb(place, program, draft, password)
-  await rename(draft, place.data)
-  await syncFolder(place.root)
-  log('postgres.created', { folder: place.data, tookMs: Math.round(performance.now() - startedAt) })
+  await writeDurably(layout.passwordFile, `${password}\n`)
+  await runInitdb(layout, program, draft, password)
+  await rename(draft, layout.data)
+  await syncFolder(layout.root)
+  log('postgres.created', { folder: layout.data, tookMs: Math.round(performance.now() - startedAt) })
   return password
 }
 
-async function runInitdb(place: Place, program: Program, folder: string, password: string) {
+async function runInitdb(layout: Layout, program: Program, folder: string, password: string) {
   // initdb reads the password from a file that its own account may read; pipes of Node are sockets, which it cannot open.
-  const passwordFile = join(place.socket, '.initial-password')
+  const passwordFile = join(layout.socket, '.initial-password')
   await rm(passwordFile, { force: true })
   await writeFile(passwordFile, password, { mode: 0o600, flag: 'wx' })
-  if (place.account) await chown(passwordFile, place.account.uid, place.account.gid)
-  const seen = place.seenByServer.data === place.data ? { data: folder, socket: place.socket } : place.seenByServer
+  if (layout.account) await chown(passwordFile, layout.account.uid, layout.account.gid)
+  const seen = layout.seenByServer.data === layout.data ? { data: folder, socket: layout.socket } : layout.seenByServer
   const seenPasswordFile = join(seen.socket, '.initial-password')
   const choices = [
     '-U',
@@ -75,16 +75,16 @@ async function runInitdb(place: Place, program: Program, folder: string, passwor
     '--no-instructions',
   ]
   try {
-    await finish(place, program, ['-D', seen.data, `--pwfile=${seenPasswordFile}`, ...choices], folder)
+    await finish(layout, program, ['-D', seen.data, `--pwfile=${seenPasswordFile}`, ...choices], folder)
   } finally {
     await rm(passwordFile, { force: true })
   }
 }
 
-function finish(place: Place, program: Program, args: string[], cwd: string): Promise<void> {
+function finish(layout: Layout, program: Program, args: string[], cwd: string): Promise<void> {
   return new Promise((settle, fail) => {
     const child = spawn(program.initdb, args, {
-      ...place.account,
+      ...layout.account,
       cwd,
       env: program.env,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -94,11 +94,11 @@ function finish(place: Place, program: Program, args: string[], cwd: string): Pr
     const note = (piece: string) => (output = (output + piece).slice(-2_000))
     child.stdout.setEncoding('utf8').on('data', note)
     child.stderr.setEncoding('utf8').on('data', note)
-    child.once('error', (error) => fail(initFailure(output, place, error)))
+    child.once('error', (error) => fail(initFailure(output, layout, error)))
     child.once('close', (code, by) => {
       if (code === 0) settle()
       else
-        fail(initFailure(output, place, new Error(`initdb ended with ${by ? `signal ${by}` : `exit code ${code}`}.`)))
+        fail(initFailure(output, layout, new Error(`initdb ended with ${by ? `signal ${by}` : `exit code ${code}`}.`)))
     })
   })
 }
@@ -118,7 +118,7 @@ async function syncFolder(folder: string) {
 }
 
 /** The server holds its log open while it runs, so its size is looked at between two runs. One older file is kept. */
-async function trimLog(place: Place) {
-  const found = await ignoring(['ENOENT'], stat(place.logFile))
-  if (found && found.size > LOG_LIMIT_BYTES) await rename(place.logFile, `${place.logFile}.1`)
+async function trimLog(layout: Layout) {
+  const found = await ignoring(['ENOENT'], stat(layout.logFile))
+  if (found && found.size > LOG_LIMIT_BYTES) await rename(layout.logFile, `${layout.logFile}.1`)
 }

@@ -3,8 +3,8 @@ import { readFile, readdir, readlink, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '@windlass/shared/log.ts'
-import { ignoring } from './embedded-place.ts'
-import type { Place } from './embedded-place.ts'
+import { ignoring } from './embedded-layout.ts'
+import type { Layout } from './embedded-layout.ts'
 
 /** How a process ended; both are null when nobody can know. */
 export interface Ending {
@@ -20,18 +20,18 @@ export interface PidFile {
 const GONE = ['ENOENT', 'ESRCH']
 
 /** The first line of postmaster.pid is the process, the eighth its state. */
-export async function readPidFile(place: Place): Promise<PidFile | undefined> {
-  const text = await ignoring(GONE, readFile(join(place.data, 'postmaster.pid'), 'utf8'))
+export async function readPidFile(layout: Layout): Promise<PidFile | undefined> {
+  const text = await ignoring(GONE, readFile(join(layout.data, 'postmaster.pid'), 'utf8'))
   const lines = text?.split('\n') ?? []
   const pid = Number(lines[0])
   return Number.isSafeInteger(pid) && pid > 0 ? { pid, isReady: lines[7]?.trim() === 'ready' } : undefined
 }
 
 /** A zombie is not alive, and a recycled process number is somebody else: a server of ours works in its data folder. */
-export async function isPostmaster(pid: number, place: Place): Promise<boolean> {
+export async function isPostmaster(pid: number, layout: Layout): Promise<boolean> {
   if (!isAlive(pid)) return false
   if (process.platform !== 'linux') return true
-  return (await processState(pid)) !== 'Z' && (await folderOf(pid)) === (await realpath(place.data))
+  return (await processState(pid)) !== 'Z' && (await folderOf(pid)) === (await realpath(layout.data))
 }
 
 export function isAlive(pid: number): boolean {
@@ -66,25 +66,25 @@ export function signal(pid: number, name: NodeJS.Signals) {
  * zombie that nobody reaps (pid 1 of a bare container). They may go once no process works in the data folder any more:
  * sessions of a killed postmaster notice within moments, unless busy with a long statement.
  */
-export async function clearStaleFiles(place: Place, log: Log) {
-  const stale = await readPidFile(place)
+export async function clearStaleFiles(layout: Layout, log: Log) {
+  const stale = await readPidFile(layout)
   if (!stale) return
-  if (process.platform === 'linux') await emptyFolder(place, log)
+  if (process.platform === 'linux') await emptyFolder(layout, log)
   else if (isAlive(stale.pid)) return
   log('postgres.recovering', { stalePid: stale.pid })
-  for (const file of ['.s.PGSQL.5432', '.s.PGSQL.5432.lock']) await rm(join(place.socket, file), { force: true })
-  await rm(join(place.data, 'postmaster.pid'), { force: true })
+  for (const file of ['.s.PGSQL.5432', '.s.PGSQL.5432.lock']) await rm(join(layout.socket, file), { force: true })
+  await rm(join(layout.data, 'postmaster.pid'), { force: true })
 }
 
-async function emptyFolder(place: Place, log: Log) {
-  const isEmpty = async () => (await processesIn(place.data)).length === 0
+async function emptyFolder(layout: Layout, log: Log) {
+  const isEmpty = async () => (await processesIn(layout.data)).length === 0
   for (const [patienceMs, next] of [
     [1_000, 'SIGQUIT'],
     [5_000, 'SIGKILL'],
   ] as const) {
     const deadline = performance.now() + patienceMs
     while (!(await isEmpty()) && performance.now() < deadline) await delay(20)
-    for (const pid of await processesIn(place.data)) {
+    for (const pid of await processesIn(layout.data)) {
       log.warn('postgres.session.ended', { pid, by: next })
       signal(pid, next)
     }

@@ -7,8 +7,8 @@ import { randomUUID } from 'node:crypto'
 import { chmod, cp, lstat, mkdir, readFile, readlink, rename, rm, stat, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { ignoring } from './embedded-place.ts'
-import type { Account, Place } from './embedded-place.ts'
+import { ignoring } from './embedded-layout.ts'
+import type { Account, Layout } from './embedded-layout.ts'
 
 export interface Program {
   postgres: string
@@ -26,9 +26,9 @@ interface Package {
 
 const BINARIES = ['postgres', 'initdb']
 
-export async function findProgram(place: Place): Promise<Program> {
+export async function findProgram(layout: Layout): Promise<Program> {
   const found = await findPackage()
-  const root = (await isUsable(found.root, place.account)) ? found.root : await copyOf(found, place)
+  const root = (await isUsable(found.root, layout.account)) ? found.root : await copyOf(found, layout)
   return {
     postgres: join(root, 'native/bin/postgres'),
     initdb: join(root, 'native/bin/initdb'),
@@ -87,8 +87,8 @@ async function canReach(folder: string, account: Account): Promise<boolean> {
   }
 }
 
-async function copyOf(found: Package, place: Place): Promise<string> {
-  const shelf = place.account ? await commonFolder() : place.root
+async function copyOf(found: Package, layout: Layout): Promise<string> {
+  const shelf = layout.account ? await commonFolder() : layout.root
   const copy = join(shelf, `postgresql-${found.version}`)
   if (await ignoring(['ENOENT'], stat(copy))) return copy
   const draft = `${copy}.${randomUUID()}`

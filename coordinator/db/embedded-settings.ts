@@ -1,5 +1,5 @@
 /** The server's settings for our load: short statements, few sessions, commits that must last, a quiet machine when idle. */
-import type { Place } from './embedded-place.ts'
+import type { Layout } from './embedded-layout.ts'
 
 const SETTINGS: Record<string, string> = {
   // The unix socket is the only way in, and the folder it sits in is closed to others.
@@ -34,7 +34,7 @@ const SETTINGS: Record<string, string> = {
   timezone: 'UTC',
 }
 
-export function serverArguments(place: Place, over: Record<string, string>): string[] {
-  const all = { ...SETTINGS, unix_socket_directories: place.seenByServer.socket, ...over }
-  return ['-D', place.seenByServer.data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+export function serverArguments(layout: Layout, over: Record<string, string>): string[] {
+  const all = { ...SETTINGS, unix_socket_directories: layout.seenByServer.socket, ...over }
+  return ['-D', layout.seenByServer.data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
 }

@@ -5,26 +5,26 @@
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { isAlive, isZombie, startTicks } from './embedded-process.ts'
-import { ignoring } from './embedded-place.ts'
-import type { Place } from './embedded-place.ts'
+import { ignoring } from './embedded-layout.ts'
+import type { Layout } from './embedded-layout.ts'
 
 /** Settles with the act that gives the home free again; refuses when a live process has it. */
-export async function superviseAlone(place: Place): Promise<() => Promise<void>> {
+export async function superviseAlone(layout: Layout): Promise<() => Promise<void>> {
   const mine = JSON.stringify({ pid: process.pid, startTicks: await startTicks(process.pid), start: randomUUID() })
   // Twice: the second time after a dead holder's file was taken away.
   for (let round = 0; round < 2; round++) {
-    if (await claim(place.supervisorFile, mine)) return () => release(place.supervisorFile, mine)
-    const theirs = (await ignoring(['ENOENT'], readFile(place.supervisorFile, 'utf8'))) ?? ''
-    const holder = await liveHolder(theirs)
-    if (holder) throw inUse(place, holder)
-    await takeAway(place.supervisorFile, theirs)
+    if (await claim(layout.supervisorFile, mine)) return () => release(layout.supervisorFile, mine)
+    const theirs = (await ignoring(['ENOENT'], readFile(layout.supervisorFile, 'utf8'))) ?? ''
+    const holder = await runningHolder(theirs)
+    if (holder) throw inUse(layout, holder)
+    await takeAway(layout.supervisorFile, theirs)
   }
-  throw inUse(place, 'that just started')
+  throw inUse(layout, 'that just started')
 }
 
-function inUse(place: Place, holder: number | string): Error {
+function inUse(layout: Layout, holder: number | string): Error {
   return new Error(
-    `The database in ${place.root} is in use by the process ${holder}: stop that Windlass first, or set WINDLASS_HOME to another folder.`,
+    `The database in ${layout.root} is in use by the process ${holder}: stop that Windlass first, or set WINDLASS_HOME to another folder.`,
   )
 }
 
@@ -56,7 +56,7 @@ async function takeAway(file: string, judged: string) {
   await rm(aside, { force: true })
 }
 
-async function liveHolder(text: string): Promise<number | undefined> {
+async function runningHolder(text: string): Promise<number | undefined> {
   const match = /"pid":(\d+),"startTicks":"(\d*)"/.exec(text)
   const pid = Number(match?.[1])
   if (!match || !isAlive(pid) || (await isZombie(pid))) return undefined

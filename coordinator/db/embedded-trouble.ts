@@ -1,6 +1,6 @@
 /** Turns what PostgreSQL says when it cannot start into what a person can do about it. */
 import type { Ending } from './embedded-process.ts'
-import type { Place } from './embedded-place.ts'
+import type { Layout } from './embedded-layout.ts'
 
 const ADVICE: [RegExp, string][] = [
   [/No space left on device/, 'The disk (or /dev/shm) is full: make room and start again.'],
@@ -36,20 +36,20 @@ const ADVICE: [RegExp, string][] = [
 
 export function startFailure(
   tail: string,
-  place: Place,
+  layout: Layout,
   ending: Ending | undefined,
   failure: Error | undefined,
 ): Error {
   const how = failure ? `could not be executed (${failure.message})` : `ended with ${describe(ending)}`
   return new Error(
-    `PostgreSQL ${how}. ${advice(tail)}\nThe end of ${place.logFile}:\n${tail || '(nothing was written)'}`,
+    `PostgreSQL ${how}. ${advice(tail)}\nThe end of ${layout.logFile}:\n${tail || '(nothing was written)'}`,
     { cause: failure },
   )
 }
 
-export function initFailure(output: string, place: Place, failure: Error): Error {
+export function initFailure(output: string, layout: Layout, failure: Error): Error {
   return new Error(
-    `The database in ${place.root} could not be created. ${advice(output)}\n${failure.message}\n${output}`,
+    `The database in ${layout.root} could not be created. ${advice(output)}\n${failure.message}\n${output}`,
     { cause: failure },
   )
 }

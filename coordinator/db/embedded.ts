@@ -3,10 +3,10 @@
  *
  *   <home>/postgres/          0711, ours      password (0600), postgres.log, supervisor.json
  *   <home>/postgres/data/     0700, the server's account
- *   <home>/postgres/socket/   0700, the server's account (or a short folder in the temp folder, see embedded-place.ts)
+ *   <home>/postgres/socket/   0700, the server's account (or a short folder in the temp folder, see embedded-layout.ts)
  *
  * PostgreSQL refuses to run as root, so under root it runs as another account; how that account gets into a home that is
- * closed to it is told in embedded-place.ts. It is started detached: Ctrl-C must not reach it before the coordinator has
+ * closed to it is told in embedded-layout.ts. It is started detached: Ctrl-C must not reach it before the coordinator has
  * drained. A server whose coordinator was killed goes on alone and is adopted by the next start.
  * One home belongs to one machine (or container) at a time: process numbers mean nothing across that border.
  */
@@ -19,8 +19,8 @@ import type { Log } from '@windlass/shared/log.ts'
 import { ensureCluster } from './embedded-cluster.ts'
 import { findProgram } from './embedded-program.ts'
 import type { Program } from './embedded-program.ts'
-import { leavePlace, preparePlace } from './embedded-place.ts'
-import type { Place } from './embedded-place.ts'
+import { removeSocketFolder, prepareLayout } from './embedded-layout.ts'
+import type { Layout } from './embedded-layout.ts'
 import { clearStaleFiles, isPostmaster, readPidFile, signal, waitUntil } from './embedded-process.ts'
 import type { Ending } from './embedded-process.ts'
 import { serverArguments } from './embedded-settings.ts'
@@ -54,23 +54,23 @@ const STOP_WITHIN_MS = 60_000
 
 export async function startEmbedded({ home, log, settings = {} }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const startedAt = performance.now()
-  const place = await preparePlace(home)
-  const release = await superviseAlone(place)
+  const layout = await prepareLayout(home)
+  const release = await superviseAlone(layout)
   try {
-    const program = await findProgram(place)
-    const password = await ensureCluster(place, program, log)
-    const orphan = await adopt(place, log)
-    const server = orphan ?? (await start(place, program, settings, log))
+    const program = await findProgram(layout)
+    const password = await ensureCluster(layout, program, log)
+    const orphan = await adopt(layout, log)
+    const server = orphan ?? (await start(layout, program, settings, log))
     const tookMs = Math.round(performance.now() - startedAt)
     log(orphan ? 'postgres.adopted' : 'postgres.started', { pid: server.pid, tookMs })
     const exited = server.exited.then((ending) => release().then(() => ending))
     return {
-      url: `postgres://windlass:${password}@localhost:5432/postgres?host=${encodeURIComponent(place.socket)}`,
+      url: `postgres://windlass:${password}@localhost:5432/postgres?host=${encodeURIComponent(layout.socket)}`,
       pid: server.pid,
       adopted: orphan !== undefined,
       exited,
-      stop: once(() => stop(place, { ...server, exited }, shutDown, log)),
-      end: once(() => stop(place, { ...server, exited }, shutDownNow, log)),
+      stop: once(() => stop(layout, { ...server, exited }, shutDown, log)),
+      end: once(() => stop(layout, { ...server, exited }, shutDownNow, log)),
     }
   } catch (error) {
     await release()
@@ -84,28 +84,28 @@ interface Server {
 }
 
 /** The live server of an earlier start, when it is fit for use. A live one that is not is stopped, so that a new one may start. */
-async function adopt(place: Place, log: Log): Promise<Server | undefined> {
-  const found = await readPidFile(place)
-  if (!found || !(await isPostmaster(found.pid, place))) return undefined
+async function adopt(layout: Layout, log: Log): Promise<Server | undefined> {
+  const found = await readPidFile(layout)
+  if (!found || !(await isPostmaster(found.pid, layout))) return undefined
 
   // Starting, recovering or going down: all three end by themselves.
-  const settled = async () => !(await isPostmaster(found.pid, place)) || (await readPidFile(place))?.isReady === true
+  const settled = async () => !(await isPostmaster(found.pid, layout)) || (await readPidFile(layout))?.isReady === true
   await waitUntil(settled, READY_WITHIN_MS, `PostgreSQL (process ${found.pid}) to become ready or to end`)
-  if (!(await isPostmaster(found.pid, place))) return undefined
-  if (await answers(place)) return { pid: found.pid, exited: watch(found.pid, place) }
+  if (!(await isPostmaster(found.pid, layout))) return undefined
+  if (await answers(layout)) return { pid: found.pid, exited: watch(found.pid, layout) }
 
-  log.warn('postgres.unreachable', { pid: found.pid, socket: place.socket })
-  await shutDown(place, found.pid)
+  log.warn('postgres.unreachable', { pid: found.pid, socket: layout.socket })
+  await shutDown(layout, found.pid)
   return undefined
 }
 
-async function start(place: Place, program: Program, settings: Record<string, string>, log: Log): Promise<Server> {
-  await clearStaleFiles(place, log)
-  const logFile = await open(place.logFile, 'a', 0o600)
+async function start(layout: Layout, program: Program, settings: Record<string, string>, log: Log): Promise<Server> {
+  await clearStaleFiles(layout, log)
+  const logFile = await open(layout.logFile, 'a', 0o600)
   const logStart = (await logFile.stat()).size
-  const child = spawn(program.postgres, serverArguments(place, settings), {
-    ...place.account,
-    cwd: place.data,
+  const child = spawn(program.postgres, serverArguments(layout, settings), {
+    ...layout.account,
+    cwd: layout.data,
     env: program.env,
     detached: true,
     stdio: ['ignore', logFile.fd, logFile.fd],
@@ -119,41 +119,41 @@ async function start(place: Place, program: Program, settings: Record<string, st
   await logFile.close()
 
   const isReady = async () => {
-    const file = await readPidFile(place)
+    const file = await readPidFile(layout)
     return ending !== undefined || (file?.pid === child.pid && file?.isReady === true)
   }
-  await waitUntil(isReady, READY_WITHIN_MS, `PostgreSQL to become ready (see ${place.logFile})`)
-  if (ending || !child.pid) throw startFailure(await tail(place.logFile, logStart), place, ending, failure)
+  await waitUntil(isReady, READY_WITHIN_MS, `PostgreSQL to become ready (see ${layout.logFile})`)
+  if (ending || !child.pid) throw startFailure(await tail(layout.logFile, logStart), layout, ending, failure)
   return { pid: child.pid, exited }
 }
 
-async function stop(place: Place, { pid, exited }: Server, how: typeof shutDown, log: Log) {
+async function stop(layout: Layout, { pid, exited }: Server, how: typeof shutDown, log: Log) {
   const startedAt = performance.now()
-  await how(place, pid)
+  await how(layout, pid)
   await exited
-  await leavePlace(place)
+  await removeSocketFolder(layout)
   log('postgres.stopped', { pid, tookMs: Math.round(performance.now() - startedAt) })
 }
 
 /** Fast shutdown, and when that does not come to an end an immediate one: nothing is lost, the next start recovers. */
-async function shutDown(place: Place, pid: number) {
-  const isGone = async () => !(await isPostmaster(pid, place))
+async function shutDown(layout: Layout, pid: number) {
+  const isGone = async () => !(await isPostmaster(pid, layout))
   signal(pid, 'SIGINT')
   const deadline = performance.now() + STOP_WITHIN_MS
   while (!(await isGone()) && performance.now() < deadline) await delay(20)
-  if (!(await isGone())) await shutDownNow(place, pid)
+  if (!(await isGone())) await shutDownNow(layout, pid)
 }
 
-async function shutDownNow(place: Place, pid: number) {
+async function shutDownNow(layout: Layout, pid: number) {
   signal(pid, 'SIGQUIT')
-  await waitUntil(async () => !(await isPostmaster(pid, place)), 15_000, `PostgreSQL (process ${pid}) to stop`)
+  await waitUntil(async () => !(await isPostmaster(pid, layout)), 15_000, `PostgreSQL (process ${pid}) to stop`)
 }
 
 /** An adopted server is not our child, so nobody tells us of its end. */
-function watch(pid: number, place: Place): Promise<Ending> {
+function watch(pid: number, layout: Layout): Promise<Ending> {
   return new Promise((settle) => {
     const look = async () => {
-      if (await isPostmaster(pid, place)) return
+      if (await isPostmaster(pid, layout)) return
       clearInterval(timer)
       settle({ code: null, signal: null })
     }
@@ -161,9 +161,9 @@ function watch(pid: number, place: Place): Promise<Ending> {
   })
 }
 
-function answers(place: Place): Promise<boolean> {
+function answers(layout: Layout): Promise<boolean> {
   return new Promise((settle) => {
-    const socket = createConnection(join(place.socket, '.s.PGSQL.5432'))
+    const socket = createConnection(join(layout.socket, '.s.PGSQL.5432'))
     socket.setTimeout(5_000, () => socket.destroy())
     socket.once('connect', () => settle(true))
     socket.once('connect', () => socket.destroy())

@@ -19,16 +19,16 @@ export function createFreshCache<K extends string, V>({
   freshMs,
   most,
 }: FreshCacheOptions<K, V>): FreshCache<K, V> {
-  const kept = new LRUCache<K, Promise<V>>({ max: most, ttl: freshMs })
+  const entries = new LRUCache<K, Promise<V>>({ max: most, ttl: freshMs })
   return {
     of(key) {
-      const known = kept.get(key)
+      const known = entries.get(key)
       if (known) return known
       const found = read(key)
-      kept.set(key, found)
-      found.catch(() => kept.peek(key) === found && kept.delete(key))
+      entries.set(key, found)
+      found.catch(() => entries.peek(key) === found && entries.delete(key))
       return found
     },
-    forget: (key) => void kept.delete(key),
+    forget: (key) => void entries.delete(key),
   }
 }

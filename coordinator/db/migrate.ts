@@ -147,12 +147,12 @@ function newer(label: string, knownHere: number): Error {
 
 function failed(migration: Migration, error: unknown): Error {
   const reason = error instanceof Error ? error.message : String(error)
-  const place =
+  const location =
     error instanceof PostgresError && error.position ? ` in line ${lineOf(migration.text, Number(error.position))}` : ''
   const left = migration.online
     ? 'It ran outside of a transaction: remove what it left (an index marked INVALID, say) and start again.'
     : 'Nothing of it was kept: the database is as it was before this migration.'
-  return new Error(`Migration ${migration.file} failed${place}: ${reason}. ${left}`, { cause: error })
+  return new Error(`Migration ${migration.file} failed${location}: ${reason}. ${left}`, { cause: error })
 }
 
 /** The server counts characters (not UTF-16 units) from one. */

@@ -68,10 +68,10 @@ export async function claimRuns(
   const offers = await Promise.all(claimed.map((run) => offer(deps, run, journals.get(run.runId) ?? null)))
   const fitting = await fittingOf(deps.variableSets, offers)
   // It may have gone while these were made.
-  const told = hasGone(gone) ? 0 : fitting.count
-  if (told < claimed.length) await giveBack(deps, claimed.slice(told))
-  if (told === 0) return NOTHING
-  return { offers: offers.slice(0, told), variableSets: fitting.variableSets }
+  const taken = hasGone(gone) ? 0 : fitting.count
+  if (taken < claimed.length) await giveBack(deps, claimed.slice(taken))
+  if (taken === 0) return NOTHING
+  return { offers: offers.slice(0, taken), variableSets: fitting.variableSets }
 }
 
 const NOTHING: Offers = { offers: [], variableSets: {} }

@@ -9,7 +9,7 @@ import { cliPackage, sdkPackage } from './npm-packages.ts'
 // bytes, and prints their names as JSON.
 
 /** Lockfiles name them: as long as that after it was last made, an earlier one is still handed out. */
-const KEPT_MS = 180 * 24 * 3_600_000
+const SERVED_MS = 180 * 24 * 3_600_000
 /** What is older and not finished was cut short. */
 const DRAFT_MS = 3_600_000
 const DIGITS = 16
@@ -51,8 +51,8 @@ async function removeOld(home: string): Promise<void> {
     const path = join(home, name)
     // Another coordinator may have tidied up at the same moment.
     const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }))
-    const keptMs = name.endsWith('.tgz') ? KEPT_MS : DRAFT_MS
-    if (Date.now() - mtimeMs > keptMs) await rm(path, { recursive: true, force: true })
+    const servedMs = name.endsWith('.tgz') ? SERVED_MS : DRAFT_MS
+    if (Date.now() - mtimeMs > servedMs) await rm(path, { recursive: true, force: true })
   }
 }
 

@@ -16,7 +16,7 @@ import { isWhole, SUMS, sumsText } from './sums.ts'
 const PLATFORM = `${process.platform}-${process.arch}`
 const NAME = `windlass-agent-${manifest.version}`
 /** Another coordinator may still hand out what an earlier version of it has made. */
-const KEPT_MS = 7 * 24 * 3_600_000
+const SERVED_MS = 7 * 24 * 3_600_000
 /** What is older and not finished was cut short. */
 const DRAFT_MS = 3_600_000
 const FINISHED = /^[0-9a-f]{16}$/
@@ -109,8 +109,8 @@ async function removeOld(home: string, current: string): Promise<void> {
     const folder = join(home, name)
     // Another coordinator may have tidied up at the same moment.
     const { mtimeMs } = await stat(folder).catch(() => ({ mtimeMs: Date.now() }))
-    const keptMs = FINISHED.test(name) ? KEPT_MS : DRAFT_MS
-    if (name !== current && Date.now() - mtimeMs > keptMs) await rm(folder, { recursive: true, force: true })
+    const servedMs = FINISHED.test(name) ? SERVED_MS : DRAFT_MS
+    if (name !== current && Date.now() - mtimeMs > servedMs) await rm(folder, { recursive: true, force: true })
   }
 }
 

@@ -29,7 +29,7 @@ export function noEnvironment(environment: string): Fault {
 }
 
 /** As a person writes it. */
-export function inWords({ environment }: Pick<Level, 'environment'>): string {
+export function levelText({ environment }: Pick<Level, 'environment'>): string {
   return environment === '' ? 'the org' : `the environment \`${environment}\``
 }
 
@@ -46,18 +46,18 @@ export async function assertFits(tx: Tx, level: Level): Promise<void> {
     throw new Fault(
       'VALIDATION_FAILED',
       { path: 'name', limit: MOST_NAMES },
-      `name: ${inWords(level)} has ${MOST_NAMES} variables and secrets, and may have no more. Delete one that is not used.`,
+      `name: ${levelText(level)} has ${MOST_NAMES} variables and secrets, and may have no more. Delete one that is not used.`,
     )
   if (bytes > MOST_BYTES)
     throw new Fault(
       'PAYLOAD_TOO_LARGE',
       { path: 'value', bytes, limitBytes: MOST_BYTES },
-      `value: all variables and secrets of ${inWords(level)} would have ${bytes} bytes together, and may have ${MOST_BYTES}. Let the program fetch what is large.`,
+      `value: all variables and secrets of ${levelText(level)} would have ${bytes} bytes together, and may have ${MOST_BYTES}. Let the program fetch what is large.`,
     )
   if (secretBytes > MOST_SECRET_BYTES)
     throw new Fault(
       'PAYLOAD_TOO_LARGE',
       { path: 'value', bytes: secretBytes, limitBytes: MOST_SECRET_BYTES },
-      `value: all secrets of ${inWords(level)} would have ${secretBytes} bytes together, and may have ${MOST_SECRET_BYTES}. Keep credentials there, and what is large elsewhere.`,
+      `value: all secrets of ${levelText(level)} would have ${secretBytes} bytes together, and may have ${MOST_SECRET_BYTES}. Keep credentials there, and what is large elsewhere.`,
     )
 }

@@ -15,20 +15,20 @@ export interface EnvironmentNames {
 
 /** A delete through another coordinator is seen after this long at the latest; one made here, at once. */
 const FRESH_MS = 1000
-const KEPT = 5000
+const MOST_NAMES = 5000
 
 export function createEnvironmentNames(db: Db): EnvironmentNames {
-  const kept = new LRUCache<string, Promise<string | undefined>>({ max: KEPT, ttl: FRESH_MS })
+  const cache = new LRUCache<string, Promise<string | undefined>>({ max: MOST_NAMES, ttl: FRESH_MS })
   const drop = (key: string, found: Promise<string | undefined>) => {
-    if (kept.peek(key) === found) kept.delete(key)
+    if (cache.peek(key) === found) cache.delete(key)
   }
   const names: EnvironmentNames = {
     find(orgId, ref) {
       const key = `${orgId}/${ref}`
-      const known = kept.get(key)
+      const known = cache.get(key)
       if (known) return known
       const found = store.findEnvironment(db, orgId, ref).then((row) => row?.name)
-      kept.set(key, found)
+      cache.set(key, found)
       // What is not there is looked for again each time: somebody may create it now.
       found.then(
         (name) => name ?? drop(key, found),
@@ -41,7 +41,7 @@ export function createEnvironmentNames(db: Db): EnvironmentNames {
       if (found === undefined) throw noSuch(ref, await store.listEnvironments(db, orgId, { limit: KNOWN_SHOWN + 1 }))
       return found
     },
-    forget: (orgId, ref) => void kept.delete(`${orgId}/${ref}`),
+    forget: (orgId, ref) => void cache.delete(`${orgId}/${ref}`),
   }
   return names
 }

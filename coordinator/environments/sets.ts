@@ -11,33 +11,33 @@ export interface VariableSets {
   get(id: string): Promise<Readonly<Record<string, string>>>
 }
 
-const KEPT_BYTES = 32 * 1024 * 1024
+const CACHE_BYTES = 32 * 1024 * 1024
 /** What an entry takes beside its text. */
 const ENTRY_BYTES = 200
 const NOTHING = Object.freeze({})
 
-export function createVariableSets(db: Db, keptBytes = KEPT_BYTES): VariableSets {
-  const kept = new LRUCache<string, Promise<Record<string, string>>>({ maxSize: keptBytes })
+export function createVariableSets(db: Db, cacheBytes = CACHE_BYTES): VariableSets {
+  const cache = new LRUCache<string, Promise<Record<string, string>>>({ maxSize: cacheBytes })
 
   async function read(id: string): Promise<Record<string, string>> {
     const texts = await store.textsOf(db, id)
     if (texts === undefined) throw new Error(`the set of variables ${id} of a run is missing`)
     // Once as text would be too little: as an object of strings it takes up to two bytes a character.
     const size = ENTRY_BYTES + (texts.base.length + texts.own.length) * 2
-    const known = kept.peek(id)
+    const known = cache.peek(id)
     // Of a value that is there already no new size is taken.
-    if (known && kept.delete(id)) kept.set(id, known, { size })
+    if (known && cache.delete(id)) cache.set(id, known, { size })
     return merged(texts)
   }
 
   return {
     get(id) {
       if (id === '0') return Promise.resolve(NOTHING)
-      const known = kept.get(id)
+      const known = cache.get(id)
       if (known) return known
       const set = Promise.resolve().then(() => read(id))
-      kept.set(id, set, { size: ENTRY_BYTES })
-      set.catch(() => kept.delete(id))
+      cache.set(id, set, { size: ENTRY_BYTES })
+      set.catch(() => cache.delete(id))
       return set
     },
   }

@@ -162,7 +162,7 @@ export async function removeRetired(db: Db): Promise<number> {
     from (${unfinishedRuns(db)}) candidates
     cross join lateral (${runById(db, db`candidates.id`)}) r
     where r.finished_at is null and r.variable_set_id > 0`
-  const kept = used.map(({ id }) => id)
+  const inUse = used.map(({ id }) => id)
   let removed = 0
   for (let after: string | null = '0'; after !== null;) {
     const [row]: { last: string | null; removed: number }[] = await db`
@@ -176,7 +176,7 @@ export async function removeRetired(db: Db): Promise<number> {
       gone as (
         delete from variable_sets s
         using portion
-        where s.id = portion.id and s.id <> all(${kept}::bigint[])
+        where s.id = portion.id and s.id <> all(${inUse}::bigint[])
           and not exists (select from variable_heads h where h.set_id = s.id)
         returning s.id
       )

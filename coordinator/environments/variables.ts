@@ -4,7 +4,7 @@ import type { Variable } from '@windlass/shared/model/environment.ts'
 import type { Db } from '../db/client.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import { assertFits, findLevel, inWords, lockLevel } from './level.ts'
+import { assertFits, findLevel, levelText, lockLevel } from './level.ts'
 import type { EntryRow, Level } from './row.ts'
 import { refresh } from './sets.ts'
 import * as store from './store.ts'
@@ -68,7 +68,7 @@ export function isOther(level: Level, name: string, kind: Kind): Fault {
   return new Fault(
     'CONFLICT',
     { path: 'name', name, environment: environment || null, kind },
-    `\`${name}\` is a ${kind} of ${inWords(level)}. Delete that first (\`${command}\`), or take another name.`,
+    `\`${name}\` is a ${kind} of ${levelText(level)}. Delete that first (\`${command}\`), or take another name.`,
   )
 }
 
@@ -78,7 +78,7 @@ export function notThere(level: Level, name: string, kind: Kind): Fault {
   return new Fault(
     'NOT_FOUND',
     { [kind]: name, environment: environment || null },
-    `${inWords(level)} has no ${kind} \`${name}\` of its own; \`windlass ${list} list\` shows what there is.`,
+    `${levelText(level)} has no ${kind} \`${name}\` of its own; \`windlass ${list} list\` shows what there is.`,
   )
 }
 

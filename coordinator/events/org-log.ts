@@ -22,12 +22,12 @@ export interface OrgLogs {
    * The log has everything that is committed from here on; its position is the end of what was committed before. Throws
    * a `Fault` when the database does not let it begin in time.
    */
-  open(orgId: OrgId): Promise<store.OrgLogPlace>
+  open(orgId: OrgId): Promise<store.OrgLogPosition>
   live(orgId: OrgId, series: string): LiveLog
 }
 
 export function createOrgLogs(db: Db): OrgLogs {
-  const opening = new Map<OrgId, Promise<store.OrgLogPlace>>()
+  const opening = new Map<OrgId, Promise<store.OrgLogPosition>>()
   return {
     // Readers that come meanwhile share the opening: looking for writers is dear.
     open(orgId) {
@@ -41,7 +41,7 @@ export function createOrgLogs(db: Db): OrgLogs {
   }
 }
 
-async function openLog(db: Db, orgId: OrgId): Promise<store.OrgLogPlace> {
+async function openLog(db: Db, orgId: OrgId): Promise<store.OrgLogPosition> {
   const log = await store.keep(db, orgId, randomBytes(6).toString('hex'))
   if (!log.isWhole) {
     await untilWritten(db)

@@ -2,7 +2,7 @@ import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Db } from '../db/client.ts'
 
 /** Where the log of an org stands. */
-export interface OrgLogPlace {
+export interface OrgLogPosition {
   series: string
   isWhole: boolean
   /** The last position that was given. */
@@ -12,35 +12,35 @@ export interface OrgLogPlace {
 }
 
 /** A day, in which a reader may come back. */
-const KEPT_FOR = '24 hours'
+const STORED_FOR = '24 hours'
 /** Of a day only so much is used up before the end is put off. */
 const PUT_OFF_AFTER = '1 hour'
 /** What is nearer to its end is taken for over: the row may have been waited for, for 10 s at most. */
 const MARGIN = '1 minute'
 /** Events of an org beyond these go before their day is over. */
-const MOST_KEPT = 1_000_000
+const MOST_EVENTS = 1_000_000
 
 /**
  * Has events of this org written from the next statement of anybody on. A log whose time was over begins anew, as
  * another series.
  */
-export async function keep(db: Db, orgId: OrgId, series: string): Promise<OrgLogPlace> {
-  const [place] = await db<[OrgLogPlace]>`
+export async function keep(db: Db, orgId: OrgId, series: string): Promise<OrgLogPosition> {
+  const [row] = await db<[OrgLogPosition]>`
     insert into org_logs as l (org_id, series, kept_until)
-    values (${orgId}, ${series}, now() + ${KEPT_FOR}::interval)
+    values (${orgId}, ${series}, now() + ${STORED_FOR}::interval)
     on conflict (org_id) do update
-    set kept_until = now() + ${KEPT_FOR}::interval,
+    set kept_until = now() + ${STORED_FOR}::interval,
         is_whole   = l.is_whole and l.kept_until > now() + ${MARGIN}::interval,
         series     = case when l.kept_until > now() + ${MARGIN}::interval then l.series else excluded.series end
     returning series, is_whole, position::float8 as position, gone_to::float8 as gone_to`
-  return place
+  return row
 }
 
 /** While somebody reads: the end is put off, unless it has come. */
 export async function putOff(db: Db, orgId: OrgId): Promise<void> {
   await db`
     update org_logs
-    set kept_until = now() + ${KEPT_FOR}::interval
+    set kept_until = now() + ${STORED_FOR}::interval
     where org_id = ${orgId} and kept_until > now() + ${MARGIN}::interval`
 }
 
@@ -105,7 +105,7 @@ export async function state(db: Db, orgId: OrgId): Promise<OrgLogState | undefin
   const [row] = await db<[OrgLogState?]>`
     select series, position::float8 as position,
            exists (select from org_events e where e.org_id = ${orgId} and e.position is null) as is_behind,
-           kept_until < now() + ${KEPT_FOR}::interval - ${PUT_OFF_AFTER}::interval as ends_soon,
+           kept_until < now() + ${STORED_FOR}::interval - ${PUT_OFF_AFTER}::interval as ends_soon,
            kept_until <= now() as is_over
     from org_logs
     where org_id = ${orgId}`
@@ -153,7 +153,7 @@ export async function clean(db: Db, orgId: OrgId, limit: number): Promise<boolea
   const [row] = await db<[{ gone: number }?]>`
     with first as materialized (
       select e.position,
-             e.written_at < now() - ${KEPT_FOR}::interval or e.position <= l.position - ${MOST_KEPT} as is_old
+             e.written_at < now() - ${STORED_FOR}::interval or e.position <= l.position - ${MOST_EVENTS} as is_old
       from org_events e
       join org_logs l on l.org_id = e.org_id
       where e.org_id = ${orgId} and e.position is not null

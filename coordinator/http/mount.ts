@@ -10,7 +10,7 @@ import { createHosts, type Hosts } from '../mcp/hosts.ts'
 import type { Mcp } from '../mcp/server.ts'
 import type { Surface } from '../mcp/surface.ts'
 import manifest from '../package.json' with { type: 'json' }
-import { assertOrg, bearerOf } from '../call/access.ts'
+import { assertOrg, tokenOf } from '../call/access.ts'
 import { begin, end, type Outlet, sendFault } from './answer.ts'
 import { readJson } from '../call/body.ts'
 import { inTime, roomFor } from './held-body.ts'
@@ -115,10 +115,10 @@ function preflight(exchange: Exchange): void {
 async function serve({ load }: Mounted, exchange: Exchange): Promise<void> {
   const { pipeline, request, response, requestId } = exchange
   const { deps } = pipeline
-  const bearer = bearerOf(request.headers['authorization'])
-  const isKnown = () => pipeline.verify.knows('caller', bearer)
+  const token = tokenOf(request.headers['authorization'])
+  const isKnown = () => pipeline.verify.knows('caller', token)
   const shown = { as: 'mcp', address: pipeline.proxies.addressOf(request), requestId, isKnown }
-  const caller = await pipeline.gate.pass(shown, () => pipeline.verify.caller(bearer))
+  const caller = await pipeline.gate.pass(shown, () => pipeline.verify.caller(token))
   exchange.actor = caller.id
   await take(exchange, caller)
   assertOrg(request.headers, caller)

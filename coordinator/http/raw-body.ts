@@ -54,13 +54,13 @@ export class RawBody implements RawRequest {
     this.release()
   }
 
-  async read(options: Parameters<RawRequest['read']>[0]): Promise<{ kept: Buffer; bytes: number }> {
+  async read(options: Parameters<RawRequest['read']>[0]): Promise<{ saved: Buffer; bytes: number }> {
     const { request, response, limit } = this.#needs
     assertPlain(request.headers['content-encoding'])
     const length = request.headers['content-length']
     if (length !== undefined && Number(length) > limit) throw tooLarge(limit, Number(length))
     if (Number(length ?? 0) === 0 && request.headers['transfer-encoding'] === undefined)
-      return { kept: Buffer.alloc(0), bytes: 0 }
+      return { saved: Buffer.alloc(0), bytes: 0 }
     if (response.completed) throw new ClientGone()
     const late = setTimeout(() => response.close(), BODY_DEADLINE_MS)
     try {
@@ -72,33 +72,33 @@ export class RawBody implements RawRequest {
 
   #pieces({ keep = Number.POSITIVE_INFINITY, onPiece }: Parameters<RawRequest['read']>[0]) {
     const { request, limit } = this.#needs
-    return new Promise<{ kept: Buffer; bytes: number }>((resolve, reject) => {
+    return new Promise<{ saved: Buffer; bytes: number }>((resolve, reject) => {
       let bytes = 0
-      let kept: Uint8Array[] | undefined = []
-      let keptBytes = 0
+      let saved: Uint8Array[] | undefined = []
+      let savedBytes = 0
       const fail = (error: unknown) => {
-        kept = undefined
+        saved = undefined
         reject(error instanceof Error ? error : new Error(String(error)))
       }
       this.#fail = fail
       request.on('data', (piece) => {
-        if (!kept) return
+        if (!saved) return
         bytes += piece.byteLength
         if (bytes > limit) return fail(tooLarge(limit, bytes))
-        const share = piece.subarray(0, Math.max(0, keep - keptBytes))
+        const share = piece.subarray(0, Math.max(0, keep - savedBytes))
         try {
           this.#holding.take(share.byteLength)
         } catch (error) {
           return fail(error)
         }
         onPiece(piece)
-        keptBytes += share.byteLength
-        if (share.byteLength > 0) kept.push(share)
+        savedBytes += share.byteLength
+        if (share.byteLength > 0) saved.push(share)
       })
       request.on('end', () => {
-        if (!kept) return
+        if (!saved) return
         this.#holding.whole()
-        resolve({ kept: Buffer.concat(kept), bytes })
+        resolve({ saved: Buffer.concat(saved), bytes })
       })
       request.on('error', fail)
       request.on('close', () => fail(new ClientGone()))

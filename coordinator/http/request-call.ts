@@ -77,19 +77,19 @@ export class RequestCall implements Call<unknown>, Open {
     const { actor, requestId } = this.#parts
     if (actor?.kind === 'key' || actor?.kind === 'session')
       return (this.#caller ??= { ...actor, requestId, via: 'rest' })
-    throw wrongDoor('caller', actor)
+    throw wrongActor('caller', actor)
   }
 
   get runner(): RunnerIdentity {
     const { actor } = this.#parts
     if (actor?.kind === 'runner') return actor
-    throw wrongDoor('runner', actor)
+    throw wrongActor('runner', actor)
   }
 
   get program(): ProgramIdentity {
     const { actor } = this.#parts
     if (actor?.kind === 'program') return actor
-    throw wrongDoor('program', actor)
+    throw wrongActor('program', actor)
   }
 
   get raw(): RawRequest {
@@ -99,6 +99,6 @@ export class RequestCall implements Call<unknown>, Open {
   }
 }
 
-function wrongDoor(wanted: string, actor: Actor | undefined): Error {
+function wrongActor(wanted: string, actor: Actor | undefined): Error {
   return new Error(`the handler asks for a ${wanted}, but its row lets in ${actor ? `a ${actor.kind}` : 'anybody'}`)
 }

@@ -20,7 +20,7 @@ const MOST_DROPPED_BYTES = 8 * 1024 * 1024
 
 type Headers = readonly (readonly [name: string, value: string])[]
 
-interface Place {
+interface Exchange {
   request: HttpRequest
   response: HttpResponse
   requestId: string
@@ -42,7 +42,7 @@ interface Ahead {
  * answer is written as what µWS passes on unread, its status line. The line break that µWS adds counts as body: behind
  * JSON it means nothing.
  */
-export function sendAhead({ request, response, requestId, headers }: Place, answer: Ahead): void {
+export function sendAhead({ request, response, requestId, headers }: Exchange, answer: Ahead): void {
   const fields = [
     ...headers,
     ...answer.headers,

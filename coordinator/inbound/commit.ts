@@ -90,7 +90,7 @@ const KEY_MS = 100
  * Writes those that wait for no lock of a group. Undefined: its org has one among them that waits for a key which
  * another delivery holds; the other orgs are not kept waiting for that.
  */
-export async function commitUnlessKept(db: Db, items: readonly NewDelivery[]): Promise<(Committed | undefined)[]> {
+export async function commitUnlessWaiting(db: Db, items: readonly NewDelivery[]): Promise<(Committed | undefined)[]> {
   try {
     return await commitDeliveries(db, items, { lockMs: KEY_MS })
   } catch (error) {
@@ -99,7 +99,7 @@ export async function commitUnlessKept(db: Db, items: readonly NewDelivery[]): P
     if (ofOrgs.length === 1) return items.map(() => undefined)
     const committed = new Map<NewDelivery, Committed | undefined>()
     for (const some of ofOrgs)
-      for (const [i, one] of (await commitUnlessKept(db, some)).entries()) committed.set(some[i]!, one)
+      for (const [i, one] of (await commitUnlessWaiting(db, some)).entries()) committed.set(some[i]!, one)
     return items.map((item) => committed.get(item))
   }
 }

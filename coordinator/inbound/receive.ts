@@ -15,7 +15,7 @@ import { storable, withoutCredentials } from './rules/headers.ts'
 import { beginCheck } from './rules/signature.ts'
 import { findSource, type InboundSource } from './sources.ts'
 import { setReason } from './store-deliveries.ts'
-import { note, placeOf, take, type TakeDeps, type Taken, type Verified } from './take.ts'
+import { note, sourceFields, take, type TakeDeps, type Taken, type Verified } from './take.ts'
 import { type CountRow, type CountUnverified, CUT_REASON } from './unverified.ts'
 
 export type ReceiveDeps = TakeDeps & {
@@ -40,7 +40,7 @@ export interface Incoming {
   headers: Readonly<Record<string, string>>
   /** The sender's. */
   address: string
-  read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ kept: Buffer; bytes: number }>
+  read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ saved: Buffer; bytes: number }>
 }
 
 export interface Received {
@@ -64,13 +64,13 @@ export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Inc
   const { source, secrets } = await deps.sourceGate.pass(asked, () => findWithSecrets(deps, sourceId))
   const { method, url, headers } = incoming
   const check = beginCheck(source.auth, { head: { method, url, headers }, secrets, at: source.now.getTime() })
-  const { kept, bytes } = await incoming.read({
+  const { saved, bytes } = await incoming.read({
     ...(check.isHopeless && { keep: UNVERIFIED_BYTES }),
     onPiece: (piece) => check.update(piece),
   })
   const verdict = check.end()
-  if (!verdict.isVerified) throw await refused(deps, { source, incoming, kept, bytes, reason: verdict.reason })
-  const verified = verifiedOf(source, incoming, kept)
+  if (!verdict.isVerified) throw await refused(deps, { source, incoming, saved, bytes, reason: verdict.reason })
+  const verified = verifiedOf(source, incoming, saved)
   await assertRate(deps, verified)
   const { id, committed, handshake } = await take(deps, { ...verified, once: verdict.once })
   return { source, receipt: await receiptOf(deps, source, { id, committed }), ...(handshake && { handshake }) }
@@ -101,13 +101,13 @@ function attemptOf(retries: string | undefined): number {
 interface Refused {
   source: InboundSource
   incoming: Incoming
-  kept: Buffer
+  saved: Buffer
   bytes: number
   reason: string
 }
 
 /** Records it, so that the people who set the source up find out why; the sender is not told which check failed. */
-async function refused(deps: ReceiveDeps, { source, incoming, kept, bytes, reason }: Refused): Promise<Fault> {
+async function refused(deps: ReceiveDeps, { source, incoming, saved, bytes, reason }: Refused): Promise<Fault> {
   if (!deps.unverified.take(networkOf(incoming.address))) return tooManyUnverified()
   const keeping = deps.countUnverified(source.id, Math.min(bytes, UNVERIFIED_BYTES))
   if (keeping.what === 'nothing') return new Fault('UNVERIFIED')
@@ -117,7 +117,7 @@ async function refused(deps: ReceiveDeps, { source, incoming, kept, bytes, reaso
   }
   const isForMany = keeping.what === 'head' && bytes > CUT_BYTES
   const isCut = isForMany || bytes > UNVERIFIED_BYTES
-  const { body, ...rest } = verifiedOf(source, incoming, isCut ? kept.subarray(0, CUT_BYTES) : kept)
+  const { body, ...rest } = verifiedOf(source, incoming, isCut ? saved.subarray(0, CUT_BYTES) : saved)
   await deps.deliveries.add({
     ...rowOfRefused(rest, body),
     payloadBytes: bytes,
@@ -146,7 +146,7 @@ async function writeCount(deps: ReceiveDeps, { body, ...rest }: Verified, count:
 
 function rowOfRefused({ source, headers, ...rest }: Omit<Verified, 'body'>, payload: Buffer) {
   return {
-    ...placeOf(source),
+    ...sourceFields(source),
     id: newId('dlv'),
     receivedAt: source.now,
     event: null,

@@ -122,7 +122,7 @@ async function rowOf(deps: TakeDeps, verified: Verified, event: string | null): 
   if (key !== null) await keep(deps, key, body)
   const id = newId('dlv')
   return {
-    ...placeOf(source),
+    ...sourceFields(source),
     id,
     receivedAt: source.now,
     event,
@@ -149,6 +149,6 @@ async function keep({ objects, log }: TakeDeps, key: string, body: Buffer): Prom
   }
 }
 
-export function placeOf({ id, orgId, name }: InboundSource) {
+export function sourceFields({ id, orgId, name }: InboundSource) {
   return { orgId, sourceId: id, sourceName: name }
 }

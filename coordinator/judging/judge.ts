@@ -62,9 +62,9 @@ const HELD_SCHEMAS = 200
 const TRIES = 2
 /** Steps of applying a schema that are done at once: some milliseconds. */
 const MOST_STEPS = 1e6
-const KEPT = 500
+const MOST_VERDICTS = 500
 /** Time for which a value that took too long is not tried again: who gave up waiting for its verdict asks once more. */
-const SLOW_KEPT_MS = 60_000
+const SLOW_FRESH_MS = 60_000
 
 /** Processor time for all values of a run in a minute. */
 const RUN_MS = 2000
@@ -97,9 +97,9 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
   })
   const budget = createBudget({ ms: runMs, windowMs: WINDOW_MS })
   const compiling = createBudget(COMPILING)
-  const checks = new LRUCache<string, Check>({ max: KEPT })
+  const checks = new LRUCache<string, Check>({ max: MOST_VERDICTS })
   /** Schemas by which something can be judged. */
-  const usable = new LRUCache<string, true>({ max: KEPT })
+  const usable = new LRUCache<string, true>({ max: MOST_VERDICTS })
   const slowInputs = createSlowInputs()
 
   /** Returns undefined when the value has to be checked in a process. */
@@ -165,14 +165,14 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
 
 /** Keeps verdicts on inputs that took too long. Values of runs are left out: each run pays for its own. */
 function createSlowInputs() {
-  const kept = new LRUCache<string, Verdict>({ max: KEPT, ttl: SLOW_KEPT_MS })
+  const cache = new LRUCache<string, Verdict>({ max: MOST_VERDICTS, ttl: SLOW_FRESH_MS })
   return async ({ key }: Schema, text: string, { org, root, run }: JudgeAsk, judged: () => Promise<Verdict>) => {
     if (run !== undefined) return judged()
     const name = [org, root, key, hash('sha256', text)].join(' ')
-    const known = kept.get(name)
+    const known = cache.get(name)
     if (known) return known
     const verdict = await judged()
-    if (verdict.is === 'too slow' && verdict.isFinal) kept.set(name, verdict)
+    if (verdict.is === 'too slow' && verdict.isFinal) cache.set(name, verdict)
     return verdict
   }
 }

@@ -10,26 +10,26 @@ export interface BySize {
 
 export function createBySize(): BySize {
   const ranks: string[][] = []
-  const placeOf = new Map<string, { rank: number; at: number }>()
+  const positionOf = new Map<string, { rank: number; at: number }>()
 
   function remove(id: string): void {
-    const place = placeOf.get(id)
-    if (!place) return
-    placeOf.delete(id)
-    const last = ranks[place.rank]!.pop()!
+    const position = positionOf.get(id)
+    if (!position) return
+    positionOf.delete(id)
+    const last = ranks[position.rank]!.pop()!
     if (last === id) return
-    ranks[place.rank]![place.at] = last
-    placeOf.get(last)!.at = place.at
+    ranks[position.rank]![position.at] = last
+    positionOf.get(last)!.at = position.at
   }
 
   return {
     remove,
     set(id, size) {
       const rank = Math.floor(RANKS * Math.log2(Math.max(1, size)))
-      if (placeOf.get(id)?.rank === rank) return
+      if (positionOf.get(id)?.rank === rank) return
       remove(id)
       const ofRank = (ranks[rank] ??= [])
-      placeOf.set(id, { rank, at: ofRank.push(id) - 1 })
+      positionOf.set(id, { rank, at: ofRank.push(id) - 1 })
     },
     largest: () => ranks.findLast((ids) => ids !== undefined && ids.length > 0)?.[0],
   }

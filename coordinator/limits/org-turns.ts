@@ -73,11 +73,11 @@ const PATIENCE_MS = 20_000
 const RETRY_MS = 1000
 
 export function createOrgTurns({ scope, seats, keepsOne, message }: Kind, patienceMs = PATIENCE_MS): OrgTurns {
-  const places = createSeats(seats, keepsOne ? createSlowOrgs() : undefined)
+  const seating = createSeats(seats, keepsOne ? createSlowOrgs() : undefined)
   const tooLong = () => new Fault('RATE_LIMITED', { scope, limit: seats.org, retryAfterMs: RETRY_MS }, message)
   return {
     async run(orgId, act) {
-      const leave = await inTime(places.take(orgId), patienceMs)
+      const leave = await inTime(seating.take(orgId), patienceMs)
       if (!leave) throw tooLong()
       try {
         return await act()
@@ -86,7 +86,7 @@ export function createOrgTurns({ scope, seats, keepsOne, message }: Kind, patien
       }
     },
     async runIfFree(orgId, act) {
-      const leave = places.takeFree(orgId)
+      const leave = seating.takeFree(orgId)
       if (!leave) return false
       try {
         await act()

@@ -12,10 +12,10 @@ export interface SourceGate {
 }
 
 /** Number of ids that are remembered; each takes some 200 bytes. */
-const KEPT = 20_000
+const MOST_SOURCES = 20_000
 
 export function createSourceGate(strangers: Strangers): SourceGate {
-  const known = new LRUCache<string, true>({ max: KEPT })
+  const known = new LRUCache<string, true>({ max: MOST_SOURCES })
   return {
     async pass({ id, address }, find) {
       const { refusal, settle } = known.has(id) ? UNCOUNTED : await strangers.attempt(address)

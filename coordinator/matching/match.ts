@@ -49,7 +49,7 @@ export interface Match {
 export function match({ heads, candidates: asking, each, most, workers }: MatchAsk): Match {
   const candidates = asking.map(({ runnerId, labels, free }) => ({ runnerId, labels: new Set(labels), free, given: 0 }))
   const lines = linesOf(heads, candidates, each)
-  const kept = new Set<RunnerId>()
+  const reserved = new Set<RunnerId>()
   const pairs: Pair[] = []
   let isStarving = false
   for (const head of heads) {
@@ -63,7 +63,7 @@ export function match({ heads, candidates: asking, each, most, workers }: MatchA
       line.isOver = true
       if (!head.isOld || line.slots === 1) continue
       isStarving = true
-      keepFor(line, { candidates, workers: workers ?? [], kept })
+      keepFor(line, { candidates, workers: workers ?? [], reserved })
     }
   }
   return { pairs, isStarving }
@@ -106,15 +106,15 @@ function isBetter(a: OpenCandidate, b: OpenCandidate): boolean {
   return (a.given - b.given || a.labels.size - b.labels.size || b.free - a.free) < 0
 }
 
-type Keeping = { candidates: OpenCandidate[]; workers: readonly Candidate[]; kept: Set<RunnerId> }
+type Keeping = { candidates: OpenCandidate[]; workers: readonly Candidate[]; reserved: Set<RunnerId> }
 
-function keepFor(line: Line, { candidates, workers, kept }: Keeping): void {
+function keepFor(line: Line, { candidates, workers, reserved }: Keeping): void {
   const able = workers.filter(
     ({ runnerId, slots, labels }) =>
-      slots >= line.slots && !kept.has(runnerId) && line.labels.every((label) => labels.includes(label)),
+      slots >= line.slots && !reserved.has(runnerId) && line.labels.every((label) => labels.includes(label)),
   )
   const [best] = able.toSorted((a, b) => b.free - a.free || (a.runnerId < b.runnerId ? -1 : 1))
   if (!best) return
-  kept.add(best.runnerId)
+  reserved.add(best.runnerId)
   for (const one of candidates) if (one.runnerId === best.runnerId) one.free = 0
 }

@@ -110,6 +110,6 @@ function stub({ tool, when }: Tool): ListedTool {
 
 /** `create_api_key` → `Create API key`. */
 function titleOf(name: string): string {
-  const words = name.split('_').map((word) => (word === 'api' ? 'API' : word))
-  return words.map((word, at) => (at === 0 ? word[0]!.toUpperCase() + word.slice(1) : word)).join(' ')
+  const parts = name.split('_').map((part) => (part === 'api' ? 'API' : part))
+  return parts.map((part, at) => (at === 0 ? part[0]!.toUpperCase() + part.slice(1) : part)).join(' ')
 }

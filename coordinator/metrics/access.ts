@@ -28,7 +28,7 @@ type ScrapeRules = Pick<Config, 'metricsToken' | 'host' | 'baseUrl' | 'trustedPr
  */
 export function assertMayScrape(scraper: Scraper, rules: ScrapeRules): void {
   const token = rules.metricsToken
-  if (isBearer(scraper.header('authorization'), token) || (isAlone(rules) && isLocal(scraper))) return
+  if (hasToken(scraper.header('authorization'), token) || (isAlone(rules) && isLocal(scraper))) return
   const message =
     token === undefined
       ? 'Metrics are for this machine only, while the coordinator serves nobody else. Set WINDLASS_METRICS_TOKEN on the coordinator and send it as `Authorization: Bearer <token>`.'
@@ -46,7 +46,7 @@ function isLocal(scraper: Scraper): boolean {
   return loopback.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }
 
-function isBearer(authorization: string | undefined, token: string | undefined): boolean {
+function hasToken(authorization: string | undefined, token: string | undefined): boolean {
   const given = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
   // Of hashes, as texts of different length cannot be compared in constant time.
   return given !== undefined && token !== undefined && timingSafeEqual(digest(given), digest(token))

@@ -3,11 +3,11 @@ import { IntakeState } from '@windlass/shared/model/runner.ts'
 import { runById } from '../db/by-key.ts'
 import type { Db } from '../db/client.ts'
 import { unfinishedRuns } from '../db/unfinished.ts'
-import type { Place } from '../engine/rules/run.ts'
+import type { ProcessState } from '../engine/rules/run.ts'
 
 /** What the database says about all runs together. */
 export interface Facts {
-  runs: { status: string; place: Place | null; count: number }[]
+  runs: { status: string; place: ProcessState | null; count: number }[]
   queues: { org: string; pool: string; count: number; oldestSeconds: number }[]
   timersOverdue: number
   timersLagSeconds: number

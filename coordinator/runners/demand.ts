@@ -21,14 +21,14 @@ const FAST_MS = 20
 const REST_FACTOR = 20
 
 export function createDemandReader(db: Db): DemandReader {
-  const kept = new Map<PoolId, Promise<Reading>>()
+  const readings = new Map<PoolId, Promise<Reading>>()
   return (poolId) => {
-    const known = kept.get(poolId)
+    const known = readings.get(poolId)
     if (known) return known
     const since = performance.now()
     const reading = read(db, poolId)
-    const drop = () => kept.delete(poolId)
-    kept.set(poolId, reading)
+    const drop = () => readings.delete(poolId)
+    readings.set(poolId, reading)
     const rest = () => {
       const tookMs = performance.now() - since
       if (tookMs < FAST_MS) drop()

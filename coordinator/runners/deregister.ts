@@ -24,22 +24,22 @@ export async function deregisterRunner(
     const next = { state: 'revoked', ...by(caller), reason: 'it was deregistered' } as const
     const { target, before } = await write(tx, 'runners.deregister', { now, next })
     await markDeregistered(tx, ask.runner)
-    const was = { ...before, pool: row.poolName, ...liveOf(row) }
+    const was = { ...before, pool: row.poolName, ...countsOf(row) }
     await record(tx, caller, { action: 'runners.deregister', target, before: was, after: { force: ask.force } })
     return now
   })
   await shutOut(deps, now)
 }
 
-const liveOf = ({ offered, executing, parked }: RunnerRow) => ({ offered, executing, parked })
+const countsOf = ({ offered, executing, parked }: RunnerRow) => ({ offered, executing, parked })
 
 function assertIdle(now: IntakeRow, row: RunnerRow): void {
-  const live = row.offered + row.executing + row.parked
+  const held = row.offered + row.executing + row.parked
   const isOnline = row.online && now.state !== 'revoked'
-  if (live === 0 && !isOnline) return
-  const detail = { runner: now.runnerId, online: row.online, state: now.state, ...liveOf(row) }
-  const runs = live === 1 ? '1 run' : `${live} runs`
-  const why = live > 0 ? `has ${runs}` : 'is online'
+  if (held === 0 && !isOnline) return
+  const detail = { runner: now.runnerId, online: row.online, state: now.state, ...countsOf(row) }
+  const runs = held === 1 ? '1 run' : `${held} runs`
+  const why = held > 0 ? `has ${runs}` : 'is online'
   const wayOut = isOnline
     ? 'Drain it and stop its agent, or use `force`, which revokes it.'
     : 'Wait until they have gone to others, or use `force`.'

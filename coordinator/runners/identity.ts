@@ -12,7 +12,7 @@ const LONGEST_LIFE_S = 70
 const TOLERANCE_S = 30
 /** Less than the 5 s after which a revoked runner is out of every coordinator, also of one that misses the bell. */
 const KEY_FRESH_MS = 3000
-const KEPT = 5000
+const MOST_RUNNERS = 5000
 /** Anyone who knows the id of a runner can send tokens with a wrong signature; each would cost a query. */
 const REREAD_MS = 1000
 /** For this long after a wrong signature, only tokens that have served count as known. */
@@ -22,12 +22,12 @@ const SUSPECT_MS = 60_000
  * Tells which installed agent signed a token. Its public key was given at registration; nothing else is stored here.
  */
 export interface RunnerVerifier {
-  verify(bearer: string): Promise<RunnerIdentity>
+  verify(token: string): Promise<RunnerIdentity>
   /**
    * Returns whether the token has served, or names a known runner as which nobody has signed wrongly of late: agents
    * make new tokens time and again.
    */
-  knows(bearer: string): boolean
+  knows(token: string): boolean
   /** Something about this runner has changed: it is looked at again. */
   forget(id: string): void
 }
@@ -53,10 +53,10 @@ interface Seen {
 
 export function createRunnerVerifier(db: Db): RunnerVerifier {
   const { runners, known, forget } = keepRunners(db)
-  const tokens = new LRUCache<string, Seen>({ max: KEPT })
+  const tokens = new LRUCache<string, Seen>({ max: MOST_RUNNERS })
 
   /** Time at which each runner was read anew for a signature that was wrong after all. */
-  const suspects = new LRUCache<string, number>({ max: KEPT })
+  const suspects = new LRUCache<string, number>({ max: MOST_RUNNERS })
 
   function isSuspect(id: string, ms: number): boolean {
     const since = suspects.get(id)
@@ -67,11 +67,11 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
    * Checks the signature with what is known of the runner or, where that does not fit, with its row as it is now: it
    * may have made itself a new key elsewhere.
    */
-  async function signedBy(bearer: string, kid: string) {
+  async function signedBy(token: string, kid: string) {
     const began = performance.now()
     const one = await known(kid)
     try {
-      return { one, ...(await signed(bearer, one)) }
+      return { one, ...(await signed(token, one)) }
     } catch (error) {
       if (!isForged(error) || isSuspect(kid, REREAD_MS)) throw refusal(error)
     }
@@ -79,16 +79,16 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
     if (one.at < began && runners.get(kid) === one) runners.delete(kid)
     const fresh = await known(kid)
     try {
-      return { one: fresh, ...(await signed(bearer, fresh)) }
+      return { one: fresh, ...(await signed(token, fresh)) }
     } catch (error) {
       if (isForged(error)) suspects.set(kid, performance.now())
       throw refusal(error)
     }
   }
 
-  async function check(bearer: string): Promise<RunnerIdentity> {
-    const { kid } = headerOf(bearer)
-    const { one, payload, by } = await signedBy(bearer, kid)
+  async function check(token: string): Promise<RunnerIdentity> {
+    const { kid } = headerOf(token)
+    const { one, payload, by } = await signedBy(token, kid)
     admit(one)
     if (by === one.present && one.former) {
       await store.dropFormerKey(db, one.runner.id, by.x)
@@ -96,24 +96,24 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
     }
     // It is not checked again until then. `iat` is there: an age is asked for.
     const expiresAt = Math.min(payload.exp ?? 0, payload.iat! + LONGEST_LIFE_S) * 1000
-    tokens.set(bearer, { id: kid, signedWith: by.x, expiresAt })
+    tokens.set(token, { id: kid, signedWith: by.x, expiresAt })
     return { ...one.runner, signedWith: by.x }
   }
 
   return {
-    async verify(bearer) {
-      const seen = tokens.get(bearer)
-      if (!seen || seen.expiresAt <= Date.now()) return check(bearer)
+    async verify(token) {
+      const seen = tokens.get(token)
+      if (!seen || seen.expiresAt <= Date.now()) return check(token)
       const one = await known(seen.id)
       admit(one)
       const { runner, present, former } = one
       const isKey = seen.signedWith === present.x || seen.signedWith === former?.x
-      return isKey ? { ...runner, signedWith: seen.signedWith } : check(bearer)
+      return isKey ? { ...runner, signedWith: seen.signedWith } : check(token)
     },
-    knows(bearer) {
-      if (tokens.has(bearer)) return true
+    knows(token) {
+      if (tokens.has(token)) return true
       try {
-        const { kid } = headerOf(bearer)
+        const { kid } = headerOf(token)
         return runners.has(kid) && !isSuspect(kid, SUSPECT_MS)
       } catch {
         return false
@@ -124,13 +124,13 @@ export function createRunnerVerifier(db: Db): RunnerVerifier {
 }
 
 function keepRunners(db: Db) {
-  const runners = new LRUCache<string, Known>({ max: KEPT })
+  const runners = new LRUCache<string, Known>({ max: MOST_RUNNERS })
   /** Runners that are being read: many who ask at once cost one query. */
   const reading = new Map<string, Promise<Known>>()
 
   async function known(id: string): Promise<Known> {
-    const kept = runners.get(id)
-    if (kept && performance.now() - kept.at < KEY_FRESH_MS) return kept
+    const found = runners.get(id)
+    if (found && performance.now() - found.at < KEY_FRESH_MS) return found
     const underWay = reading.get(id)
     if (underWay) return underWay
     const fresh = read(db, id)
@@ -176,9 +176,9 @@ async function keyOf(jwk: Record<string, string>): Promise<Key> {
   return { x: jwk['x']!, key: await importJWK(jwk, 'EdDSA') }
 }
 
-function headerOf(bearer: string): { kid: string } {
+function headerOf(token: string): { kid: string } {
   try {
-    const { kid } = decodeProtectedHeader(bearer)
+    const { kid } = decodeProtectedHeader(token)
     // What has not the form of an id may hold what no column takes, such as U+0000.
     if (typeof kid === 'string' && /^rnr_[0-9a-z]{26}$/.test(kid)) return { kid }
   } catch {
@@ -191,12 +191,12 @@ function headerOf(bearer: string): { kid: string } {
  * The key before the present one serves as long as it is known: an agent may have died before it had the new one for
  * good.
  */
-async function signed(bearer: string, { runner, present, former }: Known): Promise<{ payload: JWTPayload; by: Key }> {
+async function signed(token: string, { runner, present, former }: Known): Promise<{ payload: JWTPayload; by: Key }> {
   try {
-    return { payload: await payloadOf(bearer, present, runner.id), by: present }
+    return { payload: await payloadOf(token, present, runner.id), by: present }
   } catch (error) {
     if (!former || !isForged(error)) throw error
-    return { payload: await payloadOf(bearer, former, runner.id), by: former }
+    return { payload: await payloadOf(token, former, runner.id), by: former }
   }
 }
 
@@ -204,8 +204,8 @@ function isForged(error: unknown): boolean {
   return error instanceof errors.JWSSignatureVerificationFailed
 }
 
-async function payloadOf(bearer: string, { key }: Key, id: string): Promise<JWTPayload> {
-  const { payload } = await jwtVerify(bearer, key, {
+async function payloadOf(token: string, { key }: Key, id: string): Promise<JWTPayload> {
+  const { payload } = await jwtVerify(token, key, {
     audience: AGENT_AUDIENCE,
     subject: id,
     algorithms: ['EdDSA'],

@@ -142,10 +142,13 @@ export async function noteAccepted(deps: { db: Db }, runnerIds: readonly RunnerI
 }
 
 /** What the agents of these runners are told about their work. */
-async function intakeWords(deps: { db: Db }, runnerIds: readonly string[]): Promise<Map<string, IntakeNotice>> {
-  const rows = await store.words(deps.db, runnerIds)
+async function intakeNotices(deps: { db: Db }, runnerIds: readonly string[]): Promise<Map<string, IntakeNotice>> {
+  const rows = await store.notices(deps.db, runnerIds)
   return new Map(
-    rows.map(({ runnerId, deadlineAt, ...word }) => [runnerId, { ...word, deadlineAt: deadlineAt?.getTime() ?? null }]),
+    rows.map(({ runnerId, deadlineAt, ...notice }) => [
+      runnerId,
+      { ...notice, deadlineAt: deadlineAt?.getTime() ?? null },
+    ]),
   )
 }
 
@@ -158,7 +161,7 @@ export async function tellIntake(deps: TellDeps, runnerIds: readonly string[]): 
   const here = new Set(deps.sockets.ids())
   const asked = runnerIds.filter((id) => here.has(id))
   if (asked.length === 0) return
-  for (const [id, intake] of await intakeWords(deps, asked)) {
+  for (const [id, intake] of await intakeNotices(deps, asked)) {
     if (intake.state === 'revoked') deps.sockets.refuse(id, 'REVOKED', REVOKED_MESSAGE)
     else deps.sockets.tell(id, { t: 'intake', intake })
   }

@@ -10,24 +10,24 @@ import * as store from './store-plan.ts'
 /** More than any machine has of slots. */
 const MOST_SHOWN = 2000
 
-type Live = DrainPlan['live'][number]
+type HeldRun = DrainPlan['live'][number]
 
 /** What a drain would meet, or what it still waits for. Changes nothing. */
 export async function planDrain(deps: { db: Db }, caller: Caller, runner: RunnerId): Promise<DrainPlan> {
   const around = await store.around(deps.db, caller.orgId, runner)
   if (!around) throw new Fault('NOT_FOUND', { runner })
   const [rows, others] = await Promise.all([
-    store.liveOn(deps.db, runner, MOST_SHOWN),
+    store.heldOn(deps.db, runner, MOST_SHOWN),
     store.others(deps.db, around.poolId, runner),
   ])
   const settings = PoolSettings.parse(around.poolSettings)
   const able = others.filter((one) => lacking(one, settings) === undefined)
-  const live = rows.map(present)
+  const held = rows.map(present)
   const { epoch, queuedRuns } = around
-  return { runner, epoch, live, othersTakeWork: able.length, queuedRuns, warnings: warnings(around, able, live) }
+  return { runner, epoch, live: held, othersTakeWork: able.length, queuedRuns, warnings: warnings(around, able, held) }
 }
 
-function present(row: store.LiveRow): Live {
+function present(row: store.HeldRow): HeldRun {
   const outcome = outcomeOf(row)
   return {
     run: row.runId,
@@ -39,28 +39,28 @@ function present(row: store.LiveRow): Live {
   }
 }
 
-function outcomeOf({ acceptedAt, place }: store.LiveRow): Live['outcome'] {
+function outcomeOf({ acceptedAt, place }: store.HeldRow): HeldRun['outcome'] {
   if (acceptedAt === null) return 'returns-to-queue'
   return place === 'parked' ? 'moves' : 'finishes'
 }
 
 /** One that has never waited began when it was accepted; of any other it is known only what it had computed before. */
-function latestEnd({ acceptedAt, now, activeMs, timeoutMs, graceMs, wallAt }: store.LiveRow): number {
+function latestEnd({ acceptedAt, now, activeMs, timeoutMs, graceMs, wallAt }: store.HeldRow): number {
   const from = activeMs === 0 && acceptedAt ? acceptedAt : now
   const ownTime = from.getTime() + Math.max(0, timeoutMs - activeMs)
   return Math.round(Math.min(ownTime, wallAt?.getTime() ?? Infinity) + graceMs)
 }
 
-function warnings(around: store.Surroundings, others: readonly store.Other[], live: readonly Live[]): string[] {
-  const has = (outcome: Live['outcome']) => live.filter((run) => run.outcome === outcome).length
+function warnings(around: store.Surroundings, others: readonly store.Other[], held: readonly HeldRun[]): string[] {
+  const has = (outcome: HeldRun['outcome']) => held.filter((run) => run.outcome === outcome).length
   const leaving = has('moves') + has('returns-to-queue')
-  const lastEnd = Math.max(0, ...live.map((run) => run.latestEndAt ?? 0))
+  const lastEnd = Math.max(0, ...held.map((run) => run.latestEndAt ?? 0))
   const isAlike = ({ labels }: store.Other) => around.labels.every((label) => labels.includes(label))
   const { queuedRuns, deadlineAt, state } = around
   const all = [
     state === 'revoked' && 'The runner was revoked: what it has goes to others, and there is nothing to drain.',
     !around.online &&
-      live.length > 0 &&
+      held.length > 0 &&
       'The runner is not heard of: what it has goes to others when its lease runs out, drained or not.',
     others.length === 0 &&
       leaving + queuedRuns > 0 &&

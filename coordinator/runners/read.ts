@@ -36,14 +36,14 @@ export function presentPool(row: store.PoolRow): RunnerPool {
 
 export function presentRunner(row: store.RunnerRow, base: string): Runner {
   const { id, org, name, labels, slots, version, protocol, platform, isolation, unready } = row
-  const live = { offered: row.offered, executing: row.executing, parked: row.parked }
+  const counts = { offered: row.offered, executing: row.executing, parked: row.parked }
   return {
     id,
     org,
     pool: { id: row.poolId, name: row.poolName },
     name,
     status: row.online ? 'online' : 'offline',
-    intake: presentIntake(row, live),
+    intake: presentIntake(row, counts),
     quarantine:
       row.quarantinedAt && row.quarantinedUntil && row.quarantinedUntil > row.now
         ? {
@@ -56,7 +56,7 @@ export function presentRunner(row: store.RunnerRow, base: string): Runner {
     labels: [...new Set([...labels, ...PoolSettings.parse(row.poolSettings).labels])],
     slots,
     activeRuns: row.activeRuns,
-    live,
+    live: counts,
     currentRuns: row.currentRuns,
     version,
     protocol,
@@ -70,8 +70,8 @@ export function presentRunner(row: store.RunnerRow, base: string): Runner {
   }
 }
 
-function presentIntake(row: store.RunnerRow, live: Runner['live']): Runner['intake'] {
-  const isEmpty = live.offered + live.executing + live.parked === 0
+function presentIntake(row: store.RunnerRow, counts: Runner['live']): Runner['intake'] {
+  const isEmpty = counts.offered + counts.executing + counts.parked === 0
   return {
     state: row.state === 'draining' && isEmpty ? 'drained' : row.state,
     epoch: row.epoch,

@@ -60,13 +60,13 @@ export async function registerRunner(
     const runner = newId('rnr')
     await store.useToken(tx, hash)
     await store.insertRunner(tx, { ...about, id: runner, orgId: found.orgId, poolId: found.poolId })
-    await record(tx, bearerOf(found, requestId), registered(runner, about, found))
+    await record(tx, authorOf(found, requestId), registered(runner, about, found))
     deps.log('runner.registered', { runner, pool: found.pool, runnerName: about.name })
     return { runner, org: found.org, pool: found.pool, poolId: found.poolId }
   })
 }
 
-const bearerOf = ({ id, orgId, pool }: store.TokenRow, requestId: string): Author => {
+const authorOf = ({ id, orgId, pool }: store.TokenRow, requestId: string): Author => {
   return { kind: 'token', id, name: `registration token of the pool ${pool}`, orgId, via: 'runner', requestId }
 }
 

@@ -9,11 +9,11 @@ export type Revocations = FreshCache<string, 'served' | 'revoked'>
 
 /** Less than the 5 s after which nothing of a revoked runner is served by any coordinator. */
 const FRESH_MS = 3000
-const KEPT = 5000
+const MOST_REVOCATIONS = 5000
 
 export function createRevocations(db: Db): Revocations {
   const read = async (runnerId: string) => ((await isRevoked(db, runnerId)) ? 'revoked' : 'served')
-  return createFreshCache({ read, freshMs: FRESH_MS, most: KEPT })
+  return createFreshCache({ read, freshMs: FRESH_MS, most: MOST_REVOCATIONS })
 }
 
 /** The token of a run dies with its runner, whether or not the run has been taken from there yet. */

@@ -21,7 +21,7 @@ export interface SteerAsk {
 export function cordonRunner(deps: SpreadDeps, caller: Acting, ask: SteerAsk): Promise<Runner> {
   const { reason } = ask
   const decide = (now: store.IntakeRow): store.IntakeChange | undefined => {
-    if (now.state === 'draining') return now.byKind === 'caller' ? undefined : keptClosed(now, caller, reason)
+    if (now.state === 'draining') return now.byKind === 'caller' ? undefined : drainingAgain(now, caller, reason)
     const isSame = now.state === 'cordoned' && now.byKind === 'caller' && (reason === '' || reason === now.reason)
     return isSame ? undefined : { state: 'cordoned', ...by(caller), reason }
   }
@@ -29,7 +29,7 @@ export function cordonRunner(deps: SpreadDeps, caller: Acting, ask: SteerAsk): P
 }
 
 /** An agent that drains as it stops would be open again after its next start. */
-function keptClosed(now: store.IntakeRow, caller: Acting, reason: string): store.IntakeChange {
+function drainingAgain(now: store.IntakeRow, caller: Acting, reason: string): store.IntakeChange {
   return { state: 'draining', ...by(caller), reason: reason || now.reason, deadlineMs: now.deadlineMs ?? undefined }
 }
 

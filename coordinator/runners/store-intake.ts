@@ -100,7 +100,7 @@ export async function oldCordons(db: Db, ms: number): Promise<RunnerId[]> {
   return rows.map((row) => row.runnerId)
 }
 
-export interface WordRow {
+export interface NoticeRow {
   runnerId: RunnerId
   state: IntakeState
   epoch: number
@@ -108,8 +108,8 @@ export interface WordRow {
   deadlineAt: Date | null
 }
 
-export function words(db: Db, runnerIds: readonly string[]): Promise<WordRow[]> {
-  return db<WordRow[]>`
+export function notices(db: Db, runnerIds: readonly string[]): Promise<NoticeRow[]> {
+  return db<NoticeRow[]>`
     select i.runner_id, i.epoch, i.reason, i.deadline_at,
            case
              when i.state = 'draining' and not exists (select from placements p where p.runner_id = i.runner_id) then 'drained'

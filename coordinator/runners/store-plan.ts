@@ -2,15 +2,15 @@ import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
-import type { Place } from '../engine/rules/run.ts'
+import type { ProcessState } from '../engine/rules/run.ts'
 import { online } from './store.ts'
 import { held, takesWork } from './store-demand.ts'
 
-export interface LiveRow {
+export interface HeldRow {
   runId: RunId
   workflow: string
   status: RunStatus
-  place: Place | null
+  place: ProcessState | null
   offeredAt: Date
   acceptedAt: Date | null
   /** What this attempt had computed when its process last waited, in milliseconds. */
@@ -23,8 +23,8 @@ export interface LiveRow {
 }
 
 /** What the runner has, what is longest there first. */
-export function liveOn(db: Db, runnerId: RunnerId, limit: number): Promise<LiveRow[]> {
-  return db<LiveRow[]>`
+export function heldOn(db: Db, runnerId: RunnerId, limit: number): Promise<HeldRow[]> {
+  return db<HeldRow[]>`
     select p.run_id, w.slug as workflow, r.status, r.place, p.offered_at, p.accepted_at, r.active_ms::float8 as active_ms,
            (v.descriptor ->> 'timeoutMs')::float8 as timeout_ms, (v.descriptor ->> 'cancelGraceMs')::float8 as grace_ms,
            t.due_at as wall_at, now() as now

@@ -191,8 +191,8 @@ export async function findRunner(sql: Sql, orgId: OrgId, id: RunnerId): Promise<
 /** A drain is over as soon as nothing is left on the runner. */
 function isSo(sql: Sql, intake: IntakeState) {
   if (intake !== 'draining' && intake !== 'drained') return sql`and i.state = ${intake}`
-  const isLive = sql`exists (select from placements l where l.runner_id = r.id)`
-  return sql`and i.state = 'draining' and ${isLive} = ${intake === 'draining'}`
+  const hasRuns = sql`exists (select from placements l where l.runner_id = r.id)`
+  return sql`and i.state = 'draining' and ${hasRuns} = ${intake === 'draining'}`
 }
 
 export interface RunnerFilter {

@@ -42,8 +42,8 @@ export async function triggerOnce(deps: StartDeps, caller: Caller, ask: TriggerA
   const { version } = await findVersion(deps, caller.orgId, ask)
   const claim = { orgId: caller.orgId, workflowId: version.workflowId, key, requestHash: await hashOf(ask) }
   // Looked at before the input is: what was accepted once stays accepted, also when the schema is another by now.
-  const kept = await findKey(deps.db, claim)
-  if (kept) return { run: await firstRun(deps, claim, kept), isNew: false }
+  const found = await findKey(deps.db, claim)
+  if (found) return { run: await firstRun(deps, claim, found), isNew: false }
   const who = { orgId: caller.orgId, actor: caller.id }
   const prepared = await prepareRun(deps, who, { ...ask, mayMerge: true })
   const { run } = prepared
@@ -67,10 +67,10 @@ async function hashOf(ask: TriggerAsk): Promise<Buffer> {
   return (await canonicalHash({ input, environment, tags, priority, version, delayMs })).digest()
 }
 
-async function firstRun(deps: { db: Db }, claim: Claim, kept: FirstRequest): Promise<Run> {
-  if (!claim.requestHash.equals(kept.requestHash)) throw conflict(kept.runId)
-  const row = await find(deps.db, claim.orgId, kept.runId)
-  if (!row) throw new Error(`run ${kept.runId} of an idempotency key is missing`)
+async function firstRun(deps: { db: Db }, claim: Claim, found: FirstRequest): Promise<Run> {
+  if (!claim.requestHash.equals(found.requestHash)) throw conflict(found.runId)
+  const row = await find(deps.db, claim.orgId, found.runId)
+  if (!row) throw new Error(`run ${found.runId} of an idempotency key is missing`)
   return presentRun(row)
 }
 

@@ -4,7 +4,7 @@ import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { EntryKind } from '@windlass/shared/wire/journal.ts'
 import type { Tx } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
-import type { Place } from '../engine/rules/run.ts'
+import type { ProcessState } from '../engine/rules/run.ts'
 
 /** Everything about a run that says why it is where it is, at one moment. */
 export interface Situation {
@@ -17,7 +17,7 @@ export interface Situation {
   poolSettings: object
   /** As the queue has it. */
   needs: string
-  place: Place | null
+  place: ProcessState | null
   runnerId: RunnerId | null
   runner: string | null
   blocked: string | null

@@ -132,10 +132,10 @@ function allBusy({ pool, needs }: Situation, { busy, all }: { busy: number; all:
   const { slots } = readNeeds(needs)
   const room = slots === 1 ? 'has a free slot' : `has ${slots} free slots at once`
   const others = busy === all ? 'all are busy' : `${busy} ${busy === 1 ? 'is' : 'are'} busy, the others take nothing`
-  const kept = slots === 1 ? '' : ' Once it has waited for half a minute, a runner is kept free for it.'
+  const reservation = slots === 1 ? '' : ' Once it has waited for half a minute, a runner is kept free for it.'
   return {
     code: 'RUNNERS_BUSY',
-    message: `No runner of the pool \`${pool}\` ${room}; ${others}.${kept}`,
+    message: `No runner of the pool \`${pool}\` ${room}; ${others}.${reservation}`,
     change: `A run that ends or comes to wait frees a slot; so does one more runner, or more slots: \`windlass runners list --pool ${pool}\`.`,
   }
 }

@@ -34,10 +34,10 @@ export function judgeRunner(runner: PoolRunner, asked: Asked): Verdict {
     ['unready', unreadyText(runner)],
     ['busy', roomText(runner, asked.needs)],
   ]
-  const told = reasons.filter((one): one is [Kind, string] => one[1] !== undefined)
+  const given = reasons.filter((one): one is [Kind, string] => one[1] !== undefined)
   const about = { id, name, missing, slots }
-  if (told.length > 0)
-    return { ...about, takes: false, kind: told[0]![0], reason: told.map(([, text]) => text).join('; ') }
+  if (given.length > 0)
+    return { ...about, takes: false, kind: given[0]![0], reason: given.map(([, text]) => text).join('; ') }
   const reason = `would take it: asks for work, ${busy} of ${slots} slots taken`
   return { ...about, takes: true, kind: 'takes', reason }
 }

@@ -204,12 +204,12 @@ function sinceOf(run: store.Situation): Date {
   return (run.status === 'pending' ? run.claimedAt : null) ?? run.queuedAt
 }
 
-const PLACES = { hot: 'executing', replaying: 'replaying', parked: 'parked' } as const
+const PROCESS_STATES = { hot: 'executing', replaying: 'replaying', parked: 'parked' } as const
 
 function processOf(run: store.Situation): Why['process'] {
   if (run.runnerId === null || run.runner === null || run.finishedAt !== null) return null
-  const place = run.status === 'pending' ? 'starting' : PLACES[run.place ?? 'hot']
-  return { place, runner: { id: run.runnerId, name: run.runner } }
+  const state = run.status === 'pending' ? 'starting' : PROCESS_STATES[run.place ?? 'hot']
+  return { place: state, runner: { id: run.runnerId, name: run.runner } }
 }
 
 function summaryOf({ run, waits }: Facts, causes: Cause[]): string {

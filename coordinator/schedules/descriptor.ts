@@ -33,14 +33,14 @@ export async function takeOver(tx: Tx, which: Which, schedules: readonly Wanted[
 
 /** By what a schedule is the same over deploys: its name, else all that says when, and its place among equals. */
 function* identified(schedules: readonly Wanted[]): Generator<[string, Wanted]> {
-  const places = new Map<string, number>()
+  const counts = new Map<string, number>()
   for (const schedule of schedules) {
     const { name, when, environment } = schedule
     const { anchorAt: _, ...ticks } = { anchorAt: null, ...when }
     const alike = name === null ? `when ${JSON.stringify([ticks, environment])}` : `name ${name}`
-    const place = (places.get(alike) ?? 0) + 1
-    places.set(alike, place)
-    yield [`${alike} ${place}`, schedule]
+    const ordinal = (counts.get(alike) ?? 0) + 1
+    counts.set(alike, ordinal)
+    yield [`${alike} ${ordinal}`, schedule]
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Schedule, ScheduleGap } from '@windlass/shared/model/schedule.ts'
 import type { GapRow, NewGap, ScheduleRow } from './row.ts'
 import { nextTicks } from './rules/ticks.ts'
-import { wordsOf } from './rules/words.ts'
+import { describe } from './rules/description.ts'
 import { isActive, whenOf, whyStopped } from './state.ts'
 
 const SHOWN = 5
@@ -16,7 +16,7 @@ export function presentSchedule(row: ScheduleRow): Schedule {
     name: row.name,
     source: row.source,
     kind: row.kind,
-    words: wordsOf(when),
+    words: describe(when),
     ...(row.kind === 'cron' && { cron: row.cron!, timezone: row.timezone! }),
     ...(row.kind === 'rate' && { rateMs: row.rateMs!, anchorAt: row.anchorAt }),
     ...(row.kind === 'at' && { at: row.at! }),

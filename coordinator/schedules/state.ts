@@ -146,8 +146,8 @@ export function skippedMeanwhile(row: ScheduleRow, now: number): NewGap | null {
   if (to === undefined) return null
   const from = nextTick(when, since)!
   const { reason, message } = RESTS[because]
-  const told = { reason, message: isKnown ? message : `${message} The times are counted as if it were UTC.` }
-  return { ...gapOf(row, told), from, to, count: countTicks(when, since, now) }
+  const rest = { reason, message: isKnown ? message : `${message} The times are counted as if it were UTC.` }
+  return { ...gapOf(row, rest), from, to, count: countTicks(when, since, now) }
 }
 
 /**

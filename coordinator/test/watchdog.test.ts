@@ -30,7 +30,7 @@ test('being ready is said again with each sign of life, for systemd drops words 
     await gone
     rmSync(folder, { recursive: true, force: true })
   })
-  const words = () => readFileSync(heard, 'utf8').split('\n').filter(Boolean)
-  await untilPolled('three words', () => words().length >= 3)
-  assert.deepEqual(words().slice(0, 3).toSorted(), ['READY=1', 'READY=1 WATCHDOG=1', 'READY=1 WATCHDOG=1'])
+  const states = () => readFileSync(heard, 'utf8').split('\n').filter(Boolean)
+  await untilPolled('three words', () => states().length >= 3)
+  assert.deepEqual(states().slice(0, 3).toSorted(), ['READY=1', 'READY=1 WATCHDOG=1', 'READY=1 WATCHDOG=1'])
 })

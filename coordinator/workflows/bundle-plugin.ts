@@ -35,8 +35,8 @@ export function memoryFiles(files: ReadonlyMap<string, string>): Plugin {
         if (!loader)
           return problem(`\`${path}\` cannot be bundled: import ${Object.keys(LOADERS).join(', ')} files only`)
         const content = files.get(path) ?? ''
-        const place = isCode(loader) ? await computedPath(content, loader) : undefined
-        if (place) return problem(COMPUTED_PATH, { file: `${NAMESPACE}:${path}`, ...place })
+        const location = isCode(loader) ? await computedPath(content, loader) : undefined
+        if (location) return problem(COMPUTED_PATH, { file: `${NAMESPACE}:${path}`, ...location })
         return { contents: isCode(loader) ? withoutForeignMap(content) : content, loader }
       })
       // esbuild asks nobody which files an `import(`./${name}.json`)` means: it looks them up on the disk. None is left

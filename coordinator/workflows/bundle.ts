@@ -110,8 +110,8 @@ function asDeployError(error: unknown): unknown {
   const first = problems[0]
   if (!first) return error
   const more = all.length > 1 ? ` (and ${all.length - 1} more)` : ''
-  const { message, ...place } = first
-  return new DeployError(`${placeText(first)}${message}${more}`, { path: pathOf(first), ...place, problems })
+  const { message, ...at } = first
+  return new DeployError(`${locationText(first)}${message}${more}`, { path: pathOf(first), ...at, problems })
 }
 
 function isOfDeadService(error: unknown): boolean {
@@ -143,7 +143,7 @@ function isOfComputedPath({ id, text }: Message): boolean {
   return id === 'empty-glob' || text.startsWith('Could not resolve ')
 }
 
-function placeText({ file, line, column }: DeployProblem): string {
+function locationText({ file, line, column }: DeployProblem): string {
   return file === undefined ? '' : `${file}:${line}:${column}: `
 }
 

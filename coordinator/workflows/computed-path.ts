@@ -2,7 +2,7 @@ import { SourceMap, type SourceMapPayload } from 'node:module'
 import * as esbuild from 'esbuild'
 import ts from './typescript-api.cjs'
 
-export interface Place {
+export interface Location {
   /** From 1. */
   line: number
   /** From 0, as esbuild counts. */
@@ -29,14 +29,14 @@ const OPTIONS: esbuild.TransformOptions = {
  * fit it on this machine's disk, and the time that takes would tell what is there. It is asked first to print the code
  * in its own words: what it reads as such a call, and how it joins constant parts, is settled then.
  */
-export async function computedPath(code: string, loader: esbuild.Loader): Promise<Place | undefined> {
+export async function computedPath(code: string, loader: esbuild.Loader): Promise<Location | undefined> {
   if (!MAY_ASK.test(code)) return undefined
   const printed = await esbuild.transform(code, { ...OPTIONS, loader }).catch(() => undefined)
   // What is no program is refused by the build, with the place of the fault.
   if (printed === undefined || !ASKS.test(printed.code)) return undefined
   const file = ts.createSourceFile('printed.js', printed.code, ts.ScriptTarget.ESNext, false, ts.ScriptKind.JS)
   const at = firstCall(file)
-  return at === undefined ? undefined : placeBefore(printed.map, file.getLineAndCharacterOfPosition(at))
+  return at === undefined ? undefined : locationBefore(printed.map, file.getLineAndCharacterOfPosition(at))
 }
 
 /** Without recursion: a program may be nested deeper than the stack. */
@@ -99,7 +99,7 @@ function isPiece(node: ts.Node): node is ts.TemplateHead | ts.TemplateMiddle | t
   return ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node)
 }
 
-function placeBefore(map: string, { line, character }: ts.LineAndCharacter): Place {
+function locationBefore(map: string, { line, character }: ts.LineAndCharacter): Location {
   const entry = new SourceMap(JSON.parse(map) as SourceMapPayload).findEntry(line, character)
   return 'originalLine' in entry
     ? { line: entry.originalLine + 1, column: entry.originalColumn }

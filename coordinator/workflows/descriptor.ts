@@ -60,7 +60,7 @@ function parse(text: string): Node {
   const tree = parseTree(text, errors, { allowTrailingComma: true, disallowComments: false })
   const [first] = errors
   if (first)
-    refuse(text, `is not valid JSON with comments: ${words(printParseErrorCode(first.error))}`, [], first.offset)
+    refuse(text, `is not valid JSON with comments: ${spaced(printParseErrorCode(first.error))}`, [], first.offset)
   if (tree?.type !== 'object') refuse(text, 'must be an object: { "slug": "my-workflow" }', [], tree?.offset ?? 0)
   return tree
 }
@@ -121,6 +121,6 @@ function refusal(text: string, message: string, path: PropertyKey[], offset: num
 }
 
 /** `ValueExpected` → `value expected`. */
-function words(code: string): string {
+function spaced(code: string): string {
   return code.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
 }

@@ -34,12 +34,12 @@ export function createDefinitions() {
     const names = new Map<string, string>()
     const defs: Record<string, JsonSchema> = {}
 
-    function place(node: JsonSchema): JsonSchema {
+    function withRefs(node: JsonSchema): JsonSchema {
       const { $ref: mark, ...siblings } = node
       const definition = typeof mark === 'string' ? byMark.get(mark) : undefined
-      if (typeof mark !== 'string' || !definition) return mapSubschemas(node, place)
+      if (typeof mark !== 'string' || !definition) return mapSubschemas(node, withRefs)
       // What is said at the place of use wins over what is said at the type.
-      if (definition.uses === 1) return { ...mapSubschemas(definition.schema, place), ...siblings }
+      if (definition.uses === 1) return { ...mapSubschemas(definition.schema, withRefs), ...siblings }
       return { $ref: `#/$defs/${nameOf(mark, definition)}`, ...siblings }
     }
 
@@ -50,11 +50,11 @@ export function createDefinitions() {
       names.set(mark, name)
       // Reserved before its inside is placed, as that may refer to it.
       defs[name] = {}
-      defs[name] = mapSubschemas(definition.schema, place)
+      defs[name] = mapSubschemas(definition.schema, withRefs)
       return name
     }
 
-    const placed = place(schema)
+    const placed = withRefs(schema)
     return Object.keys(defs).length > 0 ? { ...placed, $defs: defs } : placed
   }
 

@@ -29,18 +29,18 @@ export function deriveIoSchemas(files: readonly SourceFile[], entry: string): Io
     return { inputSchema: {}, outputSchema: {}, warnings: [...unknown, ...typeErrors(program, untyped)] }
   }
   const warnings: DeployProblem[] = []
-  const warn = (message: string) => void warnings.push({ ...run.place, message })
+  const warn = (message: string) => void warnings.push({ ...run.location, message })
   const unresolved = packages.size > 0 ? once((at) => warn(unknownTypes(`\`${at}\``, packages))) : undefined
   const schema = (type: ts.Type | undefined, direction: Direction) =>
     type
-      ? placed(run.place, () =>
+      ? located(run.location, () =>
           schemaOf(type, { program, direction, warn, ...(direction === 'input' && unresolved && { unresolved }) }),
         )
       : {}
   const inputSchema = schema(run.input, 'input')
   const outputSchema = schema(run.output, 'output')
-  refuseLarge(inputSchema, 'the input type', run.place)
-  refuseLarge(outputSchema, 'the return type', run.place)
+  refuseLarge(inputSchema, 'the input type', run.location)
+  refuseLarge(outputSchema, 'the return type', run.location)
   return { inputSchema, outputSchema, warnings: [...warnings, ...typeErrors(program, untyped)].slice(0, MAX_WARNINGS) }
 }
 
@@ -63,31 +63,32 @@ function once(act: (at: string) => void): (at: string) => void {
 }
 
 /** Here, where it costs the coordinator nothing: a type of a few characters can have a schema of many MiB. */
-function refuseLarge(schema: JsonSchema, what: string, place: Place) {
+function refuseLarge(schema: JsonSchema, what: string, location: Location) {
   const chars = JSON.stringify(schema).length
   if (chars <= MOST_SCHEMA_CHARS) return
   const why = `its JSON Schema has ${chars} characters, and ${MOST_SCHEMA_CHARS} are allowed`
-  throw tooLarge(what, why, { path: `files/${place.file}`, ...place })
+  throw tooLarge(what, why, { path: `files/${location.file}`, ...location })
 }
 
-type Place = { file: string; line?: number; column?: number }
-type Run = { input: ts.Type | undefined; output: ts.Type | undefined; place: Place }
+type Location = { file: string; line?: number; column?: number }
+type Run = { input: ts.Type | undefined; output: ts.Type | undefined; location: Location }
 
 /** Undefined when `run` is of a type unknown to the checker, and then anything goes. */
 function runOf(checker: ts.TypeChecker, entryFile: ts.SourceFile, entry: string): Run | undefined {
   const symbol = exportedRun(checker, entryFile)
   if (!symbol) return undefined
   const type = checker.getTypeOfSymbolAtLocation(symbol, entryFile)
-  const place = placeOf(symbol, entry)
+  const location = locationOf(symbol, entry)
   // The last of several signatures is the widest one by custom.
   const signature = type.getCallSignatures().at(-1)
-  if (signature) return { input: inputOf(checker, signature, entryFile), output: outputOf(checker, signature), place }
+  if (signature)
+    return { input: inputOf(checker, signature, entryFile), output: outputOf(checker, signature), location }
   if (type.flags & ts.TypeFlags.Any) return undefined
   throw new DeployError(
     `\`run\` in ${entry} is not a function: write \`export async function run(input, context) { … }\``,
     {
-      path: `files/${place.file}`,
-      ...place,
+      path: `files/${location.file}`,
+      ...location,
     },
   )
 }
@@ -118,17 +119,20 @@ function outputOf(checker: ts.TypeChecker, signature: ts.Signature): ts.Type | u
   return checker.getAwaitedType(checker.getReturnTypeOfSignature(signature))
 }
 
-function placed<T>(place: Place, work: () => T): T {
+function located<T>(location: Location, work: () => T): T {
   try {
     return work()
   } catch (error) {
     if (!(error instanceof NotJson)) throw error
-    const detail: DeployErrorDetail = { path: error.at, ...place }
-    throw new DeployError(`${place.file}${place.line === undefined ? '' : `:${place.line}`}: ${error.message}`, detail)
+    const detail: DeployErrorDetail = { path: error.at, ...location }
+    throw new DeployError(
+      `${location.file}${location.line === undefined ? '' : `:${location.line}`}: ${error.message}`,
+      detail,
+    )
   }
 }
 
-function placeOf(symbol: ts.Symbol, entry: string): Place {
+function locationOf(symbol: ts.Symbol, entry: string): Location {
   const declaration = symbol.valueDeclaration ?? symbol.declarations?.[0]
   const source = declaration?.getSourceFile()
   const file = source && workflowPath(source)

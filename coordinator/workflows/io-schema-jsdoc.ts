@@ -21,44 +21,47 @@ const COUNTS = ['minLength', 'maxLength', 'minItems', 'maxItems']
 const MAX_PATTERN_LENGTH = 1_000
 
 /** The field that a comment stands on, and whom to tell of a tag that does nothing. */
-type DocPlace = { at: string; warn: (message: string) => void }
+type DocContext = { at: string; warn: (message: string) => void }
 
 /** What a doc comment adds to the schema of the thing it stands on. */
 export function withDocs(
   schema: JsonSchema,
   symbol: ts.Symbol,
-  place: DocPlace & { checker: ts.TypeChecker },
+  context: DocContext & { checker: ts.TypeChecker },
 ): JsonSchema {
-  const { checker } = place
+  const { checker } = context
   let documented = schema
   const description = ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim()
   if (description !== '') documented = { ...documented, description }
   for (const tag of symbol.getJsDocTags(checker)) {
-    documented = applyTag(documented, tag.name, ts.displayPartsToString(tag.text).trim(), place)
+    documented = applyTag(documented, tag.name, ts.displayPartsToString(tag.text).trim(), context)
   }
   return documented
 }
 
-function applyTag(schema: JsonSchema, tag: string, text: string, place: DocPlace): JsonSchema {
+function applyTag(schema: JsonSchema, tag: string, text: string, context: DocContext): JsonSchema {
   if (tag === 'deprecated') return { ...schema, deprecated: true }
   if (tag === 'title') return text === '' ? schema : { ...schema, title: text }
   if (tag === 'default' || tag === 'example') return withValue(schema, tag, text)
-  const constraint = constraintOf(tag, text, place)
+  const constraint = constraintOf(tag, text, context)
   if (!constraint) return schema
   const constrained = constrain(schema, constraint.type, constraint.keywords)
-  if (!constrained) place.warn(`\`@${tag}\` on \`${place.at}\` has no effect: it speaks of a ${constraint.type}`)
+  if (!constrained) context.warn(`\`@${tag}\` on \`${context.at}\` has no effect: it speaks of a ${constraint.type}`)
   return constrained ?? schema
 }
 
 type Constraint = { type: string; keywords: JsonSchema }
 
-function constraintOf(tag: string, text: string, place: DocPlace): Constraint | undefined {
+function constraintOf(tag: string, text: string, context: DocContext): Constraint | undefined {
   if (tag === 'integer') return { type: 'number', keywords: { type: 'integer' } }
-  if (tag === 'format') return formatOf(text, place)
+  if (tag === 'format') return formatOf(text, context)
   const type = APPLIES_TO[tag]
   if (type === undefined) return undefined
   if (tag === 'uniqueItems') return { type, keywords: { uniqueItems: true } }
-  return { type, keywords: { [tag]: tag === 'pattern' ? patternOf(text, place.at) : numberOf(tag, text, place.at) } }
+  return {
+    type,
+    keywords: { [tag]: tag === 'pattern' ? patternOf(text, context.at) : numberOf(tag, text, context.at) },
+  }
 }
 
 /** Puts the keywords on the part of the schema that they speak of: itself, or a branch of a union. */
@@ -80,7 +83,7 @@ function typeOf(own: unknown[], keywords: JsonSchema): JsonSchema {
   return { type: narrowed.length === 1 ? narrowed[0] : narrowed }
 }
 
-function formatOf(text: string, { at, warn }: DocPlace): Constraint | undefined {
+function formatOf(text: string, { at, warn }: DocContext): Constraint | undefined {
   if (isJsonFormat(text)) return { type: JSON_FORMATS[text], keywords: { format: text } }
   warn(`\`@format ${text}\` on \`${at}\` is not a format that is checked${didYouMean(text, Object.keys(JSON_FORMATS))}`)
   return undefined

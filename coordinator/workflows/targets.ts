@@ -51,18 +51,18 @@ export interface Targets {
 }
 
 /** 200 versions at 50 KB of schemas are 10 MB. */
-const VERSIONS_KEPT = 200
+const MOST_VERSIONS = 200
 
 export function createVersions(db: Db): Versions {
-  const kept = new LRUCache<VersionId, Version>({ max: VERSIONS_KEPT })
+  const cache = new LRUCache<VersionId, Version>({ max: MOST_VERSIONS })
   return {
     async get(id, through = db) {
-      const known = kept.get(id)
+      const known = cache.get(id)
       if (known) return known
       const row = await store.versionForExecution(through, id)
       if (!row) throw new Error(`version ${id} of a run is missing`)
       const version = toVersion(row)
-      kept.set(id, version)
+      cache.set(id, version)
       return version
     },
   }
@@ -101,10 +101,10 @@ export type TargetsChange = { targets: Targets; bell: Pick<Bell, 'ring'> }
 
 /** A change of which no word came from the other coordinator is seen after this long. */
 const FRESH_MS = 1000
-const TARGETS_KEPT = 2000
+const MOST_TARGETS = 2000
 
 export function createTargets(db: Db, versions: Versions): Targets {
-  const kept = new LRUCache<string, ReturnType<Targets['resolve']>>({ max: TARGETS_KEPT, ttl: FRESH_MS })
+  const cache = new LRUCache<string, ReturnType<Targets['resolve']>>({ max: MOST_TARGETS, ttl: FRESH_MS })
 
   async function look(orgId: OrgId, workflow: WorkflowRef, number: number | undefined): Promise<Resolved | undefined> {
     const row = await store.findTarget(db, orgId, workflow, number)
@@ -119,15 +119,15 @@ export function createTargets(db: Db, versions: Versions): Targets {
   return {
     resolve(orgId, workflow, number) {
       const key = `${orgId}/${workflow}/${number ?? ''}`
-      const known = kept.get(key)
+      const known = cache.get(key)
       if (known) return known
       const found = look(orgId, workflow, number)
-      kept.set(key, found)
-      found.catch(() => kept.peek(key) === found && kept.delete(key))
+      cache.set(key, found)
+      found.catch(() => cache.peek(key) === found && cache.delete(key))
       return found
     },
     forget(orgId) {
-      for (const key of kept.keys()) if (key.startsWith(`${orgId}/`)) kept.delete(key)
+      for (const key of cache.keys()) if (key.startsWith(`${orgId}/`)) cache.delete(key)
     },
   }
 }

@@ -19,8 +19,8 @@ export async function deleteRun(deps: { db: Db }, caller: Acting, runId: RunId):
     if (run.deletedAt !== null) return
     const { status, cursor, entries } = run
     if (!isFinal(status)) throw notFinished(runId, status)
-    const child = await store.liveDescendant(tx, runId)
-    if (child) throw hasLiveChildren(runId, child)
+    const child = await store.unfinishedDescendant(tx, runId)
+    if (child) throw hasUnfinishedChildren(runId, child)
     await store.untag(tx, orgId, runId)
     await store.entomb(tx, orgId, runId, caller.id)
     const payload = { runId, orgId, most: Math.max(cursor, entries) }
@@ -35,7 +35,7 @@ function notFinished(run: RunId, status: string): Fault {
   return new Fault('RUN_NOT_FINISHED', { run, status }, message)
 }
 
-function hasLiveChildren(run: RunId, child: RunId): Fault {
+function hasUnfinishedChildren(run: RunId, child: RunId): Fault {
   const message = `The run ${child}, which was called below this one, has not finished: cancel it, or let it end.`
   return new Fault('RUN_HAS_LIVE_CHILDREN', { run, child }, message)
 }

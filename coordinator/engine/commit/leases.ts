@@ -31,7 +31,7 @@ export async function commitBeats(deps: { db: Db; versions: Versions }, beats: l
     beats.map(async ({ runnerId, holds }) => {
       const rows = byRunner.get(runnerId) ?? []
       const renewed = rows.filter((row) => row.runId !== null)
-      return { stale: staleAmong(holds, renewed), cancel: await cancelOrders(deps, renewed), intake: wordOf(rows[0]) }
+      return { stale: staleAmong(holds, renewed), cancel: await cancelOrders(deps, renewed), intake: noticeOf(rows[0]) }
     }),
   )
 }
@@ -54,7 +54,7 @@ async function withoutStale(db: Db, beats: readonly leases.Beat[]): Promise<read
   })
 }
 
-function wordOf(row: leases.BeatRow | undefined): IntakeNotice | undefined {
+function noticeOf(row: leases.BeatRow | undefined): IntakeNotice | undefined {
   if (!row) return undefined
   const { intakeState: state, intakeEpoch: epoch, intakeReason: reason, deadlineAt } = row
   return { state, epoch, reason, deadlineAt: deadlineAt?.getTime() ?? null }
@@ -101,9 +101,9 @@ export async function renewTokens(
 ): Promise<{ run: string; epoch: number; token: string }[]> {
   const asked = new Set(runs.map(([run, epoch]) => store.placementKey(run, epoch)))
   const held = await store.heldBy(deps.db, runner.id)
-  const live = held.filter((row) => row.accepted && asked.has(store.placementKey(row.runId, row.epoch)))
+  const accepted = held.filter((row) => row.accepted && asked.has(store.placementKey(row.runId, row.epoch)))
   return Promise.all(
-    live.map(async ({ runId, epoch }) => ({
+    accepted.map(async ({ runId, epoch }) => ({
       run: runId,
       epoch,
       token: await deps.runTokens.mint({ runId, epoch, orgId: runner.orgId, runnerId: runner.id }),

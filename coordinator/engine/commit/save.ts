@@ -38,8 +38,8 @@ function cancelForgotten(tx: Tx, runs: Moving[]): Promise<void> {
 }
 
 function withParents(runs: Moving[]): Moving[] {
-  const told = runs.map((run) => run.parent).filter((parent) => parent && isChanged(parent.journal))
-  return [...new Set([...runs, ...(told as Moving[])])]
+  const parents = runs.map((run) => run.parent).filter((parent) => parent && isChanged(parent.journal))
+  return [...new Set([...runs, ...(parents as Moving[])])]
 }
 
 function saveRuns(tx: Tx, runs: Moving[]): PromiseLike<unknown>[] {

@@ -23,17 +23,17 @@ export interface RunVersions {
 }
 
 /** Number of runs that are remembered, at 100 bytes each. */
-const RUNS_KEPT = 20_000
+const MOST_RUNS = 20_000
 
 export function createRunVersions(db: Db, versions: Versions): RunVersions {
-  const kept = new LRUCache<RunId, VersionId>({ max: RUNS_KEPT })
+  const cache = new LRUCache<RunId, VersionId>({ max: MOST_RUNS })
 
   return {
-    note: (runId, id) => void kept.set(runId, id),
+    note: (runId, id) => void cache.set(runId, id),
     async of(runId) {
-      const id = kept.get(runId) ?? (await store.versionsOf(db, [runId]))[0]
+      const id = cache.get(runId) ?? (await store.versionsOf(db, [runId]))[0]
       if (id === undefined) return undefined
-      kept.set(runId, id)
+      cache.set(runId, id)
       return versions.get(id)
     },
   }

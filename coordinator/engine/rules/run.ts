@@ -63,7 +63,7 @@ export interface RunRow {
 }
 
 /** Where a run's process is: executing, being led back to where the last one stood, or waiting without a slot. */
-export type Place = 'hot' | 'replaying' | 'parked'
+export type ProcessState = 'hot' | 'replaying' | 'parked'
 
 /** How a run loses its process. */
 export interface NewLoss {
@@ -104,7 +104,7 @@ export interface Moving {
   cursor: number
   seq: number
   /** Null: there is no process. */
-  place: Place | null
+  place: ProcessState | null
   /** Number of the last entry in the journal. */
   entries: number
   /** Characters of the results in it. */

@@ -87,7 +87,7 @@ export async function append(db: Db, additions: Addition[]): Promise<Set<RunId>>
   return new Set(rows.map((row) => row.id))
 }
 
-interface Place {
+interface Numbered {
   /** Place of the run among the additions, from 1 on. */
   i: number
 }
@@ -106,7 +106,7 @@ function totalsOf(db: Db, additions: readonly Addition[]) {
   })
 }
 
-function eventRows(db: Db, events: readonly (NewEvent & Place)[]) {
+function eventRows(db: Db, events: readonly (NewEvent & Numbered)[]) {
   return unnest(db, 'e', events, {
     i: 'int',
     runId: 'text',
@@ -118,7 +118,7 @@ function eventRows(db: Db, events: readonly (NewEvent & Place)[]) {
   })
 }
 
-function entryRows(db: Db, entries: readonly (CompletedEntry & Place & { runId: RunId })[]) {
+function entryRows(db: Db, entries: readonly (CompletedEntry & Numbered & { runId: RunId })[]) {
   return unnest(db, 'j', entries, {
     i: 'int',
     runId: 'text',

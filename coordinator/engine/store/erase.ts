@@ -23,7 +23,7 @@ export async function lockForErasure(tx: Tx, orgId: OrgId, runId: RunId): Promis
 }
 
 /** One that has not ended, at any depth below the run. */
-export async function liveDescendant(tx: Tx, runId: RunId): Promise<RunId | undefined> {
+export async function unfinishedDescendant(tx: Tx, runId: RunId): Promise<RunId | undefined> {
   const [row] = await tx<{ id: RunId }[]>`
     with recursive below as (
       select id, status from runs where parent_run_id = ${runId}

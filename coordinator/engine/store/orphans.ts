@@ -2,7 +2,7 @@ import type { RunId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Sql, Tx } from '../../db/client.ts'
 import type { OrphanKind } from '../rules/orphan.ts'
-import type { Place } from '../rules/run.ts'
+import type { ProcessState } from '../rules/run.ts'
 
 // The invariant spans the tables of several nouns, and only a look at all of them in one statement, that is in one snapshot,
 // can tell an orphan from a run on its way between two of them. So its SQL stands here, not in the stores of those nouns.
@@ -14,7 +14,7 @@ export interface Finding {
   n: number
   /** Null: there is no such run. */
   status: RunStatus | null
-  place: Place | null
+  place: ProcessState | null
   attempt: number | null
   epoch: number | null
 }

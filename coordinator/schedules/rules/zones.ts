@@ -51,6 +51,6 @@ function nearestZone(given: string): string | undefined {
   const all = [...names().values()]
   const wanted = given.trim().toLowerCase().replaceAll(' ', '_')
   // Most often only the place is written: `zurich`.
-  const byPlace = all.find((name) => name.toLowerCase().split('/').at(-1) === wanted)
-  return names().get(wanted) ?? byPlace ?? nearest(wanted, all)
+  const byCity = all.find((name) => name.toLowerCase().split('/').at(-1) === wanted)
+  return names().get(wanted) ?? byCity ?? nearest(wanted, all)
 }

@@ -27,7 +27,7 @@ const VERSION = 'test'
 export interface TestAgent {
   id: RunnerId
   /** A token as agents sign them, or one that differs in what is given. */
-  bearer(unlike?: BearerAsk): Promise<string>
+  token(unlike?: TokenAsk): Promise<string>
   /** Asks for work: all that is there, or nothing after `waitMs`. */
   poll(slots?: number, waitMs?: number, signal?: AbortSignal): Promise<Offer[]>
   /** A socket that has said hello and been welcomed. */
@@ -42,7 +42,7 @@ export interface TestAgent {
   close(): void
 }
 
-export interface BearerAsk {
+export interface TokenAsk {
   kid?: string
   sub?: string
   aud?: string
@@ -83,14 +83,14 @@ export function registration(token: string, x: string, { name = 'agent', slots =
 }
 
 function agentOf(url: string, id: RunnerId, privateKey: CryptoKey, links: Link[] = []): TestAgent {
-  const bearer = ({
+  const token = ({
     kid = id,
     sub = id,
     aud = 'windlass-agent',
     expiresIn = '60 s',
     issuedAt,
     key = privateKey,
-  }: BearerAsk = {}) =>
+  }: TokenAsk = {}) =>
     new SignJWT({})
       .setProtectedHeader({ alg: 'EdDSA', kid })
       .setSubject(sub)
@@ -99,17 +99,17 @@ function agentOf(url: string, id: RunnerId, privateKey: CryptoKey, links: Link[]
       .setExpirationTime(expiresIn)
       .sign(key)
   const dial = async () => {
-    const link = await openLink(url, await bearer())
+    const link = await openLink(url, await token())
     links.push(link)
     return link
   }
   return {
     id,
-    bearer,
+    token,
     dial,
     async poll(slots = 1, waitMs = PATIENT_MS, signal) {
       const row = ops.runnerSurface.claims
-      return offersOf(await callOp({ url, apiKey: await bearer() }, row, { slots, waitMs }, { signal }))
+      return offersOf(await callOp({ url, apiKey: await token() }, row, { slots, waitMs }, { signal }))
     },
     async connect(holds = [], more = {}) {
       const link = await dial()
@@ -163,9 +163,9 @@ export interface Link {
   closed(): Promise<{ code: number; reason: string }>
 }
 
-async function openLink(url: string, bearer: string): Promise<Link> {
+async function openLink(url: string, token: string): Promise<Link> {
   // Node's own client takes headers, which the type of the browsers' does not know.
-  const options = { headers: { authorization: `Bearer ${bearer}` } }
+  const options = { headers: { authorization: `Bearer ${token}` } }
   const socket = new WebSocket(`${url.replace('http', 'ws')}/runner/v1/socket`, options)
   const frames: CoordinatorFrame[] = []
   const verdicts = new Map<string, Verdict[]>()
@@ -176,9 +176,9 @@ async function openLink(url: string, bearer: string): Promise<Link> {
   }
   socket.addEventListener('message', ({ data }) => {
     const frame = JSON.parse(String(data)) as CoordinatorFrame
-    const words = verdictsIn(frame)
-    for (const [key, verdict] of words) verdicts.set(key, [...(verdicts.get(key) ?? []), verdict])
-    if (words.length === 0) frames.push(frame)
+    const found = verdictsIn(frame)
+    for (const [key, verdict] of found) verdicts.set(key, [...(verdicts.get(key) ?? []), verdict])
+    if (found.length === 0) frames.push(frame)
     wake()
   })
   let farewell: { code: number; reason: string } | undefined

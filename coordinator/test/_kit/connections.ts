@@ -27,7 +27,7 @@ export async function aConnection(c: TestCoordinator, session: string, of: Creat
 }
 
 /** A workflow that wants events of a connection. */
-export function aTakerOf(
+export function aReceiverOf(
   c: TestCoordinator,
   connection: string,
   events: string[],

@@ -47,7 +47,7 @@ export async function keep(url: string, note: string) {
   )
 }
 
-export async function kept(url: string): Promise<string[]> {
+export async function notesIn(url: string): Promise<string[]> {
   const rows = await using(url, (db) => db<{ note: string }[]>`select note from notes`)
   return rows.map((row) => row.note)
 }

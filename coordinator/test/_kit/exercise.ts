@@ -22,15 +22,15 @@ import { accepted, aParkedRun, call, question, sleepFor } from './waiting.ts'
 export async function exercise(tenant: Tenant): Promise<void> {
   await someRuns(tenant)
   await someLists(tenant)
-  const bearers: Record<Credential, string> = {
+  const tokens: Record<Credential, string> = {
     key: tenant.owner,
     session: tenant.session,
     run: tenant.runToken,
-    runner: await tenant.agent.bearer(),
+    runner: await tenant.agent.token(),
   }
   const asked = allOps.filter((row) => row.method === 'GET' && (row.wire ?? 'bytes') === 'bytes')
   for (const row of asked)
-    await send(tenant, row, sampleArgs(row, tenant), row.credentials[0] ? bearers[row.credentials[0]] : '')
+    await send(tenant, row, sampleArgs(row, tenant), row.credentials[0] ? tokens[row.credentials[0]] : '')
   // What is revoked and forgotten is another runner, or the next exercise would have none.
   const spare = await anAgent(tenant.c, { name: 'spare' })
   const other = { ...tenant, ids: { ...tenant.ids, runner: spare.id } }
@@ -50,8 +50,8 @@ async function clean({ c: { deps } }: Tenant): Promise<void> {
   await cleanIdempotencyKeys(deps)
 }
 
-async function send({ c, session }: Tenant, row: AnyOp, args: Args, bearer: string): Promise<void> {
-  const base = { url: c.url, apiKey: isSessionOnly(row) ? session : bearer }
+async function send({ c, session }: Tenant, row: AnyOp, args: Args, token: string): Promise<void> {
+  const base = { url: c.url, apiKey: isSessionOnly(row) ? session : token }
   const { url, method, headers, body } = requestOf(base, row, args)
   const response = await fetch(url, { method, headers, body: body ?? null, signal: AbortSignal.timeout(DEADLINE_MS) })
   const text = await response.text()

@@ -2,14 +2,14 @@
 import { type AnyOp, type Credential, isSessionOnly } from '@windlass/shared/ops/op.ts'
 import { pathNames } from '@windlass/shared/ops/place.ts'
 import { type Role, ROLES, type Scope, SCOPES } from '@windlass/shared/scopes.ts'
-import type { Bearers } from './matrix-bearers.ts'
+import type { Tokens } from './matrix-tokens.ts'
 import { type Args, ownedNames, REFERENCES, sampleArgs } from './matrix-samples.ts'
 import type { Tenant } from './tenants.ts'
 
 /** `passes`: whatever comes, it is no refusal of the credential. `lacks` is what a 403 says is missing. */
 export type Expected = 'passes' | 401 | 404 | { lacks: 'session' | 'role' | 'scopes' }
 
-export interface Knock {
+export interface Trial {
   /** The credential in words. */
   as: string
   authorization: string | undefined
@@ -20,7 +20,7 @@ export interface Knock {
 export interface World {
   ours: Tenant
   theirs: Tenant
-  bearers: Bearers
+  tokens: Tokens
 }
 
 export interface Kind {
@@ -29,7 +29,7 @@ export interface Kind {
   credentials: readonly Credential[]
   /** Why a row has no such case; nothing when it must have one. */
   unless?: (row: AnyOp) => string | undefined
-  knocks: (row: AnyOp, world: World) => Knock[]
+  trials: (row: AnyOp, world: World) => Trial[]
 }
 
 const CALLER: readonly Credential[] = ['key', 'session']
@@ -43,9 +43,9 @@ export function expectedOf(row: AnyOp, has: { session: boolean; role: Role; scop
   return allowed ? 'passes' : { lacks: 'scopes' }
 }
 
-/** A bearer that opens the row for its own tenant. */
-export function goodBearer(row: AnyOp, tenant: Tenant, bearers: Bearers): string {
-  if (row.credentials.includes('runner')) return bearers.runner(tenant)
+/** A token that opens the row for its own tenant. */
+function rightToken(row: AnyOp, tenant: Tenant, tokens: Tokens): string {
+  if (row.credentials.includes('runner')) return tokens.runner(tenant)
   if (row.credentials.includes('run')) return tenant.runToken
   return isSessionOnly(row) ? tenant.session : tenant.owner
 }
@@ -53,21 +53,21 @@ export function goodBearer(row: AnyOp, tenant: Tenant, bearers: Bearers): string
 function refused(
   name: string,
   credentials: readonly Credential[],
-  headers: (bearers: Bearers) => Record<string, string | undefined>,
+  headers: (tokens: Tokens) => Record<string, string | undefined>,
 ): Kind {
   return {
     name,
     credentials,
-    knocks: (row, { ours, bearers }) =>
-      Object.entries(headers(bearers)).map(([as, authorization]) => {
+    trials: (row, { ours, tokens }) =>
+      Object.entries(headers(tokens)).map(([as, authorization]) => {
         return { as, authorization, args: sampleArgs(row, ours), expected: 401 }
       }),
   }
 }
 
-const bearer = (credential: string) => `Bearer ${credential}`
-const bearersOf = (credentials: Record<string, string>) =>
-  Object.fromEntries(Object.entries(credentials).map(([as, credential]) => [as, bearer(credential)]))
+const header = (credential: string) => `Bearer ${credential}`
+const authorizationsOf = (credentials: Record<string, string>) =>
+  Object.fromEntries(Object.entries(credentials).map(([as, credential]) => [as, header(credential)]))
 
 const needsOrg = (row: AnyOp) => (pathNames(row.path).includes('org') ? undefined : 'its path names no org')
 const needsOwned = (row: AnyOp) => (ownedNames(row).length > 0 ? undefined : 'its path names nothing that an org owns')
@@ -75,47 +75,47 @@ const needsOwned = (row: AnyOp) => (ownedNames(row).length > 0 ? undefined : 'it
 export const KINDS: readonly Kind[] = [
   refused('no credential', ALL, () => ({ 'no header': undefined })),
   refused('malformed header', ALL, ({ malformed }) => malformed),
-  refused('garbage', ALL, ({ garbage }) => bearersOf(garbage)),
-  refused('wrong checksum', ALL, ({ mistyped }) => bearersOf(mistyped)),
-  refused('unknown', ALL, ({ unknown }) => bearersOf(unknown)),
-  refused('expired', ALL, ({ expired }) => bearersOf(expired)),
-  refused('revoked', ALL, ({ revoked }) => bearersOf(revoked)),
-  refused('forged', ['runner', 'run'], ({ forged }) => bearersOf(forged)),
+  refused('garbage', ALL, ({ garbage }) => authorizationsOf(garbage)),
+  refused('wrong checksum', ALL, ({ mistyped }) => authorizationsOf(mistyped)),
+  refused('unknown', ALL, ({ unknown }) => authorizationsOf(unknown)),
+  refused('expired', ALL, ({ expired }) => authorizationsOf(expired)),
+  refused('revoked', ALL, ({ revoked }) => authorizationsOf(revoked)),
+  refused('forged', ['runner', 'run'], ({ forged }) => authorizationsOf(forged)),
   refused('a credential of another kind', CALLER, ({ ofRunners, ofPrograms, ofJoiners }) =>
-    bearersOf({ ...ofRunners, ...ofPrograms, ...ofJoiners }),
+    authorizationsOf({ ...ofRunners, ...ofPrograms, ...ofJoiners }),
   ),
   refused('a credential of another kind', ['runner'], ({ ofCallers, ofPrograms, ofJoiners }) =>
-    bearersOf({ ...ofCallers, ...ofPrograms, ...ofJoiners }),
+    authorizationsOf({ ...ofCallers, ...ofPrograms, ...ofJoiners }),
   ),
   refused('a credential of another kind', ['run'], ({ ofCallers, ofRunners, ofJoiners }) =>
-    bearersOf({ ...ofCallers, ...ofRunners, ...ofJoiners }),
+    authorizationsOf({ ...ofCallers, ...ofRunners, ...ofJoiners }),
   ),
   {
     name: 'key of a role, without scopes',
     credentials: CALLER,
-    knocks: (row, world) => ROLES.map((role) => keyKnock(row, world, role, [])),
+    trials: (row, world) => ROLES.map((role) => keyTrial(row, world, role, [])),
   },
   {
     name: 'key of a role, each scope by itself',
     credentials: CALLER,
-    knocks: (row, world) => ROLES.flatMap((role) => SCOPES.map((scope) => keyKnock(row, world, role, [scope]))),
+    trials: (row, world) => ROLES.flatMap((role) => SCOPES.map((scope) => keyTrial(row, world, role, [scope]))),
   },
   {
     name: 'key of a role, all scopes but the right ones',
     credentials: CALLER,
     unless: (row) => (row.scope.length === SCOPES.length ? 'every scope is right' : undefined),
-    knocks: (row, world) => {
+    trials: (row, world) => {
       const others = SCOPES.filter((scope) => !row.scope.includes(scope))
-      return ROLES.map((role) => keyKnock(row, world, role, others))
+      return ROLES.map((role) => keyTrial(row, world, role, others))
     },
   },
   {
     name: 'session of a role',
     credentials: CALLER,
-    knocks: (row, { ours, bearers }) =>
+    trials: (row, { ours, tokens }) =>
       ROLES.map((role) => ({
         as: `session, ${role}`,
-        authorization: bearer(bearers.session(role)),
+        authorization: header(tokens.session(role)),
         args: sampleArgs(row, ours),
         expected: expectedOf(row, { session: true, role, scopes: [] }),
       })),
@@ -124,41 +124,41 @@ export const KINDS: readonly Kind[] = [
     name: "another org's credential on this org's path",
     credentials: CALLER,
     unless: needsOrg,
-    knocks: (row, { ours, bearers }) =>
-      Object.entries(bearers.strangers).map(([as, credential]) => {
-        return { as, authorization: bearer(credential), args: sampleArgs(row, ours), expected: 404 }
+    trials: (row, { ours, tokens }) =>
+      Object.entries(tokens.strangers).map(([as, credential]) => {
+        return { as, authorization: header(credential), args: sampleArgs(row, ours), expected: 404 }
       }),
   },
   {
     name: "another org's credential with this org's ids",
     credentials: ALL,
     unless: needsOwned,
-    knocks: (row, world) => [foreign(row, world, { by: world.theirs, of: world.ours })].flat(),
+    trials: (row, world) => [foreign(row, world, { by: world.theirs, of: world.ours })].flat(),
   },
   {
     name: "this org's credential with another org's ids",
     credentials: ALL,
     unless: needsOwned,
-    knocks: (row, world) => [foreign(row, world, { by: world.ours, of: world.theirs })].flat(),
+    trials: (row, world) => [foreign(row, world, { by: world.ours, of: world.theirs })].flat(),
   },
   {
     name: "another org's credential with this org's ids, whatever it may do",
     credentials: CALLER,
     unless: (row) => needsOwned(row) ?? (needsOrg(row) === undefined ? 'its path names the org' : undefined),
-    knocks: (row, { ours, bearers }) =>
-      Object.entries(bearers.strangers).map(([as, credential]) => {
-        return { as, authorization: bearer(credential), args: sampleArgs(row, ours), expected: 404 }
+    trials: (row, { ours, tokens }) =>
+      Object.entries(tokens.strangers).map(([as, credential]) => {
+        return { as, authorization: header(credential), args: sampleArgs(row, ours), expected: 404 }
       }),
   },
   {
     name: 'an id that nothing can have',
     credentials: CALLER,
     unless: (row) => (malformable(row).length > 0 ? undefined : 'its path names nothing that has to be there'),
-    knocks: (row, { ours, bearers }) =>
+    trials: (row, { ours, tokens }) =>
       malformable(row).flatMap((name) =>
         ['NO such id!', '\0', '0'].map((id) => ({
           as: `${name} ${JSON.stringify(id)}`,
-          authorization: bearer(goodBearer(row, ours, bearers)),
+          authorization: header(rightToken(row, ours, tokens)),
           args: { ...sampleArgs(row, ours), [name]: id },
           expected: 404,
         })),
@@ -168,29 +168,29 @@ export const KINDS: readonly Kind[] = [
     name: "this org's credential with another org's things beside the path",
     credentials: CALLER,
     unless: (row) => (row.id in REFERENCES ? undefined : 'it is given nothing of an org beside its path'),
-    knocks: (row, { ours, theirs, bearers }) => {
+    trials: (row, { ours, theirs, tokens }) => {
       const name = REFERENCES[row.id] ?? ''
       const args = { ...sampleArgs(row, ours), [name]: theirs.ids[name] }
       // A filter that names nothing finds nothing; `filters.test.ts` holds that against what is found.
       const expected = row.method === 'GET' ? 'passes' : 404
-      return [{ as: `owner, ${name}`, authorization: bearer(goodBearer(row, ours, bearers)), args, expected }]
+      return [{ as: `owner, ${name}`, authorization: header(rightToken(row, ours, tokens)), args, expected }]
     },
   },
   {
     name: "another run's token",
     credentials: ['run'],
-    knocks: (row, { ours, theirs }) => [
-      { as: 'of this org', authorization: bearer(ours.otherRunToken), args: sampleArgs(row, ours), expected: 404 },
-      { as: 'of another org', authorization: bearer(theirs.runToken), args: sampleArgs(row, ours), expected: 404 },
+    trials: (row, { ours, theirs }) => [
+      { as: 'of this org', authorization: header(ours.otherRunToken), args: sampleArgs(row, ours), expected: 404 },
+      { as: 'of another org', authorization: header(theirs.runToken), args: sampleArgs(row, ours), expected: 404 },
     ],
   },
   {
     name: 'the right credential',
     credentials: ['runner', 'run'],
-    knocks: (row, { ours, bearers }) => [
+    trials: (row, { ours, tokens }) => [
       {
         as: 'right',
-        authorization: bearer(goodBearer(row, ours, bearers)),
+        authorization: header(rightToken(row, ours, tokens)),
         args: sampleArgs(row, ours),
         expected: 'passes',
       },
@@ -199,11 +199,11 @@ export const KINDS: readonly Kind[] = [
   {
     name: 'anybody',
     credentials: [],
-    knocks: (row, { ours, bearers }) =>
+    trials: (row, { ours, tokens }) =>
       Object.entries({
         nobody: undefined,
-        ...bearers.malformed,
-        ...bearersOf({ ...bearers.garbage, ...bearers.ofCallers }),
+        ...tokens.malformed,
+        ...authorizationsOf({ ...tokens.garbage, ...tokens.ofCallers }),
       }).map(([as, authorization]) => ({ as, authorization, args: sampleArgs(row, ours), expected: 'passes' })),
   },
 ]
@@ -212,20 +212,20 @@ export const KINDS: readonly Kind[] = [
 const malformable = (row: AnyOp) =>
   pathNames(row.path).filter((name) => !(row.id in CREATES_BY_NAME && name === 'name'))
 
-function keyKnock(row: AnyOp, { ours, bearers }: World, role: Role, scopes: readonly Scope[]): Knock {
+function keyTrial(row: AnyOp, { ours, tokens }: World, role: Role, scopes: readonly Scope[]): Trial {
   return {
     as: `key, ${role} [${scopes.length > 2 ? `${scopes.length} scopes` : scopes.join(' ')}]`,
-    authorization: bearer(bearers.key(role, scopes)),
+    authorization: header(tokens.key(role, scopes)),
     args: sampleArgs(row, ours),
     expected: expectedOf(row, { session: false, role, scopes }),
   }
 }
 
-/** One knock for each thing in the path that belongs to an org, with all else as it should be. */
-function foreign(row: AnyOp, { bearers }: World, { by, of }: { by: Tenant; of: Tenant }): Knock[] {
+/** One trial for each thing in the path that belongs to an org, with all else as it should be. */
+function foreign(row: AnyOp, { tokens }: World, { by, of }: { by: Tenant; of: Tenant }): Trial[] {
   return ownedNames(row).map((name) => ({
     as: `${by.org}, ${name} of ${of.org}`,
-    authorization: bearer(goodBearer(row, by, bearers)),
+    authorization: header(rightToken(row, by, tokens)),
     args: { ...sampleArgs(row, by), [name]: of.ids[name] },
     expected: row.id in CREATES_BY_NAME ? 'passes' : 404,
   }))

@@ -5,11 +5,11 @@ import { isFinal, RUN_STATUSES, type RunStatus, SUSPENDED } from '@windlass/shar
 import type { Db } from '../../db/client.ts'
 import { MOST_CHARS } from '../../engine/rules/journal.ts'
 import { MOST_ENTRIES } from '../../engine/rules/parse-op.ts'
-import type { Place } from '../../engine/rules/run.ts'
+import type { ProcessState } from '../../engine/rules/run.ts'
 
 export interface RunState {
   status: RunStatus
-  place: Place | null
+  place: ProcessState | null
   isBlocked: boolean
   timedOut: boolean
   attempt: number
@@ -88,7 +88,7 @@ const acked = fc.constantFrom('never' as const, 'lately' as const, 'long ago' as
 export const executed: fc.Arbitrary<RunState> = fc.record({
   ...counts,
   status: fc.constant<RunStatus>('running'),
-  place: fc.constant<Place>('hot'),
+  place: fc.constant<ProcessState>('hot'),
   isBlocked: fc.constant(false),
   timedOut: fc.constant(false),
   runner: fc.constant('ours' as const),
@@ -113,17 +113,17 @@ const anything: fc.Arbitrary<RunState> = fc.record({
 })
 
 /** Where a run is that has a process, and one that has none. */
-const PLACES: [RunStatus, Place | null][] = [
+const PROCESS_STATES: [RunStatus, ProcessState | null][] = [
   ['pending', 'hot'],
-  ...SUSPENDED.flatMap((status): [RunStatus, Place | null][] => [
+  ...SUSPENDED.flatMap((status): [RunStatus, ProcessState | null][] => [
     [status, 'replaying'],
     [status, 'parked'],
     [status, null],
   ]),
-  ...(['hot', 'replaying', 'parked'] as const).map((place): [RunStatus, Place] => ['cancelling', place]),
+  ...(['hot', 'replaying', 'parked'] as const).map((place): [RunStatus, ProcessState] => ['cancelling', place]),
   ...(['queued', 'completed', 'failed', 'cancelled'] as const).map((status): [RunStatus, null] => [status, null]),
 ]
-const elsewhere = fc.tuple(executed, fc.constantFrom(...PLACES)).map(([run, [status, place]]): RunState => {
+const elsewhere = fc.tuple(executed, fc.constantFrom(...PROCESS_STATES)).map(([run, [status, place]]): RunState => {
   return { ...run, status, place, acked: place === null ? 'no placement' : run.acked }
 })
 

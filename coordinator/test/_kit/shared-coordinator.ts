@@ -12,7 +12,7 @@ const LEAVE_MS = 10_000
 
 let lent: Lent | undefined
 /** A group keeps the coordinator for its next file; else it stops with its last borrower. */
-let isKept = false
+let isHeldOpen = false
 
 export interface Borrowed {
   coordinator: TestCoordinator
@@ -37,7 +37,7 @@ async function giveBack(mine: Lent, coordinator: TestCoordinator, leaveMs: numbe
   mine.borrowers--
   if (mine.borrowers > 0) return
   const left = await remains(coordinator, leaveMs)
-  if (left || !isKept) await retire(mine)
+  if (left || !isHeldOpen) await retire(mine)
   if (left) throw new Error(`The file ends and leaves ${left}; close them before the coordinator.`)
 }
 
@@ -60,14 +60,14 @@ async function retire(one: Lent): Promise<void> {
 
 /** Keeps the coordinator between files, from its first borrower to `end`. */
 export function keepCoordinator() {
-  isKept = true
+  isHeldOpen = true
   return {
     /** A file that was cut off has not given its coordinator back: the next file has a new one. */
     async nextFile(): Promise<void> {
       if (lent && lent.borrowers > 0) await retire(lent)
     },
     async end(): Promise<void> {
-      isKept = false
+      isHeldOpen = false
       if (lent) await retire(lent)
     },
   }

@@ -28,7 +28,7 @@ after(async () => {
   await database.close()
 })
 
-const verify = (bearer: string) => createCallers({ db: database.db, log }).verify(bearer)
+const verify = (token: string) => createCallers({ db: database.db, log }).verify(token)
 const aSession = () => createSession(admin, { org: 'acme', name: 'work', role: 'admin', lifeMs: HOUR_MS })
 const says = (message: RegExp) => (error: Error & { code?: string }) =>
   error.code === 'UNAUTHENTICATED' && message.test(error.message)
@@ -99,8 +99,8 @@ test('unknown, malformed, revoked and expired sessions are told apart, with the 
 })
 
 test('what is no kind of credential is told which kinds there are', async () => {
-  for (const bearer of ['nonsense', 'a.b.c', mintSecret('wlr_'), 'WL_', ''])
-    await assert.rejects(verify(bearer), says(/`wl_`, a session with `wls_`/))
+  for (const token of ['nonsense', 'a.b.c', mintSecret('wlr_'), 'WL_', ''])
+    await assert.rejects(verify(token), says(/`wl_`, a session with `wls_`/))
 })
 
 test('a session lives for 30 days at most', async () => {

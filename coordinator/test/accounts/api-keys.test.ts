@@ -44,8 +44,8 @@ test('only the hash and the first ten characters are stored', async () => {
 test('unknown, malformed, revoked and expired keys are told apart', async () => {
   const { verify } = createCallers({ db: database.db, log })
   await assert.rejects(verify(mintSecret('wl_')), refusal(/not known/))
-  for (const bearer of ['', 'wl_', mintSecret('wlr_'), `${mintSecret('wl_')}x`])
-    await assert.rejects(verify(bearer), refusal(/no API key|no credential/))
+  for (const token of ['', 'wl_', mintSecret('wlr_'), `${mintSecret('wl_')}x`])
+    await assert.rejects(verify(token), refusal(/no API key|no credential/))
   const revoked = await mint()
   await database.db`update api_keys set revoked_at = now() where id = ${revoked.id}`
   await assert.rejects(verify(revoked.key), refusal(/revoked/))

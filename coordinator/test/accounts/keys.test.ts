@@ -24,8 +24,7 @@ type Ask = Partial<Omit<ArgsOf<typeof ops.keys.create>, 'org'>>
 const create = (ask: Ask = {}, as = session) =>
   c.call(ops.keys.create, { org: c.org, name: 'ci', role: 'member', ...ask }, { apiKey: as })
 const revoke = (key: string, as = c.apiKey) => c.call(ops.keys.revoke, { org: c.org, key }, { apiKey: as })
-const status = async (bearer: string, at = c) =>
-  (await rawCall({ url: at.url, apiKey: bearer }, 'GET', '/v1/me')).status
+const status = async (token: string, at = c) => (await rawCall({ url: at.url, apiKey: token }, 'GET', '/v1/me')).status
 
 async function entriesOf(key: string) {
   return c.db<{ action: string; actorKind: string; before: unknown; after: unknown }[]>`

@@ -41,7 +41,7 @@ test('what an agent says of itself is kept: with its hello, and with a heartbeat
   const { agent, link } = await connected()
   await agent.connect([], { facts: FACTS })
   const { labels, platform, isolation, unready, protocol } = await runnerOf(agent)
-  assert.deepEqual({ labels, platform, isolation, unready, protocol }, { ...kept(FACTS), protocol: PROTOCOL })
+  assert.deepEqual({ labels, platform, isolation, unready, protocol }, { ...factsOf(FACTS), protocol: PROTOCOL })
   await link.closed()
   const again = await agent.connect()
   assert.equal((await runnerOf(agent)).platform, FACTS.platform, 'who says nothing has not changed')
@@ -57,7 +57,7 @@ test('what an agent says of itself is kept: with its hello, and with a heartbeat
   assert.deepEqual([now.slots, now.labels, now.isolation, now.unready], [9, [], null, []])
 })
 
-function kept({ labels, platform, isolation, unready }: AgentFacts) {
+function factsOf({ labels, platform, isolation, unready }: AgentFacts) {
   return { labels, platform, isolation, unready }
 }
 

@@ -66,8 +66,8 @@ test('hello is said once in a connection', async () => {
 test('of many lines a few are written, and the next one tells how many were not', () => {
   let now = 0
   const sample = createSample(() => now)
-  const told = Array.from({ length: 8 }, () => sample('a'))
-  assert.deepEqual(told, [{}, {}, {}, {}, {}, undefined, undefined, undefined])
+  const samples = Array.from({ length: 8 }, () => sample('a'))
+  assert.deepEqual(samples, [{}, {}, {}, {}, {}, undefined, undefined, undefined])
   assert.deepEqual(sample('b'), {})
   now = 1000
   assert.deepEqual([sample('a'), sample('a')], [{ unlogged: 3 }, {}])

@@ -36,9 +36,9 @@ test('parts whose last one never comes are bounded as what waits, and leave with
   const endless = aConnection(queues, { id: 'endless', orgId: 'one' }, [])
   for (let n = 0; n < 300; n++) endless.add(`+e${piece}`)
   assert.deepEqual(endless.closed, ['1008 a frame is too long'])
-  const word = aConnection(queues, { id: 'word', orgId: 'one' }, [])
-  for (let n = 0; n < 100; n++) word.add(`+o${piece}`)
-  assert.deepEqual(word.closed, ['1008 more was sent than may wait for its answer'])
+  const command = aConnection(queues, { id: 'word', orgId: 'one' }, [])
+  for (let n = 0; n < 100; n++) command.add(`+o${piece}`)
+  assert.deepEqual(command.closed, ['1008 more was sent than may wait for its answer'])
   // An org has 128 Mi characters: whose connections hold most is cut for the others.
   const many = Array.from({ length: 20 }, (_, n) => aConnection(queues, { id: `${n}`, orgId: 'one' }, []))
   for (let n = 0; n < 150; n++) for (const one of many) one.add(`+e${piece}`)

@@ -177,8 +177,8 @@ test('an agent whose starts have no name gets in when the one before has gone', 
   await isDisconnected(agent)
   const old = await agent.connect([], NAMELESS)
   const [entry, ...more] = await entriesOf(c, { target: agent.id, action: ['runners.takenOver'] })
-  const { actor, after: told } = entry!
-  assert.deepEqual([actor.kind, told, more.length], ['system', { protocol: PROTOCOL, version: 'test' }, 0])
+  const { actor, after: facts } = entry!
+  assert.deepEqual([actor.kind, facts, more.length], ['system', { protocol: PROTOCOL, version: 'test' }, 0])
   // It may come again at any time, and is not told from one of its kind.
   await agent.connect([], NAMELESS)
   assert.equal((await old.closed()).code, 4001)

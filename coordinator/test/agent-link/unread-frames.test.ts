@@ -55,7 +55,7 @@ async function deafAgent(): Promise<{ agent: TestAgent; isGone: () => boolean }>
   const headers = {
     connection: 'Upgrade',
     upgrade: 'websocket',
-    authorization: `Bearer ${await agent.bearer()}`,
+    authorization: `Bearer ${await agent.token()}`,
     'sec-websocket-version': '13',
     'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
   }

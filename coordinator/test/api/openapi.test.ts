@@ -141,8 +141,8 @@ test('every operation, parameter and field of a body is described, and has an ex
     const id = operation['x-operation']
     assert.ok(operation.summary && operation.description.length > operation.summary.length / 2, id)
     for (const { name, description } of operation.parameters ?? []) assert.ok(description, `${id} ${name}`)
-    for (const { name, example, in: place } of operation.parameters ?? [])
-      if (place === 'path') assert.notEqual(example, undefined, `${id} ${name}`)
+    for (const { name, example, in: location } of operation.parameters ?? [])
+      if (location === 'path') assert.notEqual(example, undefined, `${id} ${name}`)
     const body = operation.requestBody?.content['application/json']
     if (!body) continue
     const { properties } = body.schema as { properties: Record<string, { description?: string }> }

@@ -51,13 +51,13 @@ test('what comes before the trouble is the start of some valid text: no change o
 })
 
 test('line and column count from one', () => {
-  const placeIn = (text: string) => {
+  const locationIn = (text: string) => {
     const { line, column } = findTrouble(text)
     return [line, column]
   }
-  assert.deepEqual(placeIn('{\n  "a": x\n}'), [2, 8])
-  assert.deepEqual(placeIn('x\n\n'), [1, 1])
-  assert.deepEqual(placeIn('[\r\n\n'), [3, 1])
+  assert.deepEqual(locationIn('{\n  "a": x\n}'), [2, 8])
+  assert.deepEqual(locationIn('x\n\n'), [1, 1])
+  assert.deepEqual(locationIn('[\r\n\n'), [3, 1])
 })
 
 test('a body of line ends is counted without a list of its lines', () => {

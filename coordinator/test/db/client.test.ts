@@ -25,12 +25,12 @@ test('bigint and count(*) come as strings, so that no digit is lost', async () =
 })
 
 test('arrays go there and back, which unnest needs', async () => {
-  const rows = await db`select * from unnest(${['a', 'b,"c']}::text[], ${[1, 2]}::int[]) as t (word, number)`
+  const rows = await db`select * from unnest(${['a', 'b,"c']}::text[], ${[1, 2]}::int[]) as t (name, number)`
   assert.deepEqual(
     [...rows],
     [
-      { word: 'a', number: 1 },
-      { word: 'b,"c', number: 2 },
+      { name: 'a', number: 1 },
+      { name: 'b,"c', number: 2 },
     ],
   )
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { isConnectionLoss, openDatabase } from '../../db/client.ts'
 import { startEmbedded } from '../../db/embedded.ts'
-import { aHome, keep, kept, log, start, using } from '../_kit/embedded-home.ts'
+import { aHome, keep, notesIn, log, start, using } from '../_kit/embedded-home.ts'
 import { holdServer } from '../_kit/server-holder.ts'
 
 test('a commit survives kill -9 of the server, also while a long statement keeps a session busy', async (t) => {
@@ -26,7 +26,7 @@ test('a commit survives kill -9 of the server, also while a long statement keeps
   assert.deepEqual(await first.exited, { code: null, signal: 'SIGKILL' })
   const second = await start(t, home)
   assert.equal(second.adopted, false)
-  assert.deepEqual(await kept(second.url), ['committed'])
+  assert.deepEqual(await notesIn(second.url), ['committed'])
   await statement
   await busy.close()
 })
@@ -44,7 +44,7 @@ test('files of a killed server are no obstacle when their process number is take
   await writeFile(lock, (await readFile(lock, 'utf8')).replace(/^\d+/, String(process.pid)))
 
   const second = await start(t, home)
-  assert.deepEqual(await kept(second.url), ['committed'])
+  assert.deepEqual(await notesIn(second.url), ['committed'])
 })
 
 test('a server whose supervisor was killed is adopted, told of its end, and stopped', async (t) => {
@@ -56,10 +56,10 @@ test('a server whose supervisor was killed is adopted, told of its end, and stop
   const adopter = await start(t, home)
   assert.equal(adopter.adopted, true)
   assert.equal(adopter.pid, holder.pid)
-  assert.deepEqual(await kept(adopter.url), ['committed'])
+  assert.deepEqual(await notesIn(adopter.url), ['committed'])
   await adopter.stop()
   assert.deepEqual(await adopter.exited, { code: null, signal: null })
-  await assert.rejects(kept(adopter.url), isConnectionLoss)
+  await assert.rejects(notesIn(adopter.url), isConnectionLoss)
 })
 
 test('an adopted server that is killed settles `exited`, and the home can be started again', async (t) => {
@@ -81,7 +81,7 @@ test('an orphan that nobody can reach any more is replaced', async (t) => {
   await rm(join(home, 'postgres/socket/.s.PGSQL.5432'))
   const next = await start(t, home)
   assert.equal(next.adopted, false)
-  assert.deepEqual(await kept(next.url), ['committed'])
+  assert.deepEqual(await notesIn(next.url), ['committed'])
 })
 
 test('a home in use is refused to a second start, and of two at once one gets it', async (t) => {

@@ -3,7 +3,7 @@ import { chmod, chown, cp, lstat, mkdir, rm, stat, symlink, writeFile } from 'no
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { startEmbedded } from '../../db/embedded.ts'
-import { aHome, keep, kept, log, start, using } from '../_kit/embedded-home.ts'
+import { aHome, keep, notesIn, log, start, using } from '../_kit/embedded-home.ts'
 import { holdServer } from '../_kit/server-holder.ts'
 
 test('the second start finds the data and the password of the first', async (t) => {
@@ -16,7 +16,7 @@ test('the second start finds the data and the password of the first', async (t) 
   const second = await start(t, home)
   assert.equal(second.url, first.url)
   assert.equal(second.adopted, false)
-  assert.deepEqual(await kept(second.url), ['stays'])
+  assert.deepEqual(await notesIn(second.url), ['stays'])
 })
 
 test('home, data, password and log are closed to other users, and there is no TCP port', async (t) => {
@@ -80,7 +80,7 @@ if (process.getuid?.() === 0) {
     await keep(server.url, 'works')
     await server.stop()
     const again = await start(t, home)
-    assert.deepEqual(await kept(again.url), ['works'])
+    assert.deepEqual(await notesIn(again.url), ['works'])
     // Nothing that root opens or executes lies where the server's account could replace it.
     assert.equal((await stat(join(home, 'postgres'))).uid, 0)
   })
@@ -96,7 +96,7 @@ if (process.getuid?.() === 0) {
 
     const server = await start(t, home)
     assert.equal((await stat(`/proc/${server.pid}`)).uid, user.uid)
-    assert.deepEqual(await kept(server.url), ['works'])
+    assert.deepEqual(await notesIn(server.url), ['works'])
     await server.stop()
   })
 

@@ -165,7 +165,7 @@ test('other names leave it as it is', async () => {
   assert.equal(is, was)
   const rows = await database.db<{ name: string }[]>`
     select relname as name from pg_class where relnamespace = 'public'::regnamespace`
-  const words = new Set(readFileSync(GOLDEN, 'utf8').match(/^ .*$/gm)!.join(' ').match(/\w+/g))
-  const named = rows.filter(({ name }) => words.has(name))
+  const names = new Set(readFileSync(GOLDEN, 'utf8').match(/^ .*$/gm)!.join(' ').match(/\w+/g))
+  const named = rows.filter(({ name }) => names.has(name))
   assert.deepEqual(named, [])
 })

@@ -47,7 +47,7 @@ async function calm(pulse: () => Promise<unknown>): Promise<void> {
   }
 }
 
-interface Told {
+interface PulseLine {
   gapMs: number
   setBackMs: number
   placements: number
@@ -55,17 +55,17 @@ interface Told {
 
 /** A coordinator that does nothing but pulses. */
 async function aCoordinatorAmong(more: { amnestyMs?: number; isStarting?: boolean } = {}) {
-  const told: Told[] = []
-  const log = createLog({}, 'debug', { write: (line) => void told.push(JSON.parse(line) as Told) })
+  const lines: PulseLine[] = []
+  const log = createLog({}, 'debug', { write: (line) => void lines.push(JSON.parse(line) as PulseLine) })
   const { amnestyMs = 5 * MINUTE, isStarting = false } = more
   const config = { ...c.deps.config, sweepMs: SWEEP_MS, offerMs: OFFER_MS, amnestyMs }
   const act = createPulse({ ...c.deps, config, log }, () => performance.now() + passedMs)
   if (!isStarting) await act()
   /** Answers what it said of leases that it lengthened. */
   return async () => {
-    told.length = 0
+    lines.length = 0
     await act()
-    return told[0]
+    return lines[0]
   }
 }
 
@@ -110,8 +110,8 @@ test('an outage of 5 minutes takes no run away, and all leases last as long as b
   await leaseOf(pool, 10 * MINUTE)
   await pass(302 * SECOND)
   assert.deepEqual(await late(), [], 'nothing is judged before a pulse')
-  const told = await pulse()
-  about(told!.gapMs, 302 * SECOND)
+  const line = await pulse()
+  about(line!.gapMs, 302 * SECOND)
   assert.deepEqual(await late(), [])
   const [after, longer] = [await remaining(one.offer.run), await remaining(pool.offer.run)]
   about(after.leaseMs, FLOOR_MS)
@@ -153,8 +153,8 @@ test('of two coordinators that find the same gap one makes up for it', async () 
   const { offer } = await held()
   await leaseOf({ offer } as Held, 10 * MINUTE)
   await pass(5 * MINUTE)
-  const told = await Promise.all(pulses.map((pulse) => pulse()))
-  assert.equal(told.filter(Boolean).length, 1)
+  const lines = await Promise.all(pulses.map((pulse) => pulse()))
+  assert.equal(lines.filter(Boolean).length, 1)
   about((await remaining(offer.run)).leaseMs, 10 * MINUTE)
 })
 
@@ -168,9 +168,9 @@ for (const [jump, what] of [
     const { offer } = await held()
     await leaseOf({ offer } as Held, 10 * MINUTE)
     await moveClock(c.db, jump)
-    const told = []
-    for (const pulse of pulses) told.push(await pulse())
-    assert.equal(told.filter(Boolean).length, 1, 'once, by whoever sees it first')
+    const lines = []
+    for (const pulse of pulses) lines.push(await pulse())
+    assert.equal(lines.filter(Boolean).length, 1, 'once, by whoever sees it first')
     about((await remaining(offer.run)).leaseMs, 10 * MINUTE, 4 * SECOND)
     assert.deepEqual(await late(), [])
   })
@@ -182,8 +182,8 @@ test('a clock that is set back by two minutes keeps no dead agent’s run for tw
   await moveClock(c.db, -2 * MINUTE)
   // Renewed between the jump and the pulse that finds it.
   await leaseOf(since, 10 * MINUTE)
-  const told = await pulse()
-  about(told!.setBackMs, 2 * MINUTE)
+  const line = await pulse()
+  about(line!.setBackMs, 2 * MINUTE)
   about((await remaining(before.offer.run)).leaseMs, 10 * MINUTE)
   about((await remaining(since.offer.run)).leaseMs, 10 * MINUTE)
   const [row] = await c.db`

@@ -8,7 +8,7 @@ import type { JournalOp } from '@windlass/shared/wire/journal.ts'
 import { noChanges } from '../../engine/rules/journal.ts'
 import { takeOp } from '../../engine/rules/journal-op.ts'
 import { begin, goOn, lose, park, settle } from '../../engine/rules/outcome.ts'
-import type { Moving, Place } from '../../engine/rules/run.ts'
+import type { Moving, ProcessState } from '../../engine/rules/run.ts'
 import { timeOut } from '../../engine/commit/time-out.ts'
 import type { Version } from '../../workflows/targets.ts'
 import { identity } from '../_kit/journal.ts'
@@ -62,7 +62,7 @@ function aVersion(crash: number, error: number, onCrash: string): Version {
   return { crashRetries: crash, fenceRetries: crash, descriptor } as unknown as Version
 }
 
-function moving(status: RunStatus, place: Place | null): Moving {
+function moving(status: RunStatus, place: ProcessState | null): Moving {
   const facts = { id: 'run_x', runnerId: 'rnr_x', epoch: 1, attempt: 1, cursor: 0, seq: 0, status, place }
   const counts = {
     entries: 0,
@@ -83,20 +83,20 @@ function moving(status: RunStatus, place: Place | null): Moving {
 }
 
 /** Where a run with a process can be. */
-const PLACES: [RunStatus, Place][] = [
+const PROCESS_STATES: [RunStatus, ProcessState][] = [
   ['pending', 'hot'],
   ['running', 'hot'],
-  ...SUSPENDED.flatMap((status): [RunStatus, Place][] => [
+  ...SUSPENDED.flatMap((status): [RunStatus, ProcessState][] => [
     [status, 'replaying'],
     [status, 'parked'],
   ]),
-  ...(['hot', 'replaying', 'parked'] as const).map((place): [RunStatus, Place] => ['cancelling', place]),
+  ...(['hot', 'replaying', 'parked'] as const).map((place): [RunStatus, ProcessState] => ['cancelling', place]),
 ]
 
 function assertSound(run: Moving, from: RunStatus): void {
-  const told = run.events.flatMap(({ type }) => (type === 'run.resumed' ? ['running'] : [type.replace(/^run\./, '')]))
+  const types = run.events.flatMap(({ type }) => (type === 'run.resumed' ? ['running'] : [type.replace(/^run\./, '')]))
   let status = from
-  for (const to of told.filter((type) => ['running', 'queued', 'pending'].includes(type) || isNamed(type))) {
+  for (const to of types.filter((type) => ['running', 'queued', 'pending'].includes(type) || isNamed(type))) {
     assert.ok(mayMove(status, to as RunStatus), `${status} → ${to}`)
     status = to as RunStatus
   }
@@ -112,13 +112,13 @@ const isNamed = (type: string): boolean =>
   ['completed', 'failed', 'cancelled', 'cancelling', 'sleeping', 'awaiting_input', 'waiting_for_child'].includes(type)
 
 interface Case {
-  from: [RunStatus, Place]
+  from: [RunStatus, ProcessState]
   timedOut: boolean
   retries: number
   said: [string, Act]
 }
 
-const CASES: Case[] = PLACES.flatMap((from) =>
+const CASES: Case[] = PROCESS_STATES.flatMap((from) =>
   [false, true].flatMap((timedOut) =>
     [0, 3].flatMap((retries) => [...ACTS, ...CLOCKS].map((said) => ({ from, timedOut, retries, said }))),
   ),
@@ -147,7 +147,7 @@ test('the clocks find runs without a process too', () => {
 test('any sequence of acts keeps to the table until the process is released', (t) => {
   const acts = fc.array(fc.constantFrom(...ACTS, ...CLOCKS), { minLength: 1, maxLength: 12 })
   const story = fc.record({
-    from: fc.constantFrom(...PLACES),
+    from: fc.constantFrom(...PROCESS_STATES),
     said: acts,
     crash: fc.nat(2),
     error: fc.nat(2),

@@ -67,8 +67,8 @@ test('entries that may be stored later are refused by name, and stored when thei
       for each row when (new.data like '%later%') execute function refuse()`)
   link.send({ t: 'entries', batches: [{ run: offer.run, epoch: offer.epoch, first: 2, entries: [line('later')] }] })
   await untilPolled('the refusal', () => Promise.resolve(namesOf(mock.calls).includes('run.entries.refused')))
-  const told = mock.calls.find(({ arguments: [name] }) => name === 'run.entries.refused')!
-  assert.equal(told.arguments[1]?.runId, offer.run)
+  const logged = mock.calls.find(({ arguments: [name] }) => name === 'run.entries.refused')!
+  assert.equal(logged.arguments[1]?.runId, offer.run)
   assert.equal((await runOf(c, offer.run)).status, 'running')
   const why = async () => (await c.call(ops.runs.why, { run: offer.run })).why
   const codes = async () => (await why()).causes.map(({ code }) => code)

@@ -30,7 +30,7 @@ after(async () => {
 const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
 
 /** A run for which the agent sends these entries, as text: some are not what the types allow. */
-async function told(...entries: string[]): Promise<{ run: Run; log: RunEvent[] }> {
+async function logAfter(...entries: string[]): Promise<{ run: Run; log: RunEvent[] }> {
   await aRun(c, { workflow: 'any' })
   const offer = await takeNext(agent, link)
   const { run, epoch } = offer
@@ -41,11 +41,13 @@ async function told(...entries: string[]): Promise<{ run: Run; log: RunEvent[] }
   return { run: await runOf(c, run), log: await logOf(c, run) }
 }
 
-const ended = (ending: Ending) => told(JSON.stringify(end(ending)))
+const ended = (ending: Ending) => logAfter(JSON.stringify(end(ending)))
 const event = (type: string, dataText: string) => JSON.stringify(['e', Date.now(), type, dataText] satisfies Entry)
 
 test('an error whose detail is too deep for JSON ends its run, and does not come back for ever', async () => {
-  const { run } = await told(`["end",1,{"how":"threw","error":{"message":"boom","detail":{"d":${deep(200_000)}}}},1]`)
+  const { run } = await logAfter(
+    `["end",1,{"how":"threw","error":{"message":"boom","detail":{"d":${deep(200_000)}}}},1]`,
+  )
   assert.equal(run.status, 'failed')
   assert.equal(run.error?.message, 'boom')
   assert.equal(run.error?.detail?.['truncated'], true)
@@ -86,7 +88,7 @@ test('an output that is too large, too deep or no JSON fails its run', async () 
 })
 
 test('whatever the data of events holds, pages stay JSON and streams keep their frames', async () => {
-  const { run, log } = await told(
+  const { run, log } = await logAfter(
     event('log.stdout', '{"text":'),
     event('log.stdout', '{}\n\nevent: done\ndata: {}'),
     event('log.stdout', '{"text":\r\n\r\n"two lines"}'),
@@ -115,7 +117,7 @@ test('whatever the data of events holds, pages stay JSON and streams keep their 
 })
 
 test('only the first end counts, and the same entries sent three times count once', async () => {
-  const { run, log } = await told(
+  const { run, log } = await logAfter(
     ...[end(returned(1)), end(returned(2)), start()].map((entry) => JSON.stringify(entry)),
   )
   assert.equal(run.status, 'completed')

@@ -24,10 +24,10 @@ const ASKS: Ask[] = [
   { for: 'child', workflow: 'leaf', inputText: 'null', version: null, tags: [], priority: 0 },
 ]
 
-const word = (op: JournalOp): Entry => ['j', Date.now(), JSON.stringify(op)]
+const command = (op: JournalOp): Entry => ['j', Date.now(), JSON.stringify(op)]
 /** Entries are numbered over all attempts. */
 const open = (ask: Ask, n: number): Entry =>
-  word({
+  command({
     op: 'open',
     ask,
     entry: { n, position: n, parent: '', kind: ask.for, name: '', hash: ask.for, occurrence: 1, args: '[]', site: '' },
@@ -35,7 +35,7 @@ const open = (ask: Ask, n: number): Entry =>
 const park = (ask: Ask): Entry => ['park', Date.now(), ask.for === 'step' ? 'sleep' : ask.for, 1]
 const goOn = ({ workflow, attempt }: Offer, n: number): Entry[] => [
   ['resume', Date.now()],
-  word({ op: 'deliver', list: [[1, n, n, 1]] }),
+  command({ op: 'deliver', list: [[1, n, n, 1]] }),
   end(
     workflow.slug === 'unsteady' && attempt < 3
       ? { how: 'threw', error: { name: 'Error', message: 'not yet' } }

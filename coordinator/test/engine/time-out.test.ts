@@ -180,7 +180,7 @@ for (const [where, entries] of [
     await ripen(run.id, 'wall-timeout')
     const { runs } = await link.next('cancel')
     assert.deepEqual(
-      runs.map((told) => [told.run, told.why]),
+      runs.map((order) => [order.run, order.why]),
       [[run.id, 'timed-out']],
     )
     await link.report(offer, 2 + entries.length, end({ how: 'cancelled', forced: false }))

@@ -74,27 +74,27 @@ test('a secret takes the place of a variable of the org, and the offer says that
 })
 
 test('a run keeps the variables of its first claim: after a lost offer, a crash, a replay and a retry by descriptor', async () => {
-  await set('KEPT', 'first', staging)
+  await set('PINNED', 'first', staging)
   const run = await aRun(c, { workflow: 'any', environment: staging })
   const [lost] = await agent.poll()
-  assert.deepEqual([lost?.epoch, lost?.variables], [1, { KEPT: 'first' }])
-  await set('KEPT', 'second', staging)
+  assert.deepEqual([lost?.epoch, lost?.variables], [1, { PINNED: 'first' }])
+  await set('PINNED', 'second', staging)
   await set('NEW', '1', staging)
   await ageOffers(c, run.id)
   const [offer] = await agent.poll(1, PATIENT_MS)
-  assert.deepEqual([offer?.run, offer?.epoch, offer?.variables], [run.id, 2, { KEPT: 'first' }])
+  assert.deepEqual([offer?.run, offer?.epoch, offer?.variables], [run.id, 2, { PINNED: 'first' }])
 
   await link.accept(offer!)
   await link.report(offer!, 1, start(), end({ how: 'killed', signal: 'SIGKILL' }))
   const restarted = await takeNext(agent, link)
-  assert.deepEqual([restarted.run, restarted.attempt, restarted.variables], [run.id, 2, { KEPT: 'first' }])
+  assert.deepEqual([restarted.run, restarted.attempt, restarted.variables], [run.id, 2, { PINNED: 'first' }])
 
   await link.report(restarted, 2, sleeps(1, 0), parked('sleep'), evicted())
   const [replayed] = await agent.poll(1, PATIENT_MS)
-  assert.deepEqual([replayed?.run, replayed?.replay, replayed?.variables], [run.id, true, { KEPT: 'first' }])
+  assert.deepEqual([replayed?.run, replayed?.replay, replayed?.variables], [run.id, true, { PINNED: 'first' }])
   await link.accept(replayed!)
   await link.report(replayed!, 1, end(returned(null)))
-  assert.deepEqual((await given()).variables, { KEPT: 'second', NEW: '1' })
+  assert.deepEqual((await given()).variables, { PINNED: 'second', NEW: '1' })
 })
 
 test('a run that started when there was nothing keeps having nothing', async () => {
@@ -184,7 +184,7 @@ test('a value that changes to and fro makes no new sets', async () => {
 })
 
 test('very many retired sets are removed in portions, and those of runs and heads stay', async () => {
-  await set('KEPT', '1', staging)
+  await set('PINNED', '1', staging)
   await c.db`
     insert into variable_sets (org_id, base_id, own_id, retired_at)
     select org_id, base_id, own_id, now() - interval '2 hours'
@@ -194,7 +194,7 @@ test('very many retired sets are removed in portions, and those of runs and head
   const [row] = await c.db<{ count: number }[]>`
     select count(*)::int as count from variable_sets where retired_at < now() - interval '1 hour'`
   assert.equal(row!.count, 0)
-  assert.deepEqual((await given()).variables, { KEPT: '1' })
+  assert.deepEqual((await given()).variables, { PINNED: '1' })
 })
 
 test('who replaces large variables again and again is refused before they fill the disk', async () => {

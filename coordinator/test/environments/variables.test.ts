@@ -89,9 +89,9 @@ test('each change of a variable is in the audit log, and no value ever', async (
   await set('LOGGED', 'hunter2 and more', 'staging')
   await drop('LOGGED', 'staging')
   const entries = await entriesOf(c, { target: 'staging/LOGGED' })
-  const told = (facts: Record<string, unknown> | null) => facts && [facts['characters'], facts['isChanged']]
+  const recorded = (facts: Record<string, unknown> | null) => facts && [facts['characters'], facts['isChanged']]
   assert.deepEqual(
-    entries.map(({ action, before, after }) => [action, told(before), told(after)]),
+    entries.map(({ action, before, after }) => [action, recorded(before), recorded(after)]),
     [
       ['variables.delete', [16, undefined], null],
       ['variables.set', [16, undefined], [16, false]],

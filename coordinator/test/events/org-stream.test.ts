@@ -61,15 +61,15 @@ test('a reader gets what happens to the runs of its org, in order, and nothing o
   await link.report(offer, 2, line('no lifecycle'), end(returned({ n: 1 })))
   const frames = await reader.has(5)
   assert.deepEqual(typesOf(frames), ['ready', 'run.queued', 'run.pending', 'run.running', 'run.completed'])
-  const [ready, ...told] = frames
+  const [ready, ...events] = frames
   assert.match(ready!.id!, POSITION)
   assert.deepEqual(JSON.parse(ready!.data), { position: ready!.id })
   const log = await own.call(runs.events, { run: run.id, channels: ['lifecycle'] })
   assert.deepEqual(
-    told.map(({ data }) => JSON.parse(data) as unknown),
+    events.map(({ data }) => JSON.parse(data) as unknown),
     log.events.map(({ channel: _, ...event }) => ({ ...event, run: run.id, workflow: 'any' })),
   )
-  const numbers = told.map(({ id }) => Number(id!.split('.')[1]))
+  const numbers = events.map(({ id }) => Number(id!.split('.')[1]))
   assert.deepEqual(numbers, [1, 2, 3, 4])
   assert.deepEqual(typesOf(elsewhere.leave()), ['ready'])
 })

@@ -26,8 +26,8 @@ after(async () => {
 /** The run itself is its record, and says who started it. A test of filters changes nothing. */
 const EXEMPT = new Set(['runs.trigger', 'runs.batch', 'connections.test'])
 
-async function send(row: AnyOp, args: Args, bearer: string): Promise<{ response: Response; text: string }> {
-  const { url, method, headers, body } = requestOf({ url: c.url, apiKey: bearer }, row, args)
+async function send(row: AnyOp, args: Args, token: string): Promise<{ response: Response; text: string }> {
+  const { url, method, headers, body } = requestOf({ url: c.url, apiKey: token }, row, args)
   const response = await fetch(url, { method, headers, body: body ?? null, signal: AbortSignal.timeout(DEADLINE_MS) })
   return { response, text: await response.text() }
 }
@@ -76,7 +76,7 @@ test('what is read or refused leaves no entry', async () => {
     if (row.wire === 'sse') continue
     const args = sampleArgs(row, ours)
     if (row.method === 'GET') await send(row, args, ours.owner)
-    else for (const bearer of ['nonsense', theirs.owner]) await send(row, args, bearer)
+    else for (const token of ['nonsense', theirs.owner]) await send(row, args, token)
   }
   assert.equal(await entryCount(), before)
 })

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { pathNames } from '@windlass/shared/ops/place.ts'
-import { bodyFields, fittingPath, knock, ODD, refusedWith } from './hostile.ts'
+import { bodyFields, fittingPath, request, ODD, refusedWith } from './hostile.ts'
 import { envelope, startStub, type StubServer } from './stub-server.ts'
 
 // What gets past all checks reaches a stub and is answered 503: so a 5xx says that something bad was taken.
@@ -22,7 +22,7 @@ const MOST_SENT = 4 * 1024 * 1024
 async function refusesBody(bodies: Record<string, string | Uint8Array<ArrayBuffer>>, path: string): Promise<void> {
   for (const row of withBody)
     for (const [name, body] of Object.entries(bodies)) {
-      const error = await refusedWith(await knock(server.url, row, { body }), [400], `${row.id} ${name}`)
+      const error = await refusedWith(await request(server.url, row, { body }), [400], `${row.id} ${name}`)
       assert.equal(error.code, 'VALIDATION_FAILED')
       assert.equal(error.detail?.path, path, `${row.id} ${name}`)
     }
@@ -53,7 +53,7 @@ test('every row refuses a field that it does not know, by its name', async () =>
   for (const name of ['nonsense', '__proto__', 'constructor', 'toString', '', 'a\u0000b', '\ud800', 'x'.repeat(1000)]) {
     for (const row of withBody) {
       const body = `{${JSON.stringify(name)}:{"polluted":true}}`
-      const error = await refusedWith(await knock(server.url, row, { body }), [400], `${row.id} ${name}`)
+      const error = await refusedWith(await request(server.url, row, { body }), [400], `${row.id} ${name}`)
       const paths = error.detail?.issues?.map((issue) => issue.path) ?? []
       assert.ok(paths.includes(fieldOf(name)), `${row.id} ${name}: ${paths.join()}`)
     }
@@ -72,7 +72,7 @@ test('every field of every body names itself when its type is wrong', async () =
       for (const value of ODD.filter((odd) => !schema.safeParse(odd).success)) {
         const what = `${row.id} ${name} ${JSON.stringify(value).slice(0, 40)}`
         const body = JSON.stringify({ [name]: value })
-        const error = await refusedWith(await knock(server.url, row, { body }), [400], what)
+        const error = await refusedWith(await request(server.url, row, { body }), [400], what)
         const paths = error.detail?.issues?.map((issue) => issue.path) ?? []
         assert.ok(
           paths.some((path) => path === name || path.startsWith(`${name}[`) || path.startsWith(`${name}.`)),
@@ -88,7 +88,7 @@ test('every row refuses numbers that JSON cannot keep, with their path', async (
   for (const number of ['1e400', '-1e400', '9007199254740993', '123456789012345678901234567890', '1'.repeat(400)])
     for (const row of withBody) {
       const body = `{"list":[0,{"big number":${number}}]}`
-      const error = await refusedWith(await knock(server.url, row, { body }), [400], `${row.id} ${number}`)
+      const error = await refusedWith(await request(server.url, row, { body }), [400], `${row.id} ${number}`)
       assert.equal(error.detail?.path, 'list[1]["big number"]')
     }
 })
@@ -106,7 +106,7 @@ test('every row with a body takes JSON in UTF-8 only, and that plain', async () 
   for (const row of withBody)
     for (const headers of kinds) {
       const what = `${row.id} ${JSON.stringify(headers)}`
-      const error = await refusedWith(await knock(server.url, row, { body: '{}', headers }), [415], what)
+      const error = await refusedWith(await request(server.url, row, { body: '{}', headers }), [415], what)
       assert.equal(error.code, 'UNSUPPORTED_MEDIA_TYPE')
     }
 })
@@ -117,7 +117,7 @@ test('every row with a body says its limit to one that is larger', async () => {
   const small = withBody.filter(({ carries = '' }) => !large.includes(carries))
   assert.ok(small.length > 5)
   for (const row of small) {
-    const error = await refusedWith(await knock(server.url, row, { body }), [413], row.id)
+    const error = await refusedWith(await request(server.url, row, { body }), [413], row.id)
     assert.ok((error.detail?.['limitBytes'] as number) < MOST_SENT)
   }
 })
@@ -134,7 +134,7 @@ test('every row refuses a query that it does not know, a name given twice and a 
       ['bad=%c0%ae', 'bad'],
     ] as const) {
       const error = await refusedWith(
-        await knock(server.url, row, { path: `${path}?${query}` }),
+        await request(server.url, row, { path: `${path}?${query}` }),
         [400],
         `${row.id} ?${query}`,
       )
@@ -165,7 +165,7 @@ test('no name in a path leads anywhere else', async () => {
     for (const name of pathNames(row.path).filter((each) => !isFree(row, each)))
       for (const value of NAMES) {
         const path = fittingPath({ ...row, path: row.path.replace(`{${name}}`, '<>') }).replace('<>', value)
-        const error = await refusedWith(await knock(server.url, row, { path }), [400, 404], `${row.id} ${path}`)
+        const error = await refusedWith(await request(server.url, row, { path }), [400, 404], `${row.id} ${path}`)
         assert.ok(error.code === 'NOT_FOUND' || error.detail?.path === name, path)
       }
 })

@@ -49,14 +49,14 @@ export const ODD: readonly unknown[] = [
   { __proto__: null, a: 1 },
 ]
 
-export interface Knock {
+export interface RequestParts {
   path?: string
   body?: string | Uint8Array<ArrayBuffer>
   headers?: Record<string, string>
 }
 
 /** As the stub's verifiers read them. */
-const BEARERS: Record<Credential, string> = {
+const TOKENS: Record<Credential, string> = {
   key: 'owner',
   session: 'session:owner',
   runner: 'runner',
@@ -64,16 +64,16 @@ const BEARERS: Record<Credential, string> = {
 }
 
 /** A request with the credential for which the row is. */
-export function knock(
+export function request(
   url: string,
   row: AnyOp,
-  { path = fittingPath(row), body, headers }: Knock = {},
+  { path = fittingPath(row), body, headers }: RequestParts = {},
 ): Promise<Response> {
-  const bearer = row.credentials.map((credential) => BEARERS[credential]).at(-1)
+  const token = row.credentials.map((credential) => TOKENS[credential]).at(-1)
   return fetch(url + path, {
     method: row.method,
     headers: {
-      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },

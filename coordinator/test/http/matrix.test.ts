@@ -6,8 +6,8 @@ import { type AnyOp, isPublic } from '@windlass/shared/ops/op.ts'
 import { SCOPES } from '@windlass/shared/scopes.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
-import { type Expected, KINDS, type Kind, type Knock, type World } from '../_kit/matrix.ts'
-import { makeBearers } from '../_kit/matrix-bearers.ts'
+import { type Expected, KINDS, type Kind, type Trial, type World } from '../_kit/matrix.ts'
+import { makeTokens } from '../_kit/matrix-tokens.ts'
 import { sampleArgs } from '../_kit/matrix-samples.ts'
 import { twoTenants } from '../_kit/tenants.ts'
 import type { Envelope } from './stub-server.ts'
@@ -22,7 +22,7 @@ before(async () => {
   c = await aCoordinator()
   const { ours, theirs } = await twoTenants(c)
   const others = allOps.map((row) => SCOPES.filter((scope) => !row.scope.includes(scope)))
-  world = { ours, theirs, bearers: await makeBearers(ours, theirs, others) }
+  world = { ours, theirs, tokens: await makeTokens(ours, theirs, others) }
 })
 after(async () => {
   world.ours.agent.close()
@@ -33,10 +33,10 @@ after(async () => {
 interface Cell {
   row: AnyOp
   kind: Kind
-  knock: Knock
+  trial: Trial
 }
 
-const cellsOf = (row: AnyOp, kind: Kind): Cell[] => kind.knocks(row, world).map((knock) => ({ row, kind, knock }))
+const cellsOf = (row: AnyOp, kind: Kind): Cell[] => kind.trials(row, world).map((trial) => ({ row, kind, trial }))
 const kindsOf = (row: AnyOp) =>
   KINDS.filter(({ credentials }) =>
     isPublic(row) ? credentials.length === 0 : credentials.some((one) => row.credentials.includes(one)),
@@ -58,7 +58,7 @@ test('every row answers every kind of credential as the specification says', asy
     }
   }
   assert.deepEqual(holes, [], 'no case was made for these')
-  const wrong = await knockAll(cells)
+  const wrong = await tryAll(cells)
   t.diagnostic(
     `${cells.length} cases: ${allOps.length} rows, ${KINDS.length} kinds; ${inapplicable} pairs that cannot be, each with its reason`,
   )
@@ -76,13 +76,13 @@ test('a row that takes what has no sample is named, with the file that lacks it'
   assert.throws(() => sampleArgs(nameless, world.ours), /names \{boat\}: give each tenant one/)
 })
 
-async function knockAll(cells: Cell[]): Promise<string[]> {
+async function tryAll(cells: Cell[]): Promise<string[]> {
   const wrong: string[] = []
   const waiting = cells.values()
   const lane = async () => {
     for (const cell of waiting) {
-      const complaint = await knockOnce(cell).catch(unanswered)
-      if (complaint !== undefined) wrong.push(`${cell.row.id} × ${cell.kind.name} (${cell.knock.as}): ${complaint}`)
+      const complaint = await tryOnce(cell).catch(unanswered)
+      if (complaint !== undefined) wrong.push(`${cell.row.id} × ${cell.kind.name} (${cell.trial.as}): ${complaint}`)
     }
   }
   await Promise.all(Array.from({ length: LANES }, lane))
@@ -92,9 +92,9 @@ async function knockAll(cells: Cell[]): Promise<string[]> {
 const unanswered = (error: Error) =>
   `no answer: ${error.message} ${error.cause instanceof Error ? error.cause.message : ''}`
 
-async function knockOnce({ row, knock }: Cell): Promise<string | undefined> {
-  const response = await send(row, knock)
-  const complaint = await complaintOf(row, knock, response)
+async function tryOnce({ row, trial }: Cell): Promise<string | undefined> {
+  const response = await send(row, trial)
+  const complaint = await complaintOf(row, trial, response)
   if (response.bodyUsed) return complaint
   // A stream would go on, and its connection with it; all else is read, so that the connection serves the next case.
   if (isStream(response)) await response.body?.cancel()
@@ -109,7 +109,7 @@ async function knockOnce({ row, knock }: Cell): Promise<string | undefined> {
 // What other systems post has no schema.
 const isProbed = (row: AnyOp, expected: Expected) => expected === 'passes' && row.method !== 'GET' && row.body !== 'raw'
 
-function send(row: AnyOp, { args, authorization, expected }: Knock): Promise<Response> {
+function send(row: AnyOp, { args, authorization, expected }: Trial): Promise<Response> {
   const { url, method, headers, body } = requestOf(
     { url: c.url },
     row,
@@ -119,7 +119,7 @@ function send(row: AnyOp, { args, authorization, expected }: Knock): Promise<Res
   return fetch(url, { method, headers, body: body ?? null, signal: AbortSignal.timeout(DEADLINE_MS) })
 }
 
-async function complaintOf(row: AnyOp, { expected }: Knock, response: Response): Promise<string | undefined> {
+async function complaintOf(row: AnyOp, { expected }: Trial, response: Response): Promise<string | undefined> {
   const { status } = response
   if (expected === 'passes') return complaintOfPassing(row, response)
   const wanted = typeof expected === 'number' ? expected : 403

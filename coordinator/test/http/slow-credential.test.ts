@@ -20,9 +20,9 @@ before(async () => {
   server = await startStub({
     handlers: { 'runs.trigger': ({ input }) => ({ bytes: JSON.stringify(input['input']).length }) },
     strict: false,
-    caller: async (bearer) => {
+    caller: async (token) => {
       await pause(2)
-      return aCaller(bearer)
+      return aCaller(token)
     },
   })
 })

@@ -30,8 +30,8 @@ async function accepting(accept: (socket: AgentSocket) => void, more: StubOption
 }
 
 // Node's own client takes headers, which the type of the browsers' does not know.
-function dial({ port }: StubServer, bearer = 'runner'): WebSocket {
-  const options = { headers: { authorization: `Bearer ${bearer}` } }
+function dial({ port }: StubServer, token = 'runner'): WebSocket {
+  const options = { headers: { authorization: `Bearer ${token}` } }
   return new WebSocket(`ws://127.0.0.1:${port}${PATH}`, options)
 }
 

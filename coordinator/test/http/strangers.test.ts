@@ -22,17 +22,17 @@ async function serve(options: StubOptions = {}): Promise<StubServer> {
   return (server = await startStub({ limitRefusedPerMin: 5, trustedProxies: ['127.0.0.0/8'], ...options }))
 }
 
-function ask(bearer: string, from: string, path = CANCEL): Promise<Response> {
-  const headers = { authorization: `Bearer ${bearer}`, 'x-forwarded-for': from }
+function ask(token: string, from: string, path = CANCEL): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': from }
   return fetch(server!.url + path, { method: 'POST', headers })
 }
 
 test('guessing credentials from one address ends in 429, and no other address notices', async () => {
   const asked: string[] = []
   const { logged } = await serve({
-    caller: (bearer) => {
-      asked.push(bearer)
-      return aCaller(bearer)
+    caller: (token) => {
+      asked.push(token)
+      return aCaller(token)
     },
   })
   const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => ask(`guess-${n}`, '192.0.2.1')))
@@ -49,14 +49,14 @@ test('guessing credentials from one address ends in 429, and no other address no
 })
 
 test('a credential that served goes on from an address where others guess', async () => {
-  await serve({ knows: (as, bearer) => as === 'caller' && bearer === 'owner' })
+  await serve({ knows: (as, token) => as === 'caller' && token === 'owner' })
   for (let n = 0; n < 6; n++) await ask(`guess-${n}`, '192.0.2.1')
   assert.equal((await ask('owner', '192.0.2.1')).status, 503, 'the stub is reached')
   assert.equal((await ask('member', '192.0.2.1')).status, 429)
 })
 
 test('what was not refused does not count', async () => {
-  await serve({ caller: (bearer) => (bearer === 'away' ? Promise.reject(new Fault('UNAVAILABLE')) : aCaller(bearer)) })
+  await serve({ caller: (token) => (token === 'away' ? Promise.reject(new Fault('UNAVAILABLE')) : aCaller(token)) })
   for (let n = 0; n < 10; n++) {
     assert.equal((await ask('owner', '192.0.2.1')).status, 503)
     assert.equal((await ask('away', '192.0.2.1')).status, 503)

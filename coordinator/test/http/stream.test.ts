@@ -161,10 +161,10 @@ test('a reader whose credential has been revoked is cut, and one that only canno
   const ended = Promise.withResolvers<void>()
   server = await startStub({
     recheckMs: 10,
-    caller: (bearer) => {
+    caller: (token) => {
       asked[answer] += 1
       if (answer === 'unknown') return Promise.reject(new Fault('UNAVAILABLE'))
-      return answer === 'good' ? aCaller(bearer) : Promise.reject(new Fault('UNAUTHENTICATED'))
+      return answer === 'good' ? aCaller(token) : Promise.reject(new Fault('UNAUTHENTICATED'))
     },
     handlers: {
       'runs.stream': () =>

@@ -125,15 +125,15 @@ function stubOf(row: AnyOp): StubHandler {
 /** Callers are `[session:]<role>[=scope,scope][@org]`, as in `member=run:read@acme`; the others `runner` and `program`. */
 const verify: Omit<Verifiers, 'knows'> = {
   caller: aCaller,
-  runner: (bearer) => Promise.resolve().then(() => (bearer === 'runner' ? runner : refuse())),
-  program: (bearer) => Promise.resolve().then(() => (bearer === 'program' ? program : refuse())),
+  runner: (token) => Promise.resolve().then(() => (token === 'runner' ? runner : refuse())),
+  program: (token) => Promise.resolve().then(() => (token === 'program' ? program : refuse())),
 }
 
 const runner: RunnerIdentity = { kind: 'runner', id: RUNNER, name: 'one', orgId: ORG_ID, poolId: POOL, signedWith: 'x' }
 const program: ProgramIdentity = { kind: 'program', runId: RUN, orgId: ORG_ID, runnerId: RUNNER, epoch: 1 }
 
-export async function aCaller(bearer: string): Promise<Caller> {
-  const match = /^(session:)?(viewer|member|admin|owner)(?:=([a-z_:,]+))?(?:@([a-z]+))?$/.exec(bearer)
+export async function aCaller(token: string): Promise<Caller> {
+  const match = /^(session:)?(viewer|member|admin|owner)(?:=([a-z_:,]+))?(?:@([a-z]+))?$/.exec(token)
   if (!match) return refuse()
   const [, session, role, listed, org = 'acme'] = match
   const scopes = (listed?.split(',') ?? []) as Scope[]

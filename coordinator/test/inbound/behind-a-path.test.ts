@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { aTakerOf } from '../_kit/connections.ts'
+import { aReceiverOf } from '../_kit/connections.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
@@ -62,7 +62,7 @@ test('a sender that signs the address signs it as he was given it', async () => 
     { org: c.org, name: 'by-url', kind: 'hmac', hmac },
     { apiKey: session },
   )
-  await aTakerOf(c, 'by-url', ['*'])
+  await aReceiverOf(c, 'by-url', ['*'])
   const { url } = made.connection
   assert.ok(url.startsWith(`${base}/v1/inbound/`), url)
   const signed = createHmac('sha256', made.secret).update(`${url}{}`).digest('hex')

@@ -4,7 +4,13 @@ import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { Stripe } from 'stripe'
 import { Webhook as Svix } from 'svix'
-import { aConnection as connectionOf, aTakerOf, type CreateConnection, nextNumber, push } from '../_kit/connections.ts'
+import {
+  aConnection as connectionOf,
+  aReceiverOf,
+  type CreateConnection,
+  nextNumber,
+  push,
+} from '../_kit/connections.ts'
 import { aCoordinatorOfItsOwn, anOrg, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText, anEnvironment } from '../_kit/environments.ts'
@@ -25,7 +31,7 @@ before(async () => {
 after(() => c.stop())
 
 const aConnection = (of: CreateConnection) => connectionOf(c, session, of)
-const taking = (connection: string, events: string[], more: object = {}) => aTakerOf(c, connection, events, more)
+const taking = (connection: string, events: string[], more: object = {}) => aReceiverOf(c, connection, events, more)
 
 const inputOf = async (run: string) => (await c.call(ops.runs.input, { run })).input as Record<string, unknown>
 const deliveryOf = async (id: string) => (await c.call(ops.deliveries.get, { delivery: id })).delivery
@@ -242,8 +248,8 @@ test('a connection is renamed, paused, tried and deleted', async () => {
   assert.equal((await push(github, '{}')).status, 404)
   const { deliveries } = await c.call(ops.deliveries.list, { org: c.org, workflow: workflow.slug })
   assert.equal(deliveries.length, 2, 'its deliveries stay')
-  const kept = await c.call(ops.deliveries.list, { org: c.org, connection: github.id })
-  assert.equal(kept.deliveries.length, 2, 'and are found by its id')
+  const listed = await c.call(ops.deliveries.list, { org: c.org, connection: github.id })
+  assert.equal(listed.deliveries.length, 2, 'and are found by its id')
 })
 
 test('what a kind does not take is refused by name, and so is a name that is taken', async () => {

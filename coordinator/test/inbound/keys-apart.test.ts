@@ -1,7 +1,7 @@
 // Whoever has the same key of a delivery waits for the one that holds it, and lets nobody else wait.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { aConnection, aTakerOf, push } from '../_kit/connections.ts'
+import { aConnection, aReceiverOf, push } from '../_kit/connections.ts'
 import { aCoordinatorOfItsOwn, anOrg, asOwner, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
@@ -34,7 +34,7 @@ for (const where of ['the same coordinator', 'another one'])
     const hub = await aConnection(c, await sessionOf(c), { kind: 'github' })
     const connections = [{ connection: hub.name, events: ['push'], filter: { kind: 'both' } }]
     const limited = await aWorkflow(c, { descriptor: { concurrency: 1, connections } })
-    await aTakerOf(c, hub.name, ['push'])
+    await aReceiverOf(c, hub.name, ['push'])
     const other = asOwner(there, await anOrg(c))
     const hook = await aHook(other, await sessionOf(other), (await aWorkflow(other)).slug)
     const elsewhere = { ...hub, url: `${there.url}/v1/inbound/${hub.id}` }

@@ -40,7 +40,7 @@ after(async () => {
   await rm(folder, { recursive: true })
 })
 
-async function aTaker(): Promise<Hook & { slug: string }> {
+async function aReceiver(): Promise<Hook & { slug: string }> {
   const { slug } = await aWorkflow(c)
   return { ...(await aHook(c, session, slug)), slug }
 }
@@ -48,7 +48,7 @@ async function aTaker(): Promise<Hook & { slug: string }> {
 const runsOf = (hook: Hook) => c.db<{ id: string }[]>`select id from runs where trigger_id = ${hook.id}`
 
 test('killed between commit and answer: the sender sends again, and there is one run', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const child = fork(join(import.meta.dirname, 'programs/killed-at-commit.ts'), {
     env: {
       ...process.env,
@@ -77,7 +77,7 @@ test('killed between commit and answer: the sender sends again, and there is one
 })
 
 test('two coordinators that get the same at once start one run', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const other = await c.another()
   const there = { ...hook, url: `${other.url}/v1/hooks/${hook.id}` }
   const body = '{"n":1}'
@@ -89,7 +89,7 @@ test('two coordinators that get the same at once start one run', async () => {
 })
 
 test('a body in chunks is refused at the byte over the limit, and taken up to it', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const post = (bytes: number, isWhole: boolean) => {
     const piece = Buffer.alloc(bytes, 0x61)
     const lines = [
@@ -109,7 +109,7 @@ test('a body in chunks is refused at the byte over the limit, and taken up to it
 })
 
 test('verified ones are limited by their source; the first too many is recorded', async () => {
-  const [hook, other] = [await aTaker(), await aTaker()]
+  const [hook, other] = [await aReceiver(), await aReceiver()]
   const answers = []
   const filler = 'x'.repeat(20_000)
   for (let n = 0; n < 35; n++) answers.push(await deliver(hook, { body: JSON.stringify({ n, filler }) }))
@@ -124,7 +124,7 @@ test('verified ones are limited by their source; the first too many is recorded'
 })
 
 test('unverified ones are limited by their address, and silence nobody', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const statuses = []
   for (let n = 0; n < 30; n++) statuses.push((await deliver(hook, { signature: null })).status)
   assert.ok(statuses.includes(429))
@@ -132,7 +132,7 @@ test('unverified ones are limited by their address, and silence nobody', async (
 })
 
 test('a rotation of the key covers the secrets of webhooks, those of before too', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const { secret } = await c.call(ops.webhooks.rotate, { org: c.org, workflow: hook.slug }, { apiKey: session })
   const { log } = c.deps
   const secretKeys = openSecretKeys({ secretKey: undefined, secretKeyFile: keyFile }, log)
@@ -146,7 +146,7 @@ test('a rotation of the key covers the secrets of webhooks, those of before too'
 })
 
 test('without its key a coordinator answers 503, so that the sender comes again', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const other = await c.another({ SECRET_KEY_FILE: join(folder, 'missing.key') })
   const answer = await deliver({ ...hook, url: `${other.url}/v1/hooks/${hook.id}` })
   assert.equal(answer.status, 503)
@@ -154,7 +154,7 @@ test('without its key a coordinator answers 503, so that the sender comes again'
 })
 
 test('a workflow that is deleted and restored has the same webhook, address and secret', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   await c.call(ops.workflows.delete, { org: c.org, workflow: hook.slug })
   assert.equal((await deliver(hook, { body: '{"n":1}' })).status, 404)
   await c.call(ops.workflows.restore, { org: c.org, workflow: hook.slug })
@@ -193,7 +193,7 @@ test('while one org holds its throttle, the deliveries of others go on', async (
 })
 
 test('what is kept for a time goes when it is over', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const body = '{"n":1}'
   const first = await deliver(hook, { body })
   await c.db`update delivery_keys set expires_at = now()`

@@ -4,7 +4,13 @@ import { after, before, mock, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { Stripe } from 'stripe'
 import { Webhook as Svix } from 'svix'
-import { aConnection as connectionOf, aTakerOf, type CreateConnection, nextNumber, push } from '../_kit/connections.ts'
+import {
+  aConnection as connectionOf,
+  aReceiverOf,
+  type CreateConnection,
+  nextNumber,
+  push,
+} from '../_kit/connections.ts'
 import { aCoordinatorOfItsOwn, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
@@ -22,7 +28,7 @@ before(async () => {
 after(() => c.stop())
 
 const aConnection = (of: CreateConnection) => connectionOf(c, session, of)
-const taking = (connection: string, events: string[], more: object = {}) => aTakerOf(c, connection, events, more)
+const taking = (connection: string, events: string[], more: object = {}) => aReceiverOf(c, connection, events, more)
 
 const deliveryOf = async (id: string) => (await c.call(ops.deliveries.get, { delivery: id })).delivery
 
@@ -142,15 +148,15 @@ test('while a payload cannot be stored the sender is told to come again', async 
 
 test('what one delivery starts is bounded, and the rest is told', async () => {
   const github = await aConnection({ kind: 'github' })
-  const takers = []
-  for (let i = 0; i < 18; i++) takers.push(await taking(github.name, ['push']))
+  const receivers = []
+  for (let i = 0; i < 18; i++) receivers.push(await taking(github.name, ['push']))
   // Sixteen inputs of so many bytes are nearly 16 MiB.
   const { status, receipt } = await push(github, JSON.stringify({ text: 'x'.repeat(1_000_000) }))
   assert.equal(status, 200)
   assert.equal(receipt.runs.length, 16)
   const { delivery } = await c.call(ops.deliveries.get, { delivery: receipt.delivery.id })
   const rest = delivery.matches.filter(({ outcome }) => outcome === 'too_large')
-  assert.deepEqual([delivery.matches.length, rest.length], [takers.length, 2])
+  assert.deepEqual([delivery.matches.length, rest.length], [receivers.length, 2])
   assert.match(rest[0]!.reason ?? '', /all that one may start: 100, with 16 MiB/)
 })
 

@@ -20,7 +20,7 @@ before(async () => {
 })
 after(() => c.stop())
 
-async function aTaker(descriptor: Record<string, unknown> = {}): Promise<Hook & { slug: string }> {
+async function aReceiver(descriptor: Record<string, unknown> = {}): Promise<Hook & { slug: string }> {
   const { slug } = await aWorkflow(c, { slug: `taker-${++made}`, descriptor })
   return { ...(await aHook(c, session, slug)), slug }
 }
@@ -31,7 +31,7 @@ const listed = async (hook: Hook) =>
   (await c.call(ops.deliveries.list, { org: c.org })).deliveries.filter(({ source }) => source.id === hook.id)
 
 test('a replay is the same bytes again, and no repetition', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const body = '{"n":  1}'
   const { receipt } = await deliver(hook, { body })
   const { delivery } = await replay(receipt.delivery.id)
@@ -46,7 +46,7 @@ test('a replay is the same bytes again, and no repetition', async () => {
 })
 
 test('while its workflow is disabled deliveries are 200 and recorded, and replayed afterwards', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   await c.call(ops.workflows.disable, { org: c.org, workflow: hook.slug })
   const { status, receipt } = await deliver(hook, { body: '{"n":1}' })
   assert.equal(status, 200)
@@ -59,9 +59,9 @@ test('while its workflow is disabled deliveries are 200 and recorded, and replay
 })
 
 test('what was not verified is verified once more, by the secret of today', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const body = '{"n":1}'
-  const other = await aTaker()
+  const other = await aReceiver()
   await deliver(hook, { body, signature: signature(other.secret, body) })
   const [refused] = await listed(hook)
   assert.equal(refused!.outcome, 'unverified')
@@ -77,7 +77,7 @@ test('what was not verified is verified once more, by the secret of today', asyn
 })
 
 test('a forged one is replayed by nobody but a session of an admin that says so', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   await deliver(hook, { body: '{"forged":true}', signature: null })
   const [refused] = await listed(hook)
   const forced = { unverified: true }
@@ -91,7 +91,7 @@ test('a forged one is replayed by nobody but a session of an admin that says so'
 })
 
 test('of an unverified payload up to 1 MiB is kept whole; a larger one is not replayed', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const mib = 1024 * 1024
   for (const bytes of [mib, mib + 1]) await deliver(hook, { body: Buffer.alloc(bytes, 0x61), signature: null })
   const [cut, whole] = await listed(hook)
@@ -107,7 +107,7 @@ test('of an unverified payload up to 1 MiB is kept whole; a larger one is not re
 })
 
 test('a replay of a replay has the time at which the first one came in', async () => {
-  const hook = await aTaker({ webhook: { input: 'request' } })
+  const hook = await aReceiver({ webhook: { input: 'request' } })
   const { receipt } = await deliver(hook, { body: '{"n":1}' })
   await c.db`update deliveries set received_at = now() - interval '1 hour' where id = ${receipt.delivery.id}`
   const first = await c.call(ops.deliveries.get, { delivery: receipt.delivery.id })
@@ -122,7 +122,7 @@ test('a replay of a replay has the time at which the first one came in', async (
 })
 
 test('a replay whose commit was not heard of is written down once', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const { receipt } = await deliver(hook)
   const id = newId('dlv')
   const by = { kind: 'operator', id: 'ada@host', name: 'ada@host', via: 'admin', requestId: null } as const
@@ -154,7 +154,7 @@ test('a replay whose commit was not heard of is written down once', async () => 
 })
 
 test('the deliveries of a workflow are also those that were decided for none', async () => {
-  const [hook, other] = [await aTaker(), await aTaker()]
+  const [hook, other] = [await aReceiver(), await aReceiver()]
   await deliver(hook, { body: '{"n":1}' })
   await deliver(hook, { signature: null })
   await deliver(other, { signature: null })
@@ -171,14 +171,14 @@ test('the deliveries of a workflow are also those that were decided for none', a
 })
 
 test('a viewer neither reads nor replays deliveries', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const { receipt } = await deliver(hook)
   const viewer = await aKey(c.db, { orgId: c.orgId, role: 'viewer' })
   await assert.rejects(replay(receipt.delivery.id, {}, viewer), refusal('FORBIDDEN'))
 })
 
 test('deliveries are found by workflow, outcome and time, page by page', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   const began = Date.now()
   for (let n = 0; n < 5; n++) await deliver(hook, { body: `{"n":${n}}` })
   await deliver(hook, { body: '{' })

@@ -19,7 +19,7 @@ before(async () => {
 })
 after(() => c.stop())
 
-async function aTaker(): Promise<Hook> {
+async function aReceiver(): Promise<Hook> {
   const { slug } = await aWorkflow(c)
   return aHook(c, session, slug)
 }
@@ -57,7 +57,7 @@ function alreadyCame(hook: Hook, count: number): void {
 }
 
 test('after a hundred in a minute only the head is kept', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   alreadyCame(hook, 90)
   assert.deepEqual(await flood(hook, 20, 'x'.repeat(8 * KIB)), new Set([401]))
   const rows = await stored(hook)
@@ -69,7 +69,7 @@ test('after a hundred in a minute only the head is kept', async () => {
 })
 
 test('after a thousand in a minute only their number is kept', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   alreadyCame(hook, 1000)
   assert.deepEqual(await flood(hook, 20, 'x'.repeat(8 * KIB)), new Set([401]))
   const [row, ...others] = await stored(hook)
@@ -80,7 +80,7 @@ test('after a thousand in a minute only their number is kept', async () => {
 })
 
 test('the newest hundred of each sort are kept: heads and counts do not displace whole ones', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   await flood(hook, 1, 'x'.repeat(8 * KIB))
   alreadyCame(hook, 99)
   await flood(hook, 110, 'x'.repeat(8 * KIB))
@@ -91,7 +91,7 @@ test('the newest hundred of each sort are kept: heads and counts do not displace
 })
 
 test('a verified one amid them is whole, and another source is not concerned', async () => {
-  const [hook, other] = [await aTaker(), await aTaker()]
+  const [hook, other] = [await aReceiver(), await aReceiver()]
   const body = JSON.stringify({ text: 'y'.repeat(8 * KIB) })
   alreadyCame(hook, 120)
   await flood(hook, 1, 'x')
@@ -106,7 +106,7 @@ test('a verified one amid them is whole, and another source is not concerned', a
 })
 
 test('of large ones fewer are kept whole', async () => {
-  const hook = await aTaker()
+  const hook = await aReceiver()
   await flood(hook, 20, 'x'.repeat(KIB * KIB))
   const rows = await stored(hook)
   assert.deepEqual([rows.filter((row) => !row.isCut).length, rows.length], [16, 20])

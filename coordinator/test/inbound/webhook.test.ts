@@ -218,10 +218,10 @@ test('what does not fit the input is 400, and recorded', async () => {
 test('a body is counted: one byte over the limit is 413, at its head or where it is in chunks', async () => {
   const { bytes: limit } = { bytes: 2_000_000 }
   const full = Buffer.alloc(limit, 0x20)
-  const kept = await deliver(hook, { body: full, headers: { 'content-type': 'text/plain' } })
-  assert.equal(kept.status, 200)
-  assert.equal(kept.receipt.delivery.outcome, 'too_large')
-  const payload = await rawCall(c, 'GET', `/v1/deliveries/${kept.receipt.delivery.id}/payload`)
+  const delivered = await deliver(hook, { body: full, headers: { 'content-type': 'text/plain' } })
+  assert.equal(delivered.status, 200)
+  assert.equal(delivered.receipt.delivery.outcome, 'too_large')
+  const payload = await rawCall(c, 'GET', `/v1/deliveries/${delivered.receipt.delivery.id}/payload`)
   assert.equal((await payload.arrayBuffer()).byteLength, limit)
   const over = await deliver(hook, { body: Buffer.alloc(limit + 1) })
   assert.equal(over.status, 413)

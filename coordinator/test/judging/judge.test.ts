@@ -28,10 +28,10 @@ const written = (schema: JsonSchema | boolean) => schemaOf('written', schema)
 
 async function said(schema: Schema | undefined, value: unknown, ask: Partial<JudgeAsk> = {}): Promise<string> {
   const verdict = await judge.judge(schema, { text: JSON.stringify(value) }, { root: 'input', org: 'a', ...ask })
-  return inWords(verdict)
+  return textOf(verdict)
 }
 
-function inWords(verdict: Verdict): string {
+function textOf(verdict: Verdict): string {
   return verdict.is === 'fits' ? 'fits' : `${verdict.is} ${verdict.invalid.path}: ${verdict.invalid.message}`
 }
 
@@ -58,10 +58,10 @@ test('a simple schema needs no process, and neither does one that accepts everyt
   t.after(() => own.close())
   const ask = { root: 'input', org: 'a' }
   const schema = derived({ type: 'object', properties: { n: { type: 'number' } }, required: ['n'] })
-  assert.equal(inWords(await own.judge(schema, { text: '{"n":1}' }, ask)), 'fits')
-  assert.equal(inWords(await own.judge(schema, { text: '{}', parsed: {} }, ask)), 'misfit input.n: is required')
-  assert.equal(inWords(await own.judge(undefined, { text: '"x"' }, ask)), 'fits')
-  assert.equal(inWords(await own.tryOut(schema, ask)), 'fits')
+  assert.equal(textOf(await own.judge(schema, { text: '{"n":1}' }, ask)), 'fits')
+  assert.equal(textOf(await own.judge(schema, { text: '{}', parsed: {} }, ask)), 'misfit input.n: is required')
+  assert.equal(textOf(await own.judge(undefined, { text: '"x"' }, ask)), 'fits')
+  assert.equal(textOf(await own.tryOut(schema, ask)), 'fits')
   assert.equal(own.awake(), 0)
 })
 
@@ -79,7 +79,7 @@ test('a large value of a schema with many ways is judged by a process', async (t
   t.after(() => own.close())
   const schema = derived({ type: 'array', items: { enum: Array.from({ length: 500 }, (_, n) => n) } })
   const text = JSON.stringify(Array.from({ length: 1000 }, (_, n) => n % 500))
-  assert.equal(inWords(await own.judge(schema, { text }, { root: 'input', org: 'a' })), 'fits')
+  assert.equal(textOf(await own.judge(schema, { text }, { root: 'input', org: 'a' })), 'fits')
   assert.equal(own.awake(), 1)
 })
 
@@ -96,7 +96,7 @@ test('what eats memory or time is given up, and the next is judged', async () =>
   // No schema of that size is taken; read it has 20 times as much.
   const huge = { origin: 'derived', key: 'huge', text: `[${'{},'.repeat(10_000_000)}1]`, paths: undefined } as const
   const verdict = await judge.tryOut(huge, { org: 'a' })
-  assert.match(inWords(verdict), /^unusable : its schema takes too much (memory|time) to compile/)
+  assert.match(textOf(verdict), /^unusable : its schema takes too much (memory|time) to compile/)
   assert.equal(await said(written({ type: 'string' }), 'x'), 'fits')
 })
 
@@ -110,10 +110,10 @@ for (const [killed, outcome] of [
       t.after(() => own.close())
       const { started } = killing(t, killed)
       const ask = { root: 'input', org: 'a', ...(run !== undefined && { run }) }
-      assert.match(inWords(await own.judge(written({ type: 'string' }), { text: '"x"' }, ask)), outcome)
+      assert.match(textOf(await own.judge(written({ type: 'string' }), { text: '"x"' }, ask)), outcome)
       assert.equal(started(), 2)
       assert.equal(
-        inWords(await own.judge(written({ type: 'number' }), { text: '1' }, { ...ask, run: 'run_2' })),
+        textOf(await own.judge(written({ type: 'number' }), { text: '1' }, { ...ask, run: 'run_2' })),
         'fits',
       )
     })
@@ -123,9 +123,7 @@ test('a run whose schemas kill each process has two processes a minute, and cost
   t.after(() => own.close())
   const { started, stop } = killing(t, Infinity)
   const judged = async (n: number, run: string) =>
-    inWords(
-      await own.judge(written({ type: 'string', maxLength: n }), { text: '""' }, { root: 'input', org: 'a', run }),
-    )
+    textOf(await own.judge(written({ type: 'string', maxLength: n }), { text: '""' }, { root: 'input', org: 'a', run }))
   assert.match(await judged(0, 'run_1'), /^unusable input: /)
   for (let n = 1; n <= 20; n++)
     assert.match(await judged(n, 'run_1'), /^spent input: .*used up their 2000 ms of checking within a minute/)
@@ -139,7 +137,7 @@ test('an input that took too long is not tried again at once', async (t) => {
   t.after(() => own.close())
   const { started } = killing(t, 0)
   const judged = async (ask: Partial<JudgeAsk> = {}) =>
-    inWords(await own.judge(derived(PATTERN), { text: HANGS }, { root: 'input', org: 'a', ...ask }))
+    textOf(await own.judge(derived(PATTERN), { text: HANGS }, { root: 'input', org: 'a', ...ask }))
   const first = await judged()
   assert.match(first, /^too slow input: takes longer than 250 ms/)
   const before = started()
@@ -154,7 +152,7 @@ test('a run whose values kill each process has eight processes a minute', async 
   t.after(() => own.close())
   const { started } = killing(t, Infinity, 'tools.step')
   const judged = async () =>
-    inWords(await own.judge(derived(PATTERN), { text: HANGS }, { root: 'input', org: 'a', run: 'run_1' }))
+    textOf(await own.judge(derived(PATTERN), { text: HANGS }, { root: 'input', org: 'a', run: 'run_1' }))
   for (let n = 0; n < 4; n++)
     assert.match(await judged(), /^too slow input: cannot be checked: two processes in a row ended \(SIGKILL\)/)
   for (let n = 0; n < 20; n++) assert.match(await judged(), /^spent input: /)
@@ -169,7 +167,7 @@ test('a schema that is none, or takes too long to compile, is told from a value 
     Array.from({ length: 60 }, (_, n) => [`d${n}`, { allOf: [1, 2].map(() => ({ $ref: `#/$defs/d${n + 1}` })) }]),
   )
   const bomb = written({ $ref: '#/$defs/d0', $defs: { ...doubled, d60: true } })
-  assert.match(inWords(await judge.tryOut(bomb, { org: 'a' })), /^unusable : its schema takes too much time to compile/)
+  assert.match(textOf(await judge.tryOut(bomb, { org: 'a' })), /^unusable : its schema takes too much time to compile/)
 })
 
 test('a run has two seconds a minute, of its own', async () => {
@@ -191,7 +189,7 @@ test('values of a run that hang use up its time, and cost no other run', async (
   const own = createJudge({ log, runMs: 500 })
   t.after(() => own.close())
   const judged = async (schema: Schema | undefined, value: unknown, ask: Partial<JudgeAsk>) =>
-    inWords(await own.judge(schema, { text: JSON.stringify(value) }, { root: 'input', org: 'a', ...ask }))
+    textOf(await own.judge(schema, { text: JSON.stringify(value) }, { root: 'input', org: 'a', ...ask }))
   const slow = derived(PATTERN)
   const hang = { a: `${'a'.repeat(60)}b` }
   for (let n = 0; n < 2; n++) assert.match(await judged(slow, hang, { run: 'run_1' }), /^too slow input/)
@@ -223,7 +221,7 @@ test('an org that has schema after schema compiled does not have it done in the 
   const properties = Object.fromEntries(Array.from({ length: 190 }, (_, n) => [`k${n}`, { type: ['string', 'null'] }]))
   const schema = (n: number) => derived({ description: String(n), type: 'object', properties, required: ['k0'] })
   const judgeFor = async (org: string, n: number) =>
-    inWords(await own.judge(schema(n), { text: '{}' }, { root: 'input', org }))
+    textOf(await own.judge(schema(n), { text: '{}' }, { root: 'input', org }))
   for (let n = 0; n < 5000 && own.awake() === 0; n++)
     assert.equal(await judgeFor('a', n), 'misfit input.k0: is required')
   assert.equal(own.awake(), 1)

@@ -32,7 +32,7 @@ const refusal = (apiKey: string, row: AnyOp, args: object) =>
 /** Who is let in is told what is wrong with the arguments. */
 const PASSED = 'VALIDATION_FAILED unheardOf'
 /** Gets as far as the arguments, and no further. */
-const knock = (apiKey: string, row: AnyOp) => refusal(apiKey, row, { ...sampleArgs(row, ours), unheardOf: 1 })
+const answerTo = (apiKey: string, row: AnyOp) => refusal(apiKey, row, { ...sampleArgs(row, ours), unheardOf: 1 })
 
 /** What a list holds. */
 async function listed(row: AnyOp, args: object): Promise<unknown> {
@@ -46,14 +46,14 @@ test('every tool asks for the role and the scope of its row', async (t) => {
   for (const row of TOOLS) {
     for (const [role, key] of keys) {
       const expected = hasRole(role, row.role!) ? PASSED : 'FORBIDDEN'
-      assert.equal(await knock(key, row), expected, `${row.id} as ${role}`)
+      assert.equal(await answerTo(key, row), expected, `${row.id} as ${role}`)
       cases++
     }
     const others = await aKey(c.db, { orgId: c.orgId, scopes: SCOPES.filter((scope) => !row.scope.includes(scope)) })
-    assert.equal(await knock(others, row), 'FORBIDDEN', `${row.id} with every scope but its own`)
+    assert.equal(await answerTo(others, row), 'FORBIDDEN', `${row.id} with every scope but its own`)
     for (const scope of row.scope) {
       const key = await aKey(c.db, { orgId: c.orgId, scopes: [scope] })
-      assert.equal(await knock(key, row), PASSED, `${row.id} with ${scope}`)
+      assert.equal(await answerTo(key, row), PASSED, `${row.id} with ${scope}`)
     }
     cases += 1 + row.scope.length
   }

@@ -96,8 +96,8 @@ test('of a poll and a deregistration at once one wins, and no run is lost', asyn
     const agent = await aRunner()
     const { id } = await aRun(c, { workflow: 'any' })
     const [offers, gone] = await Promise.allSettled([agent.poll(1, 100), deregister(agent)])
-    const live = await c.db`select 1 from placements where runner_id = ${agent.id}`
-    if (gone.status === 'fulfilled') assert.equal(live.length, 0, 'it was forgotten with a run')
+    const placements = await c.db`select 1 from placements where runner_id = ${agent.id}`
+    if (gone.status === 'fulfilled') assert.equal(placements.length, 0, 'it was forgotten with a run')
     else assert.equal(offers.status, 'fulfilled')
     await c.call(ops.runs.cancel, { run: id })
     await c.db`delete from placements where runner_id = ${agent.id}`

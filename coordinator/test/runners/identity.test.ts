@@ -9,7 +9,7 @@ import { createRunnerVerifier } from '../../runners/identity.ts'
 import {
   aRunningAgent,
   anAgent,
-  type BearerAsk,
+  type TokenAsk,
   end,
   type Held,
   keyPair,
@@ -39,12 +39,12 @@ const poll = (apiKey: string) => c.call(ops.runnerSurface.claims, { slots: 1, wa
 const seconds = (fromNow: number) => Math.floor(Date.now() / 1000) + fromNow
 
 test('a token that the agent signed itself serves for what is for agents', async () => {
-  assert.deepEqual(await poll(await agent.bearer()), { offers: [], variableSets: {} })
+  assert.deepEqual(await poll(await agent.token()), { offers: [], variableSets: {} })
 })
 
 test('tokens that are forged, borrowed, old or meant for others are 401', async () => {
   const [stranger, other] = [await keyPair(), await anAgent(c)]
-  const wrong: Record<string, BearerAsk> = {
+  const wrong: Record<string, TokenAsk> = {
     'signed with a key that nobody registered': { key: stranger.privateKey },
     "another runner's id with this one's key": { kid: other.id, sub: other.id },
     'one runner as issuer, another as subject': { sub: other.id },
@@ -57,12 +57,12 @@ test('tokens that are forged, borrowed, old or meant for others are 401', async 
     'for another audience': { aud: 'runner' },
   }
   for (const [what, unlike] of Object.entries(wrong)) {
-    await assert.rejects(poll(await agent.bearer(unlike)), refusal('UNAUTHENTICATED'), what)
+    await assert.rejects(poll(await agent.token(unlike)), refusal('UNAUTHENTICATED'), what)
   }
   const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
   for (const kid of [true, 1, [agent.id], { toString: 1 }, null]) {
-    const bearer = [{ alg: 'EdDSA', kid }, {}, {}].map(encoded).join('.')
-    await assert.rejects(poll(bearer), refusal('UNAUTHENTICATED'), JSON.stringify(kid))
+    const token = [{ alg: 'EdDSA', kid }, {}, {}].map(encoded).join('.')
+    await assert.rejects(poll(token), refusal('UNAUTHENTICATED'), JSON.stringify(kid))
   }
   const unsigned = [
     { alg: 'none', kid: agent.id },
@@ -70,29 +70,29 @@ test('tokens that are forged, borrowed, old or meant for others are 401', async 
   ]
     .map(encoded)
     .join('.')
-  for (const bearer of [`${unsigned}.`, 'x', 'a.b.c', c.apiKey, `${await agent.bearer()}x`]) {
-    await assert.rejects(poll(bearer), refusal('UNAUTHENTICATED'), bearer)
+  for (const token of [`${unsigned}.`, 'x', 'a.b.c', c.apiKey, `${await agent.token()}x`]) {
+    await assert.rejects(poll(token), refusal('UNAUTHENTICATED'), token)
   }
 })
 
 test('a token whose signature uses the public key as a shared secret is 401', async () => {
   const [row] = await c.db<[{ publicKey: { x: string } }]>`select public_key from runners where id = ${agent.id}`
-  const bearer = await new SignJWT({})
+  const token = await new SignJWT({})
     .setProtectedHeader({ alg: 'HS256', kid: agent.id })
     .setSubject(agent.id)
     .setAudience('windlass-agent')
     .setIssuedAt()
     .setExpirationTime('60 s')
     .sign(Buffer.from(row.publicKey.x, 'base64url'))
-  await assert.rejects(poll(bearer), refusal('UNAUTHENTICATED'))
+  await assert.rejects(poll(token), refusal('UNAUTHENTICATED'))
 })
 
 test('a token serves no longer than 70 s and the tolerance, whatever it says and however often it was seen', async () => {
   const verifier = createRunnerVerifier(c.db)
-  const bearer = await agent.bearer({ issuedAt: seconds(-97), expiresIn: '10 hours' })
-  assert.equal((await verifier.verify(bearer)).id, agent.id)
+  const token = await agent.token({ issuedAt: seconds(-97), expiresIn: '10 hours' })
+  assert.equal((await verifier.verify(token)).id, agent.id)
   const refused = () =>
-    verifier.verify(bearer).then(
+    verifier.verify(token).then(
       () => undefined,
       (error: Error) => error,
     )
@@ -105,16 +105,16 @@ test('wrong signatures for the id of a runner cost no query each, and make nobod
   const verifier = createRunnerVerifier(queries as unknown as typeof c.db)
   const one = await anAgent(c)
   const [stranger, next] = [await keyPair(), await keyPair()]
-  const served = await one.bearer()
+  const served = await one.token()
   await verifier.verify(served)
-  assert.ok(verifier.knows(await one.bearer({ expiresIn: '58 s' })), 'a new token of a runner that is known')
+  assert.ok(verifier.knows(await one.token({ expiresIn: '58 s' })), 'a new token of a runner that is known')
   const forged = await Promise.all(
-    Array.from({ length: 200 }, (_, n) => one.bearer({ key: stranger.privateKey, expiresIn: `${n + 1} s` })),
+    Array.from({ length: 200 }, (_, n) => one.token({ key: stranger.privateKey, expiresIn: `${n + 1} s` })),
   )
   const before = queries.mock.callCount()
   const began = performance.now()
   for (const at of [0, 100]) {
-    const ends = await Promise.allSettled(forged.slice(at, at + 100).map((bearer) => verifier.verify(bearer)))
+    const ends = await Promise.allSettled(forged.slice(at, at + 100).map((token) => verifier.verify(token)))
     assert.ok(ends.every((end) => end.status === 'rejected' && refusal('UNAUTHENTICATED')(end.reason)))
   }
   // Once at first, once a second after that; each for the signature and for what is kept.
@@ -127,10 +127,10 @@ test('wrong signatures for the id of a runner cost no query each, and make nobod
   // It made itself a new key elsewhere in the middle of that.
   const publicKey = { kty: 'OKP', crv: 'Ed25519', x: next.x }
   await c.db`update runners set key_changed_at = now() - interval '1 day' where id = ${one.id}`
-  await c.call(ops.runnerSurface.renew, { publicKey } as never, { apiKey: await one.bearer() })
+  await c.call(ops.runnerSurface.renew, { publicKey } as never, { apiKey: await one.token() })
   const renewed = one.withKey(next.privateKey)
   let last: unknown
-  const servedAgain = async () => verifier.verify(await renewed.bearer()).catch((error: unknown) => void (last = error))
+  const servedAgain = async () => verifier.verify(await renewed.token()).catch((error: unknown) => void (last = error))
   const found = await untilPolled('the new key to serve', servedAgain, { more: () => String(last) })
   assert.equal(found.id, one.id)
 })
@@ -138,15 +138,15 @@ test('wrong signatures for the id of a runner cost no query each, and make nobod
 test('a revoked runner is refused, by the socket too', async () => {
   const revoked = await anAgent(c)
   await c.db`update runner_intake set state = 'revoked' where runner_id = ${revoked.id}`
-  await assert.rejects(poll(await revoked.bearer()), refusal('UNAUTHENTICATED'))
+  await assert.rejects(poll(await revoked.token()), refusal('UNAUTHENTICATED'))
   await assert.rejects(revoked.dial(), /refuses the socket/)
 })
 
 test('who signs as a runner that was revoked or forgotten hears that, and nobody else', async () => {
   const gone = await anAgent(c)
   const stranger = await keyPair()
-  const reasonFor = async (bearer: string) => {
-    const answer = await rawCall({ url: c.url, apiKey: bearer }, 'POST', '/runner/v1/claims', '{"slots":1,"waitMs":0}')
+  const reasonFor = async (token: string) => {
+    const answer = await rawCall({ url: c.url, apiKey: token }, 'POST', '/runner/v1/claims', '{"slots":1,"waitMs":0}')
     const { error } = (await answer.json()) as { error: { detail?: { reason?: string } } }
     return [answer.status, error.detail?.reason]
   }
@@ -155,8 +155,8 @@ test('who signs as a runner that was revoked or forgotten hears that, and nobody
     () => c.call(ops.runners.deregister, { runner: gone.id }),
   ]) {
     await shutOut()
-    assert.deepEqual(await reasonFor(await gone.bearer()), [401, REVOKED_REASON])
-    assert.deepEqual(await reasonFor(await gone.bearer({ key: stranger.privateKey })), [401, undefined])
+    assert.deepEqual(await reasonFor(await gone.token()), [401, REVOKED_REASON])
+    assert.deepEqual(await reasonFor(await gone.token({ key: stranger.privateKey })), [401, undefined])
   }
 })
 
@@ -165,12 +165,12 @@ test("a bundle comes whole to agents of its org, and looks absent to another org
   const { runnerPools } = await c.call(ops.pools.list, { org: strangers.slug }, strangers)
   const { registrationToken } = await c.call(ops.pools.createToken, { pool: runnerPools[0]!.id }, strangers)
   const theirs = await aStranger(registrationToken.token)
-  const fetchBundle = async (bearer: string, digest: string) =>
-    (await openOp({ url: c.url, apiKey: bearer }, ops.runnerSurface.bundle, { digest })).text()
-  assert.equal(await fetchBundle(await agent.bearer(), workflow.digest), `bundle of ${workflow.slug} 1`)
+  const fetchBundle = async (token: string, digest: string) =>
+    (await openOp({ url: c.url, apiKey: token }, ops.runnerSurface.bundle, { digest })).text()
+  assert.equal(await fetchBundle(await agent.token(), workflow.digest), `bundle of ${workflow.slug} 1`)
   await assert.rejects(fetchBundle(theirs, workflow.digest), refusal('NOT_FOUND'))
-  await assert.rejects(fetchBundle(await agent.bearer(), 'ab'.repeat(32)), refusal('NOT_FOUND'))
-  await assert.rejects(fetchBundle(await agent.bearer(), '../../etc/passwd'), refusal('NOT_FOUND'))
+  await assert.rejects(fetchBundle(await agent.token(), 'ab'.repeat(32)), refusal('NOT_FOUND'))
+  await assert.rejects(fetchBundle(await agent.token(), '../../etc/passwd'), refusal('NOT_FOUND'))
 })
 
 /** The bearer of an agent that joined with this token. */
@@ -185,7 +185,7 @@ async function aStranger(token: string): Promise<string> {
     version: '1',
     platform: 'linux',
   })
-  return agent.bearer({ kid: joined.runner, sub: joined.runner, key: privateKey })
+  return agent.token({ kid: joined.runner, sub: joined.runner, key: privateKey })
 }
 
 async function running(): Promise<Held> {
@@ -222,12 +222,12 @@ test('the token of a run is dead once the run has ended, and after it was given 
 
 test('each operation takes its own kind of credential and no other', async () => {
   const { offer } = await running()
-  const bearer = await agent.bearer()
-  for (const token of [bearer, c.apiKey, `${offer.token}x`, 'x']) {
+  const agentToken = await agent.token()
+  for (const token of [agentToken, c.apiKey, `${offer.token}x`, 'x']) {
     await assert.rejects(selfOf(offer.run, token), refusal('UNAUTHENTICATED'))
   }
   await assert.rejects(poll(offer.token), refusal('UNAUTHENTICATED'))
-  for (const apiKey of [offer.token, bearer]) {
+  for (const apiKey of [offer.token, agentToken]) {
     await assert.rejects(c.call(ops.runs.get, { run: offer.run }, { apiKey }), refusal('UNAUTHENTICATED'))
   }
 })

@@ -25,19 +25,19 @@ const renew = async (by: string, x: string) => {
   return renewNow(by, x)
 }
 const serves = async (one: TestAgent, at = c) =>
-  assert.deepEqual(await poll(await one.bearer(), at), { offers: [], variableSets: {} })
+  assert.deepEqual(await poll(await one.token(), at), { offers: [], variableSets: {} })
 const isOut = async (one: TestAgent, at = c) =>
-  assert.rejects(poll(await one.bearer({ expiresIn: '59 s' }), at), refusal('UNAUTHENTICATED'))
+  assert.rejects(poll(await one.token({ expiresIn: '59 s' }), at), refusal('UNAUTHENTICATED'))
 
 test('a key is replaced, and told when to be replaced next; the one before serves until the new one was used', async () => {
   agent = await anAgent(c)
   const { privateKey, x } = await keyPair()
   const next = agent.withKey(privateKey)
   await isOut(next)
-  assert.deepEqual(await renew(await agent.bearer(), x), { runner: agent.id, renewAfterMs: 30_000 })
+  assert.deepEqual(await renew(await agent.token(), x), { runner: agent.id, renewAfterMs: 30_000 })
   // Its answer may have been lost.
   for (const at of [c, other]) await serves(agent, at)
-  assert.equal((await renew(await agent.bearer({ expiresIn: '58 s' }), x)).runner, agent.id)
+  assert.equal((await renew(await agent.token({ expiresIn: '58 s' }), x)).runner, agent.id)
   await serves(next)
   await isOut(agent)
 })
@@ -45,20 +45,20 @@ test('a key is replaced, and told when to be replaced next; the one before serve
 test('a key that was dropped is out at every coordinator, also where it was seen a moment ago', async () => {
   const one = await anAgent(c)
   const { privateKey, x } = await keyPair()
-  const bearer = await one.bearer()
-  await poll(bearer, other)
-  await renew(bearer, x)
+  const token = await one.token()
+  await poll(token, other)
+  await renew(token, x)
   await serves(one.withKey(privateKey), other)
-  await assert.rejects(poll(bearer, other), refusal('UNAUTHENTICATED'))
+  await assert.rejects(poll(token, other), refusal('UNAUTHENTICATED'))
 })
 
 test('whoever has only the key before the last cannot put one in the place of the last', async () => {
   const one = await anAgent(c)
   const [second, third, thief] = await Promise.all([keyPair(), keyPair(), keyPair()])
-  await renew(await one.bearer(), second.x)
+  await renew(await one.token(), second.x)
   const two = one.withKey(second.privateKey)
-  await renew(await two.bearer(), third.x)
-  await assert.rejects(renew(await one.bearer({ expiresIn: '57 s' }), thief.x), refusal('UNAUTHENTICATED'))
+  await renew(await two.token(), third.x)
+  await assert.rejects(renew(await one.token({ expiresIn: '57 s' }), thief.x), refusal('UNAUTHENTICATED'))
   await serves(two)
   await serves(one.withKey(third.privateKey))
   await isOut(two)
@@ -67,8 +67,8 @@ test('whoever has only the key before the last cannot put one in the place of th
 test('a new key that was lost with its answer does not lock its agent out: it makes another one', async () => {
   const one = await anAgent(c)
   const [lost, found] = await Promise.all([keyPair(), keyPair()])
-  await renew(await one.bearer(), lost.x)
-  await renew(await one.bearer({ expiresIn: '57 s' }), found.x)
+  await renew(await one.token(), lost.x)
+  await renew(await one.token({ expiresIn: '57 s' }), found.x)
   await serves(one)
   await serves(one.withKey(found.privateKey))
   await isOut(one.withKey(lost.privateKey))
@@ -76,17 +76,17 @@ test('a new key that was lost with its answer does not lock its agent out: it ma
 
 test('what is no key is refused by name, and changes nothing', async () => {
   const one = await anAgent(c)
-  await assert.rejects(renew(await one.bearer(), 'x'.repeat(42)), refusal('VALIDATION_FAILED', 'publicKey.x'))
+  await assert.rejects(renew(await one.token(), 'x'.repeat(42)), refusal('VALIDATION_FAILED', 'publicKey.x'))
   await serves(one)
 })
 
 test('each new key is in the audit log once, by its agent, with which key took over from which', async () => {
   const one = await anAgent(c)
   const [second, third] = await Promise.all([keyPair(), keyPair()])
-  await renew(await one.bearer(), second.x)
+  await renew(await one.token(), second.x)
   // Its answer was lost.
-  await renew(await one.bearer({ expiresIn: '57 s' }), second.x)
-  await renew(await one.withKey(second.privateKey).bearer(), third.x)
+  await renew(await one.token({ expiresIn: '57 s' }), second.x)
+  await renew(await one.withKey(second.privateKey).token(), third.x)
   const entries = await entriesOf(c, { target: one.id, action: ['runners.renewKey'] })
   const [last, first, ...more] = entries
   assert.deepEqual(more, [])
@@ -102,10 +102,10 @@ test('each new key is in the audit log once, by its agent, with which key took o
 test('an agent that renews its key again and again is told when it may, and leaves no entries', async () => {
   const one = await anAgent(c)
   const [second, third] = await Promise.all([keyPair(), keyPair()])
-  await renew(await one.bearer(), second.x)
+  await renew(await one.token(), second.x)
   const two = one.withKey(second.privateKey)
-  const [bearer, ...bearers] = await Promise.all([59, 58, 57, 56].map((s) => two.bearer({ expiresIn: `${s} s` })))
-  for (const each of bearers)
+  const [token, ...tokens] = await Promise.all([59, 58, 57, 56].map((s) => two.token({ expiresIn: `${s} s` })))
+  for (const each of tokens)
     await assert.rejects(renewNow(each, third.x), (error: ApiError) => {
       assert.deepEqual([error.status, error.code], [429, 'RATE_LIMITED'])
       assert.match(error.message, /has had its key for .* once in 1\.5 s.*goes on to serve.*in \d/)
@@ -113,7 +113,7 @@ test('an agent that renews its key again and again is told when it may, and leav
       return scope === 'key' && retryAfterMs > 0 && retryAfterMs <= 1500
     })
   // The same key again is an answer that was lost, and none of these.
-  assert.equal((await renewNow(bearer!, second.x)).runner, one.id)
+  assert.equal((await renewNow(token!, second.x)).runner, one.id)
   assert.equal((await entriesOf(c, { target: one.id, action: ['runners.renewKey'] })).length, 1)
   await serves(two)
 })
@@ -123,7 +123,7 @@ test('a new key whose entry cannot be written is not taken', async () => {
   const { privateKey, x } = await keyPair()
   await c.db`create function no_log() returns trigger language plpgsql as $$ begin raise 'the log is full'; end $$`
   await c.db`create trigger no_log before insert on audit_log for each row execute function no_log()`
-  await assert.rejects(renew(await one.bearer(), x), refusal('INTERNAL'))
+  await assert.rejects(renew(await one.token(), x), refusal('INTERNAL'))
   await c.db`drop trigger no_log on audit_log`
   await isOut(one.withKey(privateKey))
   await serves(one)

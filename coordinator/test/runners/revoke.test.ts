@@ -47,7 +47,7 @@ const lost = end({ how: 'lost', reason: 'the runner was revoked' })
 /** With the agent's own token, and with that of the run's program. */
 async function statusOf({ agent, offer }: Held, at: TestCoordinator): Promise<number[]> {
   const claims = await rawCall(
-    { url: at.url, apiKey: await agent.bearer() },
+    { url: at.url, apiKey: await agent.token() },
     'POST',
     '/runner/v1/claims',
     '{"slots":1,"waitMs":0}',
@@ -123,8 +123,8 @@ test('revoking is for good, is logged once, and nothing undoes it', async () => 
 
 test('a token that the agent had signed before serves for nothing any more', async () => {
   const { agent } = await aBusyOne(c)
-  const kept = await agent.bearer()
+  const token = await agent.token()
   await revoke(agent)
   for (const path of ['/runner/v1/claims', '/runner/v1/identity'])
-    assert.equal((await rawCall({ url: c.url, apiKey: kept }, 'POST', path, '{}')).status, 401)
+    assert.equal((await rawCall({ url: c.url, apiKey: token }, 'POST', path, '{}')).status, 401)
 })

@@ -45,9 +45,9 @@ test('a blocked run starts again from the top, as its next attempt', async () =>
     'output',
     'run.completed',
   ])
-  const told = (await logOf(c, blocked.run)).find((event) => event.type === 'run.restarted')
-  assert.equal(told?.data['attempt'], 2)
-  assert.match(String(told?.data['by']), /^key_/)
+  const event = (await logOf(c, blocked.run)).find((event) => event.type === 'run.restarted')
+  assert.equal(event?.data['attempt'], 2)
+  assert.match(String(event?.data['by']), /^key_/)
 })
 
 test('blocked runs are found among the others', async () => {

@@ -250,14 +250,14 @@ test('an insert that is repeated because its commit was not heard of creates not
   const third = aNewRun()
   assert.deepEqual([...(await insertQueued(c.db, [...runs, third])).keys()], [third.id])
   const ids = [...runs, third].map((run) => run.id)
-  const rows = await c.db<{ tags: string[]; cursor: number; events: number; places: number }[]>`
+  const rows = await c.db<{ tags: string[]; cursor: number; events: number; queued: number }[]>`
     select r.tags, r.cursor,
            (select count(*)::int from run_events e where e.run_id = r.id) as events,
-           (select count(*)::int from run_queue q where q.run_id = r.id) as places
+           (select count(*)::int from run_queue q where q.run_id = r.id) as queued
     from runs r
     where r.id = any(${ids})`
   assert.equal(rows.length, 3)
-  for (const row of rows) assert.deepEqual({ ...row }, { tags: ['a', '{"b'], cursor: 1, events: 1, places: 1 })
+  for (const row of rows) assert.deepEqual({ ...row }, { tags: ['a', '{"b'], cursor: 1, events: 1, queued: 1 })
 })
 
 test('an insert that another has overtaken still answers when its runs were created', async () => {

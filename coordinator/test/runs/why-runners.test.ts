@@ -101,13 +101,13 @@ test('each runner of the pool is named with what keeps it from taking the run', 
   cases.small = [gpu, /^has 1 slot in all, and the run needs 2$/]
   const run = await aRun(c, { workflow })
   const why = await whyOf(run.id)
-  const told = new Map(why.runners.map((runner) => [runner.name, runner]))
-  assert.deepEqual([...told.keys()].sort(), Object.keys(cases).sort())
+  const byName = new Map(why.runners.map((runner) => [runner.name, runner]))
+  assert.deepEqual([...byName.keys()].sort(), Object.keys(cases).sort())
   for (const [name, [, reason]] of Object.entries(cases)) {
-    assert.match(told.get(name)!.reason, reason)
-    assert.equal(told.get(name)!.takes, told.get(name)!.reason.startsWith('would take it'), name)
+    assert.match(byName.get(name)!.reason, reason)
+    assert.equal(byName.get(name)!.takes, byName.get(name)!.reason.startsWith('would take it'), name)
   }
-  assert.deepEqual([told.get('polling')?.id, codesOf(why)], [ids.get('polling'), ['STARTING']])
+  assert.deepEqual([byName.get('polling')?.id, codesOf(why)], [ids.get('polling'), ['STARTING']])
   assert.match(why.summary, /(polling|well) asks for work/)
 })
 

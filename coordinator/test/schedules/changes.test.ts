@@ -33,7 +33,7 @@ const update = async ({ id }: Schedule, change: object): Promise<Schedule> =>
   (await c.call(ops.schedules.update, { schedule: id, ...change })).schedule
 const over = ({ id }: Schedule) => c.call(ops.schedules.delete, { schedule: id })
 const ticksFired = async (schedule: Schedule) => (await firedBy(c, schedule)).map(({ trigger }) => trigger.at)
-const told = async (schedule: Schedule) =>
+const gapsOf = async (schedule: Schedule) =>
   (await ticksOf(c, schedule)).map(({ outcome, reason, from, to, count }) => ({ outcome, reason, from, to, count }))
 
 /** One whose next tick fires minutes later than it comes; and when it fires. */
@@ -55,9 +55,9 @@ test('a pause skips a tick whose jitter is not over, and says so', async () => {
   await passTo(c, dueAt + MINUTE)
   assert.deepEqual(await ticksFired(schedule), [])
   const skipped = { outcome: 'skipped', reason: 'PAUSED', from: at, to: at, count: 1 }
-  assert.deepEqual(await told(schedule), [skipped])
+  assert.deepEqual(await gapsOf(schedule), [skipped])
   assert.equal((await update(schedule, { enabled: true })).nextAt, at + 24 * HOUR)
-  assert.deepEqual(await told(schedule), [skipped])
+  assert.deepEqual(await gapsOf(schedule), [skipped])
   await over(schedule)
 })
 
@@ -72,7 +72,7 @@ test('an edit ends the jitter of the tick that has come, and ticks of the new pa
   assert.ok(nextAt! > at + 5 * MINUTE)
   await passTo(c, nextAt!)
   assert.deepEqual(await ticksFired(schedule), [at, nextAt])
-  assert.ok((await told(schedule)).every(({ count }) => count === 1))
+  assert.ok((await gapsOf(schedule)).every(({ count }) => count === 1))
   await over(schedule)
 })
 
@@ -106,7 +106,7 @@ test('a deploy after an outage settles what was missed by the old pattern', asyn
     await aVersion(c, workflow, { descriptor: { schedules } })
   })
   const missed = { outcome: 'missed', reason: 'MISSED', from: first, to: first + 2 * HOUR, count: 3 }
-  assert.deepEqual(await told(schedule!), [missed])
+  assert.deepEqual(await gapsOf(schedule!), [missed])
   assert.deepEqual(await ticksFired(schedule!), [first + 2 * HOUR])
   assert.ok((await scheduleOf(c, schedule!)).nextAt! > first + 2 * HOUR + 5 * MINUTE)
   await aVersion(c, workflow, { descriptor: { schedules: [] } })
@@ -142,7 +142,7 @@ test('after an outage ticks of a disabled workflow are told once, as its own', a
   for (const schedule of schedules) {
     assert.deepEqual(await ticksFired(schedule), [])
     const range = { from: schedule.nextAt!, to: schedule.nextAt! + 40 * MINUTE, count: 5 }
-    assert.deepEqual(await told(schedule), [{ outcome: 'skipped', reason: 'WORKFLOW_DISABLED', ...range }])
+    assert.deepEqual(await gapsOf(schedule), [{ outcome: 'skipped', reason: 'WORKFLOW_DISABLED', ...range }])
   }
   await assert.rejects(c.call(ops.schedules.run, { schedule: schedules[0]!.id }), /was disabled/)
   for (const schedule of schedules) await over(schedule)
@@ -153,7 +153,7 @@ test('missed ticks that meet an unfinished run are told once', async () => {
   const first = schedule.nextAt!
   await passTo(c, first)
   await passTo(c, first + 45 * MINUTE)
-  const [met, missed, ...others] = await told(schedule)
+  const [met, missed, ...others] = await gapsOf(schedule)
   assert.equal(others.length, 0)
   const tick = first + 40 * MINUTE
   assert.deepEqual(met, { outcome: 'skipped', reason: 'OVERLAP', from: tick, to: tick, count: 1 })
@@ -186,6 +186,6 @@ test('a time that a deploy moves into the past is recorded as missed', async () 
   const [schedule] = (await c.call(ops.schedules.list, { org: c.org, workflow: workflow.id })).schedules
   await aVersion(c, workflow, { descriptor: { schedules: [{ name: 'once', at: now - HOUR }] } })
   const range = { from: now - HOUR, to: now - HOUR, count: 1 }
-  assert.deepEqual(await told(schedule!), [{ outcome: 'missed', reason: 'MISSED', ...range }])
+  assert.deepEqual(await gapsOf(schedule!), [{ outcome: 'missed', reason: 'MISSED', ...range }])
   assert.equal((await whyOf(c, schedule!)).code, 'ENDED')
 })

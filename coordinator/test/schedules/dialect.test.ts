@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Fault } from '@windlass/shared/errors.ts'
 import { checkedCron } from '../../schedules/rules/cron.ts'
-import { wordsOf } from '../../schedules/rules/words.ts'
+import { describe } from '../../schedules/rules/description.ts'
 import { checkedZone } from '../../schedules/rules/zones.ts'
 
 const NOW = Date.UTC(2026, 10, 24)
@@ -88,11 +88,11 @@ test('offsets, padded names and unknown zones are refused with the nearest name'
 })
 
 test('the words say "or" where either day will do', () => {
-  const say = (cron: string) => wordsOf({ kind: 'cron', cron, timezone: 'UTC' })
+  const say = (cron: string) => describe({ kind: 'cron', cron, timezone: 'UTC' })
   assert.equal(say('0 0 13 * 5'), 'At 00:00, on day 13 of the month or on Friday (UTC)')
   assert.equal(say('0 0 13 2 5'), 'At 00:00, on day 13 of the month or on Friday, only in February (UTC)')
   assert.equal(say('0 9 ? * 1-5'), 'At 09:00, Monday through Friday (UTC)')
-  assert.equal(wordsOf({ kind: 'rate', rateMs: 21_600_000, anchorAt: 0 }), 'Every 6 hours')
-  assert.equal(wordsOf({ kind: 'rate', rateMs: 86_400_000, anchorAt: 0 }), 'Every day')
-  assert.equal(wordsOf({ kind: 'at', at: 1_801_386_000_000 }), 'Once, at 2027-01-31T09:00:00.000Z')
+  assert.equal(describe({ kind: 'rate', rateMs: 21_600_000, anchorAt: 0 }), 'Every 6 hours')
+  assert.equal(describe({ kind: 'rate', rateMs: 86_400_000, anchorAt: 0 }), 'Every day')
+  assert.equal(describe({ kind: 'at', at: 1_801_386_000_000 }), 'Once, at 2027-01-31T09:00:00.000Z')
 })

@@ -24,7 +24,7 @@ export const run = () => data.length`,
   })
   const { version } = await c.call(ops.workflows.create, { org: c.org, files })
   const agent = await anAgent(c)
-  const authorization = `Bearer ${await agent.bearer()}`
+  const authorization = `Bearer ${await agent.token()}`
   const path = `/runner/v1/bundles/${version.bundleDigest}`
 
   const response = await fetch(c.url + path, { headers: { authorization } })

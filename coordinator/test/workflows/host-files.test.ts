@@ -119,9 +119,9 @@ async function refusalOf(call: string, at = 'index.ts'): Promise<Record<string, 
   )
   assert.ok(refused instanceof DeployError, `\`${call}\` was taken`)
   assert.doesNotMatch(JSON.stringify([refused.message, refused.detail]), /top secret|secret\.key|admin/)
-  const { problems, ...place } = refused.detail
+  const { problems, ...location } = refused.detail
   assert.equal(problems?.length, 1)
-  return { message: refused.message.replace(/:\d+: /, ': '), file: place.file, line: place.line }
+  return { message: refused.message.replace(/:\d+: /, ': '), file: location.file, line: location.line }
 }
 
 test('a path made at run time reads no folder of this machine, nor tells whether it is there', async () => {

@@ -34,8 +34,8 @@ test('an input whose type comes from an npm package is said to be unchecked, wit
   const inferred = `import { z } from 'zod'
     const Order = z.object({ id: z.string() })
     export async function run(input: { orders: z.infer<typeof Order>[]; free: any }) { return input.free }`
-  const [told, ...others] = warningsOf({ 'index.ts': inferred })
-  assert.match(told!, /^index\.ts: the type of `input\.orders\[\]` comes from an npm package \(`zod`\)/)
+  const [warning, ...others] = warningsOf({ 'index.ts': inferred })
+  assert.match(warning!, /^index\.ts: the type of `input\.orders\[\]` comes from an npm package \(`zod`\)/)
   assert.deepEqual(others, [])
   const wrapped = `import { wrap } from '@acme/wrap/sub'
     export const run = wrap(async (input: { a: string }) => input.a)`
@@ -65,8 +65,8 @@ test('nothing that only follows from the missing types of packages is called an 
 test('types of a file without packages, or of packages that were sent with theirs, are checked as ever', () => {
   const wrong = `import { one } from './one'
     export const run = (input: { a: string }): number => one + input.a`
-  const [told] = warningsOf({ 'index.ts': wrong, 'one.ts': 'export const one = 1' })
-  assert.match(told!, /^index\.ts: Type 'string' is not assignable to type 'number'/)
+  const [warning] = warningsOf({ 'index.ts': wrong, 'one.ts': 'export const one = 1' })
+  assert.match(warning!, /^index\.ts: Type 'string' is not assignable to type 'number'/)
   const typed = `import { one } from 'one'
     export const run = (): string => one`
   assert.match(warningsOf({ 'index.ts': typed, 'vendor/one.d.mts': 'export const one: number' })[0]!, /not assignable/)

@@ -55,11 +55,11 @@ interface Probe {
 async function revokedAfter(n: number): Promise<number[]> {
   const { run } = await cluster.client.runs.trigger({ workflow: 'held', input: {} })
   const { agent, offer } = await holder(run.id, n % 2)
-  const bearer = await agent.bearer()
+  const token = await agent.bearer()
   const probes = cluster.urls.flatMap((url): Probe[] => [
     {
       what: `identity at ${url}`,
-      use: () => callOp({ url, apiKey: bearer }, ops.runnerSurface.claims, { slots: 1, waitMs: 0 }),
+      use: () => callOp({ url, apiKey: token }, ops.runnerSurface.claims, { slots: 1, waitMs: 0 }),
     },
     {
       what: `token of the run at ${url}`,

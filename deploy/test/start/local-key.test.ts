@@ -24,7 +24,7 @@ beforeEach(async (t) => {
 })
 
 const credentials = () => localCredentials(database.url, home)
-const verify = (bearer: string) => createCallers({ db: database.db, log }).verify(bearer)
+const verify = (token: string) => createCallers({ db: database.db, log }).verify(token)
 const leaveDays = (days: number) =>
   database.db`update operator_sessions set expires_at = now() + ${days} * interval '1 day' where revoked_at is null`
 

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { Command } from 'commander'
-import type { KeyPlace, Rotated } from '@windlass/coordinator/admin/secrets.ts'
+import type { KeySource, Rotated } from '@windlass/coordinator/admin/secrets.ts'
 import { Failure } from '../failure.ts'
 import { note, print } from '../terminal.ts'
 import { localKeyFile } from './admin-database.ts'
@@ -37,7 +37,7 @@ interface KeyFlags {
   retire?: boolean
 }
 
-function placeOf({ keyFile }: KeyFlags, databaseUrl: string | undefined): KeyPlace {
+function placeOf({ keyFile }: KeyFlags, databaseUrl: string | undefined): KeySource {
   const given = process.env['WINDLASS_SECRET_KEY']
   if (keyFile === undefined && given) return { given }
   const file = keyFile ?? (process.env['WINDLASS_SECRET_KEY_FILE'] || undefined) ?? localKeyFile(databaseUrl)
@@ -49,13 +49,13 @@ function placeOf({ keyFile }: KeyFlags, databaseUrl: string | undefined): KeyPla
   )
 }
 
-async function rotate({ admin, session }: AdminCall, place: KeyPlace): Promise<void> {
+async function rotate({ admin, session }: AdminCall, place: KeySource): Promise<void> {
   const { rotateKey } = await import('@windlass/coordinator/admin/secrets.ts')
   const rotated = await rotateKey(admin, place)
   await session.answer(rotated, () => tell(rotated, place))
 }
 
-function tell({ key, isNewKey, resealed, broken, missing, unused }: Rotated, place: KeyPlace): void {
+function tell({ key, isNewKey, resealed, broken, missing, unused }: Rotated, place: KeySource): void {
   print(key)
   const secrets = resealed === 1 ? '1 secret' : `${resealed} secrets`
   if (isNewKey) note(`Made the key ${key} and sealed ${secrets} with it.`)
@@ -74,7 +74,7 @@ function tell({ key, isNewKey, resealed, broken, missing, unused }: Rotated, pla
   note(`${which} To take it out: ${'file' in place ? RETIRE : 'change WINDLASS_SECRET_KEY'}`)
 }
 
-async function retire({ admin, session }: AdminCall, place: KeyPlace): Promise<void> {
+async function retire({ admin, session }: AdminCall, place: KeySource): Promise<void> {
   if (!('file' in place)) throw new Failure('Keys in WINDLASS_SECRET_KEY are taken out by hand.', ROTATE)
   const { retireKeys } = await import('@windlass/coordinator/admin/secrets.ts')
   const { removed, kept } = await retireKeys(admin, place.file)

@@ -100,8 +100,8 @@ test('what is taken the short way in part ends as if the rules had taken it', as
         appended || !isDeepStrictEqual(midway[i], before[i]) ? state : before[i]!,
       )
       assertSame(midway, touched, `the short way of turn ${turn}`)
-      const told = appended ?? (await applyLocked(c.deps, batches))
-      assert.deepEqual(told.map(plain), answers.map(plain))
+      const outcome = appended ?? (await applyLocked(c.deps, batches))
+      assert.deepEqual(outcome.map(plain), answers.map(plain))
       assertSame(await known(short.ids), expected, `turn ${turn}`)
     }
   })

@@ -87,9 +87,9 @@ function assertGiven(ask: Queued, before: Known, now: Known, claimed: Claimed): 
     [[runnerId, epoch, ask.slots, false]],
   )
   assert.equal(now['run_queue'], undefined)
-  const told = newEvents(before, now)[0]
+  const event = newEvents(before, now)[0]
   const offered = { runner: runnerId, attempt: claimed.attempt, epoch }
-  if (!resumes) assert.deepEqual([told?.['type'], JSON.parse(String(told?.['data']))], ['run.pending', offered])
+  if (!resumes) assert.deepEqual([event?.['type'], JSON.parse(String(event?.['data']))], ['run.pending', offered])
 }
 
 const newEvents = (before: Known, now: Known): Row[] =>

@@ -48,7 +48,7 @@ const made = (depth: number): fc.Arbitrary<Made> =>
 const programs = fc.array(made(2), { minLength: 1, maxLength: 5 })
 
 /** What the runtime says of the calls of two attempts, the second of which takes over what the first one has left. */
-function wordsOf(program: readonly Made[]): [JournalOp[], JournalOp[]] {
+function commandsOf(program: readonly Made[]): [JournalOp[], JournalOp[]] {
   const known = new Map<string, { n: number; isDone: boolean }>()
   let last = 0
 
@@ -77,11 +77,11 @@ function wordsOf(program: readonly Made[]): [JournalOp[], JournalOp[]] {
         return
       }
       if (inside.length > 0 && !before) ops.push({ op: 'open', entry, ask: { for: 'step' } })
-      for (const [place, each] of inside.entries()) call(each, name, place)
+      for (const [position, each] of inside.entries()) call(each, name, position)
       if (ends <= attempt) close(entry)
     }
 
-    for (const [place, each] of program.entries()) call(each, '', place)
+    for (const [position, each] of program.entries()) call(each, '', position)
     return ops
   }
 
@@ -101,19 +101,22 @@ async function say(offer: Offer, ops: readonly JournalOp[], cuts: readonly boole
   }
 }
 
-async function journalAfter(words: readonly [JournalOp[], JournalOp[]], cuts: readonly boolean[]): Promise<object[]> {
+async function journalAfter(
+  commands: readonly [JournalOp[], JournalOp[]],
+  cuts: readonly boolean[],
+): Promise<object[]> {
   const first = await begun()
-  await say(first, words[0], cuts)
-  await link.report(first, words[0].length + 2, end({ how: 'killed', signal: 'SIGKILL' }, 1))
+  await say(first, commands[0], cuts)
+  await link.report(first, commands[0].length + 2, end({ how: 'killed', signal: 'SIGKILL' }, 1))
   const second = await next(first.run)
   await link.report(second, 1, start())
-  await say(second, words[1], cuts)
+  await say(second, commands[1], cuts)
   const rows = await c.db`
     select n, attempt, position, parent, name, state, result, delivered, after, idle
     from journal
     where run_id = ${first.run}
     order by n`
-  await link.report(second, words[1].length + 2, end(returned(null), 1))
+  await link.report(second, commands[1].length + 2, end(returned(null), 1))
   return [...rows]
 }
 
@@ -122,8 +125,8 @@ test('a journal does not depend on the batches in which it was told', async (t) 
   const cuts = fc.oneof(fc.constant([false]), fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }))
   await fc.assert(
     fc.asyncProperty(programs, cuts, async (program, cuts) => {
-      const words = wordsOf(program)
-      assert.deepEqual(await journalAfter(words, cuts), await journalAfter(words, [true]))
+      const commands = commandsOf(program)
+      assert.deepEqual(await journalAfter(commands, cuts), await journalAfter(commands, [true]))
     }),
     { numRuns: amount({ test: 15, storm: 300 }), ...repeatable(t) },
   )

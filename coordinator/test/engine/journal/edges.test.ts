@@ -200,7 +200,7 @@ test('results that are large together are told in frames that an agent takes, an
 })
 
 test('a word about the journal that cannot be read ends its run, and says so; it is not kept', async () => {
-  const words: [string, RegExp][] = [
+  const commands: [string, RegExp][] = [
     ['no JSON', /It begins with no JSON/],
     [
       JSON.stringify({ op: 'close', entry: identity(1, 'input'), state: 'done', result: '1' }),
@@ -210,7 +210,7 @@ test('a word about the journal that cannot be read ends its run, and says so; it
     [delivered(...deliveries(1001))[2] as string, /"deliver"/],
     [`{"op":"deliver","list":[],"filling":[${'[],'.repeat(2000)}1]}`, /"filling"/],
   ]
-  for (const [text, message] of words) {
+  for (const [text, message] of commands) {
     const first = await begun()
     await link.report(first, 2, ['j', Date.now(), text])
     const run = await runOf(c, first.run)

@@ -52,13 +52,13 @@ test('questions and long names count as results do', async () => {
   const first = await begun()
   const path = 'p'.repeat(10_000)
   const onTimeoutText = `"${'x'.repeat(1024 * 1024)}"`
-  let words = 0
+  let questions = 0
   for (let n = 1; n <= 40; n++) {
     const asked = { for: 'input' as const, prompt: 'Q?', schemaText: null, timeoutMs: 3_600_000, onTimeoutText }
     const question = said({ op: 'open', entry: identity(n, 'input', { name: 'Q?', parent: path }), ask: asked })
     if ((await link.report(first, n + 1, question)).kind === 'stale') break
-    words = n
+    questions = n
   }
   const run = await runOf(c, first.run)
-  assert.deepEqual([run.status, run.error?.code, words], ['failed', 'JOURNAL_FULL', 32])
+  assert.deepEqual([run.status, run.error?.code, questions], ['failed', 'JOURNAL_FULL', 32])
 })

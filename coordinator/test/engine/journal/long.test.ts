@@ -39,14 +39,14 @@ async function aLongJournal() {
 test('a long journal comes in pieces, which are the whole together', async () => {
   const offer = await aLongJournal()
   const url = `${c.url}/runner/v1/journals/${offer.run}?epoch=${offer.epoch}`
-  const response = await fetch(url, { headers: { authorization: `Bearer ${await agent.bearer()}` } })
+  const response = await fetch(url, { headers: { authorization: `Bearer ${await agent.token()}` } })
   assert.equal(response.headers.has('content-length'), false)
   const [whole] = await recordsOf(c.db, [{ runId: offer.run, attempt: 1 }], Number.MAX_SAFE_INTEGER)
   assert.deepEqual(await response.json(), JSON.parse(whole!.text))
 
   const none = await begun()
   const other = `${c.url}/runner/v1/journals/${none.run}?epoch=${none.epoch}`
-  const empty = await fetch(other, { headers: { authorization: `Bearer ${await agent.bearer()}` } })
+  const empty = await fetch(other, { headers: { authorization: `Bearer ${await agent.token()}` } })
   assert.equal(await empty.text(), '[]')
 })
 
@@ -73,9 +73,9 @@ test('what completes while a journal is read is told by the next wake, not by it
 test('a journal is long by all of its texts', async () => {
   const offer = await begun()
   const entry = (n: number) => identity(n, 'step', { parent: 'p'.repeat(9000), name: 'n'.repeat(500) })
-  const words = Array.from({ length: 8 }, (_, i) =>
+  const commands = Array.from({ length: 8 }, (_, i) =>
     said({ op: 'close', entry: entry(i + 1), state: 'done', result: '1' }),
   )
-  await link.report(offer, 1, start(), ...words)
+  await link.report(offer, 1, start(), ...commands)
   assert.deepEqual(await inlineJournals(c.db, [{ runId: offer.run, attempt: 1 }]), new Map())
 })

@@ -61,7 +61,7 @@ test('entries that are sent again are acknowledged once their refusals are told 
   const { offer, call } = await refusedUnheard()
   link = await agent.connect([placementOf(offer)])
   await link.next('wake')
-  const told = link.unread().filter(isWakeOf(offer.run)).length
+  const wakes = link.unread().filter(isWakeOf(offer.run)).length
   const { run, epoch } = offer
   // In one transaction with what comes behind them.
   link.send({
@@ -72,6 +72,6 @@ test('entries that are sent again are acknowledged once their refusals are told 
     ],
   })
   await link.verdict(offer)
-  assert.equal(link.unread().filter(isWakeOf(offer.run)).length, told + 1)
+  assert.equal(link.unread().filter(isWakeOf(offer.run)).length, wakes + 1)
   assert.deepEqual(await link.verdict(offer), { kind: 'ack', seq: 3 })
 })

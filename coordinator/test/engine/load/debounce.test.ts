@@ -257,10 +257,10 @@ test('calls at the very end of the wait are merged before it or make the next ru
 test('keys whose run waits no more are cleaned away', async () => {
   const { workflow } = await aDebounced({ wait: '1h' })
   const { run } = await call(workflow, {})
-  const kept = async () => (await c.db`select from debounces where run_id = ${run.id}`).length
+  const debounces = async () => (await c.db`select from debounces where run_id = ${run.id}`).length
   await cleanWaits(c)
-  assert.equal(await kept(), 1)
+  assert.equal(await debounces(), 1)
   await c.db`update debounces set latest_at = now() - interval '1 second' where run_id = ${run.id}`
   await cleanWaits(c)
-  assert.equal(await kept(), 0)
+  assert.equal(await debounces(), 0)
 })

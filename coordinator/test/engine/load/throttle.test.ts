@@ -208,15 +208,15 @@ test('throttles that delay nobody are cleaned away, with their starts; the other
     c.db.begin((tx) => takeTurns(tx, [{ id: 'run_any' as RunId, throttle: { key, limit: 2, perMs } }]))
   for (let i = 0; i < 3; i++) await turn('cleaned', 0)
   await turn('kept', HOUR_MS)
-  const kept = () =>
+  const throttles = () =>
     c.db<{ key: string; n: string }[]>`select key, n from throttle_starts where key in ('cleaned', 'kept')`
   assert.deepEqual(
-    (await kept()).map(({ key, n }) => `${key} ${n}`),
+    (await throttles()).map(({ key, n }) => `${key} ${n}`),
     ['cleaned 2', 'cleaned 3', 'kept 1'],
   )
   await cleanWaits(c)
   assert.deepEqual(
-    (await kept()).map(({ key }) => key),
+    (await throttles()).map(({ key }) => key),
     ['kept'],
   )
   assert.deepEqual(await c.db`select key from throttles where key = 'cleaned'`.then((rows) => [...rows]), [])

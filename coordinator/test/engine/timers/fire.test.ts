@@ -82,7 +82,7 @@ test('large default answers that are due at once are given a few at a time', asy
   const questions = Array.from({ length: 10 }, (_, i) =>
     said({ op: 'open', entry: identity(i + 1, 'input', { name: 'Q?' }), ask: { ...ask, onTimeoutText } }),
   )
-  for (const [i, word] of questions.entries()) await link.report(offer, i + 2, word)
+  for (const [i, question] of questions.entries()) await link.report(offer, i + 2, question)
   await link.report(offer, 12, parked('input'))
   await c.db`update timers set due_at = now() where run_id = ${offer.run} and kind = 'input'`
   await fireDue(c.deps)

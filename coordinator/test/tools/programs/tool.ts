@@ -54,13 +54,13 @@ function usedMs(): number {
 
 /** 2 GiB at most, so that a limit that fails does not take the machine with it. */
 function eat(what: Food): number {
-  const kept: unknown[] = []
+  const held: unknown[] = []
   let text = ''
   for (let n = 0; n < 128; n++) {
     if (what === 'one text') text += 'y'.repeat(16 << 20)
-    else if (what === 'buffers') kept.push(Buffer.alloc(16 << 20, 1))
-    else if (what === 'texts') kept.push(JSON.stringify('y'.repeat(16 << 20) + n))
-    else kept.push(Array.from({ length: 250_000 }, (_, i) => ({ n, i })))
+    else if (what === 'buffers') held.push(Buffer.alloc(16 << 20, 1))
+    else if (what === 'texts') held.push(JSON.stringify('y'.repeat(16 << 20) + n))
+    else held.push(Array.from({ length: 250_000 }, (_, i) => ({ n, i })))
   }
-  return kept.length + text.length
+  return held.length + text.length
 }

@@ -1,4 +1,4 @@
-/** Every credential that the matrix knocks with. */
+/** Every credential that the matrix shows. */
 import { mintSecret } from '@windlass/shared/api-key.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
@@ -10,7 +10,7 @@ import type { Tenant } from './tenants.ts'
 
 type Named = Record<string, string>
 
-export interface Bearers {
+export interface Tokens {
   /** Whole headers. */
   malformed: Record<string, string>
   garbage: Named
@@ -33,7 +33,7 @@ export interface Bearers {
 
 const LISTS: readonly (readonly Scope[])[] = [[], ...SCOPES.map((scope) => [scope])]
 
-export async function makeBearers(ours: Tenant, theirs: Tenant, more: readonly (readonly Scope[])[]): Promise<Bearers> {
+export async function makeTokens(ours: Tenant, theirs: Tenant, more: readonly (readonly Scope[])[]): Promise<Tokens> {
   const { db, orgId } = ours.c
   const keys = new Map<string, string>()
   const sessions = new Map<Role, string>()
@@ -43,8 +43,8 @@ export async function makeBearers(ours: Tenant, theirs: Tenant, more: readonly (
     for (const scopes of [...LISTS, ...more]) keys.set(nameOf(role, scopes), await aKey(db, { orgId, role, scopes }))
   }
   const runners = new Map([
-    [ours, await ours.agent.bearer()],
-    [theirs, await theirs.agent.bearer()],
+    [ours, await ours.agent.token()],
+    [theirs, await theirs.agent.token()],
   ])
   const { registrationToken } = await ours.c.call(ops.pools.createToken, { pool: ours.c.poolId })
   return {
@@ -55,17 +55,17 @@ export async function makeBearers(ours: Tenant, theirs: Tenant, more: readonly (
       'two credentials': `Bearer ${ours.owner} ${ours.owner}`,
       'a comma': `Bearer ${ours.owner},Bearer ${ours.owner}`,
     },
-    garbage: { word: 'nonsense', 'looks like a JWT': 'a.b.c', prefix: 'wl_', 'other case': ours.owner.toUpperCase() },
+    garbage: { plain: 'nonsense', 'looks like a JWT': 'a.b.c', prefix: 'wl_', 'other case': ours.owner.toUpperCase() },
     mistyped: { key: mistyped(ours.owner), session: mistyped(ours.session), 'cut off': ours.owner.slice(0, -1) },
     unknown: {
       key: mintSecret('wl_'),
       session: mintSecret('wls_'),
-      runner: await ours.agent.bearer({ kid: newId('rnr') }),
+      runner: await ours.agent.token({ kid: newId('rnr') }),
     },
     expired: {
       key: await aKey(db, { orgId, state: 'expired' }),
       session: await aSession(db, { orgId, state: 'expired' }),
-      runner: await ours.agent.bearer({ issuedAt: Math.floor(Date.now() / 1000) - 3600, expiresIn: '2 h' }),
+      runner: await ours.agent.token({ issuedAt: Math.floor(Date.now() / 1000) - 3600, expiresIn: '2 h' }),
     },
     revoked: {
       key: await aKey(db, { orgId, state: 'revoked' }),
@@ -101,7 +101,7 @@ function mistyped(secret: string): string {
 async function aRevokedRunner({ c }: Tenant): Promise<string> {
   const agent = await anAgent(c, { name: 'revoked' })
   await c.db`update runner_intake set state = 'revoked' where runner_id = ${agent.id}`
-  return agent.bearer()
+  return agent.token()
 }
 
 /** Signed by a key that nobody has registered, or meant for another audience. */
@@ -114,8 +114,8 @@ async function forged({ agent, ids }: Tenant): Promise<Named> {
     .setIssuedAt()
     .setExpirationTime('5 minutes')
   return {
-    runner: await agent.bearer({ key: privateKey }),
-    'for another audience': await agent.bearer({ aud: 'somebody-else' }),
+    runner: await agent.token({ key: privateKey }),
+    'for another audience': await agent.token({ aud: 'somebody-else' }),
     program: await program.sign(privateKey),
     unsigned: `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from('{"sub":"x"}').toString('base64url')}.`,
   }

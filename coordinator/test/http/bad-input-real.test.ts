@@ -64,8 +64,8 @@ test('a free value comes back as it was sent, odd characters and all', async () 
     const response = await rawCall(c, 'POST', trigger(), `{"input":${input}}`)
     assert.equal(response.status, 201, input)
     const { run } = (await response.json()) as { run: { id: string } }
-    const kept = await (await rawCall(c, 'GET', `/v1/runs/${run.id}/input`)).text()
-    assert.equal(kept, `{"input":${JSON.stringify(JSON.parse(input))}}`)
+    const shown = await (await rawCall(c, 'GET', `/v1/runs/${run.id}/input`)).text()
+    assert.equal(shown, `{"input":${JSON.stringify(JSON.parse(input))}}`)
   }
 })
 

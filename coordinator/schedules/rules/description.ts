@@ -10,20 +10,20 @@ const UNITS = [
 ] as const
 
 /** When a schedule starts runs, for people. */
-export function wordsOf(when: When): string {
+export function describe(when: When): string {
   if (when.kind === 'at') return `Once, at ${new Date(when.at).toISOString()}`
-  if (when.kind === 'rate') return everyWords(when.rateMs)
-  return `${cronWords(when.cron)} (${when.timezone})`
+  if (when.kind === 'rate') return describeRate(when.rateMs)
+  return `${describeCron(when.cron)} (${when.timezone})`
 }
 
-function everyWords(ms: number): string {
+function describeRate(ms: number): string {
   const [unit, length] = UNITS.find(([, length]) => ms % length === 0)!
   const count = ms / length
   return count === 1 ? `Every ${unit}` : `Every ${count} ${unit}s`
 }
 
 /** cronstrue says "on day 13 and on Friday" of what runs on either. */
-function cronWords(cron: string): string {
+function describeCron(cron: string): string {
   const [minute = '', hour = '', day = '', month = '', weekday = ''] = cron.split(' ')
   const isFree = (field: string) => field === '*' || field === '?'
   if (isFree(day) || isFree(weekday)) return say(cron)

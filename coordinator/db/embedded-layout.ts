@@ -16,7 +16,7 @@ export interface Account {
   gid: number
 }
 
-export interface Place {
+export interface Layout {
   /** `<home>/postgres`. */
   root: string
   data: string
@@ -35,7 +35,7 @@ export interface Place {
 const LONGEST_SOCKET_PATH = 107
 const SOCKET_FILE = '.s.PGSQL.5432'
 
-export async function preparePlace(home: string): Promise<Place> {
+export async function prepareLayout(home: string): Promise<Layout> {
   await mkdir(home, { recursive: true, mode: 0o700 })
   const root = join(await realpath(home), 'postgres')
   await mkdir(root, { recursive: true })
@@ -61,8 +61,8 @@ export async function preparePlace(home: string): Promise<Place> {
 }
 
 /** A socket folder in the temp folder is shared ground and goes with the server; one in the home stays. */
-export async function leavePlace(place: Place) {
-  if (!place.socket.startsWith(place.root)) await ignoring(['ENOENT', 'ENOTEMPTY'], rmdir(place.socket))
+export async function removeSocketFolder(layout: Layout) {
+  if (!layout.socket.startsWith(layout.root)) await ignoring(['ENOENT', 'ENOTEMPTY'], rmdir(layout.socket))
 }
 
 /** A folder that only the server's account may use. */

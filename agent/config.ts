@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { z } from 'zod'
 import { didYouMean } from '@windlass/shared/did-you-mean.ts'
-import { decodeStrings } from '@windlass/shared/ops/place.ts'
+import { decodeStrings } from '@windlass/shared/ops/fill-route.ts'
 import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
 import type { WantedIsolation } from './isolation/own-users.ts'

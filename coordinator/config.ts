@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decodeStrings } from '@windlass/shared/ops/place.ts'
+import { decodeStrings } from '@windlass/shared/ops/fill-route.ts'
 import { bodyBytes, DEFAULT_SIZES, type Sizes } from './sizes.ts'
 import { Settings } from './settings.ts'
 

@@ -40,7 +40,7 @@ function randomDigits(length: number): string {
 function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''
-  for (let place = 0; place < CHECKSUM_LENGTH; place++) {
+  for (let position = 0; position < CHECKSUM_LENGTH; position++) {
     digits = DIGITS[rest % 62] + digits
     rest = Math.floor(rest / 62)
   }

@@ -5,26 +5,26 @@ const MOST_PAIRS = 250_000
  * The candidate a person most likely meant, or undefined when nothing is near enough to be worth naming. Candidates are
  * looked at in their order, as far as `MOST_PAIRS` goes.
  */
-export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+export function nearest(typed: string, candidates: Iterable<string>): string | undefined {
   // A third of the word may be wrong; beyond that a suggestion confuses more than it helps.
-  const tolerance = Math.max(1, Math.floor(word.length / 3))
+  const tolerance = Math.max(1, Math.floor(typed.length / 3))
   let best: string | undefined
   let bestDistance = tolerance + 1
   let pairs = 0
   for (const candidate of candidates) {
     // Length alone already puts a lower bound on the distance.
-    if (Math.abs(candidate.length - word.length) >= bestDistance) continue
-    pairs += word.length * candidate.length
+    if (Math.abs(candidate.length - typed.length) >= bestDistance) continue
+    pairs += typed.length * candidate.length
     if (pairs > MOST_PAIRS) break
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
+    const distance = editDistance(typed.toLowerCase(), candidate.toLowerCase())
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance]
   }
   return best
 }
 
 /** `, did you mean …?` ready to be put behind a message, or nothing. */
-export function didYouMean(word: string, candidates: Iterable<string>): string {
-  const match = nearest(word, candidates)
+export function didYouMean(typed: string, candidates: Iterable<string>): string {
+  const match = nearest(typed, candidates)
   return match === undefined ? '' : `, did you mean \`${match}\`?`
 }
 

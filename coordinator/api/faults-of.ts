@@ -1,6 +1,6 @@
 import type { FaultCode } from '@windlass/shared/errors.ts'
 import { type AnyOp, isForCallers, isPublic } from '@windlass/shared/ops/op.ts'
-import { pathNames, restRidesIn } from '@windlass/shared/ops/place.ts'
+import { pathNames, restRidesIn } from '@windlass/shared/ops/fill-route.ts'
 
 /** Faults that any row may answer, whatever it declares. */
 const COMMON: readonly FaultCode[] = ['VALIDATION_FAILED', 'METHOD_NOT_ALLOWED', 'INTERNAL', 'UNAVAILABLE']

@@ -1,6 +1,6 @@
 import { type AnyExample, exampleOf, meaningOf } from '@windlass/shared/ops/words.ts'
 import { type AnyOp, isForCallers, isPublic, isSessionOnly } from '@windlass/shared/ops/op.ts'
-import { decodeStrings, pathNames, ridesInQuery } from '@windlass/shared/ops/place.ts'
+import { decodeStrings, pathNames, ridesInQuery } from '@windlass/shared/ops/fill-route.ts'
 import { z } from 'zod'
 import type { ZodOpenApiOperationObject } from 'zod-openapi'
 import { failures, success } from './openapi-answers.ts'

@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import { decodeStrings } from '@windlass/shared/ops/place.ts'
+import { decodeStrings } from '@windlass/shared/ops/fill-route.ts'
 import type { z } from 'zod'
 import { readFields } from './body.ts'
 import { refuseCrowds } from './crowds.ts'

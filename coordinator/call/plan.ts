@@ -1,7 +1,7 @@
 import type { FaultCode } from '@windlass/shared/errors.ts'
 import { type AnyOp, isForCallers, type Method } from '@windlass/shared/ops/op.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { pathNames, restRidesIn } from '@windlass/shared/ops/place.ts'
+import { pathNames, restRidesIn } from '@windlass/shared/ops/fill-route.ts'
 import type { Call } from '../api/call.ts'
 import { isPaged } from '../api/page.ts'
 import { faultsOf } from '../api/faults-of.ts'

@@ -1,6 +1,6 @@
 import { didYouMean } from '@windlass/shared/did-you-mean.ts'
 import { Fault } from '@windlass/shared/errors.ts'
-import { decodeStrings } from '@windlass/shared/ops/place.ts'
+import { decodeStrings } from '@windlass/shared/ops/fill-route.ts'
 import { faultFor } from '../call/failures.ts'
 import type { Plan } from '../call/plan.ts'
 import type { Asking } from './asking.ts'

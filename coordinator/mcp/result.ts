@@ -1,5 +1,5 @@
 import type { Fault, FaultCode } from '@windlass/shared/errors.ts'
-import { place } from '@windlass/shared/ops/place.ts'
+import { fillRoute } from '@windlass/shared/ops/fill-route.ts'
 import type { Plan } from '../call/plan.ts'
 import { cutToFit, MOST_CHARS } from './cut.ts'
 import type { Fields } from './invoke.ts'
@@ -66,7 +66,7 @@ function restOf({ row }: Plan, input: Fields): string {
     return `The log is as text in the resource windlass://runs/${String(input['run'])}/events.`
   if (row.id === 'runs.input' || row.id === 'runs.output')
     return 'It comes whole, as JSON text in parts, with `offset` 0 and then the `nextOffset` of each part.'
-  const { path } = place(row, input)
+  const { path } = fillRoute(row, input)
   return `The whole is at ${row.method} ${path} of the REST API.`
 }
 

@@ -3,7 +3,7 @@ import { createScanner, findNodeAtLocation, getNodeValue, parseTree, printParseE
 import { Fault } from '@windlass/shared/errors.ts'
 import { fieldPath } from '@windlass/shared/field-path.ts'
 import { DESCRIPTOR_FILE, Descriptor } from '@windlass/shared/model/descriptor.ts'
-import { firstIssue, plainWords } from '@windlass/shared/model/strict.ts'
+import { firstIssue, plainMessages } from '@windlass/shared/model/strict.ts'
 import { checkedCron } from '../schedules/rules/cron.ts'
 import { checkedZone } from '../schedules/rules/zones.ts'
 import { DeployError } from './deploy-error.ts'
@@ -24,7 +24,7 @@ export function readDescriptor(source: string): Descriptor {
   refuseRepeatedKeys(text, tree, [])
   for (const [key, message] of Object.entries(FORMER))
     if (findNodeAtLocation(tree, [key])) refuse(text, message, [key], offsetOf(tree, [key]))
-  const read = Descriptor.safeParse(getNodeValue(tree), { error: plainWords })
+  const read = Descriptor.safeParse(getNodeValue(tree), { error: plainMessages })
   if (read.success) {
     const refuseAt = (message: string, path: PropertyKey[]) => refusal(text, message, path, offsetOf(tree, path))
     return { ...read.data, schedules: checkedSchedules(read.data.schedules, refuseAt) }

@@ -37,8 +37,8 @@ function what(event: RunEvent, stream: NodeJS.WriteStream): string {
 
 function lifecycle(status: string, data: Record<string, unknown>, stream: NodeJS.WriteStream): string {
   const style = STATUS_STYLE[status]
-  const words = status.replaceAll('_', ' ')
-  return [style ? paint(style, words, stream) : words, ...circumstances(data).map((text) => safe(text, stream))].join(
+  const text = status.replaceAll('_', ' ')
+  return [style ? paint(style, text, stream) : text, ...circumstances(data).map((text) => safe(text, stream))].join(
     '  ',
   )
 }

@@ -1,6 +1,6 @@
 import { FIELDS } from '@windlass/shared/ops/fields.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
-import { pathNames } from '@windlass/shared/ops/place.ts'
+import { pathNames } from '@windlass/shared/ops/fill-route.ts'
 
 /** A field of a row's input as the command line sees it. */
 export interface Field {

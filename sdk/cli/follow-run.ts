@@ -93,14 +93,14 @@ const WAITING: Record<string, string> = {
 }
 
 /** What an event has told of the wait that follows it. */
-interface Told {
+interface WaitFacts {
   isSaid: true
   /** How long the next attempt waits. */
   delayMs: number
 }
 
 /** Reads the events in their order: the delay of an attempt stands in the one before it is queued. */
-function tellsOf(): (event: RunEvent) => Told {
+function tellsOf(): (event: RunEvent) => WaitFacts {
   let delayMs = 0
   return ({ type, data }) => {
     if (type === 'run.restarted') delayMs = typeof data['delayMs'] === 'number' ? data['delayMs'] : 0
@@ -109,11 +109,11 @@ function tellsOf(): (event: RunEvent) => Told {
   }
 }
 
-function waitFor({ progress }: Session, run: Run, status: string, told?: Told): void {
-  const isDelayed = status === 'queued' && told !== undefined && told.delayMs > 0
-  const words = isDelayed ? `the next attempt begins in ${lengthText(told.delayMs)}` : WAITING[status]
-  if (words === undefined) progress.end()
-  else progress.wait(words, hintFor(run, isDelayed ? 'delayed' : status), told?.isSaid && !isDelayed)
+function waitFor({ progress }: Session, run: Run, status: string, facts?: WaitFacts): void {
+  const isDelayed = status === 'queued' && facts !== undefined && facts.delayMs > 0
+  const text = isDelayed ? `the next attempt begins in ${lengthText(facts.delayMs)}` : WAITING[status]
+  if (text === undefined) progress.end()
+  else progress.wait(text, hintFor(run, isDelayed ? 'delayed' : status), facts?.isSaid && !isDelayed)
 }
 
 /** What to type when that takes long. */

@@ -4,7 +4,7 @@ import { FIELDS } from '@windlass/shared/ops/fields.ts'
 import { groups, ops } from '@windlass/shared/ops/index.ts'
 import type { Ops } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
-import { decodeStrings } from '@windlass/shared/ops/place.ts'
+import { decodeStrings } from '@windlass/shared/ops/fill-route.ts'
 import type { Args, Client } from '../client/index.ts'
 import { momentFlag } from './duration-flag.ts'
 import { Failure } from './failure.ts'
@@ -90,9 +90,9 @@ function commandName(key: string, { command }: AnyOp): string | undefined {
 /** What has no row follows. */
 function inOrder(parent: Command, names: (string | undefined)[]): void {
   const order = ['list', 'get', ...names]
-  const place = (command: Command) => (names.includes(command.name()) ? order.indexOf(command.name()) : order.length)
+  const rank = (command: Command) => (names.includes(command.name()) ? order.indexOf(command.name()) : order.length)
   const commands = parent.commands as Command[]
-  commands.sort((a, b) => place(a) - place(b))
+  commands.sort((a, b) => rank(a) - rank(b))
 }
 
 /** Those that their row alone makes. */

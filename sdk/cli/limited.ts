@@ -10,14 +10,14 @@ const WAIT_MS = 1000
 /** Waits as long as the service asks for, which is told once. Answers false where that would take too long. */
 export function limitedWaits(isJson: boolean): (error: ApiError, signal: AbortSignal | undefined) => Promise<boolean> {
   let leftMs = MOST_WAIT_MS
-  let isTold = false
+  let isSaid = false
   return async (error, signal) => {
     const asked = error.detail?.['retryAfterMs']
     const waitMs = typeof asked === 'number' ? Math.max(1, asked) : WAIT_MS
     if (waitMs > leftMs) return false
     leftMs -= waitMs
-    if (!isTold) tell(error, waitMs, isJson)
-    isTold = true
+    if (!isSaid) tell(error, waitMs, isJson)
+    isSaid = true
     await pause(waitMs, signal)
     signal?.throwIfAborted()
     return true

@@ -5,7 +5,7 @@ import { checkedUrl } from './checked-url.ts'
 import { Failure } from './failure.ts'
 
 /** A service, and by what one is known there. The credentials are for this address alone. */
-export interface Place {
+export interface ServiceAccess {
   url: string
   org: string | undefined
   apiKey: string | undefined
@@ -19,7 +19,7 @@ export const TWO_WAYS =
 const FILE = 'cli.json'
 
 /** What `npm start` left in its home: WINDLASS_HOME, or the nearest `.windlass` from here upwards. */
-export function localInstance(env: NodeJS.ProcessEnv, cwd: string): Place | undefined {
+export function localInstance(env: NodeJS.ProcessEnv, cwd: string): ServiceAccess | undefined {
   const home = env['WINDLASS_HOME']
   if (home) return read(path.resolve(cwd, home, FILE))
   for (const folder of upwards(cwd)) {
@@ -34,11 +34,11 @@ export function upwards(from: string): string[] {
   return parent === from ? [from] : [from, ...upwards(parent)]
 }
 
-function read(file: string): Place | undefined {
+function read(file: string): ServiceAccess | undefined {
   const found = statSync(file, { throwIfNoEntry: false })
   if (!found) return undefined
   refuseForeign(file, found)
-  const instance = parse(file) as Partial<Place> | null
+  const instance = parse(file) as Partial<ServiceAccess> | null
   const { url, org, apiKey, session } = instance ?? {}
   if (typeof url === 'string' && typeof org === 'string' && typeof apiKey === 'string')
     return { url: checkedUrl(url), org, apiKey, session: typeof session === 'string' ? session : undefined }

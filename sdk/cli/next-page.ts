@@ -6,8 +6,8 @@ const SECRET_FLAGS = ['--api-key', '--session']
 /** Where the rest of a list is: what was typed, with its filters, from the cursor on. */
 export function tellNextPage(cursor: string | null, args: readonly string[] = process.argv.slice(2)): void {
   if (cursor === null) return
-  const kept = args.filter((arg, index) => !isLeftOut(arg, args[index - 1]))
-  note(`More: windlass ${[...kept, '--cursor', cursor].map(quoted).join(' ')}`)
+  const left = args.filter((arg, index) => !isLeftOut(arg, args[index - 1]))
+  note(`More: windlass ${[...left, '--cursor', cursor].map(quoted).join(' ')}`)
 }
 
 function isLeftOut(arg: string, before: string | undefined): boolean {

@@ -5,7 +5,7 @@ import { checkedUrl } from './checked-url.ts'
 import { EXIT } from './exit-codes.ts'
 import { Failure } from './failure.ts'
 import { refuseForeign } from './local-instance.ts'
-import type { Place } from './local-instance.ts'
+import type { ServiceAccess } from './local-instance.ts'
 
 /** A name for a service, with the credentials for it. */
 export interface Profile {
@@ -57,7 +57,7 @@ export function writeProfiles(env: NodeJS.ProcessEnv, profiles: Profiles): strin
 }
 
 /** The profile of this name, or a refusal that names those that are there. */
-export function profileNamed({ profiles }: Profiles, name: string): Place {
+export function profileNamed({ profiles }: Profiles, name: string): ServiceAccess {
   const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined
   if (found) return { url: found.url, org: found.org, apiKey: found.apiKey, session: found.session }
   throw new Failure(

@@ -83,7 +83,7 @@ export class Progress {
     this.frame++
     this.giveHint()
     if (this.isDrawn) this.draw()
-    else if (this.frame > 1 || !this.isSaid) note(this.words())
+    else if (this.frame > 1 || !this.isSaid) note(this.line())
     this.timer = setTimeout(() => this.tick(), this.isDrawn ? FRAME_MS : REPEAT_MS)
     this.timer.unref()
   }
@@ -98,12 +98,12 @@ export class Progress {
   private draw(): void {
     this.clear()
     // A line that wraps could not be rewritten: only its last row would be cleared.
-    const words = Array.from(safe(this.words(), process.stderr)).slice(0, (process.stderr.columns || 80) - MARK_COLUMNS)
-    process.stderr.write(`${paint('cyan', FRAMES[this.frame % FRAMES.length] ?? '')} ${words.join('')}`)
+    const line = Array.from(safe(this.line(), process.stderr)).slice(0, (process.stderr.columns || 80) - MARK_COLUMNS)
+    process.stderr.write(`${paint('cyan', FRAMES[this.frame % FRAMES.length] ?? '')} ${line.join('')}`)
     this.shown = true
   }
 
-  private words(): string {
+  private line(): string {
     const waited = performance.now() - this.since
     return waited < 1000 ? `${this.text}` : `${this.text}, ${lengthText(waited)}`
   }

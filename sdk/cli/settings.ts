@@ -1,11 +1,11 @@
 import { checkedUrl } from './checked-url.ts'
 import { Failure } from './failure.ts'
 import { localInstance, TWO_WAYS } from './local-instance.ts'
-import type { Place } from './local-instance.ts'
+import type { ServiceAccess } from './local-instance.ts'
 import { LOCAL, profileNamed, readProfiles } from './profiles.ts'
 
 /** Which service, as whom, in which org, and from where that is known. */
-export interface Settings extends Place {
+export interface Settings extends ServiceAccess {
   /** `profile prod`, `the local instance`, `flags and environment`. */
   from: string
 }
@@ -20,7 +20,7 @@ export interface GlobalFlags {
   json?: boolean
 }
 
-interface Known extends Place {
+interface Known extends ServiceAccess {
   from: string
 }
 
@@ -32,13 +32,13 @@ export function settingsFrom(flags: GlobalFlags, env: NodeJS.ProcessEnv = proces
   const given = givenBy(flags, env)
   if (given.url !== undefined && given.apiKey !== undefined && given.org !== undefined && flags.profile === undefined)
     return { ...given, url: given.url, from: 'flags and environment' }
-  const known = knownPlace(flags, env, cwd, given.url)
+  const known = knownAccess(flags, env, cwd, given.url)
   if (known) return over(given, known)
   if (given.url !== undefined) return { ...given, url: given.url, from: 'flags and environment' }
   throw new Failure('No service is named, and no local instance was found.', TWO_WAYS)
 }
 
-type Given = Omit<Place, 'url'> & { url: string | undefined }
+type Given = Omit<ServiceAccess, 'url'> & { url: string | undefined }
 
 /** Who names a profile by a flag means all of it: the environment does not mix with it. */
 function givenBy(flags: GlobalFlags, env: NodeJS.ProcessEnv): Given {
@@ -53,7 +53,7 @@ function givenBy(flags: GlobalFlags, env: NodeJS.ProcessEnv): Given {
 }
 
 /** The first known place; where an address is given, the one of that address. */
-function knownPlace(
+function knownAccess(
   flags: GlobalFlags,
   env: NodeJS.ProcessEnv,
   cwd: string,

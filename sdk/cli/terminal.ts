@@ -98,10 +98,10 @@ export function timeText(at: number | null): string {
 export function wrapped(text: string, indent: string, stream: NodeJS.WriteStream): string {
   const room = Math.max(20, (stream.columns || Infinity) - indent.length)
   const lines: string[] = []
-  for (const word of text.split(' ')) {
+  for (const part of text.split(' ')) {
     const line = lines.at(-1)
-    if (line !== undefined && line.length + 1 + word.length <= room) lines[lines.length - 1] = `${line} ${word}`
-    else lines.push(word)
+    if (line !== undefined && line.length + 1 + part.length <= room) lines[lines.length - 1] = `${line} ${part}`
+    else lines.push(part)
   }
   return lines.map((line) => indent + line).join('\n')
 }

@@ -28,7 +28,7 @@ type OrgOf = (signal: AbortSignal | undefined) => Promise<string>
 
 function sourceOf(base: Base, org: OrgOf, { since, onReady }: FollowOrgOptions): Source<OrgEvent> {
   let position = since
-  let isTold = false
+  let isSaid = false
   return {
     where: () => `${base.url} while following the events of an org at ${position ?? 'their end'}`,
     isDone: () => false,
@@ -48,8 +48,8 @@ function sourceOf(base: Base, org: OrgOf, { since, onReady }: FollowOrgOptions):
       const isReset = frame.event === 'reset'
       if (!isReset && frame.event !== 'ready')
         return { position, ...(dataOf(frame, url) as Omit<OrgEvent, 'position'>) }
-      if (isReset || !isTold) onReady?.(position, isReset)
-      isTold = true
+      if (isReset || !isSaid) onReady?.(position, isReset)
+      isSaid = true
       return undefined
     },
   }

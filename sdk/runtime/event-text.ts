@@ -16,20 +16,20 @@ type Replacer = (this: unknown, key: string, value: unknown) => unknown
 const isAnything = () => true
 const isPlain = (value: unknown) => typeof value !== 'object' || value === null
 
-function errorsIn(isTold: (field: unknown) => boolean): Replacer {
-  const told = new Set<Error>()
+function errorsIn(isIncluded: (field: unknown) => boolean): Replacer {
+  const seen = new Set<Error>()
   return function replace(_key, value) {
     if (!(value instanceof Error)) return value
-    if (told.has(value)) return `${value.name}: ${value.message}`
-    told.add(value)
-    return factsOf(value, isTold)
+    if (seen.has(value)) return `${value.name}: ${value.message}`
+    seen.add(value)
+    return factsOf(value, isIncluded)
   }
 }
 
-function factsOf(error: Error, isTold: (field: unknown) => boolean): Record<string, unknown> {
+function factsOf(error: Error, isIncluded: (field: unknown) => boolean): Record<string, unknown> {
   const { name, message, stack, cause } = error
   const facts: Record<string, unknown> = { name, message, stack: stack?.slice(0, STACK_CHARACTERS) }
-  for (const [field, value] of Object.entries(error)) if (isTold(value)) facts[field] = value
+  for (const [field, value] of Object.entries(error)) if (isIncluded(value)) facts[field] = value
   // These two are not enumerable.
   if (cause !== undefined) facts['cause'] = cause
   if (error instanceof AggregateError) facts['errors'] = error.errors

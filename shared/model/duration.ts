@@ -12,7 +12,7 @@ export function durationMs(value: string | number): number | undefined {
   return Number.isSafeInteger(ms) ? ms : undefined
 }
 
-const IN_WORDS = { description: 'A number and its unit: ms, s, m, h or d.', examples: ['30s', '5m', '1h', '2d'] }
+const DESCRIBED = { description: 'A number and its unit: ms, s, m, h or d.', examples: ['30s', '5m', '1h', '2d'] }
 
 /** A duration in a file or a request; parses to milliseconds between the two bounds. */
 export function duration(bounds: { min: string; max: string }) {
@@ -21,7 +21,7 @@ export function duration(bounds: { min: string; max: string }) {
   const inMs = { description: `Milliseconds, ${min} to ${max}.`, minimum: min, maximum: max }
   const error = 'is not a duration: write "30s", "5m", "1h", "2d" or milliseconds'
   return z
-    .union([z.string().regex(FORM, { error }).meta(IN_WORDS), z.int().nonnegative({ error }).meta(inMs)], { error })
+    .union([z.string().regex(FORM, { error }).meta(DESCRIBED), z.int().nonnegative({ error }).meta(inMs)], { error })
     .transform((value) => durationMs(value) ?? Number.NaN)
     .refine((ms) => ms >= min && ms <= max, { error: `must lie between ${bounds.min} and ${bounds.max}` })
 }

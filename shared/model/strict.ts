@@ -14,7 +14,7 @@ export function strict<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
 }
 
 /** Words for the plain cases, given to `safeParse`; a schema's own words come first. */
-export const plainWords: z.core.$ZodErrorMap = (issue) => {
+export const plainMessages: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === 'invalid_type') {
     return issue.input === undefined ? 'is required' : `must be ${withArticle(issue.expected)}`
   }

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { ApiError } from './api-error.ts'
 import type { Base, CallOptions } from './base.ts'
 import type { Op, Route } from './op.ts'
-import { pathNames, place } from './place.ts'
+import { pathNames, fillRoute } from './fill-route.ts'
 
 const DEADLINE_MS = 60_000
 
@@ -61,7 +61,7 @@ export async function openRoute(base: Base, route: Route, args: Args, options: C
 /** The URL, method, headers and body of a call. */
 export function requestOf(base: Base, row: Route, args: Record<string, unknown>, more: Record<string, string> = {}) {
   for (const name of pathNames(row.path)) assertPathPart(row, name, args[name])
-  const { path, query, body } = place(row, args)
+  const { path, query, body } = fillRoute(row, args)
   const text = body === undefined ? undefined : JSON.stringify(body)
   const headers: Record<string, string> = { accept: 'application/json', ...base.headers, ...more }
   if (base.apiKey !== undefined) headers['authorization'] = `Bearer ${base.apiKey}`

@@ -1,5 +1,5 @@
 /** What is said of a field of an input by its name alone. What its schema says goes before it. */
-export interface FieldWords {
+export interface FieldTexts {
   /** In documents, where the example of its row does not say it either. */
   readonly meaning?: string
   /** In the help, behind its flag. */
@@ -8,7 +8,7 @@ export interface FieldWords {
   readonly sample?: string
 }
 
-export const FIELDS: Readonly<Record<string, FieldWords>> = {
+export const FIELDS: Readonly<Record<string, FieldTexts>> = {
   org: { meaning: 'Slug of the org.' },
   workflow: { sample: 'hello' },
   version: { sample: '3' },

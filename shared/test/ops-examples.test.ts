@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { requestOf } from '../ops/call.ts'
 import { exampleOf, isDocumented, meaningOf } from '../ops/words.ts'
 import { allOps, groups, ops } from '../ops/index.ts'
-import { decodeStrings, pathNames } from '../ops/place.ts'
+import { decodeStrings, pathNames } from '../ops/fill-route.ts'
 
 const rows = allOps.filter(isDocumented)
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { FAULTS } from '../errors.ts'
 import { allOps, ops } from '../ops/index.ts'
 import { type AnyOp, isForCallers } from '../ops/op.ts'
-import { pathNames } from '../ops/place.ts'
+import { pathNames } from '../ops/fill-route.ts'
 
 // The golden list makes every change of the contract visible in review. To accept one:
 // npx node shared/test/ops.test.ts --update

@@ -17,11 +17,11 @@ test('a moment reaches those who listen, with its facts, and nobody afterwards',
 
 test('`moment` waits for the one that fits, of those after its call', async () => {
   probe('lease.told', { beat: 2 })
-  const told = moment('lease.told', ({ beat }) => beat > 1)
+  const second = moment('lease.told', ({ beat }) => beat > 1)
   probe('lease.told', { beat: 1 })
   probe('poll.ended', { offers: 0 })
   probe('lease.told', { beat: 3 })
-  assert.deepEqual(await told, { beat: 3 })
+  assert.deepEqual(await second, { beat: 3 })
 })
 
 test('`until` looks after each moment, when the code that announced it has come to its end', async () => {

@@ -2,7 +2,7 @@
 import { requestOf } from '@windlass/shared/ops/call.ts'
 import { allOps, ops } from '@windlass/shared/ops/index.ts'
 import { type AnyOp, type Credential, isSessionOnly } from '@windlass/shared/ops/op.ts'
-import { pathNames } from '@windlass/shared/ops/place.ts'
+import { pathNames } from '@windlass/shared/ops/fill-route.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import { cleanVariableSets } from '../../environments/sets.ts'
 import { cleanWindows } from '../../limits/open.ts'

@@ -1,5 +1,5 @@
 /** What each row of the table is asked for by the matrix: the ids come from the tenant, the rest stands here. */
-import { pathNames } from '@windlass/shared/ops/place.ts'
+import { pathNames } from '@windlass/shared/ops/fill-route.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { aPackage, type Tenant } from './tenants.ts'
 

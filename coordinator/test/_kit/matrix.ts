@@ -1,6 +1,6 @@
 /** The access matrix: every row of the operation table × every kind of credential, with what the specification says to it. */
 import { type AnyOp, type Credential, isSessionOnly } from '@windlass/shared/ops/op.ts'
-import { pathNames } from '@windlass/shared/ops/place.ts'
+import { pathNames } from '@windlass/shared/ops/fill-route.ts'
 import { type Role, ROLES, type Scope, SCOPES } from '@windlass/shared/scopes.ts'
 import type { Tokens } from './matrix-tokens.ts'
 import { type Args, ownedNames, REFERENCES, sampleArgs } from './matrix-samples.ts'

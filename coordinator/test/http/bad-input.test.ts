@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
-import { pathNames } from '@windlass/shared/ops/place.ts'
+import { pathNames } from '@windlass/shared/ops/fill-route.ts'
 import { bodyFields, fittingPath, request, ODD, refusedWith } from './hostile.ts'
 import { envelope, startStub, type StubServer } from './stub-server.ts'
 

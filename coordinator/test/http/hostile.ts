@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { newId } from '@windlass/shared/ids.ts'
 import type { AnyOp, Credential } from '@windlass/shared/ops/op.ts'
-import { pathNames, restRidesIn, ridesInQuery } from '@windlass/shared/ops/place.ts'
+import { pathNames, restRidesIn, ridesInQuery } from '@windlass/shared/ops/fill-route.ts'
 import { DEADLINE_MS } from '@windlass/shared/test/_kit/until.ts'
 import type { z } from 'zod'
 import { type Envelope, envelope, pathOf } from './stub-server.ts'

@@ -41,7 +41,7 @@ function addCreate(group: Command): void {
       const answer = await createKey(admin, ask)
       await session.answer(answer, () => {
         print(answer.key)
-        note(told(answer.apiKey))
+        note(madeText(answer.apiKey))
         note(`It is not shown again. To end it: windlass admin keys revoke ${answer.apiKey.id}`)
       })
     },
@@ -56,7 +56,7 @@ function expiryOf({ expires }: AdminFlags): number | undefined {
   return Date.now() + lengthOf('--expires', expires, { days: LONGEST_DAYS, example: CREATE })
 }
 
-function told({ name, org, role, scopes, expiresAt }: ApiKey): string {
+function madeText({ name, org, role, scopes, expiresAt }: ApiKey): string {
   const may = scopes.length === 0 ? `everything that the role ${role} may` : `${scopes.join(', ')} as ${role}`
   const until = expiresAt === null ? 'does not expire' : `expires ${timeText(expiresAt)}`
   return `Made the API key ${name} of the org ${org}: it may do ${may}, and ${until}.`

@@ -27,8 +27,8 @@ export function addAdminSecrets(group: Command): void {
   doesAdmin(
     command,
     ROTATE,
-    (flags) => placeOf(command.optsWithGlobals<KeyFlags>(), flags.databaseUrl),
-    (call, place) => (command.opts<KeyFlags>().retire ? retire(call, place) : rotate(call, place)),
+    (flags) => sourceOf(command.optsWithGlobals<KeyFlags>(), flags.databaseUrl),
+    (call, source) => (command.opts<KeyFlags>().retire ? retire(call, source) : rotate(call, source)),
   )
 }
 
@@ -37,7 +37,7 @@ interface KeyFlags {
   retire?: boolean
 }
 
-function placeOf({ keyFile }: KeyFlags, databaseUrl: string | undefined): KeySource {
+function sourceOf({ keyFile }: KeyFlags, databaseUrl: string | undefined): KeySource {
   const given = process.env['WINDLASS_SECRET_KEY']
   if (keyFile === undefined && given) return { given }
   const file = keyFile ?? (process.env['WINDLASS_SECRET_KEY_FILE'] || undefined) ?? localKeyFile(databaseUrl)
@@ -49,17 +49,17 @@ function placeOf({ keyFile }: KeyFlags, databaseUrl: string | undefined): KeySou
   )
 }
 
-async function rotate({ admin, session }: AdminCall, place: KeySource): Promise<void> {
+async function rotate({ admin, session }: AdminCall, source: KeySource): Promise<void> {
   const { rotateKey } = await import('@windlass/coordinator/admin/secrets.ts')
-  const rotated = await rotateKey(admin, place)
-  await session.answer(rotated, () => tell(rotated, place))
+  const rotated = await rotateKey(admin, source)
+  await session.answer(rotated, () => tell(rotated, source))
 }
 
-function tell({ key, isNewKey, resealed, broken, missing, unused }: Rotated, place: KeySource): void {
+function tell({ key, isNewKey, resealed, broken, missing, unused }: Rotated, source: KeySource): void {
   print(key)
   const secrets = resealed === 1 ? '1 secret' : `${resealed} secrets`
   if (isNewKey) note(`Made the key ${key} and sealed ${secrets} with it.`)
-  else if ('given' in place) note(`Sealed ${secrets} with the key ${key}, the first of WINDLASS_SECRET_KEY.`)
+  else if ('given' in source) note(`Sealed ${secrets} with the key ${key}, the first of WINDLASS_SECRET_KEY.`)
   else note(`An earlier rotation had not come to its end: sealed ${secrets} with its key ${key}.`)
   for (const { orgId, environment, name } of broken)
     note(`${name} of ${orgId}${environment && `/${environment}`} does not open: its row was changed. Set it again.`)
@@ -71,13 +71,13 @@ function tell({ key, isNewKey, resealed, broken, missing, unused }: Rotated, pla
   if (unused.length === 0) return
   const keys = unused.join(', ')
   const which = `Nothing is sealed with ${keys} any more; copies of the database from before need it still.`
-  note(`${which} To take it out: ${'file' in place ? RETIRE : 'change WINDLASS_SECRET_KEY'}`)
+  note(`${which} To take it out: ${'file' in source ? RETIRE : 'change WINDLASS_SECRET_KEY'}`)
 }
 
-async function retire({ admin, session }: AdminCall, place: KeySource): Promise<void> {
-  if (!('file' in place)) throw new Failure('Keys in WINDLASS_SECRET_KEY are taken out by hand.', ROTATE)
+async function retire({ admin, session }: AdminCall, source: KeySource): Promise<void> {
+  if (!('file' in source)) throw new Failure('Keys in WINDLASS_SECRET_KEY are taken out by hand.', ROTATE)
   const { retireKeys } = await import('@windlass/coordinator/admin/secrets.ts')
-  const { removed, kept } = await retireKeys(admin, place.file)
+  const { removed, kept } = await retireKeys(admin, source.file)
   await session.answer({ removed, kept }, () => {
     for (const key of removed) print(key)
     note(

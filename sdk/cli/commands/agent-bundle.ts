@@ -5,16 +5,16 @@ import { Failure } from '../failure.ts'
 import { during } from '../progress.ts'
 import { does } from '../session.ts'
 import { bytesText, note, print } from '../terminal.ts'
-import { addPlaceFlags, agentAt, PLACE_HELP } from './agent-place.ts'
-import type { PlaceFlags } from './agent-place.ts'
+import { addAgentFlags, agentAt, AGENT_FLAGS_HELP } from './agent-flags.ts'
+import type { AgentFlags } from './agent-flags.ts'
 
-const HELP = `${PLACE_HELP}
+const HELP = `${AGENT_FLAGS_HELP}
 Keys, tokens, secrets and whatever runs have reported are left out; what looks like a credential is masked in the rest. Nobody but
 you can read the file. It is sent nowhere.
   windlass agent support-bundle
   windlass agent support-bundle -o /tmp/build-1.tgz`
 
-interface BundleFlags extends PlaceFlags {
+interface BundleFlags extends AgentFlags {
   output?: string
 }
 
@@ -24,7 +24,7 @@ export function addAgentBundle(group: Command): void {
     .description('Gather what somebody needs who helps from afar, without secrets, into one file.')
     .option('-o, --output <file>', 'where to; windlass-agent-<name>-<time>.tgz in this folder when left out')
     .addHelpText('after', HELP)
-  addPlaceFlags(command)
+  addAgentFlags(command)
   does(command, async (session, _positional, options) => {
     const flags = options as BundleFlags
     const located = await agentAt(session, flags)

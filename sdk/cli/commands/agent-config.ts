@@ -3,15 +3,15 @@ import type { ResolvedSetting } from '@windlass/agent/config.ts'
 import { does } from '../session.ts'
 import { printTable } from '../table.ts'
 import { note, print } from '../terminal.ts'
-import { addPlaceFlags, agentAt, PLACE_HELP } from './agent-place.ts'
-import type { PlaceFlags } from './agent-place.ts'
+import { addAgentFlags, agentAt, AGENT_FLAGS_HELP } from './agent-flags.ts'
+import type { AgentFlags } from './agent-flags.ts'
 
-const HELP = `${PLACE_HELP}
+const HELP = `${AGENT_FLAGS_HELP}
 A flag counts more than the environment, that more than the settings file, that more than what the pool says, and that more than
 the default.
   windlass agent config show --origin`
 
-interface ConfigFlags extends PlaceFlags {
+interface ConfigFlags extends AgentFlags {
   origin?: boolean
 }
 
@@ -22,7 +22,7 @@ export function addAgentConfig(group: Command): void {
     .description('Print the settings as they count.')
     .option('--origin', 'and who says each: environment, file, pool or default')
     .addHelpText('after', HELP)
-  addPlaceFlags(command)
+  addAgentFlags(command)
   does(command, async (session, _positional, options) => {
     const flags = options as ConfigFlags
     const { config: agent, settingsFile } = await agentAt(session, flags)

@@ -6,16 +6,16 @@ import { does } from '../session.ts'
 import type { Session } from '../session.ts'
 import { json, paint, print, wrapped } from '../terminal.ts'
 import type { Style } from '../terminal.ts'
-import { addPlaceFlags, agentAt, PLACE_HELP } from './agent-place.ts'
-import type { PlaceFlags } from './agent-place.ts'
+import { addAgentFlags, agentAt, AGENT_FLAGS_HELP } from './agent-flags.ts'
+import type { AgentFlags } from './agent-flags.ts'
 
-const HELP = `${PLACE_HELP}
+const HELP = `${AGENT_FLAGS_HELP}
 Each check has a deadline and changes nothing, neither here nor at the coordinator. Exit codes: 0 the agent can work, perhaps with
 warnings · 1 something is in the way.
   windlass agent doctor
   windlass agent doctor --url https://windlass.example.org --ca-file /etc/ssl/our-ca.pem --slow`
 
-interface DoctorFlags extends PlaceFlags {
+interface DoctorFlags extends AgentFlags {
   slow?: boolean
 }
 
@@ -27,7 +27,7 @@ export function addAgentDoctor(group: Command): void {
     .option('--allow-http', 'accept plain http with another machine, as an agent does that is started with it')
     .option('--slow', 'also whether a connection that is idle lives for 35 s')
     .addHelpText('after', HELP)
-  addPlaceFlags(command)
+  addAgentFlags(command)
   does(command, async (session, _positional, options) => {
     const flags = options as DoctorFlags
     const findings = await consult(session, flags)
@@ -59,21 +59,21 @@ function badSettings(error: unknown): Finding {
   return { check: 'settings', verdict: 'fail', message: error.message, fix: error.next }
 }
 
-const MARKS: Record<Finding['verdict'], [word: string, style: Style]> = {
+const MARKS: Record<Finding['verdict'], [mark: string, style: Style]> = {
   ok: ['ok', 'green'],
   warn: ['warn', 'yellow'],
   fail: ['FAIL', 'red'],
   skipped: ['-', 'dim'],
 }
 
-const WORD = 6
+const MARK = 6
 const CHECK = 11
 
 function tell({ check, verdict, message, fix }: Finding): void {
-  const [word, style] = MARKS[verdict]
-  const indent = ' '.repeat(WORD + CHECK)
+  const [mark, style] = MARKS[verdict]
+  const indent = ' '.repeat(MARK + CHECK)
   const text = wrapped(message, indent, process.stdout).trimStart()
-  print(paint(style, word, process.stdout) + ' '.repeat(WORD - word.length) + check.padEnd(CHECK) + text)
+  print(paint(style, mark, process.stdout) + ' '.repeat(MARK - mark.length) + check.padEnd(CHECK) + text)
   if (fix === null) return
   const [first = '', ...more] = wrapped(`fix: ${fix}`, indent, process.stdout).split('\n')
   print([paint('bold', first, process.stdout), ...more].join('\n'))

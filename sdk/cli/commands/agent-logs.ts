@@ -8,16 +8,16 @@ import { Failure } from '../failure.ts'
 import { does } from '../session.ts'
 import { clockText, paint, print, safe, timeText } from '../terminal.ts'
 import type { Style } from '../terminal.ts'
-import { addPlaceFlags, agentAt, PLACE_HELP } from './agent-place.ts'
-import type { PlaceFlags } from './agent-place.ts'
+import { addAgentFlags, agentAt, AGENT_FLAGS_HELP } from './agent-flags.ts'
+import type { AgentFlags } from './agent-flags.ts'
 
-const HELP = `${PLACE_HELP}
+const HELP = `${AGENT_FLAGS_HELP}
 It reads the file that WINDLASS_AGENT_LOG_FILE names, else the journal of the unit. For a pipe, and with --json, lines are as they
 were written.
   windlass agent logs -f
   windlass agent logs -n 500 --since 2h`
 
-interface LogFlags extends PlaceFlags {
+interface LogFlags extends AgentFlags {
   follow?: boolean
   lines: string
   since?: string
@@ -38,7 +38,7 @@ export function addAgentLogs(group: Command): void {
     .option('-n, --lines <number>', 'how many lines at most', '100')
     .option('--since <when>', 'not before: so long ago (2h), or a date')
     .addHelpText('after', HELP)
-  addPlaceFlags(command)
+  addAgentFlags(command)
   does(command, async (session, _positional, options) => {
     const flags = options as unknown as LogFlags
     const wanted = wantedBy(flags, session.isJson)

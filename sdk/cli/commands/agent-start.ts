@@ -1,17 +1,17 @@
 import type { Command } from 'commander'
 import { EXIT_TEXT } from '@windlass/agent/exit-codes.ts'
 import { does } from '../session.ts'
-import { addPlaceFlags, placeOf, PLACE_HELP } from './agent-place.ts'
-import type { PlaceFlags } from './agent-place.ts'
+import { addAgentFlags, locateOptionsOf, AGENT_FLAGS_HELP } from './agent-flags.ts'
+import type { AgentFlags } from './agent-flags.ts'
 
-const HELP = `${PLACE_HELP}
+const HELP = `${AGENT_FLAGS_HELP}
 The token comes from \`windlass pools token <pool>\` and is needed for the first start only: the agent then has a key pair of its
 own, in its state folder. Everything can be set by the environment as well (WINDLASS_URL, WINDLASS_AGENT_TOKEN, …_NAME, …_SLOTS,
 …_LABELS, …_HOME). Ctrl-C or SIGTERM lets programs finish for a while, a second one asks them to stop, a third one kills them.
   windlass agent start --url https://windlass.example.com --token wlr_…
 ${EXIT_TEXT}`
 
-interface StartFlags extends PlaceFlags {
+interface StartFlags extends AgentFlags {
   token?: string
   name?: string
   slots?: string
@@ -29,11 +29,11 @@ export function addAgentStart(group: Command): void {
     .option('--ca-file <file>', 'certificates (PEM) that are trusted besides those of Node')
     .option('--allow-http', 'speak plain http with another machine, on a network that you trust')
     .addHelpText('after', HELP)
-  addPlaceFlags(command)
+  addAgentFlags(command)
   does(command, async (session, _positional, options) => {
     const flags = options as StartFlags
     // The address of a local instance stands for one that nothing else says.
-    const { url } = await placeOf(session, flags)
+    const { url } = await locateOptionsOf(session, flags)
     // The agent with all its packages is loaded by the one command that is it.
     const { runAgent } = await import('@windlass/agent/run-agent.ts')
     const code = await runAgent({ ...flags, url: session.flags.url ?? url }, process.env)

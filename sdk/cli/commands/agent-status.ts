@@ -7,9 +7,9 @@ import { isolationText } from '../fleet/state.ts'
 import { does } from '../session.ts'
 import { printFields, printTable } from '../table.ts'
 import { bytesText, cellTime, lengthText, note, paint, print, timeText } from '../terminal.ts'
-import { addPlaceFlags, homeAt, PLACE_HELP } from './agent-place.ts'
+import { addAgentFlags, homeAt, AGENT_FLAGS_HELP } from './agent-flags.ts'
 
-const HELP = `${PLACE_HELP}
+const HELP = `${AGENT_FLAGS_HELP}
 It is read from the state folder and asks nobody, so that it works without the coordinator as well. Exit codes: 0 the agent runs ·
 1 it does not.
   windlass agent status`
@@ -19,7 +19,7 @@ export function addAgentStatus(group: Command): void {
     .command('status')
     .description('How the agent of this machine is, as it says itself.')
     .addHelpText('after', HELP)
-  addPlaceFlags(command)
+  addAgentFlags(command)
   does(command, async (session, _positional, options) => {
     const home = await homeAt(session, options)
     const { daemonOf } = await import('@windlass/agent/support/daemon.ts')
@@ -53,16 +53,16 @@ async function tell(home: string, daemon: Daemon, status: AgentStatus | undefine
 
 function daemonText(daemon: Daemon): string {
   if (daemon.state === 'running') return paint('green', `runs as process ${daemon.pid}`, process.stdout)
-  const words = daemon.state === 'stopped' ? 'does not run' : 'was never started with this folder'
-  return paint('red', words, process.stdout)
+  const text = daemon.state === 'stopped' ? 'does not run' : 'was never started with this folder'
+  return paint('red', text, process.stdout)
 }
 
 function fieldsOf(status: AgentStatus, daemon: Daemon): [string, string][] {
   const { slots, spool, bundles, connection, unready } = status
-  const isLive = daemon.state === 'running' && daemon.pid === status.pid
+  const isRunning = daemon.state === 'running' && daemon.pid === status.pid
   const ago = lengthText(Math.max(0, Date.now() - status.at))
   return [
-    ['said', isLive ? `${ago} ago` : `${ago} ago, before it ended; what follows was so then`],
+    ['said', isRunning ? `${ago} ago` : `${ago} ago, before it ended; what follows was so then`],
     ['runner', `${status.name} (${status.runner}) in pool ${status.pool} of ${status.org}`],
     ['version', status.version],
     ['started', timeText(status.startedAt)],

@@ -28,8 +28,8 @@ export function addCompletion(program: Command): void {
     .description('Say what could stand next; called by the script of `windlass completion`.')
     .argument('[words...]')
     .allowUnknownOption()
-    .action(async (words: string[]) => {
+    .action(async (args: string[]) => {
       const { complete } = await import('../completion/complete.ts')
-      await complete(program, words)
+      await complete(program, args)
     })
 }

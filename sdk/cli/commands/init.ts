@@ -104,13 +104,13 @@ async function offeredBy(session: Session): Promise<SdkDependencies | undefined>
 
 async function writeTemplate(
   folder: string,
-  words: Record<string, string>,
+  values: Record<string, string>,
   sdk: SdkDependencies | undefined,
 ): Promise<string[]> {
   const names = await readdir(TEMPLATE)
   for (const name of names) {
     const text = await readFile(path.join(TEMPLATE, name), 'utf8')
-    const filled = text.replace(/\{\{(\w+)\}\}/g, (all, word: string) => words[word] ?? all)
+    const filled = text.replace(/\{\{(\w+)\}\}/g, (all, key: string) => values[key] ?? all)
     await put(folder, name, name === 'package.json' ? withDependencies(filled, sdk) : filled)
   }
   await put(folder, 'tsconfig.json', `${JSON.stringify(tsconfig(folder, sdk), null, 2)}\n`)

@@ -104,10 +104,10 @@ function addAdd(group: Command): void {
 }
 
 /** What was kept, and over it what is given. A new address gets nothing of what was kept for the old one. */
-async function wanted({ flags }: Session, name: string, kept: Profile | undefined): Promise<Profile> {
-  const url = flags.url === undefined ? kept?.url : checkedUrl(flags.url)
+async function wanted({ flags }: Session, name: string, saved: Profile | undefined): Promise<Profile> {
+  const url = flags.url === undefined ? saved?.url : checkedUrl(flags.url)
   if (url === undefined) throw new Failure('The address is missing.', `windlass profiles add ${name} --url https://…`)
-  const old = kept?.url === url ? kept : undefined
+  const old = saved?.url === url ? saved : undefined
   const isBare = flags.apiKey === undefined && flags.session === undefined && old?.apiKey === undefined
   const apiKey = await credential('API key', flags.apiKey ?? (isBare ? '-' : undefined))
   const session = await credential('Session', flags.session)

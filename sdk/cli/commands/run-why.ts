@@ -68,7 +68,7 @@ async function tellLosses(losses: readonly Loss[]): Promise<void> {
 const lengthened = ({ lengthenedMs }: Loss) =>
   lengthenedMs === null ? '' : ` (after its lease was lengthened by ${lengthText(lengthenedMs)})`
 
-const PLACES: Record<NonNullable<Why['process']>['place'], string> = {
+const PROCESS_STATES: Record<NonNullable<Why['process']>['place'], string> = {
   starting: 'is being started',
   executing: 'executes',
   replaying: 'is led back to where it stood',
@@ -78,7 +78,7 @@ const PLACES: Record<NonNullable<Why['process']>['place'], string> = {
 function processText(process: Why['process']): string {
   if (!process) return 'It has no process now; any runner of its pool continues it.'
   const { place, runner } = process
-  return `Its process ${PLACES[place]} on ${runner.name} (${runner.id}).`
+  return `Its process ${PROCESS_STATES[place]} on ${runner.name} (${runner.id}).`
 }
 
 const STYLES: Partial<Record<Cause['code'], Style>> = {

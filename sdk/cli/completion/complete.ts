@@ -2,8 +2,8 @@ import { RootCommand } from '@bomb.sh/tab'
 import type { Command as Completed, Complete } from '@bomb.sh/tab'
 import type { Argument, Command, Option } from 'commander'
 import { bashScript } from './bash-script.ts'
-import { isLive, liveNames } from './live-names.ts'
-import type { Live, LiveName } from './live-names.ts'
+import { isFindable, findNames } from './find-names.ts'
+import type { Findable, FoundName } from './find-names.ts'
 import type { GlobalFlags } from '../settings.ts'
 
 type Shell = 'bash' | 'zsh' | 'fish'
@@ -18,14 +18,14 @@ export function printScript(shell: Shell): void {
 }
 
 /** Prints what could stand next, a line each with its description, and at last what else the shell may offer. */
-export async function complete(program: Command, words: string[]): Promise<void> {
-  const wanted = new Set<Live | 'file'>()
+export async function complete(program: Command, args: string[]): Promise<void> {
+  const wanted = new Set<Findable | 'file'>()
   // First to learn what is asked for, and then, if it is names that only the service knows, with those.
-  let text = suggestions(program, words, (kind) => void wanted.add(kind))
-  const [kind] = [...wanted].filter(isLive)
+  let text = suggestions(program, args, (kind) => void wanted.add(kind))
+  const [kind] = [...wanted].filter(isFindable)
   if (kind !== undefined) {
-    const names = await liveNames(kind, flagsIn(program, words))
-    text = suggestions(program, words, (asked, say) => asked === kind && names.forEach((one) => tell(one, say)))
+    const names = await findNames(kind, flagsIn(program, args))
+    text = suggestions(program, args, (asked, say) => asked === kind && names.forEach((one) => tell(one, say)))
   }
   process.stdout.write(wanted.has('file') ? text.replace(new RegExp(`${NO_FILES}\n$`), `${FILES}\n`) : text)
 }
@@ -35,16 +35,16 @@ export async function complete(program: Command, words: string[]): Promise<void>
  */
 const PLAIN = /^\w[\w.-]*$/
 
-function tell({ name, about }: LiveName, say: Complete): void {
+function tell({ name, about }: FoundName, say: Complete): void {
   if (PLAIN.test(name)) say(name, about.replace(/\s+/g, ' ').replace(UNPRINTABLE, ''))
 }
 
 const UNPRINTABLE = /[\p{Cc}\p{Cf}]/gu
 
-type Asked = (kind: Live | 'file', say: Complete) => void
+type Asked = (kind: Findable | 'file', say: Complete) => void
 
 /** The answer of the library, which prints it. */
-function suggestions(program: Command, words: string[], asked: Asked): string {
+function suggestions(program: Command, args: string[], asked: Asked): string {
   const root = new RootCommand()
   describe(root, program, asked)
   for (const [path, command] of commandsOf(program)) {
@@ -53,7 +53,7 @@ function suggestions(program: Command, words: string[], asked: Asked): string {
     // Global options stand behind a command too.
     for (const option of program.options) addOption(described, option, asked)
   }
-  return captured(() => root.parse([...words]))
+  return captured(() => root.parse([...args]))
 }
 
 function describe(described: Completed, command: Command, asked: Asked): void {
@@ -75,7 +75,7 @@ function addOption(described: Completed, option: Option, asked: Asked): void {
 function ask(one: Argument | Option, name: string, { say, asked }: { say: Complete; asked: Asked }): void {
   const { argChoices } = one
   if (argChoices) for (const choice of argChoices) say(choice, '')
-  else if (isLive(name)) asked(name, say)
+  else if (isFindable(name)) asked(name, say)
   else if (/^(folder|file|input|answer-file|answer|home|config|ca-file|output)$/.test(name)) asked('file', say)
 }
 
@@ -88,8 +88,8 @@ function* commandsOf(parent: Command, path = ''): Generator<[path: string, comma
 }
 
 /** Which service is meant by the words so far. */
-function flagsIn(program: Command, words: string[]): GlobalFlags {
-  program.parseOptions(words)
+function flagsIn(program: Command, args: string[]): GlobalFlags {
+  program.parseOptions(args)
   return program.opts<GlobalFlags>()
 }
 

@@ -16,7 +16,8 @@ export async function readOutline(folder: string): Promise<Outline> {
   const errors: ParseError[] = []
   const descriptor = parse(text, errors, { allowTrailingComma: true }) as Partial<Record<string, unknown>> | undefined
   const [first] = errors
-  if (first) throw refusal(`${DESCRIPTOR_FILE}:${place(text, first.offset)}: ${printParseErrorCode(first.error)}.`)
+  if (first)
+    throw refusal(`${DESCRIPTOR_FILE}:${locationText(text, first.offset)}: ${printParseErrorCode(first.error)}.`)
   const { slug, entry = 'index.ts' } = descriptor ?? {}
   if (typeof slug !== 'string' || slug === '') throw refusal(`${DESCRIPTOR_FILE} has no \`slug\`.`)
   if (typeof entry !== 'string') throw refusal(`${DESCRIPTOR_FILE}: \`entry\` must be the path of a file.`)
@@ -45,7 +46,7 @@ function refusal(message: string): Failure {
   return new Failure(message, `mend ${DESCRIPTOR_FILE}; the least it holds is { "slug": "my-workflow" }`)
 }
 
-function place(text: string, offset: number): string {
+function locationText(text: string, offset: number): string {
   const lines = text.slice(0, offset).split('\n')
   return `${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
 }

@@ -21,8 +21,8 @@ interface Oldest {
 export class DrainProgress {
   private readonly session: Session
   private readonly signal: AbortSignal
-  private told = ''
-  private toldAt = 0
+  private shown = ''
+  private shownAt = 0
   private oldest: Oldest | undefined
 
   constructor(session: Session, signal: AbortSignal) {
@@ -32,12 +32,12 @@ export class DrainProgress {
 
   async tell(runner: Runner, leftMs: number): Promise<void> {
     if (this.session.isJson) return this.tellJson(runner)
-    const counts = liveText(runner.live)
-    const isNews = counts !== this.told
-    const isDue = isNews || performance.now() - this.toldAt >= REPEAT_MS
+    const counts = countsText(runner.live)
+    const isNews = counts !== this.shown
+    const isDue = isNews || performance.now() - this.shownAt >= REPEAT_MS
     if (isDue) {
-      this.told = counts
-      this.toldAt = performance.now()
+      this.shown = counts
+      this.shownAt = performance.now()
       this.oldest = await this.findOldest(runner)
     }
     const end = leftMs > 0 ? `${lengthText(leftMs)} to the deadline` : 'what is left is being cancelled'
@@ -50,15 +50,15 @@ export class DrainProgress {
   away({ name }: Runner): void {
     const line = `${safe(name, process.stderr)}: the coordinator does not answer, asking again`
     if (process.stderr.isTTY) this.session.progress.update(line)
-    else if (!this.session.isJson && this.told !== line) note(line)
-    this.told = line
+    else if (!this.session.isJson && this.shown !== line) note(line)
+    this.shown = line
   }
 
   private tellJson({ id, intake, live }: Runner): void {
     const { epoch, state, deadlineAt } = intake
     const line = JSON.stringify({ runner: id, epoch, state, live, deadlineAt })
-    if (line !== this.told) print(line)
-    this.told = line
+    if (line !== this.shown) print(line)
+    this.shown = line
   }
 
   /** The line serves without it as well. */
@@ -82,7 +82,7 @@ export class DrainProgress {
   }
 }
 
-export function liveText({ executing, parked, offered }: Runner['live']): string {
+export function countsText({ executing, parked, offered }: Runner['live']): string {
   return `${executing} executing, ${parked} parked, ${offered} offered`
 }
 

@@ -5,7 +5,7 @@ import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import type { Session } from '../session.ts'
 import { print } from '../terminal.ts'
-import { DrainProgress, liveText } from './drain-progress.ts'
+import { DrainProgress, countsText } from './drain-progress.ts'
 
 const LOOK_MS = 1_000
 const ANSWER_MS = 10_000
@@ -91,7 +91,7 @@ function late({ id, name, live, intake }: Runner): Failure {
       ? 'what was cancelled then has not ended'
       : 'it goes on to the end of what it executes'
   return new Failure(
-    `The deadline has passed and ${name} is not drained: ${liveText(live)} left; ${what}.`,
+    `The deadline has passed and ${name} is not drained: ${countsText(live)} left; ${what}.`,
     `windlass runners plan ${id}`,
     EXIT.deadline,
     'DEADLINE_PASSED',

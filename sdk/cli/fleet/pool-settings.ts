@@ -32,7 +32,7 @@ function flagsOf(shape: object, group: SettingFlag['group']): SettingFlag[] {
     const kind = kindOf(name, plain)
     const flag = fieldOf(name.replace(/(Ms|Mb)$/, ''), schema).flag
     const option = flag.replace(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase())
-    return { flag, option, group, name, kind, choices, description: plainWords(description), schema }
+    return { flag, option, group, name, kind, choices, description: plainText(description), schema }
   })
 }
 
@@ -44,7 +44,7 @@ function kindOf(name: string, plain: string): Kind {
 }
 
 /** A flag takes `2g` where the schema counts MiB, and the help does not shout code marks. */
-function plainWords(description: string): string {
+function plainText(description: string): string {
   return description.replace(/,? in MiB/, '').replaceAll('`', '')
 }
 

@@ -3,7 +3,7 @@ import { paint } from '../terminal.ts'
 import type { Style } from '../terminal.ts'
 
 /** How a machine is, in the one word that matters most. */
-type StateWord =
+type StateName =
   | 'online'
   | 'offline'
   | 'draining'
@@ -14,7 +14,7 @@ type StateWord =
   | 'outdated'
   | 'revoked'
 
-function stateWord(runner: Runner): StateWord {
+function stateName(runner: Runner): StateName {
   const { state } = runner.intake
   if (state === 'revoked') return 'revoked'
   if (runner.status === 'offline') return 'offline'
@@ -24,7 +24,7 @@ function stateWord(runner: Runner): StateWord {
   return runner.upgrade ? 'outdated' : 'online'
 }
 
-const STYLES: Record<StateWord, Style> = {
+const STYLES: Record<StateName, Style> = {
   online: 'green',
   offline: 'red',
   draining: 'yellow',
@@ -38,8 +38,8 @@ const STYLES: Record<StateWord, Style> = {
 
 /** The word in its colour, for standard output. */
 export function stateText(runner: Runner): string {
-  const word = stateWord(runner)
-  return paint(STYLES[word], word, process.stdout)
+  const state = stateName(runner)
+  return paint(STYLES[state], state, process.stdout)
 }
 
 /** What is in force on a machine, in words. */

@@ -8,9 +8,9 @@ import type { Input } from './types.ts'
 export async function measure(folder: string): Promise<Input> {
   const lockfile = await readFile(path.join(folder, 'package-lock.json'), 'utf8')
   const sizes: Record<string, number> = {}
-  for (const { path: place } of parseLockfile(lockfile).packages) {
-    const bytes = await bytesBelow(path.join(folder, place))
-    if (bytes !== undefined) sizes[place] = bytes
+  for (const { path: folderPath } of parseLockfile(lockfile).packages) {
+    const bytes = await bytesBelow(path.join(folder, folderPath))
+    if (bytes !== undefined) sizes[folderPath] = bytes
   }
   return { lockfile, sizes }
 }

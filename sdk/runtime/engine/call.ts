@@ -59,10 +59,10 @@ const TEXT_CHARACTERS = 200
 /** As people read it where a replay has met something else than was recorded. */
 export function describe(call: Pick<JournalRecord, 'kind' | 'name' | 'args' | 'site'>): string {
   const at = call.site === '' ? '' : ` at ${call.site}`
-  return `${inWords(call)}${at}`
+  return `${callText(call)}${at}`
 }
 
-export function inWords({ kind, name, args }: Pick<JournalRecord, 'kind' | 'name' | 'args'>): string {
+export function callText({ kind, name, args }: Pick<JournalRecord, 'kind' | 'name' | 'args'>): string {
   const cut = args.length <= TEXT_CHARACTERS ? args : `${args.slice(0, TEXT_CHARACTERS)}…`
   if (kind === 'sleep') return `sleep(${cut})`
   if (kind === 'step') return `step(${JSON.stringify(name)})`

@@ -5,11 +5,11 @@ interface Commits {
   /** The next word is on its way. */
   sent(op: JournalOp): void
   /** Calls back when all that was sent is committed. The process stays until then. */
-  onceKept(kept: () => void): void
+  onceCommitted(onCommitted: () => void): void
   /** Resolves when no call is on its way that could be refused, or when nothing is waited for any more. */
   answered(): Promise<void>
   /** The first `count` words are committed. */
-  kept(count: number): void
+  confirm(count: number): void
   close(): void
 }
 
@@ -17,11 +17,11 @@ export function createCommits(holdOn: (hold: boolean) => void): Commits {
   let sent = 0
   let asked = 0
   let committed = 0
-  let waiting: { sent: number; kept: () => void }[] = []
+  let waiting: { sent: number; onCommitted: () => void }[] = []
   const closed = Promise.withResolvers<void>()
 
-  function onceKept(kept: () => void): void {
-    waiting.push({ sent, kept })
+  function onceCommitted(onCommitted: () => void): void {
+    waiting.push({ sent, onCommitted })
     holdOn(true)
   }
 
@@ -30,16 +30,16 @@ export function createCommits(holdOn: (hold: boolean) => void): Commits {
       sent += 1
       if (op.op === 'open' && (op.ask.for === 'child' || op.ask.for === 'input')) asked = sent
     },
-    onceKept,
+    onceCommitted,
     answered: async () => {
-      if (asked > committed) await Promise.race([new Promise<void>(onceKept), closed.promise])
+      if (asked > committed) await Promise.race([new Promise<void>(onceCommitted), closed.promise])
     },
-    kept: (count) => {
+    confirm: (count) => {
       committed = count
       if (waiting.length === 0) return
       const done = waiting.filter((each) => each.sent <= count)
       waiting = waiting.slice(done.length)
-      for (const each of done) each.kept()
+      for (const each of done) each.onCommitted()
       if (waiting.length === 0) holdOn(false)
     },
     close: () => {

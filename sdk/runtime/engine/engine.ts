@@ -108,11 +108,11 @@ class JournalEngine implements Engine {
 
   #make(call: Call): Promise<unknown> {
     if (this.#state === 'stopped') this.#entries.refuse(call, this.#reason)
-    else if (isOpen(this.#state)) this.#place(call)
+    else if (isOpen(this.#state)) this.#enter(call)
     return call.promise
   }
 
-  #place(call: Call): void {
+  #enter(call: Call): void {
     if (isReplay(this.#state) && this.#replay.take(call)) return this.#turnSoon()
     call.site = this.#port.site()
     if (this.#state === 'resting') this.#move('caughtUp')
@@ -132,8 +132,8 @@ class JournalEngine implements Engine {
     else this.#park()
   }
 
-  kept(count: number): void {
-    this.#outbox.kept(count)
+  confirm(count: number): void {
+    this.#outbox.confirm(count)
   }
 
   #complete(completion: Completion): void {

@@ -119,15 +119,15 @@ function cyrb53(text: string, seed: number): number {
 
 /** How alike two texts of arguments are: the number of words and numbers that they share. */
 export function likeness(one: string, other: string): number {
-  const words = new Map<string, number>()
-  for (const [word] of one.matchAll(WORD)) words.set(word, (words.get(word) ?? 0) + 1)
+  const counts = new Map<string, number>()
+  for (const [term] of one.matchAll(TERM)) counts.set(term, (counts.get(term) ?? 0) + 1)
   let shared = 0
-  for (const [word] of other.matchAll(WORD)) {
-    const left = words.get(word) ?? 0
+  for (const [term] of other.matchAll(TERM)) {
+    const left = counts.get(term) ?? 0
     if (left > 0) shared += 1
-    words.set(word, left - 1)
+    counts.set(term, left - 1)
   }
   return shared
 }
 
-const WORD = /[\p{L}\p{N}_.-]+/gu
+const TERM = /[\p{L}\p{N}_.-]+/gu

@@ -13,14 +13,14 @@ export interface Outbox {
    */
   sendSoon(op: JournalOp): void
   /** Sends it, and calls back when it is committed. The process stays until then. */
-  sendAndKeep(op: JournalOp, kept: () => void): void
+  sendAndKeep(op: JournalOp, onCommitted: () => void): void
   /** A sleep that was over before anybody had to know of it. */
   gather(entry: EntryIdentity): void
   delivered(delivery: Delivery): void
   /** Sends what was to be sent soon. */
   release(): void
   flush(): void
-  kept(count: number): void
+  confirm(count: number): void
   /** Resolves when each call that was made is committed, or nothing is sent any more. */
   answered(): Promise<void>
   /** Nothing is sent or waited for any more, whoever still speaks: the process may serve another run by then. */
@@ -77,10 +77,10 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
       held.push(op)
       stopHolding ??= port.later(0, false, release)
     },
-    sendAndKeep: (op, kept) => {
+    sendAndKeep: (op, onCommitted) => {
       if (isClosed) return
       send(op)
-      commits.onceKept(kept)
+      commits.onceCommitted(onCommitted)
     },
     gather: (entry) => {
       sleeps.push(entry)
@@ -92,7 +92,7 @@ export function createOutbox(port: Pick<Port, 'send' | 'later'>, holdOn: (hold: 
     },
     release,
     flush,
-    kept: (count) => commits.kept(count),
+    confirm: (count) => commits.confirm(count),
     answered: () => {
       release()
       return commits.answered()

@@ -38,7 +38,7 @@ export interface Engine extends Waits {
   /** The same completion may come twice. */
   wake(completions: readonly Completion[]): void
   /** The first `count` of the words that were sent are committed. */
-  kept(count: number): void
+  confirm(count: number): void
   /**
    * The program has returned. Resolves when its calls are committed, and it has been given what came of those that
    * were refused: a rejection that nobody handles fails the run then too.

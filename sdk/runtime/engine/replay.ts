@@ -1,5 +1,5 @@
 import type { Completion, JournalRecord, Mismatch } from '@windlass/shared/wire/journal.ts'
-import { describe, inWords, type Call } from './call.ts'
+import { describe, callText, type Call } from './call.ts'
 import { createRecords } from './records.ts'
 
 interface ReplayHooks {
@@ -79,7 +79,7 @@ export class Replay {
   #idleWith(first: Call): ReplayTurn {
     if (!this.#records.hasUnissued()) return 'live'
     if (this.#bindNearest()) return 'again'
-    this.block(inWords(first), first.site)
+    this.block(callText(first), first.site)
     return 'blocked'
   }
 

@@ -8,7 +8,7 @@ import { onAgentGone, sendFrame } from './frames.ts'
 import { loadEngine, openEngine } from './journal.ts'
 import { loadRun, provideSdk } from './load.ts'
 import { holdOn, nextMessage, watchMessages } from './messages.ts'
-import { inWords, ofThrown, ofValue, type Outcome } from './outcome.ts'
+import { outcomeText, ofThrown, ofValue, type Outcome } from './outcome.ts'
 import { openSession, type Session } from './session.ts'
 import { rejoin } from './rejoin.ts'
 import { mapStacks } from './stacks.ts'
@@ -79,7 +79,7 @@ function watch(): void {
 function hear(own: Session, message: Exclude<ProgramMessage, StartMessage | ResendMessage>): void {
   if (message.t === 'cancel') own.stop(message)
   else if (message.t === 'token') own.token = message.token
-  else if (message.t === 'kept') own.engine?.kept(message.count)
+  else if (message.t === 'kept') own.engine?.confirm(message.count)
   else {
     own.heard += 1
     journalOf(own).wake(message.completions)
@@ -124,7 +124,7 @@ async function execute(own: Session): Promise<Outcome> {
 
 /** A run ends once: the first outcome is the one that counts. */
 function finish(own: Session, outcome: Outcome): void {
-  if (session !== own || own.engine?.end(inWords(outcome)) === false) return
+  if (session !== own || own.engine?.end(outcomeText(outcome)) === false) return
   session = undefined
   runtime.context = null
   if (process.moduleLoadList.includes('NativeModule child_process')) sendFrame('children')

@@ -8,7 +8,7 @@ const STACK_CHARACTERS = 20_000
 // Errors of waits say which run or question they speak of. What others put into a field of this name is theirs to tell.
 const OURS = new Set<unknown>(['RUN_FAILED', 'RUN_CANCELLED', 'INPUT_TIMED_OUT', 'CALL_REFUSED'])
 
-export function inWords(outcome: Outcome): string {
+export function outcomeText(outcome: Outcome): string {
   return 'returned' in outcome
     ? 'run() returned'
     : `run() threw ${outcome.threw.name}: ${clip(outcome.threw.message, 500)}`

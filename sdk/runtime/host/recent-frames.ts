@@ -16,24 +16,24 @@ export interface RecentFrames {
 const MOST_BYTES = 256 * 1024
 
 export function keepRecentFrames(): RecentFrames {
-  let kept: Buffer[] = []
+  let frames: Buffer[] = []
   let bytes = 0
   let first = 0
 
   const drop = () => {
-    bytes -= kept.shift()!.length
+    bytes -= frames.shift()!.length
     first += 1
   }
 
-  const isTooMuch = () => bytes > MOST_BYTES && kept.length > 1
+  const isTooMuch = () => bytes > MOST_BYTES && frames.length > 1
 
   return {
     begin() {
-      kept = []
+      frames = []
       bytes = first = 0
     },
     add(frame) {
-      kept.push(frame)
+      frames.push(frame)
       bytes += frame.length
       while (isTooMuch()) drop()
     },
@@ -41,8 +41,8 @@ export function keepRecentFrames(): RecentFrames {
       return first
     },
     get next() {
-      return first + kept.length
+      return first + frames.length
     },
-    from: (n) => kept.slice(n - first),
+    from: (n) => frames.slice(n - first),
   }
 }

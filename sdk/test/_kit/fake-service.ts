@@ -6,7 +6,7 @@ import { FAULTS, Fault } from '@windlass/shared/errors.ts'
 import { fieldPath } from '@windlass/shared/field-path.ts'
 import { allOps } from '@windlass/shared/ops/index.ts'
 import { type AnyOp, isForCallers, isSessionOnly } from '@windlass/shared/ops/op.ts'
-import { decodeStrings, pathNames } from '@windlass/shared/ops/place.ts'
+import { decodeStrings, pathNames } from '@windlass/shared/ops/fill-route.ts'
 
 export const KEY = 'wl_test'
 export const SESSION = 'wls_test'

@@ -145,11 +145,17 @@ export function aVersion(facts: Partial<WorkflowVersion> = {}): WorkflowVersion 
   }
 }
 
-type Told = [channel: RunEvent['channel'], type: string, data?: Record<string, unknown>]
+type SampleEvent = [channel: RunEvent['channel'], type: string, data?: Record<string, unknown>]
 
 /** Events with cursors 1, 2, 3 … */
-export function events(...told: Told[]): RunEvent[] {
-  return told.map(([channel, type, data = {}], index) => ({ cursor: index + 1, at: AT + index, channel, type, data }))
+export function events(...samples: SampleEvent[]): RunEvent[] {
+  return samples.map(([channel, type, data = {}], index) => ({
+    cursor: index + 1,
+    at: AT + index,
+    channel,
+    type,
+    data,
+  }))
 }
 
 export function sseText(event: RunEvent): string {

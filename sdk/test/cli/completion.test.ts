@@ -16,8 +16,8 @@ interface Completed {
   files: boolean
 }
 
-async function complete(words: string[], options: Parameters<typeof runCli>[1] = {}): Promise<Completed> {
-  const { code, stdout, stderr } = await runCli(['complete', '--', ...words], options)
+async function complete(args: string[], options: Parameters<typeof runCli>[1] = {}): Promise<Completed> {
+  const { code, stdout, stderr } = await runCli(['complete', '--', ...args], options)
   assert.deepEqual([code, stderr], [0, ''])
   return completedIn(stdout)
 }
@@ -28,11 +28,11 @@ function completedIn(text: string): Completed {
 }
 
 /** The same in this process. What needs no service is printed before anything is waited for. */
-function completeHere(t: TestContext, ...words: string[]): Completed {
+function completeHere(t: TestContext, ...args: string[]): Completed {
   let text = ''
   const { mock } = t.mock.method(process.stdout, 'write', (piece: string) => Boolean((text += piece)))
   try {
-    void completeIn(createProgram(), words)
+    void completeIn(createProgram(), args)
   } finally {
     mock.restore()
   }
@@ -40,16 +40,16 @@ function completeHere(t: TestContext, ...words: string[]): Completed {
 }
 
 /** The same of names that the service knows. Who types does not wait for long: a busy machine may be too slow once. */
-function named(words: string[], options: Parameters<typeof runCli>[1] = {}): Promise<string[]> {
-  return untilPolled(`names after ${words.join(' ')}`, async () => {
-    const { names } = await complete(words, options)
+function named(args: string[], options: Parameters<typeof runCli>[1] = {}): Promise<string[]> {
+  return untilPolled(`names after ${args.join(' ')}`, async () => {
+    const { names } = await complete(args, options)
     return names.length > 0 && names
   })
 }
 
 test('commands, groups, flags, global flags and choices are completed', async (t) => {
   assert.deepEqual((await complete(['de'])).names, ['dev', 'deploy', 'deliveries'])
-  const names = (...words: string[]) => completeHere(t, ...words).names
+  const names = (...args: string[]) => completeHere(t, ...args).names
   assert.deepEqual(names('de'), ['dev', 'deploy', 'deliveries'])
   assert.ok(names('runs', '').includes('children'))
   assert.deepEqual(names('keys', 'create', 'ci', '--ro'), ['--role'])
@@ -116,9 +116,9 @@ test('bash executes nothing of what has been typed so far', async (t) => {
   ].join('\n')
   spawnSync('bash', ['--norc', '-c', asked], { cwd: folder })
   assert.deepEqual((await readdir(folder)).sort(), ['asked', 'script'])
-  const words = (await readFile(path.join(folder, 'asked'), 'utf8')).split('\n')
-  assert.deepEqual(words.slice(0, 3), ['complete', '--', 'run'])
-  assert.deepEqual(words.slice(-3), ['*', '', ''])
+  const lines = (await readFile(path.join(folder, 'asked'), 'utf8')).split('\n')
+  assert.deepEqual(lines.slice(0, 3), ['complete', '--', 'run'])
+  assert.deepEqual(lines.slice(-3), ['*', '', ''])
 })
 
 test('a name that a shell would not take for a name is not offered', async (t) => {

@@ -19,7 +19,7 @@ interface Draining {
 }
 
 /** A machine with one run; each look at it meets the next of these words, and then the last one for ever. */
-async function draining(t: TestContext, words: (Partial<Intake> | Error)[], deadlineMs = HOUR_MS): Promise<Draining> {
+async function draining(t: TestContext, looked: (Partial<Intake> | Error)[], deadlineMs = HOUR_MS): Promise<Draining> {
   const now = Date.now()
   const intake = anIntake({
     state: 'draining',
@@ -31,11 +31,11 @@ async function draining(t: TestContext, words: (Partial<Intake> | Error)[], dead
   const runner = aRunner({ intake, live: { offered: 0, executing: 1, parked: 0 } })
   let looks = 0
   const look = () => {
-    const word = words[Math.min(looks++, words.length - 1)] ?? {}
-    if (word instanceof Error) throw word
-    const isEmpty = word.state === 'drained'
-    const live = isEmpty ? { offered: 0, executing: 0, parked: 0 } : runner.live
-    return { runner: { ...runner, live, intake: { ...intake, ...word } } }
+    const answer = looked[Math.min(looks++, looked.length - 1)] ?? {}
+    if (answer instanceof Error) throw answer
+    const isEmpty = answer.state === 'drained'
+    const counts = isEmpty ? { offered: 0, executing: 0, parked: 0 } : runner.live
+    return { runner: { ...runner, live: counts, intake: { ...intake, ...answer } } }
   }
   const { url, asked } = await startFake(t, {
     'runners.list': () => ({ runners: [runner], nextCursor: null }),

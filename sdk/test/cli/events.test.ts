@@ -17,7 +17,7 @@ const event = (type: string, workflow: string, cursor: number) => ({
   cursor,
   data: {},
 })
-const TOLD = [
+const FRAMES = [
   frame('run.queued', 1, event('run.queued', 'hello', 1)),
   frame('run.failed', 2, event('run.failed', 'billing', 2)),
   frame('run.failed', 3, event('run.failed', 'hello', 3)),
@@ -27,7 +27,7 @@ async function aStream(t: Parameters<typeof startFake>[0], first: string) {
   return startFake(t, {
     'events.stream': (_, response) => {
       sendSseHead(response)
-      response.write(frame(first, 0, { position: `${SERIES}.0` }) + TOLD.join(''))
+      response.write(frame(first, 0, { position: `${SERIES}.0` }) + FRAMES.join(''))
     },
   })
 }

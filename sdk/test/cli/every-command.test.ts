@@ -22,16 +22,16 @@ const program = createProgram()
 const all = [...leaves(program)]
 
 /** Commands that do something, by what is typed. */
-function* leaves(parent: Command, before: string[] = []): Generator<{ words: string[]; command: Command }> {
+function* leaves(parent: Command, before: string[] = []): Generator<{ path: string[]; command: Command }> {
   for (const command of parent.commands) {
-    const words = [...before, command.name()]
-    if (command.commands.length > 0) yield* leaves(command, words)
-    else if (!HIDDEN.has(command.name())) yield { words, command }
+    const path = [...before, command.name()]
+    if (command.commands.length > 0) yield* leaves(command, path)
+    else if (!HIDDEN.has(command.name())) yield { path, command }
   }
 }
 
 test('every operation that a caller may use has a command', () => {
-  const typed = all.map(({ words }) => words.join(' '))
+  const typed = all.map(({ path }) => path.join(' '))
   const rows = allOps.filter((row) => isForCallers(row) && (row.wire === undefined || row.command !== undefined))
   const missing = rows.map(commandOf).filter((command) => !typed.includes(command))
   assert.deepEqual(missing, [])
@@ -43,34 +43,34 @@ function commandOf({ id, command }: AnyOp): string {
 }
 
 test('every command, argument and flag says what it is', () => {
-  for (const { words, command } of [...all, ...parents(program)]) {
-    assert.notEqual(command.description(), '', words.join(' '))
-    for (const option of command.options) assert.notEqual(option.description, '', `${words.join(' ')} ${option.flags}`)
+  for (const { path, command } of [...all, ...parents(program)]) {
+    assert.notEqual(command.description(), '', path.join(' '))
+    for (const option of command.options) assert.notEqual(option.description, '', `${path.join(' ')} ${option.flags}`)
   }
 })
 
-function* parents(parent: Command): Generator<{ words: string[]; command: Command }> {
+function* parents(parent: Command): Generator<{ path: string[]; command: Command }> {
   for (const command of parent.commands) {
-    if (command.commands.length > 0) yield { words: [command.name()], command }
+    if (command.commands.length > 0) yield { path: [command.name()], command }
   }
 }
 
 test('every command shows an example of itself in its help', () => {
-  for (const { words, command } of all) {
+  for (const { path, command } of all) {
     let help = ''
     command.configureOutput({ writeOut: (text) => (help += text) })
     command.outputHelp()
-    const name = words.join(' ')
+    const name = path.join(' ')
     assert.ok(help.slice(help.indexOf('Options:')).includes(`windlass ${name}`), `${name} has no example`)
   }
 })
 
 test('wrong usage of any command ends with 2, says the next step, and prints nothing else', async (t) => {
-  for (const { words, command } of all) {
+  for (const { path, command } of all) {
     const positionals = command.registeredArguments.map(({ argChoices }) => argChoices?.[0] ?? 'x')
     const needed = command.options.filter(({ mandatory }) => mandatory)
     const flags = needed.flatMap(({ long, argChoices }) => [String(long), argChoices?.[0] ?? 'x'])
-    const args = [...words, ...positionals, ...flags, '--no-such-flag']
+    const args = [...path, ...positionals, ...flags, '--no-such-flag']
     const { code, stdout, stderr } = await inThisProcess(t, args)
     assert.deepEqual([args.join(' '), code, stdout], [args.join(' '), 2, ''], stderr)
     assert.match(stderr, /^error: unknown option '--no-such-flag'.*\nNext: windlass [\w-]+.* --help\n$/s)
@@ -170,21 +170,21 @@ test('with --json every command that asks the service prints one JSON document a
     'runs.bulkCancel': () => ({ job: aJob() }),
     'runs.bulkRetry': () => ({ job: aJob() }),
   } satisfies FakeService['answers'])
-  const asking = all.filter(({ words }) => allOps.some((row) => commandOf(row) === words.join(' ')))
-  for (const { words, command } of asking) {
+  const asking = all.filter(({ path }) => allOps.some((row) => commandOf(row) === path.join(' ')))
+  for (const { path, command } of asking) {
     // What they send lies in files, or they have no end; their tests are in files of their own.
-    if (['deploy', 'secrets set', 'connections set-secret', 'events'].includes(words.join(' '))) continue
+    if (['deploy', 'secrets set', 'connections set-secret', 'events'].includes(path.join(' '))) continue
     const positionals = command.registeredArguments.map((argument) => SAMPLES[argument.name()] ?? 'x')
     const needed = command.options.filter(({ mandatory }) => mandatory)
     const flags = needed.flatMap(({ long, argChoices }) => [
       String(long),
       argChoices?.[0] ?? (long?.endsWith('-json') ? '[{}]' : SAMPLES['name']!),
     ])
-    const follow = words[0] === 'run' ? ['--no-follow'] : []
+    const follow = path[0] === 'run' ? ['--no-follow'] : []
     const service = ['--url', url, '--api-key', SESSION, '--org', ORG, '--json']
-    const args = [...service, ...words, ...positionals, ...flags, ...follow, ...(NEEDED[words.join(' ')] ?? [])]
+    const args = [...service, ...path, ...positionals, ...flags, ...follow, ...(NEEDED[path.join(' ')] ?? [])]
     const { code, stdout, stderr } = await inThisProcess(t, args)
-    assert.deepEqual([words.join(' '), code, stderr], [words.join(' '), 0, ''])
-    assert.equal(typeof JSON.parse(stdout), 'object', words.join(' '))
+    assert.deepEqual([path.join(' '), code, stderr], [path.join(' '), 0, ''])
+    assert.equal(typeof JSON.parse(stdout), 'object', path.join(' '))
   }
 })

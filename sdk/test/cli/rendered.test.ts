@@ -67,14 +67,14 @@ test('a command is made of its row, unless a person gains from another', () => {
 
 test('a row of a hand-made command shows nothing by itself that nobody would see', () => {
   const rendered = new Set(grouped.filter(({ command }) => isRendered(command)).map(({ words }) => words))
-  const seen = allOps.filter((row) => row.cli !== undefined).filter((row) => !rendered.has(wordsOf(row)))
+  const seen = allOps.filter((row) => row.cli !== undefined).filter((row) => !rendered.has(typedFor(row)))
   assert.deepEqual(
     seen.map(({ id }) => id),
     [],
   )
 })
 
-function wordsOf({ id, command }: AnyOp): string {
+function typedFor({ id, command }: AnyOp): string {
   const [group = '', name = ''] = id.split('.')
   const short = program.commands.find((each) => each.name() === group || each.aliases().includes(group))
   return command ?? `${short?.name()} ${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`

@@ -104,11 +104,11 @@ test('init writes the packages of the service, and none where it has none or is 
   const { dependencies, devDependencies } = await manifestIn(path.join(cwd, 'with'))
   assert.deepEqual({ ...dependencies, ...devDependencies }, addresses)
   const older = await startFake(t)
-  for (const [name, place] of [
+  for (const [name, address] of [
     ['older', older.url],
     ['away', 'http://127.0.0.1:9'],
   ] as const) {
-    const without = await runCli(['init', name], { url: place, cwd })
+    const without = await runCli(['init', name], { url: address, cwd })
     assert.equal(without.code, 0, without.stderr)
     assert.match(without.stderr, /^Next: windlass dev /)
     assert.equal((await manifestIn(path.join(cwd, name))).dependencies, undefined)

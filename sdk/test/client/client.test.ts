@@ -57,13 +57,13 @@ test('a session serves what no API key may do, and all of it where there is no k
     'secrets.set': () => ({ secret }),
     'secrets.list': () => ({ secrets: [], nextCursor: null }),
   })
-  const bearers = () => fake.asked.map(({ headers }) => headers.authorization)
+  const authorizations = () => fake.asked.map(({ headers }) => headers.authorization)
   const both = createClient({ url: fake.url, apiKey: KEY, session: SESSION, org: ORG })
   await both.secrets.set({ name: 'A', value: 'x' })
   await both.secrets.list()
   const alone = createClient({ url: fake.url, session: SESSION, org: ORG })
   await alone.secrets.list()
-  assert.deepEqual(bearers(), [`Bearer ${SESSION}`, `Bearer ${KEY}`, `Bearer ${SESSION}`])
+  assert.deepEqual(authorizations(), [`Bearer ${SESSION}`, `Bearer ${KEY}`, `Bearer ${SESSION}`])
   const keyed = createClient({ url: fake.url, apiKey: KEY, org: ORG })
   await assert.rejects(keyed.secrets.set({ name: 'A', value: 'x' }), { code: 'FORBIDDEN' })
 })

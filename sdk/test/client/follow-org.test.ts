@@ -14,7 +14,7 @@ const frame = (event: string, position: number, data: object) =>
 const first = (event: 'ready' | 'reset', position: number) =>
   frame(event, position, { position: `${SERIES}.${position}` })
 const queued = (n: number) => ({ at: n, type: 'run.queued', run: run.id, workflow: 'hello', cursor: 1, data: { n } })
-const told = (n: number): OrgEvent => ({ position: `${SERIES}.${n}`, ...queued(n) })
+const orgEvent = (n: number): OrgEvent => ({ position: `${SERIES}.${n}`, ...queued(n) })
 
 /** Sends this and breaks the connection off. */
 function sendAndBreak(response: ServerResponse, text: string): void {
@@ -47,7 +47,7 @@ test('events of an org come each once through broken connections, until the sign
     }
   }
   await assert.rejects(follow(), /enough/)
-  assert.deepEqual(seen, [told(1), told(2), told(3)])
+  assert.deepEqual(seen, [orgEvent(1), orgEvent(2), orgEvent(3)])
   assert.deepEqual(asked, [undefined, `${SERIES}.1`, `${SERIES}.2`])
   assert.deepEqual(ready, [[`${SERIES}.0`, false]])
 })
@@ -63,7 +63,7 @@ test('a reader is told where events were gone, and goes on from there', async (t
   const ready: unknown[] = []
   const onReady = (position: string, isReset: boolean) => void ready.push([position, isReset])
   for await (const event of client.followOrg({ since: `${SERIES}.4`, onReady })) {
-    assert.deepEqual(event, told(10))
+    assert.deepEqual(event, orgEvent(10))
     break
   }
   assert.deepEqual(ready, [[`${SERIES}.9`, true]])

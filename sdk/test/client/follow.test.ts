@@ -65,10 +65,10 @@ test('a silent connection is given up for a new one', async (t) => {
       return undefined
     },
   })
-  const told: string[] = []
-  assert.deepEqual(await followAll(fake, { silenceMs: 150, onReconnect: (why) => told.push(why) }), log)
+  const reasons: string[] = []
+  assert.deepEqual(await followAll(fake, { silenceMs: 150, onReconnect: (why) => reasons.push(why) }), log)
   assert.equal(connections, 2)
-  assert.equal(told.length, 1)
+  assert.equal(reasons.length, 1)
 })
 
 test('heartbeats keep a quiet connection', async (t) => {

@@ -13,7 +13,7 @@ function said(t: TestContext, act: () => void): Record<string, unknown>[] {
   return seen
 }
 
-interface Told {
+interface LoggedError {
   name: string
   message: string
   stack: string
@@ -24,17 +24,17 @@ test('an error among the fields of a log line keeps its message, its stack and w
   const cause = Object.assign(new TypeError('no such host'), { code: 'ENOTFOUND' })
   const error = new Error('boom', { cause })
   const [line] = said(t, () => log.error('failed', { error, list: [new RangeError('third')] }))
-  const { error: told, list } = line!['fields'] as { error: Told; list: Told[] }
-  assert.deepEqual([told.name, told.message], ['Error', 'boom'])
-  assert.match(told.stack, /^Error: boom\n +at .*logging\.test\.ts/)
-  const { name, message, code } = told['cause'] as Told
+  const { error: logged, list } = line!['fields'] as { error: LoggedError; list: LoggedError[] }
+  assert.deepEqual([logged.name, logged.message], ['Error', 'boom'])
+  assert.match(logged.stack, /^Error: boom\n +at .*logging\.test\.ts/)
+  const { name, message, code } = logged['cause'] as LoggedError
   assert.deepEqual([name, message, code], ['TypeError', 'no such host', 'ENOTFOUND'])
   assert.equal(list[0]?.message, 'third')
 })
 
 test('an error in the data of a phase is told like one in a log line', (t) => {
-  const [told] = said(t, () => phase('retrying', { error: new Error('boom') }))
-  assert.equal((told!['data'] as { error: Told }).error.message, 'boom')
+  const [logged] = said(t, () => phase('retrying', { error: new Error('boom') }))
+  assert.equal((logged!['data'] as { error: LoggedError }).error.message, 'boom')
 })
 
 test('several errors in one are all told, and a circle of causes ends', (t) => {
@@ -42,7 +42,10 @@ test('several errors in one are all told, and a circle of causes ends', (t) => {
   circle.cause = circle
   const many = new AggregateError([new Error('one'), new Error('two')], 'both')
   const [line] = said(t, () => log.warn('odd', { circle, many }))
-  const { circle: round, many: both } = line!['fields'] as { circle: Told; many: Told & { errors: Told[] } }
+  const { circle: round, many: both } = line!['fields'] as {
+    circle: LoggedError
+    many: LoggedError & { errors: LoggedError[] }
+  }
   assert.deepEqual([round.message, round['cause']], ['round', 'Error: round'])
   assert.deepEqual(
     both.errors.map(({ message }) => message),

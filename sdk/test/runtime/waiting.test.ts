@@ -118,8 +118,8 @@ test('a refused call that nobody catches fails the run with what was wrong', asy
   const detail = { code: 'NOT_FOUND', workflow: 'nobody' }
   const failure = { name: 'CallRefusedError', code: 'CALL_REFUSED', message: 'There is no workflow nobody.', detail }
   host.send({ t: 'wake', completions: [{ n: 1, state: 'failed', result: JSON.stringify(failure) }] })
-  const { name, code, message, detail: told, stack } = JSON.parse(await host.next('threw')) as ThrownError
-  assert.deepEqual({ name, code, message, detail: told }, failure)
+  const { name, code, message, detail: received, stack } = JSON.parse(await host.next('threw')) as ThrownError
+  assert.deepEqual({ name, code, message, detail: received }, failure)
   assert.equal(stack, 'CallRefusedError: There is no workflow nobody.\n    at workflows.call() (index.ts:3:18)')
 })
 

@@ -11,8 +11,8 @@ const PROJECT = path.resolve(import.meta.dirname, '../../..')
 export function repeated(file: string, settings: Record<string, string | number>): string {
   const filter = path.relative(PROJECT, file).replace(/\.test\.ts$/, '')
   const isStorm = process.env.WINDLASS_TEST_TIER === 'storm'
-  const words = Object.entries(settings).map(([name, value]) => `WINDLASS_TEST_${name}=${quoted(String(value))}`)
-  return [...words, isStorm ? 'npm run test:storm --' : 'npm test --', filter].join(' ')
+  const settingsText = Object.entries(settings).map(([name, value]) => `WINDLASS_TEST_${name}=${quoted(String(value))}`)
+  return [...settingsText, isStorm ? 'npm run test:storm --' : 'npm test --', filter].join(' ')
 }
 
 const quoted = (text: string) => (/^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)

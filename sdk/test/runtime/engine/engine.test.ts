@@ -38,7 +38,7 @@ async function stepped(act: () => unknown): Promise<unknown> {
   const { engine, step } = anEngine()
   const result = step('any', act)
   await new Promise(setImmediate)
-  engine.kept(1)
+  engine.confirm(1)
   return await result
 }
 
@@ -87,7 +87,7 @@ test('what a step throws is kept with its name, message, code and stack', async 
     throw Object.assign(new RangeError('too much'), { code: 'LIMIT' })
   })
   await new Promise(setImmediate)
-  engine.kept(1)
+  engine.confirm(1)
   await assert.rejects(result, (error: Error & { code?: string }) => {
     assert.ok(error.stack?.includes('engine.test.ts'))
     assert.deepEqual([error.name, error.message, error.code], ['RangeError', 'too much', 'LIMIT'])
@@ -109,9 +109,9 @@ test('a process is held until what a step has come to is kept', async () => {
   const both = Promise.all([step('a', () => 1), step('b', () => 2)])
   await new Promise(setImmediate)
   assert.equal(isHeld(), true)
-  engine.kept(1)
+  engine.confirm(1)
   assert.equal(isHeld(), true)
-  engine.kept(2)
+  engine.confirm(2)
   assert.equal(isHeld(), false)
   assert.deepEqual(await both, [1, 2])
 })

@@ -73,7 +73,7 @@ class SimulatedProcess implements Port {
   /** Words to the journal. */
   #sent = 0
   /** Wakes. */
-  #told = 0
+  #wakes = 0
   #end: End | undefined
 
   constructor(options: SessionOptions) {
@@ -94,7 +94,7 @@ class SimulatedProcess implements Port {
       const end = this.#end ?? this.#takenAway()
       if (end) return end
       this.#hurry()
-      if (this.#isKept()) this.#next()
+      if (this.#stays()) this.#next()
       else if (!this.#engine.idle()) this.#finish({ how: 'never' }, 'never')
     }
   }
@@ -129,7 +129,7 @@ class SimulatedProcess implements Port {
     return this.#isLive && !this.#isParked
   }
 
-  #isKept(): boolean {
+  #stays(): boolean {
     return this.#isHeld || this.#events.some(({ keeps }) => keeps)
   }
 
@@ -157,7 +157,7 @@ class SimulatedProcess implements Port {
   #wake(completions: Completion[]): void {
     if (completions.length === 0) return
     this.#isParked = false
-    this.#told += 1
+    this.#wakes += 1
     this.#engine.wake(this.#options.repeats?.() ? [...completions, ...completions] : completions)
   }
 
@@ -177,7 +177,7 @@ class SimulatedProcess implements Port {
     world.apply(structuredClone(op))
     this.#sent += 1
     const count = this.#sent
-    this.later(1, false, () => this.#engine.kept(count))
+    this.later(1, false, () => this.#engine.confirm(count))
     if (op.op === 'adopt') this.later(1, false, () => this.#wake(world.undelivered()))
   }
 
@@ -186,7 +186,7 @@ class SimulatedProcess implements Port {
   }
 
   park(_kind: SuspendKind, heard: number): void {
-    assert.ok(heard >= this.#told, 'it has read all wakes')
+    assert.ok(heard >= this.#wakes, 'it has read all wakes')
     this.#isParked = true
     this.#isAsked = true
     if (!this.#isLive) this.#through()

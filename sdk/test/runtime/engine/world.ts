@@ -96,7 +96,7 @@ class MemoryWorld implements World {
     if (known) assert.deepEqual([known.kind, known.name, known.parent], [entry.kind, entry.name, entry.parent])
     const fresh = { state: 'open', result: null, drifted: false, delivered: null, after: 0, idle: false } as const
     const record = { ...fresh, completed: null, ...known, ...entry, attempt: this.attempt, ...more }
-    this.#assertPlace(record.n, record.position)
+    this.#assertPosition(record.n, record.position)
     this.records.set(entry.n, record)
     return record
   }
@@ -105,7 +105,7 @@ class MemoryWorld implements World {
   #adopt(n: number, position: number): void {
     const record = this.#found(n)
     assert.ok(record.attempt < this.attempt, `entry ${n} is of this attempt already`)
-    this.#assertPlace(n, position)
+    this.#assertPosition(n, position)
     Object.assign(record, { attempt: this.attempt, position, delivered: null, after: 0, idle: false })
   }
 
@@ -124,7 +124,7 @@ class MemoryWorld implements World {
     Object.assign(record, { delivered: order, after, idle: idle === 1 })
   }
 
-  #assertPlace(n: number, position: number): void {
+  #assertPosition(n: number, position: number): void {
     for (const other of this.records.values()) {
       const isSame = other.n !== n && other.attempt === this.attempt && other.position === position
       assert.ok(!isSame, `entries ${n} and ${other.n} stand at the same place ${position}`)

@@ -16,14 +16,14 @@ export function ridesInQuery(row: Route, name: string): boolean {
   return restRidesIn(row) === 'query' || (row.inQuery?.includes(name) ?? false)
 }
 
-export interface Placed {
+export interface FilledRoute {
   path: string
   query: URLSearchParams
   body: Record<string, unknown> | undefined
 }
 
 /** Puts one flat object of arguments where the row says: into the path, the query or the body. */
-export function place(row: Route, args: Record<string, unknown>): Placed {
+export function fillRoute(row: Route, args: Record<string, unknown>): FilledRoute {
   const names = pathNames(row.path)
   const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(args[name])))
   const rest = Object.entries(args).filter(([name, value]) => !names.includes(name) && value !== undefined)

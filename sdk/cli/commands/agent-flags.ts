@@ -5,25 +5,25 @@ import { Failure } from '../failure.ts'
 import type { Session } from '../session.ts'
 
 /** Which agent of this machine is meant, where it is not the installed one. */
-export interface PlaceFlags {
+export interface AgentFlags {
   home?: string
   config?: string
   caFile?: string
   allowHttp?: boolean
 }
 
-export const PLACE_HELP = `
+export const AGENT_FLAGS_HELP = `
 The agent that was installed here is found by itself, by its settings in /etc/windlass-agent/agent.env or
 ~/.config/windlass-agent/agent.env; another one by --config, --home, or the same variables that it was started with.`
 
-export function addPlaceFlags(command: Command): void {
+export function addAgentFlags(command: Command): void {
   command
     .option('--home <folder>', 'the state folder of the agent')
     .option('--config <file>', 'the file with its settings')
 }
 
 /** Where settings come from, with the address of the local instance where nothing says another. */
-export async function placeOf(session: Session, said: PlaceFlags): Promise<LocateOptions> {
+export async function locateOptionsOf(session: Session, said: AgentFlags): Promise<LocateOptions> {
   const { saysUrl } = await import('@windlass/agent/support/located.ts')
   const { home, config, caFile, allowHttp } = said
   const given = {
@@ -37,22 +37,22 @@ export async function placeOf(session: Session, said: PlaceFlags): Promise<Locat
     string,
     string
   >
-  const place: LocateOptions = { env: process.env, flags }
-  return told(() => (saysUrl(place) ? place : { ...place, url: urlOfService(session) }))
+  const options: LocateOptions = { env: process.env, flags }
+  return asFailure(() => (saysUrl(options) ? options : { ...options, url: urlOfService(session) }))
 }
 
 /** The agent with its settings. */
-export async function agentAt(session: Session, flags: PlaceFlags): Promise<Located> {
+export async function agentAt(session: Session, flags: AgentFlags): Promise<Located> {
   const { locateAgent } = await import('@windlass/agent/support/located.ts')
-  const place = await placeOf(session, flags)
-  return told(() => locateAgent(place))
+  const options = await locateOptionsOf(session, flags)
+  return asFailure(() => locateAgent(options))
 }
 
 /** Its state folder, for what works without settings as well. */
-export async function homeAt(session: Session, flags: PlaceFlags): Promise<string> {
+export async function homeAt(session: Session, flags: AgentFlags): Promise<string> {
   const { locateHome } = await import('@windlass/agent/support/located.ts')
-  const place = await placeOf(session, flags)
-  return told(() => locateHome(place))
+  const options = await locateOptionsOf(session, flags)
+  return asFailure(() => locateHome(options))
 }
 
 /** Nothing where no service is named and none is found; who needs an address says so by itself. */
@@ -66,9 +66,9 @@ function urlOfService(session: Session): string | undefined {
 }
 
 /**
- * A refusal of the agent in the words of the command line. Its class is not loaded here, for it brings the agent along.
+ * A refusal of the agent as the command line says it. Its class is not loaded here, for it brings the agent along.
  */
-function told<T>(work: () => T): T {
+function asFailure<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {

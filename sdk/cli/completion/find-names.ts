@@ -5,7 +5,7 @@ import { LOCAL, readProfiles } from '../profiles.ts'
 import { settingsFrom } from '../settings.ts'
 import type { GlobalFlags } from '../settings.ts'
 
-export interface LiveName {
+export interface FoundName {
   name: string
   about: string
 }
@@ -14,7 +14,7 @@ export interface LiveName {
 const DEADLINE_MS = 700
 const MOST = 50
 
-type Lookup = (client: Client, options: { deadlineMs: number }) => Promise<LiveName[]>
+type Lookup = (client: Client, options: { deadlineMs: number }) => Promise<FoundName[]>
 
 /** By the name of the argument or flag. */
 const LOOKUPS = {
@@ -42,7 +42,7 @@ const LOOKUPS = {
 } satisfies Record<string, Lookup>
 
 /** By the name, which is what people type; by the id where several share it. */
-function machinesByName(machines: Runner[]): LiveName[] {
+function machinesByName(machines: Runner[]): FoundName[] {
   const names = machines.map(({ name }) => name)
   return machines.map(({ id, name, pool, status }) => {
     const isOnly = names.indexOf(name) === names.lastIndexOf(name)
@@ -50,14 +50,14 @@ function machinesByName(machines: Runner[]): LiveName[] {
   })
 }
 
-export type Live = keyof typeof LOOKUPS | 'profile'
+export type Findable = keyof typeof LOOKUPS | 'profile'
 
-export function isLive(name: string): name is Live {
+export function isFindable(name: string): name is Findable {
   return name === 'profile' || Object.hasOwn(LOOKUPS, name)
 }
 
 /** What there is of a kind just now; nothing where the service is away, slow, or refuses it. */
-export async function liveNames(kind: Live, flags: GlobalFlags): Promise<LiveName[]> {
+export async function findNames(kind: Findable, flags: GlobalFlags): Promise<FoundName[]> {
   try {
     if (kind === 'profile') return profileNames()
     return await LOOKUPS[kind](createClient(settingsFrom(flags)), { deadlineMs: DEADLINE_MS })
@@ -67,8 +67,8 @@ export async function liveNames(kind: Live, flags: GlobalFlags): Promise<LiveNam
   }
 }
 
-function profileNames(): LiveName[] {
+function profileNames(): FoundName[] {
   const { profiles } = readProfiles(process.env)
-  const kept = Object.entries(profiles).map(([name, { url }]) => ({ name, about: url }))
-  return [...kept, { name: LOCAL, about: 'what npm start runs' }]
+  const saved = Object.entries(profiles).map(([name, { url }]) => ({ name, about: url }))
+  return [...saved, { name: LOCAL, about: 'what npm start runs' }]
 }

@@ -5,20 +5,20 @@ import type { RunEvent } from '@windlass/shared/model/event.ts'
 import { brokenRules, type Story } from './_kit/chaos-rules.ts'
 import type { Entry } from './programs/chaos/index.ts'
 
-type Told = [type: string, data?: Record<string, unknown>]
+type Logged = [type: string, data?: Record<string, unknown>]
 
-const FIRST: Told[] = [
+const FIRST: Logged[] = [
   ['run.queued'],
   ['run.pending'],
   ['run.running', { attempt: 1 }],
   ['log.stdout', { text: 'line 1' }],
 ]
-const CRASH: Told[] = [['run.restarted'], ['run.queued'], ['run.pending'], ['run.running', { attempt: 2 }]]
-const LINES: Told[] = [
+const CRASH: Logged[] = [['run.restarted'], ['run.queued'], ['run.pending'], ['run.running', { attempt: 2 }]]
+const LINES: Logged[] = [
   ['log.stdout', { text: 'line 1' }],
   ['log.stdout', { text: 'line 2' }],
 ]
-const END: Told[] = [['output'], ['run.completed']]
+const END: Logged[] = [['output'], ['run.completed']]
 const DIARY: Entry[] = [note(1, 'start'), note(2, 'start'), note(2, 'end')]
 
 function note(attempt: number, what: Entry['what'], living: number[] = []): Entry {
@@ -31,11 +31,11 @@ function channelOf(type: string): RunEvent['channel'] {
 }
 
 function broken(
-  told: readonly Told[],
+  logged: readonly Logged[],
   diary: readonly Entry[] = DIARY,
   status: Story['run']['status'] = 'completed',
 ): string {
-  const events = told.map(([type, data = {}], index) => ({
+  const events = logged.map(([type, data = {}], index) => ({
     cursor: index + 1,
     at: 0,
     channel: channelOf(type),
@@ -63,12 +63,12 @@ test('a second end, an event after the end and another status are noticed', () =
 })
 
 test('attempts that overlap, begin twice or do not end are noticed', () => {
-  const told = [...FIRST, ...CRASH, ...LINES, ...END]
-  assert.match(broken(told, [note(1, 'start'), note(2, 'start', [7]), note(2, 'end')]), /attempt 2 began beside 7/)
-  assert.match(broken(told, [note(1, 'start'), note(2, 'start'), note(2, 'start'), note(2, 'end')]), /began twice/)
+  const logged = [...FIRST, ...CRASH, ...LINES, ...END]
+  assert.match(broken(logged, [note(1, 'start'), note(2, 'start', [7]), note(2, 'end')]), /attempt 2 began beside 7/)
+  assert.match(broken(logged, [note(1, 'start'), note(2, 'start'), note(2, 'start'), note(2, 'end')]), /began twice/)
   assert.match(
-    broken(told, [note(1, 'start'), note(2, 'start'), note(1, 'end'), note(2, 'end')]),
+    broken(logged, [note(1, 'start'), note(2, 'start'), note(1, 'end'), note(2, 'end')]),
     /attempt 1 was alive/,
   )
-  assert.match(broken(told, [note(1, 'start'), note(2, 'start')]), /did not come to its end/)
+  assert.match(broken(logged, [note(1, 'start'), note(2, 'start')]), /did not come to its end/)
 })

@@ -102,7 +102,7 @@ function linesOf(cli: Watched): unknown[] {
 
 test('a second agent joins by one command and executes', async () => {
   const { client, access } = current()
-  const place = makeHome()
+  const temp = makeHome()
   try {
     await client.pools.create({ name: 'annex' })
     const minted = windlass('--json', 'pools', 'token', 'annex')
@@ -116,7 +116,7 @@ test('a second agent joins by one command and executes', async () => {
       '--token',
       registrationToken.token,
       '--home',
-      place.home,
+      temp.home,
       '--name',
       'annex-1',
     ])
@@ -128,9 +128,9 @@ test('a second agent joins by one command and executes', async () => {
     assert.equal((await client.runners.list({ pool: 'annex' })).runners[0]?.status, 'online')
     agent.child.kill('SIGTERM')
     assert.equal(await agent.ended(), 0, agent.stderr())
-    await nothingIsLeft(place.home)
+    await nothingIsLeft(temp.home)
   } finally {
-    place.remove()
+    temp.remove()
   }
 })
 
@@ -138,9 +138,9 @@ test('a token serves once, and the second agent is told what to do', async () =>
   const { client, access } = current()
   const { runnerPools } = await client.pools.list({})
   const { registrationToken } = await client.pools.createToken({ pool: runnerPools[0]!.id })
-  const places = [makeHome(), makeHome()] as const
+  const temps = [makeHome(), makeHome()] as const
   try {
-    const [first, other] = places.map(
+    const [first, other] = temps.map(
       ({ home }) =>
         () =>
           watchCli(['agent', 'start', '--url', access.url, '--token', registrationToken.token, '--home', home]),
@@ -153,7 +153,7 @@ test('a token serves once, and the second agent is told what to do', async () =>
     agent.child.kill('SIGTERM')
     assert.equal(await agent.ended(), 0)
   } finally {
-    for (const place of places) place.remove()
+    for (const temp of temps) temp.remove()
   }
 })
 

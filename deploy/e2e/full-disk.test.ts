@@ -29,9 +29,9 @@ function aFullDisk(t: TestContext): string | undefined {
 
 async function saysSo(started: Watched, folder: string, setting: string): Promise<number | string> {
   const code = await started.ended()
-  const words = started.stderr()
-  assert.match(words, new RegExp(`The disk of ${folder}/home is full.*Make room.*${setting}`))
-  assert.doesNotMatch(words, /\n? {4}at |node:internal|Starting it again/)
+  const errors = started.stderr()
+  assert.match(errors, new RegExp(`The disk of ${folder}/home is full.*Make room.*${setting}`))
+  assert.doesNotMatch(errors, /\n? {4}at |node:internal|Starting it again/)
   return code
 }
 

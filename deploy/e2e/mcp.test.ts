@@ -106,9 +106,9 @@ for (const [era, connect] of Object.entries({ '2025': officialOld, '2026': offic
     const misfit = await refused('respond_to_input', { input: question.id, answer: { word: 5 } })
     assert.match(misfit.error.detail?.path ?? '', /^answer/)
     await done('respond_to_input', { input: question.id, answer: { word: 'yes' } })
-    const told = await follow(hand, asking.id, 'run.completed')
-    assert.ok(told.some(({ type, data }) => type === 'log.stdout' && JSON.stringify(data).includes('begun')))
-    assert.deepEqual(outputIn(told), { said: 'yes', greeting: `hello ${era}` })
+    const events = await follow(hand, asking.id, 'run.completed')
+    assert.ok(events.some(({ type, data }) => type === 'log.stdout' && JSON.stringify(data).includes('begun')))
+    assert.deepEqual(outputIn(events), { said: 'yes', greeting: `hello ${era}` })
     assert.equal(
       (await refused('respond_to_input', { input: question.id, answer: { word: 'no' } })).error.code,
       'INPUT_CLOSED',

@@ -10,11 +10,11 @@ import { deploy, ended, programFiles, trigger } from './_kit/runs.ts'
 import { ENDED_MS, type Watched, watchStart } from './_kit/start-process.ts'
 import { until } from './_kit/until.ts'
 
-const place = makeHome()
-const { home } = place
+const temp = makeHome()
+const { home } = temp
 let access: Access
 
-after(() => place.remove())
+after(() => temp.remove())
 
 /** A start that is meant to fail, with its exit code. */
 async function refused(env: Record<string, string>): Promise<{ code: number | string; started: Watched }> {

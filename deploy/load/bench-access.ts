@@ -46,7 +46,7 @@ export async function benchAccess(report: Report, repeats: number): Promise<void
     })
     const { verify: caller, knows } = createCallers({ db: database.db, log })
     const none = () => Promise.reject(new Error('nobody knocks here'))
-    const verify = { knows: (_door: string, bearer: string) => knows(bearer), caller, runner: none, program: none }
+    const verify = { knows: (_as: string, token: string) => knows(token), caller, runner: none, program: none }
     const gate = createGate({ log, strangers: createStrangers(BOUNDLESS) })
     const asked = { verify, gate, address: '127.0.0.1', requestId: 'bench' }
     const plan = planOf('runs.list')

@@ -58,7 +58,7 @@ export async function benchAsleep(instance: BenchInstance, report: Report): Prom
   agent.close()
 }
 
-const word = (op: JournalOp): Entry => ['j', Date.now(), JSON.stringify(op)]
+const command = (op: JournalOp): Entry => ['j', Date.now(), JSON.stringify(op)]
 
 function fallAsleep(agent: SimulatedAgent, offer: Offer, until: number): void {
   const identity = {
@@ -73,7 +73,7 @@ function fallAsleep(agent: SimulatedAgent, offer: Offer, until: number): void {
   }
   tell(agent, offer, [
     ['start', Date.now()],
-    word({ op: 'open', entry: { ...identity, kind: 'sleep' }, ask: { for: 'sleep', until } }),
+    command({ op: 'open', entry: { ...identity, kind: 'sleep' }, ask: { for: 'sleep', until } }),
     ['park', Date.now(), 'sleep', 1],
     ['end', Date.now(), { how: 'evicted', reason: 'simulated' }, 0],
   ])
@@ -83,7 +83,7 @@ function wakeUp(agent: SimulatedAgent, offer: Offer): void {
   tell(agent, offer, [
     ['start', Date.now()],
     ['resume', Date.now()],
-    word({ op: 'deliver', list: [[1, 1, 1, 1]] }),
+    command({ op: 'deliver', list: [[1, 1, 1, 1]] }),
     ['end', Date.now(), { how: 'returned', outputText: 'null' }, 1],
   ])
 }

@@ -29,7 +29,7 @@ export async function benchCli(instance: BenchInstance, report: Report, repeats:
       WINDLASS_API_KEY: instance.apiKey,
       WINDLASS_ORG: 'default',
     }
-    const tookMs = (...words: string[]) => commandMs([command, ...words], { cwd: folder, env })
+    const tookMs = (...args: string[]) => commandMs([command, ...args], { cwd: folder, env })
     const [bare, version, list]: [number[], number[], number[]] = [[], [], []]
     await tookMs('runs', 'list')
     for (let i = 0; i < repeats * SAMPLES_PER_REPEAT; i++) {
@@ -61,14 +61,14 @@ async function installed(folder: string, url: string): Promise<string> {
   return join(folder, 'node_modules/.bin/windlass')
 }
 
-function commandMs(words: string[], options: { cwd: string; env: NodeJS.ProcessEnv }): Promise<number> {
+function commandMs(args: string[], options: { cwd: string; env: NodeJS.ProcessEnv }): Promise<number> {
   const since = performance.now()
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, words, { ...options, stdio: 'ignore', timeout: COMMAND_MS })
+    const child = spawn(process.execPath, args, { ...options, stdio: 'ignore', timeout: COMMAND_MS })
     child.once('error', reject)
     child.once('exit', (code) => {
       if (code === 0) resolve(performance.now() - since)
-      else reject(new Error(`windlass ${words.slice(1).join(' ')} ended with ${code}`))
+      else reject(new Error(`windlass ${args.slice(1).join(' ')} ended with ${code}`))
     })
   })
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { within } from '@windlass/shared/time.ts'
 import { statementsSeen } from './bench-idle.ts'
 import { type BenchInstance, until } from './bench-instance.ts'
-import type { Order, Word } from './fleet-agents.ts'
+import type { Order, FleetMessage } from './fleet-agents.ts'
 import { meter, partsOf } from './cpu.ts'
 import { median, now, percentile, wait } from './measure.ts'
 import { livingMiB } from './processes.ts'
@@ -63,10 +63,10 @@ async function startFleet(instance: BenchInstance, workflows: readonly Pinned[])
   })
   let isReady = false
   let counted: ((frames: number) => void) | undefined
-  child.on('message', (word: Word) => {
-    if (word.what === 'ready') isReady = true
-    else if (word.what === 'offer') offers.set(word.run, word.at)
-    else counted?.(word.sent + word.received)
+  child.on('message', (message: FleetMessage) => {
+    if (message.what === 'ready') isReady = true
+    else if (message.what === 'offer') offers.set(message.run, message.at)
+    else counted?.(message.sent + message.received)
   })
   const since = performance.now()
   const tokens = await Promise.all(workflows.map(({ pool }) => reusableToken(instance, pool)))

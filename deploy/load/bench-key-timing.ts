@@ -53,7 +53,7 @@ function wellFormed(random: string): string {
   const body = `wl_${random}`
   let rest = crc32(body)
   let checksum = ''
-  for (let place = 0; place < 6; place++) {
+  for (let position = 0; position < 6; position++) {
     checksum = DIGITS[rest % 62] + checksum
     rest = Math.floor(rest / 62)
   }

@@ -11,7 +11,7 @@ export interface Order {
   agents: number
 }
 
-export type Word =
+export type FleetMessage =
   | { what: 'ready' }
   /** An agent has this run, by the clock that all processes of a host share. */
   | { what: 'offer'; run: string; at: number }
@@ -19,7 +19,7 @@ export type Word =
   | { what: 'frames'; sent: number; received: number }
 
 const AT_ONCE = 20
-const tell = (word: Word) => void process.send?.(word)
+const tell = (message: FleetMessage) => void process.send?.(message)
 
 let sent = 0
 let received = 0

@@ -39,12 +39,12 @@ export interface Sitting {
   open(): Promise<{ groups: readonly Group[]; stop(): Promise<void> }>
 }
 
-interface Place {
+interface Prepared {
   instance: BenchInstance
   agent: BenchAgent
 }
 
-type Acts<P> = Record<string, (place: P, report: Report, repeats: number) => Promise<void>>
+type Acts<P> = Record<string, (prepared: P, report: Report, repeats: number) => Promise<void>>
 
 interface Needs {
   settings?: Record<string, string>
@@ -52,7 +52,7 @@ interface Needs {
 }
 
 /** Opens an instance with a real agent. */
-const withAgent = (agent: AgentOptions, acts: Acts<Place>, needs: Needs = {}) =>
+const withAgent = (agent: AgentOptions, acts: Acts<Prepared>, needs: Needs = {}) =>
   sitting(acts, needs, async (instance) => ({ instance, agent: await instance.addAgent(agent) }))
 
 /** Opens an instance without agents: the benches simulate them. */
@@ -70,10 +70,10 @@ function sitting<P>(
       const instance = await startBenchInstance(settings)
       try {
         if (programs) await deployPrograms(instance.client)
-        const place = await prepare(instance)
+        const prepared = await prepare(instance)
         const groups = Object.entries(acts).map(([name, act]): Group => ({
           name,
-          bench: ({ report, repeats }) => act(place, report, repeats),
+          bench: ({ report, repeats }) => act(prepared, report, repeats),
         }))
         return { groups, stop: () => instance.stop() }
       } catch (error) {

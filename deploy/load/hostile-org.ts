@@ -144,7 +144,7 @@ function noteIn(outcomes: Outcomes, name: string): (outcome: string) => void {
 }
 
 /** As lines: `inputs: 12 VALIDATION_FAILED, 3 RATE_LIMITED`. */
-export function inWords(outcomes: Outcomes): string {
+export function outcomesText(outcomes: Outcomes): string {
   const each = [...outcomes].map(
     ([name, counts]) => `${name}: ${[...counts].map(([outcome, n]) => `${n} ${outcome}`).join(', ')}`,
   )

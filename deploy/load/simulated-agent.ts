@@ -19,7 +19,7 @@ import {
 export interface SimulatedAgent {
   runner: string
   /** A token as agents sign them. */
-  bearer(): Promise<string>
+  signToken(): Promise<string>
   /** Offers taken so far. */
   taken(): number
   send(frame: AgentFrame): void
@@ -58,7 +58,7 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
     version: VERSION,
     platform: process.platform,
   })
-  const bearer = () =>
+  const signToken = () =>
     new SignJWT({})
       .setProtectedHeader({ alg: 'EdDSA', kid: registered.runner })
       .setSubject(registered.runner)
@@ -68,9 +68,9 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
       .sign(privateKey)
 
   const address = `${options.url.replace('http', 'ws')}/runner/v1/socket`
-  const { socket, welcome } = await connect(address, await bearer(), options.slots)
+  const { socket, welcome } = await connect(address, await signToken(), options.slots)
   let { heartbeatMs, fenceMs } = welcome.settings
-  let kept = { token: await bearer(), at: performance.now() }
+  let cached = { token: await signToken(), at: performance.now() }
   const stopping = new AbortController()
   const offered = new Map<string, Offer>()
   const holds = new Map<string, Placement>()
@@ -79,7 +79,7 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
   let wakePoll = () => {}
   const agent: SimulatedAgent = {
     runner: registered.runner,
-    bearer,
+    signToken,
     taken: () => taken,
     send(frame) {
       options.onSent?.()
@@ -151,7 +151,7 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
       }
       const askedAt = performance.now()
       const offers = await callOp(
-        { url: options.pollUrl ?? options.url, apiKey: await cachedBearer() },
+        { url: options.pollUrl ?? options.url, apiKey: await cachedToken() },
         ops.runnerSurface.claims,
         { slots: free },
         { signal: stopping.signal },
@@ -174,9 +174,9 @@ export async function startSimulatedAgent(options: SimulatedAgentOptions): Promi
     }
   })()
 
-  async function cachedBearer() {
-    if (performance.now() - kept.at > 30_000) kept = { token: await bearer(), at: performance.now() }
-    return kept.token
+  async function cachedToken() {
+    if (performance.now() - cached.at > 30_000) cached = { token: await signToken(), at: performance.now() }
+    return cached.token
   }
   return agent
 }

@@ -4,7 +4,7 @@
 import { Server } from 'hyper-express'
 import postgres from 'postgres'
 import { freePort } from '@windlass/coordinator/http/free-port.ts'
-import type { Done, Given, Order, Word } from './skeleton-words.ts'
+import type { Done, Given, Order, SkeletonMessage } from './skeleton-messages.ts'
 
 const HOST = '127.0.0.1'
 const MOST = 256
@@ -17,7 +17,7 @@ const SESSION = {
   enable_seqscan: 'off',
 }
 
-const tell = (word: Word) => void process.send?.(word)
+const tell = (message: SkeletonMessage) => void process.send?.(message)
 
 process.on('disconnect', () => process.exit(0))
 process.on('message', (message: Order | 'open') => {

@@ -14,7 +14,7 @@ import { httpLoad } from './http-load.ts'
 import { wait } from './measure.ts'
 import { ownCpuMs, treeCpuMs } from './processes.ts'
 import type { Loaded } from './settled.ts'
-import type { Done, Given, Order, Word } from './skeleton-words.ts'
+import type { Done, Given, Order, SkeletonMessage } from './skeleton-messages.ts'
 
 /** A running skeleton: a server with a database of its own, whose settings are those of the product. */
 export interface Skeleton {
@@ -87,9 +87,9 @@ async function startServer(own: Belongings, order: Order): Promise<{ child: Chil
   child.once('exit', (code) => code && log.error('skeleton.ended', { code, said }))
   own.defer(() => end(child))
   child.send(order)
-  const word = await answerOf(child)
-  if (word.what !== 'ready') throw new Error('the skeleton was not ready')
-  return { child, port: word.port }
+  const answered = await answerOf(child)
+  if (answered.what !== 'ready') throw new Error('the skeleton was not ready')
+  return { child, port: answered.port }
 }
 
 async function end(child: ChildProcess): Promise<void> {
@@ -100,12 +100,12 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /** The server's next message. Rejects when the server ends before. */
-async function answerOf(child: ChildProcess): Promise<Word> {
+async function answerOf(child: ChildProcess): Promise<SkeletonMessage> {
   const ended = new AbortController()
   const onExit = () => ended.abort(new Error('the process of the skeleton has ended'))
   child.once('exit', onExit)
   try {
-    const answer = once(child, 'message', { signal: ended.signal }) as Promise<[Word]>
+    const answer = once(child, 'message', { signal: ended.signal }) as Promise<[SkeletonMessage]>
     return (await within(READY_MS, answer, 'the skeleton did not answer'))[0]
   } finally {
     child.off('exit', onExit)
@@ -129,9 +129,9 @@ async function settled(child: ChildProcess, deadline: number): Promise<number> {
     await wait(LOOK_MS)
     const answer = answerOf(child)
     child.send('open')
-    const word = await answer
+    const answered = await answer
     const at = performance.now()
-    if (word.what === 'open' && word.runs === 0) return at
+    if (answered.what === 'open' && answered.runs === 0) return at
     if (at > deadline) throw new Error(`the skeleton had not completed its runs after ${LOADED_MS} ms`)
   }
 }

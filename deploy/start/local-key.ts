@@ -43,10 +43,10 @@ export async function localCredentials(databaseUrl: string, home: string): Promi
   try {
     await migrate(database, { log })
     const author = { ...operator(), orgId: await ensureDefaults(database.db) }
-    const kept = await readAccess(home)
+    const saved = await readAccess(home)
     return {
-      apiKey: await keyOf(database.db, author, { kept: kept?.apiKey, log }),
-      session: await sessionOf(database.db, author, kept?.session),
+      apiKey: await keyOf(database.db, author, { saved: saved?.apiKey, log }),
+      session: await sessionOf(database.db, author, saved?.session),
     }
   } finally {
     await database.close()
@@ -78,14 +78,14 @@ function userName(): string {
 async function keyOf(
   db: Db,
   author: LocalAuthor,
-  { kept, log }: { kept: string | undefined; log: Log },
+  { saved, log }: { saved: string | undefined; log: Log },
 ): Promise<string> {
-  if (kept !== undefined && (await isOurs())) return kept
+  if (saved !== undefined && (await isOurs())) return saved
   return (await createKey(db, author, { name: NAME, role: 'owner' })).key
 
   async function isOurs(): Promise<boolean> {
     try {
-      return (await createCallers({ db, log }).verify(kept ?? '')).org === ORG
+      return (await createCallers({ db, log }).verify(saved ?? '')).org === ORG
     } catch (error) {
       if (error instanceof Fault) return false
       throw error
@@ -93,11 +93,11 @@ async function keyOf(
   }
 }
 
-async function sessionOf(db: Db, author: LocalAuthor, kept: string | undefined): Promise<string> {
-  const leftMs = kept === undefined ? undefined : await sessionTimeLeft(db, kept, ORG)
-  if (kept !== undefined && leftMs !== undefined && leftMs >= RENEW_BELOW_MS) return kept
+async function sessionOf(db: Db, author: LocalAuthor, saved: string | undefined): Promise<string> {
+  const leftMs = saved === undefined ? undefined : await sessionTimeLeft(db, saved, ORG)
+  if (saved !== undefined && leftMs !== undefined && leftMs >= RENEW_BELOW_MS) return saved
   const { secret } = await createSession(db, author, { name: NAME, role: 'owner', lifeMs: LONGEST_SESSION_MS })
-  if (kept !== undefined && leftMs !== undefined) await revokeSession(db, author, kept)
+  if (saved !== undefined && leftMs !== undefined) await revokeSession(db, author, saved)
   return secret
 }
 

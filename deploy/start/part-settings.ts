@@ -3,12 +3,12 @@ import type { StartSettings } from './settings.ts'
 
 /** Our environment, and of our own settings those that are meant for the part: an agent never sees the database. */
 export function partEnvironment(settings: StartSettings, isMeant: (name: string) => boolean): NodeJS.ProcessEnv {
-  const kept = Object.entries(settings.env).filter(
+  const own = Object.entries(settings.env).filter(
     ([name]) => !name.startsWith('WINDLASS_') || name.startsWith('WINDLASS_TEST_') || isMeant(name),
   )
   return {
     NODE_COMPILE_CACHE: join(settings.home, 'cache', 'compile'),
-    ...Object.fromEntries(kept),
+    ...Object.fromEntries(own),
     WINDLASS_HOME: settings.home,
   }
 }

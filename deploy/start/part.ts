@@ -179,7 +179,7 @@ function watch(child: ChildProcess, { name, tell, lookMs = LOOK_MS }: PartOption
     child.kill('SIGKILL')
   }, lookMs)
   timer.unref()
-  return { heard: (word: Alive) => watch.heard(word), stop: () => clearInterval(timer) }
+  return { heard: (message: Alive) => watch.heard(message), stop: () => clearInterval(timer) }
 }
 
 function ended(child: ChildProcess): Promise<{ code: number | null; signal: string | null }> {

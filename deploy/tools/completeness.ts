@@ -6,7 +6,7 @@ import { type AnyExample, exampleOf, isDocumented, meaningOf } from '@windlass/s
 import { allOps } from '@windlass/shared/ops/index.ts'
 import type { AnyOp } from '@windlass/shared/ops/op.ts'
 import { kebab } from 'windlass/cli/fields.ts'
-import { commandWords } from './references/cli.ts'
+import { commandPaths } from './references/cli.ts'
 import { references } from './references.ts'
 
 /** All that is looked at. A test takes something away and sees that it is missed. */
@@ -33,7 +33,7 @@ export function surroundings(wantedTools: ReadonlyMap<string, string>): Surround
     served: new Set(served),
     tools: new Set(tablesOf(handlers).tools.keys()),
     wantedTools,
-    commands: commandWords(),
+    commands: commandPaths(),
     exampleOf,
     documents: references(),
   }

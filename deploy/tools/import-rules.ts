@@ -6,7 +6,7 @@ export const ROOMS = ['shared', 'coordinator', 'agent', 'sdk', 'deploy'] as cons
 /** Programs that tests deploy or start: written to be wrong on purpose, and never part of the product. */
 export const NOT_OURS = /^(coordinator|agent|sdk|shared|deploy)\/(test|e2e)\/(.*\/)?(fixtures|programs)\//
 
-export interface Place {
+export interface Area {
   readonly files: readonly string[]
   /** What it may import of the project; `'all'` where nothing is refused. */
   readonly may: readonly string[] | 'all'
@@ -19,14 +19,14 @@ export interface Place {
 
 const kits = ROOMS.map((room) => `${room}/test/_kit/`)
 
-const tests = ROOMS.filter((room) => room !== 'deploy').map((room): Place => ({
+const tests = ROOMS.filter((room) => room !== 'deploy').map((room): Area => ({
   files: [`${room}/test/`],
   may: [`${room}/`, 'shared/', ...kits],
   sentence: 'a test imports its own room, shared and the test kits (`test/_kit/`)',
 }))
 
 /** The first place that holds a file speaks for it. */
-export const PLACES: readonly Place[] = [
+export const AREAS: readonly Area[] = [
   ...tests,
   { files: ['deploy/'], may: 'all', sentence: 'deploy imports everything' },
   {

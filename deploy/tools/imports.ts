@@ -12,7 +12,7 @@ import {
   NOT_OURS,
   SOLE_IMPORTERS,
 } from './import-rules.ts'
-import { OWN_STORE, PLACES, RULES, STORE, STORED, TEST_ONLY, VERBS } from './import-rules.ts'
+import { OWN_STORE, AREAS, RULES, STORE, STORED, TEST_ONLY, VERBS } from './import-rules.ts'
 import { readSource } from './import-lines.ts'
 import type { ImportLine } from './import-lines.ts'
 import { packageName, readPackages } from './packages.ts'
@@ -77,19 +77,19 @@ function breachOfDeclaration(file: string, specifier: string, packages: Packages
 }
 
 function breachOfPackage(file: string, specifier: string): string | undefined {
-  const place = PLACES.find((p) => holds(p.files, file))
+  const area = AREAS.find((p) => holds(p.files, file))
   const name = packageName(specifier)
-  if (place?.packages && !place.packages.includes(name)) return place.sentence
+  if (area?.packages && !area.packages.includes(name)) return area.sentence
   const sole = SOLE_IMPORTERS.find((d) => d.pkg === name)
   if (!sole || sole.file === file || isFree(file)) return undefined
   return `only ${sole.file} imports ${sole.pkg}`
 }
 
 function breachOfProject(file: string, target: string, typeOnly: boolean): string | undefined {
-  const place = PLACES.find((p) => holds(p.files, file))
-  if (!place) return `every file stands in one of the rooms; ${file} does not`
-  if (place.may !== 'all' && !holds(place.may, target) && !(typeOnly && holds(place.mayTypes ?? [], target)))
-    return place.sentence
+  const area = AREAS.find((p) => holds(p.files, file))
+  if (!area) return `every file stands in one of the rooms; ${file} does not`
+  if (area.may !== 'all' && !holds(area.may, target) && !(typeOnly && holds(area.mayTypes ?? [], target)))
+    return area.sentence
   if (isFree(file)) return undefined
   if (isTest(target)) return TEST_ONLY
   return file.startsWith('coordinator/') && target.startsWith('coordinator/')

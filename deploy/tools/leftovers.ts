@@ -17,12 +17,12 @@ export function processesMarked(mark: string): Leftover[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
   return pids.flatMap((pid) => {
     const command = read(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
-    const places = [
+    const texts = [
       command,
       read(() => readFileSync(`/proc/${pid}/environ`, 'utf8')),
       read(() => readlinkSync(`/proc/${pid}/cwd`)),
     ]
-    return places.some((text) => text.includes(mark)) ? [{ pid: Number(pid), command: readable(command) }] : []
+    return texts.some((text) => text.includes(mark)) ? [{ pid: Number(pid), command: readable(command) }] : []
   })
 }
 

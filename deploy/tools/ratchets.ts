@@ -6,14 +6,14 @@ import path from 'node:path'
 import { findUnused } from './ratchets/knip.ts'
 import { tooLong } from './ratchets/lengths.ts'
 import { formatList, judge, LISTS, parseList, rename, shrink } from './ratchets/list.ts'
-import type { ListWords, Offender } from './ratchets/list.ts'
+import type { ListTexts, Offender } from './ratchets/list.ts'
 import { lint } from './ratchets/oxlint.ts'
 import { PROJECT } from './source-files.ts'
 
 type Name = 'cycles' | 'functions' | 'files' | 'lines' | 'exports' | 'unused'
 export type Found = Readonly<Record<Name, readonly Offender[]>>
 
-const RATCHETS: readonly (ListWords & { readonly name: Name })[] = [
+const RATCHETS: readonly (ListTexts & { readonly name: Name })[] = [
   {
     name: 'cycles',
     title: 'Imports that lead back to the file they stand in, types included: file, imported file.',
@@ -59,15 +59,15 @@ export async function findOffenders(root: string): Promise<Found> {
 
 /** A sentence for everything by which the lists and the project differ. */
 export function checkRatchets(root: string, found: Found): string[] {
-  return RATCHETS.flatMap((words) => judge(words, readList(root, words.name), found[words.name]))
+  return RATCHETS.flatMap((texts) => judge(texts, readList(root, texts.name), found[texts.name]))
 }
 
 /** Takes away from the lists what is mended. A moved file keeps its lines under its new name; nothing else is added. */
 export function shrinkLists(root: string, found: Found): void {
   const moved = movedFiles(root)
-  for (const words of RATCHETS) {
-    const listed = rename(readList(root, words.name), moved)
-    writeList(root, words, shrink(listed, found[words.name]))
+  for (const texts of RATCHETS) {
+    const listed = rename(readList(root, texts.name), moved)
+    writeList(root, texts, shrink(listed, found[texts.name]))
   }
 }
 
@@ -79,9 +79,9 @@ function readList(root: string, name: Name): Offender[] {
   return existsSync(file) ? parseList(readFileSync(file, 'utf8')) : []
 }
 
-function writeList(root: string, words: ListWords & { name: Name }, offenders: readonly Offender[]): void {
-  const file = fileOf(root, words.name)
-  if (offenders.length > 0) writeFileSync(file, formatList(words, offenders))
+function writeList(root: string, texts: ListTexts & { name: Name }, offenders: readonly Offender[]): void {
+  const file = fileOf(root, texts.name)
+  if (offenders.length > 0) writeFileSync(file, formatList(texts, offenders))
   else rmSync(file, { force: true })
 }
 

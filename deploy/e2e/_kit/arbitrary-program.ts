@@ -11,7 +11,7 @@ export interface ProgramOptions {
 const DEEPEST = 4
 /** Of the sleeps for which a run is suspended. */
 const LONG_SLEEP_MS = { min: 1000, max: 3000 }
-const WORD = fc.constantFrom('ant', 'bee', 'cat', 'dog', 'eel')
+const ANIMAL = fc.constantFrom('ant', 'bee', 'cat', 'dog', 'eel')
 
 const value: fc.Arbitrary<Value> = fc.oneof(
   fc.record({
@@ -19,7 +19,7 @@ const value: fc.Arbitrary<Value> = fc.oneof(
     json: fc.constantFrom<unknown>(null, 0, 1.5, 'text', [1, 2], { a: 1 }),
   }),
   fc.record({ is: fc.constant('date' as const), ms: fc.integer({ min: 0, max: 2_000_000_000_000 }) }),
-  fc.record({ is: fc.constant('map' as const), entries: fc.array(fc.tuple(WORD, fc.nat(9)), { maxLength: 3 }) }),
+  fc.record({ is: fc.constant('map' as const), entries: fc.array(fc.tuple(ANIMAL, fc.nat(9)), { maxLength: 3 }) }),
   fc.record({
     is: fc.constant('bigint' as const),
     digits: fc.constantFrom('0', '-7', '123456789012345678901234567890'),
@@ -30,15 +30,15 @@ const value: fc.Arbitrary<Value> = fc.oneof(
 /** Few names: equal calls beside each other are what a replay has to tell apart. */
 const step: fc.Arbitrary<Node> = fc.record({
   op: fc.constant('step' as const),
-  name: WORD,
+  name: ANIMAL,
   value,
   takesMs: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(20) }),
 })
 const failingStep: fc.Arbitrary<Node> = fc.record({
   op: fc.constant('step' as const),
-  name: WORD,
+  name: ANIMAL,
   value,
-  fails: WORD,
+  fails: ANIMAL,
 })
 const shortSleep: fc.Arbitrary<Node> = fc.record({
   op: fc.constant('sleep' as const),
@@ -46,10 +46,10 @@ const shortSleep: fc.Arbitrary<Node> = fc.record({
 })
 const longSleep: fc.Arbitrary<Node> = fc.record({ op: fc.constant('sleep' as const), ms: fc.integer(LONG_SLEEP_MS) })
 const delay: fc.Arbitrary<Node> = fc.record({ op: fc.constant('delay' as const), ms: fc.nat(15) })
-const log: fc.Arbitrary<Node> = fc.record({ op: fc.constant('log' as const), text: WORD })
-const write: fc.Arbitrary<Node> = fc.record({ op: fc.constant('write' as const), text: WORD })
-const phase: fc.Arbitrary<Node> = fc.record({ op: fc.constant('phase' as const), name: WORD })
-const thrown: fc.Arbitrary<Node> = fc.record({ op: fc.constant('throw' as const), message: WORD })
+const log: fc.Arbitrary<Node> = fc.record({ op: fc.constant('log' as const), text: ANIMAL })
+const write: fc.Arbitrary<Node> = fc.record({ op: fc.constant('write' as const), text: ANIMAL })
+const phase: fc.Arbitrary<Node> = fc.record({ op: fc.constant('phase' as const), name: ANIMAL })
+const thrown: fc.Arbitrary<Node> = fc.record({ op: fc.constant('throw' as const), message: ANIMAL })
 
 function inputs(key: string): { answered: fc.Arbitrary<Node>; unanswered: fc.Arbitrary<Node> } {
   const op = fc.constant('input' as const)
@@ -156,7 +156,7 @@ function waitingStep(inside: Node): Node {
 }
 
 function failingChild(before: Node): fc.Arbitrary<Node> {
-  return WORD.map((message): Node => ({
+  return ANIMAL.map((message): Node => ({
     op: 'child',
     program: asSeq([before, { op: 'throw', message }]),
   }))

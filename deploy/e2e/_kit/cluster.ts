@@ -50,19 +50,19 @@ export const SCALE = 25
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const { coordinators = 1, host = '127.0.0.1', env = {} } = options
-  const place = options.home === undefined ? makeHome() : { home: options.home, remove: () => undefined }
+  const temp = options.home === undefined ? makeHome() : { home: options.home, remove: () => undefined }
   const database = await testDatabase()
   const parts: Part[] = []
   const stop = async () => {
     await Promise.all(parts.map((part) => part.stop()))
-    endLeftovers(processesMarked(place.home))
-    place.remove()
+    endLeftovers(processesMarked(temp.home))
+    temp.remove()
     await database.close()
   }
   try {
     const urls: string[] = []
     for (let n = 1; n <= coordinators; n++) {
-      const part = startCoordinator(`coordinator-${n}`, place.home, { WINDLASS_HOST: host, ...env, ...over(database) })
+      const part = startCoordinator(`coordinator-${n}`, temp.home, { WINDLASS_HOST: host, ...env, ...over(database) })
       parts.push(part)
       urls.push(`http://${host}:${((await part.ready) as { port: number }).port}`)
     }
@@ -70,7 +70,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     const clients = urls.map((url) => createClient({ url, apiKey, org: 'default' }))
     const metric = (name: string) => readMetric(urls[0]!, name)
     const pid = (n: number) => parts[n]!.pid()!
-    return { home: place.home, database, urls, client: clients[0]!, clients, metric, pid, stop }
+    return { home: temp.home, database, urls, client: clients[0]!, clients, metric, pid, stop }
   } catch (error) {
     await stop()
     throw error

@@ -10,11 +10,11 @@ type Result = Awaited<ReturnType<Surface['call']>>
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
 const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA='
 
-const text = (words: string) => ({ type: 'text', text: words })
+const text = (content: string) => ({ type: 'text', text: content })
 const image = { type: 'image', data: PNG, mimeType: 'image/png' }
-const resource = (uri: string, mimeType: string, words: string) => ({
+const resource = (uri: string, mimeType: string, content: string) => ({
   type: 'resource',
-  resource: { uri, mimeType, text: words },
+  resource: { uri, mimeType, text: content },
 })
 
 const ANSWERS: Readonly<Record<string, object>> = {

@@ -7,13 +7,13 @@ export interface Expectation {
   /** What is wrong with the output itself. */
   problems: string[]
   /** What must have happened, and what may have: the branches that lost a race. */
-  must: Told
-  may: Told
+  must: Effects
+  may: Effects
   /** Winners of races, by path. */
   winners: Map<string, number>
 }
 
-export interface Told {
+export interface Effects {
   /** Paths of steps whose function runs once; not of those that wait within. */
   steps: string[]
   /** Paths of calls that have one child, over all replays and attempts. */
@@ -23,7 +23,7 @@ export interface Told {
   phases: string[]
 }
 
-interface Place {
+interface Context {
   path: string
   /** Of the run whose log is compared, and not of a child's. */
   isOwn: boolean
@@ -31,7 +31,7 @@ interface Place {
   /** Below a child that fails: after a crash of its parent it is called anew, as failures are not reused. */
   isRepeatable: boolean
   /** In the function of a step that an earlier attempt may have executed, and written what it writes. */
-  isKept: boolean
+  isReused: boolean
 }
 
 /** For a value that did not reach the output, as what came after it threw. */
@@ -41,85 +41,85 @@ const CHILD_FAILED = 'RunFailedError'
 
 /** `attempt`: the last one, whose output it is. */
 export function expect(program: Node, output: unknown, attempt: number): Expectation {
-  const nothing = (): Told => ({ steps: [], children: [], text: [], phases: [] })
+  const nothing = (): Effects => ({ steps: [], children: [], text: [], phases: [] })
   const found: Expectation = { problems: [], must: nothing(), may: nothing(), winners: new Map() }
-  check(program, output, { path: '', isOwn: true, isSure: true, isRepeatable: false, isKept: false })
+  check(program, output, { path: '', isOwn: true, isSure: true, isRepeatable: false, isReused: false })
   return found
 
-  function check(node: Node, actual: unknown, place: Place): void {
-    const told = place.isSure ? found.must : found.may
-    const written = place.isSure && !place.isKept ? found.must : found.may
+  function check(node: Node, actual: unknown, context: Context): void {
+    const effects = context.isSure ? found.must : found.may
+    const written = context.isSure && !context.isReused ? found.must : found.may
     switch (node.op) {
       case 'step':
-        if (!node.inside) told.steps.push(place.path)
+        if (!node.inside) effects.steps.push(context.path)
         if (node.fails !== undefined) return
-        if (node.inside) return check(node.inside, actual, { ...below(place, 'i'), isKept: attempt > 1 })
-        return equals(described(made(node.value)), actual, place)
+        if (node.inside) return check(node.inside, actual, { ...below(context, 'i'), isReused: attempt > 1 })
+        return equals(described(made(node.value)), actual, context)
       case 'sleep':
-        return equals('slept', actual, place)
+        return equals('slept', actual, context)
       case 'delay':
-        return equals('delayed', actual, place)
+        return equals('delayed', actual, context)
       case 'input':
-        return equals('answer' in node.question ? node.question.answer : node.onTimeout, actual, place)
+        return equals('answer' in node.question ? node.question.answer : node.onTimeout, actual, context)
       case 'child': {
-        const isRepeatable = place.isRepeatable || thrownBy(node) !== undefined
-        if (!isRepeatable) told.children.push(place.path)
-        return check(node.program, actual, { ...below(place, 'c'), isOwn: false, isRepeatable })
+        const isRepeatable = context.isRepeatable || thrownBy(node) !== undefined
+        if (!isRepeatable) effects.children.push(context.path)
+        return check(node.program, actual, { ...below(context, 'c'), isOwn: false, isRepeatable })
       }
       case 'seq':
-        return sequence(node.nodes, actual, place)
+        return sequence(node.nodes, actual, context)
       case 'all':
-        return node.nodes.forEach((each, index) => check(each, item(actual, index), below(place, index)))
+        return node.nodes.forEach((each, index) => check(each, item(actual, index), below(context, index)))
       case 'race':
-        return race(node.nodes, actual, place)
+        return race(node.nodes, actual, context)
       case 'catch':
-        return caught(node.body, actual, below(place, 'b'))
+        return caught(node.body, actual, below(context, 'b'))
       case 'log':
       case 'write':
-        if (place.isOwn) written.text.push(node.op === 'log' ? `${node.text}\n` : node.text)
+        if (context.isOwn) written.text.push(node.op === 'log' ? `${node.text}\n` : node.text)
         return undefined
       case 'phase':
-        if (place.isOwn) written.phases.push(node.name)
+        if (context.isOwn) written.phases.push(node.name)
         return undefined
       default:
         return undefined
     }
   }
 
-  function sequence(nodes: Node[], actual: unknown, place: Place): void {
+  function sequence(nodes: Node[], actual: unknown, context: Context): void {
     for (const [index, each] of nodes.entries()) {
-      check(each, item(actual, index), below(place, index))
+      check(each, item(actual, index), below(context, index))
       if (thrownBy(each) !== undefined) return
     }
   }
 
-  function race(nodes: Node[], actual: unknown, place: Place): void {
+  function race(nodes: Node[], actual: unknown, context: Context): void {
     const { winner, value } = (actual === UNKNOWN ? { winner: -1 } : actual) as { winner: number; value: unknown }
     if (actual !== UNKNOWN) {
-      if (!nodes[winner]) found.problems.push(`${place.path}: branch ${winner} won, which is none`)
-      found.winners.set(place.path, winner)
+      if (!nodes[winner]) found.problems.push(`${context.path}: branch ${winner} won, which is none`)
+      found.winners.set(context.path, winner)
     }
     for (const [index, each] of nodes.entries()) {
       const hasWon = index === winner
-      check(each, hasWon ? value : UNKNOWN, { ...below(place, index), isSure: place.isSure && hasWon })
+      check(each, hasWon ? value : UNKNOWN, { ...below(context, index), isSure: context.isSure && hasWon })
     }
   }
 
-  function caught(body: Node, actual: unknown, place: Place): void {
+  function caught(body: Node, actual: unknown, context: Context): void {
     const thrown = thrownBy(body)
-    if (thrown === undefined) return check(body, actual, place)
-    equals({ caught: thrown }, actual, place)
-    return check(body, UNKNOWN, place)
+    if (thrown === undefined) return check(body, actual, context)
+    equals({ caught: thrown }, actual, context)
+    return check(body, UNKNOWN, context)
   }
 
-  function equals(expected: unknown, actual: unknown, { path }: Place): void {
+  function equals(expected: unknown, actual: unknown, { path }: Context): void {
     if (actual === UNKNOWN || isDeepStrictEqual(actual, expected)) return
     found.problems.push(`${path}: ${JSON.stringify(actual)} in place of ${JSON.stringify(expected)}`)
   }
 }
 
-function below(place: Place, name: string | number): Place {
-  return { ...place, path: `${place.path}/${name}` }
+function below(context: Context, name: string | number): Context {
+  return { ...context, path: `${context.path}/${name}` }
 }
 
 function item(actual: unknown, index: number): unknown {

@@ -24,14 +24,14 @@ export interface FileInstance {
  * stopped after the last test, which fails when anything is left of it.
  */
 export function fileInstance({ env, programs, onceUp, beforeStop }: FileInstanceOptions): FileInstance {
-  const place = makeHome()
+  const temp = makeHome()
   let database: Database | undefined
   let instance: Instance | undefined
 
   before(async () => {
     database = await testDatabase()
     const settings = { WINDLASS_DATABASE_URL: database.url, WINDLASS_START_EXAMPLE: 'false', ...env }
-    const { client } = (instance = await startInstance({ home: place.home, env: settings }))
+    const { client } = (instance = await startInstance({ home: temp.home, env: settings }))
     await Promise.all(programs.map((name) => deploy(client, programFiles(name))))
     await onceUp?.(instance)
   })
@@ -41,7 +41,7 @@ export function fileInstance({ env, programs, onceUp, beforeStop }: FileInstance
       if (instance) await beforeStop?.(instance)
       await instance?.stop()
     } finally {
-      place.remove()
+      temp.remove()
       await database?.close()
     }
   })

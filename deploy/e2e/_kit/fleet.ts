@@ -32,10 +32,10 @@ export interface FleetOptions extends Pick<ClusterOptions, 'env' | 'coordinators
 const POOL = 'hosts'
 
 export async function startFleet({ hosts: wanted, workflows, crashes = 50, ...options }: FleetOptions): Promise<Fleet> {
-  const place = makeHome()
-  const folder = join(place.home, 'ledgers')
+  const temp = makeHome()
+  const folder = join(temp.home, 'ledgers')
   mkdirSync(folder)
-  const lan = makeLan(place.home)
+  const lan = makeLan(temp.home)
   const hosts: FleetHost[] = []
   let cluster: Cluster | undefined
   const stop = async () => {
@@ -43,11 +43,11 @@ export async function startFleet({ hosts: wanted, workflows, crashes = 50, ...op
       await Promise.all(hosts.map((host) => host.remove()))
       await cluster?.stop()
     } finally {
-      takeDown(lan, place)
+      takeDown(lan, temp)
     }
   }
   try {
-    const started = (cluster = await startCluster({ ...options, home: place.home, host: lan.address }))
+    const started = (cluster = await startCluster({ ...options, home: temp.home, host: lan.address }))
     const addHost = async (host: Wanted) => {
       const added = await startHost(started, lan, { ...host, pool: POOL })
       hosts.push(added)
@@ -65,10 +65,10 @@ export async function startFleet({ hosts: wanted, workflows, crashes = 50, ...op
   }
 }
 
-function takeDown(lan: Lan, place: { remove(): void }): void {
+function takeDown(lan: Lan, temp: { remove(): void }): void {
   try {
     lan.remove()
   } finally {
-    place.remove()
+    temp.remove()
   }
 }

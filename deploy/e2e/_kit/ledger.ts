@@ -57,7 +57,7 @@ export function overlapsIn(notes: readonly Note[]): Overlap[] {
       .filter((other) => other.pid !== each.pid && other.from < each.to)
       .map((other) => {
         const ms = Math.min(each.to, other.to) - other.from
-        return { ms, text: `${told(other)} executed beside ${told(each)} for ${Math.round(ms)} ms` }
+        return { ms, text: `${stretchText(other)} executed beside ${stretchText(each)} for ${Math.round(ms)} ms` }
       }),
   )
 }
@@ -68,7 +68,7 @@ export function wrongEnd(notes: readonly Note[], attempt: number): string[] {
   return isIt ? [] : [`attempt ${attempt} never came to its end`]
 }
 
-function told({ pid, host, attempt, isLast }: Stretch): string {
+function stretchText({ pid, host, attempt, isLast }: Stretch): string {
   return `process ${pid} at ${host} (attempt ${attempt}${isLast ? ', to the end' : ''})`
 }
 

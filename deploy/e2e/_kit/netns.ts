@@ -85,9 +85,9 @@ export function makeLan(folder: string): Lan {
     address: `${net}.1`,
     addHost(name) {
       const number = hosts.length + 1
-      const place = { ns: `${id}-${number}`, device: `${id}h${number}`, bridge, address: `${net}.${10 + number}` }
-      const host = makeHost(name, place, folder)
-      hosts.push({ host, ns: place.ns })
+      const at = { ns: `${id}-${number}`, device: `${id}h${number}`, bridge, address: `${net}.${10 + number}` }
+      const host = makeHost(name, at, folder)
+      hosts.push({ host, ns: at.ns })
       return host
     },
     remove() {
@@ -111,7 +111,7 @@ function freeNet(): string {
   }
 }
 
-interface Place {
+interface Address {
   ns: string
   /** Its card's other end, on the bridge. */
   device: string
@@ -121,7 +121,7 @@ interface Place {
 
 const CARD = 'eth0'
 
-function makeHost(name: string, { ns, device, bridge, address }: Place, folder: string): NetHost {
+function makeHost(name: string, { ns, device, bridge, address }: Address, folder: string): NetHost {
   sh(`ip netns add ${ns}`)
   sh(`ip link add ${device} type veth peer name ${CARD} netns ${ns}`)
   sh(`ip link set ${device} master ${bridge}`)

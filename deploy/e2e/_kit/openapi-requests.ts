@@ -27,17 +27,17 @@ export interface RequestOptions {
 
 /** Requests to all operations alike: most fit the document, some nearly, some not at all. */
 export function requests({ document, operations, known, credentials }: RequestOptions): fc.Arbitrary<Ask> {
-  const bearer = fc.oneof(
+  const credential = fc.oneof(
     { weight: 12, arbitrary: fc.constantFrom(...credentials) },
     { weight: 1, arbitrary: fc.constantFrom('', 'nonsense', `wl_${'a'.repeat(46)}`) },
   )
-  return fc.oneof(...operations.map((operation) => requestTo(document, operation, { known, bearer })))
+  return fc.oneof(...operations.map((operation) => requestTo(document, operation, { known, credential })))
 }
 
 function requestTo(
   document: Document,
   operation: Operation,
-  { known, bearer }: { known: Known; bearer: fc.Arbitrary<string> },
+  { known, credential }: { known: Known; credential: fc.Arbitrary<string> },
 ): fc.Arbitrary<Ask> {
   const parts = operation.parameters.map((parameter) => {
     const value = valueOf(document, parameter, known[parameter.name] ?? [])
@@ -46,25 +46,31 @@ function requestTo(
   const unknownQuery = seldom(20, fc.constantFrom('surplus=1', 'a=%zz', 'b=1&b=2'))
   const body = bodyOf(document, operation, known)
   const whatever = seldom(6, fc.constantFrom('*', '"a"'))
-  return fc.tuple(fc.tuple(...parts), unknownQuery, body, bearer, whatever).map(([values, more, text, key, etag]) => ({
-    operation,
-    path: pathWith(operation, values, more),
-    headers: {
-      ...headersWith(operation, values),
-      ...(key !== '' && { authorization: `Bearer ${key}` }),
-      ...(etag !== undefined && { 'if-none-match': etag }),
-      ...(text !== undefined && { 'content-type': 'application/json' }),
-    },
-    body: text,
-  }))
+  return fc
+    .tuple(fc.tuple(...parts), unknownQuery, body, credential, whatever)
+    .map(([values, more, text, key, etag]) => ({
+      operation,
+      path: pathWith(operation, values, more),
+      headers: {
+        ...headersWith(operation, values),
+        ...(key !== '' && { authorization: `Bearer ${key}` }),
+        ...(etag !== undefined && { 'if-none-match': etag }),
+        ...(text !== undefined && { 'content-type': 'application/json' }),
+      },
+      body: text,
+    }))
 }
 
-function valueOf(document: Document, { schema, in: place }: Parameter, known: readonly string[]): fc.Arbitrary<string> {
+function valueOf(
+  document: Document,
+  { schema, in: location }: Parameter,
+  known: readonly string[],
+): fc.Arbitrary<string> {
   const fits = fitting(document, schema).map(asText)
   const odd = hostile.map(asText)
   // A path without one of its parts is another path.
-  const others = fc.oneof({ weight: 3, arbitrary: fits }, { weight: place === 'path' ? 1 : 2, arbitrary: odd })
-  const named = place === 'path' ? others.filter((text) => text !== '') : others
+  const others = fc.oneof({ weight: 3, arbitrary: fits }, { weight: location === 'path' ? 1 : 2, arbitrary: odd })
+  const named = location === 'path' ? others.filter((text) => text !== '') : others
   return known.length === 0
     ? named
     : fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...known) }, { weight: 2, arbitrary: named })

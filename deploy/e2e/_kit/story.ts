@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { RunEvent } from '@windlass/shared/model/event.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Node, Note } from '../programs/durable/interpreter/ast.ts'
-import { expect, type Expectation, isSequential, type Told } from './expectation.ts'
+import { expect, type Expectation, isSequential, type Effects } from './expectation.ts'
 
 /** All that is known about a run of the interpreter when it is over. */
 export interface Story {
@@ -40,8 +40,8 @@ function steps({ notes, kills }: Story, { must, may }: Expectation): string[] {
   )
   const missing = must.steps.filter((path) => !done.has(path)).map((path) => `step ${path} was never executed`)
   const repeated = [...done].flatMap(([path, each]) => {
-    const places = each.map(({ run, attempt }) => `${run} attempt ${attempt}`)
-    return each.length - new Set(places).size <= kills ? [] : [`step ${path} was executed in ${places.join(', ')}`]
+    const attempts = each.map(({ run, attempt }) => `${run} attempt ${attempt}`)
+    return each.length - new Set(attempts).size <= kills ? [] : [`step ${path} was executed in ${attempts.join(', ')}`]
   })
   return [...missing, ...repeated]
 }
@@ -66,11 +66,11 @@ function races({ notes, run }: Story, { winners }: Expectation): string[] {
   const changed = [...Map.groupBy(noted, (note) => `${note.run} attempt ${note.attempt} ${note.path}`)]
     .filter(([, each]) => new Set(each.map(({ winner }) => winner)).size > 1)
     .map(([where, each]) => `${where} was won by ${each.map(({ winner }) => winner).join(', then ')}`)
-  const told = noted
+  const misreported = noted
     .filter((note) => note.run === run.id && note.attempt === run.attempt && winners.has(note.path))
     .filter((note) => winners.get(note.path) !== note.winner)
     .map((note) => `${note.path} was won by ${note.winner}, and the output says ${winners.get(note.path)}`)
-  return [...changed, ...told]
+  return [...changed, ...misreported]
 }
 
 /** What the last attempt has written, each line once however often it was replayed. */
@@ -87,7 +87,7 @@ function log({ program, events }: Story, { must, may }: Expectation): string[] {
   ]
 }
 
-function linesOf({ text }: Told): string[] {
+function linesOf({ text }: Effects): string[] {
   const lines = text.join('').split('\n')
   return lines.at(-1) === '' ? lines.slice(0, -1) : lines
 }

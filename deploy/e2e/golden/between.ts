@@ -18,8 +18,8 @@ export async function between(target: string, change: (answer: Answer) => Answer
       const sent = { method: request.method ?? 'GET', headers: headers as [string, string][], body }
       const answer = await fetch(target + request.url, sent)
       const { status, text } = change({ status: answer.status, text: await answer.text() })
-      const kept = [...answer.headers].filter(([name]) => !['content-length', 'connection'].includes(name))
-      response.writeHead(status, Object.fromEntries(kept)).end(text)
+      const passed = [...answer.headers].filter(([name]) => !['content-length', 'connection'].includes(name))
+      response.writeHead(status, Object.fromEntries(passed)).end(text)
     }
     answered().catch((error: Error) => response.destroy(error))
   })

@@ -29,11 +29,11 @@ export class CliTranscript extends Transcript {
     const args = command.match(/'[^']*'|\S+/g)!.map((arg) => arg.replace(/^'|'$/g, ''))
     const { url, apiKey, session, slug } = this.org
     const settings = { WINDLASS_URL: url, WINDLASS_API_KEY: apiKey, WINDLASS_SESSION: session, WINDLASS_ORG: slug }
-    const place = { HOME: this.#folder, WINDLASS_HOME: this.#folder }
-    const cli = watchCli(args, { cwd: this.#folder, env: { ...place, ...settings, ...env } })
+    const homes = { HOME: this.#folder, WINDLASS_HOME: this.#folder }
+    const cli = watchCli(args, { cwd: this.#folder, env: { ...homes, ...settings, ...env } })
     const code = await cli.ended(PATIENCE_MS)
-    const told = [...this.#part('stdout', cli.stdout()), ...this.#part('stderr', cli.stderr())]
-    this.add(name, `$ windlass ${this.names.text(command)}`, `exit ${code}`, ...told)
+    const shown = [...this.#part('stdout', cli.stdout()), ...this.#part('stderr', cli.stderr())]
+    this.add(name, `$ windlass ${this.names.text(command)}`, `exit ${code}`, ...shown)
     return cli.stdout()
   }
 

@@ -24,7 +24,7 @@ class McpTranscript extends Transcript {
     return answer
   }
 
-  async knock(name: string, init: RequestInit, as: string | null = this.org.apiKey): Promise<void> {
+  async sendPlain(name: string, init: RequestInit, as: string | null = this.org.apiKey): Promise<void> {
     const response = await this.send(init, as)
     const shown = ['allow', 'www-authenticate'].flatMap((header) => {
       const value = response.headers.get(header)
@@ -80,10 +80,10 @@ async function protocolActs(mcp: McpTranscript): Promise<void> {
   )
   await mcp.say('list templates of resources', 'resources/templates/list', {})
   await mcp.say('a method that is none', 'tools/dream', {})
-  await mcp.knock('no credential', { body: NOTHING }, null)
-  await mcp.knock('another method of HTTP', { method: 'GET' })
-  await mcp.knock('the page of a stranger', { body: NOTHING, headers: { origin: 'https://elsewhere.example' } })
-  await mcp.knock('what is no JSON', { body: '{' })
+  await mcp.sendPlain('no credential', { body: NOTHING }, null)
+  await mcp.sendPlain('another method of HTTP', { method: 'GET' })
+  await mcp.sendPlain('the page of a stranger', { body: NOTHING, headers: { origin: 'https://elsewhere.example' } })
+  await mcp.sendPlain('what is no JSON', { body: '{' })
 }
 
 async function workflowActs(mcp: McpTranscript): Promise<void> {

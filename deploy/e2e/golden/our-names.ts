@@ -29,11 +29,11 @@ const PUBLIC = new Set(['audit_log', 'awaiting_input'])
  * Lines in which one of the names stands as such. Many are also plain words: those count where SQL or a frame has them.
  */
 export function namesIn(text: string, { tables, columns, files, frames }: OurNames): string[] {
-  const oneWord = (name: string) => !name.includes('_')
-  const words = [...tables, ...columns].filter((name) => !oneWord(name) && !PUBLIC.has(name))
+  const isSingle = (name: string) => !name.includes('_')
+  const names = [...tables, ...columns].filter((name) => !isSingle(name) && !PUBLIC.has(name))
   const patterns = [
-    new RegExp(`\\b(${words.join('|')})\\b`),
-    new RegExp(`\\b(from|into|join|table|relation) "?(${tables.filter(oneWord).join('|')})\\b"?(?! of)`, 'i'),
+    new RegExp(`\\b(${names.join('|')})\\b`),
+    new RegExp(`\\b(from|into|join|table|relation) "?(${tables.filter(isSingle).join('|')})\\b"?(?! of)`, 'i'),
     new RegExp(`\\b(${files.map((file) => file.replaceAll('.', '\\.')).join('|')})\\b`),
     new RegExp(`\\bt"?: ?["'](${frames.join('|')})["']`),
   ]

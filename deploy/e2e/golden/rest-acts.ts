@@ -9,7 +9,7 @@ import type { World } from './world.ts'
 export function restActs(world: World): Promise<Act[]> {
   const rest = new RestTranscript(world, 'rest')
   return rest.whole(async () => {
-    await doorActs(rest)
+    await credentialActs(rest)
     await workflowActs(rest)
     await runActs(rest)
     await settingActs(rest)
@@ -20,7 +20,7 @@ export function restActs(world: World): Promise<Act[]> {
 export const nowhere = (rest: RestTranscript) => rest.act('a path that is none', 'GET /v1/nothing/here')
 
 /** Acts about credentials and about paths that do not exist. */
-async function doorActs(rest: RestTranscript): Promise<void> {
+async function credentialActs(rest: RestTranscript): Promise<void> {
   await rest.act('health', 'GET /healthz', { as: null })
   await rest.act('ready', 'GET /readyz', { as: null })
   await rest.actIn('openapi', 'GET /v1/openapi.json', operationsOf)

@@ -17,34 +17,34 @@ const DAY_MS = 86_400_000
 const FOR_90_DAYS = ['--expires', '90d']
 const log = createLog({}, 'error')
 
-const place = makeHome()
-const { home } = place
+const temp = makeHome()
+const { home } = temp
 let instance: Instance
 
 before(async () => {
   instance = await startInstance({ home, env: START })
 })
-after(() => place.remove())
+after(() => temp.remove())
 
-interface Told {
+interface AdminAnswer {
   code: number | string
   stdout: string
   stderr: string
 }
 
-async function admin(args: string[], env: Record<string, string> = { WINDLASS_HOME: home }): Promise<Told> {
+async function admin(args: string[], env: Record<string, string> = { WINDLASS_HOME: home }): Promise<AdminAnswer> {
   const cli = watchCli(['admin', ...args], { env })
   return { code: await cli.ended(), stdout: cli.stdout(), stderr: cli.stderr() }
 }
 
-async function done(args: string[]): Promise<Told> {
-  const told = await admin(args)
-  assert.equal(told.code, 0, told.stderr)
-  return told
+async function done(args: string[]): Promise<AdminAnswer> {
+  const answer = await admin(args)
+  assert.equal(answer.code, 0, answer.stderr)
+  return answer
 }
 
 const linesOf = (text: string) => text.trimEnd().split('\n')
-const jsonOf = ({ stdout }: Told): unknown => JSON.parse(stdout)
+const jsonOf = ({ stdout }: AdminAnswer): unknown => JSON.parse(stdout)
 const fileOf = (name: string) => JSON.parse(readFileSync(join(home, name), 'utf8')) as Record<string, string>
 const at = (apiKey: string) => ({ url: instance.access.url, apiKey })
 
@@ -139,7 +139,7 @@ test('all of it is in the audit log, under the name of whoever typed it', async 
   }
 })
 
-for (const [args, code, told] of [
+for (const [args, code, refusal] of [
   [['keys', 'create', '--org', 'acme', '--name', 'x'], 2, /`--role` is missing.\nNext: windlass admin keys create/],
   [['keys', 'create', '--org', 'acme', '--name', 'x', '--role', 'ower'], 2, /no role, did you mean `owner`/],
   [['keys', 'create', '--org', 'acme', '--name', 'x', '--role', 'owner', '--scope', 'run:raed'], 2, /`run:read`/],
@@ -160,7 +160,7 @@ for (const [args, code, told] of [
   test(`admin ${args.join(' ').replace('\u001b', 'ESC')} ends with ${code} and says what to type`, async () => {
     const ended = await admin([...args])
     assert.equal(ended.code, code, ended.stderr)
-    assert.match(ended.stderr, told)
+    assert.match(ended.stderr, refusal)
     assert.doesNotMatch(ended.stderr, /hunter2/)
     assert.equal(ended.stdout, '')
   })
@@ -176,20 +176,20 @@ test('a database of another Windlass, or of none, is not touched', async () => {
   const database = await testDatabase()
   const { url, db } = database
   try {
-    const told = async () => (await admin(['orgs', 'create', 'acme'], { WINDLASS_DATABASE_URL: url })).stderr
+    const refusal = async () => (await admin(['orgs', 'create', 'acme'], { WINDLASS_DATABASE_URL: url })).stderr
     const [last] =
       await db`delete from windlass_migrations where number = (select max(number) from windlass_migrations) returning *`
     assert.match(
-      await told(),
+      await refusal(),
       /not migrated to this Windlass: it has \d+ of \d+ migrations.\nNext: start a coordinator/,
     )
     await db`insert into windlass_migrations ${db([{ ...last, checksum: 'another' }])}`
-    assert.match(await told(), /migrated by another Windlass/)
+    assert.match(await refusal(), /migrated by another Windlass/)
     await db`insert into windlass_migrations ${db([{ ...last, number: 1000 }])}`
-    assert.match(await told(), /newer than this Windlass/)
+    assert.match(await refusal(), /newer than this Windlass/)
     assert.equal((await db`select 1 from orgs where slug = 'acme'`).length, 0)
     await db`drop table windlass_migrations`
-    assert.match(await told(), /holds no Windlass yet/)
+    assert.match(await refusal(), /holds no Windlass yet/)
   } finally {
     await database.close()
   }

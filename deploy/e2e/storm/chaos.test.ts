@@ -57,13 +57,13 @@ interface Ask {
 }
 
 const seed = chosenSeed()
-const place = makeHome()
+const temp = makeHome()
 let instance: Instance
 let second: Part
 
 before(async () => {
   console.log(`again: ${repeated(import.meta.filename, { SEED: seed })}`)
-  instance = await startInstance({ home: place.home, env: SETTINGS })
+  instance = await startInstance({ home: temp.home, env: SETTINGS })
   second = await secondAgent(instance)
   for (const slug of WORKFLOWS) {
     const process = slug === 'chaos-reuse' ? 'reuse' : 'fresh'
@@ -75,7 +75,7 @@ after(async () => {
   try {
     await second?.stop()
   } finally {
-    place.remove()
+    temp.remove()
   }
 })
 
@@ -110,7 +110,7 @@ test(
   { timeout: 150_000 },
   async (t) => {
     const random = randomOf(seed)
-    const folder = join(place.home, 'diaries')
+    const folder = join(temp.home, 'diaries')
     mkdirSync(folder)
     const asks = Array.from({ length: RUNS }, (): Ask => ({
       workflow: random.pick(WORKFLOWS),
@@ -153,7 +153,7 @@ async function killOneAfterTheOther(random: Random): Promise<void> {
 async function pidOf(victim: Victim): Promise<number | undefined> {
   if (victim !== 'second agent') return instance.pidOf(victim)
   const pid = second.pid()
-  return processesMarked(place.home).some((each) => each.pid === pid) ? pid : undefined
+  return processesMarked(temp.home).some((each) => each.pid === pid) ? pid : undefined
 }
 
 /** Clients that want something done: what is not answered is asked again, and may then be there twice. */

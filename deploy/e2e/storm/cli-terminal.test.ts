@@ -12,7 +12,7 @@ import { openTerminal, type Terminal, whyNoTmux } from '../_kit/tmux.ts'
 
 const skip = whyNoTmux()
 const INPUT = `'{"names":["Ada"]}'`
-const place = makeHome()
+const temp = makeHome()
 const folder = mkdtempSync(join(tmpdir(), 'windlass-e2e-terminal-'))
 let instance: Instance
 let terminal: Terminal
@@ -24,15 +24,15 @@ before(async () => {
   const script = `#!/bin/sh\nexec '${process.execPath}' '${PROJECT}/sdk/cli/windlass.mjs' "$@"\n`
   writeFileSync(join(bin, 'windlass'), script, { mode: 0o755 })
   const settings = { WINDLASS_START_EXAMPLE: 'false', WINDLASS_SECRET_KEY: randomBytes(32).toString('base64') }
-  instance = await startInstance({ home: place.home, env: settings })
-  const env = { PATH: `${bin}:${process.env['PATH']}`, HOME: folder, WINDLASS_HOME: place.home }
+  instance = await startInstance({ home: temp.home, env: settings })
+  const env = { PATH: `${bin}:${process.env['PATH']}`, HOME: folder, WINDLASS_HOME: temp.home }
   terminal = openTerminal({ columns: 80, env, cwd: folder })
 })
 
 after(async () => {
   terminal?.close()
   await instance?.stop()
-  place.remove()
+  temp.remove()
   rmSync(folder, { recursive: true, force: true })
 })
 

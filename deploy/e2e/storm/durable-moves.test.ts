@@ -59,9 +59,9 @@ test('a run is cancelled from every status', async () => {
   await isCancelledWhen('sleeping', await starts('parked', ast.sleep(HOUR_MS)))
   await isCancelledWhen('awaiting_input', await starts('replayed', ast.ask('moves')))
   await isCancelledWhen('waiting_for_child', await starts('parked', ast.child(ast.sleep(HOUR_MS))))
-  const hot = await starts('parked', ast.seq(ast.log('begun'), ast.gate(`${folder()}/never`)))
-  await hasSaid(client(), hot, 'log.stdout', 'begun')
-  await isCancelledWhen('running', hot)
+  const computing = await starts('parked', ast.seq(ast.log('begun'), ast.gate(`${folder()}/never`)))
+  await hasSaid(client(), computing, 'log.stdout', 'begun')
+  await isCancelledWhen('running', computing)
 })
 
 test('a run that waits fails when its whole time is over, and starts again from the top when it was blocked', async () => {

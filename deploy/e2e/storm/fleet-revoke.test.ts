@@ -55,7 +55,7 @@ interface Probe {
 async function revokedAfter(n: number): Promise<number[]> {
   const { run } = await cluster.client.runs.trigger({ workflow: 'held', input: {} })
   const { agent, offer } = await holder(run.id, n % 2)
-  const token = await agent.bearer()
+  const token = await agent.signToken()
   const probes = cluster.urls.flatMap((url): Probe[] => [
     {
       what: `identity at ${url}`,

@@ -5,7 +5,7 @@ import { mintApiKey } from '@windlass/coordinator/test/_kit/credentials.ts'
 import { anOrg } from '@windlass/coordinator/test/_kit/coordinator.ts'
 import { createClient } from 'windlass/client'
 import { healthDelays } from '../../load/health.ts'
-import { attack, inWords } from '../../load/hostile-org.ts'
+import { attack, outcomesText } from '../../load/hostile-org.ts'
 import { percentile } from '../../load/measure.ts'
 import { amount } from '../../../shared/test/_kit/rounds.ts'
 import { fileInstance } from '../_kit/file-instance.ts'
@@ -44,7 +44,7 @@ test('runs of one org come to their end at once while another org is hostile', a
   const [outcomes, waits] = await Promise.all([attacked, health])
   const [p50, p99] = [percentile(waits, 0.5), percentile(waits, 0.99)]
   t.diagnostic(`${completed} runs; /healthz ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms of ${waits.length}`)
-  t.diagnostic(inWords(outcomes))
+  t.diagnostic(outcomesText(outcomes))
   assert.equal(await instance.pidOf('coordinator'), pid, 'the coordinator was started anew')
   for (const [name, counts] of outcomes) assert.ok(counts.size > 0, `${name} was never done`)
   for (const name of ['inputs', 'keys']) assert.equal(outcomes.get(name)?.get('ok'), undefined, `${name} were taken`)

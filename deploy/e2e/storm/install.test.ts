@@ -20,17 +20,17 @@ import { until } from '../_kit/until.ts'
 const POOL = 'field'
 const WORK_MS = 4000
 const skip = noMachine()
-const place = makeHome()
+const temp = makeHome()
 let machine: CleanMachine
 let current: () => Instance
 if (!skip) {
   ;({ current } = fileInstance({ programs: [], env: { WINDLASS_HOST: '0.0.0.0' } }))
-  before(async () => void (machine = await makeMachine(place.home)), { timeout: 280_000 })
+  before(async () => void (machine = await makeMachine(temp.home)), { timeout: 280_000 })
 }
 
 after(() => {
   machine?.remove()
-  place.remove()
+  temp.remove()
 })
 
 async function aToken(): Promise<string> {
@@ -70,7 +70,7 @@ function changed(before: string[]): string[] {
 }
 
 /** What the script told to do next. */
-function told(stdout: string, label: string): string {
+function valueIn(stdout: string, label: string): string {
   const found = new RegExp(`${label}: (.+)$`, 'm').exec(stdout)?.[1]
   assert.ok(found, stdout)
   return found
@@ -88,7 +88,7 @@ test('install, run, drain, uninstall: by the documented commands alone, and noth
   assert.match(installed.stdout, /no systemd here/)
   const found = spawnSync('grep', ['-rlsF', '--exclude-dir=proc', '--exclude-dir=dev', token, machine.root])
   assert.equal(found.stdout.toString(), '', 'the token was kept')
-  const agent = machine.starts(told(installed.stdout, 'Start it by'))
+  const agent = machine.starts(valueIn(installed.stdout, 'Start it by'))
   const id = await online('clean')
 
   await deploy(client, programFiles('healthy', { slug: 'afield', pool: POOL, timeout: '1m' }))
@@ -109,14 +109,14 @@ test('install, run, drain, uninstall: by the documented commands alone, and noth
   assert.equal((await client.runs.get({ run: last })).run.status, 'completed')
   const later = await trigger(client, 'afield', {})
 
-  const removed = await machine.types(told(installed.stdout, 'Remove it by'))
+  const removed = await machine.types(valueIn(installed.stdout, 'Remove it by'))
   assert.equal(removed.code, 0, removed.stderr)
   assert.equal((await agent.ended).code, 0, agent.soFar())
   assert.deepEqual(machine.processes(), [])
   assert.deepEqual(changed(untouched), [])
   assert.equal((await client.runs.get({ run: later })).run.status, 'queued')
   await client.runs.cancel({ run: later })
-  const forgotten = await windlass(...told(removed.stdout, 'To forget it there').split(' ').slice(1), '--yes')
+  const forgotten = await windlass(...valueIn(removed.stdout, 'To forget it there').split(' ').slice(1), '--yes')
   assert.equal(forgotten.code, 0, forgotten.said)
 })
 
@@ -156,7 +156,7 @@ test('an upgrade keeps identity and settings, and a program that runs keeps what
   assert.equal(installed.code, 0, installed.stderr)
   const id = () => machine.types('cat /var/lib/windlass-agent/identity.json')
   const known = (await id()).stdout
-  const agent = machine.starts(told(installed.stdout, 'Start it by'))
+  const agent = machine.starts(valueIn(installed.stdout, 'Start it by'))
   await online('steady')
   const versions = () => readdirSync(join(machine.root, 'opt/windlass-agent/versions'))
   const [old] = versions()
@@ -182,8 +182,8 @@ test('an upgrade keeps identity and settings, and a program that runs keeps what
   assert.match(settings, /"WINDLASS_AGENT_SLOTS"[^}]*2/)
   assert.match(settings, /"steady"/)
 
-  const kept = await machine.types('windlass agent uninstall --keep-state')
-  assert.equal(kept.code, 0, kept.stderr)
+  const uninstalled = await machine.types('windlass agent uninstall --keep-state')
+  assert.equal(uninstalled.code, 0, uninstalled.stderr)
   const again = await machine.types(install(''))
   assert.equal(again.code, 0, again.stderr)
   assert.equal((await id()).stdout, known)
@@ -202,7 +202,7 @@ test('whoever is not root installs it for himself', { skip }, async () => {
   assert.match(installed.stdout, new RegExp(`/home/${uid}/.local/share/windlass-agent/versions/`))
   const shown = await machine.types('.local/bin/windlass agent config show', { uid })
   assert.match(shown.stdout, /^WINDLASS_AGENT_NAME=mine$/m)
-  const removed = await machine.types(told(installed.stdout, 'Remove it by'), { uid })
+  const removed = await machine.types(valueIn(installed.stdout, 'Remove it by'), { uid })
   assert.equal(removed.code, 0, removed.stderr)
   assert.deepEqual(changed(untouched), [])
 })

@@ -171,7 +171,7 @@ test('whatever is asked, the answer is one that the document promises', async (t
     if (answer.status < 300) good.add(ask.operation.id)
     else countRefusal(ask.operation.id, answer)
     const why = wrongWith(document, ask, answer)
-    if (why !== undefined) wrong.push(`${told(ask)}\n  ${answer.status} ${answer.text.slice(0, 300)}\n  ${why}`)
+    if (why !== undefined) wrong.push(`${askText(ask)}\n  ${answer.status} ${answer.text.slice(0, 300)}\n  ${why}`)
   }
   function countRefusal(id: string, { status, text }: { status: number; text: string }): void {
     const of = refusals.get(id) ?? new Map<string, number>()
@@ -208,7 +208,7 @@ function mostOf(counts = new Map<string, number>()): string[] {
   return sorted.slice(0, SHOWN).map(([why, count]) => `${count} × ${why}`)
 }
 
-function told({ operation, path, headers, body }: Ask): string {
+function askText({ operation, path, headers, body }: Ask): string {
   const { authorization = 'nobody', ...others } = headers
   return `${operation.id} ${operation.method} ${path.slice(0, 300)} as ${authorization.slice(7, 11)} ${JSON.stringify(others)} ${body?.slice(0, 300) ?? ''}`
 }

@@ -38,13 +38,13 @@ const SETTLED_MS = 120_000 * SCALE
 const TIMEOUT = { timeout: 400_000 * SCALE }
 const START_MS = 90_000
 
-const place = makeHome()
+const temp = makeHome()
 let instance: Instance
 let database: Database
 
 before(async () => {
-  instance = await startInstance({ home: place.home, env: SETTINGS })
-  const { databaseUrl } = JSON.parse(readFileSync(join(place.home, 'admin.json'), 'utf8')) as { databaseUrl: string }
+  instance = await startInstance({ home: temp.home, env: SETTINGS })
+  const { databaseUrl } = JSON.parse(readFileSync(join(temp.home, 'admin.json'), 'utf8')) as { databaseUrl: string }
   database = openDatabase({ url: databaseUrl, max: 2, log: createLog({}, 'error') })
   const retries = { crash: 0, error: 0 }
   await deploy(instance.client, programFiles('chaos', { slug: 'outages', process: 'fresh', timeout: '2h', retries }))
@@ -54,7 +54,7 @@ after(async () => {
     await database?.close()
     await instance?.stop()
   } finally {
-    place.remove()
+    temp.remove()
   }
 })
 
@@ -62,7 +62,7 @@ let folders = 0
 
 /** Fifty runs that execute, whatever happens to them then. Answers how they ended. */
 async function throughout(takesMs: number, outage: () => Promise<void>): Promise<Run[]> {
-  const folder = join(place.home, `diaries-${++folders}`)
+  const folder = join(temp.home, `diaries-${++folders}`)
   mkdirSync(folder)
   const input: Input = { folder, lines: 10, takesMs }
   const { client } = instance
@@ -113,8 +113,8 @@ async function lossesOf(runs: readonly Run[]): Promise<string> {
     where run_id = any(${runs.map(({ id }) => id)})
     group by what, attempt, reason
     order by attempt, what`
-  const words = rows.map(({ what, attempt, reason, count }) => `${count} of attempt ${attempt}: ${what}, ${reason}`)
-  return `${lost(runs)} attempts lost. ${words.join('; ')}`
+  const lines = rows.map(({ what, attempt, reason, count }) => `${count} of attempt ${attempt}: ${what}, ${reason}`)
+  return `${lost(runs)} attempts lost. ${lines.join('; ')}`
 }
 
 /** How often it was found so far that leases could not be renewed for a while. */

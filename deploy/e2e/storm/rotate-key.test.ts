@@ -11,8 +11,8 @@ import { type Instance, makeHome, startInstance } from '../_kit/instance.ts'
 import { watchCli } from '../_kit/start-process.ts'
 import { until } from '../_kit/until.ts'
 
-const place = makeHome()
-const { home } = place
+const temp = makeHome()
+const { home } = temp
 const KEY_FILE = join(home, 'secret.key')
 let instance: Instance
 let database: ReturnType<typeof openDatabase>
@@ -29,7 +29,7 @@ before(async () => {
 after(async () => {
   await database?.close()
   await instance?.stop()
-  place.remove()
+  temp.remove()
 })
 
 const rotation = (args: readonly string[] = [], env: Record<string, string> = {}) =>

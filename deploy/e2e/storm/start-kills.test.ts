@@ -10,11 +10,11 @@ import { ENDED_MS } from '../_kit/start-process.ts'
 import { until } from '../_kit/until.ts'
 
 const QUIET = { WINDLASS_START_EXAMPLE: 'false' }
-const place = makeHome()
-after(() => place.remove())
+const temp = makeHome()
+after(() => temp.remove())
 
 test('kill -9 of every part at once: each comes back where it was', async () => {
-  const instance = await startInstance({ home: place.home, env: QUIET })
+  const instance = await startInstance({ home: temp.home, env: QUIET })
   await deploy(instance.client, programFiles('healthy'))
   const before = await pids(instance)
   for (const pid of before) process.kill(pid, 'SIGKILL')

@@ -9,12 +9,12 @@ import { type Instance, makeHome, startInstance } from '../_kit/instance.ts'
 import { deploy, ended, programFiles, trigger } from '../_kit/runs.ts'
 import { until } from '../_kit/until.ts'
 
-const place = makeHome()
-const { home } = place
+const temp = makeHome()
+const { home } = temp
 const FIRST = 'First start. Deploying'
 const UP = '"sentence":"Up in'
 
-after(() => place.remove())
+after(() => temp.remove())
 
 async function agentEnvironment(instance: Instance): Promise<string> {
   return readFileSync(`/proc/${await instance.pidOf('agent')}/environ`, 'utf8')

@@ -8,9 +8,9 @@ import { until } from '../_kit/until.ts'
 const QUIET = { WINDLASS_START_EXAMPLE: 'false' }
 
 test('a second signal ends programs, parts and PostgreSQL at once, and the next start goes on', async (t) => {
-  const place = makeHome()
-  t.after(() => place.remove())
-  const first = await startInstance({ home: place.home, env: { ...QUIET, WINDLASS_AGENT_STOP_MS: '600000' } })
+  const temp = makeHome()
+  t.after(() => temp.remove())
+  const first = await startInstance({ home: temp.home, env: { ...QUIET, WINDLASS_AGENT_STOP_MS: '600000' } })
   await deploy(first.client, programFiles('healthy'))
   const run = await trigger(first.client, 'healthy', { takesMs: 600_000 })
   const status = async () => (await first.client.runs.get({ run })).run.status
@@ -19,8 +19,8 @@ test('a second signal ends programs, parts and PostgreSQL at once, and the next 
   await first.process.says('SIGINT: stopping')
   first.process.child.kill('SIGTERM')
   assert.equal(await first.process.ended(), 130)
-  await nothingIsLeft(place.home)
-  const next = await startInstance({ home: place.home, env: QUIET })
+  await nothingIsLeft(temp.home)
+  const next = await startInstance({ home: temp.home, env: QUIET })
   await next.client.runs.cancel({ run })
   await next.stop()
 })

@@ -71,7 +71,7 @@ async function killAndStart(agent: TestAgent): Promise<void> {
 }
 
 /** A program that is short is not worth it; and how far one was heard is noted ten times a second. */
-async function isKept(agent: TestAgent): Promise<void> {
+async function isRecorded(agent: TestAgent): Promise<void> {
   await agent.process().says('run.kept', 10_000)
   await delay(400)
 }
@@ -99,7 +99,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     const random = randomOf(seed)
     const { agent, run, notes } = await counting('killed', { lines: 600, ms: 20 })
     for (let kills = 0; kills < 4; kills++) {
-      await isKept(agent)
+      await isRecorded(agent)
       await delay(random.between(0, 700))
       await killAndStart(agent)
       await agent.process().says('run.taken-back', 20_000)
@@ -111,7 +111,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
   test('a program that only waits is woken by the agent that took it back', async () => {
     const { agent, run, notes } = await counting('waits', { lines: 60, ms: 10, sleepMs: 3_000 })
     const sleeping = async () => (await get(current().client, run)).status === 'sleeping'
-    await isKept(agent)
+    await isRecorded(agent)
     await until('it sleeps', sleeping, { ms: 20_000 })
     await killAndStart(agent)
     await isWhole(await ended(current().client, run, 60_000), 60, notes)
@@ -126,7 +126,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     for (const folder of [home, dirname(home)]) chmodSync(folder, (statSync(folder).mode & 0o7777) | 0o011)
     const env = { WINDLASS_AGENT_RUN_UIDS: '790000-790009' }
     const { agent, run } = await counting('user', { lines: 200, ms: 20 }, { env })
-    await isKept(agent)
+    await isRecorded(agent)
     await killAndStart(agent)
     const found = await ended(current().client, run, 60_000)
     assert.equal(found.attempt, 1, found.lost?.reason)
@@ -141,7 +141,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     await client.environments.create({ name: 'hiding' })
     await secrets.set({ name: 'COUNTS_SECRET', value: SECRET, environment: 'hiding' })
     const { agent, run } = await counting('hides', { lines: 200, ms: 20 }, { environment: 'hiding' })
-    await isKept(agent)
+    await isRecorded(agent)
     // It is another one now, and the program has the old one.
     await secrets.set({ name: 'COUNTS_SECRET', value: 'another-one-altogether', environment: 'hiding' })
     await killAndStart(agent)
@@ -158,7 +158,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
 
   test('it is cancelled like any other', async () => {
     const { agent, run } = await counting('cancelled', { lines: 10_000, ms: 20 })
-    await isKept(agent)
+    await isRecorded(agent)
     await killAndStart(agent)
     await agent.process().says('run.taken-back', 20_000)
     await current().client.runs.cancel({ run })
@@ -169,7 +169,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
 
   test('its time goes on', async () => {
     const { agent, run } = await counting('overtime', { lines: 10_000, ms: 20 }, { descriptor: { timeout: '20s' } })
-    await isKept(agent)
+    await isRecorded(agent)
     await delay(14_000)
     await killAndStart(agent)
     const found = await ended(current().client, run, 90_000)
@@ -190,7 +190,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
 
   test('one that was taken back a moment ago is taken back again', async () => {
     const { agent, run, notes } = await counting('twice', { lines: 200, ms: 20 })
-    await isKept(agent)
+    await isRecorded(agent)
     for (let kills = 0; kills < 3; kills++) {
       await killAndStart(agent)
       await agent.process().says('run.taken-back', 20_000)
@@ -202,8 +202,8 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
 
   test('one to which no pipes can be laid is ended, and begins anew', async () => {
     const { agent, run } = await counting('unreachable', { lines: 100, ms: 20 })
-    await isKept(agent)
-    const { pid } = JSON.parse(kept(agent)) as { pid: number }
+    await isRecorded(agent)
+    const { pid } = JSON.parse(recordsIn(agent)) as { pid: number }
     await agent.kill()
     const lives = join(current().home, 'unreachable', 'lives')
     const [record] = readdirSync(lives).filter((name) => name.endsWith('.json'))
@@ -218,8 +218,8 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
 
   test('when no agent comes, it is dead before its lease is over, and begins anew elsewhere', async () => {
     const { agent, run } = await counting('orphan', { lines: 300, ms: 20 })
-    await isKept(agent)
-    const { pid } = JSON.parse(kept(agent)) as { pid: number }
+    await isRecorded(agent)
+    const { pid } = JSON.parse(recordsIn(agent)) as { pid: number }
     await agent.kill()
     const other = await startAgent(current(), { name: 'orphan-2', pool: 'orphan' })
     await until('its process is gone', () => Promise.resolve(!isThere(pid)), { ms: FENCE_MS + 5_000 })
@@ -230,7 +230,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
   })
 })
 
-function kept(agent: TestAgent): string {
+function recordsIn(agent: TestAgent): string {
   const line = agent
     .process()
     .stderr()

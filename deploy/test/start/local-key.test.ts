@@ -82,11 +82,11 @@ test('while the instance runs its session is renewed in time', async () => {
     everyMs: 20,
     fail: assert.fail,
   })
-  const kept = async () => JSON.parse(await readFile(join(home, 'cli.json'), 'utf8')) as LocalAccess
-  await untilPolled('another session', async () => (await kept()).session !== access.session)
+  const savedAccess = async () => JSON.parse(await readFile(join(home, 'cli.json'), 'utf8')) as LocalAccess
+  await untilPolled('another session', async () => (await savedAccess()).session !== access.session)
   stop.abort()
   await keeping
-  const now = await kept()
+  const now = await savedAccess()
   assert.deepEqual([now.url, now.org, now.apiKey], [access.url, access.org, access.apiKey])
   assert.equal((await verify(now.session)).kind, 'session')
 })

@@ -17,10 +17,10 @@ test('the README of the operation table names files that are there', () => {
   const machinery = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, file]) => file!))
   assert.ok(machinery.length > 10)
   for (const file of machinery) assert.ok(isThere(`shared/ops/${file.replace('<group>', 'environments')}`), file)
-  const places = [...adding.matchAll(/`([a-z]+\/[^`]+)`/g)].map(([, file]) => file!)
+  const files = [...adding.matchAll(/`([a-z]+\/[^`]+)`/g)].map(([, file]) => file!)
   const scripts = [...adding.matchAll(/^npx node (\S+)/gm)].map(([, file]) => file!)
-  assert.ok(places.length > 10 && scripts.length === 4)
-  for (const file of [...places, ...scripts]) assert.ok(isThere(file), file)
+  assert.ok(files.length > 10 && scripts.length === 4)
+  for (const file of [...files, ...scripts]) assert.ok(isThere(file), file)
 })
 
 test('it counts the files that an operation takes', () => {
@@ -30,8 +30,8 @@ test('it counts the files that an operation takes', () => {
 
 test('a row without words and one without a handler do not compile', () => {
   // @ts-expect-error -- the words of `get`
-  const words: ExamplesOf<'orgs'> = {}
+  const examples: ExamplesOf<'orgs'> = {}
   // @ts-expect-error -- the handler of `get`
   const handlers: HandlersFor<'orgs'> = {}
-  assert.deepEqual([words, handlers], [{}, {}])
+  assert.deepEqual([examples, handlers], [{}, {}])
 })

@@ -39,12 +39,12 @@ test('a command of the references is read by a shell as the request of the examp
       WINDLASS_API_KEY: 'k',
       WINDLASS_SESSION: 's',
     }
-    const words = execFileSync('sh', ['-c', script], { encoding: 'utf8', env }).split('\0').slice(0, -1)
-    assert.ok(URL.canParse(words[1]!), `${row.id}: ${words[1]}`)
-    const body = words.includes('-d') ? (JSON.parse(words[words.indexOf('-d') + 1]!) as object) : {}
+    const args = execFileSync('sh', ['-c', script], { encoding: 'utf8', env }).split('\0').slice(0, -1)
+    assert.ok(URL.canParse(args[1]!), `${row.id}: ${args[1]}`)
+    const body = args.includes('-d') ? (JSON.parse(args[args.indexOf('-d') + 1]!) as object) : {}
     const { input } = exampleOf(row)
     for (const [name, value] of Object.entries(body)) assert.deepEqual(value, input[name], row.id)
-    const credential = words.find((word) => word.startsWith('Authorization'))
+    const credential = args.find((arg) => arg.startsWith('Authorization'))
     const who = isSessionOnly(row) ? 'Authorization: Bearer s' : 'Authorization: Bearer k'
     assert.equal(credential, isForCallers(row) ? who : undefined, row.id)
   }

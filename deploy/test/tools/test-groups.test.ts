@@ -40,8 +40,10 @@ async function executed(t: TestContext, texts: Record<string, string>, deadlineM
     .split('\n')
     .map((line) => JSON.parse(line) as TestEvent)
   for (const event of events) followed.see(event)
-  const told = events.filter(({ type }) => type === 'test:stdout').map(({ data = {} }) => Reflect.get(data, 'message'))
-  return { code, followed, said: told.join('') }
+  const messages = events
+    .filter(({ type }) => type === 'test:stdout')
+    .map(({ data = {} }) => Reflect.get(data, 'message'))
+  return { code, followed, said: messages.join('') }
 }
 
 test('files of a group are executed in turn, each with its own hooks, and each has its time', async (t) => {

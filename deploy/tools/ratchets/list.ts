@@ -11,7 +11,7 @@ export interface Offender {
 }
 
 /** What a list is called, and the words for its offenders. */
-export interface ListWords {
+export interface ListTexts {
   /** Name of the list's file, without its ending. */
   readonly name: string
   /** First line of the list's file. */
@@ -32,34 +32,34 @@ export function parseList(text: string): Offender[] {
   })
 }
 
-export function formatList(words: ListWords, offenders: readonly Offender[]): string {
+export function formatList(texts: ListTexts, offenders: readonly Offender[]): string {
   const head = [
-    `# ${words.title}`,
+    `# ${texts.title}`,
     `# It may only shrink: \`${SHRINK}\` takes away what is mended and follows \`git mv\`.`,
   ]
   return [...head, ...offenders.map(lineOf).sort(byText), ''].join('\n')
 }
 
 /** A sentence for everything by which the list and the project differ. */
-export function judge(words: ListWords, listed: readonly Offender[], found: readonly Offender[]): string[] {
+export function judge(texts: ListTexts, listed: readonly Offender[], found: readonly Offender[]): string[] {
   const before = byKey(listed)
   const now = byKey(found)
-  const worse = found.flatMap((offender) => complaint(words, offender, before.get(keyOf(offender))))
+  const worse = found.flatMap((offender) => complaint(texts, offender, before.get(keyOf(offender))))
   const better = listed.filter((offender) => isBetter(offender, now.get(keyOf(offender))))
-  return [...worse, ...better.map((offender) => mended(words, offender, now.get(keyOf(offender))))]
+  return [...worse, ...better.map((offender) => mended(texts, offender, now.get(keyOf(offender))))]
 }
 
-function complaint(words: ListWords, offender: Offender, before: Offender | undefined): string[] {
+function complaint(texts: ListTexts, offender: Offender, before: Offender | undefined): string[] {
   const detail = offender.detail ? ` (${offender.detail})` : ''
-  const said = `${offender.file} ${words.wrong(offender)}${detail}`
-  if (!before) return [`${said}: ${words.remedy}`]
+  const said = `${offender.file} ${texts.wrong(offender)}${detail}`
+  if (!before) return [`${said}: ${texts.remedy}`]
   if (sizeOf(offender) <= sizeOf(before)) return []
-  return [`${said}, and had ${before.size} when it was listed: ${words.remedy}`]
+  return [`${said}, and had ${before.size} when it was listed: ${texts.remedy}`]
 }
 
-function mended(words: ListWords, offender: Offender, now: Offender | undefined): string {
+function mended(texts: ListTexts, offender: Offender, now: Offender | undefined): string {
   const gone = now === undefined ? 'which is no longer so' : `which is now ${now.size}`
-  return `${LISTS}/${words.name}.txt lists "${lineOf(offender)}", ${gone}: the list may only shrink, run \`${SHRINK}\``
+  return `${LISTS}/${texts.name}.txt lists "${lineOf(offender)}", ${gone}: the list may only shrink, run \`${SHRINK}\``
 }
 
 /** The list without what is mended. Nothing is added and no number raised, whatever was found. */

@@ -8,29 +8,29 @@ type Option = Command['options'][number]
 const ABOUT = 'Every command with its arguments and flags. `windlass <command> --help` says the same in a terminal.'
 
 /** Every command that does something, with the words by which it is typed. */
-export function leafCommands(program: Command = createProgram()): { words: string; command: Command }[] {
+export function leafCommands(program: Command = createProgram()): { path: string; command: Command }[] {
   const help = program.createHelp()
-  const walk = (command: Command, words: readonly string[]): { words: string; command: Command }[] => {
+  const walk = (command: Command, path: readonly string[]): { path: string; command: Command }[] => {
     const inner = help.visibleCommands(command).filter((each) => each.name() !== 'help')
-    const below = inner.flatMap((each) => walk(each, [...words, each.name()]))
-    return inner.length > 0 ? below : [{ words: words.join(' '), command }]
+    const below = inner.flatMap((each) => walk(each, [...path, each.name()]))
+    return inner.length > 0 ? below : [{ path: path.join(' '), command }]
   }
   return walk(program, [program.name()])
 }
 
 /** Everything that can be typed, by long names and short ones, with the words under which it stands in the reference. */
-export function commandWords(program: Command = createProgram()): ReadonlyMap<string, string> {
-  const words = new Map([[program.name(), program.name()]])
+export function commandPaths(program: Command = createProgram()): ReadonlyMap<string, string> {
+  const path = new Map([[program.name(), program.name()]])
   const walk = (command: Command, before: readonly string[], listed: string): void => {
     for (const each of command.commands) {
       const own = `${listed} ${each.name()}`
-      const typed = [each.name(), ...each.aliases()].flatMap((name) => before.map((words) => `${words} ${name}`))
-      for (const one of typed) words.set(one, own)
+      const typed = [each.name(), ...each.aliases()].flatMap((name) => before.map((path) => `${path} ${name}`))
+      for (const one of typed) path.set(one, own)
       walk(each, typed, own)
     }
   }
   walk(program, [program.name()], program.name())
-  return words
+  return path
 }
 
 export function cliReference(): string {
@@ -39,22 +39,22 @@ export function cliReference(): string {
   const leaves = leafCommands(program)
   const index = table(
     ['command', 'what it does'],
-    leaves.map(({ words, command }) => [code(words), command.description()]),
+    leaves.map(({ path, command }) => [code(path), command.description()]),
   )
-  const everywhere = `## Everywhere\n\n${flags(help, help.visibleOptions(program))}\n\n${fence('', wordsBehindHelp(program))}`
+  const everywhere = `## Everywhere\n\n${flags(help, help.visibleOptions(program))}\n\n${fence('', textBehindHelp(program))}`
   return headed('CLI', ABOUT, index, everywhere, ...leaves.map((leaf) => section(help, leaf)))
 }
 
 /** What the help says after the lists of commands and flags. */
-function wordsBehindHelp(program: Command): string {
+function textBehindHelp(program: Command): string {
   let text = ''
   program.configureOutput({ writeOut: (more) => (text += more) }).outputHelp()
   return text.slice(program.helpInformation().length).trim()
 }
 
-function section(help: Help, { words, command }: { words: string; command: Command }): string {
-  const usage = `${words} ${command.usage()}`.trim()
-  const parts = [`## ${words}`, fence('sh', usage), command.description()]
+function section(help: Help, { path, command }: { path: string; command: Command }): string {
+  const usage = `${path} ${command.usage()}`.trim()
+  const parts = [`## ${path}`, fence('sh', usage), command.description()]
   const given = help
     .visibleArguments(command)
     .map((argument) => [code(help.argumentTerm(argument)), help.argumentDescription(argument)])

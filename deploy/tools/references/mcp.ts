@@ -23,13 +23,13 @@ export function mcpReference(): string {
 
 function hints({ listed: { annotations }, instead }: ToolPlan): string {
   if (instead !== undefined) return 'says where to do it'
-  const words = [
+  const hints = [
     annotations.readOnlyHint && 'reads',
     annotations.destructiveHint && 'destroys',
     annotations.idempotentHint && !annotations.readOnlyHint && 'repeatable',
     annotations.openWorldHint && 'acts',
   ]
-  return words.filter((word) => word !== false).join(', ')
+  return hints.filter((hint) => hint !== false).join(', ')
 }
 
 interface Property {

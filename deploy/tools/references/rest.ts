@@ -97,7 +97,7 @@ function field(row: AnyOp, name: string): string[] {
   const isOptional = shape[name]!.safeParse(undefined).success
   const otherwise = property.default === undefined ? 'optional' : code(JSON.stringify(property.default))
   const need = isOptional ? otherwise : 'required'
-  return [code(name), placeOf(row, name), code(typeOf(property)), need, meaningOf(row, name) ?? '']
+  return [code(name), carrierOf(row, name), code(typeOf(property)), need, meaningOf(row, name) ?? '']
 }
 
 /** An id or a slug is text both ways. */
@@ -106,7 +106,7 @@ function typeOf(json: object): string {
   return text === 'string | string' ? 'string' : text
 }
 
-function placeOf(row: AnyOp, name: string): string {
+function carrierOf(row: AnyOp, name: string): string {
   if (pathNames(row.path).includes(name)) return 'path'
   return ridesInQuery(row, name) ? 'query' : 'body'
 }

@@ -60,9 +60,9 @@ export function docText(text: string | undefined): string {
   const safe = text.replaceAll('*/', '*\\/')
   if (safe.length <= WIDTH) return `/** ${safe} */\n`
   const lines = ['']
-  for (const word of safe.split(/\s+/)) {
-    if (lines.at(-1)!.length + word.length > WIDTH) lines.push(word)
-    else lines.push([lines.pop(), word].filter(Boolean).join(' '))
+  for (const part of safe.split(/\s+/)) {
+    if (lines.at(-1)!.length + part.length > WIDTH) lines.push(part)
+    else lines.push([lines.pop(), part].filter(Boolean).join(' '))
   }
   return `/**\n${lines.map((line) => ` * ${line}\n`).join('')} */\n`
 }

@@ -8,7 +8,7 @@ export interface Order {
 }
 
 /** Messages from the skeleton's server. */
-export type Word = { what: 'ready'; port: number } | { what: 'open'; runs: number }
+export type SkeletonMessage = { what: 'ready'; port: number } | { what: 'open'; runs: number }
 
 /** A run for the agent. Frames are lists of them. */
 export interface Given {

@@ -3,7 +3,7 @@ import type { Cause } from '@windlass/shared/model/why.ts'
 import { stageOf } from '../engine/rules/groups.ts'
 import type { Throttle } from '../engine/rules/holds.ts'
 import type { Situation } from './store-why.ts'
-import { causeOf, counted, lengthText, timeText } from './why-words.ts'
+import { causeOf, counted, lengthText, timeText } from './why-texts.ts'
 
 export function throttleCause(run: Situation, until: Date, { key, limit, perMs }: Throttle): Cause {
   const apart = stageOf(key) === '' ? '' : ` with this \`input.${stageOf(key)}\``

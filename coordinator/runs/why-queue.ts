@@ -6,7 +6,7 @@ import { readNeeds } from '../matching/needs.ts'
 import type { PoolRunner, Situation } from './store-why.ts'
 import { debounceCause, limitCause, throttleCause } from './why-load.ts'
 import { judgeRunner, type Verdict } from './why-runners.ts'
-import { type CauseFacts, causeOf, counted, timeText } from './why-words.ts'
+import { type CauseFacts, causeOf, counted, timeText } from './why-texts.ts'
 
 export interface QueueFacts {
   runners: PoolRunner[]

@@ -3,7 +3,7 @@ import type { Why } from '@windlass/shared/model/why.ts'
 import { lacking } from '../matching/capable.ts'
 import type { Needs } from '../matching/needs.ts'
 import type { PoolRunner } from './store-why.ts'
-import { counted, lengthText, timeText } from './why-words.ts'
+import { counted, lengthText, timeText } from './why-texts.ts'
 
 /** A runner that is free asks again at least every half minute. */
 const SILENT_MS = 60_000

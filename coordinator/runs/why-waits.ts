@@ -1,6 +1,6 @@
 import type { Cause } from '@windlass/shared/model/why.ts'
 import type { Situation, Wait } from './store-why.ts'
-import { causeOf, counted, timeText } from './why-words.ts'
+import { causeOf, counted, timeText } from './why-texts.ts'
 
 const PROMPT_SHOWN = 200
 

@@ -9,7 +9,7 @@ import { queueCauses, type QueueFacts } from './why-queue.ts'
 import { lossesOf } from './store-losses.ts'
 import * as store from './store-why.ts'
 import { waitCause, waitsSummary } from './why-waits.ts'
-import { causeOf, lengthening, refusal, silence, timeText } from './why-words.ts'
+import { causeOf, lengthening, refusal, silence, timeText } from './why-texts.ts'
 
 type Clocks = Parameters<typeof silence>[1]
 

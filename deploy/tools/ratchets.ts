@@ -7,10 +7,11 @@ import { findUnused } from './ratchets/knip.ts'
 import { tooLong } from './ratchets/lengths.ts'
 import { formatList, judge, LISTS, parseList, rename, shrink } from './ratchets/list.ts'
 import type { ListTexts, Offender } from './ratchets/list.ts'
+import { vagueNames } from './ratchets/names.ts'
 import { lint } from './ratchets/oxlint.ts'
 import { PROJECT } from './source-files.ts'
 
-type Name = 'cycles' | 'functions' | 'files' | 'lines' | 'exports' | 'unused'
+type Name = 'cycles' | 'functions' | 'files' | 'lines' | 'names' | 'exports' | 'unused'
 export type Found = Readonly<Record<Name, readonly Offender[]>>
 
 const RATCHETS: readonly (ListTexts & { readonly name: Name })[] = [
@@ -39,6 +40,12 @@ const RATCHETS: readonly (ListTexts & { readonly name: Name })[] = [
     remedy: 'break them; `grep -nE "^.{121}"` shows them',
   },
   {
+    name: 'names',
+    title: 'Names with a word that has meant too many things: file, name; or the file alone, for its own.',
+    wrong: ({ what }) => `${what ? `declares ${what}` : 'is itself named'}, with a word that says too little`,
+    remedy: `name it by its kind: a location, a folder, a limit, a token; ${LISTS}/names.ts lists the words`,
+  },
+  {
     name: 'exports',
     title: 'Exports that no other file names: file, name.',
     wrong: ({ what }) => `exports ${what}, which no other file names`,
@@ -54,7 +61,7 @@ const RATCHETS: readonly (ListTexts & { readonly name: Name })[] = [
 
 export async function findOffenders(root: string): Promise<Found> {
   const [linted, unused] = await Promise.all([lint(root), findUnused(root)])
-  return { ...linted, ...unused, ...tooLong(root) }
+  return { ...linted, ...unused, ...tooLong(root), names: vagueNames(root) }
 }
 
 /** A sentence for everything by which the lists and the project differ. */

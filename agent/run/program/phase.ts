@@ -59,7 +59,7 @@ export function createPhase({ replay, journal, clock, known }: PhaseOptions): Ph
     return { at, channel: 'park', type: 'park', data: { waitsFor, computeMs } }
   }
 
-  function goLive(at: number): ProgramEvent[] {
+  function endReplay(at: number): ProgramEvent[] {
     if (!isReplaying) return []
     isReplaying = false
     clock.go()
@@ -85,7 +85,7 @@ export function createPhase({ replay, journal, clock, known }: PhaseOptions): Ph
     take(frame, at) {
       hasSpoken = true
       if (frame.name === 'journal') return onJournal(frame, at)
-      return frame.name === 'live' ? goLive(at) : []
+      return frame.name === 'live' ? endReplay(at) : []
     },
     park({ waitsFor, heard }, at) {
       // What it has not read yet makes it go on, or say again that it waits.

@@ -25,13 +25,21 @@ const wide = `-- ${'w'.repeat(118)}\n`
 
 const MAIN = "import { a } from './a.ts'\nimport { b } from './b.ts'\nconsole.log(a, b)\n"
 
+/** The term for a run, a column, a field of the API, and a part of another word. */
+const FINE_NAMES = `function placeRun({ live }: { live: number }) {
+  const lives = [{ place: live }]
+  return lives
+}
+export const b = placeRun({ live: 2 })
+`
+
 /** A project that breaks nothing. */
 const SOUND = {
   'package.json': '{ "name": "sound", "type": "module" }\n',
   [`${LISTS}/knip.jsonc`]: '{ "entry": ["agent/main.ts"], "project": ["**/*.ts"] }\n',
   'agent/main.ts': MAIN,
   'agent/a.ts': 'export const a = 1\n',
-  'agent/b.ts': 'export const b = 2\n',
+  'agent/b.ts': FINE_NAMES,
   'coordinator/db/1.sql': '-- short\n',
 }
 
@@ -43,7 +51,8 @@ const PLANTED = {
   'agent/b.ts': "import { a } from './a.ts'\nexport type B = number\nexport const b = a\n",
   'agent/long.ts': aFunction(81),
   'agent/many.ts': '// many\n'.repeat(301),
-  'agent/orphan.ts': '',
+  'agent/cgroup-place.mjs': '',
+  'agent/orphan.ts': 'export const isKept = true\n',
   'coordinator/db/1.sql': wide,
   'deploy/e2e/programs/wrong.ts': `// ${wide}${aFunction(400)}`,
 }
@@ -79,6 +88,10 @@ const RATCHETS: Readonly<Record<keyof Found, Ratchet>> = {
     lines: ['coordinator/db/1.sql 1'],
     offence: /^coordinator\/db\/1\.sql has lines of more than 120 columns: 1: break /,
     grown: /: 2, and had 1 when it was listed: /,
+  },
+  names: {
+    lines: ['agent/cgroup-place.mjs', 'agent/orphan.ts isKept'],
+    offence: /^agent\/orphan\.ts declares isKept, with a word that says too little: name it by its kind/,
   },
   exports: {
     lines: ['agent/a.ts unnamed'],

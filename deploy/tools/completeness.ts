@@ -56,7 +56,10 @@ function gapsOf(row: AnyOp, all: Surroundings): string[] {
   const missing: [gap: string, isMissing: boolean][] = [
     ['handler: write one in coordinator/api', !all.served.has(row.id)],
     [`tool ${tool}, which the contract names: give the row \`mcp\``, tool !== undefined && !all.tools.has(tool)],
-    [`command \`${command}\`: write one in sdk/cli/commands`, command !== undefined && !all.commands.has(command)],
+    [
+      `command \`${command}\`: give its group \`command\` in ops.ts, or write one in sdk/cli/commands`,
+      command !== undefined && !all.commands.has(command),
+    ],
     ['summary', row.summary.trim() === ''],
     ['example: write one in words.ts of its folder in shared/ops', example === undefined],
     ['description: say in its example what the summary leaves out', (example?.about ?? '').trim() === ''],

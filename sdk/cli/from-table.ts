@@ -96,10 +96,15 @@ function inOrder(parent: Command, names: (string | undefined)[]): void {
 }
 
 /** Those that their row alone makes. */
-const rendered = new WeakSet<Command>()
+const rendered = new WeakMap<Command, AnyOp>()
 
 export function isRendered(command: Command): boolean {
   return rendered.has(command)
+}
+
+/** Of a list: the heads of its columns, in the order in which a pipe gets them. */
+export function columnsOf(command: Command): string[] {
+  return Object.keys(rendered.get(command)?.cli?.table?.columns ?? {}).map((head) => head.replace(/\?$/, ''))
 }
 
 interface Rendered {
@@ -113,7 +118,7 @@ interface Rendered {
 function addRendered(parent: Command, { group, key, name }: Rendered): void {
   const row = (ops[group] as unknown as Record<string, AnyOp>)[key]!
   const command = rowCommand(parent, name, row)
-  rendered.add(command)
+  rendered.set(command, row)
   does(command, async (session, positional, options) => {
     const typed: Record<string, unknown> = await rowArgs(row, positional, options)
     const call = operation(session.client, group, key)

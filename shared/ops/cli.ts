@@ -29,7 +29,8 @@ export interface Cli {
 export interface Table {
   /**
    * The field of an item by the head of its column: `settings.isolation` lies deeper. `CREATED?` is a column that a
-   * narrow terminal does without.
+   * narrow terminal does without, the last ones first. A pipe gets all of them in this order, without heads: a new one
+   * goes last.
    */
   readonly columns: Readonly<Record<string, string>>
   /** Said where there are no items. */

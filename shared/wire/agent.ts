@@ -97,7 +97,7 @@ export const Offer = z.object({
 })
 export type Offer = z.output<typeof Offer>
 
-/** Names a live process: every frame about a run carries it, and late words from a lost placement change nothing. */
+/** Names a placement of this link's runner: each frame about a run carries it. Late ones of a lost one change nothing. */
 export type Placement = readonly [run: string, epoch: number]
 
 /**

@@ -38,7 +38,7 @@ after(async () => {
 
 test('the first minutes fit into 80 columns', { skip }, async () => {
   terminal.type('windlass init hello')
-  await terminal.shows(/Next: npm install --prefix hello [^]*windlass deploy hello/)
+  await terminal.shows(/Next: cd hello && npm install [^]*windlass deploy/)
   terminal.type(`windlass deploy hello && windlass run hello -i ${INPUT}`)
   await terminal.shows(/✔ hello completed in [^]*"Hello, Ada! It is .*"/)
   await terminal.clear()

@@ -1,3 +1,4 @@
+import { columnsOf } from 'windlass/cli/from-table.ts'
 import { createProgram } from 'windlass/cli/program.ts'
 import { code, fence, headed, table } from './markdown.ts'
 
@@ -61,6 +62,8 @@ function section(help: Help, { path, command }: { path: string; command: Command
   if (given.some(([, text]) => text !== '')) parts.push(table(['argument', 'what it is'], given))
   const options = help.visibleOptions(command).filter((option) => option.long !== '--help')
   if (options.length > 0) parts.push(flags(help, options))
+  const columns = columnsOf(command)
+  if (columns.length > 0) parts.push(`Columns: ${columns.map(code).join(', ')}.`)
   return parts.join('\n\n')
 }
 

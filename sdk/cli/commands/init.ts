@@ -47,9 +47,12 @@ export function addInit(program: Command): void {
       print(`Made ${slug} in ${folder}`)
       print(`  ${files.join('  ')}`)
       const where = given === '.' ? '' : ` ${quoted(given)}`
-      if (sdk) note(`Next: npm install${where && ` --prefix${where}`}    # types for your editor, and npx windlass`)
-      note(`${sdk ? '     ' : 'Next:'} windlass dev${where} --input ${SAMPLE}`)
-      note(`      windlass deploy${where} && windlass run ${slug} --input ${SAMPLE}`)
+      if (sdk) note(`Next: ${where && `cd${where} && `}npm install    # types for your editor, and the command`)
+      // Elsewhere npx would ask the public registry for a package of this name.
+      const [cli, at] = sdk ? ['npx --no-install windlass', ''] : ['windlass', where]
+      note(`${sdk ? '     ' : 'Next:'} ${cli} dev${at} --input ${SAMPLE}`)
+      note(`      ${cli} deploy${at}`)
+      note(`      ${cli} run ${slug} --input ${SAMPLE}`)
     })
   })
 }

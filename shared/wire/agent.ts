@@ -97,7 +97,7 @@ export const Offer = z.object({
 })
 export type Offer = z.output<typeof Offer>
 
-/** Names a placement of this link's runner: each frame about a run carries it. Late ones of a lost one change nothing. */
+/** Names a placement of this link's runner. Each frame about a run carries it; late ones have no effect. */
 export type Placement = readonly [run: string, epoch: number]
 
 /**

@@ -159,7 +159,7 @@ test('a cancel reaches a run that is being replayed', async () => {
   const [input] = await questionsOf(client(), id)
   await client().inputs.respond({ input: input!.id, answer: 1 })
   const { db } = durable.database()
-  const look = async () => (await db<{ look: string | null }[]>`select place from runs where id = ${id}`)[0]?.look
+  const look = async () => (await db<{ place: string | null }[]>`select place from runs where id = ${id}`)[0]?.place
   await until(`${id} to be replayed`, async () => (await look()) === 'replaying')
   await client().runs.cancel({ run: id })
   assert.deepEqual(await isCancelled(id), ['begun'])

@@ -37,8 +37,8 @@ const NEEDS_MORE = new Set([
   'deliveriesReplay',
   'jobsCancel',
 ])
-/** Without these little else would succeed any more. They are deleted at the end, and workflows restored. */
-const LAST = ['environmentsDelete', 'workflowsDelete', 'workflowsRestore']
+/** After these little else would succeed any more: they come at the end, and what undoes them behind them. */
+const LAST = ['environmentsDelete', 'workflowsDisable', 'workflowsEnable', 'workflowsDelete', 'workflowsRestore']
 const SHOWN = 10
 const HOUR_MS = 3_600_000
 const SPARES = 100
@@ -62,6 +62,8 @@ async function onceUp({ client, access }: Instance): Promise<void> {
   await deploy(client, { 'workflow.jsonc': '{ "slug": "asks" }', 'index.ts': ENTRY })
   await client.environments.create({ name: 'staging' })
   const runs = await several(() => trigger(client, 'waits'))
+  // Only what has ended is retried, or read to its end.
+  for (const run of runs.slice(0, SPARES / 2)) await client.runs.cancel({ run })
   // Nobody is told of these, or they would be cancelled before their questions are answered.
   await Promise.all(['asks', 'asks'].map((slug) => trigger(client, slug)))
   const inputs = await until('two questions', async () => {

@@ -84,9 +84,18 @@ const cases = fc.noBias(
   ),
 )
 
+const SPAN = 1_000_000
+let ticks = 0
+
+/** There is one run of a tick, and chance may draw the same twice. */
+function tickOf({ tick }: Asked): Asked['tick'] {
+  return tick && { ...tick, at: tick.at - (tick.at % SPAN) + (ticks++ % SPAN) }
+}
+
 function newRun({ asked, pool, isRetry, isChild }: Case): NewRun {
   return {
     ...asked,
+    tick: tickOf(asked),
     ...pools[pool]!,
     id: newId('run'),
     workflowId: newId('wf'),

@@ -71,7 +71,7 @@ async function holdOnce(
     await client.query('insert into job_workers (id) values ($1) on conflict do nothing', [worker])
     onHeld()
     await lookAround({ client, log }, worker, signal)
-    await client.query('delete from job_workers where id = $1', [worker])
+    await ask(client, 'delete from job_workers where id = $1 returning id', [worker])
   } finally {
     // Closed, not lent on: with its session ends the lock.
     client.release(true)

@@ -1,4 +1,4 @@
-import { newId } from '@windlass/shared/ids.ts'
+import { copiesOf } from '@windlass/coordinator/test/_kit/schedules.ts'
 import { statementsSeen } from './bench-idle.ts'
 import type { BenchInstance } from './bench-instance.ts'
 import { median, wait } from './measure.ts'
@@ -19,15 +19,7 @@ export async function benchSchedules(instance: BenchInstance, report: Report, re
   const { schedule } = await client.schedules.create({ workflow: 'noop-reuse', rate: '366d' })
   await wait(SETTLE_MS)
   const without = await watched(instance, repeats)
-  const ids = Array.from({ length: SCHEDULES }, () => newId('sch'))
-  await db`
-    insert into schedules (id, org_id, workflow_id, source, kind, rate_ms, anchor_at, created_by, settled_at, next_at,
-                           due_at)
-    select t.id, s.org_id, s.workflow_id, 'api', 'rate', s.rate_ms, s.anchor_at, s.created_by, s.settled_at, s.next_at,
-           s.due_at
-    from unnest(${ids}::text[]) as t (id)
-    cross join schedules s
-    where s.id = ${schedule.id}`
+  await copiesOf(instance, schedule, SCHEDULES)
   await db`analyze schedules`
   const beside = await watched(instance, repeats)
   const more = median(beside) - median(without)

@@ -4,7 +4,7 @@ import type { Actor, Caller, ProgramIdentity, RunnerIdentity } from '../actor.ts
 import type { Gate } from './gate.ts'
 import type { Plan } from './plan.ts'
 
-/** Who stands behind a credential of each kind. Each throws UNAUTHENTICATED for one that does not serve. */
+/** A function for each kind of credential finds who stands behind it, or throws UNAUTHENTICATED. */
 export interface Verifiers {
   /** Whether a credential served not long ago. Of a run's token nothing is looked up: it is signed. */
   knows(as: 'caller' | 'runner', token: string): boolean
@@ -13,7 +13,7 @@ export interface Verifiers {
   program(token: string): Promise<ProgramIdentity>
 }
 
-/** Who asks, or throws. Where anybody may ask, nobody is looked up. */
+/** Finds who asks, or throws. Nobody is looked up where anybody may ask. */
 export async function identify(
   { row }: Plan,
   authorization: string | undefined,

@@ -29,7 +29,7 @@ after(async () => {
 
 const refusal = (apiKey: string, row: AnyOp, args: object) =>
   refusedBy({ url: c.url, apiKey }, row.mcp!.tool, { ...args })
-/** Who is let in is told what is wrong with the arguments. */
+/** A caller who is let in is told what is wrong with the arguments. */
 const PASSED = 'VALIDATION_FAILED unheardOf'
 /** Gets as far as the arguments, and no further. */
 const answerTo = (apiKey: string, row: AnyOp) => refusal(apiKey, row, { ...sampleArgs(row, ours), unheardOf: 1 })

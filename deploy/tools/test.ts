@@ -10,11 +10,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { TEST_CLI } from '@windlass/shared/test/_kit/test-run.ts'
 import { startTestServer } from '../../coordinator/test/_kit/database.ts'
 import { stripTypes } from '../start/strip.ts'
 import { worthAgain } from './again.ts'
 import { listOf, type Notes, PROCESSES, readNotes } from './file-seconds.ts'
 import { endLeftovers, leftovers, unsupported } from './leftovers.ts'
+import { packagedCli } from './packaged-cli.ts'
 import { PROJECT, sourceFiles } from './source-files.ts'
 import { inProcesses, pathsOf } from './test-groups.ts'
 import { notFound, testFiles, type Tier, TIERS } from './tiers.ts'
@@ -70,9 +72,10 @@ const textOf = (file: string) => readFileSync(path.join(PROJECT, file), 'utf8')
  * Half of what tests cost would be the loading of TypeScript, by 340 test files and 1,000 processes that they start: it
  * is stripped of its types once, and what Node compiles of it is kept.
  */
-async function fastLoading(): Promise<NodeJS.ProcessEnv> {
+async function fastLoading(folder: string): Promise<NodeJS.ProcessEnv> {
   const [flag, hook] = await stripTypes(path.join(CACHE, 'stripped'), sourceFiles(PROJECT, '.ts'))
   return {
+    [TEST_CLI]: await packagedCli(path.join(folder, 'cli')),
     NODE_OPTIONS: [process.env.NODE_OPTIONS, `${flag}=${hook}`].filter(Boolean).join(' '),
     NODE_COMPILE_CACHE: path.join(CACHE, 'compiled'),
   }
@@ -239,7 +242,7 @@ async function main(args: string[]): Promise<number> {
   try {
     const isRed = await withDatabase(async (url) => {
       const own = { WINDLASS_TEST_RUN: mark, WINDLASS_TEST_DATABASE_URL: url }
-      const env = { ...process.env, ...(await fastLoading()), ...settingsOf(run), ...own }
+      const env = { ...process.env, ...(await fastLoading(temporary)), ...settingsOf(run), ...own }
       const outcome = await runOnce(run, env, stopping.signal, temporary)
       if (!outcome.isRed || !run.isAgain || stopping.signal.aborted) return outcome.isRed
       return isRedAgain(

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { testRunVariables } from '@windlass/shared/test/_kit/test-run.ts'
+import { testCli, testRunVariables } from '@windlass/shared/test/_kit/test-run.ts'
 import { PROJECT } from '../../tools/source-files.ts'
 import { DEADLINE_MS, until } from './until.ts'
 
@@ -32,7 +32,6 @@ export interface WatchOptions {
 }
 
 const START = join(PROJECT, 'deploy/start/main.ts')
-const CLI = join(PROJECT, 'sdk/cli/windlass.mjs')
 const AGENT = join(PROJECT, 'agent/main.ts')
 const TAIL = 3000
 /** Starts and stops of whole parts take the longest of all on a busy machine. */
@@ -46,18 +45,23 @@ export function watchStart(options: WatchOptions): Watched {
 }
 
 export function watchCli(args: readonly string[], options: WatchOptions = {}): Watched {
-  return watch([CLI, ...args], options)
+  const { file, variables } = testCli(args)
+  return watch([file, ...args], options, variables)
 }
 
 export function watchAgent(options: WatchOptions): Watched {
   return watch(['--disable-warning=ExperimentalWarning', ...(options.nodeArgs ?? []), AGENT], options)
 }
 
-function watch(args: readonly string[], { env, cwd = PROJECT, user, prefix = [] }: WatchOptions): Watched {
+function watch(
+  args: readonly string[],
+  { env, cwd = PROJECT, user, prefix = [] }: WatchOptions,
+  variables = testRunVariables(),
+): Watched {
   const [file, ...rest] = [...prefix, process.execPath, ...args] as [string, ...string[]]
   const child = spawn(file, rest, {
     cwd,
-    env: { ...inherited(), ...env },
+    env: { ...inherited(variables), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...user,
   })
@@ -93,8 +97,8 @@ function watch(args: readonly string[], { env, cwd = PROJECT, user, prefix = [] 
 }
 
 /** What a shell would pass on. No setting of ours but the one by which all of it can be run in bubblewrap. */
-export function inherited(): Record<string, string> {
+export function inherited(variables = testRunVariables()): Record<string, string> {
   const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'WINDLASS_AGENT_ISOLATION']
   const given = Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
-  return { ...given, ...testRunVariables() }
+  return { ...given, ...variables }
 }

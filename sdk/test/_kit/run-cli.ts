@@ -5,10 +5,9 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import type { TestContext } from 'node:test'
-import { testRunVariables } from '@windlass/shared/test/_kit/test-run.ts'
+import { testCli } from '@windlass/shared/test/_kit/test-run.ts'
 import { KEY, ORG } from './fake-service.ts'
 
-const BIN = path.resolve(import.meta.dirname, '../../cli/windlass.mjs')
 const DEADLINE_MS = 60_000
 
 export interface Ended {
@@ -87,10 +86,11 @@ export function goingCli(t: TestContext, args: string[], options: CliOptions = {
 }
 
 function start(args: string[], options: CliOptions) {
+  const { file, variables } = testCli(args)
   const named = options.url === undefined ? {} : { WINDLASS_URL: options.url, WINDLASS_API_KEY: KEY, WINDLASS_ORG: ORG }
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const child = spawn(process.execPath, [file, ...args], {
     cwd: options.cwd ?? os.tmpdir(),
-    env: { PATH: process.env['PATH'], HOME: os.tmpdir(), ...testRunVariables(), ...named, ...options.env },
+    env: { PATH: process.env['PATH'], HOME: os.tmpdir(), ...variables, ...named, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
     timeout: DEADLINE_MS,
     killSignal: 'SIGKILL',

@@ -22,7 +22,7 @@ import { notesOf, wrongIn } from './_kit/story.ts'
 import { until } from './_kit/until.ts'
 
 /** Programs of a round, which run at once. */
-const PROGRAMS = amount({ test: 30, storm: 60 })
+const PROGRAMS = amount({ test: 12, storm: 60 })
 const CLIENTS = 8
 const KILLS = 2
 const KILL_EVERY_MS = 3000

@@ -73,6 +73,9 @@ export const starts = {
     credentials: ['key', 'session'],
     scope: ['run:trigger', 'workflow:trigger'],
     role: 'member',
+    cli: {
+      table: { columns: { RUN: 'run.id', STATUS: 'run.status', REFUSED: '{error.code}: {error.message}' } },
+    },
     summary: 'Start many runs of a workflow, each with a result of its own.',
     input: z.strictObject({
       org: Slug,

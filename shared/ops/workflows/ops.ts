@@ -126,6 +126,10 @@ export const rows = {
         'until that is null.',
       ].join(' '),
     },
+    cli: {
+      print: ['{file.content}'],
+      note: ['It goes on with --version {version} --offset {part.nextOffset}'],
+    },
     summary: 'Get one file of a workflow, a long one in parts.',
     input: z.strictObject({
       org: Slug,

@@ -185,7 +185,7 @@ function listenerOf({
       else {
         revocations.forget(id)
         runnerKeys.forget(id)
-        if (sockets.ids().includes(id)) void tellAll([id])
+        if (sockets.orgOf(id) !== undefined) void tellAll([id])
       }
     },
     rungAll() {

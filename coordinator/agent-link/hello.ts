@@ -42,7 +42,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   if (session.isOver) return false
   session.instance = frame.instance?.id
   const leaseMs = await terms.entered(settings, before.toldFenceMs)
-  deps.sockets.join(runner.id, socket)
+  deps.sockets.join(runner, socket)
   await liftOnHello(deps, runner, isNewStart(frame, before))
   const back = returnOf(frame, before)
   if (back) await explainLosses(deps, runner, back)
@@ -61,7 +61,8 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
     holds: frame.holds.length,
   })
   // First, as the welcome acknowledges calls: a program that has returned ends by that, and would miss their refusals.
-  await tellWakes(deps, [runner.id])
+  if (session.isOver) return false
+  await tellWakes(deps, runner.id)
   tell({ t: 'welcome', cluster: deps.cluster, settings, ...state, ...(intake && { intake }), now: Date.now() })
   // Its token was looked at a moment before that.
   if (intake?.state === 'revoked') deps.sockets.refuse(runner.id, 'REVOKED', REVOKED_MESSAGE)

@@ -38,7 +38,7 @@ export function createTalk(session: Session, failed: (error: unknown) => void): 
     oneByOne,
     beatByBeat: createLine(() => session.isOver),
     answer: createAnswers(tell),
-    retold: createRetelling(() => oneByOne(() => tellWakes(deps, [runner.id]))),
+    retold: createRetelling(() => oneByOne(() => tellWakes(deps, runner.id))),
     remind: createReminder(session),
     heardAt: performance.now(),
     failed,
@@ -106,7 +106,7 @@ async function accept({ deps, runner, terms, tell }: Session, runs: Placement[],
   tell({ t: 'accepted', runs: given.filter((_, i) => taken[i] !== 'late'), no: [...late, ...others] })
   // An order that overtook the offer found an agent that did not know the run yet.
   if (taken.includes('cancelling')) await oneByOne(() => deps.tellCancels(runnerId))
-  if (taken.includes('resuming')) await oneByOne(() => tellWakes(deps, [runnerId]))
+  if (taken.includes('resuming')) await oneByOne(() => tellWakes(deps, runnerId))
 }
 
 /** All connections share one sample, so that nobody gets more lines by connecting again. */

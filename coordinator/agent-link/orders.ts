@@ -24,13 +24,17 @@ export interface Orders {
 
 export function createOrders(deps: { db: Db; log: Log; versions: Versions; sockets: Sockets; bell: Bell }): Orders {
   const { sockets, bell, log } = deps
-  const isHere = (runnerId: string) => sockets.ids().includes(runnerId)
+  const isHere = (runnerId: string) => sockets.orgOf(runnerId) !== undefined
+
+  const failed = (error: unknown) => log.warn('orders.failed', { error })
 
   async function tellAll(runnerIds: readonly string[]): Promise<void> {
     if (runnerIds.length === 0) return
-    await Promise.all([tellCancels(deps, runnerIds), tellWakes(deps, runnerIds), tellIntake(deps, runnerIds)]).catch(
-      (error: unknown) => log.warn('orders.failed', { error }),
-    )
+    await Promise.all([
+      tellCancels(deps, runnerIds),
+      ...runnerIds.map((id) => tellWakes(deps, id)),
+      tellIntake(deps, runnerIds),
+    ]).catch(failed)
   }
 
   return {
@@ -43,7 +47,7 @@ export function createOrders(deps: { db: Db; log: Log; versions: Versions; socke
       if (!sockets.tell(runnerId, { t: 'wake', runs: [wake] })) bell.ring('runner', runnerId)
     },
     tellWakes(runnerId) {
-      if (isHere(runnerId)) void tellAll([runnerId])
+      if (isHere(runnerId)) void tellWakes(deps, runnerId).catch(failed)
       else bell.ring('runner', runnerId)
     },
   }

@@ -15,11 +15,9 @@ export function createReminder({ deps, runner }: Session): () => Promise<void> {
   return async () => {
     if (isUnderWay || performance.now() - remindedAt < REMIND_MS) return
     isUnderWay = true
-    const leave = await deps.sockets.wakes.take(runner.orgId)
     try {
-      await tellWakes(deps, [runner.id])
+      await tellWakes(deps, runner.id)
     } finally {
-      leave()
       remindedAt = performance.now()
       isUnderWay = false
     }

@@ -3,7 +3,8 @@ import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { createPace, type Pace } from '../limits/pace.ts'
 import { createPerMinute, type PerMinute } from '../limits/per-minute.ts'
-import { createSeats, type Seats } from '../limits/seats.ts'
+import { createRounds, type Rounds } from '../limits/rounds.ts'
+import { createSeats } from '../limits/seats.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import { createFrameQueues, type FrameQueues } from './frame-queue.ts'
 import { OpenSockets } from './open-sockets.ts'
@@ -16,8 +17,8 @@ export interface Sockets {
   readonly size: number
   /** What they have sent and nobody has read. */
   readonly frames: FrameQueues
-  /** Seats for looking up what agents have not been given: two of an org at once. */
-  readonly wakes: Seats
+  /** Looks for what agents have not been given: one of a runner and two of an org at once. */
+  readonly wakes: Rounds
   /** Their words that they are being stopped. */
   readonly leaves: PerMinute
   /** Entries of the audit log about starts without a name. */
@@ -27,7 +28,7 @@ export interface Sockets {
   /** A connection that has said nothing yet. Answers it as it is to be used, which may end it sooner. */
   open(runner: Pick<RunnerIdentity, 'id' | 'orgId'>, socket: AgentSocket): AgentSocket
   /** An agent has one socket: an older one of the same runner is closed. */
-  join(runnerId: string, socket: AgentSocket): void
+  join(runner: Pick<RunnerIdentity, 'id' | 'orgId'>, socket: AgentSocket): void
   leave(runnerId: string, socket: AgentSocket): void
   /** False: it is not connected here. */
   tell(runnerId: string, frame: CoordinatorFrame): boolean
@@ -38,6 +39,8 @@ export interface Sockets {
   refuse(runnerId: string, code: RefusalCode, message: string): void
   isRefused(socket: AgentSocket): boolean
   ids(): string[]
+  /** Undefined: it is not connected here. */
+  orgOf(runnerId: string): string | undefined
   close(): void
 }
 
@@ -53,7 +56,7 @@ const REASON_CHARS = 100
 const MOST_LEAVES = 10
 
 export function createSockets(log: Log): Sockets {
-  const sockets = new Map<string, AgentSocket>()
+  const sockets = new Map<string, { socket: AgentSocket; orgId: string }>()
   const refused = new Map<AgentSocket, NodeJS.Timeout>()
 
   const pace = createPace()
@@ -63,29 +66,29 @@ export function createSockets(log: Log): Sockets {
     pace,
     leaves: createPerMinute(MOST_LEAVES),
     takeovers: createPerMinute(1),
-    wakes: createSeats({ org: 2, all: 6 }),
+    wakes: createRounds(createSeats({ org: 2, all: 6 })),
     frames: createFrameQueues(pace),
     get size() {
       return sockets.size
     },
     open: (runner, socket) => open.add(runner, socket),
-    join(runnerId, socket) {
-      open.forget(runnerId, socket)
-      sockets.get(runnerId)?.close(REPLACED, 'another connection of this runner has taken over')
-      sockets.set(runnerId, socket)
+    join({ id, orgId }, socket) {
+      open.forget(id, socket)
+      sockets.get(id)?.socket.close(REPLACED, 'another connection of this runner has taken over')
+      sockets.set(id, { socket, orgId })
     },
     leave(runnerId, socket) {
       clearTimeout(refused.get(socket))
       refused.delete(socket)
-      if (sockets.get(runnerId) === socket) sockets.delete(runnerId)
+      if (sockets.get(runnerId)?.socket === socket) sockets.delete(runnerId)
     },
     tell(runnerId, frame) {
-      const socket = sockets.get(runnerId)
+      const socket = sockets.get(runnerId)?.socket
       socket?.send(JSON.stringify(frame))
       return socket !== undefined
     },
     refuse(runnerId, code, message) {
-      const socket = sockets.get(runnerId)
+      const socket = sockets.get(runnerId)?.socket
       if (!socket || refused.has(socket)) return
       socket.send(JSON.stringify({ t: 'refused', code, message } satisfies CoordinatorFrame))
       const cut = () => socket.close(POLICY, message.slice(0, REASON_CHARS))
@@ -93,6 +96,7 @@ export function createSockets(log: Log): Sockets {
     },
     isRefused: (socket) => refused.has(socket),
     ids: () => [...sockets.keys()],
+    orgOf: (runnerId) => sockets.get(runnerId)?.orgId,
     close() {
       for (const timer of refused.values()) clearTimeout(timer)
     },

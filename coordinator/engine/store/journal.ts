@@ -1,7 +1,7 @@
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { amongIds, onlyFilters } from '../../db/by-key.ts'
+import { amongIds, onlyFilters, runById } from '../../db/by-key.ts'
 import { byMonth } from '../../db/partitions.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { JournalChanges } from '../rules/journal.ts'
@@ -244,24 +244,47 @@ export interface PendingWake extends Completion {
 /** In one frame: an agent takes 64 MiB. What is beyond is said with a later heartbeat. */
 const WAKE_CHARS = 8 * 1024 * 1024
 const WAKE_RESULTS = 2000
+/** Of one run, however many others wait. */
+const LEAST_OF_RUN = 200
 
-/** What the processes of these runners have not been given yet, in the order of completion. */
-export function undelivered(db: Db, runnerIds: readonly string[]): Promise<(PendingWake & { runnerId: string })[]> {
-  return db<(PendingWake & { runnerId: string })[]>`
+/**
+ * What the processes of this runner have not been given yet, in the order of completion. Of many results each run gets
+ * a share, those that wait longest first: no more is read than that, and one entry of each run.
+ */
+export function undelivered(db: Db, runnerId: string): Promise<PendingWake[]> {
+  return db<PendingWake[]>`
     with pending as (
-      select p.runner_id, p.run_id, p.epoch, j.n, j.state, j.result, j.completion,
-             sum(octet_length(j.result)) over by_runner as chars, row_number() over by_runner as place
-      from placements p
-      join runs r on r.id = p.run_id
-      cross join lateral (
-        -- Kept apart, or the planner may begin with all that is undelivered anywhere.
-        select * from journal where run_id = p.run_id and completion is not null and delivered is null offset 0
-      ) j
-      where p.runner_id = any(${[...runnerIds]}) and j.attempt = r.attempt
-      window by_runner as (partition by p.runner_id order by j.completion)
+      select found.*, sum(octet_length(result)) over (order by completion) as chars
+      from (
+        select w.run_id, w.epoch, j.n, j.state, j.result, j.completion
+        from (
+          select p.run_id, p.epoch, r.attempt, count(*) over ()::int as runs
+          from placements p
+          cross join lateral (${runById(db, db`p.run_id`)}) r
+          cross join lateral (
+            select completion
+            from journal
+            where run_id = p.run_id and attempt = r.attempt and completion is not null and delivered is null
+            order by completion
+            limit 1
+          ) oldest
+          where p.runner_id = ${runnerId}
+          order by oldest.completion
+          offset 0
+        ) w
+        cross join lateral (
+          select n, state, result, completion
+          from journal
+          where run_id = w.run_id and attempt = w.attempt and completion is not null and delivered is null
+          order by completion
+          limit greatest(${WAKE_RESULTS}::int / w.runs, ${LEAST_OF_RUN}::int)
+        ) j
+        -- No more is read than this, as it is not sorted before.
+        limit ${WAKE_RESULTS}::int
+      ) found
     )
-    select runner_id, run_id, epoch, n, state, result
+    select run_id, epoch, n, state, result
     from pending
-    where chars - octet_length(result) < ${WAKE_CHARS}::bigint and place <= ${WAKE_RESULTS}::int
+    where chars - octet_length(result) < ${WAKE_CHARS}::bigint
     order by completion`
 }

@@ -1,15 +1,17 @@
-import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync } from 'node:fs'
 import path from 'node:path'
+import { endOf, type LogOut, standardOut } from '@windlass/shared/log-out.ts'
 
 const PIECE_BYTES = 10 * 1024 * 1024
 /** The one that is written and those before it. */
 const PIECES = 3
 
 /** Where log lines go. What cannot be written there goes to stderr: a full disk must not end the agent, nor silence it. */
-export function openLogFile(file: string, pieceBytes = PIECE_BYTES): { write(line: string): void } {
+export function openLogFile(file: string, pieceBytes = PIECE_BYTES): LogOut {
   mkdirSync(path.dirname(file), { recursive: true })
   let fd = openSync(file, 'a', 0o600)
   let bytes = fstatSync(fd).size
+  const end = endOf(() => fd)
 
   const rotate = () => {
     for (let piece = PIECES - 1; piece > 1; piece--) renameIfThere(`${file}.${piece - 1}`, `${file}.${piece}`)
@@ -24,10 +26,10 @@ export function openLogFile(file: string, pieceBytes = PIECE_BYTES): { write(lin
     write(line) {
       try {
         if (bytes >= pieceBytes) rotate()
-        bytes += writeSync(fd, line)
+        bytes += end.write(line)
       } catch {
         // Whatever is wrong with that file, here the line can be read at least.
-        process.stderr.write(line)
+        standardOut(2).write(line)
       }
     },
   }

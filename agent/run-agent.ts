@@ -1,5 +1,6 @@
 import { createLog } from '@windlass/shared/log.ts'
 import type { Log } from '@windlass/shared/log.ts'
+import type { LogOut } from '@windlass/shared/log-out.ts'
 import { forgetToken, readConfig } from './config.ts'
 import type { AgentConfig } from './config.ts'
 import { diskFull } from './disk-full.ts'
@@ -82,8 +83,8 @@ export function configOf(flags: AgentFlags, env: Record<string, string | undefin
   return readConfig(env, { flags: said, file: values })
 }
 
-function outOf({ logFile }: AgentConfig): { write(line: string): unknown } {
-  if (logFile === undefined) return process.stderr
+function outOf({ logFile }: AgentConfig): LogOut | undefined {
+  if (logFile === undefined) return undefined
   try {
     return openLogFile(logFile)
   } catch (error) {

@@ -1,3 +1,5 @@
+import { dropping, type LogOut, standardOut } from './log-out.ts'
+
 export type Level = 'debug' | 'info' | 'warn' | 'error'
 export type Facts = Record<string, unknown>
 
@@ -11,15 +13,16 @@ export interface Log {
 
 const RANK: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 
-/** JSON lines on `out` (stderr by default, so that stdout stays free for answers). `base` goes into every line. */
-export function createLog(
-  base: Facts,
-  least: Level = 'info',
-  out: { write(line: string): unknown } = process.stderr,
-): Log {
+/**
+ * JSON lines on `out` (stderr by default, so that stdout stays free for answers). `base` goes into every line. Lines
+ * that cannot be written are dropped; `log.dropped` tells how many, when others can be.
+ */
+export function createLog(base: Facts, least: Level = 'info', out: LogOut = standardOut(2)): Log {
+  const textOf = (level: Level, name: string, facts?: Facts) =>
+    `${JSON.stringify({ at: Date.now(), level, name, ...base, ...printable(facts) })}\n`
+  const write = dropping(out, (gap) => textOf('warn', 'log.dropped', { ...gap }))
   const line = (level: Level, name: string, facts?: Facts) => {
-    if (RANK[level] < RANK[least]) return
-    out.write(`${JSON.stringify({ at: Date.now(), level, name, ...base, ...printable(facts) })}\n`)
+    if (RANK[level] >= RANK[least]) write(textOf(level, name, facts))
   }
   return Object.assign((name: string, facts?: Facts) => line('info', name, facts), {
     debug: (name: string, facts?: Facts) => line('debug', name, facts),

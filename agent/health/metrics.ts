@@ -1,3 +1,4 @@
+import { droppedLines } from '@windlass/shared/log-out.ts'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Facts } from '../facts.ts'
 import type { Bundles } from '../run/bundle/bundles.ts'
@@ -89,6 +90,7 @@ export function createMetrics(deps: MetricsNeeds): Registry {
   counter('heartbeats_total', 'Heartbeats that were answered.', '', () => [['', activity.counts.heartbeats]])
   counter('connects_total', 'Connections on which it was welcomed.', '', () => [['', activity.counts.connects]])
   counter('endings_total', 'Processes of runs, by how they ended.', 'how', () => activity.endings)
+  counter('log_lines_dropped_total', 'Lines that could not be written to its log.', '', () => [['', droppedLines()]])
   const starts = new Histogram({
     name: 'windlass_agent_start_seconds',
     help: 'From an offer until its program is handed to a process.',

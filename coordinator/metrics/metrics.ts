@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { droppedLines } from '@windlass/shared/log-out.ts'
 import { Loss } from '@windlass/shared/model/run.ts'
 import { ORPHAN_KINDS, type OrphanKind } from '../engine/rules/orphan.ts'
 import type { Facts } from './store.ts'
@@ -81,6 +82,7 @@ export function createMetrics(): Metrics {
   for (const commit of COMMITS) items.inc({ commit }, 0)
   for (const kind of ORPHAN_KINDS) orphans.inc({ kind }, 0)
   for (const how of RUNNER_CLOSURES) closures.inc({ how }, 0)
+  countDroppedLines(registers)
   const showFacts = factGauges(registers)
   let watchesProcess = false
 
@@ -104,6 +106,19 @@ export function createMetrics(): Metrics {
       return registry.metrics()
     },
   }
+}
+
+function countDroppedLines(registers: Registry[]): void {
+  // Registered by being made.
+  void new Counter({
+    name: 'windlass_log_lines_dropped_total',
+    help: 'Lines that could not be written to the log, as its disk is full or its reader is gone.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(droppedLines())
+    },
+  })
 }
 
 /** Counters of lost processes and of gaps in which leases could not be renewed. */

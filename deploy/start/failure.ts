@@ -13,6 +13,11 @@ export function failureOf(error: unknown, home: string): string {
   return freeBytes(home) < LEAST_FREE_BYTES ? `${message}\n${fullDiskText(home, SETTING)}` : message
 }
 
+/** For whoever goes on, or tries again by itself. Undefined where the disk has room. */
+export function noRoomText(folder: string): string | undefined {
+  return freeBytes(folder) < LEAST_FREE_BYTES ? `The disk of ${folder} is full: make room there.` : undefined
+}
+
 const SETTING = 'WINDLASS_HOME'
 
 /** Of the folder, or of the next one above it that there is. */

@@ -9,6 +9,7 @@ import { keepCredentials, type LocalAccess, localCredentials } from './local-key
 import { makeHome, ORG, writeAccess, writeAdmin } from './local-key.ts'
 import { logFile, partEnvironment } from './part-settings.ts'
 import { type Part, startPart } from './part.ts'
+import { watchRoom } from './room.ts'
 import type { StartSettings } from './settings.ts'
 import { partFiles, stripTypes } from './strip.ts'
 import type { Teller } from './tell.ts'
@@ -48,6 +49,7 @@ export async function runInstance(
     // Now, and not after the database was made and started.
     await freePort(settings.host, settings.port)
     await makeHome(settings.home)
+    watchRoom(settings.home, tell, stop)
     const up = await bringUp(settings, tell, { stop, hurry }, steps)
     if (up) await onUp?.(up)
     await fired(stop)

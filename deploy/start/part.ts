@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { FINAL_CODES as AGENT_FINAL_CODES } from '@windlass/agent/exit-codes.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
+import { noRoomText } from './failure.ts'
 import type { Teller } from './tell.ts'
 import { type Alive, createWatch, isAlive } from './watch.ts'
 
@@ -108,8 +109,12 @@ export function startPart(options: PartOptions): Part {
       const ending = await ended(child)
       watched.stop()
       if (stopping.signal.aborted) return
-      const where = options.logFile ? ` Its log: ${options.logFile}` : ''
-      const sentence = `The ${options.name} ended (${ending.signal ?? `exit code ${ending.code}`}).${where}`
+      const sentence = [
+        `The ${options.name} ended (${ending.signal ?? `exit code ${ending.code}`}).`,
+        ...(options.logFile ? [`Its log: ${options.logFile}`, noRoomText(dirname(options.logFile))] : []),
+      ]
+        .filter(Boolean)
+        .join(' ')
       const isFinal = ending.code !== null && FINAL_CODES.has(ending.code)
       if (isFinal || !options.isPatient) reject(new Error(sentence))
       if (isFinal) return options.tell.fail(sentence)

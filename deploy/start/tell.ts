@@ -1,4 +1,5 @@
 import { createLog } from '@windlass/shared/log.ts'
+import { dropping, type Gap, standardOut } from '@windlass/shared/log-out.ts'
 
 /** How the instance speaks: sentences for a person, or JSON lines on stderr and one line of facts on stdout. */
 export interface Teller {
@@ -13,14 +14,19 @@ const MORE = 'Keys, sessions and orgs are made on this machine: npx windlass adm
 
 export function createTeller(json: boolean): Teller {
   const log = createLog({ process: 'start' })
+  const [out, errors] = [dropping(standardOut(1), gapText), dropping(standardOut(2), gapText)]
   return {
     json,
-    say: (sentence) => (json ? log('start', { sentence }) : void process.stdout.write(`${sentence}\n`)),
-    fail: (sentence) => (json ? log.error('start.failed', { sentence }) : void process.stderr.write(`${sentence}\n`)),
+    say: (sentence) => (json ? log('start', { sentence }) : out(`${sentence}\n`)),
+    fail: (sentence) => (json ? log.error('start.failed', { sentence }) : errors(`${sentence}\n`)),
     answer({ url, org, apiKey }) {
       // The session stays in its file: it may do more than whoever reads our output should.
-      if (json) process.stdout.write(`${JSON.stringify({ url, org, apiKey })}\n`)
-      else process.stdout.write(`\n  address  ${url}\n  org      ${org}\n  API key  ${apiKey}\n\n${MORE}\n`)
+      if (json) out(`${JSON.stringify({ url, org, apiKey })}\n`)
+      else out(`\n  address  ${url}\n  org      ${org}\n  API key  ${apiKey}\n\n${MORE}\n`)
     },
   }
+}
+
+function gapText({ lines, since, reason }: Gap): string {
+  return `${lines} of these messages could not be written since ${new Date(since).toISOString()} (${reason}).\n`
 }

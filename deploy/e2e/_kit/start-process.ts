@@ -44,6 +44,11 @@ export function watchStart(options: WatchOptions): Watched {
   return watch([START, '--json'], options)
 }
 
+/** `npm start` as a person has it: sentences on stdout, and the logs of the parts in files. */
+export function watchPlainStart(options: WatchOptions): Watched {
+  return watch([START], options)
+}
+
 export function watchCli(args: readonly string[], options: WatchOptions = {}): Watched {
   const { file, variables } = testCli(args)
   return watch([file, ...args], options, variables)

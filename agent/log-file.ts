@@ -2,7 +2,7 @@ import { closeSync, fstatSync, mkdirSync, openSync, renameSync } from 'node:fs'
 import path from 'node:path'
 import { endOf, type LogOut, standardOut } from '@windlass/shared/log-out.ts'
 
-const PIECE_BYTES = 10 * 1024 * 1024
+export const PIECE_BYTES = 10 * 1024 * 1024
 /** The one that is written and those before it. */
 const PIECES = 3
 
@@ -14,7 +14,7 @@ export function openLogFile(file: string, pieceBytes = PIECE_BYTES): LogOut {
   const end = endOf(() => fd)
 
   const rotate = () => {
-    for (let piece = PIECES - 1; piece > 1; piece--) renameIfThere(`${file}.${piece - 1}`, `${file}.${piece}`)
+    shiftPieces(file)
     renameSync(file, `${file}.1`)
     const next = openSync(file, 'a', 0o600)
     closeSync(fd)
@@ -33,6 +33,11 @@ export function openLogFile(file: string, pieceBytes = PIECE_BYTES): LogOut {
       }
     },
   }
+}
+
+/** Makes `file.1` free; the oldest piece is lost. */
+export function shiftPieces(file: string): void {
+  for (let piece = PIECES - 1; piece > 1; piece--) renameIfThere(`${file}.${piece - 1}`, `${file}.${piece}`)
 }
 
 function renameIfThere(from: string, to: string): void {

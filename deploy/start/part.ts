@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { FINAL_CODES as AGENT_FINAL_CODES } from '@windlass/agent/exit-codes.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import { noRoomText } from './failure.ts'
+import { cutLog } from './log-pieces.ts'
 import type { Teller } from './tell.ts'
 import { type Alive, createWatch, isAlive } from './watch.ts'
 
@@ -22,8 +23,10 @@ export interface PartOptions {
   stopMs: number
   /** Whether `ready` outlasts an end after which it is started again; the caller sets a deadline of its own. */
   isPatient?: boolean
-  /** Interval of the watchdog's looks. */
+  /** Interval of the looks of the watchdog, and at the size of the log. */
   lookMs?: number
+  /** From how many bytes on the log begins anew. */
+  pieceBytes?: number
   /** Called with the process of each start. */
   onStart?(pid: number | undefined): void
   /** Called with each message, except those that say it is alive. */
@@ -124,6 +127,9 @@ export function startPart(options: PartOptions): Part {
     }
   })()
 
+  const cutting = cutWhenLong(options)
+  void loop.finally(() => clearInterval(cutting))
+
   return {
     ready,
     pid: () => child?.pid,
@@ -170,6 +176,10 @@ function launch({ module, nodeArgs, env, logFile }: PartOptions): ChildProcess {
   } finally {
     if (typeof out === 'number') closeSync(out)
   }
+}
+
+function cutWhenLong({ logFile, lookMs = LOOK_MS, pieceBytes }: PartOptions): NodeJS.Timeout | undefined {
+  return logFile === undefined ? undefined : setInterval(() => cutLog(logFile, pieceBytes), lookMs).unref()
 }
 
 /** Kills a part whose event loop stands still: it would neither serve nor hear a signal. */

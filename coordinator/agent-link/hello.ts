@@ -5,6 +5,7 @@ import type { Tx } from '../db/client.ts'
 import { reconcile } from '../engine/commit/leases.ts'
 import { explainLosses, type Return, whatWasLost } from '../engine/commit/losses.ts'
 import { tellWakes } from '../dispatch/wakes.ts'
+import { createSample } from '../limits/sample.ts'
 import { liftOnHello, REVOKED_MESSAGE } from '../runners/intake.ts'
 import type { Session } from './session.ts'
 import * as store from './store.ts'
@@ -26,6 +27,9 @@ const COPY =
 
 /** At most 123 bytes: the agent's log has it as the reason of the end. */
 const WAIT = 'another start of this agent is connected or executes runs: stop it, or wait until its lease is over'
+
+/** By runner: who connects again and again must not fill the disk. */
+const lines = { connected: createSample(), fromBefore: createSample(), copy: createSample() }
 
 /** Lets the agent in, or tells why not. Nobody who is not let in takes anything from the agent that is. */
 export async function greet(session: Session, frame: Hello): Promise<boolean> {
@@ -53,13 +57,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   const what = isFromBefore ? 'operator' : back ? whatWasLost(back) : 'daemon'
   const { intake, ...state } = await reconcile(deps, beat, { at: before.at!, what })
   if (isFromBefore) state.stale = frame.holds
-  deps.log('agent.connected', {
-    runnerId: runner.id,
-    runnerName: runner.name,
-    version: frame.version,
-    protocol: protocolOf(frame.protocol),
-    holds: frame.holds.length,
-  })
+  noteConnected(session, frame)
   // First, as the welcome acknowledges calls: a program that has returned ends by that, and would miss their refusals.
   if (session.isOver) return false
   await tellWakes(deps, runner.id)
@@ -69,6 +67,19 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   // Its labels may be other ones than before.
   if (frame.facts) deps.dispatchers.poke(runner.poolId)
   return true
+}
+
+function noteConnected({ deps, runner }: Session, { version, protocol, holds }: Hello): void {
+  const facts = lines.connected(runner.id)
+  if (!facts) return
+  deps.log('agent.connected', {
+    runnerId: runner.id,
+    runnerName: runner.name,
+    version,
+    protocol: protocolOf(protocol),
+    holds: holds.length,
+    ...facts,
+  })
 }
 
 type Silences = Parameters<typeof store.enter>[3]
@@ -106,7 +117,9 @@ function putOff({ socket }: Session): false {
  */
 function isOfAnotherEpoch({ deps, runner }: Session, { instance, holds }: Hello): boolean {
   if (instance?.cluster === undefined || instance.cluster === deps.cluster) return false
-  deps.log.warn('agent.from.before', { runnerId: runner.id, runnerName: runner.name, holds: holds.length })
+  const facts = lines.fromBefore(runner.id)
+  if (facts)
+    deps.log.warn('agent.from.before', { runnerId: runner.id, runnerName: runner.name, holds: holds.length, ...facts })
   return true
 }
 
@@ -130,7 +143,9 @@ function turnAway({ socket, tell }: Session, code: RefusalCode, message: string)
  * minute.
  */
 async function reportCopy({ deps, runner }: Session, { instance }: Hello): Promise<void> {
-  deps.log.warn('agent.copy.refused', { runnerId: runner.id, runnerName: runner.name, host: instance?.host })
+  const facts = lines.copy(runner.id)
+  const host = instance?.host
+  if (facts) deps.log.warn('agent.copy.refused', { runnerId: runner.id, runnerName: runner.name, host, ...facts })
   await deps.db.begin(async (tx) => {
     const { isNews } = await store.noteCopy(tx, runner.id)
     if (isNews) await recordOf(tx, runner, { action: 'runners.copyRefused' })

@@ -1,5 +1,6 @@
 import type { AgentFrame, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
+import { createSample } from '../limits/sample.ts'
 import type { AgentSocket, ClosedBy } from './agent-socket.ts'
 import { createLine } from './backlog.ts'
 import type { ReadFrame } from './frame-queue.ts'
@@ -14,6 +15,9 @@ const BATCHES_AT_ONCE = 250
 
 /** Longer frames than most agents have wait for those before them. */
 const LONG_CHARS = 16 * 1024
+
+/** By runner, over all of its connections. */
+const lines = { disconnected: createSample(), failed: createSample() }
 
 /** WebSocket close codes: the sender broke the protocol; something broke on our side, come again. */
 const BAD_FRAME = 1008
@@ -47,7 +51,6 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
     session.isOver = true
     queue.end()
     deps.sockets.leave(runner.id, socket)
-    deps.log('agent.disconnected', { runnerId: runner.id, by })
     void noteEnd(by)
   })
   socket.onMessage((text) => queue.add(text))
@@ -61,13 +64,16 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
   }
 
   function failed(error: unknown): void {
-    deps.log.warn('agent.frame.failed', { runnerId: runner.id, error })
+    const facts = lines.failed(runner.id)
+    if (facts) deps.log.warn('agent.frame.failed', { runnerId: runner.id, error, ...facts })
     socket.close(TRY_AGAIN, 'the coordinator could not take it; connect again')
   }
 
   async function noteEnd(by: ClosedBy): Promise<void> {
     try {
       if (!(await entered)) return
+      const facts = lines.disconnected(runner.id)
+      if (facts) deps.log('agent.disconnected', { runnerId: runner.id, by, ...facts })
       await deps.disconnections.add({ runnerId: runner.id, by, silentMs: performance.now() - talk.heardAt })
     } catch (error) {
       deps.log.debug('agent.disconnected.unnoted', { runnerId: runner.id, error })

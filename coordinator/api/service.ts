@@ -6,6 +6,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import manifest from '../package.json' with { type: 'json' }
 import { installScript } from '../downloads/install-script.ts'
 import { SUMS } from '../downloads/sums.ts'
+import { createSample } from '../limits/sample.ts'
 import { assertMayScrape } from '../metrics/access.ts'
 import { MCP_PATH } from './base-url.ts'
 import { BytesAnswer, FileAnswer, type HandlersFor, JsonText } from './call.ts'
@@ -25,6 +26,9 @@ import type { Sockets } from '../agent-link/sockets.ts'
 const READY_MS = 2000
 const TEXT = 'text/plain; charset=utf-8'
 const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Probes need no credential. */
+const unanswered = createSample()
 
 let workflowSchema: JsonText | undefined
 
@@ -64,7 +68,8 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
     try {
       await within(READY_MS, deps.db`select 1`, 'The database does not answer')
     } catch (error) {
-      deps.log.warn('service.notReady', { error })
+      const facts = unanswered('ready')
+      if (facts) deps.log.warn('service.notReady', { error, ...facts })
       throw new Fault('UNAVAILABLE')
     }
     return { status: 'ready' }
@@ -73,7 +78,8 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
   metrics: async (call) => {
     assertMayScrape({ address: call.peer, header: (name) => call.header(name) }, deps.config)
     const facts = await within(READY_MS, deps.facts(), 'The database does not answer').catch((error: unknown) => {
-      deps.log.warn('service.noMetrics', { error })
+      const facts = unanswered('metrics')
+      if (facts) deps.log.warn('service.noMetrics', { error, ...facts })
       throw new Fault('UNAVAILABLE')
     })
     const presence = { agents: deps.sockets.ids().length, polls: deps.dispatchers.waiting() }

@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { isConnectionLoss, lacksPartition } from '../db/client.ts'
+import { createSample } from '../limits/sample.ts'
 import { ClientGone } from './body.ts'
 import type { Plan } from './plan.ts'
 import { nulRefused } from './texts.ts'
@@ -17,6 +18,9 @@ const SLOW = new Set(['55P03', '57014'])
 /** While the database is away every request fails alike: one line a second says it. */
 const UNAVAILABLE_LOG_MS = 1000
 let unavailableLoggedAt = Number.NEGATIVE_INFINITY
+
+/** By operation: whoever can make one fail must not fill the disk with it. */
+const lines = { full: createSample(), slow: createSample(), broken: createSample() }
 
 export interface Failing {
   plan: Plan | undefined
@@ -66,20 +70,23 @@ function unavailable(error: unknown, { plan, requestId, log }: Failing): Fault {
 }
 
 function full(error: unknown, { plan, requestId, log }: Failing): Fault {
-  log.error('http.disk.full', { op: plan?.row.id, requestId, error })
+  const facts = lines.full(plan?.row.id ?? '')
+  if (facts) log.error('http.disk.full', { op: plan?.row.id, requestId, error, ...facts })
   const message =
     'The disk of the coordinator or of its database is full. Its operator has to make room; then try again.'
   return new Fault('UNAVAILABLE', { requestId }, message)
 }
 
 function slow(error: unknown, { plan, requestId, log }: Failing): Fault {
-  log.warn('http.slow', { op: plan?.row.id, requestId, error })
+  const facts = lines.slow(plan?.row.id ?? '')
+  if (facts) log.warn('http.slow', { op: plan?.row.id, requestId, error, ...facts })
   const message = 'Others have changed the same for longer than a request waits. Nothing was written; try again.'
   return new Fault('UNAVAILABLE', { requestId }, message)
 }
 
 function broken(error: unknown, { plan, requestId, log }: Failing): Fault {
-  log.error('http.failed', { op: plan?.row.id, requestId, error })
+  const facts = lines.broken(plan?.row.id ?? '')
+  if (facts) log.error('http.failed', { op: plan?.row.id, requestId, error, ...facts })
   return new Fault('INTERNAL', { requestId })
 }
 

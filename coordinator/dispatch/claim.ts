@@ -16,6 +16,7 @@ import type { RunnerIdentity } from '../actor.ts'
 import { inlineJournals } from '../engine/commit/read-journal.ts'
 import type { AnnounceDeps } from '../engine/commit/announce.ts'
 import { endWithoutEnvironment } from '../engine/commit/environment-gone.ts'
+import { offeredAmong } from '../engine/commit/acceptances.ts'
 import { loseRuns } from '../engine/commit/lose.ts'
 import { fittingOf } from './fitting.ts'
 import type { Claimed } from '../engine/store/claim.ts'
@@ -88,13 +89,16 @@ export async function giveBack(deps: Parameters<typeof loseRuns>[0], given: read
   }).catch((error: unknown) => deps.log.warn('offers.unreturned', { runs: [...epochs.keys()], error }))
 }
 
-/** Its slots were taken by runs that go on, or it is to take no work any more. */
+/**
+ * Its slots were taken by runs that go on, or it is to take no work any more. It may name runs of others, and these are
+ * not locked.
+ */
 export async function takeBackDeclined(
   deps: Parameters<typeof loseRuns>[0],
   runner: Pick<RunnerIdentity, 'id'>,
   declined: readonly Placement[],
 ): Promise<void> {
-  const epochs = new Map<string, number>(declined)
+  const epochs = new Map<string, number>(await offeredAmong(deps.db, runner.id, declined))
   await loseRuns(deps, [...epochs.keys()], {
     reason: 'its agent could not take it after all',
     isLost: ({ accepted, runId, runnerId, epoch }) =>

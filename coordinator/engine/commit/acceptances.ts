@@ -29,6 +29,12 @@ export async function commitAcceptances(
   })
 }
 
+/** Those of these placements that the runner was offered and has not accepted. */
+export async function offeredAmong(db: Db, runnerId: RunnerId, runs: readonly Placement[]): Promise<Placement[]> {
+  const own = await store.among(db, runnerId, runs)
+  return own.filter(({ accepted }) => !accepted).map(({ runId, epoch }) => [runId, epoch])
+}
+
 /** So many are looked for one by one. */
 const MANY = 64
 

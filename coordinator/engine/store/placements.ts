@@ -1,5 +1,6 @@
 import type { OrgId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
+import type { Placement } from '@windlass/shared/wire/agent.ts'
 import { onlyFilters } from '../../db/by-key.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
@@ -95,6 +96,19 @@ export function heldBy(db: Db, runnerId: RunnerId): Promise<Held[]> {
     from placements p
     join runs r on r.id = p.run_id
     where p.runner_id = ${runnerId}`
+}
+
+/** Those of these placements that the runner has, each once. */
+export function among(
+  db: Db,
+  runnerId: RunnerId,
+  placements: readonly Placement[],
+): Promise<{ runId: RunId; epoch: number; accepted: boolean }[]> {
+  return db<{ runId: RunId; epoch: number; accepted: boolean }[]>`
+    select distinct p.run_id, p.epoch, p.accepted_at is not null as accepted
+    from ${unnest(db, 'a', placements, { runId: ['text', ([run]) => run], epoch: ['int', ([, epoch]) => epoch] })}
+    join placements p on p.run_id = a.run_id
+    where ${onlyFilters(db, db`p.runner_id = ${runnerId} and p.epoch = a.epoch`)}`
 }
 
 /** Runs of a runner that are to be cancelled. */

@@ -130,6 +130,30 @@ test('an offer that is declined goes back at once, and nobody is blamed; what is
   }
 })
 
+test('an agent that declines runs of others locks none of them', async () => {
+  const calm = await aCoordinatorOfItsOwn({ OFFER_MS: 60_000, LEASE_MS: 90_000 })
+  try {
+    await aWorkflow(calm, { slug: 'any' })
+    const [declining, other] = [await anAgent(calm), await anAgent(calm)]
+    const [link, theirs] = [await declining.connect(), await other.connect()]
+    await aRun(calm, { workflow: 'any' })
+    const foreign = await takeNext(other, theirs)
+    await aRun(calm, { workflow: 'any' })
+    const [mine] = await declining.poll()
+    await calm.db.begin(async (tx) => {
+      await tx`select 1 from runs where id = ${foreign.run} for update`
+      link.send({ t: 'decline', runs: [placementOf(foreign)] })
+      // It is taken when the one before it has ended.
+      link.send({ t: 'decline', runs: [placementOf(foreign), placementOf(mine!)] })
+      await until('its own to be back', async () => (await runOf(calm, mine!.run)).status === 'queued')
+    })
+    declining.close()
+    other.close()
+  } finally {
+    await calm.stop()
+  }
+})
+
 test('a heartbeat that comes before the commit of an accept does not call the offer stale', async () => {
   const { id } = await aRun(c, { workflow: 'any' })
   const link = await agent.connect()

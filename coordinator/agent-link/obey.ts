@@ -20,6 +20,8 @@ export interface Talk {
   session: Session
   /** Runs work that opens transactions of its own, or has the answers of group commits looked up. */
   oneByOne: Line
+  /** Renews tokens, which may take seconds. */
+  renewals: Line
   /** Runs heartbeats only: nothing else may hold up a lease. */
   beatByBeat: Line
   answer: ReturnType<typeof createAnswers>
@@ -36,6 +38,7 @@ export function createTalk(session: Session, failed: (error: unknown) => void): 
   return {
     session,
     oneByOne,
+    renewals: createLine(() => session.isOver),
     beatByBeat: createLine(() => session.isOver),
     answer: createAnswers(tell),
     retold: createRetelling(() => oneByOne(() => tellWakes(deps, runner.id))),
@@ -59,8 +62,7 @@ const HANDLERS: Handlers = {
 
   leave: ({ session, oneByOne }, frame) => oneByOne(() => leave(session, frame)),
 
-  renew: ({ session: { deps, runner, tell }, oneByOne }, frame) =>
-    oneByOne(async () => tell({ t: 'tokens', runs: await renewTokens(deps, runner, frame.runs) })),
+  renew: ({ session, renewals }, frame) => renewals(() => renew(session, frame.runs)),
 }
 
 /** Does what the frame asks. Resolves when it is committed. */
@@ -107,6 +109,20 @@ async function accept({ deps, runner, terms, tell }: Session, runs: Placement[],
   // An order that overtook the offer found an agent that did not know the run yet.
   if (taken.includes('cancelling')) await oneByOne(() => deps.tellCancels(runnerId))
   if (taken.includes('resuming')) await oneByOne(() => tellWakes(deps, runnerId))
+}
+
+async function renew(session: Session, runs: Placement[]): Promise<void> {
+  const { deps, runner, tell } = session
+  const leaveSeat = await deps.sockets.renewals.take(runner.orgId)
+  try {
+    if (session.isOver) return
+    for await (const piece of renewTokens(deps, runner, runs)) {
+      if (session.isOver) return
+      tell({ t: 'tokens', runs: piece })
+    }
+  } finally {
+    leaveSeat()
+  }
 }
 
 /** All connections share one sample, so that nobody gets more lines by connecting again. */

@@ -4,7 +4,7 @@ import type { RunnerIdentity } from '../actor.ts'
 import { createPace, type Pace } from '../limits/pace.ts'
 import { createPerMinute, type PerMinute } from '../limits/per-minute.ts'
 import { createRounds, type Rounds } from '../limits/rounds.ts'
-import { createSeats } from '../limits/seats.ts'
+import { createSeats, type Seats } from '../limits/seats.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import { createFrameQueues, type FrameQueues } from './frame-queue.ts'
 import { OpenSockets } from './open-sockets.ts'
@@ -19,11 +19,13 @@ export interface Sockets {
   readonly frames: FrameQueues
   /** Looks for what agents have not been given: one of a runner and two of an org at once. */
   readonly wakes: Rounds
+  /** Seats for renewing tokens: one of an org. */
+  readonly renewals: Seats
   /** Their words that they are being stopped. */
   readonly leaves: PerMinute
   /** Entries of the audit log about starts without a name. */
   readonly takeovers: PerMinute
-  /** By which their large frames are read. */
+  /** By which their large frames are read, and tokens minted. */
   readonly pace: Pace
   /** A connection that has said nothing yet. Answers it as it is to be used, which may end it sooner. */
   open(runner: Pick<RunnerIdentity, 'id' | 'orgId'>, socket: AgentSocket): AgentSocket
@@ -66,6 +68,7 @@ export function createSockets(log: Log): Sockets {
     pace,
     leaves: createPerMinute(MOST_LEAVES),
     takeovers: createPerMinute(1),
+    renewals: createSeats({ org: 1, all: 4 }),
     wakes: createRounds(createSeats({ org: 2, all: 6 })),
     frames: createFrameQueues(pace),
     get size() {

@@ -38,6 +38,8 @@ export interface Call<I> {
   /** Address by which the caller reaches this coordinator, without a slash at its end. */
   get base(): string
   get caller(): Acting
+  /** Throws UNAUTHENTICATED when the credential serves no more: before what a caller gets after a wait. */
+  stay(): Promise<void>
   get runner(): RunnerIdentity
   get program(): ProgramIdentity
   /** Of a row with `body: 'raw'`. */

@@ -25,7 +25,7 @@ export async function snapshot(
   deps: { db: Db; tails: Tails; turns: { orgCalls: Turns } },
   orgId: OrgId,
   query: PageQuery,
-  client: { readonly gone: AbortSignal },
+  client: { readonly gone: AbortSignal; stay(): Promise<void> },
 ): Promise<string> {
   // A turn for each look: hundreds may wait between the two.
   const look = () => deps.turns.orgCalls.run(orgId, () => read(deps, orgId, query))
@@ -33,7 +33,9 @@ export async function snapshot(
   if (page.events.length > 0 || page.done || query.waitMs === 0) return pageJson(page)
   // Nobody leaves a page that came at once, so only here is anybody looked after.
   const came = await news(deps, { ...query, orgId, after: page.cursor }, client.gone)
-  return pageJson(came ? await look() : page)
+  if (!came) return pageJson(page)
+  await client.stay()
+  return pageJson(await look())
 }
 
 /** Where the reads of an org take turns. */

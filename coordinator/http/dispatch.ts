@@ -164,6 +164,9 @@ async function answerRaw(exchange: Exchange, plan: Plan, params: Record<string, 
   }
 }
 
+/** A credential is looked up once a second at most. */
+const AGAIN_MS = 1000
+
 interface Admitted {
   actor: Actor | undefined
   params: Record<string, string>
@@ -175,12 +178,16 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room, raw
   const { pipeline, request, response, requestId, open } = exchange
   const { proxies } = pipeline
   const { baseUrl } = pipeline.deps.config
+  const since = performance.now()
   const read = (space?: Room) => readInput(plan, request, params, space)
   const input = await (room ? inTime(response, room, read) : read())
   if (plan.takesFiles) room?.leave()
   exchange.input = input
+  const stay = () => identifyAgain(exchange, plan)
+  // Of a slow body the end comes minutes later than the credential.
+  if (actor && performance.now() - since > AGAIN_MS) await stay()
   const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor) : undefined
-  const call = new RequestCall({ input, actor, requestId, request, response, baseUrl, open, proxies, raw })
+  const call = new RequestCall({ input, actor, requestId, request, response, baseUrl, open, proxies, stay, raw })
   try {
     const value: unknown = await (isCaller(actor)
       ? handle(plan, call as never, { turns: pipeline.deps.turns, orgId: actor.orgId })
@@ -240,14 +247,19 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
 }
 
 /**
- * Whether the credential still serves, which may have been revoked or have expired since. What cannot be found out now,
- * can be later. It has served, so refusals of others from its address do not keep it from being looked up.
+ * Throws when the credential serves no more, which may have been revoked or have expired since. It has served, so
+ * refusals of others from its address do not keep it from being looked up.
  */
-async function mayStay(exchange: Exchange, plan: Plan): Promise<boolean> {
+async function identifyAgain(exchange: Exchange, plan: Plan): Promise<void> {
   const { verify, ...rest } = asked(exchange)
+  const known = { ...verify, knows: () => true }
+  await identify(plan, exchange.request.headers['authorization'], { ...rest, verify: known })
+}
+
+/** Whether the credential still serves. What cannot be found out now, can be later. */
+async function mayStay(exchange: Exchange, plan: Plan): Promise<boolean> {
   try {
-    const known = { ...verify, knows: () => true }
-    await identify(plan, exchange.request.headers['authorization'], { ...rest, verify: known })
+    await identifyAgain(exchange, plan)
     return true
   } catch (error) {
     return !(error instanceof Fault && error.code === 'UNAUTHENTICATED')

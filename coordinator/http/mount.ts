@@ -151,6 +151,7 @@ async function answer({ mcp, surface }: Loaded, exchange: Exchange, { caller, ro
     baseUrl,
     open,
     proxies,
+    stay: () => stay(exchange),
   })
   try {
     const wait = () => {
@@ -172,10 +173,16 @@ function askingOf(call: RequestCall, own: Pick<Asking, 'deps' | 'caller' | 'byte
     address: call.address,
     peer: call.peer,
     base: call.base,
+    stay: () => call.stay(),
     get gone() {
       return call.gone
     },
   }
+}
+
+/** Looked up at most once a second. It has served, so what strangers from its address try does not matter. */
+async function stay({ pipeline, request }: Exchange): Promise<void> {
+  await pipeline.verify.caller(tokenOf(request.headers['authorization']))
 }
 
 /** From the buckets of REST. */

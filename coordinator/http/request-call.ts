@@ -14,6 +14,7 @@ export interface CallParts {
   baseUrl: string | undefined
   open: OpenWork
   proxies: Proxies
+  stay(): Promise<void>
   /** Of a row whose handler reads the body. */
   raw?: RawRequest | undefined
 }
@@ -54,6 +55,10 @@ export class RequestCall implements Call<unknown>, Open {
   /** To be called when the handler is done. */
   settled(): void {
     if (this.#gone) this.#parts.open.delete(this)
+  }
+
+  stay(): Promise<void> {
+    return this.#parts.stay()
   }
 
   header(name: string): string | undefined {

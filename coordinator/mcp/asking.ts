@@ -17,6 +17,8 @@ export interface Asking {
   readonly bytes: number
   /** Throws RATE_LIMITED when too much waits for this caller; answers what is to be called when the call is over. */
   wait(): () => void
+  /** Throws UNAUTHENTICATED when the credential serves no more. */
+  stay(): Promise<void>
   /** Made on demand: it aborts when the client has gone, or the server stops. */
   get gone(): AbortSignal
 }
@@ -37,6 +39,10 @@ export class ToolCall implements Call<unknown> {
 
   get gone(): AbortSignal {
     return this.#asking.gone
+  }
+
+  stay(): Promise<void> {
+    return this.#asking.stay()
   }
 
   get address(): string {

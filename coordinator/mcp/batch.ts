@@ -16,6 +16,8 @@ export interface Batch {
    * Acts when what came before has ended, and others have had their turn. What nobody waits for any more is not begun.
    */
   inTurn<T>(act: () => Promise<T>): Promise<T>
+  /** Acts at once. */
+  beside<T>(act: () => Promise<T>): Promise<T>
   /** Gives what the answer, which is printed as a whole, has room for. */
   withRoom<T extends Content>(read: () => Promise<T>): Promise<T>
 }
@@ -27,14 +29,21 @@ export function createBatch(asking: Asking): Batch {
   let last: Promise<unknown> | undefined
   let room = MOST_CHARS
 
+  /** The request may have taken minutes to come, and so may what was before: the credential is looked at again. */
+  async function begin<T>(act: () => Promise<T>): Promise<T> {
+    await asking.stay()
+    return act()
+  }
+
   return {
+    beside: begin,
     inTurn(act) {
       const mine = last?.then(async () => {
         await setImmediate()
         if (asking.gone.aborted) throw new Fault('UNAVAILABLE')
-        return act()
+        return begin(act)
       })
-      const acting = mine ?? act()
+      const acting = mine ?? begin(act)
       last = acting.catch(() => undefined)
       return acting
     },

@@ -116,7 +116,7 @@ export function createMcp({ surface, version, log }: McpOptions): Mcp {
       const given = asSent(message, mcpReq.id) ?? params.arguments ?? {}
       const call = () => surface.call(asking, params.name, given)
       // What it waits for may be done by a call behind it.
-      return given['waitMs'] ? refusing(asking, call) : inTurn(call)
+      return given['waitMs'] ? refusing(asking, () => batch.beside(call)) : inTurn(call)
     })
     server.setRequestHandler('resources/list', () =>
       inTurn(async () => ({ resources: await surface.resources(asking) })),

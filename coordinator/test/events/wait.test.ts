@@ -5,6 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
 import { aRunningAgent, end, type Held, line, returned } from '../_kit/agent.ts'
 import { aCoordinator, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aSession } from '../_kit/credentials.ts'
 import { tool } from '../_kit/mcp.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -142,4 +143,15 @@ test('nobody waits for a run that is not there, or longer than 25 s', async () =
   await assert.rejects(read(newId('run'), { waitMs: LONG }), refusal('NOT_FOUND'))
   for (const waitMs of [25_001, -1, 0.5])
     await assert.rejects(read(newId('run'), { waitMs }), refusal('VALIDATION_FAILED', 'waitMs'))
+})
+
+test('who loses the credential while waiting is told nothing of what came', async () => {
+  const { run, link, offer, close } = await aRunGoing()
+  const session = { apiKey: await aSession(c.db, { orgId: c.orgId }) }
+  const { apiKey, key } = await c.call(ops.keys.create, { org: c.org, name: 'reader', role: 'viewer' }, session)
+  const next = c.call(ops.runs.events, { run, since: 3, channels: ['log'], waitMs: LONG }, { apiKey: key })
+  await waiting(1)
+  await c.call(ops.keys.revoke, { org: c.org, key: apiKey.id }, session)
+  await Promise.all([assert.rejects(next, refusal('UNAUTHENTICATED')), link.report(offer, 2, line('a secret'))])
+  close()
 })

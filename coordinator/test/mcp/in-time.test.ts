@@ -22,6 +22,7 @@ const asking = (orgId: OrgId): Asking => ({
   base: 'http://127.0.0.1',
   bytes: 0,
   wait: () => () => {},
+  stay: () => Promise.resolve(),
   gone: new AbortController().signal,
 })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Fault } from '@windlass/shared/errors.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import type { Asking } from '../../mcp/asking.ts'
 import { createMcp } from '../../mcp/server.ts'
@@ -7,12 +8,17 @@ import type { Surface } from '../../mcp/surface.ts'
 import { OLD_ERA } from '../_kit/mcp.ts'
 
 /** The answers to a batch that asks for the list of tools so often. */
-async function listed(tools: Surface['tools'], times: number): Promise<{ error?: { message: string } }[]> {
+async function listed(
+  tools: Surface['tools'],
+  times: number,
+  stay = () => Promise.resolve(),
+): Promise<{ error?: { message: string } }[]> {
   const surface: Partial<Surface> = { tools, templates: [] }
   const log = createLog({ part: 'test' }, 'error')
   const mcp = createMcp({ surface: surface as Surface, version: '1', log })
   const asking: Partial<Asking> = {
     gone: new AbortController().signal,
+    stay,
     deps: { log, config: { strict: true } } as Asking['deps'],
   }
   const message = Array.from({ length: times }, (_, id) => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
@@ -39,4 +45,16 @@ test('lists of tools in a batch are bounded together', async () => {
   const refused = answers.filter(({ error }) => error)
   assert.equal(refused.length, 2)
   assert.match(refused[0]!.error!.message, /1000000 characters together in a batch/)
+})
+
+test('a message whose turn comes when the credential has been revoked is refused', async () => {
+  let looks = 0
+  const stay = () => (++looks > 2 ? Promise.reject(new Fault('UNAUTHENTICATED')) : Promise.resolve())
+  let acts = 0
+  const answers = await listed(() => (acts++, []), 4, stay)
+  assert.equal(acts, 2)
+  assert.deepEqual(
+    answers.map(({ error }) => error !== undefined),
+    [false, false, true, true],
+  )
 })

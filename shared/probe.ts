@@ -49,6 +49,8 @@ interface OfCoordinator {
   'group.retried': { name: string; reason: string }
   /** Runs were moved and committed, and everybody who waits for them has been told. */
   'runs.moved': object
+  /** An agent was let in by its hello. */
+  'agent.connected': { runner: string }
   /** A new poll waits for work, or one that did is answered. */
   'polls.waiting': { count: number }
   /** Somebody has begun to read a run's log as it grows, or has stopped. */

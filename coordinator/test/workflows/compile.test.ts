@@ -82,26 +82,17 @@ test('types whose schema is longer than anybody could read are refused with thei
 
 test('a deploy whose process cannot be had is told so, is logged, and the next one tries again', async (t) => {
   const lines: string[] = []
-  let failures = 1
-  const log = createLog({}, 'info', {
-    write: (line) => {
-      if (failures-- > 0) throw new Error('nothing can be written')
-      lines.push(line)
-    },
-  })
+  const log = createLog({}, 'info', { write: (line) => lines.push(line) })
   const { compiler, read } = aCompiler(t, { log, program: new URL('none.ts', import.meta.url) })
-  await assert.rejects(read(GOOD), /nothing can be written/)
-  await assert.rejects(read(GOOD), { code: 'UNAVAILABLE', message: /can be started/ })
-  assert.match(lines.at(-1) ?? '', /"tools\.unstarted".*"deploys"/)
+  for (let n = 1; n <= 2; n++) {
+    await assert.rejects(read(GOOD), { code: 'UNAVAILABLE', message: /can be started/ })
+    assert.match(lines.at(-1) ?? '', /"tools\.unstarted".*"deploys"/)
+  }
   await compiler.close()
 })
 
 test('a compiler that could not be opened is closed without a word', async () => {
-  const log = createLog({}, 'info', {
-    write: () => {
-      throw new Error('nothing can be written')
-    },
-  })
+  const log = createLog({}, 'info', { write: () => undefined })
   const compiler = createCompiler({ log, program: new URL('none.ts', import.meta.url) })
   const refused = assert.rejects(compiler.compile('org', filesOf({ 'index.ts': GOOD }), 'index.ts'))
   await compiler.close()

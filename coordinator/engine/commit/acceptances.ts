@@ -2,7 +2,6 @@ import type { RunnerId } from '@windlass/shared/ids.ts'
 import { isSuspended } from '@windlass/shared/model/run.ts'
 import type { Placement } from '@windlass/shared/wire/agent.ts'
 import type { Db } from '../../db/client.ts'
-import { givenTo } from '../store/leases.ts'
 import * as store from '../store/placements.ts'
 
 export type Acceptance = store.Acceptance
@@ -45,7 +44,8 @@ export async function givenAmong(
   runs: readonly Placement[],
 ): Promise<{ given: Placement[]; others: Placement[] }> {
   if (runs.length <= MANY) return { given: [...runs], others: [] }
-  const own = (await givenTo(db, [runnerId])).get(runnerId)
-  const isOwn = ([run, epoch]: Placement) => own?.has(store.placementKey(run, epoch)) === true
+  const found = await store.among(db, runnerId, runs)
+  const own = new Set(found.map(({ runId, epoch }) => store.placementKey(runId, epoch)))
+  const isOwn = ([run, epoch]: Placement) => own.has(store.placementKey(run, epoch))
   return { given: runs.filter(isOwn), others: runs.filter((each) => !isOwn(each)) }
 }

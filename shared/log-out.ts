@@ -1,5 +1,5 @@
-import { fstatSync, writeSync } from 'node:fs'
-import { isatty } from 'node:tty'
+import { writeSync } from 'node:fs'
+import { Socket } from 'node:net'
 
 /** Where the lines of a log go. Throws where a line cannot be written. */
 export interface LogOut {
@@ -55,19 +55,17 @@ export function endOf(file: () => number): { write(line: string): number } {
 
 const standard = new Map<1 | 2, LogOut>()
 
-/** Our stdout (1) or stderr (2). */
+/**
+ * Our stdout (1) or stderr (2). A terminal and a pipe are sockets; of a file Node makes a stream that is of no use any
+ * more, and ends the process, once a write has failed.
+ */
 export function standardOut(fd: 1 | 2): LogOut {
   const known = standard.get(fd)
   if (known) return known
-  const made = isStream(fd) ? outOfStream(fd === 1 ? process.stdout : process.stderr) : endOf(() => fd)
+  const stream = fd === 1 ? process.stdout : process.stderr
+  const made = stream instanceof Socket ? outOfStream(stream) : endOf(() => fd)
   standard.set(fd, made)
   return made
-}
-
-/** Of a file Node makes a stream that is of no use any more, and ends the process, once a write has failed. */
-function isStream(fd: number): boolean {
-  const stats = fstatSync(fd)
-  return stats.isFIFO() || stats.isSocket() || isatty(fd)
 }
 
 /** What fails here has lost its reader for good. */

@@ -57,7 +57,8 @@ const standard = new Map<1 | 2, LogOut>()
 
 /**
  * Our stdout (1) or stderr (2). A terminal and a pipe are sockets; of a file Node makes a stream that is of no use any
- * more, and ends the process, once a write has failed.
+ * more, and ends the process, once a write has failed. Not asked by `fstat`: after that of a pipe Node 22.23 resolves
+ * the next import without following links, and refuses the TypeScript of our packages.
  */
 export function standardOut(fd: 1 | 2): LogOut {
   const known = standard.get(fd)

@@ -70,3 +70,13 @@ test('lines that could not be written are told before the next one that can', ()
   assert.deepEqual(told, { level: 'warn', name: 'log.dropped', part: 'test', lines: 3, reason })
   assert.ok(Number(lines[0]!['at']) <= Number(since) && Number(since) <= Number(at))
 })
+
+test('a log that goes to a pipe leaves imports as they are', () => {
+  const source = `
+    const { createLog } = await import('@windlass/shared/log.ts')
+    createLog({})('any')
+    await import('@windlass/agent/os/process-id.ts')`
+  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', source]
+  const { stderr } = spawnSync(process.execPath, args, { cwd: import.meta.dirname, encoding: 'utf8' })
+  assert.match(stderr, /^\{.*"name":"any".*\}\n$/)
+})

@@ -93,6 +93,8 @@ class SpoolUpload implements Upload {
         this.#isLive = true
         return
       }
+      // Who comes here because memory is full may have a full window already.
+      await this.#window.room()
       const { lines, next } = await spool.read(at)
       if (!goesOn()) return
       await this.#sendFrame(lines.filter((line) => line.kind === 'batch').flatMap((line) => this.#unsentOf(line)))

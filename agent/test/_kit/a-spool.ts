@@ -39,6 +39,8 @@ export interface Receiver {
   got: Map<string, Entry[]>
   /** Batches that began too late. */
   gaps: number
+  /** Called before each frame is taken. */
+  onFrame: () => void
   connect(): void
   disconnect(): void
   /** While true, what is sent waits: the promise that `sendEntries` gave settles when it is set to false. */
@@ -52,6 +54,7 @@ export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receive
   const receiver: Receiver = {
     got,
     gaps: 0,
+    onFrame: () => undefined,
     upload: createUpload({
       spool,
       memoryBytes,
@@ -80,6 +83,7 @@ export function aReceiver(spool: Spool & Logged, memoryBytes = 8 * MIB): Receive
     },
   }
   function sendEntries(text: string): Promise<void> | undefined {
+    receiver.onFrame()
     const { batches } = JSON.parse(text) as { batches: EntryBatch[] }
     for (const batch of batches) keep(batch)
     announce()

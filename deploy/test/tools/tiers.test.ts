@@ -27,10 +27,11 @@ test('every test file belongs to a tier, storms to theirs alone, and those that 
   const storms = testFiles('storm')
   assert.ok(quick.includes('deploy/test/tools/tiers.test.ts'))
   assert.ok(storms.includes('deploy/e2e/storm/chaos.test.ts'))
+  assert.ok(storms.includes('coordinator/test/db/silence.test.ts'))
   const both = quick.filter((file) => storms.includes(file))
   assert.ok(both.includes('deploy/e2e/property.test.ts'))
   assert.deepEqual(
-    both.filter((file) => file.includes('/storm/')),
+    both.filter((file) => file.includes('/storm/') || file.includes('/silence')),
     [],
   )
   assert.deepEqual(testFiles('test', ['did-you-mean']), ['shared/test/did-you-mean.test.ts'])

@@ -127,9 +127,12 @@ export class FileAnswer {
   readonly path: string
   readonly contentType: string
   readonly etag: string
-  /** Called before the first of its bytes is read; what it returns, after the last has gone. It may refuse. */
-  readonly takeSeat: () => () => void
-  constructor(path: string, contentType: string, etag: string, takeSeat: () => () => void = () => () => {}) {
+  /**
+   * Called before the first of its bytes is read; what it returns, after the last has gone. It may refuse, and may call
+   * `giveWay` later, which ends the answer.
+   */
+  readonly takeSeat: (giveWay: () => void) => () => void
+  constructor(path: string, contentType: string, etag: string, takeSeat: FileAnswer['takeSeat'] = () => () => {}) {
     this.path = path
     this.contentType = contentType
     this.etag = etag

@@ -107,7 +107,9 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
     const found = (await deps.packages.find(file)) ?? (await deps.downloads.find(file))
     if (!found) throw new Fault('NOT_FOUND', { file })
     const contentType = /\.t?gz$/.test(file) ? 'application/gzip' : TEXT
-    return new FileAnswer(found.path, contentType, `"${found.sha256}"`, () => deps.downloadSeats.take(address))
+    return new FileAnswer(found.path, contentType, `"${found.sha256}"`, (giveWay) =>
+      deps.downloadSeats.take(address, giveWay),
+    )
   },
 
   workflowSchema: () => (workflowSchema ??= new JsonText(JSON.stringify(workflowFileSchema()))),

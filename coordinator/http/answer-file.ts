@@ -32,7 +32,7 @@ async function sendOpen(outlet: Outlet, answer: FileAnswer, file: FileHandle, ho
   const { size } = await file.stat()
   const isKnown = matches(request.headers['if-none-match'], answer.etag)
   const range = how.ranges && !isKnown ? rangeOf(request, size, answer.etag) : undefined
-  const leave = isKnown || request.method === 'HEAD' ? undefined : answer.takeSeat()
+  const leave = isKnown || request.method === 'HEAD' ? undefined : answer.takeSeat(() => outlet.response.close())
   try {
     await sendBody(outlet, answer, { file, size, isKnown, range }, how)
   } finally {

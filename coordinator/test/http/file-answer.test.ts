@@ -37,6 +37,22 @@ async function serving(path = file, stallMs?: number): Promise<StubServer> {
   return (server = await startStub({ handlers: { 'service.download': download }, stallMs }))
 }
 
+test('a download that gives way is cut, which its reader notices, and has left its seat', async () => {
+  const giveWay: (() => void)[] = []
+  let left = 0
+  const takeSeat = (mine: () => void) => {
+    giveWay.push(mine)
+    return () => void left++
+  }
+  const download = () => new FileAnswer(file, 'application/gzip', '"of-the-file"', takeSeat)
+  server = await startStub({ handlers: { 'service.download': download } })
+  const slow = await fetch(server.url + PATH)
+  assert.equal(slow.status, 200)
+  giveWay[0]!()
+  await assert.rejects(slow.arrayBuffer())
+  await untilPolled('the seat to be free', () => Promise.resolve(left === 1))
+})
+
 test('a download has a seat until its end or its reader leaves, and one without is told to come again', async () => {
   let free = 1
   const takeSeat = () => {

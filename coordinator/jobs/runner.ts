@@ -21,6 +21,7 @@ import { aborted } from './aborted.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
 import { cancelDescendants } from './cancel-descendants.ts'
 import { freeWorkers } from './dead-workers.ts'
+import { cleanGivenUp } from './given-up.ts'
 import type { Jobs } from './queue.ts'
 import { keepWorkerLock } from './worker-locks.ts'
 
@@ -43,6 +44,7 @@ const CRONTAB = [
   '2 * * * * workflows:purge',
   '2 * * * * waits:clean',
   '12 * * * * bulkJobs:clean',
+  '22 * * * * jobs:clean',
 ].join('\n')
 
 /** The tables of the job queue, which our own transactions write to. */
@@ -105,6 +107,7 @@ function tasks(deps: JobDeps): TaskList {
     'runs:erase': (payload) => eraseRun(deps, payload as Jobs['runs:erase']),
     'runs:bulk': (payload) => workOnBulk(deps, (payload as Jobs['runs:bulk']).jobId as JobId),
     'bulkJobs:clean': async () => cleanBulkJobs(deps),
+    'jobs:clean': async () => cleanGivenUp(deps),
     'registrationTokens:clean': async () => void (await cleanTokens(deps)),
     'idempotencyKeys:clean': async () => cleanIdempotencyKeys(deps),
     'variableSets:clean': async () => cleanVariableSets(deps),

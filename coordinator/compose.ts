@@ -22,7 +22,7 @@ import { createVariableSets } from './environments/sets.ts'
 import { createDownloadSeats } from './limits/download-seats.ts'
 import { createPartitions } from './db/partitions.ts'
 import { type BellListener, createBell } from './events/bell.ts'
-import { createTails } from './events/live.ts'
+import { createTails, READ_SEATS } from './events/live.ts'
 import { createOrgLogs } from './events/org-log.ts'
 import { BEAT_LANES, openGroups, TRIGGER_LANES } from './groups.ts'
 import { createJudge } from './judging/judge.ts'
@@ -30,6 +30,7 @@ import { createUnverifiedCounts } from './inbound/unverified.ts'
 import { openInbound } from './limits/inbound.ts'
 import { openLimits } from './limits/open.ts'
 import { openOrgTurns } from './limits/org-turns.ts'
+import { createSeats } from './limits/seats.ts'
 import { createFactReader } from './metrics/facts.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createDemandReader } from './runners/demand.ts'
@@ -137,7 +138,7 @@ function openServices(stores: Stores) {
     sockets,
     bell,
     ...createOrders({ ...stores, sockets, bell }),
-    tails: createTails(log, config.lookAgainMs.readers),
+    tails: createTails(log, config.lookAgainMs.readers, createSeats(READ_SEATS)),
     orgLogs: createOrgLogs(db),
     timers: createTimers(log),
     /** When schedules are looked at next. */

@@ -8,11 +8,14 @@ import { LogPage } from './page.ts'
 const GATHER_MS = 5
 /** What one read brings: events at most, and bytes, after which one event may come on top. */
 export const LIVE_PAGE = { limit: 500, bytes: 128 * 1024 } as const
+/** Reads at once, of an org and of all. Each holds one of a dozen connections, and an org may have 600 logs read. */
+export const READ_SEATS = { org: 2, all: 6 } as const
 
 /** What is written to while it is read: the log of a run, or what happens in an org. */
 export interface LiveLog {
   /** By which it is rung, and what its readers have in common. */
   readonly id: string
+  readonly orgId: string
   /** The cursor of its last event. `isOver`: what is read afterwards is complete, and nothing follows. */
   position(): Promise<{ cursor: number; isOver: boolean }>
   /** A page of what comes after a cursor, in order: some `LIVE_PAGE` of it. */
@@ -37,6 +40,12 @@ export interface Tails {
   readers(): number
 }
 
+/** Where reads of an org wait for their turn. */
+interface Seats {
+  /** Resolves with what gives the seat back. */
+  take(orgId: string): Promise<() => void>
+}
+
 interface Tail {
   log: LiveLog
   /** In the order of their waits for a page: the longest stands first. */
@@ -54,7 +63,7 @@ interface Progress {
 }
 
 /** A lost bell costs latency only: readers look by themselves after `lookAgainMs`. */
-export function createTails(log: Log, lookAgainMs: number): Tails {
+export function createTails(log: Log, lookAgainMs: number, seats: Seats): Tails {
   const tails = new Map<string, Tail>()
 
   function ring(id: string) {
@@ -87,9 +96,8 @@ export function createTails(log: Log, lookAgainMs: number): Tails {
     tail.reading = true
     clearTimeout(tail.timer)
     try {
-      while (tail.rung && tail.readers.size > 0) {
-        tail.rung = false
-        const reading = await readPage(tail)
+      while (tail.rung && takesMore(tail)) {
+        const reading = await readInTurn(tail)
         if (reading) await handOut(tail, reading, () => ring(tail.log.id))
         if (tail.rung) await pause(GATHER_MS)
       }
@@ -98,6 +106,17 @@ export function createTails(log: Log, lookAgainMs: number): Tails {
     } finally {
       tail.reading = false
       if (tail.readers.size > 0) tail.timer = setTimeout(() => ring(tail.log.id), lookAgainMs).unref()
+    }
+  }
+
+  async function readInTurn(tail: Tail): Promise<Reading | undefined> {
+    const leaveSeat = await seats.take(tail.log.orgId)
+    try {
+      // Only now: this read brings what was rung while it waited.
+      tail.rung = false
+      return await readPage(tail)
+    } finally {
+      leaveSeat()
     }
   }
 
@@ -126,14 +145,21 @@ interface Reading {
 }
 
 /** Reads a page for the reader that has waited longest. Undefined: none takes more now. */
-async function readPage({ log, readers }: Tail): Promise<Reading | undefined> {
-  if (Array.from(readers.values()).every(({ isFull }) => isFull)) return undefined
+async function readPage(tail: Tail): Promise<Reading | undefined> {
+  if (!takesMore(tail)) return undefined
+  const { log, readers } = tail
   // The position first: when the log is over by then, what is read after it is complete.
   const { cursor: end, isOver } = await log.position()
   const since = firstBehind(readers, end)
   if (since === undefined) return { page: NOTHING, since, last: end, end, isOver }
   const page = await log.after(since)
   return { page, since, last: page.events.at(-1)?.cursor ?? end, end, isOver }
+}
+
+/** False when all are full, or gone. */
+function takesMore({ readers }: Tail): boolean {
+  for (const { isFull } of readers.values()) if (!isFull) return true
+  return false
 }
 
 /** Gives a page to all who stand within it. */

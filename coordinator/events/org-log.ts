@@ -69,6 +69,7 @@ async function untilWritten(db: Db): Promise<void> {
 function orgLog(db: Db, orgId: OrgId, series: string): LiveLog {
   return {
     id: orgId,
+    orgId,
     async position() {
       const found = await store.state(db, orgId)
       if (!found || found.isOver || found.series !== series) return { cursor: 0, isOver: true }

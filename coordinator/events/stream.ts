@@ -110,6 +110,7 @@ async function needLog(db: Db, orgId: OrgId, run: RunId) {
 function runLog(db: Db, orgId: OrgId, run: RunId): LiveLog {
   return {
     id: run,
+    orgId,
     async position() {
       const found = await store.position(db, orgId, run)
       return { cursor: found?.cursor ?? 0, isOver: !found || isFinal(found.status) }

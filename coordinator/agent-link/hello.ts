@@ -3,7 +3,7 @@ import { type AgentFrame, protocolOf } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { type Change, record } from '../audit/record.ts'
 import type { Tx } from '../db/client.ts'
-import { reconcile } from '../engine/commit/leases.ts'
+import { type Reconciled, reconcile } from '../engine/commit/leases.ts'
 import { explainLosses, type Return, whatWasLost } from '../engine/commit/losses.ts'
 import { tellWakes } from '../dispatch/wakes.ts'
 import { createSample } from '../limits/sample.ts'
@@ -49,15 +49,9 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   const leaseMs = await terms.entered(settings, before.toldFenceMs)
   deps.sockets.join(runner, socket)
   await liftOnHello(deps, runner, isNewStart(frame, before))
-  const back = returnOf(frame, before)
-  if (back) await explainLosses(deps, runner, back)
-  // The agent may have given this connection up meanwhile, and have got runs over another one.
-  if (session.isOver) return false
-  const isFromBefore = isOfAnotherEpoch(session, frame)
-  const beat = { runnerId: runner.id, holds: isFromBefore ? [] : frame.holds, leaseMs }
-  const what = isFromBefore ? 'operator' : back ? whatWasLost(back) : 'daemon'
-  const { intake, ...state } = await reconcile(deps, beat, { at: before.at!, what })
-  if (isFromBefore) state.stale = frame.holds
+  const settled = await settle(session, frame, { before, leaseMs })
+  if (!settled) return false
+  const { intake, ...state } = settled
   noteConnected(session, frame)
   // First, as the welcome acknowledges calls: a program that has returned ends by that, and would miss their refusals.
   if (session.isOver) return false
@@ -68,6 +62,32 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   // Its labels may be other ones than before.
   if (frame.facts) deps.dispatchers.poke(runner.poolId)
   return true
+}
+
+/** Undefined: the agent has given this connection up meanwhile, and may have got runs over another one. */
+async function settle(
+  session: Session,
+  frame: Hello,
+  { before, leaseMs }: { before: store.Entered; leaseMs: number },
+): Promise<Omit<Reconciled, 'held'> | undefined> {
+  const { deps, runner } = session
+  const end = await deps.sockets.greetings.take(runner)
+  if (!end) return undefined
+  let placements = frame.holds.length
+  try {
+    if (session.isOver) return undefined
+    const back = returnOf(frame, before)
+    if (back) await explainLosses(deps, runner, back)
+    if (session.isOver) return undefined
+    const isFromBefore = isOfAnotherEpoch(session, frame)
+    const beat = { runnerId: runner.id, holds: isFromBefore ? [] : frame.holds, leaseMs }
+    const what = isFromBefore ? 'operator' : back ? whatWasLost(back) : 'daemon'
+    const { held, ...state } = await reconcile(deps, beat, { at: before.at!, what })
+    placements = Math.max(placements, held)
+    return isFromBefore ? { ...state, stale: frame.holds } : state
+  } finally {
+    end(placements)
+  }
 }
 
 function noteConnected({ deps, runner }: Session, { version, protocol, holds }: Hello): void {

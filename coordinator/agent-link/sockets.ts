@@ -7,6 +7,7 @@ import { createRounds, type Rounds } from '../limits/rounds.ts'
 import { createSeats, type Seats } from '../limits/seats.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import { createFrameQueues, type FrameQueues } from './frame-queue.ts'
+import { createGreetings, type Greetings } from './greetings.ts'
 import { OpenSockets } from './open-sockets.ts'
 import { createUnreadFrames } from './unread-frames.ts'
 
@@ -19,6 +20,8 @@ export interface Sockets {
   readonly frames: FrameQueues
   /** Looks for what agents have not been given: one of a runner and two of an org at once. */
   readonly wakes: Rounds
+  /** Turns of those that connect. */
+  readonly greetings: Greetings
   /** Seats for renewing tokens: one of an org. */
   readonly renewals: Seats
   /** Their words that they are being stopped. */
@@ -68,6 +71,7 @@ export function createSockets(log: Log): Sockets {
     pace,
     leaves: createPerMinute(MOST_LEAVES),
     takeovers: createPerMinute(1),
+    greetings: createGreetings(),
     renewals: createSeats({ org: 1, all: 4 }),
     wakes: createRounds(createSeats({ org: 2, all: 6 })),
     frames: createFrameQueues(pace),

@@ -65,6 +65,13 @@ const FORGOTTEN = 'its agent was started again and does not know it any more'
 const RESTORED = 'the database was restored, and its agent executed it as it had been before'
 const UNHEARD = 'its agent is connected again and has not heard of it'
 
+export interface Reconciled extends Beaten {
+  /** Up to where the entries of each run have been taken. */
+  resume: { run: string; epoch: number; seq: number }[]
+  /** Placements that the database gave to it. */
+  held: number
+}
+
 /**
  * Brings agent and database to one mind when the agent connects. What the database gives to it and it does not know of is
  * lost: the agent was started again, or the answer to its poll never arrived. The rest is renewed before the agent hears for how
@@ -75,7 +82,7 @@ export async function reconcile(
   deps: { db: Db; config: Config; versions: Versions; log: Log } & AnnounceDeps,
   { runnerId, holds, leaseMs }: leases.Beat,
   { at, what }: { at: number; what: 'network' | 'daemon' | 'host' | 'operator' },
-): Promise<Beaten & { resume: { run: string; epoch: number; seq: number }[] }> {
+): Promise<Reconciled> {
   const mine = new Set(holds.map(([run, epoch]) => store.placementKey(run, epoch)))
   const held = await store.heldBy(deps.db, runnerId)
   const isKnown = (row: store.Held) => mine.has(store.placementKey(row.runId, row.epoch))
@@ -91,7 +98,8 @@ export async function reconcile(
     },
   )
   const [beaten] = await commitBeats(deps, [{ runnerId, holds, leaseMs }])
-  return { ...beaten!, resume: known.map((row) => ({ run: row.runId, epoch: row.epoch, seq: row.seq })) }
+  const resume = known.map((row) => ({ run: row.runId, epoch: row.epoch, seq: row.seq }))
+  return { ...beaten!, resume, held: held.length }
 }
 
 /** Tokens that are minted in one turn of the event loop, at 35 µs each. */

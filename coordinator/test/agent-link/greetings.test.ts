@@ -1,0 +1,85 @@
+// Four agents that held 14,000 runs each and connected again and again kept everybody waiting for a second.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { OrgId, RunnerId } from '@windlass/shared/ids.ts'
+import { createGreetings } from '../../agent-link/greetings.ts'
+import { aHello, aRunningAgent, placementOf } from '../_kit/agent.ts'
+import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+
+before(async () => {
+  c = await aCoordinator()
+  await aWorkflow(c, { slug: 'any' })
+})
+after(() => c.stop())
+
+const runner = (orgId: string, id: string) => ({ orgId: orgId as OrgId, id: id as RunnerId })
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+test('an org greets two agents at once, and rests after one with many runs; others do not wait for it', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const greetings = createGreetings()
+  const begun: string[] = []
+  const greet = async (orgId: string, id: string) => {
+    const end = await greetings.take(runner(orgId, id))
+    begun.push(id)
+    return end!
+  }
+  const [first, second] = await Promise.all([greet('a', 'a1'), greet('a', 'a2')])
+  const third = greet('a', 'a3')
+  void greet('b', 'b1')
+  await settled()
+  assert.deepEqual(begun, ['a1', 'a2', 'b1'])
+  first(14_000)
+  await settled()
+  assert.deepEqual(begun, ['a1', 'a2', 'b1'])
+  second(10)
+  await third
+  void greet('a', 'a4')
+  await settled()
+  assert.deepEqual(begun, ['a1', 'a2', 'b1', 'a3'])
+  t.mock.timers.tick(60_000)
+  await settled()
+  assert.deepEqual(begun, ['a1', 'a2', 'b1', 'a3', 'a4'])
+})
+
+test('orgs that rest keep no seat', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const greetings = createGreetings()
+  for (const org of ['a', 'b', 'c', 'd']) {
+    const ends = await Promise.all([1, 2].map((n) => greetings.take(runner(org, `${org}${n}`))))
+    for (const end of ends) end!(14_000)
+  }
+})
+
+test('who connects again while it waits has its place, and nothing is kept for its former connection', async () => {
+  const greetings = createGreetings()
+  const ends = await Promise.all([greetings.take(runner('a', 'a1')), greetings.take(runner('a', 'a2'))])
+  const ways = [1, 2, 3].map(() => greetings.take(runner('a', 'a3')))
+  const next = greetings.take(runner('a', 'a4'))
+  assert.deepEqual(await Promise.all(ways.slice(0, 2)), [undefined, undefined])
+  ends[0]!(1)
+  const end = await ways[2]
+  end!(1)
+  assert.ok(await next)
+})
+
+test('an agent waits for its turn, and one that has gone meanwhile changes nothing', async () => {
+  await aRun(c, { workflow: 'any' })
+  const { agent, link, offer } = await aRunningAgent(c)
+  const { greetings } = c.deps.sockets
+  const ends = await Promise.all(['one', 'two'].map((id) => greetings.take(runner(c.orgId, id))))
+  const gone = await agent.dial()
+  // By this hello the run would be lost.
+  gone.send(aHello())
+  await link.closed()
+  const again = await agent.dial()
+  again.send(aHello({ holds: [placementOf(offer)] }))
+  await gone.closed()
+  assert.deepEqual([gone.unread(), again.unread()], [[], []])
+  for (const end of ends) end!(0)
+  const { resume, stale } = await again.next('welcome')
+  assert.deepEqual([resume, stale], [[{ run: offer.run, epoch: offer.epoch, seq: 1 }], []])
+})

@@ -69,13 +69,17 @@ export function standardOut(fd: 1 | 2): LogOut {
   return made
 }
 
-/** What fails here has lost its reader for good. */
+/** What waits in memory for a reader who takes nothing, in bytes. */
+const MOST_UNREAD = 4 * 1024 * 1024
+
+/** What fails here has lost its reader for good. One that stands still may go on. */
 function outOfStream(stream: NodeJS.WriteStream): LogOut {
   let failure: Error | undefined
   stream.on('error', (error: Error) => (failure = error))
   return {
     write(line) {
       if (failure) throw failure
+      if (stream.writableLength > MOST_UNREAD) throw new Error('nobody reads it')
       stream.write(line)
     },
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -42,6 +43,38 @@ test('a log whose reader is gone ends nobody', () => {
   const command = '("$NODE" --input-type=module --eval "$SOURCE" 2>&1 >&3 | true) 3>&1'
   const env = { ...process.env, NODE: process.execPath, SOURCE: source }
   assert.equal(spawnSync('sh', ['-c', command], { env, encoding: 'utf8' }).stdout, 'went on')
+})
+
+test('a reader who takes nothing costs lines and not the memory, and hears so when it goes on', async () => {
+  const source = `
+    const { createLog } = await import(${JSON.stringify(LOG)})
+    const { droppedLines } = await import(${JSON.stringify(LOG.replace('log.ts', 'log-out.ts'))})
+    const log = createLog({})
+    const text = 'x'.repeat(10_000)
+    for (let n = 0; n < 1000; n++) log('unread', { text })
+    process.stdout.write(String(droppedLines()))
+    process.stdin.once('data', () => {
+      log('read again')
+      process.stdin.destroy()
+    })`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', source])
+  const [dropped] = (await once(child.stdout, 'data')) as [Buffer]
+  let read = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    read += text
+    // By then it has room again.
+    if (read.length > 2_000_000) child.stdin.write('.')
+  })
+  child.stdin.on('error', () => undefined)
+  await once(child, 'close')
+  const lines = read
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { name: string; lines?: number; reason?: string })
+  const [told] = lines.filter(({ name }) => name === 'log.dropped')
+  assert.ok(Number(dropped) > 500)
+  assert.deepEqual([told?.lines, told?.reason], [Number(dropped), 'nobody reads it'])
+  assert.equal(lines.at(-1)!.name, 'read again')
 })
 
 test('lines that could not be written are told before the next one that can', () => {

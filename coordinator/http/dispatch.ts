@@ -23,7 +23,7 @@ import { sendFile } from './answer-file.ts'
 import { sendFiles } from './answer-files.ts'
 import { sendPieces } from './answer-pieces.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
-import { handle, type Turns } from '../call/handle.ts'
+import { AGAIN_MS, handle, type Turns } from '../call/handle.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { faultFor } from '../call/failures.ts'
 import type { Waiting } from '../limits/waiting.ts'
@@ -163,9 +163,6 @@ async function answerRaw(exchange: Exchange, plan: Plan, params: Record<string, 
     raw.release()
   }
 }
-
-/** A credential is looked up once a second at most. */
-const AGAIN_MS = 1000
 
 interface Admitted {
   actor: Actor | undefined

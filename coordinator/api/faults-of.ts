@@ -14,6 +14,8 @@ export function faultsOf(row: AnyOp): Set<FaultCode> {
   if (!isPublic(row)) faults.add('UNAUTHENTICATED')
   // Where a credential is looked up, an address that has shown too many wrong ones has to wait.
   if (row.credentials.includes('runner') || row.faults.includes('UNAUTHENTICATED')) faults.add('RATE_LIMITED')
+  // A run may ask so often.
+  if (row.credentials.includes('run')) faults.add('RATE_LIMITED')
   if (isForCallers(row)) for (const code of FOR_CALLERS) faults.add(code)
   if (pathNames(row.path).length > 0) faults.add('NOT_FOUND')
   if (restRidesIn(row) === 'body') for (const code of WITH_BODY) faults.add(code)

@@ -26,7 +26,7 @@ export interface Plan {
    * `orgReads`: what it reads grows with what the org has. `orgChanges`: it takes the lock of the org. Undefined: it
    * holds no connection of the pool, or has bounds of its own.
    */
-  readonly turns: 'orgReads' | 'orgCalls' | 'orgChanges' | undefined
+  readonly turns: 'orgReads' | 'orgCalls' | 'orgChanges' | 'orgPrograms' | undefined
   readonly scopedToOrg: boolean
   readonly scopedToRun: boolean
   readonly faults: ReadonlySet<FaultCode>
@@ -109,7 +109,7 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined, sizes: Sizes): 
     ridesIn: restRidesIn(row),
     bodyBytes: bodyBytes(row.carries, sizes),
     takesFiles: row.carries === 'files',
-    turns: isForCallers(row) ? turnsOf(row) : undefined,
+    turns: isForCallers(row) ? turnsOf(row) : row.credentials.includes('run') ? 'orgPrograms' : undefined,
     scopedToOrg: isForCallers(row) && names.includes('org'),
     scopedToRun: row.credentials.includes('run') && names.includes('run'),
     faults: faultsOf(row),

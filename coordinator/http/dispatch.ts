@@ -26,6 +26,7 @@ import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 import { AGAIN_MS, handle, type Turns } from '../call/handle.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { faultFor } from '../call/failures.ts'
+import type { ProgramRequests } from '../limits/program-requests.ts'
 import type { Waiting } from '../limits/waiting.ts'
 import { assertFraming } from './framing.ts'
 import type { Gate } from '../call/gate.ts'
@@ -67,6 +68,7 @@ export interface Pipeline {
   /** The same for MCP, whose calls may last as long as a compiler. */
   mcpSeats: Seats
   runnerTurns: RunnerTurns
+  programs: ProgramRequests
   /** Writes the access log; undefined when it is off. */
   access: ((outlet: Outlet, answered: Answered) => void) | undefined
   open: OpenWork
@@ -139,6 +141,7 @@ async function serve(exchange: Exchange, plan: Plan): Promise<void> {
   // Before the role: who is refused time and again is limited too.
   if (isCaller(actor)) await limit(exchange, actor)
   if (actor?.kind === 'runner') await pipeline.runnerTurns.next(actor.id)
+  if (actor?.kind === 'program') pipeline.programs.take(actor)
   admit(plan, params, actor, request.headers)
   if (isCaller(actor)) await authorizeFor(plan, actor, pipeline.deps, params)
   if (plan.row.wire === 'socket' && !exchange.isUpgrade) throw new Fault('UPGRADE_REQUIRED')
@@ -186,7 +189,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room, raw
   const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor) : undefined
   const call = new RequestCall({ input, actor, requestId, request, response, baseUrl, open, proxies, stay, raw })
   try {
-    const value: unknown = await (isCaller(actor)
+    const value: unknown = await (actor
       ? handle(plan, call as never, { turns: pipeline.deps.turns, orgId: actor.orgId })
       : handled(exchange, plan, call))
     if (!response.completed) await send(exchange, plan, value)

@@ -6,6 +6,7 @@ import { Server } from 'hyper-express'
 import { MCP_PATH } from '../api/base-url.ts'
 import type { Handlers } from '../api/index.ts'
 import { createStrangers } from '../limits/strangers.ts'
+import { createProgramRequests } from '../limits/program-requests.ts'
 import { createSeats } from '../limits/seats.ts'
 import { createWaiting } from '../limits/waiting.ts'
 import type { Surface } from '../mcp/surface.ts'
@@ -103,7 +104,7 @@ function admissionOf({
   log,
 }: ServerOptions): Pick<
   Pipeline,
-  'gate' | 'proxies' | 'access' | 'strict' | 'waiting' | 'seats' | 'mcpSeats' | 'runnerTurns'
+  'gate' | 'proxies' | 'access' | 'strict' | 'waiting' | 'seats' | 'mcpSeats' | 'runnerTurns' | 'programs'
 > {
   const { strict, limitRefusedPerMin, limitWaiting, limitOrgWaiting, trustedProxies, accessLog } = config
   const proxies = createProxies(trustedProxies)
@@ -111,7 +112,17 @@ function admissionOf({
   const waiting = createWaiting({ caller: limitWaiting, org: limitOrgWaiting })
   const access = accessLog ? createAccessLog(log, proxies) : undefined
   const [seats, mcpSeats] = [createSeats(SEATS), createSeats(SEATS)]
-  return { strict, proxies, gate, access, waiting, seats, mcpSeats, runnerTurns: createRunnerTurns() }
+  return {
+    strict,
+    proxies,
+    gate,
+    access,
+    waiting,
+    seats,
+    mcpSeats,
+    runnerTurns: createRunnerTurns(),
+    programs: createProgramRequests(),
+  }
 }
 
 interface Serving {

@@ -58,6 +58,14 @@ const CHANGES: Kind = {
     'Other changes of environments, variables and secrets of this org are under way. Make fewer of them at once.',
 }
 
+/** What runs ask for with their tokens. 600 requests of one run at once kept the triggers of others waiting for 1.5 s. */
+const PROGRAMS: Kind = {
+  scope: 'org_programs',
+  seats: { org: 2, all: 4 },
+  keepsOne: true,
+  message: 'Other runs of this org are asking, and have taken long. Ask less often.',
+}
+
 /**
  * Cancels of what runs have called, while whoever cancelled them waits. What finds no seat is left to the job: 300
  * trees at once kept the others waiting for 10 s.
@@ -104,6 +112,7 @@ export function openOrgTurns() {
     orgReads: createOrgTurns(READS),
     orgCalls: createOrgTurns(CALLS),
     orgChanges: createOrgTurns(CHANGES),
+    orgPrograms: createOrgTurns(PROGRAMS),
     orgDescents: createOrgTurns(DESCENTS),
   }
 }

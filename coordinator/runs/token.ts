@@ -3,7 +3,8 @@ import { decodeProtectedHeader, jwtVerify } from 'jose'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { ProgramIdentity } from '../actor.ts'
-import { openTokenKeys, type TokenKeysDeps } from './token-keys.ts'
+import { createFreshCache } from '../db/fresh-cache.ts'
+import { openTokenKeys, type TokenKeys, type TokenKeysDeps } from './token-keys.ts'
 
 /** What a program proves itself with. It names the run, and the epoch of the placement that it was minted for. */
 export interface RunTokens {
@@ -14,9 +15,17 @@ export interface RunTokens {
 
 const AUDIENCE = 'runner'
 const LIFE_S = 600
+/** A check takes 0.2 ms, and a program may show its token hundreds of times a second. It may live so much longer. */
+const CHECKED_MS = 5000
+const MOST_CHECKED = 5000
 
 export async function openRunTokens(deps: TokenKeysDeps): Promise<RunTokens> {
   const keys = await openTokenKeys(deps)
+  const checked = createFreshCache({
+    read: (token: string) => check(keys, token),
+    freshMs: CHECKED_MS,
+    most: MOST_CHECKED,
+  })
   return {
     async mint(run) {
       const { kid, key } = await keys.signing()
@@ -24,21 +33,23 @@ export async function openRunTokens(deps: TokenKeysDeps): Promise<RunTokens> {
       const claims = { org: run.orgId, epoch: run.epoch, runner: run.runnerId }
       return signed(kid, key, { ...claims, sub: run.runId, aud: AUDIENCE, iat, exp: iat + LIFE_S })
     },
-    async verify(token) {
-      // Looked up outside of the check: a database that is away is no fault of the token's.
-      const key = await keys.verifying(kidOf(token))
-      if (!key) throw unauthenticated()
-      const { payload } = await jwtVerify(token, key, { audience: AUDIENCE, algorithms: ['EdDSA'] }).catch(() => {
-        throw unauthenticated()
-      })
-      return {
-        kind: 'program',
-        runId: payload.sub as RunId,
-        orgId: payload.org as OrgId,
-        runnerId: payload.runner as RunnerId,
-        epoch: payload.epoch as number,
-      }
-    },
+    verify: (token) => checked.of(token),
+  }
+}
+
+async function check(keys: TokenKeys, token: string): Promise<ProgramIdentity> {
+  // Looked up outside of the check: a database that is away is no fault of the token's.
+  const key = await keys.verifying(kidOf(token))
+  if (!key) throw unauthenticated()
+  const { payload } = await jwtVerify(token, key, { audience: AUDIENCE, algorithms: ['EdDSA'] }).catch(() => {
+    throw unauthenticated()
+  })
+  return {
+    kind: 'program',
+    runId: payload.sub as RunId,
+    orgId: payload.org as OrgId,
+    runnerId: payload.runner as RunnerId,
+    epoch: payload.epoch as number,
   }
 }
 

@@ -153,7 +153,7 @@ type JsonAnswer<T> = T | JsonText | StatusAnswer<T> | FilesAnswer<Omit<T, 'files
 type AnswerOf<R> =
   R extends Op<z.ZodObject, z.ZodType>
     ? R['wire'] extends undefined
-      ? JsonAnswer<OutputOf<R>> | (R['body'] extends 'raw' ? BytesAnswer : never)
+      ? JsonAnswer<OutputOf<R>> | BytesAnswer
       : JsonAnswer<OutputOf<R>> | SseAnswer | BytesAnswer | PiecesAnswer | FileAnswer | SocketAnswer
     : never
 

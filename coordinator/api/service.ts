@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { Fault } from '@windlass/shared/errors.ts'
 import { SDK_PACKAGES_FILE } from '@windlass/shared/model/sdk-packages.ts'
 import { SCOPES } from '@windlass/shared/scopes.ts'
@@ -9,7 +10,7 @@ import { SUMS } from '../downloads/sums.ts'
 import { createSample } from '../limits/sample.ts'
 import { assertMayScrape } from '../metrics/access.ts'
 import { MCP_PATH } from './base-url.ts'
-import { BytesAnswer, FileAnswer, type HandlersFor, JsonText } from './call.ts'
+import { BytesAnswer, FileAnswer, type HandlersFor } from './call.ts'
 import { docsFile, docsPage } from './docs.ts'
 import { workflowFileSchema } from './workflow-schema.ts'
 import type { Config } from '../config.ts'
@@ -30,16 +31,22 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 /** Probes need no credential. */
 const unanswered = createSample()
 
-let workflowSchema: JsonText | undefined
+let workflowSchema: BytesAnswer | undefined
 
 /** Loaded when it is first asked for: no start needs it, with all its examples. */
-function openApiTexts(deps: { config: Config }): () => Promise<JsonText> {
+function openApiAnswers(deps: { config: Config }): () => Promise<BytesAnswer> {
   const make = async () => {
     const { openApiDocument } = await import('./openapi.ts')
-    return new JsonText(JSON.stringify(openApiDocument(manifest.version, deps.config.baseUrl)))
+    return unchanging(openApiDocument(manifest.version, deps.config.baseUrl))
   }
-  let made: Promise<JsonText> | undefined
+  let made: Promise<BytesAnswer> | undefined
   return () => (made ??= make())
+}
+
+/** Read and hashed once: a megabyte for each of many readers, who need no credential, would hold everybody up. */
+function unchanging(value: unknown): BytesAnswer {
+  const bytes = Buffer.from(JSON.stringify(value))
+  return new BytesAnswer(bytes, JSON_TYPE, { etag: `"${hash('sha1', bytes, 'base64url')}"` })
 }
 
 type ServiceNeeds = {
@@ -87,7 +94,7 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
     return new BytesAnswer(Buffer.from(text), deps.metrics.contentType)
   },
 
-  openapi: openApiTexts(deps),
+  openapi: openApiAnswers(deps),
 
   docs: () => docsPage(),
 
@@ -112,7 +119,7 @@ export const service = (deps: ServiceNeeds): HandlersFor<'service'> => ({
     )
   },
 
-  workflowSchema: () => (workflowSchema ??= new JsonText(JSON.stringify(workflowFileSchema()))),
+  workflowSchema: () => (workflowSchema ??= unchanging(workflowFileSchema())),
 
   protectedResource: ({ base }) => ({
     resource: `${base}${MCP_PATH}`,

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { BytesAnswer } from '../../api/call.ts'
 import { createHandlers, type HandlerNeeds } from '../../api/index.ts'
 import { envelope, startStub, type StubOptions, type StubServer } from '../http/stub-server.ts'
 
 let server: StubServer
+const { docs, docsFile, openapi, workflowSchema } = createHandlers({ config: {} } as HandlerNeeds).service
+
 before(async () => {
-  const { docs, docsFile, openapi, workflowSchema } = createHandlers({ config: {} } as HandlerNeeds).service
   const handlers = {
     'service.docs': docs,
     'service.docsFile': docsFile,
@@ -90,5 +92,13 @@ test('the document and the schema of workflow.jsonc are JSON that anybody may re
     assert.equal(typeof answer[key], 'string', path)
     const again = await fetch(server.url + path, { headers: { 'if-none-match': response.headers.get('etag') ?? '' } })
     assert.equal(again.status, 304, path)
+  }
+})
+
+test('the bytes and the hash of what is the same for everybody are made once', async () => {
+  for (const handler of [openapi, workflowSchema]) {
+    const answers = [await handler(undefined as never), await handler(undefined as never)]
+    assert.ok(answers[0] instanceof BytesAnswer && answers[0].etag)
+    assert.equal(answers[0], answers[1])
   }
 })

@@ -46,3 +46,10 @@ export interface ProgramIdentity {
 }
 
 export type Actor = Caller | RunnerIdentity | ProgramIdentity
+
+/** Whoever asks for something that takes long. */
+export interface LongCall {
+  readonly caller: Acting
+  /** Throws UNAUTHENTICATED when the credential serves no more. */
+  stay(): Promise<void>
+}

@@ -18,10 +18,10 @@ export interface Greetings {
  * `placements`: those that were looked at, of the agent or of the database. After many of them the org's next agent
  * waits for a while.
  */
-export type EndTurn = (placements: number) => void
+type EndTurn = (placements: number) => void
 
 const SEATS = { org: 2, all: 6 }
-/** An agent that has lost its connection holds as many as it has slots. Of so many a greeting takes some milliseconds. */
+/** An agent that has lost its connection holds as many as it has slots. So many take some milliseconds. */
 const FEW = 256
 /** So many times the length of a greeting with many. */
 const REST = 4

@@ -59,7 +59,7 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
   batch: async (call) => {
     if (call.header('idempotency-key') !== undefined)
       throw new Fault('VALIDATION_FAILED', { path: 'idempotencyKey' }, KEY_OF_BATCH)
-    return { results: await startBatch(deps, call.caller, call.input) }
+    return { results: await startBatch(deps, call, call.input) }
   },
 
   list: async ({ input, caller }) => {

@@ -50,7 +50,7 @@ export const workflows = (deps: WorkflowsNeeds): HandlersFor<'workflows'> => ({
     return { workflows: rows, nextCursor }
   },
 
-  create: async ({ input, caller }) => present(await createWorkflow(deps, caller, input.files)),
+  create: async (call) => present(await createWorkflow(deps, call, call.input.files)),
 
   get: async ({ input, caller }) => {
     const { source, ...head } = await getWorkflow(deps, caller.orgId, input.workflow)
@@ -67,7 +67,7 @@ export const workflows = (deps: WorkflowsNeeds): HandlersFor<'workflows'> => ({
     return { file: { path, content: text }, version, part }
   },
 
-  update: async ({ input, caller }) => present(await updateWorkflow(deps, caller, input.workflow, input)),
+  update: async (call) => present(await updateWorkflow(deps, call, call.input.workflow, call.input)),
 
   delete: async ({ input, caller }) => {
     await deleteWorkflow(deps, caller, input.workflow, input.runs)
@@ -90,8 +90,8 @@ export const workflows = (deps: WorkflowsNeeds): HandlersFor<'workflows'> => ({
     return { versions: rows, nextCursor }
   },
 
-  createVersion: async ({ input, caller }) => ({
-    version: presentVersion(await createVersion(deps, caller, input.workflow, input)),
+  createVersion: async (call) => ({
+    version: presentVersion(await createVersion(deps, call, call.input.workflow, call.input)),
   }),
 
   promote: async ({ input, caller }) => ({

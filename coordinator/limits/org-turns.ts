@@ -58,7 +58,7 @@ const CHANGES: Kind = {
     'Other changes of environments, variables and secrets of this org are under way. Make fewer of them at once.',
 }
 
-/** What runs ask for with their tokens. 600 requests of one run at once kept the triggers of others waiting for 1.5 s. */
+/** What runs ask for with their tokens. 600 requests of one run at once kept triggers of others waiting for 1.5 s. */
 const PROGRAMS: Kind = {
   scope: 'org_programs',
   seats: { org: 2, all: 4 },

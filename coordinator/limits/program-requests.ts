@@ -19,7 +19,7 @@ export function createProgramRequests(limit = MOST): ProgramRequests {
       // The next attempt has its own, whatever the program did in this one.
       if (perMinute.take(`${runId}/${epoch}`)) return
       const detail = { scope: 'run', limit, windowMs: WINDOW_MS, retryAfterMs: WINDOW_MS }
-      const message = `This run has sent ${limit} requests with its token in a minute; try again in ${WINDOW_MS / 1000} s.`
+      const message = `This run has sent ${limit} requests in a minute; try again in ${WINDOW_MS / 1000} s.`
       throw new Fault('RATE_LIMITED', detail, message)
     },
   }

@@ -4,7 +4,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { InputOf } from '@windlass/shared/ops/op.ts'
-import type { Caller } from '../actor.ts'
+import type { LongCall } from '../actor.ts'
 import { isConnectionLoss, lacksPartition } from '../db/client.ts'
 import { mayStart } from '../engine/commit/may-start.ts'
 import { prepareRun, type TriggerAsk } from '../engine/commit/trigger.ts'
@@ -30,23 +30,24 @@ const PIECE = 64
 /** Starts runs in the order of the items. Throws what is wrong with all of them. */
 export async function startBatch(
   deps: StartDeps & { log: Log },
-  caller: Caller,
+  call: LongCall,
   { workflow, items: given }: InputOf<typeof ops.runs.batch>,
 ): Promise<Result[]> {
-  await mayStart(deps, caller.orgId, { workflow })
+  await mayStart(deps, call.caller.orgId, { workflow })
   const items = given.map(({ idempotencyKey, ...fields }): Item => {
     return { ask: { ...fields, workflow, trigger: { kind: 'api' } }, idempotencyKey }
   })
   const results: Result[] = []
   for (let at = 0; at < items.length; at += PIECE)
-    results.push(...(await startPiece(deps, caller, items.slice(at, at + PIECE))))
+    results.push(...(await startPiece(deps, call, items.slice(at, at + PIECE))))
   return results
 }
 
 type Prepared = Awaited<ReturnType<typeof prepareRun>>
 
 /** Inputs are judged side by side; then the runs are queued in order. */
-async function startPiece(deps: StartDeps & { log: Log }, caller: Caller, items: readonly Item[]): Promise<Result[]> {
+async function startPiece(deps: StartDeps & { log: Log }, call: LongCall, items: readonly Item[]): Promise<Result[]> {
+  const { caller } = call
   const who = { orgId: caller.orgId, actor: caller.id }
   const prepared = await Promise.all(
     items.map(async ({ ask, idempotencyKey }) =>
@@ -56,7 +57,7 @@ async function startPiece(deps: StartDeps & { log: Log }, caller: Caller, items:
   )
   const results: Promise<Result>[] = []
   for (const [i, item] of items.entries()) {
-    const result = startItem(deps, caller, item, prepared[i])
+    const result = startItem(deps, call, item, prepared[i])
     // What may be merged, or answered an earlier run, follows upon what came before it.
     const isSingle = prepared[i] === undefined || (prepared[i].value?.run.debounce ?? null) !== null
     if (isSingle) await result
@@ -67,11 +68,14 @@ async function startPiece(deps: StartDeps & { log: Log }, caller: Caller, items:
 
 async function startItem(
   deps: StartDeps & { log: Log },
-  caller: Caller,
+  call: LongCall,
   { ask, idempotencyKey }: Item,
   prepared: Settled<Prepared> | undefined,
 ): Promise<Result> {
+  const { caller } = call
   try {
+    // Inputs may take minutes to judge. What was started before the credential was lost has its result.
+    await call.stay()
     if (prepared === undefined) {
       const key = keyOf(idempotencyKey, undefined)!
       return answerOf(await deps.turns.orgCalls.run(caller.orgId, () => triggerOnce(deps, caller, ask, key)))

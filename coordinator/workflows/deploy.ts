@@ -10,7 +10,7 @@ import type { ObjectStore } from '../objects/store.ts'
 import type { Sources } from './sources.ts'
 import { targetsChanged, type TargetsChange } from './targets.ts'
 import type { BuiltWorkflow, WorkflowBuilder } from './build.ts'
-import type { Acting } from '../actor.ts'
+import type { Acting, LongCall } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import { inboundWarnings } from '../inbound/warnings.ts'
 import { contentKey } from '../objects/key.ts'
@@ -36,8 +36,9 @@ export interface Deployed {
 }
 
 /** Deploys a workflow that the org does not have yet. */
-export async function createWorkflow(deps: DeployDeps, caller: Acting, files: SourceFile[]): Promise<Deployed> {
-  const built = await build(deps, caller.orgId, files, { files })
+export async function createWorkflow(deps: DeployDeps, call: LongCall, files: SourceFile[]): Promise<Deployed> {
+  const { caller } = call
+  const built = await build(deps, call, files, { files })
   const { slug, name, description } = built.descriptor
   const id = newId('wf')
   await deps.db.begin(async (tx) => {
@@ -59,13 +60,14 @@ export async function createWorkflow(deps: DeployDeps, caller: Acting, files: So
 /** Deploys a new version of a workflow and makes it current. Runs that exist keep theirs. */
 export async function updateWorkflow(
   deps: UpdateDeps,
-  caller: Acting,
+  call: LongCall,
   ref: WorkflowRef,
   update: Update,
 ): Promise<Deployed> {
+  const { caller } = call
   const { id, base } = await baseOf(deps, caller.orgId, ref, undefined)
   assertBase(update, base)
-  const built = await buildUpdate(deps, caller.orgId, base, update)
+  const built = await buildUpdate(deps, call, base, update)
   const version = await deps.db.begin(async (tx) => {
     const workflow = await lockFor(tx, caller.orgId, ref, built)
     assertBase(update, workflow)
@@ -88,12 +90,13 @@ export async function updateWorkflow(
 /** Deploys a version that nothing runs yet unless it is named. `changes` may be made to any version that is there. */
 export async function createVersion(
   deps: UpdateDeps,
-  caller: Acting,
+  call: LongCall,
   ref: WorkflowRef,
   update: Update,
 ): Promise<store.VersionRow> {
+  const { caller } = call
   const { id, base } = await baseOf(deps, caller.orgId, ref, update.baseVersion)
-  const built = await buildUpdate(deps, caller.orgId, base, update)
+  const built = await buildUpdate(deps, call, base, update)
   const version = await deps.db.begin(async (tx) => {
     const workflow = await lockFor(tx, caller.orgId, ref, built)
     const version = await addVersion(tx, caller, workflow, built)
@@ -138,14 +141,15 @@ function assertSlug({ descriptor: { slug } }: BuiltWorkflow, workflow: { slug: s
 
 async function buildUpdate(
   deps: UpdateDeps,
-  orgId: OrgId,
+  call: LongCall,
   { sourceDigest }: store.VersionRow,
   update: Update,
 ): Promise<BuiltWorkflow> {
+  const { orgId } = call.caller
   const holding = deps.bodies.hold(orgId)
   try {
     const files = await filesAfter(update, deps.sources.of(orgId, sourceDigest), holding.take)
-    return await build(deps, orgId, files, update)
+    return await build(deps, call, files, update)
   } finally {
     holding.release()
   }
@@ -155,13 +159,15 @@ async function buildUpdate(
  * Objects first: a version in the database whose bundle is missing would fail every run; a bundle without a version
  * harms nobody.
  */
-async function build(deps: DeployDeps, orgId: OrgId, files: SourceFile[], sent: Update): Promise<BuiltWorkflow> {
-  const built = await buildAndTry(deps, orgId, files).catch((error: unknown) => {
+async function build(deps: DeployDeps, call: LongCall, files: SourceFile[], sent: Update): Promise<BuiltWorkflow> {
+  const built = await buildAndTry(deps, call.caller.orgId, files).catch((error: unknown) => {
     throw error instanceof DeployError ? faultOf(error, sent) : error
   })
   await Promise.all(
     [built.bundle, built.source].map((object) => deps.objects.put(contentKey(object.digest), object.bytes)),
   )
+  // It may have waited for a minute until others of its org were built.
+  await call.stay()
   return built
 }
 

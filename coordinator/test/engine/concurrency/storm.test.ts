@@ -6,6 +6,7 @@ import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
 import { anAgent, end, type Link, returned, start, type TestAgent } from '../../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { calls, evicted, goesOn, parked, sleeps } from '../../_kit/journal.ts'
+import { underWay } from '../../_kit/under-way.ts'
 import { aWorkflow } from '../../_kit/workflow.ts'
 
 let c: TestCoordinator
@@ -73,15 +74,12 @@ test('limits hold and nothing stands still while runs call, wait, crash and are 
   const links = await Promise.all(agents.map((agent) => agent.connect()))
   const watch = (async () => {
     while (!(await isOver())) {
-      // The rows of a transaction that admits appear together, so this is true at every moment. Here nobody resumes without asking.
-      const rows = await c.db<{ slug: string; n: number }[]>`
-        select w.slug, count(*)::int as n
-        from run_queue q
-        join runs r on r.id = q.run_id
-        join workflows w on w.id = r.workflow_id
-        where not q.is_resume
-        group by w.slug`
-      for (const { slug, n } of rows) assert.ok(!LIMITS[slug] || n <= LIMITS[slug], `${n} of ${slug} are in the queue`)
+      // One statement sees each transaction whole or not at all, so this is true at every moment: here a run calls
+      // another, or goes on after it has waited, only in the report that parks or ends it.
+      for (const { slug, n, uncounted } of await underWay(c.db)) {
+        assert.ok(n <= LIMITS[slug]!, `${n} of ${slug} are under way`)
+        assert.equal(uncounted, 0, `${uncounted} of ${slug} are under way without a slot`)
+      }
     }
   })()
   const cancels = (async () => {

@@ -97,8 +97,7 @@ export function createTails(log: Log, lookAgainMs: number, seats: Seats): Tails 
     clearTimeout(tail.timer)
     try {
       while (tail.rung && takesMore(tail)) {
-        const reading = await readInTurn(tail)
-        if (reading) await handOut(tail, reading, () => ring(tail.log.id))
+        await serve(tail)
         if (tail.rung) await pause(GATHER_MS)
       }
     } catch (error) {
@@ -107,6 +106,12 @@ export function createTails(log: Log, lookAgainMs: number, seats: Seats): Tails 
       tail.reading = false
       if (tail.readers.size > 0) tail.timer = setTimeout(() => ring(tail.log.id), lookAgainMs).unref()
     }
+  }
+
+  /** A function of its own, so that no page lies in memory while the tail waits for the next one. */
+  async function serve(tail: Tail): Promise<void> {
+    const reading = await readInTurn(tail)
+    if (reading) await handOut(tail, reading, () => ring(tail.log.id))
   }
 
   async function readInTurn(tail: Tail): Promise<Reading | undefined> {

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { createLog } from '@windlass/shared/log.ts'
 import { createTails, READ_SEATS, type Reader } from '../../events/live.ts'
 import { LogPage } from '../../events/page.ts'
 import { createSeats } from '../../limits/seats.ts'
+import { untilPolled } from '../_kit/until.ts'
 
 const HOUR_MS = 3_600_000
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
 const quick: Reader = { take: () => undefined }
 
 /** Logs of one event each. Their reads end when they are told to, and are named by their logs as they begin. */
@@ -17,6 +23,7 @@ function logs(most: { org: number; all: number } = READ_SEATS) {
     return seats.take(orgId)
   }
   const tails = createTails(createLog({}, 'error'), HOUR_MS, { take })
+  const pages: WeakRef<LogPage>[] = []
   const begun: { id: string; end: PromiseWithResolvers<void> }[] = []
 
   const aLog = (id: string) => ({
@@ -28,8 +35,11 @@ function logs(most: { org: number; all: number } = READ_SEATS) {
       await end.promise
       return { cursor: 1, isOver: false }
     },
-    after: () =>
-      Promise.resolve(new LogPage([{ cursor: 1, at: 0, channel: 'log', type: 'log.stdout', dataText: '{}' }])),
+    after: () => {
+      const page = new LogPage([{ cursor: 1, at: 0, channel: 'log', type: 'log.stdout', dataText: '{}' }])
+      pages.push(new WeakRef(page))
+      return Promise.resolve(page)
+    },
   })
 
   return {
@@ -43,6 +53,11 @@ function logs(most: { org: number; all: number } = READ_SEATS) {
     end: (n: number) => begun[n]!.end.resolve(),
     fail: (n: number) => begun[n]!.end.reject(new Error('the database is away')),
     asked: () => asked,
+    pagesInMemory: async () => {
+      await new Promise(setImmediate)
+      collectGarbage()
+      return pages.filter((page) => page.deref()).length
+    },
   }
 }
 
@@ -124,4 +139,17 @@ test('a log without news takes no seat, nor one whose readers have not taken wha
   taken.resolve()
   assert.equal(await reads(), 'a1 a2 a3 a1')
   assert.equal(asked(), 4)
+})
+
+test('what was read of a log is gone while it waits for its next seat', async () => {
+  const { tails, follow, reads, end, asked, pagesInMemory } = logs()
+  for (const id of ['a1', 'a2']) follow(id)
+  await reads()
+  for (const id of ['a3', 'a4', 'a5', 'a6']) follow(id)
+  for (const id of ['a1', 'a2']) tails.ring(id)
+  end(0)
+  end(1)
+  await untilPolled('the first ones to wait again', async () => (await reads(), asked() === 8))
+  assert.equal(await reads(), 'a1 a2 a3 a4')
+  assert.equal(await pagesInMemory(), 0)
 })

@@ -2,7 +2,7 @@ import type { AgentFrame, EntryBatch, Placement } from '@windlass/shared/wire/ag
 import { takeBackDeclined } from '../dispatch/claim.ts'
 import { tellWakes } from '../dispatch/wakes.ts'
 import { givenAmong } from '../engine/commit/acceptances.ts'
-import { renewTokens } from '../engine/commit/leases.ts'
+import { cancelsAmong, renewTokens } from '../engine/commit/leases.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import { createSample } from '../limits/sample.ts'
 import { closeByAgent, REVOKED_MESSAGE } from '../runners/intake.ts'
@@ -107,7 +107,9 @@ async function accept({ deps, runner, terms, tell }: Session, runs: Placement[],
   const late = given.filter((_, i) => taken[i] === 'late')
   tell({ t: 'accepted', runs: given.filter((_, i) => taken[i] !== 'late'), no: [...late, ...others] })
   // An order that overtook the offer found an agent that did not know the run yet.
-  if (taken.includes('cancelling')) await oneByOne(() => deps.tellCancels(runnerId))
+  const cancelling = given.filter((_, i) => taken[i] === 'cancelling')
+  if (cancelling.length > 0)
+    await oneByOne(async () => tell({ t: 'cancel', runs: await cancelsAmong(deps, runnerId, cancelling) }))
   if (taken.includes('resuming')) await oneByOne(() => tellWakes(deps, runnerId))
 }
 

@@ -40,8 +40,10 @@ export function createOrders(deps: { db: Db; log: Log; versions: Versions; socke
   return {
     tellAll,
     async tellCancels(runnerId) {
-      if (isHere(runnerId)) await tellCancels(deps, [runnerId])
-      else bell.ring('runner', runnerId)
+      const orgId = sockets.orgOf(runnerId)
+      if (orgId === undefined) return bell.ring('runner', runnerId)
+      // Whoever cancels many runs one by one has them looked for together.
+      await sockets.cancels.share(runnerId, orgId, () => tellCancels(deps, [runnerId]))
     },
     tellWake(runnerId, wake) {
       if (!sockets.tell(runnerId, { t: 'wake', runs: [wake] })) bell.ring('runner', runnerId)

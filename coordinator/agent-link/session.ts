@@ -39,7 +39,6 @@ export type SessionNeeds = AgentGroups &
   > & {
     /** The epoch of the cluster. */
     cluster: string
-    tellCancels: (runnerId: string) => Promise<void>
   }
 
 /** One connection, as its frames see it. */

@@ -20,6 +20,8 @@ export interface Sockets {
   readonly frames: FrameQueues
   /** Looks for what agents have not been given: one of a runner and two of an org at once. */
   readonly wakes: Rounds
+  /** Looks for what of theirs is to be cancelled, in the same way. */
+  readonly cancels: Rounds
   /** Turns of those that connect. */
   readonly greetings: Greetings
   /** Seats for renewing tokens: one of an org. */
@@ -74,6 +76,7 @@ export function createSockets(log: Log): Sockets {
     greetings: createGreetings(),
     renewals: createSeats({ org: 1, all: 4 }),
     wakes: createRounds(createSeats({ org: 2, all: 6 })),
+    cancels: createRounds(createSeats({ org: 1, all: 3 })),
     frames: createFrameQueues(pace),
     get size() {
       return sockets.size

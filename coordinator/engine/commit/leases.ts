@@ -138,6 +138,16 @@ export async function tellCancels(
     deps.sockets.tell(runnerId, { t: 'cancel', runs: await cancelOrders(deps, rows) })
 }
 
+/** The orders for those of these runs that the runner executes and that are to be cancelled. */
+export async function cancelsAmong(
+  deps: { db: Db; versions: Versions },
+  runnerId: RunnerIdentity['id'],
+  runs: readonly Placement[],
+): Promise<CancelOrder[]> {
+  const runIds = runs.map(([run]) => run)
+  return cancelOrders(deps, await store.toCancelAmong(deps.db, runnerId, runIds))
+}
+
 function staleAmong(holds: readonly Placement[], known: readonly { runId: string; epoch: number }[]): Placement[] {
   const alive = new Set(known.map((row) => store.placementKey(row.runId, row.epoch)))
   return holds.filter(([run, epoch]) => !alive.has(store.placementKey(run, epoch)))

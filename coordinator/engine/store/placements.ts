@@ -111,13 +111,23 @@ export function among(
     where ${onlyFilters(db, db`p.runner_id = ${runnerId} and p.epoch = a.epoch`)}`
 }
 
-/** Runs of a runner that are to be cancelled. */
-export function toCancel(db: Db, runnerIds: readonly string[]): Promise<(Renewed & { runnerId: RunnerId })[]> {
-  return db<(Renewed & { runnerId: RunnerId })[]>`
+type ToCancel = Renewed & { runnerId: RunnerId }
+
+const TO_CANCEL = (sql: Sql) => sql`
     select p.runner_id, p.run_id, p.epoch, r.status, r.cancel_reason, r.timed_out_at is not null as timed_out, r.version_id
     from placements p
     join runs r on r.id = p.run_id
-    where p.runner_id = any(${[...runnerIds]}) and (r.status = 'cancelling' or r.timed_out_at is not null)`
+    where (r.status = 'cancelling' or r.timed_out_at is not null)`
+
+/** Runs of a runner that are to be cancelled. */
+export function toCancel(db: Db, runnerIds: readonly string[]): Promise<ToCancel[]> {
+  return db<ToCancel[]>`${TO_CANCEL(db)} and p.runner_id = any(${[...runnerIds]})`
+}
+
+/** Those of these runs that the runner has and that are to be cancelled. */
+export function toCancelAmong(db: Db, runnerId: RunnerId, runIds: readonly string[]): Promise<ToCancel[]> {
+  return db<ToCancel[]>`
+    ${TO_CANCEL(db)} and p.run_id = any(${[...runIds]}) and ${onlyFilters(db, db`p.runner_id = ${runnerId}`)}`
 }
 
 /** The time of the offer and of what it was lengthened by. */

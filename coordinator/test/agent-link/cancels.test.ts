@@ -1,0 +1,53 @@
+// Agents with thousands of cancelled runs that accepted one of them again and again were sent all orders each time.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { aRunningAgent, type Held, placementOf, takeNext } from '../_kit/agent.ts'
+import { aCoordinator, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+let held: Held
+
+before(async () => {
+  c = await aCoordinator()
+  await aWorkflow(c, { slug: 'any' })
+  await aRun(c, { workflow: 'any' })
+  held = await aRunningAgent(c)
+})
+after(async () => {
+  held.agent.close()
+  await c.stop()
+})
+
+test('an accept of a run that is being cancelled brings the order for it, and no other', async () => {
+  const { agent, link, offer } = held
+  await aRun(c, { workflow: 'any' })
+  const other = await takeNext(agent, link)
+  for (const { run } of [offer, other]) {
+    await c.call(ops.runs.cancel, { run, reason: 'not wanted' })
+    while (!(await link.next('cancel')).runs.some((order) => order.run === run));
+  }
+  const { runs } = await link.accept(other)
+  assert.deepEqual(runs, [placementOf(other)])
+  const order = { run: other.run, epoch: other.epoch, why: 'cancelled', reason: 'not wanted', graceMs: 10_000 }
+  assert.deepEqual((await link.next('cancel')).runs, [order])
+})
+
+test('cancels of one agent are looked for together', async () => {
+  const { agent, link, offer } = held
+  const { cancels } = c.deps.sockets
+  const looking = Promise.withResolvers<void>()
+  const first = cancels.share(agent.id, c.orgId, () => looking.promise)
+  await aRun(c, { workflow: 'any' })
+  const last = await takeNext(agent, link)
+  const answers = [offer, last].map(({ run }) => c.call(ops.runs.cancel, { run, reason: 'again' }))
+  await answers[0]
+  assert.deepEqual(
+    link.unread().filter(({ t }) => t === 'cancel'),
+    [],
+  )
+  looking.resolve()
+  await Promise.all([first, ...answers])
+  assert.ok((await link.next('cancel')).runs.some(({ run }) => run === last.run))
+})

@@ -69,7 +69,7 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
 
 /** How senders of CloudEvents ask whether they may: a hook takes from anybody who has its secret. */
 async function probed(deps: ProbeNeeds, call: Call<unknown>, id: string): Promise<BytesAnswer> {
-  await deps.sourceGate.pass({ id, address: call.address }, () => findSource(deps, id))
+  await deps.sourceGate.pass({ id, address: call.address, what: 'source' }, () => findSource(deps, id))
   const origin = call.header('webhook-request-origin')
   const headers = {
     allow: 'POST, OPTIONS',

@@ -60,7 +60,7 @@ const MINUTE_MS = 60_000
  * it again, and nothing is started twice.
  */
 export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Incoming): Promise<Received> {
-  const asked = { id: sourceId, address: incoming.address }
+  const asked = { id: sourceId, address: incoming.address, what: 'secrets' } as const
   const { source, secrets } = await deps.sourceGate.pass(asked, () => findWithSecrets(deps, sourceId))
   const { method, url, headers } = incoming
   const check = beginCheck(source.auth, { head: { method, url, headers }, secrets, at: source.now.getTime() })
@@ -78,7 +78,7 @@ export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Inc
 
 async function findWithSecrets(deps: ReceiveDeps, id: string) {
   const [source, secrets] = await Promise.all([findSource(deps, id), openOwned(deps, id)])
-  return source && { source, secrets }
+  return source && { orgId: source.orgId, source, secrets }
 }
 
 function verifiedOf(source: InboundSource, { method, query, headers }: Incoming, body: Buffer): Verified {

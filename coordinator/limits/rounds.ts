@@ -3,26 +3,26 @@ import type { Seats } from './seats.ts'
 /** Looks at something that changes, one of each key at a time. */
 export interface Rounds {
   /**
-   * Resolves when a look has ended that began after this call. All who ask before it begins share it: the first one's
-   * `look` is executed.
+   * Resolves with what a look has found that began after this call. All who ask before it begins share it: the first
+   * one's `look` is executed, so those of one key find things of one type.
    */
-  share(key: string, orgId: string, look: () => Promise<void>): Promise<void>
+  share<T>(key: string, orgId: string, look: () => Promise<T>): Promise<T>
 }
 
 /** Each look takes a seat of its org. */
 export function createRounds(seats: Seats): Rounds {
-  const waiting = new Map<string, Promise<void>>()
+  const waiting = new Map<string, Promise<unknown>>()
   /** Resolved when they end, in whatever way. */
   const underWay = new Map<string, Promise<void>>()
 
-  async function round(key: string, orgId: string, look: () => Promise<void>): Promise<void> {
+  async function round<T>(key: string, orgId: string, look: () => Promise<T>): Promise<T> {
     await underWay.get(key)
     const leave = await seats.take(orgId)
     const { promise, resolve } = Promise.withResolvers<void>()
     underWay.set(key, promise)
     waiting.delete(key)
     try {
-      await look()
+      return await look()
     } finally {
       underWay.delete(key)
       leave()
@@ -31,8 +31,8 @@ export function createRounds(seats: Seats): Rounds {
   }
 
   return {
-    share(key, orgId, look) {
-      const next = waiting.get(key) ?? round(key, orgId, look)
+    share<T>(key: string, orgId: string, look: () => Promise<T>) {
+      const next = (waiting.get(key) as Promise<T> | undefined) ?? round(key, orgId, look)
       waiting.set(key, next)
       return next
     },

@@ -1,34 +1,55 @@
 import { LRUCache } from 'lru-cache'
 import { Fault } from '@windlass/shared/errors.ts'
-import type { Strangers } from './strangers.ts'
+import { createRounds } from './rounds.ts'
+import { createSeats } from './seats.ts'
+import { networkOf, type Strangers } from './strangers.ts'
 
 /** Looks webhooks and connections up by ids that anybody may send. */
 export interface SourceGate {
   /**
-   * Throws NOT_FOUND where `find` finds nothing, which counts for the address. Throws RATE_LIMITED, without a look-up,
-   * when the address has had too many of these; an id that was found not long ago is looked up all the same.
+   * Answers what a look-up has found that began after this call; all who wait for the same one share it. Throws
+   * NOT_FOUND where `find` finds nothing, which counts for the address. Throws RATE_LIMITED, without a look-up, when
+   * the address has had too many of these; an id that was found not long ago is looked up all the same.
    */
-  pass<T>(asked: { id: string; address: string }, find: () => Promise<T | undefined>): Promise<T>
+  pass<T extends { orgId: string }>(asked: Asked, find: () => Promise<T | undefined>): Promise<T>
+}
+
+interface Asked {
+  id: string
+  /** The sender's. */
+  address: string
+  /** What `find` looks for: only those who ask for the same share a look-up. */
+  what: 'source' | 'secrets'
 }
 
 /** Number of ids that are remembered; each takes some 200 bytes. */
 const MOST_SOURCES = 20_000
 
+/**
+ * Look-ups at once, each by two statements: six of the twelve connections. 600 unsigned deliveries at once to one
+ * webhook kept the triggers of other orgs waiting for seconds.
+ */
+const SEATS = { org: 2, all: 3 }
+
 export function createSourceGate(strangers: Strangers): SourceGate {
-  const known = new LRUCache<string, true>({ max: MOST_SOURCES })
+  /** Their orgs. */
+  const known = new LRUCache<string, string>({ max: MOST_SOURCES })
+  const rounds = createRounds(createSeats(SEATS))
   return {
-    async pass({ id, address }, find) {
+    async pass({ id, address, what }, find) {
       const { refusal, settle } = known.has(id) ? UNCOUNTED : await strangers.attempt(address)
       if (refusal) throw refusal
       let isUnknown = false
       try {
-        const found = await find()
+        // Until it is known whose it is, the network of whoever asks has the turn.
+        const turnOf = known.get(id) ?? networkOf(address)
+        const found = await rounds.share(`${what} ${id}`, turnOf, find)
         isUnknown = found === undefined
         if (found === undefined) {
           known.delete(id)
           throw new Fault('NOT_FOUND')
         }
-        known.set(id, true)
+        known.set(id, found.orgId)
         return found
       } finally {
         settle(isUnknown)

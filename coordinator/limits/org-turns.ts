@@ -13,8 +13,8 @@ export interface OrgTurns {
 interface Kind {
   scope: string
   /**
-   * At once, of an org and of all. Reads, calls and changes leave two of the twelve connections to sweeps, timers and
-   * triggers of limited runs.
+   * At once, of an org and of all. Reads, calls and changes leave two of the twelve connections to sweeps, timers,
+   * triggers of limited runs, and registrations, which are short.
    */
   seats: { org: number; all: number }
   /**
@@ -76,6 +76,16 @@ const DESCENTS: Kind = {
   message: 'Other trees of runs are being cancelled.',
 }
 
+/**
+ * Agents that register. Each locks its token, which others may have too: 300 at once with one token had all
+ * connections, and the triggers of others waited for 5 s.
+ */
+const REGISTRATIONS: Kind = {
+  scope: 'org_registrations',
+  seats: { org: 1, all: 2 },
+  message: 'Many other agents are registering. Try again in a second, as agents do by themselves.',
+}
+
 /** As long as callers wait for a database that is away. */
 const PATIENCE_MS = 20_000
 const RETRY_MS = 1000
@@ -114,6 +124,9 @@ export function openOrgTurns() {
     orgChanges: createOrgTurns(CHANGES),
     orgPrograms: createOrgTurns(PROGRAMS),
     orgDescents: createOrgTurns(DESCENTS),
+    orgRegistrations: createOrgTurns(REGISTRATIONS),
+    /** By token, while nobody knows of which org it is. */
+    tokenReads: createOrgTurns(REGISTRATIONS),
   }
 }
 

@@ -7,6 +7,7 @@ import { newId, type PoolId, type PoolRef, type RunnerId } from '@windlass/share
 import type { Db } from '../db/client.ts'
 import type { Acting } from '../actor.ts'
 import { type Author, type Change, record } from '../audit/record.ts'
+import type { OrgTurns } from '../limits/org-turns.ts'
 import * as store from './store.ts'
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest()
@@ -39,31 +40,43 @@ export async function mintRegistrationToken(
 
 export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId'> & { token: string }
 
-/** Makes a runner of an agent that shows a token. The token is spent in the same transaction. */
+type RegisterDeps = { db: Db; log: Log; turns: Record<'orgRegistrations' | 'tokenReads', OrgTurns> }
+
+/** Makes a runner of an agent that shows a token. Those that wait for others of their token hold no connection. */
 export async function registerRunner(
-  deps: { db: Db; log: Log },
+  deps: RegisterDeps,
   ask: Registration,
   requestId: string,
 ): Promise<{ runner: RunnerId; org: string; pool: string; poolId: PoolId }> {
-  const { token, ...about } = ask
-  await assertKey(about.publicKey)
-  const hash = hashOf(token)
-  return deps.db.begin(async (tx) => {
-    const found = await store.lockToken(tx, hash)
-    if (!found)
-      throw new Fault(
-        'UNAUTHENTICATED',
-        { path: 'token' },
-        'The registration token is unknown or has expired. Mint a new one: `windlass pools token <pool>`.',
-      )
-    if (found.usesLeft === 0) throw new Fault('REGISTRATION_TOKEN_USED', { path: 'token' })
+  await assertKey(ask.publicKey)
+  const { db, turns } = deps
+  const hash = hashOf(ask.token)
+  const { orgId } = usable(await turns.tokenReads.run(hash.toString('hex'), () => store.findToken(db, hash)))
+  return turns.orgRegistrations.run(orgId, () => spendToken(deps, hash, ask, requestId))
+}
+
+/** The token is spent in the transaction that makes the runner. */
+function spendToken({ db, log }: RegisterDeps, hash: Buffer, { token: _, ...about }: Registration, requestId: string) {
+  return db.begin(async (tx) => {
+    const found = usable(await store.lockToken(tx, hash))
     const runner = newId('rnr')
     await store.useToken(tx, hash)
     await store.insertRunner(tx, { ...about, id: runner, orgId: found.orgId, poolId: found.poolId })
     await record(tx, authorOf(found, requestId), registered(runner, about, found))
-    deps.log('runner.registered', { runner, pool: found.pool, runnerName: about.name })
+    log('runner.registered', { runner, pool: found.pool, runnerName: about.name })
     return { runner, org: found.org, pool: found.pool, poolId: found.poolId }
   })
+}
+
+function usable(found: store.TokenRow | undefined): store.TokenRow {
+  if (!found)
+    throw new Fault(
+      'UNAUTHENTICATED',
+      { path: 'token' },
+      'The registration token is unknown or has expired. Mint a new one: `windlass pools token <pool>`.',
+    )
+  if (found.usesLeft === 0) throw new Fault('REGISTRATION_TOKEN_USED', { path: 'token' })
+  return found
 }
 
 const authorOf = ({ id, orgId, pool }: store.TokenRow, requestId: string): Author => {

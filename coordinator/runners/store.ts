@@ -74,15 +74,22 @@ export interface TokenRow {
   usesLeft: number
 }
 
-/** The token under lock, unless it has expired. Two agents with the last use of one token come one after the other. */
+const tokens = (sql: Sql, hash: Buffer) => sql`
+  select t.id, t.pool_id, p.name as pool, p.org_id, o.slug as org, t.uses_left
+  from registration_tokens t
+  join runner_pools p on p.id = t.pool_id
+  join orgs o on o.id = p.org_id
+  where t.hash = ${hash} and t.expires_at > now() and p.deleted_at is null`
+
+/** The token, unless it has expired. */
+export async function findToken(db: Db, hash: Buffer): Promise<TokenRow | undefined> {
+  const [row] = await db<TokenRow[]>`${tokens(db, hash)}`
+  return row
+}
+
+/** The same under lock. Two agents with the last use of one token come one after the other. */
 export async function lockToken(tx: Tx, hash: Buffer): Promise<TokenRow | undefined> {
-  const [row] = await tx<TokenRow[]>`
-    select t.id, t.pool_id, p.name as pool, p.org_id, o.slug as org, t.uses_left
-    from registration_tokens t
-    join runner_pools p on p.id = t.pool_id
-    join orgs o on o.id = p.org_id
-    where t.hash = ${hash} and t.expires_at > now() and p.deleted_at is null
-    for update of t`
+  const [row] = await tx<TokenRow[]>`${tokens(tx, hash)} for update of t`
   return row
 }
 

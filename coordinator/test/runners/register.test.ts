@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { mintSecret } from '@windlass/shared/api-key.ts'
 import { newId } from '@windlass/shared/ids.ts'
@@ -7,6 +8,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
 import { deleteDeadTokens } from '../../runners/store.ts'
 import { keyPair, registration } from '../_kit/agent.ts'
+import { countBlocked, untilBlocked } from '../_kit/blocked.ts'
 import { anOrg, aCoordinatorOfItsOwn, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 
 let c: TestCoordinator
@@ -49,6 +51,22 @@ test('of ten agents with one token, one gets in', async () => {
   const settled = await Promise.allSettled(Array.from({ length: 10 }, () => register(token)))
   assert.equal(settled.filter(({ status }) => status === 'fulfilled').length, 1)
   for (const one of settled) if (one.status === 'rejected') refusal('REGISTRATION_TOKEN_USED')(one.reason as Error)
+})
+
+test('a fleet with one token holds one connection while its token is locked, and comes in afterwards', async () => {
+  const { token } = await mint({ reusable: true, uses: 20 })
+  const other = await anOrg(c)
+  const fleet: Promise<unknown>[] = []
+  await c.db.begin(async (tx) => {
+    await tx`select from registration_tokens where hash = ${createHash('sha256').update(token).digest()} for update`
+    fleet.push(...Array.from({ length: 20 }, () => register(token)))
+    await untilBlocked(c.db, '%registration_tokens%')
+    const minted = await c.call(ops.pools.createToken, { pool: other.poolId }, { apiKey: other.apiKey })
+    assert.equal((await register(minted.registrationToken.token)).org, other.slug)
+    assert.equal(await countBlocked(c.db, '%registration_tokens%'), 1)
+  })
+  await Promise.all(fleet)
+  await assert.rejects(register(token), refusal('REGISTRATION_TOKEN_USED', 'token'))
 })
 
 test('a reusable token for which nobody says how often serves a hundred times', async () => {

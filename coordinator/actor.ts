@@ -47,7 +47,7 @@ export interface ProgramIdentity {
 
 export type Actor = Caller | RunnerIdentity | ProgramIdentity
 
-/** Whoever asks for something that takes long. */
+/** A call that takes long, so that its credential may be lost meanwhile. */
 export interface LongCall {
   readonly caller: Acting
   /** Throws UNAUTHENTICATED when the credential serves no more. */

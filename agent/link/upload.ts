@@ -93,7 +93,7 @@ class SpoolUpload implements Upload {
         this.#isLive = true
         return
       }
-      // Who comes here because memory is full may have a full window already.
+      // The window may be full already: one way to here is that memory is.
       await this.#window.room()
       const { lines, next } = await spool.read(at)
       if (!goesOn()) return

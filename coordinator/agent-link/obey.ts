@@ -109,7 +109,10 @@ async function accept({ deps, runner, terms, tell }: Session, runs: Placement[],
   // An order that overtook the offer found an agent that did not know the run yet.
   const cancelling = given.filter((_, i) => taken[i] === 'cancelling')
   if (cancelling.length > 0)
-    await oneByOne(async () => tell({ t: 'cancel', runs: await cancelsAmong(deps, runnerId, cancelling) }))
+    await oneByOne(async () => {
+      const orders = await cancelsAmong(deps, runnerId, cancelling)
+      if (orders.length > 0) tell({ t: 'cancel', runs: orders })
+    })
   if (taken.includes('resuming')) await oneByOne(() => tellWakes(deps, runnerId))
 }
 

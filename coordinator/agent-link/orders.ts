@@ -42,7 +42,7 @@ export function createOrders(deps: { db: Db; log: Log; versions: Versions; socke
     async tellCancels(runnerId) {
       const orgId = sockets.orgOf(runnerId)
       if (orgId === undefined) return bell.ring('runner', runnerId)
-      // Whoever cancels many runs one by one has them looked for together.
+      // Cancels that come one by one are looked for together.
       await sockets.cancels.share(runnerId, orgId, () => tellCancels(deps, [runnerId]))
     },
     tellWake(runnerId, wake) {

@@ -34,7 +34,7 @@ test('readers of few networks who keep all seats give way to those of others, th
   // Four networks have one each now.
   assert.throws(() => take('192.0.2.5'), FULL)
   assert.throws(() => take('192.0.2.4'), FULL)
-  // Whoever gave way has nothing to give back.
+  // A download that gave way has nothing to give back.
   leaves[0]!()
   assert.throws(() => take('192.0.2.5'), FULL)
   leaves[2]!()

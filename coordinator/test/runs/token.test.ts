@@ -36,6 +36,14 @@ test('whoever reads the database can sign no run token', async () => {
   for (const { row } of rows) assert.doesNotMatch(JSON.stringify(row), /"d":/, 'the private half of a key')
 })
 
+test('a token that is shown again is not checked again, and one that was refused is', async () => {
+  const tokens = await open()
+  const token = await tokens.mint(run)
+  assert.equal(await tokens.verify(token), await tokens.verify(token))
+  const forged = `${token.slice(0, -4)}AAAA`
+  for (let n = 0; n < 2; n++) await assert.rejects(tokens.verify(forged), REFUSED)
+})
+
 test('coordinators check what another has signed, also one that has ended', async () => {
   const [one, other] = await Promise.all([open(), open()])
   const token = await one.mint(run)

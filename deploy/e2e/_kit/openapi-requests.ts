@@ -107,7 +107,8 @@ function bodyOf(document: Document, operation: Operation, known: Known): fc.Arbi
 function likeExample({ example }: Operation, known: Known): fc.Arbitrary<Record<string, unknown>> {
   return fc.nat().map((chance) => {
     const fields = Object.entries(example).map(([field, value]) => {
-      const [first] = known[field] ?? []
+      // A run's `input` is no name of a question, which is what a path calls by that word.
+      const [first] = typeof value === 'string' ? (known[field] ?? []) : []
       return [field, field === 'name' ? `${String(value)}-${chance}` : (first ?? value)]
     })
     return Object.fromEntries(fields)

@@ -61,6 +61,8 @@ async function onceUp({ client, access }: Instance): Promise<void> {
   })
   await deploy(client, { 'workflow.jsonc': '{ "slug": "asks" }', 'index.ts': ENTRY })
   await client.environments.create({ name: 'staging' })
+  // Bodies name the first one only: no run comes into this, and it can be deleted.
+  await client.environments.create({ name: 'idle' })
   const runs = await several(() => trigger(client, 'waits'))
   // Only what has ended is retried, or read to its end.
   for (const run of runs.slice(0, SPARES / 2)) await client.runs.cancel({ run })
@@ -96,7 +98,7 @@ async function onceUp({ client, access }: Instance): Promise<void> {
     runner: [...runners.map(({ id }) => id), ...spare.runners],
     // None of those by which the requests are made.
     key: keys,
-    environment: ['staging'],
+    environment: ['staging', 'idle'],
     schedule: schedules,
     connection: connections,
     hook: [webhook.id],

@@ -2,6 +2,7 @@
 // the list that stands at the end.
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { inspect } from 'node:util'
 import { PROJECT } from './source-files.ts'
 import type { TestProcess } from './test-groups.ts'
 
@@ -13,7 +14,7 @@ export interface TestEvent {
     readonly nesting?: number
     readonly file?: string
     readonly todo?: string | boolean
-    readonly details?: { readonly duration_ms?: number; readonly type?: string }
+    readonly details?: { readonly duration_ms?: number; readonly type?: string; readonly error?: unknown }
   }
 }
 
@@ -24,6 +25,14 @@ export interface FileResult {
   readonly ms: number
   readonly tests: number
   readonly failed: number
+}
+
+/** A test that failed, or a file that could not be executed. */
+export interface Failure {
+  readonly file: string
+  readonly name: string
+  /** Its error, the beginning of it. */
+  readonly text: string
 }
 
 export interface Followed {
@@ -38,6 +47,7 @@ export interface Followed {
   unfinished(): string[]
   /** node:test itself ends with 0 when nothing but a hook of a suite has failed. */
   hasFailed(): boolean
+  failures(): readonly Failure[]
 }
 
 export function followFiles(processes: readonly TestProcess[]): Followed {
@@ -45,6 +55,7 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
   const alone = new Set(processes.filter(({ files }) => files.length === 1).map(({ entry }) => entry))
   const ended = new Map<string, number>()
   const counts = new Map<string, { tests: number; failed: number }>()
+  const failures: Failure[] = []
   let isRed = false
 
   /** A group has a suite for each file; a file alone is a test by its path. */
@@ -57,7 +68,11 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
   function count(type: string, data: NonNullable<TestEvent['data']>): void {
     const { file = '', details, todo } = data
     const isFailure = type === 'test:fail' && !todo
-    if (isFailure) isRed = true
+    if (isFailure) {
+      isRed = true
+      const failure = failureOf(data)
+      if (failure) failures.push(failure)
+    }
     // A file of which nothing was executed, since no test has the name that was asked for, passes as a whole.
     if (!isFailure && wholeFile(data) !== undefined) return
     const own = path.relative(PROJECT, file)
@@ -84,7 +99,20 @@ export function followFiles(processes: readonly TestProcess[]): Followed {
     results: () => [...ended.keys()].map(resultOf),
     unfinished: () => processes.flatMap(({ files }) => files).filter((file) => !ended.has(file)),
     hasFailed: () => isRed,
+    failures: () => failures,
   }
+}
+
+/** The difference of two long texts has its place in the output of the run; this is for a list at its end. */
+const MOST_CHARACTERS = 6_000
+
+/** Undefined where something within has failed, which is told by itself. */
+function failureOf({ name = '', file = '', details }: NonNullable<TestEvent['data']>): Failure | undefined {
+  const error = (details?.error ?? {}) as { failureType?: string; cause?: unknown }
+  if (error.failureType === 'subtestsFailed') return undefined
+  const cause = error.cause ?? error
+  const text = typeof cause === 'string' ? cause : inspect(cause)
+  return { file: path.relative(PROJECT, file), name, text: text.slice(0, MOST_CHARACTERS) }
 }
 
 /** The reporter finds what is executed in this file, whose path stands in the environment. */
@@ -95,6 +123,7 @@ export interface Notes {
   readonly results: readonly FileResult[]
   /** Something is red, whatever the exit code says. */
   readonly hasFailed: boolean
+  readonly failures: readonly Failure[]
 }
 
 /**
@@ -106,17 +135,24 @@ export default async function* noteFiles(events: AsyncIterable<TestEvent>): Asyn
   const followed = followFiles(JSON.parse(readFileSync(process.env[PROCESSES] ?? '', 'utf8')) as TestProcess[])
   for await (const event of events) {
     const result = followed.see(event)
-    if (result) yield `${JSON.stringify({ results: [result], hasFailed: false } satisfies Notes)}\n`
+    if (result) yield lineOf({ results: [result], hasFailed: false, failures: [] })
   }
-  yield `${JSON.stringify({ results: followed.results(), hasFailed: followed.hasFailed() } satisfies Notes)}\n`
+  const [results, failures] = [followed.results(), followed.failures()]
+  yield lineOf({ results, hasFailed: followed.hasFailed(), failures })
 }
+
+const lineOf = (notes: Notes) => `${JSON.stringify(notes)}\n`
 
 /** Reads what the reporter has written; nothing when the run ended before any file did. */
 export function readNotes(file: string): Notes {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
   const notes = lines.flatMap((line) => parsed(line) ?? [])
   const last = new Map(notes.flatMap(({ results }) => results).map((result) => [result.file, result]))
-  return { results: [...last.values()], hasFailed: notes.some(({ hasFailed }) => hasFailed) }
+  return {
+    results: [...last.values()],
+    hasFailed: notes.some(({ hasFailed }) => hasFailed),
+    failures: notes.flatMap(({ failures }) => failures),
+  }
 }
 
 /** The last line may be cut off, when the run was killed. */

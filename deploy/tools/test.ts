@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import { TEST_CLI } from '@windlass/shared/test/_kit/test-run.ts'
 import { startTestServer } from '../../coordinator/test/_kit/database.ts'
 import { stripTypes } from '../start/strip.ts'
-import { worthAgain } from './again.ts'
+import { findingsText, worthAgain } from './again.ts'
 import { listOf, type Notes, PROCESSES, readNotes } from './file-seconds.ts'
 import { endLeftovers, leftovers, unsupported } from './leftovers.ts'
 import { packagedCli } from './packaged-cli.ts'
@@ -158,13 +158,19 @@ async function runOnce(run: Run, env: NodeJS.ProcessEnv, stop: AbortSignal, fold
   return { isRed: code !== 0 || hasFailed || isEmpty || results.length < run.files.length, notes }
 }
 
-/** The output names the files that were red once: they need a look, also where the run is green. */
-async function isRedAgain(run: Run, env: NodeJS.ProcessEnv, stop: AbortSignal, folder: string): Promise<boolean> {
+/**
+ * The output names the files that were red once, and why: they need a look, also where the run is green. The same goes
+ * into the file that WINDLASS_TEST_FINDINGS names, for whoever runs several of us.
+ */
+async function isRedAgain(run: Run, { failures }: Notes, rest: [NodeJS.ProcessEnv, AbortSignal, string]) {
   if (run.files.length === 0) return true
   console.log(`\nRed, and executed once more, alone: ${run.files.join(', ')}`)
-  const { isRed } = await runOnce(run, env, stop, folder)
-  if (!isRed) console.log(`Red once and green alone, which is a finding: ${run.files.join(', ')}`)
-  return isRed
+  const { isRed } = await runOnce(run, ...rest)
+  if (isRed) return true
+  const text = findingsText(run.files, failures)
+  console.log(text)
+  if (process.env.WINDLASS_TEST_FINDINGS) appendFileSync(process.env.WINDLASS_TEST_FINDINGS, `${text}\n`)
+  return false
 }
 
 async function withDatabase<T>(run: (url: string) => Promise<T>): Promise<T> {
@@ -245,12 +251,8 @@ async function main(args: string[]): Promise<number> {
       const env = { ...process.env, ...(await fastLoading(temporary)), ...settingsOf(run), ...own }
       const outcome = await runOnce(run, env, stopping.signal, temporary)
       if (!outcome.isRed || !run.isAgain || stopping.signal.aborted) return outcome.isRed
-      return isRedAgain(
-        { ...run, files: worthAgain(outcome.notes, run.files, textOf) },
-        env,
-        stopping.signal,
-        temporary,
-      )
+      const again = { ...run, files: worthAgain(outcome.notes, run.files, textOf) }
+      return isRedAgain(again, outcome.notes, [env, stopping.signal, temporary])
     })
     const isLeftOver = await sweep(stopping.signal.aborted ? 0 : LEFTOVER_PATIENCE_MS)
     return stopping.code || (isLeftOver || isRed ? 1 : 0)

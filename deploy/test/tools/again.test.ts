@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { worthAgain } from '../../tools/again.ts'
+import { findingsText, worthAgain } from '../../tools/again.ts'
 
 const result = (file: string, failed: number) => ({ file, ms: 1, tests: 2, failed })
 const plain = () => 'test'
@@ -21,4 +21,12 @@ test('nothing is, when a random file is red, more than three are, or something o
   assert.deepEqual(worthAgain(redIn(['a', 'c']), FILES, text), ['a', 'c'])
   assert.deepEqual(worthAgain(redIn(['a', 'b', 'c', 'd']), FILES, plain), [])
   assert.deepEqual(worthAgain({ ...redIn([]), hasFailed: true }, FILES, plain), [])
+})
+
+test('what was red once is told with its errors', () => {
+  const failure = { file: 'a.test.ts', name: 'it works', text: 'Error: no\n  at b' }
+  assert.equal(
+    findingsText(['a.test.ts'], [failure]),
+    'Red once and green alone, which is a finding: a.test.ts\n\na.test.ts: it works\n  Error: no\n    at b',
+  )
 })

@@ -72,8 +72,11 @@ test('seconds and failures of each file are noted, also of one that cannot be lo
     const notes = path.join(folder, 'notes.jsonl')
     const options = ['--test', `--test-reporter=${REPORTER}`, `--test-reporter-destination=${notes}`]
     assert.equal(node([...options, ...paths], { [PROCESSES]: processes }).status, 1)
-    const { results, hasFailed } = readNotes(notes)
+    const { results, hasFailed, failures } = readNotes(notes)
     assert.equal(hasFailed, true)
+    const textOf = (name: string) => failures.find((each) => each.name === name)!.text
+    assert.match(textOf('b'), /^Error: no\n {4}at .*bad\.test\.mjs/)
+    assert.equal(failures.length, 2)
     assert.ok(results.every(({ ms }) => ms > 0))
     assert.deepEqual(
       Object.fromEntries(results.map(({ file, tests, failed }) => [path.basename(file, '.test.mjs'), [tests, failed]])),

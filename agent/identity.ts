@@ -88,7 +88,11 @@ async function register(
 }
 
 function refused(error: ApiError): AgentRefusal {
-  const advice = 'Mint a new token with `windlass pools token <pool>` and start the agent with it.'
+  // Another token would not make room.
+  const advice =
+    error.code === 'CONFLICT'
+      ? 'Then start the agent again.'
+      : 'Mint a new token with `windlass pools token <pool>` and start the agent with it.'
   return new AgentRefusal(EXIT.refused, `Registration was refused: ${error.message} ${advice}`, { cause: error })
 }
 

@@ -15,6 +15,9 @@ const hashOf = (token: string) => createHash('sha256').update(token).digest()
 /** What a reusable token serves for when nobody says: a fleet that is set up in one go. */
 const REUSABLE_USES = 100
 
+/** Of an org. A fleet of machines that register at each start, and are never deregistered, would grow without end. */
+const MOST_RUNNERS = 20_000
+
 /** A token by which agents join a pool. Only its hash is kept. */
 export async function mintRegistrationToken(
   deps: { db: Db },
@@ -59,6 +62,7 @@ export async function registerRunner(
 function spendToken({ db, log }: RegisterDeps, hash: Buffer, { token: _, ...about }: Registration, requestId: string) {
   return db.begin(async (tx) => {
     const found = usable(await store.lockToken(tx, hash))
+    if ((await store.countRunners(tx, found.orgId, MOST_RUNNERS)) >= MOST_RUNNERS) throw tooMany()
     const runner = newId('rnr')
     await store.useToken(tx, hash)
     await store.insertRunner(tx, { ...about, id: runner, orgId: found.orgId, poolId: found.poolId })
@@ -77,6 +81,11 @@ function usable(found: store.TokenRow | undefined): store.TokenRow {
     )
   if (found.usesLeft === 0) throw new Fault('REGISTRATION_TOKEN_USED', { path: 'token' })
   return found
+}
+
+function tooMany(): Fault {
+  const advice = 'Deregister those that are gone: `windlass runners list --status offline` shows them.'
+  return new Fault('CONFLICT', { limit: MOST_RUNNERS }, `The org may have ${MOST_RUNNERS} runners. ${advice}`)
 }
 
 const authorOf = ({ id, orgId, pool }: store.TokenRow, requestId: string): Author => {

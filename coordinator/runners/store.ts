@@ -106,6 +106,14 @@ export async function deleteDeadTokens(db: Db): Promise<number> {
   return rows.length
 }
 
+/** Number of runners of an org that have not been deregistered, counted up to `most`. */
+export async function countRunners(tx: Tx, orgId: OrgId, most: number): Promise<number> {
+  const [row] = await tx<[{ count: number }]>`
+    select count(*)::int as count
+    from (select from runners where org_id = ${orgId} and deregistered_at is null limit ${most}) r`
+  return row.count
+}
+
 export interface NewRunner {
   id: RunnerId
   orgId: OrgId

@@ -69,6 +69,25 @@ test('a fleet with one token holds one connection while its token is locked, and
   await assert.rejects(register(token), refusal('REGISTRATION_TOKEN_USED', 'token'))
 })
 
+test('an org has 20,000 runners at most, of which those that were deregistered are none', async () => {
+  const { slug, apiKey, poolId } = await anOrg(c)
+  const mine = { apiKey }
+  await c.db`
+    insert into runners (id, org_id, pool_id, name, public_key, slots, version, platform)
+    select 'rnr_' || lpad(n::text, 26, '0'), p.org_id, p.id, 'gone', '{}', 1, '0.1.0', 'linux-x64'
+    from runner_pools p
+    cross join generate_series(1, 20000) n
+    where p.id = ${poolId}`
+  const { registrationToken } = await c.call(ops.pools.createToken, { pool: poolId }, mine)
+  await assert.rejects(register(registrationToken.token), (error: Error) => {
+    assert.match(error.message, /^The org may have 20000 runners\. Deregister those that are gone: /)
+    return refusal('CONFLICT')(error)
+  })
+  await c.db`update runners set deregistered_at = now() where id = ${`rnr_${'1'.padStart(26, '0')}`}`
+  // It was not spent.
+  assert.equal((await register(registrationToken.token)).org, slug)
+})
+
 test('a reusable token for which nobody says how often serves a hundred times', async () => {
   assert.equal((await mint({ reusable: true })).uses, 100)
   assert.equal((await mint({ reusable: true, uses: 1 })).uses, 1)

@@ -35,7 +35,7 @@ export const rows = {
       platform: z.string().max(64),
     }),
     output: z.object({ runner: RunnerId, org: Slug, pool: Slug, settings: AgentSettings }),
-    faults: ['UNAUTHENTICATED', 'REGISTRATION_TOKEN_USED'],
+    faults: ['UNAUTHENTICATED', 'REGISTRATION_TOKEN_USED', 'CONFLICT'],
     success: 201,
     carries: 'agent',
   }),

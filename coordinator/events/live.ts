@@ -2,7 +2,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { createSlices } from '../slices.ts'
-import { LogPage } from './page.ts'
+import type { LogPage } from './page.ts'
 
 /** Readers of one log share its reads: frames are gathered for this long, then one statement serves all of them. */
 const GATHER_MS = 5
@@ -16,10 +16,16 @@ export interface LiveLog {
   /** By which it is rung, and what its readers have in common. */
   readonly id: string
   readonly orgId: string
-  /** The cursor of its last event. `isOver`: what is read afterwards is complete, and nothing follows. */
-  position(): Promise<{ cursor: number; isOver: boolean }>
-  /** A page of what comes after a cursor, in order: some `LIVE_PAGE` of it. */
-  after(since: number): Promise<LogPage>
+  /** What comes after a cursor, in order: some `LIVE_PAGE` of it. */
+  after(since: number): Promise<LogRead>
+}
+
+interface LogRead {
+  page: LogPage
+  /** The cursor of the last event of the log, in this page or not. */
+  end: number
+  /** Nothing follows upon that. */
+  isOver: boolean
 }
 
 export interface Reader {
@@ -135,30 +141,22 @@ export function createTails(log: Log, lookAgainMs: number, seats: Seats): Tails 
   }
 }
 
-const NOTHING = new LogPage([])
-
-/** What one read has brought. */
-interface Reading {
-  page: LogPage
-  /** The page has what lies between these cursors; undefined: nobody lacks anything. */
-  since: number | undefined
+/** What one read has brought: a page with what lies between these cursors. */
+interface Reading extends LogRead {
+  since: number
   last: number
-  /** Last cursor of the log. */
-  end: number
-  /** Nothing comes after that. */
-  isOver: boolean
 }
 
 /** Reads a page for the reader that has waited longest. Undefined: none takes more now. */
-async function readPage(tail: Tail): Promise<Reading | undefined> {
-  if (!takesMore(tail)) return undefined
-  const { log, readers } = tail
-  // The position first: when the log is over by then, what is read after it is complete.
-  const { cursor: end, isOver } = await log.position()
-  const since = firstBehind(readers, end)
-  if (since === undefined) return { page: NOTHING, since, last: end, end, isOver }
-  const page = await log.after(since)
-  return { page, since, last: page.events.at(-1)?.cursor ?? end, end, isOver }
+async function readPage({ log, readers }: Tail): Promise<Reading | undefined> {
+  const first = firstBehind(readers)
+  if (first === undefined) return undefined
+  let since = first
+  let read = await log.after(since)
+  // It has got everything. Another one may stand further back.
+  const next = first < read.end ? undefined : firstBehind(readers, read.end)
+  if (next !== undefined) read = await log.after((since = next))
+  return { ...read, since, last: read.page.events.at(-1)?.cursor ?? read.end }
 }
 
 /** False when all are full, or gone. */
@@ -174,7 +172,7 @@ async function handOut(tail: Tail, reading: Reading, ring: () => void): Promise<
   for (const [reader, progress] of Array.from(tail.readers)) {
     const { seen, isFull } = progress
     if (isFull || !tail.readers.has(reader)) continue
-    const isWithin = since !== undefined && seen >= since && seen < last
+    const isWithin = seen >= since && seen < last
     if (isWithin) progress.seen = last
     const done = isOver && progress.seen >= end
     if (isWithin || done) {
@@ -197,8 +195,8 @@ async function fill(progress: Progress, taken: Promise<void>, ring: () => void):
   ring()
 }
 
-/** Where the reader stands that has waited longest; undefined when nobody who takes more has less than there is. */
-function firstBehind(readers: Tail['readers'], end: number): number | undefined {
+/** Where the reader stands that has waited longest; undefined when nobody who takes more stands before `end`. */
+function firstBehind(readers: Tail['readers'], end = Number.POSITIVE_INFINITY): number | undefined {
   for (const { seen, isFull } of readers.values()) if (!isFull && seen < end) return seen
   return undefined
 }

@@ -70,17 +70,14 @@ function orgLog(db: Db, orgId: OrgId, series: string): LiveLog {
   return {
     id: orgId,
     orgId,
-    async position() {
-      const found = await store.state(db, orgId)
-      if (!found || found.isOver || found.series !== series) return { cursor: 0, isOver: true }
-      if (found.endsSoon) await store.putOff(db, orgId)
-      return { cursor: found.isBehind ? await giveAll(db, orgId) : found.position, isOver: false }
-    },
     async after(since) {
-      const rows = await store.after(db, orgId, { since, ...LIVE_PAGE })
-      return new LogPage(rows.map(eventOf), (event) =>
-        sseFrame(event.type, event.dataText, `${series}.${event.cursor}`),
-      )
+      const found = await store.state(db, orgId)
+      if (!found || found.isOver || found.series !== series) return { page: new LogPage([]), end: 0, isOver: true }
+      if (found.endsSoon) await store.putOff(db, orgId)
+      const end = found.isBehind ? await giveAll(db, orgId) : found.position
+      const rows = since < end ? await store.after(db, orgId, { since, ...LIVE_PAGE }) : []
+      const print = ({ type, dataText, cursor }: StoredEvent) => sseFrame(type, dataText, `${series}.${cursor}`)
+      return { page: new LogPage(rows.map(eventOf), print), end, isOver: false }
     },
   }
 }

@@ -55,35 +55,48 @@ export function tellOrgs(sql: Sql, rows: Fragment): Fragment {
     order by e.run_id, e.cursor`
 }
 
-/** Where a run's log stands. Undefined: no such run in this org. */
-export async function position(
-  db: Db,
-  orgId: string,
-  runId: RunId,
-): Promise<{ status: RunStatus; cursor: number; deletedAt: Date | null } | undefined> {
-  const [row] = await db<{ status: RunStatus; cursor: number; deletedAt: Date | null }[]>`
-    select status, cursor, deleted_at
-    from runs
-    where id = ${runId} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
+/** Where the log of a run stands. */
+export interface LogPosition {
+  status: RunStatus
+  /** Of its last event. */
+  cursor: number
+  deletedAt: Date | null
+}
+
+const found = (sql: Sql, orgId: string, runId: RunId) => sql`
+  select status, cursor, deleted_at
+  from runs
+  where id = ${runId} and ${onlyFilters(sql, sql`org_id = ${orgId}`)}`
+
+/** Undefined: no such run in this org. */
+export async function position(db: Db, orgId: string, runId: RunId): Promise<LogPosition | undefined> {
+  const [row] = await db<LogPosition[]>`${found(db, orgId, runId)}`
   return row
 }
 
 export interface Page {
+  /** At the moment at which the events were read. */
+  position: LogPosition
   events: StoredEvent[]
   /** More may follow at once: the page is full. */
   isFull: boolean
 }
 
+type Row = LogPosition & { last: number; bytes: number } & (StoredEvent | Record<keyof StoredEvent, null>)
+
 /**
  * Events after `since` in order, as many as a page takes by number and by size, and one at least where there is one.
+ * Undefined: no such run in this org.
  */
 export async function after(
   db: Db,
+  orgId: string,
   runId: RunId,
   read: { since: number; channels: readonly Channel[]; limit: number; bytes: number },
-): Promise<Page> {
-  const rows = await db<(StoredEvent & { bytes: number })[]>`
-    with page as (
+): Promise<Page | undefined> {
+  const rows = await db<Row[]>`
+    with log as (${found(db, orgId, runId)}),
+    page as (
       select cursor, at, channel, type, data,
              sum(octet_length(data)) over (order by cursor rows unbounded preceding)::int as bytes
       from run_events
@@ -91,10 +104,20 @@ export async function after(
       order by cursor
       limit ${read.limit}
     )
-    select cursor, at::float8 as at, channel, type, data as data_text, bytes
-    from page
-    where bytes - octet_length(data) < ${read.bytes}
-    order by cursor`
-  const bytes = rows.at(-1)?.bytes ?? 0
-  return { events: rows, isFull: rows.length >= read.limit || bytes >= read.bytes }
+    select log.status, log.cursor as last, log.deleted_at,
+           page.cursor, page.at::float8 as at, page.channel, page.type, page.data as data_text, page.bytes
+    from log
+    left join page on page.bytes - octet_length(page.data) < ${read.bytes}
+    order by page.cursor`
+  const [first] = rows
+  if (!first) return undefined
+  const events = rows.flatMap(eventOf)
+  const isFull = events.length >= read.limit || (rows.at(-1)?.bytes ?? 0) >= read.bytes
+  const { status, last: cursor, deletedAt } = first
+  return { position: { status, cursor, deletedAt }, events, isFull }
+}
+
+/** A log without news is a row without an event. */
+function eventOf({ cursor, at, channel, type, dataText }: Row): StoredEvent[] {
+  return cursor === null ? [] : [{ cursor, at, channel, type, dataText }]
 }

@@ -51,8 +51,9 @@ interface Snapshot {
 }
 
 async function read(deps: { db: Db }, orgId: OrgId, query: PageQuery): Promise<Snapshot> {
-  const position = await needLog(deps.db, orgId, query.run)
-  const { events, isFull } = await store.after(deps.db, query.run, { ...query, bytes: EVENT_PAGE_BYTES })
+  const page = await store.after(deps.db, orgId, query.run, { ...query, bytes: EVENT_PAGE_BYTES })
+  const { position, events, isFull } = there(query.run, page)
+  assertNotDeleted(query.run, position)
   const isAtEnd = !isFull || events.at(-1)?.cursor === position.cursor
   return { events, done: isFinal(position.status) && isAtEnd, cursor: position.cursor }
 }
@@ -95,29 +96,29 @@ export async function liveStream(
   orgId: OrgId,
   query: LogQuery,
 ): Promise<(sink: SseSink) => Promise<void>> {
-  await needLog(deps.db, orgId, query.run)
   const { run, since, channels } = query
+  assertNotDeleted(run, there(run, await store.position(deps.db, orgId, run)))
   return (sink) => pour(deps, { orgId, log: runLog(deps.db, orgId, run), since, channels }, sink)
 }
 
-async function needLog(db: Db, orgId: OrgId, run: RunId) {
-  const position = await store.position(db, orgId, run)
-  if (!position) throw new Fault('NOT_FOUND', { run })
-  if (position.deletedAt) throw new Fault('RUN_DELETED', { run, deletedAt: position.deletedAt.getTime() })
-  return position
+function there<T>(run: RunId, found: T | undefined): T {
+  if (found === undefined) throw new Fault('NOT_FOUND', { run })
+  return found
+}
+
+function assertNotDeleted(run: RunId, { deletedAt }: store.LogPosition): void {
+  if (deletedAt) throw new Fault('RUN_DELETED', { run, deletedAt: deletedAt.getTime() })
 }
 
 function runLog(db: Db, orgId: OrgId, run: RunId): LiveLog {
   return {
     id: run,
     orgId,
-    async position() {
-      const found = await store.position(db, orgId, run)
-      return { cursor: found?.cursor ?? 0, isOver: !found || isFinal(found.status) }
-    },
     async after(since) {
-      const { events } = await store.after(db, run, { since, channels: CHANNELS, ...LIVE_PAGE })
-      return new LogPage(events)
+      const found = await store.after(db, orgId, run, { since, channels: CHANNELS, ...LIVE_PAGE })
+      if (!found) return { page: new LogPage([]), end: 0, isOver: true }
+      const { events, position } = found
+      return { page: new LogPage(events), end: position.cursor, isOver: isFinal(position.status) }
     },
   }
 }

@@ -29,16 +29,13 @@ function logs(most: { org: number; all: number } = READ_SEATS) {
   const aLog = (id: string) => ({
     id,
     orgId: id[0]!,
-    async position() {
+    async after() {
       const end = Promise.withResolvers<void>()
       begun.push({ id, end })
       await end.promise
-      return { cursor: 1, isOver: false }
-    },
-    after: () => {
       const page = new LogPage([{ cursor: 1, at: 0, channel: 'log', type: 'log.stdout', dataText: '{}' }])
       pages.push(new WeakRef(page))
-      return Promise.resolve(page)
+      return { page, end: 1, isOver: false }
     },
   })
 

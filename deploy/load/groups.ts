@@ -8,6 +8,7 @@ import { benchFleet } from './bench-fleet.ts'
 import { benchBulk } from './bench-bulk.ts'
 import { benchChatty, benchIdle, COUNTING } from './bench-idle.ts'
 import { benchHistory } from './bench-history.ts'
+import { benchFloods } from './bench-floods.ts'
 import { benchHostile } from './bench-hostile.ts'
 import { type AgentOptions, type BenchAgent, type BenchInstance, startBenchInstance } from './bench-instance.ts'
 import { benchJudging } from './bench-judging.ts'
@@ -145,6 +146,7 @@ export const SITTINGS: readonly Sitting[] = [
   apart('access', benchAccess),
   apart('judging', benchJudging),
   alone({ hostile: benchHostile }, { programs: false }),
+  alone({ hostile: benchFloods }, { programs: false }),
   alone({ 'key-timing': benchKeyTiming }, { programs: false }),
 ]
 

@@ -111,24 +111,32 @@ export interface HttpLoad {
 
 /** A closed loop: each connection sends its next request when it has its answer. Ends by number, or by the clock. */
 export async function httpLoad(
-  options: Target & { connections: number; requests?: number; forMs?: number; expect: number },
+  options: Target & {
+    connections: number
+    requests?: number
+    forMs?: number
+    until?: AbortSignal
+    /** Left out: any status will do. */
+    expect?: number
+  },
 ): Promise<HttpLoad> {
-  const { requests = Infinity, forMs = Infinity } = options
+  const { requests = Infinity, forMs = Infinity, until, expect } = options
   const latencies: number[] = []
   let sent = 0
   let failed = 0
   const since = performance.now()
+  const isOver = (now: number) => sent >= requests || now - since >= forMs || until?.aborted
   await Promise.all(
     Array.from({ length: options.connections }, async () => {
       const poster = await openPoster(options)
       let now = performance.now()
-      while (sent < requests && now - since < forMs) {
+      while (!isOver(now)) {
         sent++
         const { status } = await poster.post()
-        if (status !== options.expect) failed++
-        const until = performance.now()
-        latencies.push(until - now)
-        now = until
+        if (expect !== undefined && status !== expect) failed++
+        const answeredAt = performance.now()
+        latencies.push(answeredAt - now)
+        now = answeredAt
       }
       poster.close()
     }),

@@ -58,6 +58,10 @@ test('bodies that never end keep nobody else from delivering: the oldest of them
   assert.deepEqual([status, receipt.delivery.outcome], [200, 'triggered'])
   for (const answer of answers) {
     assert.match(answer, /^HTTP\/1\.1 503 /)
-    assert.match(answer, /came too slowly while others needed the room; send it again/)
+    // On a busy machine the slowest may be the one that asks for the rest of the room, and is refused itself.
+    assert.match(
+      answer,
+      /came too slowly while others needed the room; send it again|Deliveries of others are under way/,
+    )
   }
 })

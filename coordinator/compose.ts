@@ -26,6 +26,7 @@ import { createTails, READ_SEATS } from './events/live.ts'
 import { createOrgLogs } from './events/org-log.ts'
 import { BEAT_LANES, openGroups, TRIGGER_LANES } from './groups.ts'
 import { createJudge } from './judging/judge.ts'
+import { createSourceOwners } from './inbound/owners.ts'
 import { createUnverifiedCounts } from './inbound/unverified.ts'
 import { openInbound } from './limits/inbound.ts'
 import { openLimits } from './limits/open.ts'
@@ -82,7 +83,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     ...(await openStored(config, log)),
     ...limits,
     closeLimits,
-    ...openInbound(config),
+    ...openInbound(config, createSourceOwners({ db, log })),
     countUnverified: createUnverifiedCounts(),
     turns: openOrgTurns(),
     callers: createCallers({ db, log }),

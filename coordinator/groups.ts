@@ -16,6 +16,8 @@ import type { NewRun } from './engine/store/new-runs.ts'
 import { commitDeliveries, type Committed, commitUnlessWaiting, type NewDelivery } from './inbound/commit.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { noteAccepted } from './runners/intake.ts'
+import type { TokenAsk } from './runners/register.ts'
+import { findTokens, type TokenRow } from './runners/store.ts'
 import { readRuns } from './runs/read.ts'
 import type { RunAddress } from './runs/store.ts'
 
@@ -26,6 +28,8 @@ export interface Groups extends AgentGroups {
   /** Writes what came in at webhooks and connections, with the runs that it starts. */
   deliveries: GroupCommit<NewDelivery, Committed>
   runReads: GroupCommit<RunAddress, Run | undefined>
+  /** Looks tokens up by which agents join a pool. */
+  tokenReads: GroupCommit<TokenAsk, TokenRow | undefined>
 }
 
 /** How long a caller waits for a database that has gone away, before he is told. */
@@ -68,6 +72,18 @@ export function openGroups(deps: GroupNeeds): Groups {
       max: 256,
       lanes: 2,
       commit: (asked) => readRuns(db, asked),
+    }),
+    tokenReads: groupCommit<TokenAsk, TokenRow | undefined>({
+      name: 'read registration tokens',
+      log,
+      orgOf: ({ network }) => network,
+      patienceMs: 0,
+      max: 256,
+      commit: (asked) =>
+        findTokens(
+          db,
+          asked.map(({ hash }) => hash),
+        ),
     }),
     beats: groupCommit<Beat & { orgId: OrgId }, Beaten>({
       name: 'beats',

@@ -26,8 +26,8 @@ type RunnerSurfaceNeeds = Needs<
 > & { sockets: Sockets }
 
 export const runnerSurface = (deps: RunnerSurfaceNeeds): HandlersFor<'runnerSurface'> => ({
-  register: async ({ input, requestId }) => {
-    const { poolId, ...joined } = await registerRunner(deps, input, requestId)
+  register: async (call) => {
+    const { poolId, ...joined } = await registerRunner(deps, call.input, call)
     return { ...joined, settings: agentSettings(deps, await poolSettingsOf(deps, poolId)) }
   },
 

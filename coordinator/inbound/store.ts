@@ -40,6 +40,21 @@ export async function findInbound(sql: Sql, id: string): Promise<(ConnectionRow 
   return row
 }
 
+/** Orgs of webhooks and connections, in the order of their ids; undefined where there is none. */
+export async function ownersOf(db: Db, ids: readonly string[]): Promise<(OrgId | undefined)[]> {
+  const rows = await db<{ id: string; orgId: OrgId }[]>`
+    select h.id, h.org_id
+    from unnest(${[...ids]}::text[]) as asked (id)
+    join webhooks h on h.id = asked.id
+    join workflows w on w.id = h.workflow_id and ${onlyFilters(db, db`w.deleted_at is null`)}
+    union all
+    select c.id, c.org_id
+    from unnest(${[...ids]}::text[]) as asked (id)
+    join connections c on c.id = asked.id`
+  const owners = new Map(rows.map(({ id, orgId }) => [id, orgId]))
+  return ids.map((id) => owners.get(id))
+}
+
 /** What workflows want of a connection, by its name. */
 export function wantedOf(db: Db, orgId: OrgId, name: string): Promise<WantedRow[]> {
   return db<WantedRow[]>`

@@ -1,6 +1,6 @@
 import { type BytesInFlight, createBytesInFlight } from './bytes-in-flight.ts'
 import { createPerMinute, type PerMinute } from './per-minute.ts'
-import { createSourceGate, type SourceGate } from './source-gate.ts'
+import { createSourceGate, type SourceGate, type SourceOwners } from './source-gate.ts'
 import { createStrangers } from './strangers.ts'
 
 const MIB = 1024 * 1024
@@ -22,7 +22,7 @@ interface Settings {
   limitRefusedPerMin: number
 }
 
-export function openInbound(settings: Settings): InboundLimits {
+export function openInbound(settings: Settings, owners: SourceOwners): InboundLimits {
   const { maxDeliveryBytes, limitUnverifiedPerMin, limitRefusedPerMin } = settings
   // A provider sends from few addresses, and several large ones at once.
   const limits = { org: 3 * maxDeliveryBytes, all: Math.max(192 * MIB, 4 * maxDeliveryBytes) }
@@ -30,6 +30,6 @@ export function openInbound(settings: Settings): InboundLimits {
     deliveryBodies: createBytesInFlight(limits, { what: 'Deliveries', scope: 'address' }),
     unverified: createPerMinute(limitUnverifiedPerMin || Number.POSITIVE_INFINITY),
     tooManyNoted: createPerMinute(1),
-    sourceGate: createSourceGate(createStrangers(limitRefusedPerMin, { what: 'addresses of webhooks' })),
+    sourceGate: createSourceGate(createStrangers(limitRefusedPerMin, { what: 'addresses of webhooks' }), owners),
   }
 }

@@ -125,8 +125,6 @@ export function openOrgTurns() {
     orgPrograms: createOrgTurns(PROGRAMS),
     orgDescents: createOrgTurns(DESCENTS),
     orgRegistrations: createOrgTurns(REGISTRATIONS),
-    /** By token, while nobody knows of which org it is. */
-    tokenReads: createOrgTurns(REGISTRATIONS),
   }
 }
 

@@ -22,6 +22,11 @@ interface Asked {
   what: 'source' | 'secrets'
 }
 
+/** Answers whose webhook or connection it is; undefined: nobody's. Many who ask at once share a statement. */
+export interface SourceOwners {
+  add(asked: { id: string; network: string }): Promise<string | undefined>
+}
+
 /** Number of ids that are remembered; each takes some 200 bytes. */
 const MOST_SOURCES = 20_000
 
@@ -31,31 +36,39 @@ const MOST_SOURCES = 20_000
  */
 const SEATS = { org: 2, all: 3 }
 
-export function createSourceGate(strangers: Strangers): SourceGate {
+/**
+ * Only what has an owner takes a seat. Where strangers took turns for invented ids, each of 1,000 networks its own,
+ * signed deliveries waited for two seconds.
+ */
+export function createSourceGate(strangers: Strangers, owners: SourceOwners): SourceGate {
   /** Their orgs. */
   const known = new LRUCache<string, string>({ max: MOST_SOURCES })
   const rounds = createRounds(createSeats(SEATS))
+
+  async function ownerOf(id: string, address: string): Promise<string> {
+    const { refusal, settle } = await strangers.attempt(address)
+    if (refusal) throw refusal
+    let isUnknown = false
+    try {
+      const orgId = await owners.add({ id, network: networkOf(address) })
+      isUnknown = orgId === undefined
+      if (orgId === undefined) throw new Fault('NOT_FOUND')
+      return orgId
+    } finally {
+      settle(isUnknown)
+    }
+  }
+
   return {
     async pass({ id, address, what }, find) {
-      const { refusal, settle } = known.has(id) ? UNCOUNTED : await strangers.attempt(address)
-      if (refusal) throw refusal
-      let isUnknown = false
-      try {
-        // Until it is known whose it is, the network of whoever asks has the turn.
-        const turnOf = known.get(id) ?? networkOf(address)
-        const found = await rounds.share(`${what} ${id}`, turnOf, find)
-        isUnknown = found === undefined
-        if (found === undefined) {
-          known.delete(id)
-          throw new Fault('NOT_FOUND')
-        }
-        known.set(id, found.orgId)
-        return found
-      } finally {
-        settle(isUnknown)
+      const orgId = known.get(id) ?? (await ownerOf(id, address))
+      const found = await rounds.share(`${what} ${id}`, orgId, find)
+      if (found === undefined) {
+        known.delete(id)
+        throw new Fault('NOT_FOUND')
       }
+      known.set(id, found.orgId)
+      return found
     },
   }
 }
-
-const UNCOUNTED = { refusal: undefined, settle: () => {} }

@@ -8,6 +8,7 @@ import type { Db } from '../db/client.ts'
 import type { Acting } from '../actor.ts'
 import { type Author, type Change, record } from '../audit/record.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
+import { networkOf } from '../limits/strangers.ts'
 import * as store from './store.ts'
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest()
@@ -43,19 +44,30 @@ export async function mintRegistrationToken(
 
 export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId'> & { token: string }
 
-type RegisterDeps = { db: Db; log: Log; turns: Record<'orgRegistrations' | 'tokenReads', OrgTurns> }
+/** A token that anybody may send, and from where. */
+export interface TokenAsk {
+  hash: Buffer
+  network: string
+}
+
+type RegisterDeps = {
+  db: Db
+  log: Log
+  turns: { orgRegistrations: OrgTurns }
+  /** Whoever asks meanwhile shares the next statement, from however many networks invented tokens come. */
+  tokenReads: { add(asked: TokenAsk): Promise<store.TokenRow | undefined> }
+}
 
 /** Makes a runner of an agent that shows a token. Those that wait for others of their token hold no connection. */
 export async function registerRunner(
   deps: RegisterDeps,
   ask: Registration,
-  requestId: string,
+  { requestId, address }: { requestId: string; address: string },
 ): Promise<{ runner: RunnerId; org: string; pool: string; poolId: PoolId }> {
   await assertKey(ask.publicKey)
-  const { db, turns } = deps
   const hash = hashOf(ask.token)
-  const { orgId } = usable(await turns.tokenReads.run(hash.toString('hex'), () => store.findToken(db, hash)))
-  return turns.orgRegistrations.run(orgId, () => spendToken(deps, hash, ask, requestId))
+  const { orgId } = usable(await deps.tokenReads.add({ hash, network: networkOf(address) }))
+  return deps.turns.orgRegistrations.run(orgId, () => spendToken(deps, hash, ask, requestId))
 }
 
 /** The token is spent in the transaction that makes the runner. */

@@ -2,6 +2,7 @@ import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { EffectiveIsolation, IntakeState, OnDeadline, Unready } from '@windlass/shared/model/runner.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
+import type { Fragment } from '../db/newest.ts'
 
 export interface PoolRow {
   id: PoolId
@@ -72,24 +73,28 @@ export interface TokenRow {
   orgId: OrgId
   org: string
   usesLeft: number
+  hash: Buffer
 }
 
-const tokens = (sql: Sql, hash: Buffer) => sql`
-  select t.id, t.pool_id, p.name as pool, p.org_id, o.slug as org, t.uses_left
+const tokens = (sql: Sql, hashes: Fragment) => sql`
+  select t.id, t.pool_id, p.name as pool, p.org_id, o.slug as org, t.uses_left, t.hash
   from registration_tokens t
   join runner_pools p on p.id = t.pool_id
   join orgs o on o.id = p.org_id
-  where t.hash = ${hash} and t.expires_at > now() and p.deleted_at is null`
+  where t.hash in (${hashes}) and t.expires_at > now() and p.deleted_at is null`
 
-/** The token, unless it has expired. */
-export async function findToken(db: Db, hash: Buffer): Promise<TokenRow | undefined> {
-  const [row] = await db<TokenRow[]>`${tokens(db, hash)}`
-  return row
+/** The tokens with these hashes, in their order; undefined where there is none, or it has expired. */
+export async function findTokens(db: Db, hashes: readonly Buffer[]): Promise<(TokenRow | undefined)[]> {
+  const asked = hashes.map((hash) => hash.toString('hex'))
+  const rows = await db<TokenRow[]>`
+    ${tokens(db, db`select decode(hex, 'hex') from unnest(${asked}::text[]) as asked (hex)`)}`
+  const found = new Map(rows.map((row) => [row.hash.toString('hex'), row]))
+  return asked.map((hex) => found.get(hex))
 }
 
-/** The same under lock. Two agents with the last use of one token come one after the other. */
+/** One of them under lock. Two agents with the last use of one token come one after the other. */
 export async function lockToken(tx: Tx, hash: Buffer): Promise<TokenRow | undefined> {
-  const [row] = await tx<TokenRow[]>`${tokens(tx, hash)} for update of t`
+  const [row] = await tx<TokenRow[]>`${tokens(tx, tx`${hash}`)} for update of t`
   return row
 }
 

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { newId } from '@windlass/shared/ids.ts'
+import { onMoment } from '@windlass/shared/probe.ts'
+import { createSourceOwners } from '../../inbound/owners.ts'
 import { createSourceGate } from '../../limits/source-gate.ts'
 import { createStrangers } from '../../limits/strangers.ts'
 import { aCoordinatorOfItsOwn, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -36,26 +38,30 @@ test('an address with too many unknown ids is told to wait, and known ones are n
 })
 
 test('what is over the limit is not looked up; an id that is gone counts again', async () => {
-  const gate = createSourceGate(createStrangers(2))
-  const address = '192.0.2.1'
-  let lookUps = 0
-  const find = (there: boolean) => async () => {
-    lookUps++
-    return there ? SOURCE : undefined
+  const there = new Set(['known'])
+  let asked = 0
+  const owners = {
+    async add({ id }: { id: string }) {
+      asked++
+      return there.has(id) ? SOURCE.orgId : undefined
+    },
   }
-  const pass = (id: string, there: boolean) => gate.pass({ id, address, what: 'secrets' }, find(there))
-  await pass('known', true)
-  for (const id of ['a', 'b']) await assert.rejects(pass(id, false), refusal('NOT_FOUND'))
-  await assert.rejects(pass('c', false), refusal('RATE_LIMITED'))
-  assert.equal(lookUps, 3)
-  assert.equal(await pass('known', true), SOURCE)
-  await assert.rejects(pass('known', false), refusal('NOT_FOUND'))
-  await assert.rejects(pass('known', true), refusal('RATE_LIMITED'))
+  const gate = createSourceGate(createStrangers(2), owners)
+  const find = (id: string) => async () => (there.has(id) ? SOURCE : undefined)
+  const pass = (id: string) => gate.pass({ id, address: '192.0.2.1', what: 'secrets' }, find(id))
+  await pass('known')
+  for (const id of ['a', 'b']) await assert.rejects(pass(id), refusal('NOT_FOUND'))
+  await assert.rejects(pass('c'), refusal('RATE_LIMITED'))
+  assert.equal(asked, 3)
+  assert.equal(await pass('known'), SOURCE)
+  there.delete('known')
+  await assert.rejects(pass('known'), refusal('NOT_FOUND'))
+  await assert.rejects(pass('known'), refusal('RATE_LIMITED'))
 })
 
 /** Look-ups that end when they are told to; each has its id, in the order in which they begin. */
-function lookUps() {
-  const gate = createSourceGate(createStrangers(0))
+function lookUps(ownerOf: (id: string) => string | Promise<undefined> = () => 'ours') {
+  const gate = createSourceGate(createStrangers(0), { add: async ({ id }) => ownerOf(id) })
   const begun: { id: string; end: (orgId: string | undefined) => void }[] = []
   const ask = (id: string, what: 'source' | 'secrets' = 'secrets') =>
     gate.pass({ id, address: '192.0.2.1', what }, async () => {
@@ -87,20 +93,44 @@ test('deliveries that wait for a look-up share it, and it begins after all of th
 })
 
 test('ids of one org are looked up two at once, and those of others need not wait for it', async () => {
-  const { ask, ids, end } = lookUps()
-  const known = async (id: string, orgId: string) => {
-    const asked = ask(id)
-    const all = await ids()
-    end(all.length - 1, orgId)
-    await asked
-  }
-  for (const id of ['a', 'b', 'c']) await known(id, 'many')
-  await known('d', 'few')
+  const { ask, ids, end } = lookUps((id) => (id === 'd' ? 'few' : 'many'))
   const all = ['a', 'b', 'c', 'd'].map((id) => ask(id))
-  assert.equal((await ids()).slice(4), 'abd')
-  end(4, 'many')
-  assert.equal((await ids()).slice(4), 'abdc')
-  for (const n of [5, 7]) end(n, 'many')
-  end(6, 'few')
+  assert.equal(await ids(), 'abd')
+  end(0, 'many')
+  assert.equal(await ids(), 'abdc')
+  for (const n of [1, 3]) end(n, 'many')
+  end(2, 'few')
   await Promise.all(all)
+})
+
+test('a thousand ids that nobody has keep no seat from one that has an owner', async () => {
+  const owner = Promise.withResolvers<undefined>()
+  const { ask, ids, end } = lookUps((id) => (id === 'x' ? 'ours' : owner.promise))
+  const invented = Array.from({ length: 1000 }, (_, n) => assert.rejects(ask(`hook_${n}`), refusal('NOT_FOUND')))
+  const ours = ask('x')
+  assert.equal(await ids(), 'x')
+  end(0, 'ours')
+  assert.deepEqual(await ours, { orgId: 'ours' })
+  owner.resolve(undefined)
+  await Promise.all(invented)
+  assert.equal(await ids(), 'x')
+})
+
+test('ids that many ask for at once are looked for by few statements', async () => {
+  const owned = await aHook(c, await aSession(c.db, { orgId: c.orgId }), (await aWorkflow(c)).slug)
+  const id = owned.url.split('/').at(-1)!
+  const owners = createSourceOwners(c.deps)
+  const invented = Array.from({ length: 1000 }, () => newId('hook'))
+  let statements = 0
+  const stop = onMoment(({ name, facts }) => {
+    if (name === 'group.committed' && facts.name === 'read owners of sources') statements++
+  })
+  const asked = [...invented, id, newId('conn')].map((each, n) => owners.add({ id: each, network: `${n}` }))
+  const found = await Promise.all(asked)
+  stop()
+  assert.deepEqual(
+    found.flatMap((orgId, n) => (orgId === undefined ? [] : [[n, orgId]])),
+    [[1000, c.orgId]],
+  )
+  assert.equal(statements, 3)
 })

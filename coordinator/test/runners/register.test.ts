@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { mintSecret } from '@windlass/shared/api-key.ts'
 import { newId } from '@windlass/shared/ids.ts'
+import { onMoment } from '@windlass/shared/probe.ts'
 import { callOp } from '@windlass/shared/ops/call.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
@@ -67,6 +68,25 @@ test('a fleet with one token holds one connection while its token is locked, and
   })
   await Promise.all(fleet)
   await assert.rejects(register(token), refusal('REGISTRATION_TOKEN_USED', 'token'))
+})
+
+test('invented tokens are looked for by few statements, and share them with a valid one', async () => {
+  const { token } = await mint()
+  let statements = 0
+  const stop = onMoment(({ name, facts }) => {
+    if (name === 'group.committed' && facts.name === 'read registration tokens') statements++
+  })
+  const hashOf = (text: string) => createHash('sha256').update(text).digest()
+  const asked = [...Array.from({ length: 1000 }, () => mintSecret('wlr_')), token]
+  const found = await Promise.all(
+    asked.map((text, n) => c.deps.tokenReads.add({ hash: hashOf(text), network: `${n}` })),
+  )
+  stop()
+  assert.deepEqual(
+    found.flatMap((row, n) => (row === undefined ? [] : [[n, row.orgId]])),
+    [[1000, c.orgId]],
+  )
+  assert.equal(statements, 4)
 })
 
 test('an org has 20,000 runners at most, of which those that were deregistered are none', async () => {

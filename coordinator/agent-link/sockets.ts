@@ -1,6 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { RunnerIdentity } from '../actor.ts'
+import { type Connects, createConnects } from '../limits/connects.ts'
 import { createPace, type Pace } from '../limits/pace.ts'
 import { createPerMinute, type PerMinute } from '../limits/per-minute.ts'
 import { createRounds, type Rounds } from '../limits/rounds.ts'
@@ -22,7 +23,9 @@ export interface Sockets {
   readonly wakes: Rounds
   /** Looks for what of theirs is to be cancelled, in the same way. */
   readonly cancels: Rounds
-  /** Turns of those that connect. */
+  /** How often they connect. */
+  readonly connects: Connects
+  /** Turns of those that have. */
   readonly greetings: Greetings
   /** Seats for renewing tokens: one of an org. */
   readonly renewals: Seats
@@ -73,6 +76,7 @@ export function createSockets(log: Log): Sockets {
     pace,
     leaves: createPerMinute(MOST_LEAVES),
     takeovers: createPerMinute(1),
+    connects: createConnects(),
     greetings: createGreetings(),
     renewals: createSeats({ org: 1, all: 4 }),
     wakes: createRounds(createSeats({ org: 2, all: 6 })),

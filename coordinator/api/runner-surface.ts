@@ -42,8 +42,10 @@ export const runnerSurface = (deps: RunnerSurfaceNeeds): HandlersFor<'runnerSurf
 
   journal: async ({ input, runner }) => new PiecesAnswer(await journalFor(deps, runner, input), 'application/json'),
 
-  socket: ({ runner, base }) =>
-    new SocketAnswer((socket) => serveAgent(deps, runner, deps.sockets.open(runner, socket), base)),
+  socket: ({ runner, base }) => {
+    deps.sockets.connects.take(runner)
+    return new SocketAnswer((socket) => serveAgent(deps, runner, deps.sockets.open(runner, socket), base))
+  },
 
   self: async ({ input, program }) => ({ run: await selfOf(deps, program, input.run) }),
 

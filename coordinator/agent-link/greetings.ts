@@ -1,5 +1,6 @@
 import { pause } from '@windlass/shared/time.ts'
 import type { RunnerIdentity } from '../actor.ts'
+import { createPerMinute } from '../limits/per-minute.ts'
 import { createSeats } from '../limits/seats.ts'
 
 /**
@@ -15,8 +16,8 @@ export interface Greetings {
 }
 
 /**
- * `placements`: those that were looked at, of the agent or of the database. After many of them the org's next agent
- * waits for a while.
+ * `placements`: those that were looked at, of the agent or of the database. When an agent has come with many of them
+ * before within the minute, the org's next agent waits for a while.
  */
 type EndTurn = (placements: number) => void
 
@@ -32,22 +33,24 @@ export function createGreetings(): Greetings {
   const turns = createSeats({ org: SEATS.org, all: Infinity })
   /** By runner. A hello may take 2 MiB, so that those which were replaced must not wait any more. */
   const latest = new Map<string, (end: EndTurn | undefined) => void>()
+  /** A large fleet whose coordinator comes back does it once each: 300 agents waited for 9 s in place of 2. */
+  const large = createPerMinute(1)
 
-  async function turnOf(orgId: string): Promise<EndTurn> {
+  async function turnOf({ id, orgId }: Pick<RunnerIdentity, 'id' | 'orgId'>): Promise<EndTurn> {
     const endTurn = await turns.take(orgId)
     const leave = await seats.take(orgId)
     const startedAt = performance.now()
     return (placements) => {
       leave()
-      if (placements <= FEW) return endTurn()
+      if (placements <= FEW || large.take(id)) return endTurn()
       void pause(REST * (performance.now() - startedAt)).then(endTurn)
     }
   }
 
-  async function begin({ id, orgId }: Pick<RunnerIdentity, 'id' | 'orgId'>): Promise<void> {
-    const end = await turnOf(orgId)
-    const resolve = latest.get(id)!
-    latest.delete(id)
+  async function begin(runner: Pick<RunnerIdentity, 'id' | 'orgId'>): Promise<void> {
+    const end = await turnOf(runner)
+    const resolve = latest.get(runner.id)!
+    latest.delete(runner.id)
     resolve(end)
   }
 

@@ -14,6 +14,7 @@ import { type Beat, type Beaten, commitBeats } from './engine/commit/leases.ts'
 import { commitTriggers, isLimitedRun } from './engine/commit/trigger.ts'
 import type { NewRun } from './engine/store/new-runs.ts'
 import { commitDeliveries, type Committed, commitUnlessWaiting, type NewDelivery } from './inbound/commit.ts'
+import { strangerReads } from './limits/stranger-reads.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { noteAccepted } from './runners/intake.ts'
 import type { TokenAsk } from './runners/register.ts'
@@ -73,17 +74,13 @@ export function openGroups(deps: GroupNeeds): Groups {
       lanes: 2,
       commit: (asked) => readRuns(db, asked),
     }),
-    tokenReads: groupCommit<TokenAsk, TokenRow | undefined>({
+    tokenReads: strangerReads<TokenAsk, TokenRow | undefined>({
       name: 'read registration tokens',
       log,
-      orgOf: ({ network }) => network,
-      patienceMs: 0,
-      max: 256,
-      commit: (asked) =>
-        findTokens(
-          db,
-          asked.map(({ hash }) => hash),
-        ),
+      read(asked) {
+        const hashes = asked.map(({ hash }) => hash)
+        return findTokens(db, hashes)
+      },
     }),
     beats: groupCommit<Beat & { orgId: OrgId }, Beaten>({
       name: 'beats',

@@ -120,7 +120,7 @@ test('ids that many ask for at once are looked for by few statements', async () 
   const owned = await aHook(c, await aSession(c.db, { orgId: c.orgId }), (await aWorkflow(c)).slug)
   const id = owned.url.split('/').at(-1)!
   const owners = createSourceOwners(c.deps)
-  const invented = Array.from({ length: 1000 }, () => newId('hook'))
+  const invented = Array.from({ length: 50 }, () => newId('hook'))
   let statements = 0
   const stop = onMoment(({ name, facts }) => {
     if (name === 'group.committed' && facts.name === 'read owners of sources') statements++
@@ -130,7 +130,7 @@ test('ids that many ask for at once are looked for by few statements', async () 
   stop()
   assert.deepEqual(
     found.flatMap((orgId, n) => (orgId === undefined ? [] : [[n, orgId]])),
-    [[1000, c.orgId]],
+    [[50, c.orgId]],
   )
   assert.equal(statements, 3)
 })

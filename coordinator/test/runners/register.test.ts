@@ -77,16 +77,16 @@ test('invented tokens are looked for by few statements, and share them with a va
     if (name === 'group.committed' && facts.name === 'read registration tokens') statements++
   })
   const hashOf = (text: string) => createHash('sha256').update(text).digest()
-  const asked = [...Array.from({ length: 1000 }, () => mintSecret('wlr_')), token]
+  const asked = [...Array.from({ length: 50 }, () => mintSecret('wlr_')), token]
   const found = await Promise.all(
     asked.map((text, n) => c.deps.tokenReads.add({ hash: hashOf(text), network: `${n}` })),
   )
   stop()
   assert.deepEqual(
     found.flatMap((row, n) => (row === undefined ? [] : [[n, row.orgId]])),
-    [[1000, c.orgId]],
+    [[50, c.orgId]],
   )
-  assert.equal(statements, 4)
+  assert.equal(statements, 3)
 })
 
 test('an org has 20,000 runners at most, of which those that were deregistered are none', async () => {

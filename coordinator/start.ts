@@ -9,7 +9,7 @@ import { keepPartitionsAhead, makePartitionsAhead } from './db/partitions.ts'
 import { keepStatistics } from './db/statistics.ts'
 import { outgrownBy, watchDatabase } from './db/schema-watch.ts'
 import { compose, type Composed } from './compose.ts'
-import { warnOfKeys } from './environments/check-keys.ts'
+import { clearDrafts, warnOfKeys } from './environments/check-keys.ts'
 import { startServer } from './http/server.ts'
 import { freeDeadWorkers } from './jobs/dead-workers.ts'
 import { migrateJobs, runJobs } from './jobs/runner.ts'
@@ -52,6 +52,7 @@ export async function startCoordinator(
   await ensureDefaults(database.db)
   const { deps, handlers, close } = await compose(config, database, log)
   await warnOfKeys(deps)
+  if (config.secretKeyFile !== undefined) await clearDrafts(deps, config.secretKeyFile)
   await renewNextTicks(deps)
 
   const stopping = new AbortController()

@@ -1,6 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Db } from '../db/client.ts'
+import { findDrafts, removeDrafts } from './key-file.ts'
 import type { SecretKeys } from './secret-keys.ts'
 import * as store from './store-sealed.ts'
 
@@ -18,5 +19,20 @@ async function fingerprintsOf(secretKeys: SecretKeys): Promise<readonly string[]
   } catch (error) {
     if (error instanceof Fault) return []
     throw error
+  }
+}
+
+/**
+ * Removes what killed rotations have left beside the file of keys: keys that were retired would stay on the disk. While
+ * somebody seals or rotates, and where this coordinator may not change the folder, `--retire` or a later start does it.
+ */
+export async function clearDrafts({ db, log }: { db: Db; log: Log }, path: string): Promise<void> {
+  try {
+    if ((await findDrafts(path)).length === 0) return
+    const files = await db.begin(async (tx) => ((await store.tryLockKeys(tx)) ? removeDrafts(path) : undefined))
+    if (files === undefined) log.warn('secrets.draftsLeft', { path, reason: 'somebody seals or rotates' })
+    else log('secrets.draftsRemoved', { path, files })
+  } catch (error) {
+    log.warn('secrets.draftsLeft', { path, reason: (error as Error).message })
   }
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { type FileHandle, link, open, realpath, rename, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { existsSync } from 'node:fs'
+import { type FileHandle, link, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { type Key, newKeyText, readKey } from './sealing.ts'
 
 // The file of keys: a key a line, the first seals, all open. Empty lines and those that begin with `#` are for people.
@@ -70,6 +71,8 @@ function isKeyLine(line: string): boolean {
 
 /** Makes the file with one new key, unless there is one. */
 export async function ensureKeyFile(path: string): Promise<void> {
+  // A draft beside a file that is there could be taken away meanwhile, by whoever clears those of the dead.
+  if (existsSync(path)) return
   const fresh = await writeAside(path, `${HEADER}${newKeyText()}\n`)
   try {
     // In one step: a start that is killed leaves no half of a key behind, and of two starts one wins.
@@ -125,6 +128,34 @@ interface Ownership {
   uid: number
   gid: number
   mode: number
+}
+
+const DRAFT = /^\.[0-9a-f]{12}\.new$/
+
+/**
+ * Files that a killed rotation has left beside that of the keys, each with all keys of then. Whoever holds the lock of
+ * the keys knows that no rotation is under way to which one belongs.
+ */
+export async function findDrafts(path: string): Promise<string[]> {
+  const target = await realpath(path).catch(() => undefined)
+  // Where the file is gone, they may be all that is left of the keys.
+  if (target === undefined) return []
+  const [folder, name] = [dirname(target), basename(target)]
+  const found = (await readdir(folder)).filter((each) => each.startsWith(name) && DRAFT.test(each.slice(name.length)))
+  return found.map((each) => join(folder, each))
+}
+
+/** Takes the lock of the keys. Answers how many there were. */
+export async function removeDrafts(path: string): Promise<number> {
+  try {
+    const drafts = await findDrafts(path)
+    for (const draft of drafts) await rm(draft, { force: true })
+    return drafts.length
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const what = 'what a killed rotation has left beside the file of WINDLASS_SECRET_KEY_FILE cannot be removed'
+    throw new Error(`${what} (${code ?? message}); remove \`<that file>.….new\` by hand`, { cause: error })
+  }
 }
 
 /**

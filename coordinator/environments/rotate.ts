@@ -2,7 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { Operator } from '../accounts/operator.ts'
 import { record } from '../audit/record.ts'
 import type { Db, Tx } from '../db/client.ts'
-import { addKey, readKeyFile, removeKeys } from './key-file.ts'
+import { addKey, readKeyFile, removeDrafts, removeKeys } from './key-file.ts'
 import type { SealedRow, Seat } from './row.ts'
 import type { KeyRing, SecretKeys } from './secret-keys.ts'
 import { seatOf } from './owned-secrets.ts'
@@ -149,7 +149,10 @@ export interface Retired {
   kept: string[]
 }
 
-/** Takes keys out of the file that nothing is sealed with. Copies of the database from before still need them. */
+/**
+ * Takes keys out of the file that nothing is sealed with, and removes what killed rotations have left beside it. Copies
+ * of the database from before still need these keys.
+ */
 export async function retireKeys({ db }: Pick<RotateDeps, 'db'>, path: string): Promise<Retired> {
   return db.begin(async (tx) => {
     // Nobody is just sealing with one of them.
@@ -159,6 +162,7 @@ export async function retireKeys({ db }: Pick<RotateDeps, 'db'>, path: string): 
     const [first, ...others] = file.keys.map((key) => key.fingerprint)
     const removed = others.filter((key) => !uses.has(key))
     if (removed.length > 0) await orFault(removeKeys(path, file, removed))
+    await orFault(removeDrafts(path))
     return { removed, kept: [first!, ...others.filter((key) => uses.has(key))] }
   })
 }

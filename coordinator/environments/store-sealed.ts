@@ -11,6 +11,13 @@ export function lockKeys(tx: Tx, how: 'to seal' | 'to change'): PromiseLike<unkn
     : tx`select pg_advisory_xact_lock(hashtextextended('windlass secret keys', 0))`
 }
 
+/** As `lockKeys` to change. False: somebody seals or changes just now. */
+export async function tryLockKeys(tx: Tx): Promise<boolean> {
+  const [row] = await tx<[{ isLocked: boolean }]>`
+    select pg_try_advisory_xact_lock(hashtextextended('windlass secret keys', 0)) as is_locked`
+  return row.isLocked
+}
+
 export interface PlacedRun {
   environment: string | null
   /** Null: it has not been claimed. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
@@ -9,6 +10,7 @@ import { warnOfKeys } from '../../environments/check-keys.ts'
 import { addKey, ensureKeyFile, readKeyFile } from '../../environments/key-file.ts'
 import { retireKeys, rotateKey, type RotateDeps } from '../../environments/rotate.ts'
 import { openSecretKeys } from '../../environments/secret-keys.ts'
+import { lockKeys } from '../../environments/store-sealed.ts'
 import { entriesOf } from '../_kit/audit.ts'
 import { aCoordinatorOfItsOwn, anOrg, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
@@ -109,6 +111,44 @@ test('a rotation that was killed is finished by the next, which makes no further
   const done = await rotateKey(deps(), operator)
   assert.deepEqual([done.key, done.isNewKey, done.resealed], [fresh.fingerprint, false, 450])
   assert.deepEqual([await sealedWith(), await opened()], [[fresh.fingerprint], all])
+})
+
+/** Puts a new key on top, and is killed before its file takes the place of the one that there is. */
+function dieInRotation(): void {
+  const source = `
+    const { default: fs } = await import('node:fs/promises')
+    const { syncBuiltinESMExports } = await import('node:module')
+    fs.rename = () => process.kill(process.pid, 'SIGKILL')
+    syncBuiltinESMExports()
+    const { addKey, readKeyFile } = await import(${JSON.stringify(KEY_FILE)})
+    await addKey(process.env.KEYS, await readKeyFile(process.env.KEYS))`
+  const env = { ...process.env, KEYS: path }
+  const { signal, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', source], { env })
+  assert.equal(signal, 'SIGKILL', String(stderr))
+}
+const KEY_FILE = join(import.meta.dirname, '../../environments/key-file.ts')
+const drafts = async () => (await readdir(folder)).filter((name) => name.endsWith('.new'))
+
+test('what killed rotations have left is removed with the keys that are retired, and nothing else', async () => {
+  const others = ['secret.key.new', 'secret.key.ours.new', 'other.key.0123456789ab.new']
+  for (const name of others) await writeFile(join(folder, name), 'ours')
+  const text = await readFile(path, 'utf8')
+  for (let i = 0; i < 2; i++) dieInRotation()
+  assert.deepEqual([(await drafts()).length, await readFile(path, 'utf8')], [others.length + 2, text])
+  await retireKeys(c, path)
+  assert.deepEqual((await drafts()).sort(), others.sort())
+  for (const name of others) await rm(join(folder, name))
+})
+
+test('a start removes what killed rotations have left, and nothing while one is under way', async () => {
+  dieInRotation()
+  await c.db.begin(async (tx) => {
+    await lockKeys(tx, 'to change')
+    await (await c.another()).stop()
+    assert.equal((await drafts()).length, 1)
+  })
+  await (await c.another()).stop()
+  assert.deepEqual(await drafts(), [])
 })
 
 test('secrets that are set during rotations are not lost, nor sealed with a key that goes', async () => {

@@ -37,7 +37,7 @@ export async function unpack(packed: Readable, folder: string, limits: UnpackLim
   const archive = extract()
   // Its streams are not Node's own, though they behave like them.
   const sink = archive as unknown as NodeJS.WritableStream
-  const entries = archive as unknown as AsyncIterable<Entry>
+  const entries = archive as unknown as Entries
   const streaming = pipeline(packed, measured, createGunzip(), limited(limits.unpackedBytes, 'unpacked'), sink)
   const [flow, files] = await Promise.allSettled([streaming, writeEntries(entries, folder, limits)])
   // The rule that was broken, or the disk that is full, says more than the stream that was cut because of it.
@@ -61,14 +61,22 @@ function limited(limit: number, what: string, onChunk?: (chunk: Buffer) => void)
 }
 
 type Entry = AsyncIterable<Uint8Array> & { header: Header }
+type Entries = AsyncIterable<Entry> & { destroy(error: unknown): void }
 
-async function writeEntries(archive: AsyncIterable<Entry>, folder: string, limits: UnpackLimits): Promise<void> {
+async function writeEntries(archive: Entries, folder: string, limits: UnpackLimits): Promise<void> {
   const seen = new Set<string>()
   for await (const entry of archive) {
-    const parts = safeParts(entry.header)
-    if (seen.size >= limits.entries) throw new BadBundle(`it has more than ${limits.entries} entries`)
-    remember(seen, parts)
-    await writeEntry(entry, path.join(folder, ...parts))
+    try {
+      const parts = safeParts(entry.header)
+      if (seen.size >= limits.entries) throw new BadBundle(`it has more than ${limits.entries} entries`)
+      remember(seen, parts)
+      await writeEntry(entry, path.join(folder, ...parts))
+    } catch (error) {
+      const why = clashOf(error, entry.header) ?? error
+      // Ends the source as well. The loop by itself would only tell it that somebody has left.
+      archive.destroy(why)
+      throw why
+    }
   }
 }
 
@@ -79,10 +87,19 @@ function remember(seen: Set<string>, parts: string[]): void {
   seen.add(key)
 }
 
+/** Before it there was nothing in the folder: what stands in the way of an entry is another one. */
+function clashOf(error: unknown, header: Header): BadBundle | undefined {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  const name = nameOf(header)
+  if (code === 'EEXIST' && syscall === 'open') return new BadBundle(`the entry ${name} is a file and a folder`)
+  if (code === 'ENOTDIR' || code === 'EEXIST') return new BadBundle(`the entry ${name} is below a file`)
+  return undefined
+}
+
+const nameOf = (header: Header) => JSON.stringify(header.name.slice(0, 200))
+
 async function writeEntry(entry: Entry, target: string): Promise<void> {
   if (entry.header.type === 'directory') {
-    for await (const chunk of entry)
-      if (chunk.length > 0) throw new BadBundle('it has a folder with content of its own')
     await mkdir(target, { recursive: true, mode: 0o755 })
     return
   }
@@ -98,7 +115,7 @@ async function writeEntry(entry: Entry, target: string): Promise<void> {
 
 /** The parts of an entry's path, none of which leads out of the folder. */
 function safeParts(header: Header): string[] {
-  const name = JSON.stringify(header.name.slice(0, 200))
+  const name = nameOf(header)
   if (header.type !== 'file' && header.type !== 'directory') {
     throw new BadBundle(
       `the entry ${name} is a ${header.type ?? 'thing of an unknown type'}; only files and folders are taken`,
@@ -112,6 +129,9 @@ function safeParts(header: Header): string[] {
   if (parts.includes('..')) throw new BadBundle(`the entry ${name} leads out of the folder`)
   if (parts.some((part) => Buffer.byteLength(part) > NAME_BYTES))
     throw new BadBundle(`the entry ${name} has too long a name`)
+  // The parser never ends the content of a folder.
+  if (header.type === 'directory' && header.size !== 0)
+    throw new BadBundle(`the entry ${name} is a folder with content`)
   if (parts.length === 0 && header.type === 'file') throw new BadBundle(`the entry ${name} has no name`)
   return parts
 }

@@ -124,6 +124,39 @@ const attacks: [string, RawEntry[], RegExp][] = [
     ],
     /twice/,
   ],
+  ['a folder with content', [{ name: 'd/', type: '5', content: 'hello' }], /"d\/" is a folder with content/],
+  [
+    'a file below a file',
+    [
+      { name: 'a', content: '1' },
+      { name: 'a/b', content: '2' },
+    ],
+    /"a\/b" is below a file/,
+  ],
+  [
+    'a file far below a file',
+    [
+      { name: 'a', content: '1' },
+      { name: 'a/b/c', content: '2' },
+    ],
+    /"a\/b\/c" is below a file/,
+  ],
+  [
+    'a folder below a file',
+    [
+      { name: 'a', content: '1' },
+      { name: 'a/b/', type: '5' },
+    ],
+    /"a\/b\/" is below a file/,
+  ],
+  [
+    'a file in the place of a folder',
+    [
+      { name: 'a/b', content: '1' },
+      { name: 'a', content: '2' },
+    ],
+    /"a" is a file and a folder/,
+  ],
   ['a file without a name', [{ name: './', content: 'x' }], /no name/],
 ]
 for (const [what, entries, expected] of attacks) {
@@ -133,17 +166,28 @@ for (const [what, entries, expected] of attacks) {
   })
 }
 
-test('a file below a file is refused', async () => {
-  await assert.rejects(
-    unpackInto(
-      gzipSync(
-        rawTar([
-          { name: 'a', content: '1' },
-          { name: 'a/b', content: '2' },
-        ]),
-      ),
-    ),
-  )
+test('what is refused is refused before its source ends, and the source is let go', async () => {
+  const source = new Readable({ read: () => undefined })
+  source.push(gzipSync(rawTar([{ name: 'd/', type: '5', content: 'hello' }])))
+  const { folder, remove } = await aFolder()
+  try {
+    await assert.rejects(unpack(source, folder), BadBundle)
+    assert.equal(source.destroyed, true)
+  } finally {
+    await remove()
+  }
+})
+
+test('what goes wrong otherwise is told as it is, and not as the stream that was cut by it', async () => {
+  const { folder, remove } = await aFolder()
+  try {
+    // No file can be opened below this: neither a rule nor what a host has too little of.
+    const missing = path.join(folder, 'no\0folder')
+    const bundle = await aBundle({ 'a.txt': 'x' })
+    await assert.rejects(unpack(Readable.from([bundle.packed]), missing), { code: 'ERR_INVALID_ARG_VALUE' })
+  } finally {
+    await remove()
+  }
 })
 
 test('an archive that ends too early is refused', async () => {

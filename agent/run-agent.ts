@@ -1,4 +1,4 @@
-import { createLog } from '@windlass/shared/log.ts'
+import { createLog, watchUncaught } from '@windlass/shared/log.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { LogOut } from '@windlass/shared/log-out.ts'
 import { forgetToken, readConfig } from './config.ts'
@@ -37,6 +37,7 @@ export async function runAgent(
 ): Promise<number> {
   let log = createLog({ part: 'agent' })
   let home = ''
+  watchUncaught((error) => log.error('agent.failed', { error }))
   closeInheritedFiles()
   try {
     const config = { ...configOf(flags, env), paces }

@@ -1,4 +1,4 @@
-import { createLog } from '@windlass/shared/log.ts'
+import { createLog, watchUncaught } from '@windlass/shared/log.ts'
 import { readConfig, readSystemd } from './config.ts'
 import { startCoordinator } from './start.ts'
 import { sayAlive } from './watchdog.ts'
@@ -8,6 +8,7 @@ const BAD_CONFIG = 78
 const STOP_MS = 15_000
 
 const log = createLog({ process: 'coordinator' })
+watchUncaught((error) => log.error('coordinator.failed', { error }))
 
 function readConfigOrExit() {
   try {

@@ -4,6 +4,8 @@ import { Socket } from 'node:net'
 /** Where the lines of a log go. Throws where a line cannot be written. */
 export interface LogOut {
   write(line: string): unknown
+  /** Calls `then` once, when it takes lines again after it refused one, or before the process ends. */
+  onRoom?(then: () => void): void
 }
 
 /** Lines that could not be written. */
@@ -16,23 +18,38 @@ export interface Gap {
 
 let dropped = 0
 
-/** Lines that this process could not write, of all its logs. */
+/** Lines that this process could not write when they came, of all its logs. */
 export const droppedLines = (): number => dropped
 
 /**
  * Writes lines and never throws: a full disk must not end whoever has something to say. What cannot be written is
- * dropped and counted, and `note` makes the line that says so before the next one that can.
+ * dropped and counted, and `note` makes the line that says so before the next one that can. Where none comes before
+ * there is room, the last of them is written after all: of a process that ends it is the one that says why.
  */
 export function dropping(out: LogOut, note: (gap: Gap) => string): (line: string) => void {
   let gap: Gap | undefined
+  let last = ''
+  const rescue = () => {
+    if (!gap) return
+    try {
+      if (gap.lines > 1) out.write(note({ ...gap, lines: gap.lines - 1 }))
+      gap.lines = 1
+      out.write(last)
+      gap = undefined
+    } catch {
+      out.onRoom?.(rescue)
+    }
+  }
   return (line) => {
     try {
       if (gap) out.write(note(gap))
       gap = undefined
       out.write(line)
     } catch (error) {
+      if (!gap) out.onRoom?.(rescue)
       const { lines, since } = gap ?? { lines: 0, since: Date.now() }
       gap = { lines: lines + 1, since, reason: (error as Error).message }
+      last = line
       dropped++
     }
   }
@@ -64,23 +81,87 @@ export function standardOut(fd: 1 | 2): LogOut {
   const known = standard.get(fd)
   if (known) return known
   const stream = fd === 1 ? process.stdout : process.stderr
-  const made = stream instanceof Socket ? outOfStream(stream) : endOf(() => fd)
+  const made = stream instanceof Socket ? outOfSocket(stream, fd) : endOf(() => fd)
   standard.set(fd, made)
   return made
 }
 
 /** What waits in memory for a reader who takes nothing, in bytes. */
 const MOST_UNREAD = 4 * 1024 * 1024
+/** What is written at a time of what waits. */
+const PIECE_BYTES = 64 * 1024
+/** A process that ends waits at most this long for its reader. */
+const EXIT_FLUSH_MS = 1_000
+/** How soon a reader who takes nothing is tried again. */
+const MOST_PAUSE_MS = 100
 
-/** What fails here has lost its reader for good. One that stands still may go on. */
-function outOfStream(stream: NodeJS.WriteStream): LogOut {
+/**
+ * Not by the stream: what waits there is lost when the process ends. Node has made its file non-blocking. What fails
+ * here has lost its reader for good. One that stands still may go on.
+ */
+function outOfSocket(stream: NodeJS.WriteStream, fd: number): LogOut {
   let failure: Error | undefined
+  let unread: Buffer = EMPTY
+  let lines: Buffer[] = []
+  let bytes = 0
+  let waiting: (() => void)[] = []
+  let isAwaited = false
+  // Others in this process use the stream.
   stream.on('error', (error: Error) => (failure = error))
+
+  /** Answers whether the reader took something. */
+  const push = (): boolean => {
+    if (bytes === 0) return false
+    if (unread.length === 0) [unread, lines] = [Buffer.concat(lines), []]
+    try {
+      const written = writeSync(fd, unread, 0, Math.min(unread.length, PIECE_BYTES))
+      unread = unread.subarray(written)
+      bytes -= written
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false
+      failure = error as Error
+      ;[unread, lines, bytes] = [EMPTY, [], 0]
+    }
+    const callbacks = waiting
+    waiting = []
+    for (const then of callbacks) then()
+    return true
+  }
+  const pushAll = (): boolean => {
+    while (push());
+    return bytes === 0
+  }
+  const pushLater = (pauseMs: number) => {
+    isAwaited = true
+    setTimeout(() => {
+      const isTaken = push()
+      const isDone = pushAll()
+      isAwaited = false
+      if (!isDone) pushLater(isTaken ? 1 : Math.min(pauseMs * 2, MOST_PAUSE_MS))
+    }, pauseMs)
+  }
+  process.on('exit', () => {
+    const until = performance.now() + EXIT_FLUSH_MS
+    while (!pushAll() && performance.now() < until) sleep(1)
+  })
   return {
     write(line) {
       if (failure) throw failure
-      if (stream.writableLength > MOST_UNREAD) throw new Error('nobody reads it')
-      stream.write(line)
+      if (bytes > MOST_UNREAD) throw new Error('nobody reads it')
+      const added = Buffer.from(line)
+      lines.push(added)
+      bytes += added.length
+      if (isAwaited || pushAll()) return
+      // A line that follows a gap may have asked for it meanwhile.
+      if (!isAwaited) pushLater(1)
     },
+    onRoom: (then) => void waiting.push(then),
   }
+}
+
+const EMPTY = Buffer.alloc(0)
+
+/** Without turns of the event loop, of which there are none at the end of a process. */
+function sleep(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }

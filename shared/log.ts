@@ -31,6 +31,14 @@ export function createLog(base: Facts, least: Level = 'info', out: LogOut = stan
   })
 }
 
+/**
+ * Tells of an error that nobody catches before it ends the process. What Node itself writes of it then is lost where
+ * stderr is a pipe that is full, and is never in the file of a log.
+ */
+export function watchUncaught(tell: (error: Error) => void): void {
+  process.on('uncaughtExceptionMonitor', tell)
+}
+
 /** Errors have no enumerable fields, so JSON would print `{}` for them. */
 function printable(facts: Facts | undefined): Facts | undefined {
   if (!facts?.error) return facts

@@ -67,14 +67,83 @@ test('a reader who takes nothing costs lines and not the memory, and hears so wh
   })
   child.stdin.on('error', () => undefined)
   await once(child, 'close')
-  const lines = read
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as { name: string; lines?: number; reason?: string })
+  const lines = linesOf(read)
   const [told] = lines.filter(({ name }) => name === 'log.dropped')
   assert.ok(Number(dropped) > 500)
-  assert.deepEqual([told?.lines, told?.reason], [Number(dropped), 'nobody reads it'])
+  assert.ok(told)
+  assert.equal(told.reason, 'nobody reads it')
+  assert.equal(told.lines! + lines.filter(({ name }) => name === 'unread').length, 1000)
   assert.equal(lines.at(-1)!.name, 'read again')
+})
+
+interface Line {
+  name: string
+  lines?: number
+  reason?: string
+  error?: string
+}
+
+const linesOf = (text: string): Line[] =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Line)
+
+/** A process that logs `count` lines that nobody reads, and one more, says so on stdout, and ends by `end`. */
+function unreadOf(count: number, end: string, before = '') {
+  const source = `
+    const { writeSync } = await import('node:fs')
+    const { createLog, watchUncaught } = await import(${JSON.stringify(LOG)})
+    ${before}
+    const log = createLog({})
+    const text = 'x'.repeat(150)
+    for (let n = 0; n < ${count}; n++) log('unread', { text })
+    log.error('last word')
+    writeSync(1, 'logged')
+    ${end}`
+  return spawn(process.execPath, ['--input-type=module', '--eval', source])
+}
+
+/** The end of a process waits for its reader for a second, which is as long here as the reader needs. */
+const STILL = 'performance.now = () => 0'
+
+async function readLate(child: ReturnType<typeof unreadOf>): Promise<Line[]> {
+  await once(child.stdout, 'data')
+  let read = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (read += text))
+  await once(child, 'close')
+  return linesOf(read)
+}
+
+test('a process that ends takes its last lines to a reader who comes late', async () => {
+  const child = unreadOf(3000, 'process.exit(3)', STILL)
+  const lines = await readLate(child)
+  assert.deepEqual([child.exitCode, lines.length, lines.at(-1)?.name], [3, 3001, 'last word'])
+})
+
+test('an error that nobody catches is told with its stack to a reader who comes late', async () => {
+  const watch = `${STILL}\nwatchUncaught((error) => log.error('failed', { error }))`
+  const child = unreadOf(3000, `throw new Error('boom')`, watch)
+  const lines = await readLate(child)
+  assert.deepEqual([child.exitCode, lines.length, lines.at(-1)?.name], [1, 3002, 'failed'])
+  assert.match(lines.at(-1)!.error!, /^Error: boom\n +at /)
+})
+
+test('what was dropped before the end is counted, and the last line of all comes', async () => {
+  for (const end of ['', 'process.exit(0)']) {
+    const lines = await readLate(unreadOf(30_000, end, STILL))
+    const gaps = lines.filter(({ name }) => name === 'log.dropped').map((line) => line.lines!)
+    const count = lines.filter(({ name }) => name === 'unread').length
+    assert.deepEqual([gaps.length, gaps[0]! + count, lines.at(-1)?.name], [1, 30_000, 'last word'])
+    assert.ok(gaps[0]! > 1000)
+  }
+})
+
+test('a process ends also when nobody ever reads its last lines', async () => {
+  const child = unreadOf(3000, 'process.exit(3)')
+  const [code] = (await once(child, 'exit')) as [number]
+  assert.equal(code, 3)
+  child.stderr.destroy()
 })
 
 test('lines that could not be written are told before the next one that can', () => {

@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { Acting, ProgramIdentity, RunnerIdentity } from '../actor.ts'
 import type { SseSink } from '../events/pour.ts'
 import type { AgentSocket, ClosedBy } from '../agent-link/agent-socket.ts'
+import type { DownloadSeat } from '../limits/download-seats.ts'
 import type { Source } from '../workflows/sources.ts'
 
 export type { AgentSocket, ClosedBy, SseSink }
@@ -119,6 +120,8 @@ export class PiecesAnswer {
   }
 }
 
+const NO_SEAT: DownloadSeat = { took: () => {}, leave: () => {} }
+
 /**
  * The answer of a row with `wire: 'bytes'` whose bytes lie on disk, and are too many to be held in memory for each
  * reader.
@@ -128,11 +131,11 @@ export class FileAnswer {
   readonly contentType: string
   readonly etag: string
   /**
-   * Called before the first of its bytes is read; what it returns, after the last has gone. It may refuse, and may call
+   * Called before the first of its bytes is read, and left after the last has gone. It may refuse, and may call
    * `giveWay` later, which ends the answer.
    */
-  readonly takeSeat: (giveWay: () => void) => () => void
-  constructor(path: string, contentType: string, etag: string, takeSeat: FileAnswer['takeSeat'] = () => () => {}) {
+  readonly takeSeat: (giveWay: () => void) => DownloadSeat
+  constructor(path: string, contentType: string, etag: string, takeSeat: FileAnswer['takeSeat'] = () => NO_SEAT) {
     this.path = path
     this.contentType = contentType
     this.etag = etag

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { FileAnswer } from '../api/call.ts'
+import type { DownloadSeat } from '../limits/download-seats.ts'
 import { begin, end, matches, type Outlet } from './answer.ts'
 import { type ByteRange, rangeOf } from './range.ts'
 
@@ -32,11 +33,11 @@ async function sendOpen(outlet: Outlet, answer: FileAnswer, file: FileHandle, ho
   const { size } = await file.stat()
   const isKnown = matches(request.headers['if-none-match'], answer.etag)
   const range = how.ranges && !isKnown ? rangeOf(request, size, answer.etag) : undefined
-  const leave = isKnown || request.method === 'HEAD' ? undefined : answer.takeSeat(() => outlet.response.close())
+  const seat = isKnown || request.method === 'HEAD' ? undefined : answer.takeSeat(() => outlet.response.close())
   try {
-    await sendBody(outlet, answer, { file, size, isKnown, range }, how)
+    await sendBody(outlet, answer, { file, size, isKnown, range, seat }, how)
   } finally {
-    leave?.()
+    seat?.leave()
   }
 }
 
@@ -47,10 +48,12 @@ interface Opened {
   isKnown: boolean
   /** Undefined: all of it. */
   range: ByteRange | undefined
+  /** Undefined: nothing of it is sent. */
+  seat: DownloadSeat | undefined
 }
 
 async function sendBody(outlet: Outlet, answer: FileAnswer, opened: Opened, how: Sending): Promise<void> {
-  const { file, size, isKnown, range } = opened
+  const { file, size, isKnown, range, seat } = opened
   const { request, response } = outlet
   begin(outlet, isKnown ? 304 : range ? 206 : 200, 'private, no-cache').header('etag', answer.etag)
   if (isKnown) return end(outlet)
@@ -68,15 +71,19 @@ async function sendBody(outlet: Outlet, answer: FileAnswer, opened: Opened, how:
   try {
     const source = file.createReadStream({ start: first, end: last, highWaterMark: CHUNK_BYTES, autoClose: false })
     // The next piece is read when the one before has been taken.
-    await response.stream(Readable.from(tellingOf(source, () => stalled.refresh())), bytes)
+    const onPiece = (piece: Buffer) => {
+      stalled.refresh()
+      seat?.took(piece.length)
+    }
+    await response.stream(Readable.from(tellingOf(source, onPiece)), bytes)
   } finally {
     clearTimeout(stalled)
   }
 }
 
-async function* tellingOf(source: AsyncIterable<Buffer>, onPiece: () => void): AsyncGenerator<Buffer> {
+async function* tellingOf(source: AsyncIterable<Buffer>, onPiece: (piece: Buffer) => void): AsyncGenerator<Buffer> {
   for await (const piece of source) {
-    onPiece()
+    onPiece(piece)
     yield piece
   }
 }

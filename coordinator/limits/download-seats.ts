@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { createBySize } from './by-size.ts'
 import { networkOf } from './strangers.ts'
+import { createTaking, type Taking } from './taking.ts'
 
 /**
  * Bounds the downloads under way. Nobody needs a credential for them, and of each some pieces lie here until its reader
@@ -8,55 +9,109 @@ import { networkOf } from './strangers.ts'
  */
 export interface DownloadSeats {
   /**
-   * For a reader at this address; call what it returns at the end. Throws `UNAVAILABLE` where none is free. When all
-   * are taken, the oldest download of the network that has the most gives way to a reader whose network has fewer: it
-   * is told by `giveWay`, and has lost its seat.
+   * For a reader at this address. Throws `UNAVAILABLE` where none is free. When all are taken, another download gives
+   * way: it is told by `giveWay`, and has lost its seat. A reader whose network has none gets the seat of the slowest
+   * one, if that is hardly read; any reader that of the oldest of the network with the most, if its own has fewer.
    */
-  take(address: string, giveWay: () => void): () => void
+  take(address: string, giveWay: () => void): DownloadSeat
+}
+
+export interface DownloadSeat {
+  /** Its reader has taken so many bytes more. */
+  took(this: void, bytes: number): void
+  /** To be called at the end; again does nothing. */
+  leave(this: void): void
 }
 
 /** A fleet that installs itself from behind one address has its own half, and comes again for the rest. */
 const MOST = 512
 const MOST_OF_ONE = 256
+/** Who takes less hardly reads: the archive of an agent, 45 MB, would take three quarters of an hour. */
+const HARDLY_BYTES_PER_S = 16 * 1024
 
-export function createDownloadSeats({ most = MOST, mostOfOne = MOST_OF_ONE } = {}): DownloadSeats {
-  /** What tells each to give way, the oldest first. */
-  const byNetwork = new Map<string, Set<() => void>>()
+interface Options {
+  most: number
+  mostOfOne: number
+  now: () => number
+}
+
+interface Download {
+  network: string
+  giveWay: () => void
+  taking: Taking
+}
+
+export function createDownloadSeats(options: Partial<Options> = {}): DownloadSeats {
+  const { most = MOST, mostOfOne = MOST_OF_ONE, now = () => performance.now() } = options
+  /** The oldest first, here and of each network. */
+  const all = new Set<Download>()
+  const byNetwork = new Map<string, Set<Download>>()
   const bySize = createBySize()
-  let all = 0
 
   const count = (network: string) => byNetwork.get(network)?.size ?? 0
 
-  function leave(network: string, giveWay: () => void): void {
-    const own = byNetwork.get(network)
-    if (!own?.delete(giveWay)) return
-    all--
-    if (own.size > 0) return bySize.set(network, own.size)
-    byNetwork.delete(network)
-    bySize.remove(network)
+  function leave(one: Download): void {
+    if (!all.delete(one)) return
+    const own = byNetwork.get(one.network)!
+    own.delete(one)
+    if (own.size > 0) return bySize.set(one.network, own.size)
+    byNetwork.delete(one.network)
+    bySize.remove(one.network)
   }
 
   /** Two more than it: otherwise the two would take the seat from each other for ever. */
-  function makeRoomFor(network: string): boolean {
+  function oldestOfMost(network: string): Download | undefined {
     const largest = bySize.largest()
-    if (largest === undefined || count(largest) < count(network) + 2) return false
-    const [oldest] = byNetwork.get(largest)!
-    leave(largest, oldest!)
-    oldest!()
+    if (largest === undefined || count(largest) < count(network) + 2) return undefined
+    return byNetwork.get(largest)!.values().next().value
+  }
+
+  function makeRoomFor(network: string): boolean {
+    const { slowest, rate, quietest } = count(network) === 0 ? slowestOf(all) : NOBODY
+    // Who reads does not lose his seat to newcomers that may not read at all, but those to each other.
+    const found = rate < HARDLY_BYTES_PER_S ? slowest : (oldestOfMost(network) ?? quietest ?? slowest)
+    if (!found) return false
+    leave(found)
+    found.giveWay()
     return true
   }
 
   return {
     take(address, giveWay) {
       const network = networkOf(address)
-      if (count(network) >= mostOfOne || (all >= most && !makeRoomFor(network)))
+      if (count(network) >= mostOfOne || (all.size >= most && !makeRoomFor(network)))
         throw new Fault('UNAVAILABLE', {}, 'Too many downloads are under way; come again in a moment.')
-      const mine = () => giveWay()
-      const own = byNetwork.get(network) ?? new Set()
+      const mine: Download = { network, giveWay, taking: createTaking(now) }
+      const own = byNetwork.get(network) ?? new Set<Download>()
+      all.add(mine)
       byNetwork.set(network, own.add(mine))
       bySize.set(network, own.size)
-      all++
-      return () => leave(network, mine)
+      return { took: mine.taking.took, leave: () => leave(mine) }
     },
   }
+}
+
+interface Slowest {
+  /** Of those that have a rate. */
+  slowest: Download | undefined
+  /** Its rate. */
+  rate: number
+  /** Of those too young for a rate, the one that has taken nothing for longest. */
+  quietest: Download | undefined
+}
+
+const NOBODY: Slowest = { slowest: undefined, rate: Infinity, quietest: undefined }
+
+function slowestOf(all: Iterable<Download>): Slowest {
+  const found = { ...NOBODY }
+  for (const one of all) {
+    const rate = one.taking.bytesPerS()
+    if (rate === undefined) {
+      if (!found.quietest || one.taking.quietMs() > found.quietest.taking.quietMs()) found.quietest = one
+    } else if (rate < found.rate) {
+      found.slowest = one
+      found.rate = rate
+    }
+  }
+  return found
 }

@@ -16,7 +16,7 @@ test('a download takes a seat by the address of its reader, and without one it i
   const { files } = await c.deps.packages.current()
   const url = `${c.url}/downloads/${files.windlass}`
   let left = 0
-  const { mock } = t.mock.method(c.deps.downloadSeats, 'take', () => () => void left++)
+  const { mock } = t.mock.method(c.deps.downloadSeats, 'take', () => ({ took: () => {}, leave: () => void left++ }))
   const whole = await fetch(url)
   assert.equal(whole.status, 200)
   await whole.arrayBuffer()

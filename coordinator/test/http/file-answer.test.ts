@@ -42,7 +42,7 @@ test('a download that gives way is cut, which its reader notices, and has left i
   let left = 0
   const takeSeat = (mine: () => void) => {
     giveWay.push(mine)
-    return () => void left++
+    return { took: () => {}, leave: () => void left++ }
   }
   const download = () => new FileAnswer(file, 'application/gzip', '"of-the-file"', takeSeat)
   server = await startStub({ handlers: { 'service.download': download } })
@@ -53,12 +53,14 @@ test('a download that gives way is cut, which its reader notices, and has left i
   await untilPolled('the seat to be free', () => Promise.resolve(left === 1))
 })
 
-test('a download has a seat until its end or its reader leaves, and one without is told to come again', async () => {
+test('a download has a seat, told what is taken, until it ends or its reader leaves; or is refused', async () => {
   let free = 1
+  let taken = 0
   const takeSeat = () => {
     if (free === 0) throw new Fault('UNAVAILABLE')
     free--
-    return () => void free++
+    taken = 0
+    return { took: (bytes: number) => void (taken += bytes), leave: () => void free++ }
   }
   const download = () => new FileAnswer(file, 'application/gzip', '"of-the-file"', takeSeat)
   server = await startStub({ handlers: { 'service.download': download } })
@@ -73,6 +75,7 @@ test('a download has a seat until its end or its reader leaves, and one without 
   await untilPolled('the seat to be free', () => Promise.resolve(free === 1))
   assert.equal((await (await fetch(url + PATH)).arrayBuffer()).byteLength, BYTES.length)
   await untilPolled('the seat to be free', () => Promise.resolve(free === 1))
+  assert.equal(taken, BYTES.length)
 })
 
 /** How often this process has the file open. */
@@ -152,7 +155,10 @@ for (const [range, [status, contentRange, bytes]] of RANGES)
 
 test('a part that begins behind the end is refused with the size, and takes no seat', async () => {
   let seats = 0
-  const takeSeat = () => () => void seats++
+  const takeSeat = () => {
+    seats++
+    return { took: () => {}, leave: () => {} }
+  }
   const download = () => new FileAnswer(file, 'application/gzip', '"of-the-file"', takeSeat)
   server = await startStub({ handlers: { 'service.download': download } })
   for (const range of [`bytes=${BYTES.length}-`, 'bytes=-0']) {

@@ -17,8 +17,8 @@ import { commitDeliveries, type Committed, commitUnlessWaiting, type NewDelivery
 import { strangerReads } from './limits/stranger-reads.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { noteAccepted } from './runners/intake.ts'
-import type { TokenAsk } from './runners/register.ts'
-import { findTokens, type TokenRow } from './runners/store.ts'
+import { readTokens, type TokenAsk } from './runners/register.ts'
+import type { TokenRow } from './runners/store.ts'
 import { readRuns } from './runs/read.ts'
 import type { RunAddress } from './runs/store.ts'
 
@@ -77,10 +77,7 @@ export function openGroups(deps: GroupNeeds): Groups {
     tokenReads: strangerReads<TokenAsk, TokenRow | undefined>({
       name: 'read registration tokens',
       log,
-      read(asked) {
-        const hashes = asked.map(({ hash }) => hash)
-        return findTokens(db, hashes)
-      },
+      read: (asked) => readTokens(db, asked),
     }),
     beats: groupCommit<Beat & { orgId: OrgId }, Beaten>({
       name: 'beats',

@@ -50,6 +50,14 @@ export interface TokenAsk {
   network: string
 }
 
+/** The tokens, in the order in which they are asked for; undefined where there is none, or it has expired. */
+export function readTokens(db: Db, asked: readonly TokenAsk[]): Promise<(store.TokenRow | undefined)[]> {
+  return store.findTokens(
+    db,
+    asked.map(({ hash }) => hash),
+  )
+}
+
 type RegisterDeps = {
   db: Db
   log: Log

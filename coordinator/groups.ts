@@ -14,7 +14,7 @@ import { type Beat, type Beaten, commitBeats } from './engine/commit/leases.ts'
 import { commitTriggers, isLimitedRun } from './engine/commit/trigger.ts'
 import type { NewRun } from './engine/store/new-runs.ts'
 import { commitDeliveries, type Committed, commitUnlessWaiting, type NewDelivery } from './inbound/commit.ts'
-import { strangerReads } from './limits/stranger-reads.ts'
+import { strangerReads, type StrangerReads } from './limits/stranger-reads.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { noteAccepted } from './runners/intake.ts'
 import { readTokens, type TokenAsk } from './runners/register.ts'
@@ -30,7 +30,7 @@ export interface Groups extends AgentGroups {
   deliveries: GroupCommit<NewDelivery, Committed>
   runReads: GroupCommit<RunAddress, Run | undefined>
   /** Looks tokens up by which agents join a pool. */
-  tokenReads: GroupCommit<TokenAsk, TokenRow | undefined>
+  tokenReads: StrangerReads<TokenAsk, TokenRow | undefined>
 }
 
 /** How long a caller waits for a database that has gone away, before he is told. */

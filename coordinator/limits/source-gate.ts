@@ -8,8 +8,9 @@ import { networkOf, type Strangers } from './strangers.ts'
 export interface SourceGate {
   /**
    * Answers what a look-up has found that began after this call; all who wait for the same one share it. Throws
-   * NOT_FOUND where `find` finds nothing, which counts for the address. Throws RATE_LIMITED, without a look-up, when
-   * the address has had too many of these; an id that was found not long ago is looked up all the same.
+   * NOT_FOUND where there is nothing, which counts for the address unless the id was found not long ago. Throws
+   * RATE_LIMITED, without a look-up, when the address has had too many of these; an id that was found not long ago is
+   * looked up all the same.
    */
   pass<T extends { orgId: string }>(asked: Asked, find: () => Promise<T | undefined>): Promise<T>
 }

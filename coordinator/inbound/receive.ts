@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { DeliveryReceipt } from '@windlass/shared/model/delivery.ts'
@@ -12,7 +13,7 @@ import { networkOf } from '../limits/strangers.ts'
 import type { RunAddress } from '../runs/store.ts'
 import type { Committed } from './commit.ts'
 import { storable, withoutCredentials } from './rules/headers.ts'
-import { beginCheck, type Check } from './rules/signature.ts'
+import { beginCheck, type Check, type Verdict } from './rules/signature.ts'
 import { findSource, type InboundSource } from './sources.ts'
 import { setReason } from './store-deliveries.ts'
 import { note, sourceFields, take, type TakeDeps, type Taken, type Verified } from './take.ts'
@@ -70,9 +71,9 @@ export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Inc
     onPiece: (piece) => check.update(piece),
   })
   const isSlow = performance.now() - since > AGAIN_MS
-  const first = { source: found.source, verdict: check.end() }
+  const first = { ...found, verdict: check.end() }
   const { source, verdict } =
-    first.verdict.isVerified && isSlow ? await judgeAgain(deps, found, incoming, saved) : first
+    first.verdict.isVerified && isSlow ? await judgeAgain(deps, first, incoming, saved) : first
   if (!verdict.isVerified) throw await refused(deps, { source, incoming, saved, bytes, reason: verdict.reason })
   const verified = verifiedOf(source, incoming, saved)
   await assertRate(deps, verified)
@@ -85,6 +86,8 @@ interface Found {
   /** Those that serve now, the current one first. */
   secrets: readonly string[]
 }
+
+type Judged = Found & { verdict: Verdict }
 
 function findWithSecrets(deps: ReceiveDeps, id: string, { address }: Incoming): Promise<Found> {
   return deps.sourceGate.pass({ id, address, what: 'secrets' }, async () => {
@@ -99,10 +102,13 @@ function checkBy({ source, secrets }: Found, { method, url, headers }: Incoming)
 
 /**
  * Judges a verified delivery, of which all is saved, by what holds after its body has come: the secret may have been
- * replaced, and the source may be paused or gone.
+ * replaced, and the source may be paused or gone. To check 25 MiB again keeps everybody waiting, so it is done only
+ * where the check would be another one.
  */
-async function judgeAgain(deps: ReceiveDeps, before: Found, incoming: Incoming, saved: Buffer) {
+async function judgeAgain(deps: ReceiveDeps, before: Judged, incoming: Incoming, saved: Buffer) {
   const { source, secrets } = await findWithSecrets(deps, before.source.id, incoming)
+  const isSame = isDeepStrictEqual([source.auth, secrets], [before.source.auth, before.secrets])
+  if (isSame) return { source: { ...source, now: before.source.now }, verdict: before.verdict }
   // The sender signed for when it began.
   const found = { source: { ...source, now: before.source.now }, secrets }
   const check = checkBy(found, incoming)

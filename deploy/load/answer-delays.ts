@@ -6,10 +6,6 @@ import type { Asked, Looked } from './answer-probe.ts'
 
 const ANSWERS_MS = 70_000
 
-/** The same for `/healthz`. */
-export const healthDelays = (url: string, signal: AbortSignal) =>
-  answerDelays({ url: `${url}/healthz`, expect: 200 }, signal)
-
 /**
  * How long each answer to a request took, in milliseconds, until the signal fires. Asked by a process of its own:
  * whoever sends the load has bodies of megabytes to make, and would count its own stalls as the coordinator's.
@@ -29,3 +25,7 @@ export async function answerDelays(asked: Asked, signal: AbortSignal): Promise<n
     child.kill('SIGKILL')
   }
 }
+
+/** The same for `/healthz`. */
+export const healthDelays = (url: string, signal: AbortSignal) =>
+  answerDelays({ url: `${url}/healthz`, expect: 200 }, signal)

@@ -18,9 +18,9 @@ export interface Flood {
 }
 
 const CONNECTIONS = 600
-/** Each of them makes a runner. */
+/** Each makes a runner, of which a token makes so many at most. */
 const REGISTRATIONS = { connections: 300, uses: 1000 }
-/** As long as a run of the org may stand still while its token is used. */
+/** Until the run whose token is used has come to its agent. */
 const OFFERED_MS = 30_000
 
 export async function floodsOf(instance: BenchInstance): Promise<Flood[]> {
@@ -71,18 +71,17 @@ export async function floodsOf(instance: BenchInstance): Promise<Flood[]> {
   ]
 }
 
-/** A run that was offered to an agent of the org, which holds it and does nothing. */
-function anOffer(url: string, token: string, trigger: () => Promise<unknown>): Promise<Offer> {
-  return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error('no run was offered')), OFFERED_MS)
-    const onRun = (offer: Offer) => {
-      clearTimeout(late)
-      resolve(offer)
-    }
-    startSimulatedAgent({ url, token, slots: 1, onRun, onClosed: () => undefined })
-      .then(trigger)
-      .catch(reject)
-  })
+/** A run that was offered to an agent of the org, which holds it and does nothing as long as the instance is there. */
+async function anOffer(url: string, token: string, trigger: () => Promise<unknown>): Promise<Offer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Offer>()
+  const late = setTimeout(() => reject(new Error('no run was offered')), OFFERED_MS)
+  try {
+    await startSimulatedAgent({ url, token, slots: 1, onRun: resolve, onClosed: () => undefined })
+    await trigger()
+    return await promise
+  } finally {
+    clearTimeout(late)
+  }
 }
 
 async function etagOf(target: Target): Promise<string> {

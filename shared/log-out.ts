@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 /** Where the lines of a log go. Throws where a line cannot be written. */
 export interface LogOut {
   write(line: string): unknown
-  /** Calls `then` once, when it takes lines again after it refused one, or before the process ends. */
+  /** Calls `then` once, when it takes lines again after it refused one. */
   onRoom?(then: () => void): void
 }
 
@@ -90,7 +90,7 @@ export function standardOut(fd: 1 | 2): LogOut {
 const MOST_UNREAD = 4 * 1024 * 1024
 /** What is written at a time of what waits. */
 const PIECE_BYTES = 64 * 1024
-/** A process that ends waits at most this long for its reader. */
+/** `process.exit` waits at most this long for a reader. A process that ends by itself waits as with any stream. */
 const EXIT_FLUSH_MS = 1_000
 /** How soon a reader who takes nothing is tried again. */
 const MOST_PAUSE_MS = 100

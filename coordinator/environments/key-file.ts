@@ -78,7 +78,8 @@ export async function ensureKeyFile(path: string): Promise<void> {
     // In one step: a start that is killed leaves no half of a key behind, and of two starts one wins.
     await link(fresh, path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    // Or somebody else has made it, and has cleared what lay beside it.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' && !existsSync(path)) throw error
   } finally {
     await rm(fresh, { force: true })
   }

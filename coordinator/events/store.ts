@@ -63,14 +63,14 @@ export interface LogPosition {
   deletedAt: Date | null
 }
 
-const found = (sql: Sql, orgId: string, runId: RunId) => sql`
+const positionOf = (sql: Sql, orgId: string, runId: RunId) => sql`
   select status, cursor, deleted_at
   from runs
   where id = ${runId} and ${onlyFilters(sql, sql`org_id = ${orgId}`)}`
 
 /** Undefined: no such run in this org. */
 export async function position(db: Db, orgId: string, runId: RunId): Promise<LogPosition | undefined> {
-  const [row] = await db<LogPosition[]>`${found(db, orgId, runId)}`
+  const [row] = await db<LogPosition[]>`${positionOf(db, orgId, runId)}`
   return row
 }
 
@@ -95,7 +95,7 @@ export async function after(
   read: { since: number; channels: readonly Channel[]; limit: number; bytes: number },
 ): Promise<Page | undefined> {
   const rows = await db<Row[]>`
-    with log as (${found(db, orgId, runId)}),
+    with log as (${positionOf(db, orgId, runId)}),
     page as (
       select cursor, at, channel, type, data,
              sum(octet_length(data)) over (order by cursor rows unbounded preceding)::int as bytes

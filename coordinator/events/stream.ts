@@ -52,7 +52,7 @@ interface Snapshot {
 
 async function read(deps: { db: Db }, orgId: OrgId, query: PageQuery): Promise<Snapshot> {
   const page = await store.after(deps.db, orgId, query.run, { ...query, bytes: EVENT_PAGE_BYTES })
-  const { position, events, isFull } = there(query.run, page)
+  const { position, events, isFull } = needFound(query.run, page)
   assertNotDeleted(query.run, position)
   const isAtEnd = !isFull || events.at(-1)?.cursor === position.cursor
   return { events, done: isFinal(position.status) && isAtEnd, cursor: position.cursor }
@@ -97,11 +97,11 @@ export async function liveStream(
   query: LogQuery,
 ): Promise<(sink: SseSink) => Promise<void>> {
   const { run, since, channels } = query
-  assertNotDeleted(run, there(run, await store.position(deps.db, orgId, run)))
+  assertNotDeleted(run, needFound(run, await store.position(deps.db, orgId, run)))
   return (sink) => pour(deps, { orgId, log: runLog(deps.db, orgId, run), since, channels }, sink)
 }
 
-function there<T>(run: RunId, found: T | undefined): T {
+function needFound<T>(run: RunId, found: T | undefined): T {
   if (found === undefined) throw new Fault('NOT_FOUND', { run })
   return found
 }

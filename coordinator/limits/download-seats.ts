@@ -10,8 +10,9 @@ import { createTaking, type Taking } from './taking.ts'
 export interface DownloadSeats {
   /**
    * For a reader at this address. Throws `UNAVAILABLE` where none is free. When all are taken, another download gives
-   * way: it is told by `giveWay`, and has lost its seat. A reader whose network has none gets the seat of the slowest
-   * one, if that is hardly read; any reader that of the oldest of the network with the most, if its own has fewer.
+   * way: it is told by `giveWay`, and has lost its seat. A reader whose network has none gets the seat of one that is
+   * hardly read; any reader that of the oldest of the network with the most, if its own has fewer; and where each
+   * network has one, a reader whose network has none that of one that has just begun, else of the slowest.
    */
   take(address: string, giveWay: () => void): DownloadSeat
 }
@@ -68,7 +69,7 @@ export function createDownloadSeats(options: Partial<Options> = {}): DownloadSea
 
   function makeRoomFor(network: string): boolean {
     const { slowest, rate, quietest } = count(network) === 0 ? slowestOf(all) : NOBODY
-    // Who reads does not lose his seat to newcomers that may not read at all, but those to each other.
+    // Newcomers may not read at all: they give way to each other before one that reads does.
     const found = rate < HARDLY_BYTES_PER_S ? slowest : (oldestOfMost(network) ?? quietest ?? slowest)
     if (!found) return false
     leave(found)

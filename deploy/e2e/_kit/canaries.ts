@@ -37,12 +37,12 @@ export function filesWith(folder: string, canaries: readonly string[]): string[]
     .filter((file) => seenIn(contentOf(file), canaries).length > 0)
 }
 
-/** A file may go while others are read. */
+/** A file may go while others are read, and a process end. */
 function contentOf(file: string): string {
   try {
     return readFileSync(file, 'latin1')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return ''
     throw error
   }
 }

@@ -160,10 +160,7 @@ async function readPage({ log, readers }: Tail): Promise<Reading | undefined> {
 }
 
 /** False when all are full, or gone. */
-function takesMore({ readers }: Tail): boolean {
-  for (const { isFull } of readers.values()) if (!isFull) return true
-  return false
-}
+const takesMore = ({ readers }: Tail): boolean => firstBehind(readers) !== undefined
 
 /** Gives a page to all who stand within it. */
 async function handOut(tail: Tail, reading: Reading, ring: () => void): Promise<void> {

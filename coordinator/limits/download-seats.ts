@@ -27,7 +27,7 @@ export interface DownloadSeat {
 /** A fleet that installs itself from behind one address has its own half, and comes again for the rest. */
 const MOST = 512
 const MOST_OF_ONE = 256
-/** Who takes less hardly reads: the archive of an agent, 45 MB, would take three quarters of an hour. */
+/** A reader that takes less hardly reads: the archive of an agent, 45 MB, would take three quarters of an hour. */
 const HARDLY_BYTES_PER_S = 16 * 1024
 
 interface Options {

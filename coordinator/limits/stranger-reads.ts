@@ -42,7 +42,7 @@ export function strangerReads<I extends { network: string }, O>(
     name,
     log,
     orgOf: ({ network }) => network,
-    // Whoever only reads is told at once that the database is away.
+    // A caller that only reads is told at once that the database is away.
     patienceMs: 0,
     max: MOST,
     async commit(asked) {

@@ -7,7 +7,7 @@ export interface Taking {
   quietMs(): number
 }
 
-/** Who is younger has no rate yet. */
+/** A reader that is younger has no rate yet. */
 const YOUNG_MS = 5_000
 /** What goes out at first fills buffers on the way, 2.5 MB in one machine, also where nobody reads. */
 const BURST_MS = 2_000

@@ -62,7 +62,7 @@ type RegisterDeps = {
   db: Db
   log: Log
   turns: { orgRegistrations: OrgTurns }
-  /** Whoever asks meanwhile shares the next statement, from however many networks invented tokens come. */
+  /** Agents that ask meanwhile share the next statement, from however many networks invented tokens come. */
   tokenReads: { add(asked: TokenAsk): Promise<store.TokenRow | undefined> }
 }
 

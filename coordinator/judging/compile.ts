@@ -14,10 +14,25 @@ export type Origin = 'derived' | 'written'
 export type Check = (value: unknown, root: string) => Invalid | null
 
 /**
+ * `$async` is an extension of Ajv: such a check answers with a promise, which would pass for a value that fits, and
+ * whose rejection ends the process. Asked of every function that Ajv makes of a schema or of a part of it.
+ */
+function refuseAsync(code: string, env?: { $async?: boolean }): string {
+  if (env?.$async) throw new Error('`$async` is not supported: leave it out')
+  return code
+}
+
+/**
  * Refs stay calls: written out, definitions that share others grow with each use. One error is enough, and no error
  * holds what it is about.
  */
-const BOUNDED = { inlineRefs: false, allErrors: false, verbose: false, validateSchema: false } as const
+const BOUNDED = {
+  inlineRefs: false,
+  allErrors: false,
+  verbose: false,
+  validateSchema: false,
+  code: { process: refuseAsync },
+} as const
 // `strictTuples`: a tuple of ours may have elements that can be left out, and any number after its last.
 const DERIVED: Options = { ...BOUNDED, strict: true, allowUnionTypes: true, strictTuples: false }
 // `strictNumbers`: what JSON cannot say would be stored as null.

@@ -58,7 +58,10 @@ const MEMORY_MB = 256
 /** A process caches at most this many characters of schemas, and at most `HELD_SCHEMAS` of them. */
 const HELD_CHARS = 512 * 1024
 const HELD_SCHEMAS = 200
-/** A job whose process died or met the wall-clock limit is tried again: the machine may have had a bad moment. */
+/**
+ * A job whose process died or met the wall-clock limit is tried again, in a process that nobody has used: the machine
+ * may have had a bad moment, and what another org had judged before may have left something behind.
+ */
 const TRIES = 2
 /** Steps of applying a schema that are done at once: some milliseconds. */
 const MOST_STEPS = 1e6
@@ -126,14 +129,14 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
     // Asked once: a try that the machine has ended must not keep the run from the next.
     if (payer !== undefined && !budget.hasLeft(payer)) return spent(ask.root, runMs)
     for (let tries = 1; ; tries++) {
-      let isNew = false
+      /** Set where the process does not have the schema yet: that is the first step, and the value the second. */
+      let firstMs: number | undefined
       const payload = (held: Held): JudgeJob => {
-        isNew = !held.has(schema.key)
+        firstMs = held.has(schema.key) ? undefined : compileMs
         return { key: schema.key, ...toSend(held, schema), ...(value && { value }) }
       }
-      // A schema that the process does not have yet is the first step, and the value the second.
-      const outcome = await pool.run({ org, payload, cpuMs: () => (isNew ? compileMs : undefined), isPatient })
-      const isOfValue = !isNew || ('steps' in outcome && outcome.steps > 0)
+      const outcome = await pool.run({ org, payload, cpuMs: () => firstMs, isPatient, isApart: tries > 1 })
+      const isOfValue = firstMs === undefined || ('steps' in outcome && outcome.steps > 0)
       const isOver = outcome.kind === 'answer' || isFinal(outcome) || tries === TRIES
       if (payer !== undefined) budget.spend(payer, costOf(outcome, isOfValue || !isOver ? VALUE_MS : compileMs))
       if (outcome.kind === 'answer') {

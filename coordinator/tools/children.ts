@@ -3,8 +3,8 @@ import { type Bounds, type Child, startChild } from './child.ts'
 
 /** The processes of one pool. */
 export interface Children<P, A> {
-  /** Returns a child that has nothing to do, or a new one. */
-  take(): Promise<Child<P, A>>
+  /** Returns a child that has nothing to do, or a new one. `isNew`: a new one, in the place of one that is free. */
+  take(options?: { isNew?: boolean }): Promise<Child<P, A>>
   /** Makes the child free; it ends when nobody takes it again in time. */
   giveBack(child: Child<P, A>): void
   /** Number of children that are up or being started. */
@@ -69,11 +69,13 @@ export function keepChildren<P, A>(options: ChildrenOptions<P, A>): Children<P, 
   }
 
   return {
-    async take() {
+    async take({ isNew = false } = {}) {
       // The child that was used last is taken, so that the others come to their end.
-      const child = [...free.keys()].at(-1) ?? (await join(startChild(entry, options)))
-      stay(child)
-      return child
+      const last = [...free.keys()].at(-1)
+      if (last) stay(last)
+      if (last && !isNew) return last
+      await last?.end()
+      return join(startChild(entry, options))
     },
     giveBack,
     count: () => all.size,

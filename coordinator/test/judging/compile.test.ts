@@ -127,3 +127,17 @@ test('a key of the prototype is no surprise', () => {
   const schema = { type: 'object', properties: { constructor: { type: 'string' } }, required: ['constructor'] }
   assert.equal(validateAgainst(schema, {})?.path, 'constructor')
 })
+
+test('a schema whose check would answer later is refused, wherever that stands', () => {
+  const number = { $async: true, type: 'number' }
+  const schemas: JsonSchema[] = [
+    number,
+    { properties: { n: number } },
+    { $ref: '#/$defs/Number', $defs: { Number: number } },
+    { $ref: '#/$defs/List', $defs: { List: { $dynamicAnchor: 'of', items: { $dynamicRef: '#of' }, $async: true } } },
+  ]
+  for (const schema of schemas) assert.throws(() => compile('written', schema), /async/, JSON.stringify(schema))
+  const named = { properties: { $async: { type: 'string' } }, enum: [{ $async: 'x' }, { $async: true }] }
+  assert.equal(compile('written', named)({ $async: 'x' }, ''), null)
+  assert.equal(compile('written', named)({ $async: true }, 'answer')?.path, 'answer.$async')
+})

@@ -118,6 +118,18 @@ for (const [killed, outcome] of [
       )
     })
 
+test('a job that is tried again has a process that no other org has used', async (t) => {
+  const own = createJudge({ log })
+  t.after(() => own.close())
+  const judged = async (org: string, schema: Schema | undefined, text: string) =>
+    textOf(await own.judge(schema, { text }, { root: 'input', org }))
+  await Promise.all([judged('b', written({ minLength: 1 }), '"x"'), judged('c', written({ maxLength: 1 }), '"x"')])
+  assert.equal(own.awake(), 2)
+  const { started } = killing(t, 1, 'tools.step')
+  assert.match(await judged('a', derived(PATTERN), HANGS), /^too slow input: takes longer than 250 ms/)
+  assert.equal(started(), 1)
+})
+
 test('a run whose schemas kill each process has two processes a minute, and costs no other run', async (t) => {
   const own = createJudge({ log })
   t.after(() => own.close())

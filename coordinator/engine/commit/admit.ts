@@ -56,7 +56,7 @@ export async function rebalance(tx: Tx, { entering = [], leaving = [], counting 
 
 /** Where every run has one group, all lines move at once. A run of another version may have more, and goes on. */
 async function admitAtOnce(tx: Tx, groups: readonly string[]): Promise<PoolId[]> {
-  const { pools, next } = sorted(await store.admit(tx, groups))
+  const { pools, next } = sorted(await admitAll(tx, groups))
   return next.length === 0 ? pools : [...pools, ...(await admitInTurn(tx, next))]
 }
 
@@ -71,11 +71,23 @@ async function admitInTurn(tx: Tx, groups: readonly string[]): Promise<PoolId[]>
     const stage = [...left].map(stageOf).sort(compareStages)[0]!
     const these = [...left].filter((key) => stageOf(key) === stage)
     for (const key of these) left.delete(key)
-    const found = sorted(await store.admit(tx, these))
+    const found = sorted(await admitAll(tx, these))
     pools.push(...found.pools)
     for (const key of found.next) left.add(key)
   }
   return pools
+}
+
+/** A line of which as many were let in as a statement may has perhaps room for more. */
+async function admitAll(tx: Tx, groups: readonly string[]): Promise<store.Admitted[]> {
+  const all: store.Admitted[] = []
+  for (let left = groups; left.length > 0;) {
+    const admitted = await store.admit(tx, left)
+    all.push(...admitted)
+    const byLine = Map.groupBy(admitted, ({ groupKey }) => groupKey)
+    left = [...byLine].filter(([, own]) => own.length >= store.MOST_ADMITTED).map(([key]) => key)
+  }
+  return all
 }
 
 function sorted(admitted: readonly store.Admitted[]) {

@@ -77,8 +77,13 @@ export function wait(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
     on conflict (run_id) do nothing`
 }
 
+/** Of one line, in one statement: it reads as many, also where the first of them has no room. */
+export const MOST_ADMITTED = 256
+
 export interface Admitted {
   poolId: PoolId
+  /** Whose line it stood in. */
+  groupKey: string
   /** Where it waits now, with the slot that it has got here; null: it was the last one, and the run is in the queue. */
   nextGroup: string | null
 }
@@ -86,11 +91,12 @@ export interface Admitted {
 /**
  * Lets the first of the line have a slot as long as fewer are taken than each of them allows: the higher priority
  * first, then who came first. Nobody overtakes one who stands before him. No more are looked at than the most generous
- * of them would let in. Who has a slot in all of his groups enters the queue.
+ * of them would let in, and no more than `MOST_ADMITTED` of a line. Who has a slot in all of his groups enters the
+ * queue.
  */
 export function admit(tx: Tx, groups: readonly string[]): PromiseLike<Admitted[]> {
   return tx<Admitted[]>`
-    with lines as (
+    with lines as materialized (
       select group_key, most, (select count(*)::int from concurrency_slots s where s.group_key = g.group_key) as taken
       from unnest(${[...groups]}::text[]) as g (group_key)
       cross join lateral (
@@ -109,7 +115,7 @@ export function admit(tx: Tx, groups: readonly string[]): PromiseLike<Admitted[]
         from concurrency_waiters
         where group_key = l.group_key
         order by priority desc, position
-        limit greatest(0, l.most - l.taken)
+        limit least(${MOST_ADMITTED}, greatest(0, l.most - l.taken))
       ) as w
     ),
     left_line as (
@@ -140,7 +146,7 @@ export function admit(tx: Tx, groups: readonly string[]): PromiseLike<Admitted[]
       order by priority desc, position
       on conflict (run_id) do nothing
     )
-    select pool_id, null as next_group from left_line
+    select pool_id, group_key, null as next_group from left_line
     union all
-    select pool_id, next_group from moved_on`
+    select pool_id, group_key, next_group from moved_on`
 }

@@ -15,7 +15,7 @@ export interface TestProcess {
   files: readonly string[]
 }
 
-/** Each takes more than 20 s: one that began last would leave the other lane idle. */
+/** Each takes more than 20 s, a storm more than 90: one that began last would leave the other lanes idle. */
 const LONGEST: ReadonlySet<string> = new Set([
   'coordinator/test/api/examples.test.ts',
   'coordinator/test/db/plans.test.ts',
@@ -25,7 +25,12 @@ const LONGEST: ReadonlySet<string> = new Set([
   'deploy/e2e/golden/golden.test.ts',
   'deploy/e2e/property.test.ts',
   'deploy/e2e/start.test.ts',
+  'deploy/e2e/storm/durable-waits.test.ts',
+  'deploy/e2e/storm/outages.test.ts',
+  'deploy/e2e/storm/packages.test.ts',
+  'deploy/e2e/storm/takeover.test.ts',
   'sdk/test/cli/drain.test.ts',
+  'sdk/test/runtime/engine/property.test.ts',
 ])
 
 /**

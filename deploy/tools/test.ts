@@ -21,8 +21,11 @@ import { PROJECT, sourceFiles } from './source-files.ts'
 import { inProcesses, pathsOf } from './test-groups.ts'
 import { notFound, testFiles, type Tier, TIERS } from './tiers.ts'
 
-/** Files that run at once: one more than the smallest machine that we test on has cores, as many wait for a clock. */
-const LANES = 3
+/**
+ * Files that run at once. The smallest machine that we test on has two cores; many files wait for a clock, and storms
+ * do so most of the time.
+ */
+const LANES: Record<Tier, number> = { test: 3, storm: 4 }
 const REPORTER = path.join(import.meta.dirname, 'file-seconds.ts')
 const WHOLE_FILE = path.join(import.meta.dirname, 'whole-file.mjs')
 /** Kept from run to run, and removed by `npm ci`. */
@@ -84,7 +87,7 @@ async function fastLoading(folder: string): Promise<NodeJS.ProcessEnv> {
 /** Storms that play rounds share the time that those without rounds leave. */
 function settingsOf({ tier, files, minutes }: Run): NodeJS.ProcessEnv {
   const playing = files.filter((file) => textOf(file).includes('rounds({')).length
-  const rest = (minutes ?? 0) * 60_000 * LANES - (files.length - playing) * STEADY_MS
+  const rest = (minutes ?? 0) * 60_000 * LANES[tier] - (files.length - playing) * STEADY_MS
   const budgetMs = minutes === undefined ? undefined : Math.max(LEAST_BUDGET_MS, Math.ceil(rest / Math.max(1, playing)))
   // Programs of tests read and write files of root.
   const users = { WINDLASS_AGENT_RUN_UIDS: 'off' }
@@ -110,7 +113,7 @@ function runFiles({ tier, files }: Run, env: NodeJS.ProcessEnv, stop: AbortSigna
     '--import',
     pathToFileURL(WHOLE_FILE).href,
     '--test',
-    `--test-concurrency=${LANES}`,
+    `--test-concurrency=${LANES[tier]}`,
     `--test-timeout=${2 * FILE_DEADLINE_MS[tier]}`,
     ...(name ? [`--test-name-pattern=^${name.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}$`] : []),
     '--test-reporter=spec',

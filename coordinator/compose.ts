@@ -24,7 +24,7 @@ import { createPartitions } from './db/partitions.ts'
 import { type BellListener, createBell } from './events/bell.ts'
 import { createTails, READ_SEATS } from './events/live.ts'
 import { createOrgLogs } from './events/org-log.ts'
-import { BEAT_LANES, openGroups, TRIGGER_LANES } from './groups.ts'
+import { ACCEPTANCE_LANES, BEAT_LANES, openGroups, TRIGGER_LANES } from './groups.ts'
 import { createJudge } from './judging/judge.ts'
 import { createSourceOwners } from './inbound/owners.ts'
 import { createUnverifiedCounts } from './inbound/unverified.ts'
@@ -119,7 +119,7 @@ function openRunLanes(url: string, log: Log) {
   return {
     triggers: open(TRIGGER_LANES, TRIGGER_MS),
     claims: open(CLAIM_LANES, CLAIM_MS),
-    acceptances: open(1, CLAIM_MS),
+    acceptances: open(ACCEPTANCE_LANES, CLAIM_MS),
     // Nothing else may hold up a lease.
     beats: open(BEAT_LANES, BEAT_MS),
     entries: open(ENTRY_LANES),

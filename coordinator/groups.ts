@@ -6,6 +6,7 @@ import type { Config } from './config.ts'
 import { groupCommit, type GroupCommit } from './db/group-commit.ts'
 import type { Lanes } from './db/lanes.ts'
 import type { Partitions } from './db/partitions.ts'
+import { createSlowCommits } from './db/slow-commits.ts'
 import { type Acceptance, type Accepted, commitAcceptances } from './engine/commit/acceptances.ts'
 import { applyBatches, readBatch } from './engine/commit/apply.ts'
 import { openEntries } from './engine/commit/entries.ts'
@@ -50,6 +51,9 @@ const LIMITED_LANES = 2
 const LIMITED_SPARE_MS = 20
 /** And of those of heartbeats. */
 export const BEAT_LANES = 2
+/** Of acceptances: one as a rule, and another while it waits for a placement that its org has locked. */
+export const ACCEPTANCE_LANES = 2
+const ACCEPTANCE_SPARE_MS = 50
 
 const orgOf = ({ orgId }: { orgId: string }) => orgId
 
@@ -61,6 +65,8 @@ type GroupNeeds = Needs<typeof readBatch | typeof applyBatches | typeof giveUpOn
 
 export function openGroups(deps: GroupNeeds): Groups {
   const { config, db, lanes, log, metrics, partitions } = deps
+  // What an org locks for long by its entries, its heartbeats and acceptances wait for.
+  const slow = createSlowCommits()
   return {
     triggers: openTriggers(deps),
     deliveries: openDeliveries(deps),
@@ -86,6 +92,7 @@ export function openGroups(deps: GroupNeeds): Groups {
       patienceMs: BEAT_PATIENCE_MS,
       max: 2000,
       lanes: BEAT_LANES,
+      slow,
       weight: ({ holds }) => 1 + holds.length,
       commit: (beats) => lanes.beats.run((lane) => commitBeats({ ...deps, db: lane }, beats)),
     }),
@@ -102,11 +109,15 @@ export function openGroups(deps: GroupNeeds): Groups {
       orgOf,
       patienceMs: config.offerMs,
       max: 512,
+      lanes: ACCEPTANCE_LANES,
+      spare: { afterMs: ACCEPTANCE_SPARE_MS, keyOf: ({ runId }) => runId },
+      slow,
       commit: (items) => lanes.acceptances.run((lane) => commitAcceptances(lane, items, noteAccepted)),
       onCommit: (items, ms) => metrics.committed('acceptances', items.length, ms),
     }),
     entries: openEntries({
       log,
+      slow,
       patienceMs: PATIENCE_MS,
       read: (batch) => readBatch(deps, batch),
       commit: (batches) =>

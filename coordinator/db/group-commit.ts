@@ -2,6 +2,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { isConnectionLoss, isDeadlock, isOfTheValues } from './client.ts'
+import type { SlowCommits } from './slow-commits.ts'
 import { createStubborn, type Stubborn } from './stubborn.ts'
 import { createQueue, type Waiting } from './waiting.ts'
 
@@ -35,6 +36,8 @@ export interface GroupCommitOptions<I, O> {
   orgOf?(item: I): string
   /** A commit holds items of one org: no other waits for the locks that they wait for. */
   isOrgAlone?: boolean
+  /** Whose commits take long: these orgs commit alone, and leave a lane to the others. Needs `orgOf`. */
+  slow?: SlowCommits
   /** Told of each commit and how long it took. */
   onCommit?(items: I[], ms: number): void
   /**
@@ -64,10 +67,16 @@ function halvesOf<T>(items: readonly T[]): T[][] {
 }
 
 export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommit<I, O> {
-  const { name, lanes = 1, spare } = options
+  const { name, lanes = 1, spare, slow } = options
   const stubborn = createStubborn(options.stubborn)
-  const queue = createQueue<I, O>({ ...options, ...(spare && { keyOf: (item: I) => spare.keyOf(item) }) })
+  const queue = createQueue<I, O>({
+    ...options,
+    ...(spare && { keyOf: (item: I) => spare.keyOf(item) }),
+    ...(slow && { isApart: (orgId: string) => slow.isApart(orgId) }),
+  })
   let underWay = 0
+  /** Those among them of slow orgs. */
+  let slowUnderWay = 0
   let scheduled = false
   let begunAt = 0
   let spareTimer: NodeJS.Timeout | undefined
@@ -76,7 +85,7 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
   /** Not at once: what else arrives in this turn of the event loop goes along. */
   function schedule() {
     if (scheduled || underWay >= lanes || queue.isEmpty()) return
-    if (underWay > 0 && spare) return scheduleSpare(spare.afterMs)
+    if (underWay > slowUnderWay && spare) return scheduleSpare(spare.afterMs)
     scheduled = true
     setImmediate(() => {
       scheduled = false
@@ -88,21 +97,30 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
     const sinceMs = performance.now() - begunAt
     spareTimer ??= setTimeout(() => {
       spareTimer = undefined
-      if (underWay === 0) return
+      if (underWay === slowUnderWay) return schedule()
       if (performance.now() - begunAt < afterMs) scheduleSpare(afterMs)
       else void flush()
     }, afterMs - sinceMs)
   }
 
+  /** Orgs that are slow leave a lane to the others. */
+  const mayTake = (orgId: string) => slowUnderWay < Math.max(1, lanes - 1) || !slow?.isSlow(orgId)
+
   async function flush() {
     if (underWay >= lanes) return
-    const batch = queue.take()
+    const batch = queue.take(slow && mayTake)
     if (batch.length === 0) return
+    const orgIds = new Set(batch.map(({ item }) => options.orgOf?.(item) ?? ''))
+    const ofSlow = [...orgIds].some((orgId) => slow?.isSlow(orgId)) ? 1 : 0
+    const end = slow?.begin(orgIds)
     begunAt = performance.now()
     underWay++
+    slowUnderWay += ofSlow
     schedule()
     await settle({ ...options, suspects: stubborn }, batch)
     underWay--
+    slowUnderWay -= ofSlow
+    end?.()
     queue.release(batch)
     probe('group.committed', { name, items: batch.length })
     if (!queue.isEmpty()) schedule()

@@ -14,14 +14,19 @@ export interface QueueOptions<I> {
   orgOf?: ((item: I) => string) | undefined
   /** A batch holds items of one org: no other waits for what they wait for. */
   isOrgAlone?: boolean | undefined
+  /** The same for these orgs only. */
+  isApart?: ((orgId: string) => boolean) | undefined
 }
 
 /** What waits for its commit. Orgs take turns; items of one org and key keep the order in which they came. */
 export interface Queue<I, O> {
   add(one: Waiting<I, O>): void
   isEmpty(): boolean
-  /** The next batch. Its keys are busy until `release`; what has a busy key stays where it is. */
-  take(): Waiting<I, O>[]
+  /**
+   * The next batch. Its keys are busy until `release`; what has a busy key stays where it is. So does what is of an org
+   * that must not: the others pass it, and it keeps its turn.
+   */
+  take(mayTake?: (orgId: string) => boolean): Waiting<I, O>[]
   release(batch: readonly Waiting<I, O>[]): void
 }
 
@@ -54,21 +59,21 @@ class OrgQueues<I, O> implements Queue<I, O> {
   readonly #weight: (item: I) => number
   readonly #keyOf: ((item: I) => string) | undefined
   readonly #orgOf: (item: I) => string
-  readonly #isOrgAlone: boolean
+  readonly #isAlone: (orgId: string) => boolean
   readonly #orgs = new Map<string, Org<I, O>>()
   /** Those with something ready, in the order of their turns. */
-  readonly #turns = new Set<Org<I, O>>()
+  #turns = new Set<Org<I, O>>()
   readonly #busy = new Set<string>()
   /** Found with a busy key; each is looked at again when its key is released, and not before. */
   readonly #blocked = new Map<string, List<I, O>[]>()
   #count = 0
 
-  constructor({ max, weight = () => 1, keyOf, orgOf = () => '', isOrgAlone = false }: QueueOptions<I>) {
+  constructor({ max, weight = () => 1, keyOf, orgOf = () => '', isOrgAlone = false, isApart }: QueueOptions<I>) {
     this.#max = max
     this.#weight = weight
     this.#keyOf = keyOf
     this.#orgOf = orgOf
-    this.#isOrgAlone = isOrgAlone
+    this.#isAlone = (orgId) => isOrgAlone || isApart?.(orgId) === true
   }
 
   add(one: Waiting<I, O>): void {
@@ -87,16 +92,23 @@ class OrgQueues<I, O> implements Queue<I, O> {
     return this.#count === 0
   }
 
-  take(): Waiting<I, O>[] {
+  take(mayTake: (orgId: string) => boolean = () => true): Waiting<I, O>[] {
     const batch: Waiting<I, O>[] = []
+    const passed: Org<I, O>[] = []
     let sum = 0
     for (let [org] = this.#turns; org && sum < this.#max; [org] = this.#turns) {
       this.#turns.delete(org)
-      sum += this.#takeTurn(org, this.#max - sum, batch)
+      const isAlone = this.#isAlone(org.id)
+      if (!mayTake(org.id) || (isAlone && batch.length > 0)) {
+        passed.push(org)
+        continue
+      }
+      sum += this.#takeTurn(org, { room: this.#max - sum, share: isAlone ? this.#max : this.#max / TURNS }, batch)
       if (org.ready.size > 0) this.#turns.add(org)
       else if (org.lists.size === 0) this.#orgs.delete(org.id)
-      if (this.#isOrgAlone && batch.length > 0) break
+      if (isAlone && batch.length > 0) break
     }
+    if (passed.length > 0) this.#turns = new Set([...passed, ...this.#turns])
     this.#count -= batch.length
     if (this.#keyOf) for (const { item } of batch) this.#busy.add(this.#keyOf(item))
     return batch
@@ -126,9 +138,8 @@ class OrgQueues<I, O> implements Queue<I, O> {
   }
 
   /** Takes what this org may in its turn. Answers its weight. */
-  #takeTurn(org: Org<I, O>, room: number, batch: Waiting<I, O>[]): number {
+  #takeTurn(org: Org<I, O>, { room, share }: { room: number; share: number }, batch: Waiting<I, O>[]): number {
     let sum = 0
-    const share = this.#isOrgAlone ? this.#max : this.#max / TURNS
     org.credit = Math.min(share, org.credit + share)
     while (org.credit > 0 && sum < room) {
       const [list] = org.ready

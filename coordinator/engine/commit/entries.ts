@@ -4,6 +4,7 @@ import { pause } from '@windlass/shared/time.ts'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
 import { isConnectionLoss } from '../../db/client.ts'
 import { groupCommit, type GroupCommit } from '../../db/group-commit.ts'
+import type { SlowCommits } from '../../db/slow-commits.ts'
 import {
   type AgentBatch,
   type Applied,
@@ -16,6 +17,7 @@ import {
 
 interface EntryOptions {
   log: Log
+  slow: SlowCommits
   /** How long a lost database is waited for. */
   patienceMs: number
   read(batch: AgentBatch): Promise<ReadBatch>
@@ -34,7 +36,7 @@ const SPARE_AFTER_MS = 100
 
 /** The way of what agents report: read and judged run by run, then committed together. */
 export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Applied> {
-  const { log, patienceMs } = options
+  const { log, slow, patienceMs } = options
   const group = groupCommit<ReadBatch, Applied>({
     name: 'entries',
     log,
@@ -42,6 +44,7 @@ export function openEntries(options: EntryOptions): GroupCommit<AgentBatch, Appl
     max: MOST_WEIGHT,
     lanes: ENTRY_LANES,
     spare: { afterMs: SPARE_AFTER_MS, keyOf },
+    slow,
     weight: weightOf,
     orgOf: ({ orgId }) => orgId,
     commit: (batches) => options.commit(batches),

@@ -53,6 +53,29 @@ test('where orgs are kept apart, one that waits for a lock keeps no other waitin
   assert.deepEqual(batches, [[1, 2], [10, 12], [11]])
 })
 
+test('orgs that are slow commit alone, and leave a lane to the others', async () => {
+  const held = Promise.withResolvers<void>()
+  const isSlow = (orgId: string) => orgId.startsWith('slow')
+  const { add, batches, idle } = doubling({
+    lanes: 3,
+    // Further lanes are for slow ones only: no other commit takes as long.
+    spare: { afterMs: 60_000, keyOf: String },
+    orgOf: (item) => (item < 10 ? `slow-${item % 3}` : `org-${item % 2}`),
+    slow: { begin: () => () => {}, isApart: isSlow, isSlow },
+    commit: async (items) => {
+      if (items[0]! < 10) await held.promise
+      return items
+    },
+  })
+  const slow = [0, 1, 2, 3].map(add)
+  await Promise.all([10, 11, 12].map(add))
+  await add(13)
+  assert.deepEqual(batches, [[0, 3], [1], [10, 11, 12], [13]])
+  held.resolve()
+  await Promise.all([...slow, idle()])
+  assert.deepEqual(batches.at(-1), [2])
+})
+
 test('a commit that begins while another waits looks at no more items than it takes', async () => {
   const held = Promise.withResolvers<void>()
   let looks = 0

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import type { AgentBatch, ReadBatch } from '../../engine/rules/batch.ts'
+import { createSlowCommits } from '../../db/slow-commits.ts'
 import { openEntries } from '../../engine/commit/entries.ts'
 import { end, line, returned } from '../_kit/agent.ts'
 
@@ -20,6 +21,7 @@ test('a batch that could not be read without a database goes back to its agent, 
   const written: string[] = []
   const entries = openEntries({
     log: createLog({ process: 'test' }, 'error'),
+    slow: createSlowCommits(),
     patienceMs: -1,
     read: () => Promise.reject(loss),
     commit: (batches: ReadBatch[]) => {

@@ -15,6 +15,7 @@ import { createPackages } from './downloads/packages.ts'
 import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
 import { createTimers } from './engine/commit/clock.ts'
 import { ENTRY_LANES } from './engine/commit/entries.ts'
+import { openHolders } from './engine/commit/holders.ts'
 import { createRunVersions } from './engine/commit/versions.ts'
 import { createEnvironmentNames } from './environments/names.ts'
 import { openSecretKeys } from './environments/secret-keys.ts'
@@ -93,6 +94,7 @@ async function openStores(config: Config, database: Database, log: Log) {
     partitions: createPartitions(db, log),
     versions,
     runVersions: createRunVersions(db, versions),
+    holders: openHolders(db, log),
     targets: createTargets(db, versions),
     environments: createEnvironmentNames(db),
     variableSets: createVariableSets(db),

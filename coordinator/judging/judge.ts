@@ -13,7 +13,7 @@ import type { Schema } from './schema.ts'
 export interface Judge {
   /**
    * Resolves whatever schema and value do. Rejects when nothing can be said about them: the coordinator is being
-   * stopped, no process can be started, or too much of this org waits.
+   * stopped, no process can be started, too much of this org waits, or the agent does not hold the run that would pay.
    */
   judge(schema: Schema | undefined, value: Value, ask: JudgeAsk): Promise<Verdict>
   /** Whether anything can be judged by this schema at all. */
@@ -26,12 +26,19 @@ export interface Judge {
 /** JSON; `parsed` is at hand where somebody has parsed it already. */
 type Value = { text: string; parsed?: unknown }
 
-export interface JudgeAsk {
+/** The run that is to pay for what its agent says of it. */
+export interface Payer {
+  run: string
+  /** Under each epoch it has 2 s a minute: nobody pays for those who held it before. */
+  epoch: number
+  /** Asked before a process is. Rejects where the agent does not hold the run, and then nothing is judged. */
+  assertHeld(): Promise<void>
+}
+
+export interface JudgeAsk extends Partial<Payer> {
   /** Names the value in the path: `input`. */
   root: string
   org: string
-  /** The run that is to pay for it: 2 s a minute. */
-  run?: string
   /** Exempts values of runs, which come one by one, from the limit of waiting jobs. */
   isPatient?: boolean
 }
@@ -124,7 +131,7 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
   }
 
   async function inProcess(schema: Schema, value: JudgeJob['value'], ask: Ask): Promise<Verdict> {
-    const payer = ask.run === undefined ? undefined : `${ask.org}/${ask.run}`
+    const payer = await payerOf(ask)
     const { org, isPatient = false, compileMs } = ask
     // Asked once: a try that the machine has ended must not keep the run from the next.
     if (payer !== undefined && !budget.hasLeft(payer)) return spent(ask.root, runMs)
@@ -178,6 +185,13 @@ function createSlowInputs() {
     if (verdict.is === 'too slow' && verdict.isFinal) cache.set(name, verdict)
     return verdict
   }
+}
+
+/** Undefined for what no run pays for. */
+async function payerOf({ org, run, epoch, assertHeld }: JudgeAsk): Promise<string | undefined> {
+  if (run === undefined) return undefined
+  await assertHeld?.()
+  return [org, run, epoch].join('/')
 }
 
 type Ask = JudgeAsk & { compileMs: number }

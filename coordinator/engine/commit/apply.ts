@@ -8,6 +8,8 @@ import type { Config } from '../../config.ts'
 import type { Tx } from '../../db/client.ts'
 import type { RunVersions } from './versions.ts'
 import type { Versions } from '../../workflows/targets.ts'
+import { createHeldCheck, type Holders, NotHeld } from './holders.ts'
+import type { CallingRun } from './prepare-call.ts'
 import { readCommand } from './read-command.ts'
 import { takeOp } from '../rules/journal-op.ts'
 import type { JournalCommand } from '../rules/journal-command.ts'
@@ -88,11 +90,23 @@ function mayEnd(entry: Entry): boolean {
   return entry[0] === 'end' || entry[0] === 'j'
 }
 
-type ReadDeps = PrepareDeps & { runVersions: RunVersions; config: Config }
+type ReadDeps = PrepareDeps & { runVersions: RunVersions; holders: Holders; config: Config }
 
-/** Reads what programs say and judges what they return, before anything is locked. */
+/**
+ * Reads what programs say and judges what they return, before anything is locked. What would keep a process busy is
+ * judged only for the runner that holds the run: others could name any, and it would pay for them.
+ */
 export async function readBatch(deps: ReadDeps, batch: AgentBatch): Promise<ReadBatch> {
-  const from = { orgId: batch.orgId, runId: batch.run as RunId }
+  try {
+    return { ...batch, ...(await readEntries(deps, batch)) }
+  } catch (error) {
+    if (!(error instanceof NotHeld)) throw error
+    return { ...batch, commands: new Map(), outputs: new Map(), isUnheld: true }
+  }
+}
+
+async function readEntries(deps: ReadDeps, batch: AgentBatch): Promise<Pick<ReadBatch, 'commands' | 'outputs'>> {
+  const from = callingRun(deps, batch)
   const commands = new Map<Entry, JournalCommand>()
   const outputs = new Map<Entry, Output>()
   const endOfSlice = createSlices()
@@ -107,13 +121,18 @@ export async function readBatch(deps: ReadDeps, batch: AgentBatch): Promise<Read
       if (output) outputs.set(entry, output)
     }
   }
-  return { ...batch, commands, outputs }
+  return { commands, outputs }
+}
+
+function callingRun({ holders }: ReadDeps, { run, epoch, runnerId, orgId }: AgentBatch): CallingRun {
+  const assertHeld = createHeldCheck(holders, { runId: run, epoch, runnerId, orgId })
+  return { orgId, runId: run as RunId, payer: { run, epoch, assertHeld } }
 }
 
 /** Returns undefined when there is no such run. */
 async function readOutput(
   deps: ReadDeps,
-  { orgId: org, runId: run }: { orgId: AgentBatch['orgId']; runId: RunId },
+  { orgId: org, runId, payer }: CallingRun,
   { outputText }: Extract<Ending, { how: 'returned' }>,
 ): Promise<Output | undefined> {
   const { maxOutputBytes } = deps.config
@@ -121,15 +140,16 @@ async function readOutput(
   if (bytes > maxOutputBytes) return { error: tooLargeOutput(bytes, maxOutputBytes) }
   const line = jsonLine(outputText)
   if (line === undefined) return { error: invalidOutput({ path: 'output', message: NOT_JSON }) }
-  const version = await deps.runVersions.of(run)
+  const version = await deps.runVersions.of(runId)
   if (!version) return undefined
-  const verdict = await deps.judge.judge(version.output, { text: line }, { root: 'output', org, run, isPatient: true })
+  const ask = { root: 'output', org, ...payer, isPatient: true }
+  const verdict = await deps.judge.judge(version.output, { text: line }, ask)
   return verdict.is === 'fits' ? { line } : { error: invalidOutput(verdict.invalid) }
 }
 
 /** Whether the run is still on the agent that speaks of it, under the same placement. */
-export function isHeldBy(run: Moving | undefined, batch: AgentBatch): run is Moving {
-  if (!run || run.runnerId !== batch.runnerId || run.epoch !== batch.epoch) return false
+export function isHeldBy(run: Moving | undefined, batch: ReadBatch): run is Moving {
+  if (!run || batch.isUnheld || run.runnerId !== batch.runnerId || run.epoch !== batch.epoch) return false
   return run.place !== null && !run.released && !isFinal(run.status) && run.status !== 'queued'
 }
 

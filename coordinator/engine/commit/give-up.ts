@@ -4,7 +4,7 @@ import type { RunError } from '@windlass/shared/model/run.ts'
 import type { Db } from '../../db/client.ts'
 import { createSample } from '../../limits/sample.ts'
 import { answerToStale, isHeldBy, lastOf } from './apply.ts'
-import type { AgentBatch, Applied } from '../rules/batch.ts'
+import type { AgentBatch, Applied, ReadBatch } from '../rules/batch.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { finish } from '../rules/transitions.ts'
 import { noteRefusal } from '../store/placements.ts'
@@ -31,7 +31,7 @@ export function noteRefused(deps: { db: Db; log: Log }, batch: AgentBatch, error
  * Ends a run whose entries cannot be stored. Its agent would send them again with each connection, fail again, and
  * bring nothing of its other runs home: better one run lost, and said so.
  */
-export async function giveUpOn(deps: { log: Log } & MoveDeps, batch: AgentBatch, error: unknown): Promise<Applied> {
+export async function giveUpOn(deps: { log: Log } & MoveDeps, batch: ReadBatch, error: unknown): Promise<Applied> {
   const { run: runId, runnerId, epoch, first } = batch
   const last = lastOf(batch)
   const facts = lines(runnerId)

@@ -1,13 +1,13 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Config } from '../../config.ts'
-import type { Judge, Verdict } from '../../judging/judge.ts'
+import type { Judge, Payer, Verdict } from '../../judging/judge.ts'
 import { type Schema, schemaOf } from '../../judging/schema.ts'
 import type { JsonSchema } from '../../workflows/json-schema.ts'
 
 type JudgeDeps = { judge: Judge }
 /** The run that asks the question. */
-type Asker = { orgId: OrgId; runId: RunId }
+type Asker = { orgId: OrgId; payer: Payer }
 type Question = { schemaText: string | null; onTimeoutText: string | null }
 
 /**
@@ -17,13 +17,13 @@ type Question = { schemaText: string | null; onTimeoutText: string | null }
  */
 export async function questionTrouble(
   deps: JudgeDeps,
-  { orgId: org, runId: run }: Asker,
+  { orgId: org, payer }: Asker,
   { schemaText, onTimeoutText }: Question,
 ): Promise<{ message: string; isSpent: boolean } | undefined> {
   const unusable = (why: string) => ({ message: `The schema of the question cannot be used: ${why}`, isSpent: false })
   const schema = readSchema(schemaText)
   if (typeof schema === 'string') return unusable(schema)
-  const ask = { org, run, isPatient: true }
+  const ask = { org, ...payer, isPatient: true }
   const verdict =
     onTimeoutText === null
       ? await deps.judge.tryOut(schema, ask)

@@ -1,10 +1,18 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import { type OrgId, type RunId, Slug } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError } from '@windlass/shared/wire/journal.ts'
+import type { Payer } from '../../judging/judge.ts'
 import { type PrepareDeps, prepareRun, type TriggerAsk } from './trigger.ts'
 import { type PreparedCall, refusal } from '../rules/journal-command.ts'
 
 type Call = Extract<Ask, { for: 'child' }>
+
+/** The run whose program calls, and pays for what is judged. */
+export interface CallingRun {
+  orgId: OrgId
+  runId: RunId
+  payer: Payer
+}
 
 /**
  * The child run about to be created, or why the call is refused. What it takes from its parent is filled in under the
@@ -12,7 +20,7 @@ type Call = Extract<Ask, { for: 'child' }>
  */
 export async function prepareCall(
   deps: PrepareDeps,
-  from: { orgId: OrgId; runId: RunId },
+  { orgId, runId, payer }: CallingRun,
   entry: EntryIdentity,
   call: Call,
 ): Promise<{ child: PreparedCall } | { refused: JournalError }> {
@@ -28,11 +36,11 @@ export async function prepareCall(
     ...(environment !== undefined && { environment }),
     tags: call.tags,
     priority: call.priority,
-    trigger: { kind: 'child', id: from.runId },
-    parent: { runId: from.runId, entry: entry.n, rootRunId: from.runId, depth: 0 },
+    trigger: { kind: 'child', id: runId },
+    parent: { runId, entry: entry.n, rootRunId: runId, depth: 0 },
   }
   try {
-    const { run } = await prepareRun(deps, { orgId: from.orgId, actor: null }, ask)
+    const { run } = await prepareRun(deps, { orgId, actor: null, payer }, ask)
     return { child: { run, inherits: environment === undefined } }
   } catch (error) {
     // Nothing can be found out now: the agent comes again with it.

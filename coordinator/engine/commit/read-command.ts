@@ -1,8 +1,7 @@
 import { MOST_MARKS_OF_INPUT } from '@windlass/shared/json-nesting.ts'
-import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { questionTrouble } from './judge-answer.ts'
 import type { PrepareDeps } from './trigger.ts'
-import { prepareCall } from './prepare-call.ts'
+import { type CallingRun, prepareCall } from './prepare-call.ts'
 import { hasTooManyLists, readOp } from '../rules/parse-op.ts'
 import type { JournalError } from '@windlass/shared/wire/journal.ts'
 import { refusal, type JournalCommand } from '../rules/journal-command.ts'
@@ -10,7 +9,7 @@ import { refusal, type JournalCommand } from '../rules/journal-command.ts'
 /** Returns undefined for what cannot be read. It looks up workflows and judges values, so nothing is locked yet. */
 export async function readCommand(
   deps: PrepareDeps,
-  from: { orgId: OrgId; runId: RunId },
+  from: CallingRun,
   text: string,
 ): Promise<JournalCommand | undefined> {
   const op = readOp(text)

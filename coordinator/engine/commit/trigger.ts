@@ -6,7 +6,7 @@ import { type RingDeps, ringOrg } from '../../events/ring.ts'
 import type { Dispatchers } from '../../dispatch/dispatcher.ts'
 import type { EnvironmentNames } from '../../environments/names.ts'
 import type { GroupCommit } from '../../db/group-commit.ts'
-import type { Judge } from '../../judging/judge.ts'
+import type { Judge, Payer } from '../../judging/judge.ts'
 import type { Target, Targets, Version } from '../../workflows/targets.ts'
 import type { Timers } from './clock.ts'
 import type { Caller } from '../../actor.ts'
@@ -62,20 +62,23 @@ export type PrepareDeps = { targets: Targets; environments: EnvironmentNames; ju
   config: Pick<Config, 'maxInputBytes'>
 }
 
+/** Who wants the run, and the run that pays for what is judged where that is one. */
+type Triggering = { orgId: OrgId; actor: string | null; payer?: Payer }
+
 /**
  * A run that may be inserted: workflow and environment are found, the input fits. Throws a `Fault` for what is wrong
  * with it.
  */
 export async function prepareRun(
   deps: PrepareDeps,
-  who: { orgId: OrgId; actor: string | null },
+  who: Triggering,
   ask: TriggerAsk,
 ): Promise<{ run: NewRun; target: Target }> {
   assertStorable(ask.tags)
   const target = await targetOf(deps, who.orgId, ask)
   const named = ask.environment ?? null
   const environment = named === null ? null : await deps.environments.need(who.orgId, named)
-  const input = await inputText(deps, who.orgId, ask, target)
+  const input = await inputText(deps, who, ask, target)
   const value = () => (ask.inputText === undefined ? ask.input : (JSON.parse(ask.inputText) as unknown))
   const limits = await limitsOf(target.version, { ...ask, environment }, value)
   return { run: newRun(who, { ...ask, environment }, target, { input, ...limits }), target }
@@ -132,7 +135,7 @@ async function targetOf(deps: { targets: Targets }, orgId: OrgId, ask: TriggerAs
   )
 }
 
-async function inputText(deps: PrepareDeps, org: OrgId, ask: TriggerAsk, target: Target): Promise<string> {
+async function inputText(deps: PrepareDeps, who: Triggering, ask: TriggerAsk, target: Target): Promise<string> {
   const input = ask.input === undefined ? null : ask.input
   const text = ask.inputText ?? JSON.stringify(input)
   const bytes = Buffer.byteLength(text)
@@ -145,11 +148,11 @@ async function inputText(deps: PrepareDeps, org: OrgId, ask: TriggerAsk, target:
       `The input has ${bytes} bytes as JSON; a run takes ${limitBytes}.`,
     )
   // What a run calls is checked at its expense, however many others it calls.
-  const payer = ask.parent && { run: ask.parent.runId, isPatient: true }
+  const payer = who.payer && { ...who.payer, isPatient: true }
   const verdict = await deps.judge.judge(
     target.version.input,
     ask.inputText === undefined ? { text, parsed: input } : { text },
-    { root: 'input', org, ...payer },
+    { root: 'input', org: who.orgId, ...payer },
   )
   if (verdict.is === 'fits') return text
   const { path, message } = verdict.invalid
@@ -157,12 +160,7 @@ async function inputText(deps: PrepareDeps, org: OrgId, ask: TriggerAsk, target:
   throw new Fault('VALIDATION_FAILED', { path }, `${what} ${path}: ${message}`)
 }
 
-function newRun(
-  who: { orgId: OrgId; actor: string | null },
-  ask: TriggerAsk,
-  target: Target,
-  found: Limits & Pick<NewRun, 'input'>,
-): NewRun {
+function newRun(who: Triggering, ask: TriggerAsk, target: Target, found: Limits & Pick<NewRun, 'input'>): NewRun {
   const { version, pool } = target
   const { descriptor, workflowId } = version
   return {

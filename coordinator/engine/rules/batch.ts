@@ -18,6 +18,8 @@ export interface ReadBatch extends AgentBatch {
   outputs: Outputs
   /** Why this batch cannot be read; it fails alone, as if it could not be written. */
   failure?: unknown
+  /** Others hold the run, or nobody does: nothing of the batch was judged. */
+  isUnheld?: boolean
 }
 
 export type JournalCommands = ReadonlyMap<Entry, JournalCommand>

@@ -54,7 +54,10 @@ export async function accept(db: Db, given: Omit<Acceptance, 'orgId'>[]): Promis
   return { statuses, unaccepted: (rows[0]?.unaccepted ?? []).filter((runnerId) => accepting.has(runnerId)) }
 }
 
-type Named = Pick<Acceptance, 'runId' | 'runnerId' | 'epoch'>
+/** A placement as an agent names it, which need not be, and the org of the agent. */
+export type NamedPlacement = Omit<Acceptance, 'leaseMs'>
+
+type Named = Omit<NamedPlacement, 'orgId'>
 
 /** With its runner: others that accept at the same moment may name what is not theirs. */
 export function acceptanceKey({ runId, runnerId, epoch }: Named): string {
@@ -109,6 +112,16 @@ export function among(
     from ${unnest(db, 'a', placements, { runId: ['text', ([run]) => run], epoch: ['int', ([, epoch]) => epoch] })}
     join placements p on p.run_id = a.run_id
     where ${onlyFilters(db, db`p.runner_id = ${runnerId} and p.epoch = a.epoch`)}`
+}
+
+/** The placements among these that their runs are in now, by `acceptanceKey`: what a commit finds under its lock. */
+export async function currentAmong(db: Db, named: readonly Named[]): Promise<Set<string>> {
+  const rows = await db<Named[]>`
+    select r.id as run_id, r.runner_id, r.epoch
+    from ${unnest(db, 'a', named, { runId: 'text', runnerId: 'text', epoch: 'int' })}
+    join runs r on r.id = a.run_id
+    where ${onlyFilters(db, db`r.runner_id = a.runner_id and r.epoch = a.epoch and r.place is not null`)}`
+  return new Set(rows.map(acceptanceKey))
 }
 
 type ToCancel = Renewed & { runnerId: RunnerId }

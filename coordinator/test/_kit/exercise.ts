@@ -71,7 +71,9 @@ async function someRuns(tenant: Tenant): Promise<void> {
   await link.heartbeat(1, placementOf(plain))
   await link.report(plain, 4, end(returned(1)))
 
-  const waiting = await aParkedRun(tenant, { workflow }, call(workflow), question(), sleepFor(1))
+  // With a schema, so that it is asked who holds the run.
+  const asked = question({ schemaText: '{"type":"boolean"}' })
+  const waiting = await aParkedRun(tenant, { workflow }, call(workflow), asked, sleepFor(1))
   const child = await accepted(tenant)
   await link.report(child, 1, start(), end(returned('from the child')))
   const { inputs } = await c.call(ops.inputs.list, { org, run: waiting.run })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
-import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
 import { createLog } from '@windlass/shared/log.ts'
 import { answerText, questionTrouble } from '../../engine/commit/judge-answer.ts'
 import { createJudge } from '../../judging/judge.ts'
@@ -27,7 +27,7 @@ async function judged(schema: unknown, answer: unknown): Promise<string> {
 }
 
 async function trouble(schemaText: string, onTimeoutText: string | null = null): Promise<string | undefined> {
-  const asker = { orgId, runId: 'run_1' as RunId }
+  const asker = { orgId, payer: { run: 'run_1', epoch: 1, assertHeld: async () => {} } }
   return (await questionTrouble({ judge }, asker, { schemaText, onTimeoutText }))?.message
 }
 

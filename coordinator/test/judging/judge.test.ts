@@ -216,6 +216,23 @@ test('values of a run that hang use up its time, and cost no other run', async (
   assert.equal(await judged(derived({ type: 'string' }), 'x', { run: 'run_1' }), 'fits')
 })
 
+test('a run pays under an epoch only for what was said under it, and only while its agent holds it', async (t) => {
+  const own = createJudge({ log, runMs: 500 })
+  t.after(() => own.close())
+  const judged = (epoch: number, text: string, assertHeld = async () => {}) =>
+    own.judge(derived(PATTERN), { text }, { root: 'input', org: 'a', run: 'run_1', epoch, assertHeld }).then(textOf)
+  for (let n = 0; n < 2; n++) assert.match(await judged(1, HANGS), /^too slow input/)
+  assert.match(await judged(1, '{}'), /^spent input: /)
+  const { started } = killing(t, 0)
+  const refused = new Error('others hold it')
+  await assert.rejects(
+    judged(2, HANGS, () => Promise.reject(refused)),
+    refused,
+  )
+  assert.equal(started(), 0)
+  assert.equal(await judged(2, '{}'), 'fits')
+})
+
 test('values of one org that hang do not keep out those of another', async () => {
   const hanging = Promise.all(
     Array.from({ length: 6 }, (_, n) => said(derived(PATTERN), { a: `${'a'.repeat(70 + n)}b` }, { org: 'a' })),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { RunId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
 import type { Author, Change } from '../audit/record.ts'
 import { record } from '../audit/record.ts'
@@ -11,7 +11,7 @@ import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
 import { topOf } from './rules/outcome.ts'
 import type { Once } from './rules/signature.ts'
-import { insertDeliveries, insertMatches, type NewDeliveryRow, trimUnverified } from './store-deliveries.ts'
+import { insertDeliveries, insertMatches, type NewDeliveryRow, outcomesOf, trimUnverified } from './store-deliveries.ts'
 import { giveBack, heldAs, type KeyRow, pointTo, takeKeys } from './store-keys.ts'
 
 /** A delivery about to be written, with the runs that it starts unless they have been started before. */
@@ -36,8 +36,8 @@ export interface Committed {
   outcome: DeliveryOutcome
   reason: string | null
   matches: MatchRow[]
-  /** Runs that wait for further calls, of which this is one. To be announced. */
-  merged: Moving[]
+  /** Runs that wait for further calls, of which this is one. Their readers are to be told. */
+  merged: { id: RunId; orgId: OrgId }[]
 }
 
 /** How long a delivery's id is known: providers send again for some days. */
@@ -66,21 +66,61 @@ export function keysOf(sourceId: string, { id, once }: { id: string | null; once
 
 /**
  * Writes deliveries, their runs and what repetitions are known by: none of them is there without the others. Ids are
- * made by the caller, so that it may run again when its commit was not heard of.
+ * made by the caller, so that it may run again when its commit was not heard of: what is there is answered as it is.
  */
-export function commitDeliveries(
+export async function commitDeliveries(
   db: Db,
   items: readonly NewDelivery[],
   options: { lockMs?: number } = {},
 ): Promise<Committed[]> {
-  return db.begin(async (tx) => {
-    const holders = await holdersOf(tx, items, options)
-    const runs = items.flatMap(({ starts }) => starts.map(({ run }) => run).filter((run) => !holders.has(run.id)))
-    const merged = await createAll(tx, runs)
-    const committed = items.map((item) => settled(item, holders, merged))
-    await write(tx, items, committed)
-    return committed
-  })
+  try {
+    return await db.begin((tx) => commitNew(tx, items, options))
+  } catch (error) {
+    if (!(error instanceof WrittenBefore)) throw error
+    const before = await writtenBefore(db, error.items)
+    const others = items.filter(({ id }) => !before.has(id))
+    const committed = others.length > 0 ? await commitDeliveries(db, others, options) : []
+    const byId = new Map([...before, ...others.map(({ id }, i) => [id, committed[i]!] as const)])
+    return items.map(({ id }) => byId.get(id)!)
+  }
+}
+
+async function commitNew(tx: Tx, items: readonly NewDelivery[], options: { lockMs?: number }): Promise<Committed[]> {
+  const holders = await holdersOf(tx, items, options)
+  const runs = items.flatMap(({ starts }) => starts.map(({ run }) => run).filter((run) => !holders.has(run.id)))
+  const merged = await createAll(tx, runs)
+  const committed = items.map((item) => settled(item, holders, merged))
+  await write(tx, items, committed)
+  return committed
+}
+
+/**
+ * These deliveries are there: only the answer of their commit was lost. Thrown to undo what else was written with them,
+ * as a call cannot be merged a second time. Nobody looks for them first, so an ordinary commit pays nothing for it.
+ */
+class WrittenBefore extends Error {
+  readonly items: readonly NewDelivery[]
+
+  constructor(items: readonly NewDelivery[]) {
+    super('these deliveries were written before')
+    this.items = items
+  }
+}
+
+/** By the id of a delivery, what became of it. */
+async function writtenBefore(db: Db, items: readonly NewDelivery[]): Promise<Map<string, Committed>> {
+  const byId = new Map(items.map((item) => [item.id, item]))
+  const rows = await outcomesOf(db, [...byId.keys()])
+  return new Map(
+    rows.map(({ id, ...row }) => {
+      const { orgId, starts } = byId.get(id)!
+      const own = new Set(starts.map(({ run }) => run.id))
+      const merged = row.matches.flatMap(({ outcome, runId }) =>
+        outcome === 'triggered' && runId !== null && !own.has(runId) ? [{ id: runId, orgId }] : [],
+      )
+      return [id, { ...row, merged }]
+    }),
+  )
 }
 
 /** Another delivery that takes the same key takes milliseconds, or waits itself: for the lock of a group, say. */
@@ -178,11 +218,12 @@ async function write(tx: Tx, items: readonly NewDelivery[], committed: readonly 
     tx,
     items.map((item, i) => ({ ...item, outcome: committed[i]!.outcome, reason: committed[i]!.reason })),
   )
+  if (inserted.size < items.length) throw new WrittenBefore(items.filter(({ id }) => !inserted.has(id)))
   await insertMatches(
     tx,
     items.flatMap(({ orgId, id }, i) => committed[i]!.matches.map((match) => ({ ...match, orgId, deliveryId: id }))),
   )
   const refused = items.filter((_, i) => committed[i]!.outcome === 'unverified').map(({ sourceId }) => sourceId)
   if (refused.length > 0) await trimUnverified(tx, [...new Set(refused)], MOST_UNVERIFIED)
-  for (const { id, audit } of items) if (audit && inserted.has(id)) await record(tx, audit.by, audit.change)
+  for (const { audit } of items) if (audit) await record(tx, audit.by, audit.change)
 }

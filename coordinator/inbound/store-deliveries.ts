@@ -115,6 +115,17 @@ const columns = (sql: Sql) => sql`
   d.id, d.org_id, d.source_id, d.source_name, d.received_at, d.outcome, d.reason, d.event, d.replay_of, d.attempts,
   (${matchesOf(sql)}) as matches`
 
+/** What became of those of these deliveries that are there. */
+export async function outcomesOf(
+  db: Db,
+  ids: readonly string[],
+): Promise<Pick<DeliveryRow, 'id' | 'outcome' | 'reason' | 'matches'>[]> {
+  return db<Pick<DeliveryRow, 'id' | 'outcome' | 'reason' | 'matches'>[]>`
+    select d.id, d.outcome, d.reason, (${matchesOf(db)}) as matches
+    from deliveries d
+    where d.id = any(${[...ids]})`
+}
+
 export async function findDelivery(sql: Sql, orgId: OrgId, id: string): Promise<WholeDeliveryRow | undefined> {
   const [row] = await sql<WholeDeliveryRow[]>`
     select ${columns(sql)}, d.method, d.query, d.headers, d.content_type, d.payload, d.payload_key, d.payload_bytes,

@@ -4,8 +4,8 @@ import { type DeliveryId, newId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
-import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
 import { tellOfNew } from '../engine/commit/trigger.ts'
+import { ringRun } from '../events/ring.ts'
 import { contentKey } from '../objects/key.ts'
 import type { ObjectStore } from '../objects/store.ts'
 import { type Committed, keysOf, type NewDelivery } from './commit.ts'
@@ -18,8 +18,7 @@ import type { InboundSource } from './sources.ts'
 import { type Decided, noneOf, startsOf, workflowsOf } from './starts.ts'
 
 export type TakeDeps = Parameters<typeof startsOf>[0] &
-  Parameters<typeof tellOfNew>[0] &
-  AnnounceDeps & { log: Log; objects: ObjectStore; deliveries: GroupCommit<NewDelivery, Committed> }
+  Parameters<typeof tellOfNew>[0] & { log: Log; objects: ObjectStore; deliveries: GroupCommit<NewDelivery, Committed> }
 
 /** A delivery that is known to be its source's. */
 export interface Verified {
@@ -73,7 +72,7 @@ export async function take(deps: TakeDeps, verified: Verified): Promise<Taken> {
   probe('delivery.committed', { delivery: row.id, outcome: committed.outcome })
   const made = new Set(committed.matches.flatMap(({ outcome, runId }) => (outcome === 'triggered' ? [runId] : [])))
   for (const run of runs) if (made.has(run.id)) tellOfNew(deps, run)
-  if (committed.merged.length > 0) announce(deps, committed.merged)
+  for (const run of committed.merged) ringRun(deps, run)
   return { id: row.id, committed }
 }
 

@@ -27,11 +27,12 @@ async function takeAnswer(
   n: number,
   given: { id: InputId; text: string; caller: Acting },
 ): Promise<boolean> {
-  if (run.status === 'cancelling')
+  const why = whyStopped(run)
+  if (why !== undefined)
     throw new Fault(
       'INPUT_CLOSED',
       { input: given.id, status: 'open', run: run.id, runStatus: run.status },
-      `The run ${run.id} is being cancelled; its questions take no answer any more.`,
+      `The run ${run.id} ${why}; its questions take no answer any more.`,
     )
   const { id, text, caller } = given
   if (!(await answer(tx, { id, text, by: caller.id }))) return false
@@ -45,4 +46,10 @@ async function takeAnswer(
     after,
   })
   return true
+}
+
+/** A run that is being stopped goes on with no answer. */
+function whyStopped({ status, timedOut }: Moving): string | undefined {
+  if (status === 'cancelling') return 'is being cancelled'
+  return timedOut ? 'is being stopped, as its time (`timeout.wall`) is used up' : undefined
 }

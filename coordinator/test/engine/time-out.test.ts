@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { ApiError } from '@windlass/shared/ops/api-error.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, aRun, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
+import { aCoordinator, aRun, refusal, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
 import { asks, evicted, parked } from '../_kit/journal.ts'
 import { assertInStep } from '../_kit/in-step.ts'
 import { until } from '../_kit/until.ts'
@@ -188,6 +189,24 @@ for (const [where, entries] of [
     assert.deepEqual([status, error?.code, error?.detail], ['failed', 'RUN_TIMED_OUT', { wallTimeoutMs: HOUR_MS }])
     assert.equal((await typesOf(c, run.id)).includes('run.resumed'), false)
   })
+
+test('a run that is being stopped since its time is used up takes no answer', async () => {
+  const run = await aTimed({ wall: '1h' })
+  const offer = await takeNext(agent, link)
+  await link.report(offer, 2, asks(1), parked('input'))
+  const { inputs } = await c.call(ops.inputs.list, { org: c.org, run: run.id })
+  await ripen(run.id, 'wall-timeout')
+  await link.next('cancel')
+  await assert.rejects(c.call(ops.inputs.respond, { input: inputs[0]!.id, answer: 1 }), (error: ApiError) => {
+    refusal('INPUT_CLOSED')(error)
+    assert.match(error.message, /its time \(`timeout\.wall`\) is used up; its questions take no answer any more/)
+    return true
+  })
+  await link.report(offer, 4, end({ how: 'cancelled', forced: false }))
+  const { status, error } = await runOf(c, run.id)
+  assert.deepEqual([status, error?.code], ['failed', 'RUN_TIMED_OUT'])
+  assert.equal((await c.call(ops.inputs.get, { input: inputs[0]!.id })).input.status, 'closed')
+})
 
 test('a run that ends in time leaves no timers', async () => {
   const run = await aTimed({ wall: '1h', queue: '1h' })

@@ -86,7 +86,7 @@ const endsRuns = ({ kind }: store.DueTimer) => kind === 'queue-timeout' || kind 
 async function fire(deps: FireDeps, due: store.DueTimer[], isLimited: boolean): Promise<void> {
   const ending = due.filter(endsRuns).map((timer) => timer.runId)
   await warmVersions(deps, ending)
-  const moved = await moveRuns(deps, { ids: due.map((timer) => timer.runId), ending }, async (tx, runs) => {
+  const stopped = await moveRuns(deps, { ids: due.map((timer) => timer.runId), ending }, async (tx, runs) => {
     if (isLimited) await tx`select set_config('lock_timeout', ${String(LIMITED_MS)}, true)`
     const there = new Map((await store.take(tx, due)).map((timer) => [keyOf(timer), timer.holds]))
     // In the order in which they were due: of two sleeps that raced while nobody looked, the shorter one has won.
@@ -108,10 +108,13 @@ async function fire(deps: FireDeps, due: store.DueTimer[], isLimited: boolean): 
       tx,
       taken.flatMap((timer) => againLater(deps, timer, runs.get(timer.runId))),
     )
-    await setStopDeadlines(tx, deps, [...touched].filter(isBeingStopped))
-    return { moved: touched, answer: touched }
+    // What else comes due for a run that is being stopped does not put its deadline off.
+    const overtime = new Set(taken.filter(({ kind }) => kind === 'wall-timeout').map(({ runId }) => runId))
+    const stopped = [...touched].filter((run) => overtime.has(run.id) && isBeingStopped(run))
+    await setStopDeadlines(tx, deps, stopped)
+    return { moved: touched, answer: stopped }
   })
-  for (const run of moved) if (isBeingStopped(run) && run.runnerId) await deps.tellCancels(run.runnerId)
+  for (const { runnerId } of stopped) if (runnerId) await deps.tellCancels(runnerId)
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, end, type Link, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, refusal, runOf, type TestCoordinator, typesOf } from '../_kit/coordinator.ts'
-import { asks, evicted, parked } from '../_kit/journal.ts'
+import { asks, evicted, parked, sleeps } from '../_kit/journal.ts'
 import { assertInStep } from '../_kit/in-step.ts'
 import { until } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
@@ -189,6 +189,24 @@ for (const [where, entries] of [
     assert.deepEqual([status, error?.code, error?.detail], ['failed', 'RUN_TIMED_OUT', { wallTimeoutMs: HOUR_MS }])
     assert.equal((await typesOf(c, run.id)).includes('run.resumed'), false)
   })
+
+test('what wakes a run that is being stopped does not put off the time by which its agent has to answer', async () => {
+  const run = await aTimed({ wall: '1h' })
+  const offer = await takeNext(agent, link)
+  await link.report(offer, 2, sleeps(1, HOUR_MS), sleeps(2, 2 * HOUR_MS), parked('sleep'))
+  await ripen(run.id, 'wall-timeout')
+  await link.next('cancel')
+  const deadline = () => c.db`
+    select (run_at)::text as at, revision from graphile_worker.jobs where key = ${`cancel:${run.id}`}`
+  const before = [...(await deadline())]
+  assert.equal(before.length, 1)
+  await c.db`update timers set due_at = now() where run_id = ${run.id} and n = 1`
+  c.deps.timers.expect(0)
+  await until('the timer', async () => (await c.db`select from timers where run_id = ${run.id}`).length === 1)
+  assert.deepEqual([...(await deadline())], before)
+  await link.report(offer, 5, end({ how: 'cancelled', forced: false }))
+  assert.equal((await runOf(c, run.id)).error?.code, 'RUN_TIMED_OUT')
+})
 
 test('a run that is being stopped since its time is used up takes no answer', async () => {
   const run = await aTimed({ wall: '1h' })

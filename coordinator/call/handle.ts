@@ -10,11 +10,18 @@ export type Turns = Record<NonNullable<Plan['turns']>, OrgTurns>
 
 /** Has the handler answer, in the turn of this org where its row wants one. */
 export function handle(plan: Plan, call: Call<never>, { turns, orgId }: { turns: Turns; orgId: string }): unknown {
-  if (!plan.turns) return plan.handle(call)
+  const kind = plan.pauses && isPause(plan, call.input) ? 'orgStops' : plan.turns
+  if (!kind) return plan.handle(call)
   const since = performance.now()
-  return turns[plan.turns].run(orgId, async () => {
+  return turns[kind].run(orgId, async () => {
     // The credential may be lost while others have their turns: three slow requests of its own org are enough.
     if (performance.now() - since > AGAIN_MS) await call.stay()
     return plan.handle(call)
   })
+}
+
+/** What else it may be asked for at the same time can take long, such as a judgement of an input. */
+function isPause({ pathKeys }: Plan, input: Record<string, unknown>): boolean {
+  const asked = Object.keys(input).length - pathKeys.length
+  return input['enabled'] === false && asked === 1
 }

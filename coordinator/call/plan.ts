@@ -23,10 +23,13 @@ export interface Plan {
   /** What is made of its body takes long, and has bounds of its own. */
   readonly takesFiles: boolean
   /**
-   * `orgReads`: what it reads grows with what the org has. `orgChanges`: it takes the lock of the org. Undefined: it
-   * holds no connection of the pool, or has bounds of its own.
+   * `orgReads`: what it reads grows with what the org has. `orgChanges`: it takes the lock of the org. `orgStops`: it
+   * ends something, and does not wait for what it is to end. Undefined: it holds no connection of the pool, or has
+   * bounds of its own.
    */
-  readonly turns: 'orgReads' | 'orgCalls' | 'orgChanges' | 'orgPrograms' | undefined
+  readonly turns: 'orgReads' | 'orgCalls' | 'orgStops' | 'orgChanges' | 'orgPrograms' | undefined
+  /** Asked for a pause and nothing else, it takes its turn among `orgStops`. */
+  readonly pauses: boolean
   readonly scopedToOrg: boolean
   readonly scopedToRun: boolean
   readonly faults: ReadonlySet<FaultCode>
@@ -47,6 +50,7 @@ const LOCKING = /^(environments|variables|secrets)\./
 function turnsOf(row: AnyOp): Plan['turns'] {
   if (isPaged(row) || COUNTS.includes(row.id)) return 'orgReads'
   if (row.method !== 'GET' && LOCKING.test(row.id)) return 'orgChanges'
+  if (row.stops === true) return 'orgStops'
   return SHARING.includes(row.id) || row.carries === 'files' ? undefined : 'orgCalls'
 }
 
@@ -110,6 +114,7 @@ function planRow(row: AnyOp, handle: Plan['handle'] | undefined, sizes: Sizes): 
     bodyBytes: bodyBytes(row.carries, sizes),
     takesFiles: row.carries === 'files',
     turns: isForCallers(row) ? turnsOf(row) : row.credentials.includes('run') ? 'orgPrograms' : undefined,
+    pauses: typeof row.stops === 'object',
     scopedToOrg: isForCallers(row) && names.includes('org'),
     scopedToRun: row.credentials.includes('run') && names.includes('run'),
     faults: faultsOf(row),

@@ -14,7 +14,7 @@ interface Kind {
   scope: string
   /**
    * At once, of an org and of all. Reads, calls and changes leave two of the twelve connections to sweeps, timers,
-   * triggers of limited runs, and registrations, which are short.
+   * triggers of limited runs, stops and registrations, which are short.
    */
   seats: { org: number; all: number }
   /**
@@ -45,6 +45,18 @@ const CALLS: Kind = {
   seats: { org: 3, all: 4 },
   keepsOne: true,
   message: 'Other requests of this org are under way, and have taken long. Send fewer of them at once.',
+}
+
+/**
+ * What ends or holds something: see `stops` in shared/ops/op.ts. A stolen key of a member had the seats for calls, with
+ * three requests in a second whose inputs were judged for long, and its own revocation got 429. An org has two: the
+ * cancel of a large tree of runs keeps one for 5 s.
+ */
+const STOPS: Kind = {
+  scope: 'org_stops',
+  seats: { org: 2, all: 3 },
+  keepsOne: true,
+  message: 'Other requests of this org that end or pause something are under way. Send fewer of them at once.',
 }
 
 /**
@@ -121,6 +133,7 @@ export function openOrgTurns() {
   return {
     orgReads: createOrgTurns(READS),
     orgCalls: createOrgTurns(CALLS),
+    orgStops: createOrgTurns(STOPS),
     orgChanges: createOrgTurns(CHANGES),
     orgPrograms: createOrgTurns(PROGRAMS),
     orgDescents: createOrgTurns(DESCENTS),

@@ -45,6 +45,12 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   readonly scope: readonly Scope[]
   /** The least role; null where the credential has none. */
   readonly role: Role | null
+  /**
+   * It ends or holds a credential, a machine, runs or what starts them, soon and for an org of any size, and does
+   * nothing else. It has a turn that the other calls of its org cannot take. Of a row that does more: asked for just
+   * these fields.
+   */
+  readonly stops?: true | { readonly enabled: false }
   /** The MCP tool, and when a model should reach for it. */
   readonly mcp?: Tool
   /** The command that serves it, where that is not its group and name: `deploy`. */

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { newId } from '@windlass/shared/ids.ts'
 import { untilPolled } from '../_kit/until.ts'
-import { startStub } from './stub-server.ts'
+import { startStub, type StubOptions } from './stub-server.ts'
 
 /** A stub whose row holds every call until it is let go. */
-async function holding(id: string, answer: object) {
+async function holding(id: string, answer: object, others: StubOptions['handlers'] = {}) {
   const held: (() => void)[] = []
   let begun = 0
   const server = await startStub({
     strict: false,
     handlers: {
+      ...others,
       [id]: () => {
         begun++
         return new Promise((resolve) => held.push(() => resolve(answer)))
@@ -64,4 +66,30 @@ test('of what else an org asks three are answered at once', async (t) => {
   await untilPolled('the fourth to begin', () => begun() === 4)
   for (const end of held) end()
   for (const answer of all) assert.ok((await answer).status < 500)
+})
+
+test('what stops something is not behind the calls of its org, however many these are', async (t) => {
+  const stops = { 'keys.revoke': () => ({ schedules: 0 }), 'schedules.update': () => ({ schedule: {} }) }
+  const { server, ask, held, begun } = await holding('schedules.run', { run: {} }, stops)
+  t.after(() => server.close())
+  const schedule = `/v1/schedules/${newId('sch')}`
+  const all = Array.from({ length: 10 }, () => ask(`${schedule}/run`, { method: 'POST', body: '{}' }))
+  await untilPolled('three to begin', () => begun() === 3)
+  const revoke = () => ask(`/v1/orgs/acme/api-keys/${newId('key')}`, { method: 'DELETE' })
+  const change = (what: object) => ask(schedule, { method: 'PATCH', body: JSON.stringify(what) })
+  assert.equal((await revoke()).status, 200)
+  assert.equal((await change({ enabled: false })).status, 200)
+  let changed = 0
+  // Not even in part: whoever changes more waits like everybody else, as an input may be judged for long.
+  const others = [{ enabled: false, input: {} }, { enabled: true }, { input: {} }].map(async (what) => {
+    assert.equal((await change(what)).status, 200)
+    changed++
+  })
+  assert.equal((await revoke()).status, 200)
+  assert.equal(changed, 0)
+  for (let n = 0; n < 10; n++) {
+    await untilPolled('one that may end', () => held.length > n)
+    held[n]!()
+  }
+  await Promise.all([...all, ...others])
 })

@@ -113,6 +113,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
+    stops: { enabled: false },
     cli: {
       fields: FIELDS,
       help: ['  windlass connections update conn_… --enabled'],
@@ -134,6 +135,7 @@ export const rows = {
     credentials: ['session'],
     scope: [],
     role: 'admin',
+    stops: true,
     cli: {
       print: ['{connection} is deleted; its deliveries stay'],
     },
@@ -150,6 +152,7 @@ export const rows = {
     credentials: ['session'],
     scope: [],
     role: 'admin',
+    stops: true,
     summary: 'Set the secret of a connection, or make a new one and show it once.',
     input: z.strictObject({ connection: ConnectionId, secret: GivenSecret.optional(), overlapMs: OverlapMs }),
     output: z.object({ connection: Connection, secret: z.string() }),

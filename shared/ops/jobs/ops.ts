@@ -72,6 +72,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: ['run:cancel'],
     role: 'member',
+    stops: true,
     cli: {
       print: ['{job.id} is {job.status}: {job.done} of {job.matched}, {job.failed} failed'],
     },

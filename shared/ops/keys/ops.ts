@@ -75,6 +75,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
+    stops: true,
     mcp: {
       tool: 'revoke_api_key',
       when:

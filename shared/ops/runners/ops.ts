@@ -86,6 +86,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
+    stops: true,
     mcp: {
       tool: 'cordon_runner',
       when: 'To give a machine no new runs while everything that it has goes on. Undone by resume_runner.',
@@ -112,6 +113,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
+    stops: true,
     mcp: {
       tool: 'drain_runner',
       when:
@@ -165,6 +167,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
+    stops: true,
     mcp: {
       tool: 'revoke_runner',
       when:
@@ -186,6 +189,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: [],
     role: 'admin',
+    stops: true,
     mcp: {
       tool: 'deregister_runner',
       when:

@@ -18,6 +18,7 @@ export const bulkRuns = {
     credentials: ['key', 'session'],
     scope: ['run:cancel'],
     role: 'member',
+    stops: true,
     summary: 'Ask all unfinished runs that a filter finds to stop, as a job.',
     input: z.strictObject({
       org: Slug,

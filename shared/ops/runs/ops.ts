@@ -181,6 +181,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: ['run:cancel'],
     role: 'member',
+    stops: true,
     mcp: {
       tool: 'cancel_run',
       when:

@@ -159,6 +159,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: ['workflow:update'],
     role: 'member',
+    stops: { enabled: false },
     summary: 'Change a schedule, pause it or let it go on. Of one of the descriptor only `enabled` changes here.',
     input: z.strictObject({
       schedule: ScheduleId,
@@ -185,6 +186,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: ['workflow:update'],
     role: 'member',
+    stops: true,
     mcp: {
       tool: 'delete_schedule',
       when: 'To end a schedule for good. Runs that it has started go on. One of the descriptor is taken out there.',

@@ -54,6 +54,7 @@ export const rows = {
     credentials: ['session'],
     scope: [],
     role: 'admin',
+    stops: true,
     summary: 'Make a new secret for the webhook of a workflow, and show it once.',
     input: z.strictObject({ org: Slug, workflow: WorkflowRef, overlapMs: OverlapMs }),
     output: z.object({ webhook: Webhook, secret: z.string() }),

@@ -230,6 +230,7 @@ export const rows = {
     credentials: ['key', 'session'],
     scope: ['workflow:update'],
     role: 'member',
+    stops: true,
     mcp: {
       tool: 'disable_workflow',
       when: [

@@ -42,6 +42,7 @@ export type HookId = Id<'hook'>
 export type ConnectionId = Id<'conn'>
 export type DeliveryId = Id<'dlv'>
 export type JobId = Id<'job'>
+export type RegistrationTokenId = Id<'rtok'>
 
 /** A new id: prefix, underscore, and a UUIDv7 in 26 characters, so that ids sort by their time of creation. */
 export function newId<P extends IdPrefix>(prefix: P): Id<P> {
@@ -120,6 +121,7 @@ export const HookId = idSchema('hook', 'a webhook')
 export const DeliveryId = idSchema('dlv', 'a delivery')
 export const ConnectionId = idSchema('conn', 'a connection')
 export const JobId = idSchema('job', 'a job')
+export const RegistrationTokenId = idSchema('rtok', 'a registration token')
 
 /** What a person names things by in addresses: lower case, digits and dashes, 1 to 63 characters. */
 export const Slug = z

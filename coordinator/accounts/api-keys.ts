@@ -6,7 +6,8 @@ import { hasRole, type Role, type Scope } from '@windlass/shared/scopes.ts'
 import { LAST_MOMENT } from '@windlass/shared/time.ts'
 import type { Callers } from './callers.ts'
 import { type Author, record } from '../audit/record.ts'
-import type { Db, Sql } from '../db/client.ts'
+import type { Db, Sql, Tx } from '../db/client.ts'
+import { revokeTokensOf } from '../runners/tokens.ts'
 import { nameOf } from './name.ts'
 import type { Operator } from './operator.ts'
 import { digest } from './secret.ts'
@@ -77,10 +78,14 @@ export async function listKeys(deps: { db: Db }, orgId: OrgId, page: KeyPage): P
   return (await store.listKeys(deps.db, orgId, page)).map(present)
 }
 
-/** Ends a key for good, here at once and elsewhere within a second. Again is no error, and no entry in the audit log. */
-export async function revokeKey(deps: { db: Db; callers: Callers }, author: Author, id: string): Promise<void> {
-  await deps.db.begin((tx) => revoke(tx, author, { id }, author.orgId))
+/**
+ * Ends a key for good, here at once and elsewhere within a second, with the registration tokens that it has made. Again
+ * is no error, and no entry in the audit log.
+ */
+export async function revokeKey(deps: { db: Db; callers: Callers }, author: Author, id: string): Promise<Revoked> {
+  const revoked = await deps.db.begin((tx) => revoke(tx, author, { id }, author.orgId))
   deps.callers.forget(id)
+  return revoked
 }
 
 /** The same for an operator, who names a key of any org by its id or by itself. Answers whether it was this call that ended it. */
@@ -92,10 +97,12 @@ export interface Revoked {
   id: string
   name: string
   isNew: boolean
+  /** Number of those that were ended with it, by this call. */
+  registrationTokens: number
 }
 
 async function revoke(
-  tx: Sql,
+  tx: Tx,
   by: Author | Operator,
   key: { id: string } | { hash: Uint8Array },
   orgId?: OrgId,
@@ -103,11 +110,12 @@ async function revoke(
   const row = await store.lockKey(tx, key, orgId)
   if (!row) throw new Fault('NOT_FOUND', 'id' in key ? { key: key.id } : {}, 'There is no such API key.')
   const { id, name, prefix, role, scopes, isRevoked } = row
-  if (isRevoked) return { id, name, isNew: false }
+  if (isRevoked) return { id, name, isNew: false, registrationTokens: 0 }
   await store.revokeKey(tx, id, by.id)
-  const change = { action: 'keys.revoke', target: { type: 'key', id, name }, before: { name, prefix, role, scopes } }
-  await record(tx, { ...by, orgId: row.orgId }, change)
-  return { id, name, isNew: true }
+  const registrationTokens = await revokeTokensOf(tx, id)
+  const before = { name, prefix, role, scopes, registrationTokens }
+  await record(tx, { ...by, orgId: row.orgId }, { action: 'keys.revoke', target: { type: 'key', id, name }, before })
+  return { id, name, isNew: true, registrationTokens }
 }
 
 function present(row: store.KeyRow): ApiKey {

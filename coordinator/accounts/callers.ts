@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Log } from '@windlass/shared/log.ts'
 import type { Caller } from '../actor.ts'
-import type { Sql } from '../db/client.ts'
+import type { Sql, Tx } from '../db/client.ts'
 import { credentialKinds } from './credential-kinds.ts'
 import { digest, unauthenticated } from './secret.ts'
 
@@ -16,6 +16,11 @@ export interface Callers {
   verify(this: void, token: string): Promise<Caller>
   /** Whether a credential has served, or is being looked up. Kept for far longer than it serves without a look-up. */
   knows(this: void, token: string): boolean
+  /**
+   * What is made in the transaction is there when its author is revoked, which waits for it. Throws UNAUTHENTICATED
+   * when the credential serves no more: up to a second ago it may have been revoked elsewhere.
+   */
+  hold(this: void, tx: Tx, caller: Pick<Caller, 'kind' | 'id'>): Promise<void>
   /** A credential was revoked: it serves no later request to this process. */
   forget(id: string): void
 }
@@ -45,6 +50,7 @@ export function createCallers(deps: { db: Sql; log: Log; now?: () => number }): 
       return keep(name, kind.find(token))
     },
     knows: (token) => cache.has(nameOf(token)),
+    hold: (tx, { kind, id }) => kinds.find((one) => one.of === kind)!.hold(tx, id),
     forget(id) {
       // What is being looked up may have been read before it was revoked.
       for (const [name, known] of cache.entries()) if (known.id === undefined || known.id === id) cache.delete(name)

@@ -10,15 +10,21 @@ const ANOTHER = '`windlass admin sessions create` on the host of the coordinator
 /** Sessions that an operator made on the coordinator's host: they open what keys may not do. */
 export function sessionKind({ db }: { db: Sql }): CredentialKind {
   return {
+    of: 'session',
     claims: (token) => token.startsWith('wls_'),
     flaw: (token) => (isWellFormed('wls_', token) ? undefined : MALFORMED),
     async find(token) {
       const row = await store.findByHash(db, digest(token))
-      if (!row) throw unauthenticated('This session is not known here.')
-      if (row.isRevoked) throw unauthenticated(`This session has been revoked; ${ANOTHER}`)
-      if (row.isExpired) throw unauthenticated(`This session has expired; ${ANOTHER}`)
+      assertServes(row)
       const { id, name, orgId, org, role } = row
       return { kind: 'session', id, name, orgId, org, role, scopes: [] }
     },
+    hold: async (tx, id) => assertServes(await store.hold(tx, id)),
   }
+}
+
+function assertServes<T extends store.SessionState>(row: T | undefined): asserts row is T {
+  if (!row) throw unauthenticated('This session is not known here.')
+  if (row.isRevoked) throw unauthenticated(`This session has been revoked; ${ANOTHER}`)
+  if (row.isExpired) throw unauthenticated(`This session has expired; ${ANOTHER}`)
 }

@@ -4,6 +4,8 @@ import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { Role } from '@windlass/shared/scopes.ts'
 import { type Author, record } from '../audit/record.ts'
 import type { Db, Sql } from '../db/client.ts'
+import { revokeTokensOf } from '../runners/tokens.ts'
+import type { Revoked } from './api-keys.ts'
 import { nameOf } from './name.ts'
 import type { Operator } from './operator.ts'
 import { digest } from './secret.ts'
@@ -52,22 +54,23 @@ export async function listSessions(sql: Sql, orgId?: OrgId): Promise<OperatorSes
   return (await store.list(sql, orgId)).map(present)
 }
 
-/** Ends a session, named by its id or by itself. Answers whether it was this call that ended it. */
-export function revokeSession(
-  db: Db,
-  operator: Operator,
-  session: string,
-): Promise<{ id: string; name: string; isNew: boolean }> {
+/**
+ * Ends a session, named by its id or by itself, with the registration tokens that it has made. Answers whether it was
+ * this call that ended it.
+ */
+export function revokeSession(db: Db, operator: Operator, session: string): Promise<Revoked> {
   const by = isWellFormed('wls_', session) ? { hash: digest(session) } : { id: session }
   return db.begin(async (tx) => {
     const row = await store.lock(tx, by)
     if (!row) throw new Fault('NOT_FOUND', {}, 'There is no such session.')
     const { id, orgId, name, role, isRevoked } = row
-    if (isRevoked) return { id, name, isNew: false }
+    if (isRevoked) return { id, name, isNew: false, registrationTokens: 0 }
     await store.revoke(tx, id)
+    const registrationTokens = await revokeTokensOf(tx, id)
     const target = { type: 'session', id, name }
-    await record(tx, { ...operator, orgId }, { action: 'sessions.revoke', target, before: { name, role } })
-    return { id, name, isNew: true }
+    const before = { name, role, registrationTokens }
+    await record(tx, { ...operator, orgId }, { action: 'sessions.revoke', target, before })
+    return { id, name, isNew: true, registrationTokens }
   })
 }
 

@@ -1,15 +1,18 @@
 import type { OrgId, SessionId } from '@windlass/shared/ids.ts'
 import type { Role } from '@windlass/shared/scopes.ts'
-import type { Sql } from '../db/client.ts'
+import type { Sql, Tx } from '../db/client.ts'
 
-export interface SessionCredentialRow {
+export interface SessionState {
+  isExpired: boolean
+  isRevoked: boolean
+}
+
+export interface SessionCredentialRow extends SessionState {
   id: SessionId
   name: string
   orgId: OrgId
   org: string
   role: Role
-  isExpired: boolean
-  isRevoked: boolean
 }
 
 export async function findByHash(sql: Sql, hash: Uint8Array): Promise<SessionCredentialRow | undefined> {
@@ -25,6 +28,16 @@ export async function findByHash(sql: Sql, hash: Uint8Array): Promise<SessionCre
     from operator_sessions s
     join orgs on orgs.id = s.org_id
     where s.hash = ${hash}`
+  return row
+}
+
+/** Whoever revokes it waits until the transaction has ended. */
+export async function hold(tx: Tx, id: string): Promise<SessionState | undefined> {
+  const [row] = await tx<SessionState[]>`
+    select expires_at <= now() as is_expired, revoked_at is not null as is_revoked
+    from operator_sessions
+    where id = ${id}
+    for key share`
   return row
 }
 

@@ -1,17 +1,20 @@
 import type { KeyId, OrgId } from '@windlass/shared/ids.ts'
 import type { Role, Scope } from '@windlass/shared/scopes.ts'
-import type { Sql } from '../db/client.ts'
+import type { Sql, Tx } from '../db/client.ts'
 import { onlyFilters } from '../db/by-key.ts'
 
-export interface KeyCredentialRow {
+export interface KeyState {
+  isExpired: boolean
+  isRevoked: boolean
+}
+
+export interface KeyCredentialRow extends KeyState {
   id: KeyId
   name: string
   orgId: OrgId
   org: string
   role: Role
   scopes: Scope[]
-  isExpired: boolean
-  isRevoked: boolean
   /** True when `last_used_at` is a minute old, or was never set. */
   isStale: boolean
 }
@@ -32,6 +35,16 @@ export async function findByHash(sql: Sql, hash: Uint8Array): Promise<KeyCredent
     join orgs on orgs.id = api_keys.org_id
     where api_keys.hash = ${hash}
   `
+  return row
+}
+
+/** A weak lock: notes of its use go on, and whoever revokes it waits. */
+export async function holdKey(tx: Tx, id: string): Promise<KeyState | undefined> {
+  const [row] = await tx<KeyState[]>`
+    select coalesce(expires_at <= now(), false) as is_expired, revoked_at is not null as is_revoked
+    from api_keys
+    where id = ${id}
+    for key share`
   return row
 }
 

@@ -6,6 +6,7 @@ import { createPool, deletePool, getPool, updatePool } from '../runners/pools.ts
 import { getRunner, listPools, listRunners } from '../runners/read.ts'
 import { mintRegistrationToken } from '../runners/register.ts'
 import { revokeRunner } from '../runners/revoke.ts'
+import { listTokens, revokeToken } from '../runners/tokens.ts'
 import { cordonRunner, drainRunner, resumeRunner } from '../runners/steer.ts'
 import type { Call, HandlersFor } from './call.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
@@ -16,7 +17,9 @@ type PoolsNeeds = Needs<
   | typeof demandOf
   | typeof getPool
   | typeof listPools
+  | typeof listTokens
   | typeof mintRegistrationToken
+  | typeof revokeToken
   | typeof updatePool
 >
 
@@ -44,6 +47,18 @@ export const pools = (deps: PoolsNeeds): HandlersFor<'pools'> => ({
   createToken: async ({ input, caller }) => ({
     registrationToken: await mintRegistrationToken(deps, caller, input),
   }),
+
+  listTokens: async ({ input, caller }) => {
+    const before = decodeCursor(input.cursor, /^rtok_[0-9a-z]{26}$/)
+    const found = await listTokens(deps, caller, input.pool, { before, limit: input.limit + 1 })
+    const { rows, nextCursor } = pageOf(found, input.limit, (token) => token.id)
+    return { registrationTokens: rows, nextCursor }
+  },
+
+  revokeToken: async ({ input, caller }) => {
+    await revokeToken(deps, caller, input.token)
+    return {}
+  },
 })
 
 /** What the agent is installed from stands in some answers. */

@@ -1,4 +1,13 @@
-import type { ConnectionId, DeliveryId, InputId, JobId, RunId, RunnerId, ScheduleId } from '@windlass/shared/ids.ts'
+import type {
+  ConnectionId,
+  DeliveryId,
+  InputId,
+  JobId,
+  RegistrationTokenId,
+  RunId,
+  RunnerId,
+  ScheduleId,
+} from '@windlass/shared/ids.ts'
 import type { Caller } from '../actor.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { getJob } from '../bulk/read.ts'
@@ -7,6 +16,7 @@ import { assertDelivery } from '../inbound/deliveries.ts'
 import { getInput } from '../inputs/read.ts'
 import { getPool } from '../runners/pools.ts'
 import { getRunner } from '../runners/read.ts'
+import { needToken } from '../runners/tokens.ts'
 import { getRun } from '../runs/read.ts'
 import { getSchedule } from '../schedules/schedules.ts'
 import { authorize } from '../accounts/authorize.ts'
@@ -21,6 +31,7 @@ export type OwnedNeeds = Needs<
   | typeof getPool
   | typeof getRunner
   | typeof needConnection
+  | typeof needToken
   | typeof assertDelivery
 >
 
@@ -33,6 +44,7 @@ const FIND: Readonly<Record<string, (deps: OwnedNeeds, caller: Caller, id: strin
   connection: (deps, caller, id) => needConnection(deps, caller, id as ConnectionId),
   delivery: (deps, caller, id) => assertDelivery(deps, caller, id as DeliveryId),
   pool: (deps, caller, id) => getPool(deps, caller, id),
+  token: (deps, caller, id) => needToken(deps, caller, id as RegistrationTokenId),
   runner: (deps, caller, id) => getRunner(deps, caller, { runner: id as RunnerId, base: '' }),
 }
 

@@ -5,6 +5,7 @@ import { mintSecret } from '@windlass/shared/api-key.ts'
 import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type PoolId, type PoolRef, type RunnerId } from '@windlass/shared/ids.ts'
 import type { Db } from '../db/client.ts'
+import type { Callers } from '../accounts/callers.ts'
 import type { Acting } from '../actor.ts'
 import { type Author, type Change, record } from '../audit/record.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
@@ -19,9 +20,9 @@ const REUSABLE_USES = 100
 /** Of an org. A fleet of machines that register at each start, and are never deregistered, would grow without end. */
 const MOST_RUNNERS = 20_000
 
-/** A token by which agents join a pool. Only its hash is kept. */
+/** A token by which agents join a pool. Only its hash is kept. It ends with the credential that makes it. */
 export async function mintRegistrationToken(
-  deps: { db: Db },
+  deps: { db: Db; callers: Pick<Callers, 'hold'> },
   caller: Acting,
   ask: { pool: PoolRef; reusable: boolean; uses?: number | undefined; ttlMs: number },
 ) {
@@ -34,12 +35,13 @@ export async function mintRegistrationToken(
   const id = newId('rtok')
   const row = { id, poolId: pool.id, hash: hashOf(token), uses, ttlMs: ask.ttlMs, createdBy: caller.id }
   const expiresAt = await deps.db.begin(async (tx) => {
+    await deps.callers.hold(tx, caller)
     const at = (await store.insertToken(tx, row)).getTime()
     const after = { pool: { id: pool.id, name: pool.name }, uses, expiresAt: at }
     await record(tx, caller, { action: 'pools.createToken', target: { type: 'registration_token', id }, after })
     return at
   })
-  return { token, uses, expiresAt }
+  return { id, token, uses, expiresAt }
 }
 
 export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId'> & { token: string }
@@ -97,7 +99,7 @@ function usable(found: store.TokenRow | undefined): store.TokenRow {
     throw new Fault(
       'UNAUTHENTICATED',
       { path: 'token' },
-      'The registration token is unknown or has expired. Mint a new one: `windlass pools token <pool>`.',
+      'The registration token is unknown, has expired or was revoked. Mint a new one: `windlass pools token <pool>`.',
     )
   if (found.usesLeft === 0) throw new Fault('REGISTRATION_TOKEN_USED', { path: 'token' })
   return found

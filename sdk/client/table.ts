@@ -131,6 +131,8 @@ export const table = {
     delete: { id: 'pools.delete', method: 'DELETE', path: '/v1/runner-pools/{pool}' },
     demand: { id: 'pools.demand', method: 'GET', path: '/v1/orgs/{org}/runner-pools/{pool}/demand' },
     createToken: { id: 'pools.createToken', method: 'POST', path: '/v1/runner-pools/{pool}/registration-tokens' },
+    listTokens: { id: 'pools.listTokens', method: 'GET', path: '/v1/runner-pools/{pool}/registration-tokens' },
+    revokeToken: { id: 'pools.revokeToken', method: 'DELETE', path: '/v1/registration-tokens/{token}' },
   },
   runners: {
     list: { id: 'runners.list', method: 'GET', path: '/v1/orgs/{org}/runners' },

@@ -1250,11 +1250,36 @@ export interface Client extends Follows {
       options?: CallOptions,
     ): Promise<{
       registrationToken: {
+        id: string
+        /** Shown once. */
         token: string
         uses: number
         expiresAt: number
       }
     }>
+    /** List the registration tokens of a pool that still serve, newest first, without the tokens themselves. */
+    listTokens(
+      args: {
+        /** Name or id of a runner pool. */
+        pool: string
+        /** Items on a page. */
+        limit?: number
+        /** `nextCursor` of the page before. */
+        cursor?: string
+      },
+      options?: CallOptions,
+    ): Promise<{
+      registrationTokens: Array<RegistrationToken>
+      /** Null on the last page. */
+      nextCursor: string | null
+    }>
+    /** Revoke a registration token. Agents that have joined by it stay. */
+    revokeToken(
+      args: {
+        token: string
+      },
+      options?: CallOptions,
+    ): Promise<void>
   }
   readonly runners: {
     /** List the runners of an org. */
@@ -1418,6 +1443,8 @@ export interface Client extends Follows {
     ): Promise<{
       /** How many schedules it has made that go on; their runs count for it still. */
       schedules: number
+      /** How many registration tokens that it has made were revoked with it. */
+      registrationTokens: number
     }>
   }
   readonly orgs: {
@@ -2332,6 +2359,22 @@ export interface PoolDemand {
     queuedSlots: number
     freeSlots: number
   }>
+}
+
+export interface RegistrationToken {
+  id: string
+  pool: {
+    id: string
+    name: string
+  }
+  /** How many more agents it lets in. */
+  usesLeft: number
+  /** Milliseconds since the Unix epoch. */
+  createdAt: number
+  /** Id of the key or session that made it, whose end is its end. */
+  createdBy: string
+  /** Milliseconds since the Unix epoch. */
+  expiresAt: number
 }
 
 export interface Runner {

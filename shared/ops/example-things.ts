@@ -24,6 +24,7 @@ export const IDS = {
   retriedRun: 'run_01m7w9syw098aj8ecvzzy8jmzk',
   gpuPool: 'pool_01m7w2dr90bdrgh3s7c91z6n4e',
   runner: 'rnr_01m31k33m08pa2zyfrxv5gty3x',
+  registrationToken: 'rtok_01m7w2y7m0ax2v5hcz9d3w8e6k',
   input: 'inp_01m7w2y9nm0grdy5tjxsqgsw29',
   schedule: 'sch_01m6he7yw0qzv5kqh8t3m2xw9c',
   session: 'ses_01m7vzgc0071gtg4nakxp70jft',

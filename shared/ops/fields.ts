@@ -20,6 +20,7 @@ export const FIELDS: Readonly<Record<string, FieldTexts>> = {
   runner: { meaning: 'Id of the runner.', sample: 'rnr_…' },
   connection: { meaning: 'Id of the connection.', sample: 'conn_…' },
   delivery: { meaning: 'Id of the delivery.', sample: 'dlv_…' },
+  token: { meaning: 'Id of the registration token; not the token itself.', sample: 'rtok_…' },
   key: { meaning: 'Id of the key; not the key itself.', sample: 'key_…' },
   environment: { flag: 'only those of this environment', sample: 'staging' },
   name: { sample: 'REGION' },

@@ -64,6 +64,10 @@ const CHANGES: Readonly<Record<string, (tenant: Tenant) => Promise<Args> | Args>
     const { runnerPool } = await c.call(ops.pools.create, { org, name: 'short-lived' })
     return { pool: runnerPool.id }
   },
+  'pools.revokeToken': async ({ c }) => {
+    const { registrationToken } = await c.call(ops.pools.createToken, { pool: c.poolId })
+    return { token: registrationToken.id }
+  },
   'secrets.set': ({ org }) => ({ org, name: 'A_SECRET', value: SECRET }),
   'secrets.delete': ({ org }) => ({ org, name: 'A_SECRET' }),
 }

@@ -48,6 +48,7 @@ async function aTenant(c: TestCoordinator): Promise<Tenant> {
   const other = await aParkedRun({ c, agent, link }, { workflow }, question())
   const inbound = await aDelivery(c, session, workflow)
   const { inputs } = await c.call(ops.inputs.list, { org, run: asking.run })
+  const { registrationToken } = await c.call(ops.pools.createToken, { pool: c.poolId })
   // It changes nothing.
   const { job } = await c.call(ops.runs.bulkCancel, { org, filter: { tag: 'nobody has it' }, dryRun: true })
   return {
@@ -69,6 +70,7 @@ async function aTenant(c: TestCoordinator): Promise<Tenant> {
       input: inputs[0]!.id,
       runner: agent.id,
       pool: c.poolId,
+      token: registrationToken.id,
       key: victim.id,
       ...inbound,
       job: job.id,

@@ -18,6 +18,8 @@ async function poolActs(rest: RestTranscript): Promise<void> {
   await rest.act('change a pool wrongly', `PATCH ${path}`, { body: { settings: { slots: 0 } } })
   await rest.act('get a pool', `GET ${path}`)
   await rest.act('make a token', `POST ${path}/registration-tokens`, { body: { reusable: true, uses: 2 } })
+  const { registrationTokens } = await rest.act('list tokens', `GET ${path}/registration-tokens`)
+  await rest.act('revoke a token', `DELETE /v1/registration-tokens/${registrationTokens[0].id}`)
   await rest.act('ask for the demand of a pool', `GET ${org}/builders/demand`)
   await rest.act('delete a pool', `DELETE ${path}`)
   await rest.act('delete a pool in use', `DELETE /v1/runner-pools/${runnerPools[0].id}`)

@@ -33,6 +33,8 @@ const TOOLS = new Map([
   ['pools.list', 'list_runner_pools'],
   ['pools.create', 'create_runner_pool'],
   ['pools.createToken', 'create_runner_registration_token'],
+  ['pools.listTokens', 'list_runner_registration_tokens'],
+  ['pools.revokeToken', 'revoke_runner_registration_token'],
   ['runners.list', 'list_runners'],
   ['runners.get', 'get_runner'],
   ['keys.list', 'list_api_keys'],

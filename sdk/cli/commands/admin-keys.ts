@@ -116,7 +116,13 @@ function addRevoke(group: Command): void {
       await session.answer({ revoked }, () => {
         print(revoked.id)
         note(revoked.isNew ? `Revoked the API key ${revoked.name}.` : `The API key ${revoked.name} was revoked before.`)
+        noteTokens(revoked)
       })
     },
   )
+}
+
+/** For keys and sessions alike. */
+export function noteTokens({ registrationTokens }: { registrationTokens: number }): void {
+  if (registrationTokens > 0) note(`Registration tokens that it has made are revoked: ${registrationTokens}.`)
 }

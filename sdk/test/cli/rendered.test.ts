@@ -152,7 +152,7 @@ test('a name in the body is an argument, and what is typed can be said again', a
   const { url, asked } = await startFake(t, {
     'environments.create': () => exampleOf({ id: 'environments.create' }).output,
     'workflows.delete': () => ({}),
-    'keys.revoke': () => ({ schedules: 2 }),
+    'keys.revoke': () => ({ schedules: 2, registrationTokens: 1 }),
   })
   const made = await runCli(['env', 'create', 'staging'], { url })
   assert.deepEqual([made.code, made.stdout], [0, 'staging is there\n'], made.stderr)
@@ -165,7 +165,7 @@ test('a name in the body is an argument, and what is typed can be said again', a
   const key = newId('key')
   const revoked = await runCli(['keys', 'revoke', key], { url, env: { WINDLASS_API_KEY: SESSION } })
   assert.equal(revoked.stdout, `${key} is revoked\n`)
-  assert.match(revoked.stderr, /^Schedules that it has made go on: 2\./)
+  assert.match(revoked.stderr, /^Schedules that it has made go on: 2\..*\nRegistration tokens that it has made .*: 1\./)
 })
 
 test('a list says where its next page is, and what to do where it is empty', async (t) => {

@@ -84,7 +84,11 @@ export const rows = {
     },
     cli: {
       print: ['{key} is revoked'],
-      note: ['Schedules that it has made go on: {schedules}. See: windlass schedules list'],
+      note: [
+        'Schedules that it has made go on: {schedules}. See: windlass schedules list',
+        'Registration tokens that it has made are revoked: {registrationTokens}. ' +
+          'Agents that have joined by them stay: windlass audit list --action runners.register',
+      ],
       help: ['  windlass keys list', '  windlass keys revoke key_…'],
     },
     summary: 'Revoke an API key. It stops to serve within a second; again is no error.',
@@ -93,6 +97,9 @@ export const rows = {
       schedules: z
         .int()
         .meta({ description: 'How many schedules it has made that go on; their runs count for it still.' }),
+      registrationTokens: z
+        .int()
+        .meta({ description: 'How many registration tokens that it has made were revoked with it.' }),
     }),
     faults: ['NOT_FOUND'],
     success: 200,

@@ -45,8 +45,10 @@ export const keys: ExamplesOf<'keys'> = {
     },
   },
   revoke: {
-    about: 'For good: a revoked key does not come back. Runs that it has started go on, and so do its `schedules`.',
+    about:
+      'For good: a revoked key does not come back. Registration tokens that it has made are revoked with it; ' +
+      'agents that have joined by them stay. Runs that it has started go on, and so do its `schedules`.',
     input: { org: 'acme', key: IDS.ciKey },
-    output: { schedules: 1 },
+    output: { schedules: 1, registrationTokens: 0 },
   },
 }

@@ -4,6 +4,7 @@ import { NextCursor, PageQuery } from '../../model/page.ts'
 import { PoolDemand, PoolSettings, RunLimits, RunnerPool } from '../../model/pool.ts'
 import type { Group } from '../group.ts'
 import { op } from '../op.ts'
+import { tokens } from './tokens.ts'
 
 export const group: Group = {
   command: 'Groups of machines that execute runs.',
@@ -156,33 +157,5 @@ export const rows = {
     faults: ['NOT_FOUND'],
     success: 200,
   }),
-  createToken: op({
-    id: 'pools.createToken',
-    method: 'POST',
-    path: '/v1/runner-pools/{pool}/registration-tokens',
-    credentials: ['key', 'session'],
-    scope: [],
-    role: 'admin',
-    mcp: {
-      tool: 'create_runner_registration_token',
-      when:
-        'To let a new machine join a pool: `windlass agent` takes the token there. It is shown once, so ' +
-        'hand it to the person at once and keep it nowhere.',
-    },
-    command: 'pools token',
-    summary: 'Mint a token by which an agent joins the pool. It is shown once.',
-    input: z.strictObject({
-      pool: PoolRef,
-      reusable: z.boolean().default(false),
-      uses: z.int().min(1).max(1000).optional().meta({
-        description: 'How often it serves: once, or 100 times when `reusable`; more than 1 wants `reusable`.',
-      }),
-      ttlMs: z.int().min(10_000).max(86_400_000).default(900_000).meta({
-        description: 'How long it serves: at most 24 h; 15 min by default.',
-      }),
-    }),
-    output: z.object({ registrationToken: z.object({ token: z.string(), uses: z.int(), expiresAt: z.int() }) }),
-    faults: ['NOT_FOUND'],
-    success: 201,
-  }),
+  ...tokens,
 }

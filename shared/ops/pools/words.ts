@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { RunnerPool } from '../../model/pool.ts'
+import type { RegistrationToken } from '../../model/registration-token.ts'
 import type { ExamplesOf } from '../example.ts'
 import { DAY_MS, IDS, NINE } from '../example-things.ts'
 
@@ -22,6 +23,15 @@ const POOL: z.input<typeof RunnerPool> = {
   runners: 1,
   queuedRuns: 0,
   createdAt: NINE - 90 * DAY_MS,
+}
+
+const TOKEN: z.input<typeof RegistrationToken> = {
+  id: IDS.registrationToken,
+  pool: { id: IDS.pool, name: 'default' },
+  usesLeft: 1,
+  createdAt: NINE,
+  createdBy: IDS.ownerKey,
+  expiresAt: NINE + 900_000,
 }
 
 export const pools: ExamplesOf<'pools'> = {
@@ -99,15 +109,29 @@ export const pools: ExamplesOf<'pools'> = {
     about:
       'Each call makes a new token; it is in this answer and nowhere else. On the new machine: `windlass ' +
       'agent start --url <address> --token <token>`. The agent makes a key pair of its own and needs the ' +
-      'token never again.',
+      'token never again. It ends when the key or session that made it is revoked.',
     input: { pool: IDS.pool, ttlMs: 900_000 },
     output: {
       registrationToken: {
+        id: IDS.registrationToken,
         token: 'wlr_4Q9vXk2mT7cBz1RfY8nHs6LdW0pJ3gKaE5uVxCiZ00000',
         uses: 1,
         expiresAt: NINE + 900_000,
       },
     },
     fields: { reusable: 'Whether it serves more than once.' },
+  },
+  listTokens: {
+    about: 'Those that have expired or were used up are left out. Pages are joined by `nextCursor`.',
+    input: { pool: IDS.pool, limit: 20 },
+    output: { registrationTokens: [TOKEN], nextCursor: null },
+  },
+  revokeToken: {
+    about:
+      'By its id, which `pools.createToken` and `pools.listTokens` tell; never by the token. The audit log tells ' +
+      'which agents have joined by it: it is their actor there. `runners.revoke` shuts one out.',
+    input: { token: IDS.registrationToken },
+    output: {},
+    fields: { token: 'Id of the registration token; not the token itself.' },
   },
 }

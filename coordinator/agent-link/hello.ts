@@ -48,7 +48,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   session.instance = frame.instance?.id
   const leaseMs = await terms.entered(settings, before.toldFenceMs)
   deps.sockets.join(runner, socket)
-  await liftOnHello(deps, runner, isNewStart(frame, before))
+  await liftOnHello(deps, runner, frame.instance)
   const settled = await settle(session, frame, { before, leaseMs })
   if (!settled) return false
   const { intake, ...state } = settled
@@ -84,6 +84,7 @@ async function settle(
     const what = isFromBefore ? 'operator' : back ? whatWasLost(back) : 'daemon'
     const { held, ...state } = await reconcile(deps, beat, { at: before.at!, what })
     placements = Math.max(placements, held)
+    if (isNewStart(frame, before)) await store.noteReconciled(deps.db, runner.id, frame.instance)
     return isFromBefore ? { ...state, stale: frame.holds } : state
   } finally {
     end(placements)
@@ -145,13 +146,14 @@ function isOfAnotherEpoch({ deps, runner }: Session, { instance, holds }: Hello)
   return true
 }
 
+/** Compared with the start whose hello came to its end: nothing was done for one whose hello was cut off. */
 function isNewStart({ instance }: Hello, before: store.Entered): boolean {
-  return instance !== undefined && instance.id !== before.instance
+  return (instance?.id ?? null) !== before.reconciledInstance || (instance?.boot ?? null) !== before.reconciledBoot
 }
 
 function returnOf({ instance }: Hello, before: store.Entered): Return | undefined {
-  if (!instance || before.instanceHost === null) return undefined
-  return { sameInstance: instance.id === before.instance, sameBoot: instance.boot === before.instanceBoot }
+  if (!instance || before.reconciledInstance === null) return undefined
+  return { sameInstance: instance.id === before.reconciledInstance, sameBoot: instance.boot === before.reconciledBoot }
 }
 
 function turnAway({ socket, tell }: Session, code: RefusalCode, message: string): false {

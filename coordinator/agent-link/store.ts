@@ -19,11 +19,13 @@ export interface Entered {
   at: number | null
   /** The longest silence that it may believe it is allowed, with what it is about to be told. */
   toldFenceMs: number
-  /** The start that was welcomed before; null: none yet that had a name. */
+  /** The start that was let in before; null: none yet that had a name. */
   instance: string | null
   /** Null as well while one without a name speaks for the runner. */
   instanceHost: string | null
-  instanceBoot: string | null
+  /** The start that the database was last reconciled with; null: none yet, or it had no name. */
+  reconciledInstance: string | null
+  reconciledBoot: string | null
 }
 
 /**
@@ -43,7 +45,7 @@ export async function enter(
   const known = instance ? [instance.id, ...instance.previous] : []
   const [row] = await db<Entered[]>`
     with before as (
-      select id, instance, instance_host, instance_boot,
+      select id, instance, instance_host, reconciled_instance, reconciled_boot,
              -- What it says that it obeys, but no more than it was ever told.
              greatest(${fenceMs}::int, least(told_fence_ms, ${obeyedMs}::int)) as told_fence_ms,
              disconnected_at is not null as has_left,
@@ -84,7 +86,7 @@ export async function enter(
       returning extract(epoch from clock_timestamp()) * 1000 as at
     )
     select exists (select from entered) as is_in, (select at from entered)::float8 as at, told_fence_ms,
-           instance, instance_host, instance_boot
+           instance, instance_host, reconciled_instance, reconciled_boot
     from before`
   return row
 }
@@ -95,6 +97,16 @@ const factColumns = (db: Sql, { labels, platform, capabilities, isolation, unrea
   capabilities = ${capabilities},
   isolation    = ${isolation ? db.json(isolation) : null},
   unready      = ${db.json(unready.map((each) => ({ ...each })))},`
+
+/** What the runner has is of this start from now on, unless another one has come meanwhile. */
+export async function noteReconciled(db: Db, id: RunnerId, instance: Instance | undefined): Promise<void> {
+  const { id: start = null, boot = null } = instance ?? {}
+  await db`
+    update runners
+    set reconciled_instance = ${start}, reconciled_boot = ${boot}
+    where id = ${id}
+      and case when instance_host is null then null else instance end is not distinct from ${start}`
+}
 
 /** Raises the longest fence that the agent may believe in, before the agent is told. Returns the stored value. */
 export async function raiseFence(db: Db, id: RunnerId, fenceMs: number): Promise<number> {

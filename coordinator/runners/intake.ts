@@ -69,17 +69,16 @@ export async function giveBackOffers(
   )
 }
 
-/** Undoes what was to last until the agent is heard of again. True: it was closed, and is open. */
+/** Undoes what was to last until the agent is heard of again, as this start. True: it was closed, and is open. */
 export async function liftOnHello(
   deps: IntakeDeps,
   runner: Pick<RunnerIdentity, 'id'>,
-  isNewInstance: boolean,
+  start: store.Start | undefined,
 ): Promise<boolean> {
-  if (!(await store.isLifted(deps.db, runner.id, isNewInstance))) return false
-  const reason = isNewInstance ? 'its agent was started again' : 'its agent is connected again'
-  return change(deps, runner.id, 'runners.resume', (now) => {
-    const isLifted = now.byKind === 'system' || (now.byKind === 'agent' && isNewInstance)
-    if (!isLifted || now.state === 'open' || now.state === 'revoked') return undefined
+  if (!(await store.isLiftable(deps.db, runner.id, start))) return false
+  return change(deps, runner.id, 'runners.resume', async (now, tx) => {
+    if (!(await store.isLiftable(tx, runner.id, start))) return undefined
+    const reason = now.byKind === 'agent' ? 'its agent was started again' : 'its agent is connected again'
     return { state: 'open', ...SYSTEM, reason }
   })
 }

@@ -1,5 +1,6 @@
 import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { IntakeState, OnDeadline } from '@windlass/shared/model/runner.ts'
+import type { Instance } from '@windlass/shared/wire/agent.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 
 /** As it is stored: that a drain is over is computed from what the runner still has. */
@@ -80,12 +81,25 @@ export async function writeIntake(tx: Tx, runnerId: RunnerId, change: IntakeChan
   return row
 }
 
-/** Closed only until the agent says hello: by the coordinator, or by an agent that has been started again since. */
-const isLiftable = (sql: Sql, isNewInstance: boolean) => sql`
-  (state = 'cordoned' and by_kind = 'system' or ${isNewInstance} and state in ('cordoned', 'draining') and by_kind = 'agent')`
+export type Start = Pick<Instance, 'id' | 'boot'>
 
-export async function isLifted(db: Db, runnerId: string, isNewInstance: boolean): Promise<boolean> {
-  const rows = await db`select from runner_intake where runner_id = ${runnerId} and ${isLiftable(db, isNewInstance)}`
+/**
+ * Closed only until the agent says hello: by the coordinator, or by an agent that has been started again since. Nobody
+ * but the start that the database was last reconciled with can have closed it.
+ */
+export async function isLiftable(db: Sql, runnerId: string, start: Start | undefined): Promise<boolean> {
+  const { id = null, boot = null } = start ?? {}
+  const rows = await db`
+    select
+    from runner_intake i
+    join runners r on r.id = i.runner_id
+    where i.runner_id = ${runnerId}
+      and (
+        i.state = 'cordoned' and i.by_kind = 'system'
+        or i.state in ('cordoned', 'draining') and i.by_kind = 'agent'
+          and r.instance = ${id}
+          and (r.reconciled_instance, r.reconciled_boot) is distinct from (${id}::text, ${boot}::text)
+      )`
   return rows.length > 0
 }
 

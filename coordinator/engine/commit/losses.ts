@@ -17,6 +17,7 @@ export async function explainLosses(deps: { db: Db }, runner: Pick<RunnerIdentit
 
 /** For runs that an agent does not know any more when it is back, as well. */
 export function whatWasLost({ sameInstance, sameBoot }: Return): 'network' | 'daemon' | 'host' {
-  if (sameInstance) return 'network'
-  return sameBoot ? 'daemon' : 'host'
+  // No start outlives the boot of its machine: one that was never welcomed goes on under its name after the next boot.
+  if (!sameBoot) return 'host'
+  return sameInstance ? 'network' : 'daemon'
 }

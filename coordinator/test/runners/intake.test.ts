@@ -37,6 +37,11 @@ async function aRunner(): Promise<TestAgent> {
 
 const runnerOf = async ({ id }: TestAgent) => (await c.call(ops.runners.get, { runner: id })).runner
 const stateOf = async (agent: TestAgent) => (await runnerOf(agent)).intake.state
+/** A start of an agent, and the one after it. */
+function startedTwice() {
+  const instance = anInstance()
+  return { instance, next: anInstance({ previous: [instance.id], host: instance.host }) }
+}
 const leave = { reason: 'SIGTERM', deadlineMs: 60_000 }
 
 test('an agent that leaves gets nothing more, and what it has not taken goes back at once without an attempt', async () => {
@@ -58,23 +63,35 @@ test('an agent that leaves gets nothing more, and what it has not taken goes bac
 
 test('the drain of an agent ends with its next start, not with its next connection', async () => {
   const agent = await aRunner()
-  await closeByAgent(c.deps, agent, leave)
-  assert.equal(await liftOnHello(c.deps, agent, false), false)
+  const { instance, next } = startedTwice()
+  await agent.connect([], { instance })
+  await closeByAgent(c.deps, agent, { ...leave, instance: instance.id })
+  await agent.connect([], { instance })
   assert.equal(await stateOf(agent), 'drained')
-  const entries = await entriesBy(c, async () => assert.equal(await liftOnHello(c.deps, agent, true), true))
+  const entries = await entriesBy(c, () => agent.connect([], { instance: next }))
   assert.deepEqual(
     entries.map(({ action, actor }) => [action, actor.kind]),
     [['runners.resume', 'system']],
   )
   assert.equal(await stateOf(agent), 'open')
-  assert.equal(await liftOnHello(c.deps, agent, true), false)
+})
+
+test('a hello that was held up ends neither the drain of its own start nor that of the next', async () => {
+  const agent = await aRunner()
+  const { instance, next } = startedTwice()
+  for (const start of [instance, next]) {
+    await agent.connect([], { instance: start })
+    await closeByAgent(c.deps, agent, { ...leave, instance: start.id })
+    for (const late of [instance, next, undefined]) assert.equal(await liftOnHello(c.deps, agent, late), false)
+    assert.equal(await stateOf(agent), 'drained')
+  }
 })
 
 test('a start that another one has followed closes nothing and gives nothing back', async () => {
   const agent = await aRunner()
-  const [first, next] = [anInstance(), anInstance()]
+  const { instance: first, next } = startedTwice()
   await agent.connect([], { instance: first })
-  await agent.connect([], { instance: { ...next, previous: [first.id], host: first.host } })
+  await agent.connect([], { instance: next })
   const { id } = await aRun(c, { workflow: 'own' })
   await agent.poll()
   await closeByAgent(c.deps, agent, { ...leave, instance: first.id })
@@ -90,7 +107,7 @@ test('what a person has closed outlives the agent, however it comes and goes', a
     const agent = await aRunner()
     const { runner } = await c.call(ops.runners[verb], { runner: agent.id, reason: 'mine' })
     await closeByAgent(c.deps, agent, leave)
-    for (const isNew of [true, false]) assert.equal(await liftOnHello(c.deps, agent, isNew), false)
+    for (const more of [{}, { instance: anInstance() }]) await agent.connect([], more)
     assert.deepEqual((await runnerOf(agent)).intake, runner.intake)
   }
 })
@@ -99,7 +116,7 @@ test('a person who cordons a runner whose agent is leaving keeps it closed after
   const agent = await aRunner()
   await closeByAgent(c.deps, agent, leave)
   await c.call(ops.runners.cordon, { runner: agent.id })
-  assert.equal(await liftOnHello(c.deps, agent, true), false)
+  await agent.connect([], { instance: anInstance() })
   const { intake } = await runnerOf(agent)
   assert.deepEqual([intake.state, intake.by?.kind, intake.reason], ['drained', 'caller', 'SIGTERM'])
 })
@@ -116,7 +133,7 @@ test('two polls in a row whose offers are not accepted cordon the runner, until 
   const { intake } = await runnerOf(agent)
   assert.deepEqual([intake.state, intake.by?.kind], ['cordoned', 'system'])
   assert.match(intake.reason, /2 offers in a row were not accepted/)
-  assert.equal(await liftOnHello(c.deps, agent, false), true)
+  assert.equal(await liftOnHello(c.deps, agent, undefined), true)
   await noteUnaccepted(c.deps, [agent.id])
   assert.equal(await stateOf(agent), 'open', 'the count begins anew')
 })
@@ -167,9 +184,10 @@ test('the quarantine of a runner outlives its agent, and ends when a person resu
   const agent = await aRunner()
   for (let i = 0; i < 3; i++) await noteFailure(c.deps, agent.id)
   await closeByAgent(c.deps, agent, leave)
-  assert.equal(await liftOnHello(c.deps, agent, true), true)
+  await agent.connect([], { instance: anInstance() })
+  assert.equal(await stateOf(agent), 'open')
   await cordonBySystem(c.deps, agent.id, 'silent')
-  assert.equal(await liftOnHello(c.deps, agent, false), true)
+  assert.equal(await liftOnHello(c.deps, agent, undefined), true)
   assert.notEqual((await runnerOf(agent)).quarantine, null)
   assert.equal((await c.call(ops.runners.resume, { runner: agent.id })).runner.quarantine, null)
 })

@@ -175,7 +175,7 @@ function openLine(runs: ReturnType<typeof openRuns>) {
 
 /** What is heard over the connection goes to those whom it concerns. */
 function listen(deps: ReturnType<typeof openLine>) {
-  const { activity, upload, slots, leaving } = deps
+  const { activity, intake, upload, slots, leaving } = deps
   const { promise: connected, resolve: isConnected } = Promise.withResolvers<void>()
   let total = slots.total()
   const settle = (frame: CoordinatorFrame) => {
@@ -187,7 +187,10 @@ function listen(deps: ReturnType<typeof openLine>) {
     isConnected()
   }
   const listener: LinkListener = {
-    hello: () => deps.self.hello(),
+    hello() {
+      intake.connected()
+      return deps.self.hello()
+    },
     onFrame(frame) {
       activity.heard(frame)
       obey(deps, frame)

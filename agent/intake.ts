@@ -8,7 +8,12 @@ export interface Intake {
   readonly isLeaving: boolean
   /** True: it may ask for work. */
   isOpen(): boolean
-  /** An older epoch than the one that is known says nothing. */
+  /**
+   * A connection begins. What was said before holds until it brings a notice, of whatever epoch: a database that was
+   * restored is back at a lower one.
+   */
+  connected(): void
+  /** An older epoch than one that this connection has told says nothing: notices overtake each other. */
   heard(notice: IntakeNotice): void
   leave(): void
   /** Told after each change. */
@@ -19,6 +24,8 @@ const OPEN: IntakeNotice = { state: 'open', epoch: -1, reason: '', deadlineAt: n
 
 export function createIntake(): Intake {
   let notice = OPEN
+  /** The latest of this connection. */
+  let epoch = OPEN.epoch
   let isLeaving = false
   const listeners: (() => void)[] = []
   const changed = () => {
@@ -32,9 +39,13 @@ export function createIntake(): Intake {
       return isLeaving
     },
     isOpen: () => !isLeaving && notice.state === 'open',
+    connected() {
+      epoch = OPEN.epoch
+    },
     heard(next) {
-      if (next.epoch < notice.epoch) return
-      const isNews = next.epoch > notice.epoch || next.state !== notice.state
+      if (next.epoch < epoch) return
+      epoch = next.epoch
+      const isNews = epoch !== notice.epoch || next.state !== notice.state
       notice = next
       if (isNews) changed()
     },

@@ -47,8 +47,8 @@ export class FakeCoordinator {
   readonly secretReads: { run: string; token: string | undefined }[] = []
   /** Who may speak as an agent, and by which clock. */
   readonly runners = new FakeRunners()
-  /** Said with each answer to a heartbeat. */
-  beatSays: Pick<Extract<CoordinatorFrame, { t: 'beat' }>, 'settings' | 'intake'> = {}
+  /** Said with each welcome and each answer to a heartbeat. */
+  says: Pick<Extract<CoordinatorFrame, { t: 'beat' }>, 'settings' | 'intake'> = {}
   /** For how many slots each poll asked. */
   readonly asked: number[] = []
   /** Polls that were cut off before they were answered: what is on its way to one is lost. */
@@ -253,12 +253,12 @@ export class FakeCoordinator {
       .map(([run, epoch]) => this.placements.get(`${run}/${epoch}`))
       .filter((placement) => placement?.state === 'accepted')
     const resume = known.map((each) => ({ run: each!.offer.run, epoch: each!.offer.epoch, seq: each!.entries.length }))
-    const orders = { resume, stale: this.#staleIn(holds), cancel: [] }
+    const orders = { ...this.says, resume, stale: this.#staleIn(holds), cancel: [] }
     return { t: 'welcome', cluster: 'fake', settings: this.settings, ...orders, now: this.runners.now() }
   }
 
   #beat({ n, holds }: Extract<AgentFrame, { t: 'heartbeat' }>): CoordinatorFrame {
-    return { t: 'beat', n, ...this.beatSays, stale: this.#staleIn(holds), cancel: [], now: this.runners.now() }
+    return { t: 'beat', n, ...this.says, stale: this.#staleIn(holds), cancel: [], now: this.runners.now() }
   }
 
   #staleIn(holds: Placement[]): Placement[] {

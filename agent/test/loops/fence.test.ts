@@ -100,7 +100,7 @@ withAgent(
   async ({ fake }) => {
     const placement = fake.offer(await aProgram(STAYS))
     const pid = await pidOf(placement)
-    fake.beatSays = { settings: { ...fake.settings, fenceMs: 400 } }
+    fake.says = { settings: { ...fake.settings, fenceMs: 400 } }
     await until('it is heard of', () => fake.heard('heartbeat').at(-1)?.fenceMs === 400)
     fake.mute.add('heartbeat')
     await untilGone('the program', pid)

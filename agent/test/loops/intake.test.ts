@@ -8,8 +8,10 @@ import type { FakeCoordinator } from '../_kit/fake-coordinator.ts'
 import { aHandMade } from '../_kit/hand-made.ts'
 import { withAgent } from '../_kit/with-agent.ts'
 
+const notice = (state: IntakeNotice['state'], epoch: number) => ({ state, epoch, reason: 'a test', deadlineAt: null })
+
 function say(fake: FakeCoordinator, state: IntakeNotice['state'], epoch: number): void {
-  fake.send({ t: 'intake', intake: { state, epoch, reason: 'a test', deadlineAt: null } })
+  fake.send({ t: 'intake', intake: notice(state, epoch) })
 }
 
 /** Computes until it is told that this is enough. */
@@ -102,6 +104,26 @@ withAgent(
 withAgent('an older word changes nothing', async ({ fake }) => {
   await cordon(fake, 5)
   say(fake, 'open', 4)
+  const placement = fake.offer(await aProgram(`return 1`))
+  await someBeats(fake)
+  assert.equal(placement.state, 'offered')
+})
+
+withAgent('what a restored database no longer has of a cordon ends with the next connection', async ({ fake }) => {
+  await cordon(fake, 5)
+  fake.says = { intake: notice('open', 2) }
+  fake.cut()
+  const placement = fake.offer(await aProgram(`return 1`))
+  assert.deepEqual(await fake.ending(placement), { how: 'returned', outputText: '1' })
+})
+
+withAgent('a cordon that overtakes the welcome holds', async ({ fake }) => {
+  await until('it polls', () => fake.polling() === 1)
+  fake.beforeWelcome = [{ t: 'intake', intake: notice('cordoned', 7) }]
+  fake.says = { intake: notice('open', 6) }
+  fake.cut()
+  await until('it says hello again', () => fake.heard('hello').length === 2)
+  await until('its poll is gone', () => fake.polling() === 0)
   const placement = fake.offer(await aProgram(`return 1`))
   await someBeats(fake)
   assert.equal(placement.state, 'offered')

@@ -15,6 +15,8 @@ export interface ThisStart {
   readonly instance: Instance
   /** The coordinator has taken it, in this epoch of the cluster. */
   welcomed(cluster: string): Promise<void>
+  /** Writes down what could not be written, as on a full disk: the next start has the same name until then. */
+  save(): Promise<void>
 }
 
 /** `isWelcomed` is false as long as the coordinator may know the one before it still; then the next start goes on under the same name. */
@@ -33,7 +35,20 @@ export async function openInstance(home: string): Promise<ThisStart> {
   const file = path.join(home, 'instance.json')
   const before = read(file)
   let current = before && !before.isWelcomed ? before : next(before)
-  if (current !== before) await writePrivately(file, JSON.stringify(current))
+  let written = before
+  let isWriting = false
+  const save = async () => {
+    const saving = current
+    if (isWriting || saving === written) return
+    isWriting = true
+    try {
+      await writePrivately(file, JSON.stringify(saving))
+      written = saving
+    } finally {
+      isWriting = false
+    }
+  }
+  await save()
   const { id, previous } = current
   const machine = { host: await hostOf(home), boot: digest(bootId()) }
   return {
@@ -41,10 +56,10 @@ export async function openInstance(home: string): Promise<ThisStart> {
       return { id, previous, ...machine, ...(current.cluster && { cluster: current.cluster }) }
     },
     async welcomed(cluster) {
-      if (current.isWelcomed && current.cluster === cluster) return
-      current = { ...current, isWelcomed: true, cluster }
-      await writePrivately(file, JSON.stringify(current))
+      if (!current.isWelcomed || current.cluster !== cluster) current = { ...current, isWelcomed: true, cluster }
+      await save()
     },
+    save,
   }
 }
 

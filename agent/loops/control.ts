@@ -77,6 +77,7 @@ function heed(
 type BeatNeeds = Needs<typeof fence | typeof leaseOf | typeof heed | typeof dropStale | typeof cancel> & {
   beats: Pick<Beats, 'answered'>
   takeover: Pick<Takeover, 'leaseFrom'>
+  start: Pick<ThisStart, 'save'>
 }
 
 function beat(deps: BeatNeeds, frame: Frame<'beat'>): void {
@@ -87,6 +88,8 @@ function beat(deps: BeatNeeds, frame: Frame<'beat'>): void {
   deps.takeover.leaseFrom(leaseOf(deps))
   probe('lease.told', { beat: frame.n })
   heed(deps, frame)
+  // The welcome has said it already where this fails.
+  deps.start.save().catch((error: unknown) => deps.log.debug('instance.unwritten', { error }))
   dropStale(deps, frame.stale)
   cancel(deps, frame.cancel)
 }

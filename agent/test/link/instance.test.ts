@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import type { Instance } from '@windlass/shared/wire/agent.ts'
 import { until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { openInstance } from '../../instance.ts'
-import { aFolder, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
+import { aFolder, anAgent, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
 import { FakeCoordinator } from '../_kit/fake-coordinator.ts'
 
 after(endAgentProcesses)
@@ -58,6 +58,50 @@ test('a start says which cluster welcomed it last, also when it has changed mean
   }
 })
 
+/** Nothing can be put in its place: the draft cannot be written, as on a full disk. */
+function blockWrites(folder: string): () => void {
+  const draft = path.join(folder, 'instance.json.new')
+  mkdirSync(draft)
+  return () => rmdirSync(draft)
+}
+
+const isWelcomed = (folder: string) =>
+  JSON.parse(readFileSync(path.join(folder, 'instance.json'), 'utf8')).isWelcomed === true
+
+test('a welcome that could not be written down is written with the next one', async () => {
+  const { folder, remove } = await aFolder()
+  try {
+    const start = await openInstance(folder)
+    const free = blockWrites(folder)
+    await assert.rejects(start.welcomed('here'))
+    assert.equal(start.instance.cluster, 'here')
+    free()
+    assert.equal(isWelcomed(folder), false)
+    await start.welcomed('here')
+    assert.deepEqual((await openInstance(folder)).instance.previous, [start.instance.id])
+  } finally {
+    await remove()
+  }
+})
+
+test('an agent whose disk has room again writes down that it was welcomed', async () => {
+  const fake = await FakeCoordinator.start()
+  const { folder, remove } = await aFolder()
+  writeFileSync(path.join(folder, 'instance.json'), JSON.stringify({ id: 'a', isWelcomed: false, previous: [] }))
+  const free = blockWrites(folder)
+  const agent = await anAgent(fake.url, folder)
+  try {
+    await until('it cannot write', () => agent.lines.some(({ name }) => name === 'instance.unwritten'))
+    free()
+    await untilPolled('the welcome to be written down', () => isWelcomed(folder))
+  } finally {
+    agent.stop()
+    await agent.done
+    await fake.close()
+    await remove()
+  }
+})
+
 test('a copy of the folder is on another host, as far as one can tell, and a damaged file is said to be', async () => {
   const [original, copy] = [await aFolder(), await aFolder()]
   try {
@@ -82,8 +126,7 @@ test('an agent that is killed and started again says which start was before it',
   try {
     const first = await anAgentProcess(fake.url, folder)
     await heard(1)
-    const isWelcomed = () => JSON.parse(readFileSync(path.join(folder, 'instance.json'), 'utf8')).isWelcomed === true
-    await untilPolled('the welcome to be written down', isWelcomed)
+    await untilPolled('the welcome to be written down', () => isWelcomed(folder))
     fake.cut()
     await heard(2)
     await first.kill('SIGKILL')

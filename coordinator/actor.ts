@@ -47,9 +47,13 @@ export interface ProgramIdentity {
 
 export type Actor = Caller | RunnerIdentity | ProgramIdentity
 
-/** A call that takes long, so that its credential may be lost meanwhile. */
-export interface LongCall {
-  readonly caller: Acting
+/** What is asked for with a credential, which may be lost meanwhile. */
+export interface Revocable {
   /** Throws UNAUTHENTICATED when the credential serves no more. */
   stay(): Promise<void>
+}
+
+/** A call that may take long, since it waits for others. */
+export interface LongCall extends Revocable {
+  readonly caller: Acting
 }

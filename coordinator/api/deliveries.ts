@@ -41,7 +41,7 @@ export const deliveries = (deps: DeliveriesNeeds): HandlersFor<'deliveries'> => 
 
   replay: async (call) => {
     const { baseUrl, base } = addressOf(deps, call)
-    return { delivery: await replayDelivery(deps, call.caller, { ...call.input, base: baseUrl ?? base }) }
+    return { delivery: await replayDelivery(deps, call, { ...call.input, base: baseUrl ?? base }) }
   },
 })
 

@@ -16,7 +16,7 @@ export const inputs = (deps: InputsNeeds): HandlersFor<'inputs'> => ({
 
   get: async ({ input, caller }) => ({ input: await getInput(deps, caller, input.input) }),
 
-  respond: async ({ input, caller }) => ({
-    input: await respondToInput(deps, caller, input.input, input.answer),
+  respond: async (call) => ({
+    input: await respondToInput(deps, call, call.input.input, call.input.answer),
   }),
 })

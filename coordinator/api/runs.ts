@@ -50,8 +50,8 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
     const key = keyOf(idempotencyKey, call.header('idempotency-key'))
     const started =
       key === undefined
-        ? await startRun(deps, caller, ask)
-        : await deps.turns.orgCalls.run(caller.orgId, () => triggerOnce(deps, caller, ask, key))
+        ? await startRun(deps, call, ask)
+        : await deps.turns.orgCalls.run(caller.orgId, () => triggerOnce(deps, call, ask, key))
     const { isNew, ...answer } = started
     return isNew ? answer : new StatusAnswer(200, answer)
   },
@@ -95,7 +95,7 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
 
   cancel: async ({ input, caller }) => ({ run: await cancelRun(deps, caller, input.run, input.reason) }),
 
-  retry: async ({ input, caller }) => ({ run: await retryRun(deps, caller, input.run, input.version) }),
+  retry: async (call) => ({ run: await retryRun(deps, call, call.input.run, call.input.version) }),
 
   delete: async ({ input, caller }) => {
     await deleteRun(deps, caller, input.run)

@@ -19,7 +19,7 @@ type SchedulesNeeds = Needs<
 >
 
 export const schedules = (deps: SchedulesNeeds): HandlersFor<'schedules'> => ({
-  create: async ({ input, caller }) => ({ schedule: await createSchedule(deps, caller, input) }),
+  create: async (call) => ({ schedule: await createSchedule(deps, call, call.input) }),
 
   list: async ({ input: { workflow, cursor, limit }, caller }) => {
     const { orgId } = caller
@@ -33,15 +33,15 @@ export const schedules = (deps: SchedulesNeeds): HandlersFor<'schedules'> => ({
 
   get: async ({ input, caller }) => ({ schedule: await getSchedule(deps, caller, input.schedule) }),
 
-  update: async ({ input, caller }) => ({ schedule: await updateSchedule(deps, caller, input) }),
+  update: async (call) => ({ schedule: await updateSchedule(deps, call, call.input) }),
 
   delete: async ({ input, caller }) => {
     await deleteSchedule(deps, caller, input.schedule)
     return {}
   },
 
-  run: async ({ input: { schedule, input }, caller }) => ({
-    run: await runSchedule(deps, caller, { id: schedule, input }),
+  run: async (call) => ({
+    run: await runSchedule(deps, call, { id: call.input.schedule, input: call.input.input }),
   }),
 
   ticks: async ({ input: { schedule, cursor, limit }, caller }) => {
@@ -51,5 +51,5 @@ export const schedules = (deps: SchedulesNeeds): HandlersFor<'schedules'> => ({
     return { ticks: rows.map(({ gap }) => gap), nextCursor }
   },
 
-  why: async ({ input, caller }) => ({ why: await whyOfSchedule(deps, caller, input.schedule) }),
+  why: async (call) => ({ why: await whyOfSchedule(deps, call, call.input.schedule) }),
 })

@@ -4,6 +4,7 @@ import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { createRuns, prepareRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
 import { inTime } from '../in-time.ts'
+import { noCredential } from '../stay.ts'
 import { retryAsk } from '../runs/retry.ts'
 import type { JobRow } from './row.ts'
 import * as store from './store.ts'
@@ -61,5 +62,5 @@ async function prepareAll(deps: RetryPieceDeps, job: JobRow, ids: readonly RunId
 
 async function prepare(deps: RetryPieceDeps, { orgId, author }: JobRow, id: RunId): Promise<Prepared> {
   const ask = await retryAsk(deps, orgId, id, undefined)
-  return (await prepareRun(deps, { orgId, actor: author.id }, ask)).run
+  return (await prepareRun(deps, { orgId, actor: author.id, ...noCredential }, ask)).run
 }

@@ -1,9 +1,7 @@
 import type { Call } from '../api/call.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
+import { isLongAgo } from '../stay.ts'
 import type { Plan } from './plan.ts'
-
-/** A credential is looked up once a second at most. */
-export const AGAIN_MS = 1000
 
 /** Where an org takes turns with itself and others. */
 export type Turns = Record<NonNullable<Plan['turns']>, OrgTurns>
@@ -15,7 +13,7 @@ export function handle(plan: Plan, call: Call<never>, { turns, orgId }: { turns:
   const since = performance.now()
   return turns[kind].run(orgId, async () => {
     // The credential may be lost while others have their turns: three slow requests of its own org are enough.
-    if (performance.now() - since > AGAIN_MS) await call.stay()
+    if (isLongAgo(since)) await call.stay()
     return plan.handle(call)
   })
 }

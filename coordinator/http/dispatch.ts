@@ -13,6 +13,7 @@ import {
   StatusAnswer,
 } from '../api/call.ts'
 import type { Config } from '../config.ts'
+import { isLongAgo } from '../stay.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Seats } from '../limits/seats.ts'
@@ -23,7 +24,7 @@ import { sendFile } from './answer-file.ts'
 import { sendFiles } from './answer-files.ts'
 import { sendPieces } from './answer-pieces.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
-import { AGAIN_MS, handle, type Turns } from '../call/handle.ts'
+import { handle, type Turns } from '../call/handle.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { faultFor } from '../call/failures.ts'
 import type { ProgramRequests } from '../limits/program-requests.ts'
@@ -185,7 +186,7 @@ async function answer(exchange: Exchange, plan: Plan, { actor, params, room, raw
   exchange.input = input
   const stay = () => identifyAgain(exchange, plan)
   // Of a slow body the end comes minutes later than the credential.
-  if (actor && performance.now() - since > AGAIN_MS) await stay()
+  if (actor && isLongAgo(since)) await stay()
   const leave = isCaller(actor) && isLong(plan, input) ? pipeline.waiting.enter(actor) : undefined
   const call = new RequestCall({ input, actor, requestId, request, response, baseUrl, open, proxies, stay, raw })
   try {
@@ -252,8 +253,7 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
  */
 async function identifyAgain(exchange: Exchange, plan: Plan): Promise<void> {
   const { verify, ...rest } = asked(exchange)
-  const known = { ...verify, knows: () => true }
-  await identify(plan, exchange.request.headers['authorization'], { ...rest, verify: known })
+  await identify(plan, exchange.request.headers['authorization'], { ...rest, verify: { ...verify, knows: () => true } })
 }
 
 /** Whether the credential still serves. What cannot be found out now, can be later. */

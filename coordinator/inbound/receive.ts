@@ -10,6 +10,7 @@ import type { Limits } from '../limits/limits.ts'
 import type { PerMinute } from '../limits/per-minute.ts'
 import type { SourceGate } from '../limits/source-gate.ts'
 import { networkOf } from '../limits/strangers.ts'
+import { isLongAgo, noCredential } from '../stay.ts'
 import type { RunAddress } from '../runs/store.ts'
 import type { Committed } from './commit.ts'
 import { storable, withoutCredentials } from './rules/headers.ts'
@@ -55,8 +56,6 @@ const UNVERIFIED_BYTES = 1024 * 1024
 /** What is kept of a larger payload that nobody has signed. */
 const CUT_BYTES = 4 * 1024
 const MINUTE_MS = 60_000
-/** After a body that took longer its source is looked up again. It may take a minute. */
-const AGAIN_MS = 1000
 
 /**
  * Takes a delivery. It is answered when it is committed, with all that it started: a sender that gets no answer sends
@@ -70,7 +69,8 @@ export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Inc
     ...(check.isHopeless && { keep: UNVERIFIED_BYTES }),
     onPiece: (piece) => check.update(piece),
   })
-  const isSlow = performance.now() - since > AGAIN_MS
+  // A body may take a minute.
+  const isSlow = isLongAgo(since)
   const first = { ...found, verdict: check.end() }
   const { source, verdict } =
     first.verdict.isVerified && isSlow ? await judgeAgain(deps, first, incoming, saved) : first
@@ -125,6 +125,7 @@ function verifiedOf(source: InboundSource, { method, query, headers }: Incoming,
     body,
     receivedAt: source.now,
     attempts: attemptOf(headers['x-slack-retry-num']),
+    ...noCredential,
   }
 }
 

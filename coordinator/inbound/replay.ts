@@ -2,7 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { DeliveryId } from '@windlass/shared/ids.ts'
 import type { Delivery } from '@windlass/shared/model/delivery.ts'
 import { hasRole } from '@windlass/shared/scopes.ts'
-import type { Acting } from '../actor.ts'
+import type { LongCall } from '../actor.ts'
 import { openOwned } from '../environments/owned-secrets.ts'
 import type { SecretKeys } from '../environments/secret-keys.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
@@ -25,7 +25,8 @@ export interface ReplayAsk {
 }
 
 /** Takes a delivery once more, byte for byte, by what is deployed now. It is no repetition: it starts runs again. */
-export async function replayDelivery(deps: Deps, by: Acting, ask: ReplayAsk): Promise<Delivery> {
+export async function replayDelivery(deps: Deps, call: LongCall, ask: ReplayAsk): Promise<Delivery> {
+  const by = call.caller
   if (ask.unverified && !(by.kind === 'session' && hasRole(by.role, 'admin')))
     throw new Fault(
       'FORBIDDEN',
@@ -38,13 +39,13 @@ export async function replayDelivery(deps: Deps, by: Acting, ask: ReplayAsk): Pr
   const holding = deps.deliveryBodies.hold(by.orgId)
   try {
     holding.take(row.payloadBytes)
-    return await getDelivery(deps, by, await takeAgain(deps, by, { ...ask, row }))
+    return await getDelivery(deps, by, await takeAgain(deps, call, { ...ask, row }))
   } finally {
     holding.release()
   }
 }
 
-async function takeAgain(deps: Deps, by: Acting, ask: ReplayAsk & { row: WholeDeliveryRow }): Promise<DeliveryId> {
+async function takeAgain(deps: Deps, call: LongCall, ask: ReplayAsk & { row: WholeDeliveryRow }): Promise<DeliveryId> {
   const { row } = ask
   const source = await sourceOf(deps, row)
   const headers = JSON.parse(row.headers) as Record<string, string>
@@ -64,7 +65,8 @@ async function takeAgain(deps: Deps, by: Acting, ask: ReplayAsk & { row: WholeDe
     query: row.query,
     receivedAt: receivedAt ?? row.receivedAt,
     attempts: row.attempts,
-    replay: { of: ask.delivery, audit: { by, change }, assert: assertOneLeft },
+    stay: () => call.stay(),
+    replay: { of: ask.delivery, audit: { by: call.caller, change }, assert: assertOneLeft },
   })
   return id
 }

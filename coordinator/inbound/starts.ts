@@ -1,6 +1,7 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { WorkflowId } from '@windlass/shared/ids.ts'
 import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
+import type { Revocable } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import { type PrepareDeps, prepareRun } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
@@ -15,7 +16,7 @@ import { createSlices } from '../slices.ts'
 import * as store from './store.ts'
 
 /** What is known of a delivery once it is verified and read. */
-interface Read {
+interface Read extends Revocable {
   source: InboundSource
   event: string | null
   id: string | null
@@ -103,10 +104,11 @@ interface Beginning {
   inputText: string
 }
 
-async function begin(deps: StartDeps, { source, mayMerge }: Read, ask: Beginning): Promise<NewRun | MatchRow> {
+async function begin(deps: StartDeps, read: Read, ask: Beginning): Promise<NewRun | MatchRow> {
+  const { source, mayMerge } = read
   const { workflowId, environment, inputText } = ask
   const trigger = { kind: source.kind, id: source.id }
-  const who = { orgId: source.orgId, actor: null }
+  const who = { orgId: source.orgId, actor: null, stay: () => read.stay() }
   try {
     const about = {
       workflow: workflowId,

@@ -3,6 +3,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { type DeliveryId, newId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
+import type { Revocable } from '../actor.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import { tellOfNew } from '../engine/commit/trigger.ts'
 import { ringRun } from '../events/ring.ts'
@@ -21,7 +22,7 @@ export type TakeDeps = Parameters<typeof startsOf>[0] &
   Parameters<typeof tellOfNew>[0] & { log: Log; objects: ObjectStore; deliveries: GroupCommit<NewDelivery, Committed> }
 
 /** A delivery that is known to be its source's. */
-export interface Verified {
+export interface Verified extends Revocable {
   source: InboundSource
   method: string
   query: string

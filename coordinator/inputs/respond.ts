@@ -3,7 +3,8 @@ import type { InputId } from '@windlass/shared/ids.ts'
 import type { InputStatus, PendingInput } from '@windlass/shared/model/input.ts'
 import type { Config } from '../config.ts'
 import type { Judge } from '../judging/judge.ts'
-import type { Acting } from '../actor.ts'
+import type { LongCall } from '../actor.ts'
+import { isLongAgo } from '../stay.ts'
 import { answerQuestion } from '../engine/commit/answer.ts'
 import type { MoveDeps } from '../engine/commit/move-runs.ts'
 import { answerText } from '../engine/commit/judge-answer.ts'
@@ -15,13 +16,16 @@ type RespondDeps = { judge: Judge; config: Config } & MoveDeps
 /** The first answer counts. Question, journal and whatever lets the run go on are written together, or nothing is. */
 export async function respondToInput(
   deps: RespondDeps,
-  caller: Acting,
+  call: LongCall,
   id: InputId,
   answer: unknown,
 ): Promise<PendingInput> {
+  const { caller } = call
   const asked = await needInput(deps, caller, id)
   if (asked.status !== 'open') throw closedBy(asked)
+  const since = performance.now()
   const text = await answerText(deps, caller.orgId, asked.schema, answer)
+  if (isLongAgo(since)) await call.stay()
   const isFirst = await answerQuestion(deps, asked, { id, text, caller })
   // Somebody else, the clock or the end of the run was faster.
   if (!isFirst) throw closedBy(await needInput(deps, caller, id))

@@ -7,7 +7,7 @@ import type { InputOf } from '@windlass/shared/ops/op.ts'
 import type { LongCall } from '../actor.ts'
 import { isConnectionLoss, lacksPartition } from '../db/client.ts'
 import { mayStart } from '../engine/commit/may-start.ts'
-import { prepareRun, type TriggerAsk } from '../engine/commit/trigger.ts'
+import { prepareRun, starterOf, type TriggerAsk } from '../engine/commit/trigger.ts'
 import { keyOf, triggerOnce } from './idempotency.ts'
 import { startPrepared, type StartDeps } from './start.ts'
 
@@ -47,8 +47,7 @@ type Prepared = Awaited<ReturnType<typeof prepareRun>>
 
 /** Inputs are judged side by side; then the runs are queued in order. */
 async function startPiece(deps: StartDeps & { log: Log }, call: LongCall, items: readonly Item[]): Promise<Result[]> {
-  const { caller } = call
-  const who = { orgId: caller.orgId, actor: caller.id }
+  const who = starterOf(call)
   const prepared = await Promise.all(
     items.map(async ({ ask, idempotencyKey }) =>
       // Under a key it may have been accepted before, whatever it is worth now.
@@ -72,18 +71,17 @@ async function startItem(
   { ask, idempotencyKey }: Item,
   prepared: Settled<Prepared> | undefined,
 ): Promise<Result> {
-  const { caller } = call
   try {
     // Inputs may take minutes to judge. What was started before the credential was lost has its result.
     await call.stay()
     if (prepared === undefined) {
       const key = keyOf(idempotencyKey, undefined)!
-      return answerOf(await deps.turns.orgCalls.run(caller.orgId, () => triggerOnce(deps, caller, ask, key)))
+      return answerOf(await deps.turns.orgCalls.run(call.caller.orgId, () => triggerOnce(deps, call, ask, key)))
     }
     if (!prepared.value) throw prepared.error
     // Ids are given in the order of the items, in which they are queued.
     prepared.value.run.id = newId('run')
-    return answerOf(await startPrepared(deps, caller, prepared.value))
+    return answerOf(await startPrepared(deps, call, prepared.value))
   } catch (error) {
     return { error: refusalOf(error, deps.log) }
   }

@@ -2,14 +2,14 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
-import type { Caller } from '../actor.ts'
+import type { LongCall } from '../actor.ts'
 import { canonicalHash } from '../canonical-hash.ts'
 import { type Claim, cleanKeys, findKey, type FirstRequest, pointKey, takeKey } from './store-idempotency.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import { find } from './store.ts'
 import { createOrMerge } from '../engine/commit/debounce.ts'
 import { findVersion } from '../engine/commit/may-start.ts'
-import { prepareRun, type TriggerAsk } from '../engine/commit/trigger.ts'
+import { prepareRun, starterOf, type TriggerAsk } from '../engine/commit/trigger.ts'
 import { answerTo, inTransaction, type StartDeps, type Started } from './start.ts'
 
 /** Room for every id and name; more is no key but a payload. */
@@ -38,14 +38,14 @@ function invalid(message: string): Fault {
  * Queues a run at most once: whoever asks the same under the same key within 24 hours is answered the first run as it stands now.
  * Key and run are committed together, so a key never stands without its run, nor the other way round.
  */
-export async function triggerOnce(deps: StartDeps, caller: Caller, ask: TriggerAsk, key: string): Promise<Started> {
+export async function triggerOnce(deps: StartDeps, call: LongCall, ask: TriggerAsk, key: string): Promise<Started> {
+  const { caller } = call
   const { version } = await findVersion(deps, caller.orgId, ask)
   const claim = { orgId: caller.orgId, workflowId: version.workflowId, key, requestHash: await hashOf(ask) }
   // Looked at before the input is: what was accepted once stays accepted, also when the schema is another by now.
   const found = await findKey(deps.db, claim)
   if (found) return { run: await firstRun(deps, claim, found), isNew: false }
-  const who = { orgId: caller.orgId, actor: caller.id }
-  const prepared = await prepareRun(deps, who, { ...ask, mayMerge: true })
+  const prepared = await prepareRun(deps, starterOf(call), { ...ask, mayMerge: true })
   const { run } = prepared
   const taken = await inTransaction(deps, async (tx) => {
     const first = await takeKey(tx, claim, run.id)

@@ -3,7 +3,7 @@ import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
-import type { Acting } from '../actor.ts'
+import type { LongCall } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { RunRow } from '../engine/rules/run.ts'
 import * as store from './store.ts'
@@ -11,6 +11,7 @@ import {
   createRuns,
   prepareRun,
   presentNew,
+  starterOf,
   tellOfNew,
   type TriggerAsk,
   type TriggerDeps,
@@ -19,12 +20,13 @@ import {
 /** A new run with the input, environment, tags and priority of an earlier one, on the current version unless one is named. */
 export async function retryRun(
   deps: TriggerDeps & { db: Db; partitions: Partitions },
-  caller: Acting,
+  call: LongCall,
   runId: RunId,
   version: number | undefined,
 ): Promise<Run> {
+  const { caller } = call
   const ask = await retryAsk(deps, caller.orgId, runId, version)
-  const { run: next, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
+  const { run: next, target } = await prepareRun(deps, starterOf(call), ask)
   const at = await deps.partitions.atHand(() =>
     deps.db.begin(async (tx) => {
       const created = await createRuns(tx, [next])

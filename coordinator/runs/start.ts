@@ -1,5 +1,5 @@
 import type { Run } from '@windlass/shared/model/run.ts'
-import type { Caller } from '../actor.ts'
+import type { Caller, LongCall } from '../actor.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
@@ -8,6 +8,7 @@ import {
   addRun,
   prepareRun,
   presentNew,
+  starterOf,
   tellOfNew,
   type TriggerAsk,
   type TriggerDeps,
@@ -28,16 +29,16 @@ export interface Started {
 export type StartDeps = TriggerDeps & AnnounceDeps & { db: Db; partitions: Partitions; turns: { orgCalls: OrgTurns } }
 
 /** Queues a run, or merges the call into one that waits for further calls. */
-export async function startRun(deps: StartDeps, caller: Caller, ask: TriggerAsk): Promise<Started> {
-  const who = { orgId: caller.orgId, actor: caller.id }
-  return startPrepared(deps, caller, await prepareRun(deps, who, { ...ask, mayMerge: true }))
+export async function startRun(deps: StartDeps, call: LongCall, ask: TriggerAsk): Promise<Started> {
+  return startPrepared(deps, call, await prepareRun(deps, starterOf(call), { ...ask, mayMerge: true }))
 }
 
 export async function startPrepared(
   deps: StartDeps,
-  caller: Caller,
+  call: LongCall,
   prepared: { run: NewRun; target: Target },
 ): Promise<Started> {
+  const { caller } = call
   const { run } = prepared
   if (run.debounce === null) return { run: await addRun(deps, caller, prepared), isNew: true }
   // Calls of one key wait for one another: the others of the moment do not wait with them.

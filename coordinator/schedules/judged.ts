@@ -1,8 +1,10 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
 import type { GAP_REASONS } from '@windlass/shared/model/schedule.ts'
+import type { LongCall } from '../actor.ts'
+import { noCredential } from '../stay.ts'
 import { findVersion } from '../engine/commit/may-start.ts'
-import { type PrepareDeps, prepareRun, type TriggerAsk } from '../engine/commit/trigger.ts'
+import { type PrepareDeps, prepareRun, starterOf, type TriggerAsk } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { Content, ScheduleRow } from './row.ts'
 
@@ -27,11 +29,11 @@ export function askOf(row: Started, trigger: TriggerAsk['trigger'], delayMs = 0)
 }
 
 /** Throws where runs of the schedule would be refused for what it gives them; nothing else is in its hands. */
-export async function assertInputFits(deps: PrepareDeps, orgId: OrgId, row: Started): Promise<void> {
+export async function assertInputFits(deps: PrepareDeps, call: LongCall, row: Started): Promise<void> {
   try {
-    await prepareRun(deps, { orgId, actor: null }, askOf(row, { kind: 'schedule' }))
+    await prepareRun(deps, { ...starterOf(call), actor: null }, askOf(row, { kind: 'schedule' }))
   } catch (error) {
-    if (!(error instanceof Fault)) throw error
+    if (!(error instanceof Fault) || error.code === 'UNAUTHENTICATED') throw error
     const reason = reasonOf(error)
     if (reason === 'ENVIRONMENT_GONE' || reason === 'INPUT_INVALID') throw error
     if (!isRefusal(error)) throw error
@@ -55,7 +57,7 @@ export async function startedBy(
   // Of those made over the API, whoever made it pays for its runs.
   const actor = row.source === 'api' ? row.createdBy : null
   try {
-    return { run: (await prepareRun(deps, { orgId: row.orgId, actor }, ask)).run }
+    return { run: (await prepareRun(deps, { orgId: row.orgId, actor, ...noCredential }, ask)).run }
   } catch (error) {
     if (!(error instanceof Fault) || !isRefusal(error)) throw error
     return { refusal: refusalOf(error, row) }

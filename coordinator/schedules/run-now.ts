@@ -1,23 +1,24 @@
 import type { ScheduleId } from '@windlass/shared/ids.ts'
 import type { Run } from '@windlass/shared/model/run.ts'
-import type { Acting } from '../actor.ts'
+import type { LongCall } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
-import { createRuns, prepareRun, presentNew, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
+import { createRuns, prepareRun, presentNew, starterOf, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
 import { askOf } from './judged.ts'
 import { needSchedule } from './schedules.ts'
 
 /** Starts a run as a tick would, whatever else of the schedule is unfinished. Its ticks stay as they are. */
 export async function runSchedule(
   deps: TriggerDeps & { db: Db; partitions: Partitions },
-  caller: Acting,
+  call: LongCall,
   { id, input }: { id: ScheduleId; input: unknown },
 ): Promise<Run> {
+  const { caller } = call
   const row = await needSchedule(deps, caller, id)
   const given = input === undefined ? row : { ...row, input: JSON.stringify(input) }
   const ask = askOf(given, { kind: 'schedule', id, tick: { how: 'manual', at: row.now, lateMs: 0 } })
-  const { run, target } = await prepareRun(deps, { orgId: caller.orgId, actor: caller.id }, ask)
+  const { run, target } = await prepareRun(deps, starterOf(call), ask)
   const at = await deps.partitions.atHand(() =>
     deps.db.begin(async (tx) => {
       const created = await createRuns(tx, [run])

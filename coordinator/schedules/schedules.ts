@@ -4,7 +4,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { newId, type OrgId, type ScheduleId } from '@windlass/shared/ids.ts'
 import type { Schedule } from '@windlass/shared/model/schedule.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
-import type { Acting, Caller } from '../actor.ts'
+import type { Acting, Caller, LongCall } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Db } from '../db/client.ts'
 import type { Timers } from '../engine/commit/clock.ts'
@@ -45,7 +45,8 @@ export function countSchedulesOf(deps: { db: Db }, orgId: OrgId, by: string): Pr
   return store.countOfApi(deps.db, orgId, by)
 }
 
-export async function createSchedule(deps: Deps, caller: Acting, ask: CreateAsk): Promise<Schedule> {
+export async function createSchedule(deps: Deps, call: LongCall, ask: CreateAsk): Promise<Schedule> {
+  const { caller } = call
   const { orgId } = caller
   const { id: workflowId, slug } = await workflowOf(deps, orgId, ask.workflow)
   const now = await store.clock(deps.db)
@@ -61,7 +62,7 @@ export async function createSchedule(deps: Deps, caller: Acting, ask: CreateAsk)
     overlap,
     enabled,
   }
-  await assertInputFits(deps, orgId, { workflowId, ...content })
+  await assertInputFits(deps, call, { workflowId, ...content })
   const id = newId('sch')
   const rests = enabled ? {} : { restsSince: now, restsBecause: 'paused' as const }
   // One of the last minute still fires.
@@ -98,14 +99,15 @@ async function environmentAsked(deps: Deps, { orgId }: Caller, ref: string | nul
 }
 
 /** Edits, pauses, lets go on. The next tick is found from now on; one that is due already fires. */
-export async function updateSchedule(deps: Deps, caller: Acting, ask: UpdateAsk): Promise<Schedule> {
+export async function updateSchedule(deps: Deps, call: LongCall, ask: UpdateAsk): Promise<Schedule> {
+  const { caller } = call
   const { schedule: id, ...asked } = ask
   const before = await needSchedule(deps, caller, id)
   assertMayChange(before, asked)
   const environment = asked.environment === undefined ? {} : await environmentAsked(deps, caller, asked.environment)
   const input = asked.input === undefined ? before.input : inputAsked(asked.input)
   if (asked.input !== undefined || asked.environment !== undefined)
-    await assertInputFits(deps, caller.orgId, { ...before, ...environment, input })
+    await assertInputFits(deps, call, { ...before, ...environment, input })
   await deps.db.begin(async (tx) => {
     const was = await store.lock(tx, caller.orgId, id)
     if (!was) throw new Fault('NOT_FOUND', { schedule: id })

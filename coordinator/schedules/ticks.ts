@@ -1,8 +1,9 @@
 import type { ScheduleId } from '@windlass/shared/ids.ts'
 import type { ScheduleGap, ScheduleWhy } from '@windlass/shared/model/schedule.ts'
-import type { Caller } from '../actor.ts'
+import type { Caller, LongCall } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import type { PrepareDeps } from '../engine/commit/trigger.ts'
+import { isLongAgo } from '../stay.ts'
 import { askOf, type Refusal, startedBy } from './judged.ts'
 import { presentGap } from './present.ts'
 import type { GapRow, ScheduleRow } from './row.ts'
@@ -36,13 +37,17 @@ export async function listTicks(
 /** Why it starts no runs, or when it starts the next: what the next tick would meet is tried. */
 export async function whyOfSchedule(
   deps: PrepareDeps & { db: Db },
-  caller: Caller,
+  call: LongCall,
   id: ScheduleId,
 ): Promise<ScheduleWhy> {
+  const { caller } = call
+  const since = performance.now()
   const row = await needSchedule(deps, caller, id)
   const [last] = await listTicks(deps, caller, { id, before: undefined, limit: 1 })
   const about = { schedule: id, nextAt: row.nextAt, last: last?.gap ?? null }
-  return { ...about, ...(standsStill(row) ?? (await meets(deps, row)) ?? ticks(row)) }
+  const said = standsStill(row) ?? (await meets(deps, row)) ?? ticks(row)
+  if (isLongAgo(since)) await call.stay()
+  return { ...about, ...said }
 }
 
 type Said = Pick<ScheduleWhy, 'code' | 'message' | 'change' | 'since'>

@@ -2,6 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { type OrgId, type RunId, Slug } from '@windlass/shared/ids.ts'
 import type { Ask, EntryIdentity, JournalError } from '@windlass/shared/wire/journal.ts'
 import type { Payer } from '../../judging/judge.ts'
+import { noCredential } from '../../stay.ts'
 import { type PrepareDeps, prepareRun, type TriggerAsk } from './trigger.ts'
 import { type PreparedCall, refusal } from '../rules/journal-command.ts'
 
@@ -40,7 +41,7 @@ export async function prepareCall(
     parent: { runId, entry: entry.n, rootRunId: runId, depth: 0 },
   }
   try {
-    const { run } = await prepareRun(deps, { orgId, actor: null, payer }, ask)
+    const { run } = await prepareRun(deps, { orgId, actor: null, payer, ...noCredential }, ask)
     return { child: { run, inherits: environment === undefined } }
   } catch (error) {
     // Nothing can be found out now: the agent comes again with it.

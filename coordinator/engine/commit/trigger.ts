@@ -9,7 +9,8 @@ import type { GroupCommit } from '../../db/group-commit.ts'
 import type { Judge, Payer } from '../../judging/judge.ts'
 import type { Target, Targets, Version } from '../../workflows/targets.ts'
 import type { Timers } from './clock.ts'
-import type { Caller } from '../../actor.ts'
+import type { Caller, LongCall, Revocable } from '../../actor.ts'
+import { isLongAgo } from '../../stay.ts'
 import { rebalance } from './admit.ts'
 import { mayStart } from './may-start.ts'
 import { groupsOf, keyBy } from './group.ts'
@@ -62,8 +63,18 @@ export type PrepareDeps = { targets: Targets; environments: EnvironmentNames; ju
   config: Pick<Config, 'maxInputBytes'>
 }
 
-/** Who wants the run, and the run that pays for what is judged where that is one. */
-type Triggering = { orgId: OrgId; actor: string | null; payer?: Payer }
+/** Who starts a run, and the run that pays for what is judged where that is one. */
+interface Starter extends Revocable {
+  orgId: OrgId
+  actor: string | null
+  payer?: Payer
+}
+
+export const starterOf = (call: LongCall): Starter => ({
+  orgId: call.caller.orgId,
+  actor: call.caller.id,
+  stay: () => call.stay(),
+})
 
 /**
  * A run that may be inserted: workflow and environment are found, the input fits. Throws a `Fault` for what is wrong
@@ -71,16 +82,19 @@ type Triggering = { orgId: OrgId; actor: string | null; payer?: Payer }
  */
 export async function prepareRun(
   deps: PrepareDeps,
-  who: Triggering,
+  who: Starter,
   ask: TriggerAsk,
 ): Promise<{ run: NewRun; target: Target }> {
   assertStorable(ask.tags)
+  const since = performance.now()
   const target = await targetOf(deps, who.orgId, ask)
   const named = ask.environment ?? null
   const environment = named === null ? null : await deps.environments.need(who.orgId, named)
   const input = await inputText(deps, who, ask, target)
   const value = () => (ask.inputText === undefined ? ask.input : (JSON.parse(ask.inputText) as unknown))
   const limits = await limitsOf(target.version, { ...ask, environment }, value)
+  // Inputs that are slow to judge stand in line with all else of their org that is judged.
+  if (isLongAgo(since)) await who.stay()
   return { run: newRun(who, { ...ask, environment }, target, { input, ...limits }), target }
 }
 
@@ -160,7 +174,7 @@ async function inputText(deps: PrepareDeps, who: Triggering, ask: TriggerAsk, ta
   throw new Fault('VALIDATION_FAILED', { path }, `${what} ${path}: ${message}`)
 }
 
-function newRun(who: Triggering, ask: TriggerAsk, target: Target, found: Limits & Pick<NewRun, 'input'>): NewRun {
+function newRun(who: Starter, ask: TriggerAsk, target: Target, found: Limits & Pick<NewRun, 'input'>): NewRun {
   const { version, pool } = target
   const { descriptor, workflowId } = version
   return {

@@ -5,6 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { commitTriggers, prepareRun } from '../../../engine/commit/trigger.ts'
 import { ageTimers } from '../../_kit/ageing.ts'
+import { noCredential } from '../../../stay.ts'
 import { PATIENT_MS, anAgent, end, type Link, returned, start, takeNext, type TestAgent } from '../../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
 import { calls, evicted, goesOn, parked, sleeps } from '../../_kit/journal.ts'
@@ -259,7 +260,7 @@ test('a delayed run counts when its time has come', async () => {
 
 test('triggers whose commit was not heard of are let in once', async () => {
   const { workflow, agent, link } = await aLimited(1)
-  const who = { orgId: c.orgId, actor: null }
+  const who = { orgId: c.orgId, actor: null, ...noCredential }
   const ask = { workflow: workflow.id, tags: [], priority: 0, trigger: { kind: 'api' as const } }
   const runs = await Promise.all([1, 2].map(async () => (await prepareRun(c.deps, who, ask)).run))
   const times = await commitTriggers(c.db, runs)

@@ -8,6 +8,7 @@ import { commitTriggers, prepareRun } from '../../../engine/commit/trigger.ts'
 import { turnOf } from '../../../engine/rules/holds.ts'
 import { cleanWaits } from '../../../engine/sweep/clean.ts'
 import { sweepRunsOnce } from '../../../engine/sweep/sweep.ts'
+import { noCredential } from '../../../stay.ts'
 import { ageDelays } from '../../_kit/ageing.ts'
 import { anAgent, end, returned, takeNext } from '../../_kit/agent.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../../_kit/coordinator.ts'
@@ -187,7 +188,7 @@ test('a throttled run of limited concurrency waits for its turn, then for room',
 test('triggers whose commit was not heard of take one turn', async () => {
   const { workflow } = await aThrottled({ limit: 1, per: '1h' })
   const ask = { workflow: workflow.id, tags: [], priority: 0, trigger: { kind: 'api' as const } }
-  const prepare = async () => (await prepareRun(c.deps, { orgId: c.orgId, actor: null }, ask)).run
+  const prepare = async () => (await prepareRun(c.deps, { orgId: c.orgId, actor: null, ...noCredential }, ask)).run
   const runs = [await prepare(), await prepare()]
   await commitTriggers(c.db, runs)
   await commitTriggers(c.db, runs)

@@ -1,0 +1,16 @@
+import type { TestContext } from 'node:test'
+import { pause } from '@windlass/shared/time.ts'
+import type { TestCoordinator } from './coordinator-types.ts'
+
+/** After so long a credential, and what a request is about, are looked at again. */
+const SLOW_MS = 1100
+
+/** While this test goes on, a value takes as long to judge as behind others, and `act` is done before it ends. */
+export function whileJudged(t: TestContext, { deps }: TestCoordinator, act: () => Promise<unknown>): void {
+  const judge = deps.judge.judge.bind(deps.judge)
+  t.mock.method(deps.judge, 'judge', async (...asked: Parameters<typeof judge>) => {
+    await act()
+    await pause(SLOW_MS)
+    return judge(...asked)
+  })
+}

@@ -51,7 +51,7 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
     const started =
       key === undefined
         ? await startRun(deps, call, ask)
-        : await deps.turns.orgCalls.run(caller.orgId, () => triggerOnce(deps, call, ask, key))
+        : await deps.turns.orgCalls.run(caller.orgId, call, () => triggerOnce(deps, call, ask, key))
     const { isNew, ...answer } = started
     return isNew ? answer : new StatusAnswer(200, answer)
   },
@@ -83,7 +83,7 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
 
   output: async ({ input: { run, offset }, caller }) => payload('output', await outputOf(deps, caller, run), offset),
 
-  events: async (call) => new JsonText(await snapshot(deps, call.caller.orgId, call.input, call)),
+  events: async (call) => new JsonText(await snapshot(deps, call.input, call)),
 
   stream: async (call) => {
     const { input, caller } = call

@@ -1,6 +1,5 @@
 import type { Call } from '../api/call.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
-import { isLongAgo } from '../stay.ts'
 import type { Plan } from './plan.ts'
 
 /** Where an org takes turns with itself and others. */
@@ -10,12 +9,7 @@ export type Turns = Record<NonNullable<Plan['turns']>, OrgTurns>
 export function handle(plan: Plan, call: Call<never>, { turns, orgId }: { turns: Turns; orgId: string }): unknown {
   const kind = plan.pauses && isPause(plan, call.input) ? 'orgStops' : plan.turns
   if (!kind) return plan.handle(call)
-  const since = performance.now()
-  return turns[kind].run(orgId, async () => {
-    // The credential may be lost while others have their turns: three slow requests of its own org are enough.
-    if (isLongAgo(since)) await call.stay()
-    return plan.handle(call)
-  })
+  return turns[kind].run(orgId, call, () => plan.handle(call))
 }
 
 /** What else it may be asked for at the same time can take long, such as a judgement of an input. */

@@ -2,6 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { type Channel, CHANNELS, EVENT_PAGE_BYTES } from '@windlass/shared/model/event.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
+import type { LongCall, Revocable } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import { LIVE_PAGE, type LiveLog, type Tails } from './live.ts'
 import { eventJson, isWanted, LogPage } from './page.ts'
@@ -23,12 +24,12 @@ export interface PageQuery extends LogQuery {
 /** A page of the log, as JSON text. `done` when the run has finished and the page reaches the log's end. */
 export async function snapshot(
   deps: { db: Db; tails: Tails; turns: { orgCalls: Turns } },
-  orgId: OrgId,
   query: PageQuery,
-  client: { readonly gone: AbortSignal; stay(): Promise<void> },
+  client: LongCall & { readonly gone: AbortSignal },
 ): Promise<string> {
+  const { orgId } = client.caller
   // A turn for each look: hundreds may wait between the two.
-  const look = () => deps.turns.orgCalls.run(orgId, () => read(deps, orgId, query))
+  const look = () => deps.turns.orgCalls.run(orgId, client, () => read(deps, orgId, query))
   const page = await look()
   if (page.events.length > 0 || page.done || query.waitMs === 0) return pageJson(page)
   // Nobody leaves a page that came at once, so only here is anybody looked after.
@@ -40,7 +41,7 @@ export async function snapshot(
 
 /** Where the reads of an org take turns. */
 interface Turns {
-  run<T>(orgId: string, act: () => Promise<T>): Promise<T>
+  run<T>(orgId: string, asked: Revocable, act: () => Promise<T>): Promise<T>
 }
 
 interface Snapshot {

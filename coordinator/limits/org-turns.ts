@@ -1,11 +1,16 @@
 import { Fault } from '@windlass/shared/errors.ts'
+import type { Revocable } from '../actor.ts'
+import { isLongAgo } from '../stay.ts'
 import { createSeats } from './seats.ts'
 import { createSlowOrgs } from './slow-orgs.ts'
 
 /** Bounds what one org does at once of one kind, so that a dozen connections for all orgs are not held by one. */
 export interface OrgTurns {
-  /** Acts when the org has a seat. Throws RATE_LIMITED when it has waited too long for one. */
-  run<T>(orgId: string, act: () => Promise<T> | T): Promise<T>
+  /**
+   * Acts when the org has a seat. Throws RATE_LIMITED when it has waited too long for one. The credential may be lost
+   * while others have their turns: three slow requests of its own org are enough.
+   */
+  run<T>(orgId: string, asked: Revocable, act: () => Promise<T> | T): Promise<T>
   /** Acts when the org has a seat at once. False: it has none, and nothing was done. */
   runIfFree(orgId: string, act: () => Promise<unknown>): Promise<boolean>
 }
@@ -106,10 +111,12 @@ export function createOrgTurns({ scope, seats, keepsOne, message }: Kind, patien
   const seating = createSeats(seats, keepsOne ? createSlowOrgs() : undefined)
   const tooLong = () => new Fault('RATE_LIMITED', { scope, limit: seats.org, retryAfterMs: RETRY_MS }, message)
   return {
-    async run(orgId, act) {
+    async run(orgId, asked, act) {
+      const since = performance.now()
       const leave = await inTime(seating.take(orgId), patienceMs)
       if (!leave) throw tooLong()
       try {
+        if (isLongAgo(since)) await asked.stay()
         return await act()
       } finally {
         leave()

@@ -10,6 +10,7 @@ import type { Acting } from '../actor.ts'
 import { type Author, type Change, record } from '../audit/record.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
 import { networkOf } from '../limits/strangers.ts'
+import { noCredential } from '../stay.ts'
 import * as store from './store.ts'
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest()
@@ -77,7 +78,8 @@ export async function registerRunner(
   await assertKey(ask.publicKey)
   const hash = hashOf(ask.token)
   const { orgId } = usable(await deps.tokenReads.add({ hash, network: networkOf(address) }))
-  return deps.turns.orgRegistrations.run(orgId, () => spendToken(deps, hash, ask, requestId))
+  // The token is looked at again by whoever spends it.
+  return deps.turns.orgRegistrations.run(orgId, noCredential, () => spendToken(deps, hash, ask, requestId))
 }
 
 /** The token is spent in the transaction that makes the runner. */

@@ -76,7 +76,7 @@ async function startItem(
     await call.stay()
     if (prepared === undefined) {
       const key = keyOf(idempotencyKey, undefined)!
-      return answerOf(await deps.turns.orgCalls.run(call.caller.orgId, () => triggerOnce(deps, call, ask, key)))
+      return answerOf(await deps.turns.orgCalls.run(call.caller.orgId, call, () => triggerOnce(deps, call, ask, key)))
     }
     if (!prepared.value) throw prepared.error
     // Ids are given in the order of the items, in which they are queued.

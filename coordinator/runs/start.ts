@@ -42,7 +42,8 @@ export async function startPrepared(
   const { run } = prepared
   if (run.debounce === null) return { run: await addRun(deps, caller, prepared), isNew: true }
   // Calls of one key wait for one another: the others of the moment do not wait with them.
-  const created = await deps.turns.orgCalls.run(caller.orgId, () => inTransaction(deps, (tx) => createOrMerge(tx, run)))
+  const create = () => inTransaction(deps, (tx) => createOrMerge(tx, run))
+  const created = await deps.turns.orgCalls.run(caller.orgId, call, create)
   return answerTo(deps, caller, prepared, created)
 }
 

@@ -149,7 +149,7 @@ async function targetOf(deps: { targets: Targets }, orgId: OrgId, ask: TriggerAs
   )
 }
 
-async function inputText(deps: PrepareDeps, who: Triggering, ask: TriggerAsk, target: Target): Promise<string> {
+async function inputText(deps: PrepareDeps, who: Starter, ask: TriggerAsk, target: Target): Promise<string> {
   const input = ask.input === undefined ? null : ask.input
   const text = ask.inputText ?? JSON.stringify(input)
   const bytes = Buffer.byteLength(text)

@@ -3,7 +3,7 @@ import { pause } from '@windlass/shared/time.ts'
 import type { TestCoordinator } from './coordinator-types.ts'
 
 /** After so long a credential, and what a request is about, are looked at again. */
-const SLOW_MS = 1100
+export const SLOW_MS = 1100
 
 /** While this test goes on, a value takes as long to judge as behind others, and `act` is done before it ends. */
 export function whileJudged(t: TestContext, { deps }: TestCoordinator, act: () => Promise<unknown>): void {

@@ -5,6 +5,8 @@ import { pause } from '@windlass/shared/time.ts'
 import type { Call } from '../../api/call.ts'
 import { handle, type Turns } from '../../call/handle.ts'
 import type { Plan } from '../../call/plan.ts'
+import { createOrgTurns, READS } from '../../limits/org-turns.ts'
+import { noCredential } from '../../stay.ts'
 
 /** More than a credential may serve without being looked up. */
 const SLOW_MS = 1100
@@ -12,20 +14,13 @@ const SLOW_MS = 1100
 /** Calls something with a credential that is lost by now, when its turn comes so late. */
 async function calledAfter(waitMs: number): Promise<{ made: number; failure: unknown }> {
   let made = 0
-  const plan: Partial<Plan> = { turns: 'orgCalls', handle: () => ++made }
+  const plan: Partial<Plan> = { turns: 'orgReads', handle: () => ++made }
   const call: Partial<Call<never>> = { stay: () => Promise.reject(new Fault('UNAUTHENTICATED')) }
-  const run = async <T>(_: string, act: () => Promise<T> | T) => {
-    await pause(waitMs)
-    return act()
-  }
-  const turns = { orgCalls: { run } } as Partial<Turns> as Turns
-  let failure: unknown
-  try {
-    await handle(plan as Plan, call as Call<never>, { turns, orgId: 'org_acme' })
-  } catch (error) {
-    failure = (error as Fault).code
-  }
-  return { made, failure }
+  const orgReads = createOrgTurns({ ...READS, seats: { org: 1, all: 1 } })
+  const before = orgReads.run('org_acme', noCredential, () => pause(waitMs))
+  const handled = handle(plan as Plan, call as Call<never>, { turns: { orgReads } as Turns, orgId: 'org_acme' })
+  const [, result] = await Promise.allSettled([before, handled])
+  return { made, failure: result.status === 'rejected' ? (result.reason as Fault).code : undefined }
 }
 
 test('who loses the credential while others of the org have their turns is refused, and nothing is done', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { noCredential } from '../../stay.ts'
 import { createOrgTurns, READS } from '../../limits/org-turns.ts'
 
 test('an org reads some lists at once, and others need not wait for it', async () => {
@@ -8,7 +9,7 @@ test('an org reads some lists at once, and others need not wait for it', async (
   const begun: string[] = []
   const ends: (() => void)[] = []
   const read = (org: string) =>
-    reads.run(org, () => {
+    reads.run(org, noCredential, () => {
       begun.push(org)
       return new Promise<void>((resolve) => ends.push(resolve))
     })
@@ -26,25 +27,25 @@ test('an org reads some lists at once, and others need not wait for it', async (
 test('one that has waited too long is told so, and leaves its seat to the next', async () => {
   const reads = createOrgTurns({ ...READS, seats: { org: 2, all: 3 } }, 1)
   const ends: (() => void)[] = []
-  const long = () => reads.run('a', () => new Promise<void>((resolve) => ends.push(resolve)))
+  const long = () => reads.run('a', noCredential, () => new Promise<void>((resolve) => ends.push(resolve)))
   const under = [long(), long()]
   await assert.rejects(
-    reads.run('a', () => assert.fail('it has no seat')),
+    reads.run('a', noCredential, () => assert.fail('it has no seat')),
     { code: 'RATE_LIMITED', detail: { scope: 'org_reads', limit: 2, retryAfterMs: 1000 } },
   )
   for (const end of ends) end()
   await Promise.all(under)
-  await reads.run('a', () => {})
+  await reads.run('a', noCredential, () => {})
 })
 
 test('a read that fails gives its seat back', async () => {
   const reads = createOrgTurns({ ...READS, seats: { org: 1, all: 1 } })
   const broken = new Error('broken')
   await assert.rejects(
-    reads.run('a', () => Promise.reject(broken)),
+    reads.run('a', noCredential, () => Promise.reject(broken)),
     broken,
   )
-  assert.equal(await reads.run('b', () => 1), 1)
+  assert.equal(await reads.run('b', noCredential, () => 1), 1)
 })
 
 test('what is done at once or not at all takes a free seat, and waits for none', async () => {

@@ -10,7 +10,7 @@ import type { Limits } from '../limits/limits.ts'
 import type { PerMinute } from '../limits/per-minute.ts'
 import type { SourceGate } from '../limits/source-gate.ts'
 import { networkOf } from '../limits/strangers.ts'
-import { isLongAgo, noCredential } from '../stay.ts'
+import { isLongAgo } from '../stay.ts'
 import type { RunAddress } from '../runs/store.ts'
 import type { Committed } from './commit.ts'
 import { storable, withoutCredentials } from './rules/headers.ts'
@@ -72,12 +72,16 @@ export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Inc
   // A body may take a minute.
   const isSlow = isLongAgo(since)
   const first = { ...found, verdict: check.end() }
-  const { source, verdict } =
-    first.verdict.isVerified && isSlow ? await judgeAgain(deps, first, incoming, saved) : first
-  if (!verdict.isVerified) throw await refused(deps, { source, incoming, saved, bytes, reason: verdict.reason })
+  const judged = first.verdict.isVerified && isSlow ? await judgeAgain(deps, first, incoming, saved) : first
+  const accepted = async ({ source, verdict }: Judged) => {
+    if (!verdict.isVerified) throw await refused(deps, { source, incoming, saved, bytes, reason: verdict.reason })
+    return { source, once: verdict.once }
+  }
+  const { source, once } = await accepted(judged)
   const verified = verifiedOf(source, incoming, saved)
   await assertRate(deps, verified)
-  const { id, committed, handshake } = await take(deps, { ...verified, once: verdict.once })
+  const lookAgain = async () => (await accepted(await judgeAgain(deps, judged, incoming, saved))).source
+  const { id, committed, handshake } = await take(deps, { ...verified, once }, lookAgain)
   return { source, receipt: await receiptOf(deps, source, { id, committed }), ...(handshake && { handshake }) }
 }
 
@@ -101,19 +105,19 @@ function checkBy({ source, secrets }: Found, { method, url, headers }: Incoming)
 }
 
 /**
- * Judges a verified delivery, of which all is saved, by what holds after its body has come: the secret may have been
- * replaced, and the source may be paused or gone. To check 25 MiB again keeps everybody waiting, so it is done only
- * where the check would be another one.
+ * Judges a verified delivery, of which all is saved, by what holds after its body has come, or its input was
+ * checked: the secret may have been replaced, and the source may be paused or gone. To check 25 MiB again keeps
+ * everybody waiting, so it is done only where the check would be another one.
  */
 async function judgeAgain(deps: ReceiveDeps, before: Judged, incoming: Incoming, saved: Buffer) {
   const { source, secrets } = await findWithSecrets(deps, before.source.id, incoming)
   const isSame = isDeepStrictEqual([source.auth, secrets], [before.source.auth, before.secrets])
-  if (isSame) return { source: { ...source, now: before.source.now }, verdict: before.verdict }
+  if (isSame) return { source: { ...source, now: before.source.now }, secrets, verdict: before.verdict }
   // The sender signed for when it began.
   const found = { source: { ...source, now: before.source.now }, secrets }
   const check = checkBy(found, incoming)
   check.update(saved)
-  return { source: found.source, verdict: check.end() }
+  return { ...found, verdict: check.end() }
 }
 
 function verifiedOf(source: InboundSource, { method, query, headers }: Incoming, body: Buffer): Verified {
@@ -125,7 +129,6 @@ function verifiedOf(source: InboundSource, { method, query, headers }: Incoming,
     body,
     receivedAt: source.now,
     attempts: attemptOf(headers['x-slack-retry-num']),
-    ...noCredential,
   }
 }
 

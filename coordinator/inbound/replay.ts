@@ -12,7 +12,7 @@ import { beginCheck } from './rules/signature.ts'
 import { findSource, type InboundSource } from './sources.ts'
 import type { Decided } from './starts.ts'
 import { firstReceivedAt } from './store-deliveries.ts'
-import { take, type TakeDeps } from './take.ts'
+import { take, type TakeDeps, type Verified } from './take.ts'
 
 type Deps = TakeDeps & { secretKeys: SecretKeys; deliveryBodies: BytesInFlight }
 
@@ -47,17 +47,21 @@ export async function replayDelivery(deps: Deps, call: LongCall, ask: ReplayAsk)
 
 async function takeAgain(deps: Deps, call: LongCall, ask: ReplayAsk & { row: WholeDeliveryRow }): Promise<DeliveryId> {
   const { row } = ask
-  const source = await sourceOf(deps, row)
   const headers = JSON.parse(row.headers) as Record<string, string>
   const body = row.payload ?? Buffer.concat(await (await streamOf(deps.objects, row)).toArray())
-  if (row.outcome === 'unverified' && !ask.unverified) await verifyAgain(deps, { source, headers, body, ...ask })
+  const find = async () => {
+    const source = await sourceOf(deps, row)
+    if (row.outcome === 'unverified' && !ask.unverified) await verifyAgain(deps, { source, headers, body, ...ask })
+    return source
+  }
+  const source = await find()
   const change = {
     action: 'deliveries.replay',
     target: { type: 'delivery', id: row.id, name: row.sourceName },
     before: { outcome: row.outcome, unverified: ask.unverified },
   }
   const receivedAt = row.replayOf === null ? row.receivedAt : await firstReceivedAt(deps.db, row.orgId, row.id)
-  const { id } = await take(deps, {
+  const delivery: Verified = {
     source,
     headers,
     body,
@@ -65,10 +69,13 @@ async function takeAgain(deps: Deps, call: LongCall, ask: ReplayAsk & { row: Who
     query: row.query,
     receivedAt: receivedAt ?? row.receivedAt,
     attempts: row.attempts,
-    stay: () => call.stay(),
     replay: { of: ask.delivery, audit: { by: call.caller, change }, assert: assertOneLeft },
-  })
-  return id
+  }
+  const lookAgain = async () => {
+    await call.stay()
+    return find()
+  }
+  return (await take(deps, delivery, lookAgain)).id
 }
 
 async function sourceOf(deps: Deps, row: WholeDeliveryRow): Promise<InboundSource> {

@@ -1,8 +1,8 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { WorkflowId } from '@windlass/shared/ids.ts'
 import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
-import type { Revocable } from '../actor.ts'
 import type { Db } from '../db/client.ts'
+import { mayStart } from '../engine/commit/may-start.ts'
 import { type PrepareDeps, prepareRun } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
@@ -12,11 +12,12 @@ import { storable } from './rules/headers.ts'
 import { decide, disabledConnection } from './rules/outcome.ts'
 import type { Payload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
+import { noCredential } from '../stay.ts'
 import { createSlices } from '../slices.ts'
 import * as store from './store.ts'
 
 /** What is known of a delivery once it is verified and read. */
-interface Read extends Revocable {
+interface Read {
   source: InboundSource
   event: string | null
   id: string | null
@@ -104,11 +105,10 @@ interface Beginning {
   inputText: string
 }
 
-async function begin(deps: StartDeps, read: Read, ask: Beginning): Promise<NewRun | MatchRow> {
-  const { source, mayMerge } = read
+async function begin(deps: StartDeps, { source, mayMerge }: Read, ask: Beginning): Promise<NewRun | MatchRow> {
   const { workflowId, environment, inputText } = ask
   const trigger = { kind: source.kind, id: source.id }
-  const who = { orgId: source.orgId, actor: null, stay: () => read.stay() }
+  const who = { orgId: source.orgId, actor: null, ...noCredential }
   try {
     const about = {
       workflow: workflowId,
@@ -121,11 +121,37 @@ async function begin(deps: StartDeps, read: Read, ask: Beginning): Promise<NewRu
     }
     return (await prepareRun(deps, who, about)).run
   } catch (error) {
-    const outcome = outcomeOf(error)
-    if (outcome === undefined) throw error
-    const reason = reasonOf(error as Fault, environment)
-    return { workflowId, outcome, reason: storable(reason, MOST_REASON_CHARS), runId: null }
+    return refusedBy(error, workflowId, environment)
   }
+}
+
+/** Throws what is no refusal of the workflow. */
+function refusedBy(error: unknown, workflowId: WorkflowId, environment: InboundSource['environment']): MatchRow {
+  const outcome = outcomeOf(error)
+  if (outcome === undefined) throw error
+  const reason = reasonOf(error as Fault, environment)
+  return { workflowId, outcome, reason: storable(reason, MOST_REASON_CHARS), runId: null }
+}
+
+/** What still starts after a wait, in which the source may have been paused, and workflows disabled or deleted. */
+export async function stillStarting(
+  deps: StartDeps,
+  source: InboundSource,
+  { runs, decided }: Decided,
+): Promise<Decided> {
+  const look = async (run: NewRun) => {
+    try {
+      await mayStart(deps, source.orgId, { workflow: run.workflowId })
+      return run
+    } catch (error) {
+      return refusedBy(error, run.workflowId, source.environment)
+    }
+  }
+  const all = runs.map(({ workflowId }) => workflowId)
+  const found = source.isEnabled
+    ? sorted(await Promise.all(runs.map(look)))
+    : noneOf(all, 'disabled', disabledConnection(source.name))
+  return { runs: found.runs, decided: [...found.decided, ...decided] }
 }
 
 /** Undefined: it is not the workflow that refuses, and the delivery has to be sent again. */

@@ -3,12 +3,12 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { type DeliveryId, newId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
-import type { Revocable } from '../actor.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import { tellOfNew } from '../engine/commit/trigger.ts'
 import { ringRun } from '../events/ring.ts'
 import { contentKey } from '../objects/key.ts'
 import type { ObjectStore } from '../objects/store.ts'
+import { isLongAgo } from '../stay.ts'
 import { type Committed, keysOf, type NewDelivery } from './commit.ts'
 import { eventOf, idOf } from './rules/events.ts'
 import { handshakeOf } from './rules/handshake.ts'
@@ -16,13 +16,13 @@ import { storable } from './rules/headers.ts'
 import type { Once } from './rules/signature.ts'
 import { type FormOf, type Payload, readPayload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
-import { type Decided, noneOf, startsOf, workflowsOf } from './starts.ts'
+import { type Decided, noneOf, startsOf, stillStarting, workflowsOf } from './starts.ts'
 
 export type TakeDeps = Parameters<typeof startsOf>[0] &
   Parameters<typeof tellOfNew>[0] & { log: Log; objects: ObjectStore; deliveries: GroupCommit<NewDelivery, Committed> }
 
 /** A delivery that is known to be its source's. */
-export interface Verified extends Revocable {
+export interface Verified {
   source: InboundSource
   method: string
   query: string
@@ -50,8 +50,16 @@ const MOST_EVENT_CHARS = 200
 /** Larger payloads lie in the object store. */
 const IN_ROW_BYTES = 128 * 1024
 
-/** Writes a delivery with all that it starts, and tells of that. */
-export async function take(deps: TakeDeps, verified: Verified): Promise<Taken> {
+/**
+ * Writes a delivery with all that it starts, and tells of that. `lookAgain` finds its source as it is after a wait, and
+ * throws where that takes the delivery no more.
+ */
+export async function take(
+  deps: TakeDeps,
+  verified: Verified,
+  lookAgain: () => Promise<InboundSource>,
+): Promise<Taken> {
+  const since = performance.now()
   const { source, headers, body, replay } = verified
   const isLarge = body.length > deps.config.maxInputBytes
   const payload = isLarge ? NOT_READ : readFrom(source, body, headers['content-type'])
@@ -64,9 +72,10 @@ export async function take(deps: TakeDeps, verified: Verified): Promise<Taken> {
     return { id: row.id, committed, handshake }
   }
   const id = idOf(source.about, headers, value)
-  const { runs, decided } = isLarge
+  const found = isLarge
     ? noneOf(await workflowsOf(deps, source), 'too_large', tooLarge(body.length, deps.config.maxInputBytes))
     : await startsOf(deps, { ...verified, event, id, payload, mayMerge: !replay })
+  const { runs, decided } = isLongAgo(since) ? await stillStarting(deps, await lookAgain(), found) : found
   replay?.assert({ runs, decided })
   const keys = replay ? [] : keysOf(source.id, { id, once: verified.once })
   const committed = await deps.deliveries.add({ ...row, decided, starts: runs.map((run) => ({ run, keys })) })

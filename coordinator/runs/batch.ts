@@ -79,6 +79,8 @@ async function startItem(
       return answerOf(await deps.turns.orgCalls.run(call.caller.orgId, call, () => triggerOnce(deps, call, ask, key)))
     }
     if (!prepared.value) throw prepared.error
+    // It may have been judged long before the others of its piece.
+    await mayStart(deps, call.caller.orgId, { workflow: prepared.value.run.workflowId })
     // Ids are given in the order of the items, in which they are queued.
     prepared.value.run.id = newId('run')
     return answerOf(await startPrepared(deps, call, prepared.value))

@@ -4,6 +4,7 @@ import type { Db, Tx } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
 import { type Created, createOrMerge } from '../engine/commit/debounce.ts'
+import { mayStillStart } from '../engine/commit/may-start.ts'
 import {
   addRun,
   prepareRun,
@@ -43,7 +44,8 @@ export async function startPrepared(
   if (run.debounce === null) return { run: await addRun(deps, caller, prepared), isNew: true }
   // Calls of one key wait for one another: the others of the moment do not wait with them.
   const create = () => inTransaction(deps, (tx) => createOrMerge(tx, run))
-  const created = await deps.turns.orgCalls.run(caller.orgId, call, create)
+  const stay = () => mayStillStart(deps, starterOf(call), run)
+  const created = await deps.turns.orgCalls.run(caller.orgId, { stay }, create)
   return answerTo(deps, caller, prepared, created)
 }
 

@@ -63,6 +63,8 @@ export async function createSchedule(deps: Deps, call: LongCall, ask: CreateAsk)
     enabled,
   }
   await assertInputFits(deps, call, { workflowId, ...content })
+  // It may be deleted while the input is judged.
+  await workflowOf(deps, orgId, workflowId)
   const id = newId('sch')
   const rests = enabled ? {} : { restsSince: now, restsBecause: 'paused' as const }
   // One of the last minute still fires.

@@ -9,11 +9,12 @@ import type { Tx } from '../../db/client.ts'
 import type { RunVersions } from './versions.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { createHeldCheck, type Holders, NotHeld } from './holders.ts'
-import type { CallingRun } from './prepare-call.ts'
+import { type CallingRun, prepareCallAgain } from './prepare-call.ts'
 import { readCommand } from './read-command.ts'
 import { takeOp } from '../rules/journal-op.ts'
 import type { JournalCommand } from '../rules/journal-command.ts'
 import { createSlices } from '../../slices.ts'
+import { isLongAgo } from '../../stay.ts'
 import { appendPlain } from './append.ts'
 import type { AgentBatch, Applied, Output, ReadBatch } from '../rules/batch.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
@@ -121,6 +122,7 @@ async function readEntries(deps: ReadDeps, batch: AgentBatch): Promise<Pick<Read
   const commands = new Map<Entry, JournalCommand>()
   const outputs = new Map<Entry, Output>()
   const endOfSlice = createSlices()
+  const since = performance.now()
   for (const entry of batch.entries) {
     const turn = endOfSlice()
     if (turn) await turn
@@ -132,6 +134,9 @@ async function readEntries(deps: ReadDeps, batch: AgentBatch): Promise<Pick<Read
       if (output) outputs.set(entry, output)
     }
   }
+  // Some may have been read long before the others.
+  if (isLongAgo(since))
+    for (const [entry, command] of commands) commands.set(entry, await prepareCallAgain(deps, batch.orgId, command))
   return { commands, outputs }
 }
 

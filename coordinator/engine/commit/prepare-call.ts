@@ -4,7 +4,8 @@ import type { Ask, EntryIdentity, JournalError } from '@windlass/shared/wire/jou
 import type { Payer } from '../../judging/judge.ts'
 import { noCredential } from '../../stay.ts'
 import { type PrepareDeps, prepareRun, type TriggerAsk } from './trigger.ts'
-import { type PreparedCall, refusal } from '../rules/journal-command.ts'
+import { mayStart } from './may-start.ts'
+import { type JournalCommand, type PreparedCall, refusal } from '../rules/journal-command.ts'
 
 type Call = Extract<Ask, { for: 'child' }>
 
@@ -44,8 +45,27 @@ export async function prepareCall(
     const { run } = await prepareRun(deps, { orgId, actor: null, payer, ...noCredential }, ask)
     return { child: { run, inherits: environment === undefined } }
   } catch (error) {
-    // Nothing can be found out now: the agent comes again with it.
-    if (!(error instanceof Fault) || error.code === 'UNAVAILABLE') throw error
-    return { refused: refusal(error.message, { ...error.detail, code: error.code }) }
+    return refusedBy(error)
   }
+}
+
+/** The same call after a wait, in which its workflow may have been disabled or deleted. */
+export async function prepareCallAgain(
+  deps: PrepareDeps,
+  orgId: OrgId,
+  { child, ...command }: JournalCommand,
+): Promise<JournalCommand> {
+  if (!child) return command
+  try {
+    await mayStart(deps, orgId, { workflow: child.run.workflowId })
+    return { ...command, child }
+  } catch (error) {
+    return { ...command, ...refusedBy(error) }
+  }
+}
+
+function refusedBy(error: unknown): { refused: JournalError } {
+  // Nothing can be found out now: the agent comes again with it.
+  if (!(error instanceof Fault) || error.code === 'UNAVAILABLE') throw error
+  return { refused: refusal(error.message, { ...error.detail, code: error.code }) }
 }

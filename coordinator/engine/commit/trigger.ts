@@ -12,7 +12,7 @@ import type { Timers } from './clock.ts'
 import type { Caller, LongCall, Revocable } from '../../actor.ts'
 import { isLongAgo } from '../../stay.ts'
 import { rebalance } from './admit.ts'
-import { mayStart } from './may-start.ts'
+import { mayStart, mayStillStart } from './may-start.ts'
 import { groupsOf, keyBy } from './group.ts'
 import type { Config } from '../../config.ts'
 import type { Db, Tx } from '../../db/client.ts'
@@ -94,7 +94,7 @@ export async function prepareRun(
   const value = () => (ask.inputText === undefined ? ask.input : (JSON.parse(ask.inputText) as unknown))
   const limits = await limitsOf(target.version, { ...ask, environment }, value)
   // Inputs that are slow to judge stand in line with all else of their org that is judged.
-  if (isLongAgo(since)) await who.stay()
+  if (isLongAgo(since)) await mayStillStart(deps, who, target.version)
   return { run: newRun(who, { ...ask, environment }, target, { input, ...limits }), target }
 }
 

@@ -19,7 +19,7 @@ import { takeUsers } from './isolation/own-users.ts'
 import { openKeys } from './keys.ts'
 import { createBeats } from './lease/beats.ts'
 import { createClock } from './link/clock.ts'
-import { createCredential } from './link/credential.ts'
+import { createCredential, createFormerCredentials } from './link/credential.ts'
 import { createLink } from './link/link.ts'
 import type { LinkListener } from './link/link.ts'
 import { createRest } from './link/rest.ts'
@@ -76,6 +76,7 @@ async function openState(config: AgentConfig, identity: Identity, log: Log, made
   const clock = createClock()
   const keys = await openKeys(home, identity)
   const credential = createCredential(identity.runner, keys, clock)
+  const formerCredentials = createFormerCredentials(identity.runner, keys, clock)
   const start = await openInstance(home)
   const livesFolder = path.join(home, 'lives')
   const { programs: before, ...beforeUs } = findPrograms(livesFolder)
@@ -95,7 +96,8 @@ async function openState(config: AgentConfig, identity: Identity, log: Log, made
   reportLost(spool, log, programs)
   const former = { ...beforeUs, found, programs }
   const sleeps = createSleeps()
-  return { config, log, clock, keys, credential, start, sleeps, records, spool, isolation, former, ...says(former) }
+  const signing = { clock, keys, credential, formerCredentials }
+  return { config, log, ...signing, start, sleeps, records, spool, isolation, former, ...says(former) }
 }
 
 /** How the fleet is to behave. Until the coordinator says another lease, that which it said last holds. */
@@ -165,8 +167,9 @@ function openRuns({ lease, ...host }: Host) {
 
 /** The connection, and what is said over it. It is not dialled before somebody keeps it. */
 function openLine(runs: ReturnType<typeof openRuns>) {
-  const { config, log, spool, credential, clock } = runs
-  const link = createLink({ url: config.url, credential, clock, log })
+  const { config, log, spool, credential, formerCredentials, clock } = runs
+  const { url, paces } = config
+  const link = createLink({ url, credential, formerCredentials, clock, refusedMs: paces.refusedMs, log })
   const { memoryBytes } = config.spool
   const upload = createUpload({ spool, link, memoryBytes, log, onGap: (held) => giveUpGap(runs, held) })
   const self = createSelf({ ...runs, start: runs.start, settings: runs.said })

@@ -23,6 +23,14 @@ export interface Identity {
   nextKey?: JWK
   /** Since when it signs with its key, by the clock of this machine; agents of before did not write it down. */
   keyAt?: number
+  /** The newest first; agents of before did not keep them. */
+  formerKeys?: FormerKey[]
+}
+
+interface FormerKey {
+  key: JWK
+  /** When the next one took over, by the clock of this machine. */
+  until: number
 }
 
 /** Registers with the token on the first start; later ones find the identity in the state folder. */

@@ -16,6 +16,8 @@ export interface Paces {
   readonly keyMs: number
   /** First pause after a renewal of the key that has failed. */
   readonly keyBackoffMs: number
+  /** Least pause after a connection that was refused as unauthenticated. */
+  readonly refusedMs: number
   /** How long a coordinator that has refused this agent may take for its last words; then it closes the connection. */
   readonly lastFlushMs: number
 }
@@ -29,5 +31,7 @@ export const PACES: Paces = {
   statusMs: 500,
   keyMs: 1_000,
   keyBackoffMs: 1_000,
+  // Each try counts for its address, with those of its whole fleet: 300 in a minute by default.
+  refusedMs: 15_000,
   lastFlushMs: 5_000,
 }

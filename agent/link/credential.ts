@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { importJWK, SignJWT } from 'jose'
+import { importJWK, SignJWT, type CryptoKey } from 'jose'
 import { AGENT_AUDIENCE } from '@windlass/shared/wire/agent.ts'
 import type { Identity } from '../identity.ts'
-import type { Keys } from '../keys.ts'
+import type { FormerKey, Keys } from '../keys.ts'
 import type { Clock } from './clock.ts'
 
 /** Gives the bearer token of the moment. */
@@ -25,18 +25,6 @@ interface Made {
 export function createCredential(runner: string, keys: Pick<Keys, 'current'>, clock: Clock): Credential {
   let made: Made | undefined
 
-  const sign = () => {
-    const issuedAt = Math.floor(clock.now() / 1000)
-    return new SignJWT()
-      .setProtectedHeader({ alg: 'EdDSA', kid: runner })
-      .setSubject(runner)
-      .setAudience(AGENT_AUDIENCE)
-      .setIssuedAt(issuedAt)
-      .setExpirationTime(issuedAt + LIVES_S)
-      .setJti(randomUUID())
-      .sign(keys.current())
-  }
-
   const isFresh = ({ at, wallAt, offsetMs, key }: Made) => {
     const wallMs = Date.now() - wallAt
     if (performance.now() - at >= REUSED_MS || wallMs < 0 || wallMs >= REUSED_MS) return false
@@ -46,8 +34,41 @@ export function createCredential(runner: string, keys: Pick<Keys, 'current'>, cl
   return () => {
     if (made && isFresh(made)) return made.token
     const at = performance.now()
-    made = { token: sign(), at, wallAt: Date.now(), offsetMs: clock.offsetMs, key: keys.current() }
+    made = {
+      token: sign(runner, keys.current(), clock),
+      at,
+      wallAt: Date.now(),
+      offsetMs: clock.offsetMs,
+      key: keys.current(),
+    }
     return made.token
+  }
+}
+
+function sign(runner: string, key: CryptoKey | Uint8Array, clock: Clock): Promise<string> {
+  const issuedAt = Math.floor(clock.now() / 1000)
+  return new SignJWT()
+    .setProtectedHeader({ alg: 'EdDSA', kid: runner })
+    .setSubject(runner)
+    .setAudience(AGENT_AUDIENCE)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + LIVES_S)
+    .setJti(randomUUID())
+    .sign(key)
+}
+
+/** A bearer token of a former key, and what to call when the coordinator has taken it. */
+export interface FormerCredential extends Pick<FormerKey, 'serves'> {
+  token: string
+}
+
+/** Answers by how many keys ago; undefined when there are no former keys. */
+export type FormerCredentials = (nth: number) => Promise<FormerCredential | undefined>
+
+export function createFormerCredentials(runner: string, keys: Pick<Keys, 'former'>, clock: Clock): FormerCredentials {
+  return async (nth) => {
+    const former = await keys.former(nth)
+    return former && { token: await sign(runner, former.key, clock), serves: former.serves }
   }
 }
 

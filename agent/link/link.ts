@@ -3,14 +3,17 @@ import { probe } from '@windlass/shared/probe.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { AgentFrame, CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import type { Clock } from './clock.ts'
-import type { Credential } from './credential.ts'
+import type { Credential, FormerCredential, FormerCredentials } from './credential.ts'
 import { openSocket } from './socket.ts'
 import type { Refused, Socket, SocketEnd } from './socket.ts'
 
 export interface LinkOptions {
   url: string
   credential: Credential
+  formerCredentials: FormerCredentials
   clock: Clock
+  /** Least pause after a refused credential. */
+  refusedMs: number
   log: Log
 }
 
@@ -42,8 +45,8 @@ const BACKOFF = { firstMs: 250, capMs: 30_000 }
 const STEADY_MS = 5000
 /** After so many brief ones in a row the next try is within 4 s: a coordinator that answers is not left for longer. */
 const MOST_BRIEF = 4
-/** Wrong credentials rarely heal by themselves, but a coordinator may be restored from a backup. */
-const UNAUTHENTICATED_MS = 15_000
+
+const SET_BACK = 'the database of the coordinator was set back to this former key, which the agent renews now'
 
 export function createLink(options: LinkOptions): Link {
   const { log } = options
@@ -54,13 +57,17 @@ export function createLink(options: LinkOptions): Link {
   const connect = async (
     signal: AbortSignal,
     listener: LinkListener,
+    former: FormerCredential | undefined,
   ): Promise<SocketEnd & { readyMs: number | undefined; offsetMs: number }> => {
     const { offsetMs } = options.clock
-    const token = await options.credential()
+    const token = former?.token ?? (await options.credential())
     const onOpen = (socket: Socket) => void socket.send(JSON.stringify(listener.hello()), 'others')
     const onFrame = (frame: CoordinatorFrame, from: Socket) => {
       if (from !== current) return
       if (frame.t === 'welcome') {
+        // Before anybody asks for anything.
+        former?.serves()
+        if (former) log.warn('key.former.serves', { advice: SET_BACK })
         isReady = true
         readyAt = performance.now()
       }
@@ -97,16 +104,19 @@ export function createLink(options: LinkOptions): Link {
     sendEntries: (text) => current?.send(text, 'entries'),
     drop: (reason) => current?.close(reason),
     async keep(signal, listener) {
+      let refusals = 0
       for (let failures = 0; !signal.aborted; failures++) {
-        const end = await connect(signal, listener)
+        const former = isFormersTurn(refusals) ? await options.formerCredentials((refusals - 1) / 2) : undefined
+        const end = await connect(signal, listener, former)
         if (end.why === 'refused') return end.frame
         if (signal.aborted) break
         failures = failuresBefore(failures, end.readyMs)
         if (end.why === 'unauthenticated') options.clock.learnDate(end.date)
         // A poll may have set the clock right in between: the token was of the wrong time all the same.
         const wasWrongTime = end.why === 'unauthenticated' && options.clock.offsetMs !== end.offsetMs
-        const least = end.why === 'unauthenticated' && !wasWrongTime ? UNAUTHENTICATED_MS : 0
-        const waitMs = least + backoffMs(failures, BACKOFF)
+        const wasRefused = end.why === 'unauthenticated' && !wasWrongTime
+        refusals = end.readyMs === undefined ? refusals + Number(wasRefused) : 0
+        const waitMs = (wasRefused ? options.refusedMs : 0) + backoffMs(failures, BACKOFF)
         if (wasWrongTime) log.warn('clock.corrected', { offsetMs: options.clock.offsetMs, nextTryMs: waitMs })
         else tell(log, end, waitMs)
         await pause(waitMs, signal)
@@ -114,6 +124,14 @@ export function createLink(options: LinkOptions): Link {
       return undefined
     },
   }
+}
+
+/**
+ * Wrong credentials rarely heal by themselves, but the database of a coordinator may be set back to a former key. Every
+ * second try is with one of them: none is made for it that was not made anyway, and the present key is not left out.
+ */
+function isFormersTurn(refusals: number): boolean {
+  return refusals % 2 === 1
 }
 
 /** How many failures in a row the next pause counts. `readyMs`: how long the connection served, if it ever did. */
@@ -124,7 +142,9 @@ function failuresBefore(failures: number, readyMs: number | undefined): number {
 
 function tell(log: Log, end: Exclude<SocketEnd, { why: 'refused' }>, waitMs: number): void {
   if (end.why === 'closed') return log.warn('link.down', { reason: end.detail, nextTryMs: waitMs })
-  const advice =
-    'the coordinator does not know this agent (any more): it was revoked, or WINDLASS_URL names another one'
+  const advice = [
+    'the coordinator does not know this agent (any more): it was revoked, or WINDLASS_URL names another one.',
+    'Where the database was set back, the agent finds the former key that serves by itself',
+  ].join(' ')
   log.error('link.unauthenticated', { reason: end.detail, advice, nextTryMs: waitMs })
 }

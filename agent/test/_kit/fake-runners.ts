@@ -23,6 +23,12 @@ export class FakeRunners {
     this.#known.set(runner, { present: publicKey, former: undefined })
   }
 
+  /** As if its database had been set back to when this was the key of an agent. */
+  setBack(x: string): void {
+    for (const runner of this.#known.keys())
+      this.#known.set(runner, { present: { kty: 'OKP', crv: 'Ed25519', x }, former: undefined })
+  }
+
   now(): number {
     return Date.now() + this.aheadMs
   }

@@ -10,5 +10,6 @@ export const QUICK: Paces = {
   statusMs: 20,
   keyMs: 20,
   keyBackoffMs: 20,
+  refusedMs: 20,
   lastFlushMs: 300,
 }

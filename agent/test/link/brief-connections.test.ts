@@ -6,6 +6,7 @@ import { until } from '@windlass/shared/test/_kit/until.ts'
 import { WebSocketServer } from 'ws'
 import { createClock } from '../../link/clock.ts'
 import { createLink } from '../../link/link.ts'
+import { PACES } from '../../paces.ts'
 import { aLog } from '../_kit/an-agent.ts'
 
 /** Welcomes each connection, and ends it: so it goes with an agent whose entries are refused again and again. */
@@ -31,6 +32,8 @@ test('connections that end right after their welcome are dialled again more and 
     clock: createClock(),
     log,
     credential: () => Promise.resolve('token'),
+    formerCredentials: () => Promise.resolve(undefined),
+    refusedMs: PACES.refusedMs,
   })
   const end = new AbortController()
   const hello = () => ({ t: 'hello' }) as never

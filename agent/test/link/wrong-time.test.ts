@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test'
 import { until } from '@windlass/shared/test/_kit/until.ts'
 import { createClock } from '../../link/clock.ts'
 import { createLink } from '../../link/link.ts'
+import { PACES } from '../../paces.ts'
 import { aLog } from '../_kit/an-agent.ts'
 
 const AHEAD_MS = 30 * 60_000
@@ -32,6 +33,8 @@ test('a token that was made before a poll set the clock right is made anew at on
     clock,
     log,
     credential: () => Promise.resolve('token'),
+    formerCredentials: () => Promise.resolve(undefined),
+    refusedMs: PACES.refusedMs,
   })
   const end = new AbortController()
   const ended = link.keep(end.signal, { hello, onFrame: () => undefined, onDown: () => undefined })

@@ -215,7 +215,10 @@ function closedBy({ isLeaving, notice }: Intake): 'shutdown' | 'draining' | unde
   return notice.state === 'open' || notice.state === 'cordoned' ? undefined : 'draining'
 }
 
-/** What an earlier process had taken and did not bring to an end died with it. */
+/**
+ * What an earlier process had taken and did not bring to an end died with it. Whether programs had begun is not known:
+ * a start is written down after it. The coordinator knows which offers were never accepted.
+ */
 function reportLost(spool: Spool, log: Log, found: readonly ProgramRecord[]): void {
   const goesOn = ({ run, epoch }: Held) => found.some(({ offer }) => offer.run === run && offer.epoch === epoch)
   const lost = spool.held().filter((held) => !held.isEnded && !goesOn(held))

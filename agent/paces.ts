@@ -20,6 +20,8 @@ export interface Paces {
   readonly refusedMs: number
   /** How long a coordinator that has refused this agent may take for its last words; then it closes the connection. */
   readonly lastFlushMs: number
+  /** The coordinator takes an offer back after 15 s; what it confirms later than this the agent does not begin. */
+  readonly acceptMs: number
 }
 
 export const PACES: Paces = {
@@ -34,4 +36,5 @@ export const PACES: Paces = {
   // Each try counts for its address, with those of its whole fleet: 300 in a minute by default.
   refusedMs: 15_000,
   lastFlushMs: 5_000,
+  acceptMs: 12_000,
 }

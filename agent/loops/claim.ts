@@ -17,8 +17,6 @@ import type { Spool } from '../run/spool/spool.ts'
 import type { Activity } from '../status/activity.ts'
 import { pollWhileRight } from './poll.ts'
 
-/** The coordinator takes an offer back after 15 s; what it confirms later than this we would not dare to begin. */
-const ACCEPT_MS = 12_000
 const BACKOFF = { firstMs: 250, capMs: 30_000 }
 const LONGEST_POLL_MS = 25_000
 /** With the way to us and back it has to stay under the time of an offer. */
@@ -149,6 +147,7 @@ function decline(deps: { link: Pick<Link, 'send'>; log: Log }, offers: readonly 
 type TakeNeeds = Needs<typeof runToItsEnd | typeof sendAccepts> & {
   spool: Pick<Spool, 'find' | 'open'>
   activity: Pick<Activity, 'claimed'>
+  config: { paces: Pick<Paces, 'acceptMs'> }
 }
 
 /** From the answer to the sending of `accept` there is one write into the spool, and nothing that waits. */
@@ -156,7 +155,7 @@ function take(deps: TakeNeeds, offers: Offer[]): void {
   const fresh = offers.filter(({ run, epoch }) => !deps.spool.find(run, epoch))
   deps.spool.open(fresh.map(({ run, epoch }) => [run, epoch] as const))
   deps.activity.claimed(fresh.length)
-  const agentRuns = fresh.map((offer) => new AgentRun(offer, ACCEPT_MS))
+  const agentRuns = fresh.map((offer) => new AgentRun(offer, deps.config.paces.acceptMs))
   for (const agentRun of agentRuns) deps.agentRuns.add(agentRun)
   sendAccepts(deps, agentRuns)
   for (const agentRun of agentRuns) void runToItsEnd(deps, agentRun)

@@ -59,7 +59,7 @@ export async function execute(deps: ExecuteNeeds, agentRun: AgentRun): Promise<v
     const verdict = await agentRun.verdict
     if (verdict === 'refused') return deps.spool.forget(offer.run, offer.epoch)
     // Perhaps it is ours and the answer was lost: said now, the run goes to another agent before its lease is over.
-    if (verdict === 'unknown') return conclude(deps, agentRun, agentRun.fate ? lostBy(agentRun.fate) : UNCONFIRMED, 0)
+    if (verdict === 'unknown') return conclude(deps, agentRun, unreadyBy(agentRun.fate ?? 'unconfirmed'), 0)
     const [bundle, journal, secrets] = await Promise.all([fetched, recorded, read])
     if (agentRun.fate || agentRun.cancelled) return conclude(deps, agentRun, endedBeforeStart(agentRun), 0)
     if (bundle instanceof Error) return conclude(deps, agentRun, withoutBundle(bundle), 0)
@@ -116,7 +116,8 @@ export async function follow(
   if (left) deps.leftLines.put(run, epoch, left)
   if (OVER.includes(ending.how)) deps.secrets.forget(run)
   deps.parking.left(agentRun)
-  const reported = endingOf(agentRun, withinLimits(ending, outputBytes))
+  const hasBegun = wasTaken || program.hasStarted()
+  const reported = endingOf(agentRun, withinLimits(ending, outputBytes), hasBegun)
   conclude(deps, agentRun, reported, computeMs)
   probe('program.ended', { run, epoch, how: reported.how })
   deps.log.debug('run.ended', { run, epoch, how: reported.how, fate: agentRun.fate, computeMs })
@@ -130,8 +131,9 @@ function inForce(program: RunningProgram): [EffectiveIsolation] | [] {
 }
 
 /** A program that came to its own end before it was cut off has ended, as long as the run is ours. */
-function endingOf({ fate, cancelled }: AgentRun, ending: Ending): Ending {
+function endingOf({ fate, cancelled }: AgentRun, ending: Ending, hasBegun: boolean): Ending {
   if (!fate) return ending
+  if (!hasBegun) return unreadyBy(fate)
   if (fate !== 'shutdown' || ending.how === 'lost') return lostBy(fate)
   return ending.how === 'cancelled' && !cancelled ? lostBy(fate) : ending
 }
@@ -191,8 +193,7 @@ function withinLimits(ending: Ending, limitBytes: number): Ending {
 }
 
 function endedBeforeStart({ fate, cancelled, offer }: AgentRun): Ending {
-  if (fate === 'shutdown' && !cancelled) return { how: 'unready', reason: LOST_REASONS.shutdown }
-  if (fate) return lostBy(fate)
+  if (fate) return unreadyBy(fate)
   return cancelled?.why === 'timed-out'
     ? { how: 'timed-out', timeoutMs: offer.timeoutMs }
     : { how: 'cancelled', forced: false }
@@ -222,10 +223,13 @@ export function lost(deps: ExecuteNeeds, agentRun: AgentRun, reason: string): vo
   conclude(deps, agentRun, agentRun.fate ? lostBy(agentRun.fate) : { how: 'lost', reason }, 0)
 }
 
-const UNCONFIRMED: Ending = { how: 'lost', reason: LOST_REASONS.unconfirmed }
-
 function lostBy(fate: Fate): Ending {
   return { how: 'lost', reason: LOST_REASONS[fate] }
+}
+
+/** Given up before there was a process for it: another agent may begin it, and no retry is used. */
+function unreadyBy(why: Fate | 'unconfirmed'): Ending {
+  return { how: 'unready', reason: LOST_REASONS[why] }
 }
 
 /** A failure is a value here: nobody may be waiting for it any more when it comes. */

@@ -9,6 +9,7 @@ import { createLog } from '@windlass/shared/log.ts'
 import { testRunVariables } from '@windlass/shared/test/_kit/test-run.ts'
 import { announce, until } from '@windlass/shared/test/_kit/until.ts'
 import { readConfig } from '../../config.ts'
+import type { Paces } from '../../paces.ts'
 import { startAgent } from '../../start.ts'
 import type { Agent } from '../../start.ts'
 import { REGISTRATION_TOKEN } from './fake-coordinator.ts'
@@ -38,9 +39,14 @@ export function aLog(): Logged {
 }
 
 /** An agent in this process. */
-export async function anAgent(url: string, home: string, more: Record<string, string> = {}): Promise<Agent & Logged> {
+export async function anAgent(
+  url: string,
+  home: string,
+  more: Record<string, string> = {},
+  paces: Partial<Paces> = {},
+): Promise<Agent & Logged> {
   const logged = aLog()
-  const config = { ...readConfig(envOf(url, home, more)), paces: QUICK }
+  const config = { ...readConfig(envOf(url, home, more)), paces: { ...QUICK, ...paces } }
   const agent = await startAgent(config, { log: logged.log })
   return { ...agent, ...logged }
 }

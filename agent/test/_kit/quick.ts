@@ -12,4 +12,6 @@ export const QUICK: Paces = {
   keyBackoffMs: 20,
   refusedMs: 20,
   lastFlushMs: 300,
+  // No look: a busy machine may be late with an answer.
+  acceptMs: 12_000,
 }

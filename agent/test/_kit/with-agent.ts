@@ -2,6 +2,7 @@ import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { aFolder, anAgent } from './an-agent.ts'
 import type { Logged } from './an-agent.ts'
+import type { Paces } from '../../paces.ts'
 import type { Agent } from '../../start.ts'
 import { FakeCoordinator } from './fake-coordinator.ts'
 import type { AgentSettings } from '@windlass/shared/wire/agent.ts'
@@ -17,12 +18,12 @@ interface Setting {
 export function withAgent(
   name: string,
   body: (setting: Setting) => Promise<void>,
-  given: { settings?: Partial<AgentSettings>; env?: Record<string, string> } = {},
+  given: { settings?: Partial<AgentSettings>; env?: Record<string, string>; paces?: Partial<Paces> } = {},
 ): void {
   test(name, async (context) => {
     const fake = await FakeCoordinator.start(given.settings)
     const { folder, remove } = await aFolder()
-    const agent = await anAgent(fake.url, folder, given.env)
+    const agent = await anAgent(fake.url, folder, given.env, given.paces)
     try {
       await body({ fake, agent, folder, context })
     } finally {

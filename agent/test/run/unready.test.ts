@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import path from 'node:path'
+import { test } from 'node:test'
+import type { Ending } from '@windlass/shared/model/ending.ts'
+import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
+import { until } from '@windlass/shared/test/_kit/until.ts'
+import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
+import { AgentRun, type Fate } from '../../run/agent-run.ts'
+import { createAgentRuns } from '../../run/agent-runs.ts'
+import { type ExecuteNeeds, follow } from '../../run/execute.ts'
+import type { RunningProgram } from '../../run/program/program.ts'
+import { aLog } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
 import { kindsOf } from '../_kit/durable.ts'
 import type { FakeCoordinator } from '../_kit/fake-coordinator.ts'
@@ -46,4 +57,83 @@ withAgent('a journal that the service does not give is not blamed on the host', 
   const ending = await fake.ending(placement)
   assert.ok(ending.how === 'unready' && ending.blame === 'service', JSON.stringify(ending))
   assert.deepEqual(kindsOf(placement), ['end'])
+})
+
+withAgent(
+  'a run that is not confirmed in time goes back, and the agent goes on',
+  async ({ fake }) => {
+    fake.mute.add('accept')
+    const placement = fake.offer(await aProgram(`return 1`))
+    assert.deepEqual(await fake.ending(placement), { how: 'unready', reason: LOST_REASONS.unconfirmed })
+    fake.mute.delete('accept')
+    // Too late: it is another agent's by now.
+    fake.send({ t: 'accepted', runs: [[placement.offer.run, placement.offer.epoch]], no: [] })
+    assert.equal((await fake.ending(fake.offer(await aProgram(`return 2`)))).how, 'returned')
+    assert.deepEqual(kindsOf(placement), ['end'])
+  },
+  { paces: { acceptMs: 500 } },
+)
+
+withAgent('a run that is not confirmed when the agent is stopped goes back', async ({ fake, agent }) => {
+  fake.mute.add('accept')
+  const placement = fake.offer(await aProgram(`return 1`))
+  await until('the accept', () => fake.heard('accept').length > 0)
+  agent.stop()
+  agent.stop()
+  assert.deepEqual(await fake.ending(placement), { how: 'unready', reason: LOST_REASONS.shutdown })
+})
+
+withAgent(
+  'an agent that is fenced while it fetches the bundle of a run has not begun it',
+  async ({ fake }) => {
+    const fetched = Promise.withResolvers<ServerResponse>()
+    fake.onBundle = (response) => {
+      fake.mute.add('heartbeat')
+      fetched.resolve(response)
+      return true
+    }
+    const program = await aProgram(`return 1`)
+    const placement = fake.offer(program)
+    assert.deepEqual(await fake.ending(placement), { how: 'unready', reason: LOST_REASONS.fenced })
+    assert.deepEqual(kindsOf(placement), ['end'])
+    ;(await fetched.promise).end(program.packed)
+  },
+  { settings: { heartbeatMs: 100, fenceMs: 1000 } },
+)
+
+/** What is said of a program that came to this end, after its agent had decided to end it. */
+async function saidOf(fate: Fate, hasStarted: boolean, wasTaken = false): Promise<Ending> {
+  const agentRun = new AgentRun({ run: 'run_x', epoch: 1, outputBytes: 100 } as Offer, 1000)
+  agentRun.end(fate)
+  const said: Entry[] = []
+  const nothing = () => undefined
+  const deps = {
+    sleeps: { look: nothing },
+    settings: { current: { fenceMs: 1000 } },
+    beats: { heldMs: nothing },
+    agentRuns: createAgentRuns(),
+    processes: { fenceAt: nothing },
+    takeover: { watch: nothing },
+    secrets: { forget: nothing },
+    parking: { left: nothing },
+    activity: { ended: nothing },
+    spool: { append: (_run: string, _epoch: number, entries: Entry[]) => void said.push(...entries) },
+    hooks: { postRun: nothing },
+    log: aLog().log,
+  }
+  const done = Promise.resolve<Ending>({ how: 'lost', reason: 'it was ended' })
+  const program = { done, hasStarted: () => hasStarted, computeMs: () => 0, leftLines: nothing }
+  await follow(deps as unknown as ExecuteNeeds, agentRun, program as unknown as RunningProgram, wasTaken)
+  const [entry] = said
+  assert.ok(entry?.[0] === 'end')
+  return entry[2]
+}
+
+test('what is cut off before there is a process for it has not begun, and one that was taken back has', async () => {
+  for (const fate of ['fenced', 'revoked', 'shutdown'] as const) {
+    const reason = LOST_REASONS[fate]
+    assert.deepEqual(await saidOf(fate, false), { how: 'unready', reason })
+    assert.deepEqual(await saidOf(fate, true), { how: 'lost', reason })
+    assert.deepEqual(await saidOf(fate, false, true), { how: 'lost', reason })
+  }
 })

@@ -1,7 +1,7 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
 import { isSuspended } from '@windlass/shared/model/run.ts'
 import type { Placement } from '@windlass/shared/wire/agent.ts'
-import type { Db } from '../../db/client.ts'
+import type { Db, Sql } from '../../db/client.ts'
 import * as store from '../store/placements.ts'
 
 export type Acceptance = store.Acceptance
@@ -29,8 +29,8 @@ export async function commitAcceptances(
 }
 
 /** Those of these placements that the runner was offered and has not accepted. */
-export async function offeredAmong(db: Db, runnerId: RunnerId, runs: readonly Placement[]): Promise<Placement[]> {
-  const own = await store.among(db, runnerId, runs)
+export async function offeredAmong(sql: Sql, runnerId: RunnerId, runs: readonly Placement[]): Promise<Placement[]> {
+  const own = await store.among(sql, runnerId, runs)
   return own.filter(({ accepted }) => !accepted).map(({ runId, epoch }) => [runId, epoch])
 }
 

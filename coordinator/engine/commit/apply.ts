@@ -15,6 +15,7 @@ import { takeOp } from '../rules/journal-op.ts'
 import type { JournalCommand } from '../rules/journal-command.ts'
 import { createSlices } from '../../slices.ts'
 import { isLongAgo } from '../../stay.ts'
+import { offeredAmong } from './acceptances.ts'
 import { appendPlain } from './append.ts'
 import type { AgentBatch, Applied, Output, ReadBatch } from '../rules/batch.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
@@ -208,9 +209,15 @@ async function take(
     case 'end': {
       spend(run, entry[3])
       const version = await deps.versions.get(run.versionId, deps.tx)
-      return settle(run, entry[2], at, { version, output: batch.outputs.get(entry), config: deps.config })
+      const isOffered = entry[2].how === 'lost' && (await isUnaccepted(deps.tx, batch))
+      return settle(run, entry[2], at, { version, output: batch.outputs.get(entry), config: deps.config, isOffered })
     }
   }
+}
+
+async function isUnaccepted(tx: Tx, { runnerId, run, epoch }: AgentBatch): Promise<boolean> {
+  const offered = await offeredAmong(tx, runnerId, [[run, epoch]])
+  return offered.length > 0
 }
 
 function spend(run: Moving, computeMs: number): void {

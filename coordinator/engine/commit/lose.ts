@@ -1,13 +1,13 @@
 import type { Log } from '@windlass/shared/log.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
-import { isSuspended, type Loss } from '@windlass/shared/model/run.ts'
+import type { Loss } from '@windlass/shared/model/run.ts'
 import type { Config } from '../../config.ts'
 import { mayPass } from '../../db/client.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 import * as placements from '../store/placements.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
-import { requeue, rest } from '../rules/transitions.ts'
+import { takeBack } from '../rules/transitions.ts'
 import { lose } from '../rules/outcome.ts'
 import { warmVersions } from './versions.ts'
 import type { Moving } from '../rules/run.ts'
@@ -76,7 +76,7 @@ async function loseThese(deps: LoseDeps, runIds: readonly string[], options: Los
       const run = runs.get(placement.runId)
       if (!run || run.epoch !== placement.epoch || !options.isLost(placement)) continue
       const why = { ...reasonOf(placement, options), runner: run.runnerId }
-      if (placement.accepted || !takeBack(run, notTaken(placement, options)))
+      if (placement.accepted || !takeBack(run, Date.now(), notTaken(placement, options)))
         lose(run, Date.now(), await deps.versions.get(run.versionId, tx), why)
       moved.push({ run, placement })
     }
@@ -94,15 +94,3 @@ function reasonOf(placement: placements.PlacementRow, { reason, what = 'unknown'
 
 const notTaken = ({ offerLate }: placements.PlacementRow, { reason }: LoseOptions) =>
   offerLate ? 'the offer was not accepted in time' : reason
-
-/**
- * Puts a run that was offered and not taken back to where it came from. Returns false when the run has moved on
- * meanwhile.
- */
-function takeBack(run: Moving, reason: string): boolean {
-  if (run.timedOut) return false
-  if (run.status === 'pending') requeue(run, Date.now(), { reason })
-  else if (run.place === 'replaying' && isSuspended(run.status)) rest(run)
-  else return false
-  return true
-}

@@ -1,12 +1,12 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
-import { LOST_REASONS, whatIsLost } from '@windlass/shared/model/lost-reasons.ts'
+import { whatIsLost } from '@windlass/shared/model/lost-reasons.ts'
 import { isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { Config } from '../../config.ts'
 import type { Version } from '../../workflows/targets.ts'
 import type { Output } from './batch.ts'
-import { block, emit, finish, move, release, requeue, rest, resume, suspend } from './transitions.ts'
+import { block, emit, finish, move, release, requeue, rest, resume, suspend, takeBack } from './transitions.ts'
 import type { Moving } from './run.ts'
 import { exitedError, overtimeError, threwError, timedOutError } from './run-errors.ts'
 
@@ -21,10 +21,13 @@ interface Settling {
   version: Version
   output: Output | undefined
   config: Pick<Config, 'maxEventDataBytes'>
+  /** No agent has accepted the run. */
+  isOffered?: boolean
 }
 
 /** What an ending means for its run: the rules of contract and descriptor in one place. */
-export function settle(run: Moving, ending: Ending, at: number, { version, output, config }: Settling): void {
+export function settle(run: Moving, ending: Ending, at: number, settling: Settling): void {
+  const { version, output, config, isOffered } = settling
   if (run.status === 'cancelling')
     return finish(run, 'cancelled', at, 'forced' in ending ? { forced: ending.forced } : {})
   if (run.timedOut) return fail(run, at, overtimeError(version))
@@ -48,6 +51,8 @@ export function settle(run: Moving, ending: Ending, at: number, { version, outpu
       return lose(run, at, version, { what: 'program', reason: 'its agent stopped it' })
     case 'lost': {
       const reason = worded(ending.reason)
+      // Nothing begins before the agent knows that its acceptance counts.
+      if (isOffered && takeBack(run, at, reason)) return
       return lose(run, at, version, { what: whatIsLost(reason), reason })
     }
     case 'unready':
@@ -81,15 +86,14 @@ const PUT_OFF_MS = 30_000
 
 /**
  * Nothing of it was executed, so it has used up no attempt, however often that happens; its timeouts still count. An
- * agent that is being stopped says nothing about how it would go elsewhere: there it is not waited for.
+ * agent that is stopped or out of reach says nothing about how it would go elsewhere: there it is not waited for.
  */
 function putOff(run: Moving, at: number, version: Version, { reason: said, blame }: Unready): void {
   const reason = worded(said)
-  const isStopping = reason === LOST_REASONS.shutdown
   if (blame === 'host') run.hostFailure = reason
-  if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, isStopping ? 0 : PUT_OFF_MS)
+  if (whatIsLost(reason) !== 'program' && takeBack(run, at, reason)) return
+  if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, PUT_OFF_MS)
   if (run.place !== 'replaying') return lose(run, at, version, { what: 'program', reason })
-  if (isStopping) return rest(run)
   release(run)
   run.replayAfterMs = PUT_OFF_MS
 }

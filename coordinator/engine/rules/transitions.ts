@@ -84,6 +84,18 @@ export function rest(run: Moving): void {
   release(run)
 }
 
+/**
+ * Puts a run that was offered, and of which nothing has begun, back to where it came from. Returns false when it has
+ * moved on meanwhile.
+ */
+export function takeBack(run: Moving, at: number, reason: string): boolean {
+  if (run.timedOut) return false
+  if (run.status === 'pending') requeue(run, at, { attempt: run.attempt, reason })
+  else if (run.place === 'replaying' && isSuspended(run.status)) rest(run)
+  else return false
+  return true
+}
+
 /** Whether a run waits without a process, so that a completion has to bring it back into the queue. */
 export function mayEnterAsResume(run: Moving): boolean {
   return isSuspended(run.status) && run.place === null && run.blocked === null && run.replayAfterMs === null

@@ -103,15 +103,15 @@ export function heldBy(db: Db, runnerId: RunnerId): Promise<Held[]> {
 
 /** Those of these placements that the runner has, each once. */
 export function among(
-  db: Db,
+  sql: Sql,
   runnerId: RunnerId,
   placements: readonly Placement[],
 ): Promise<{ runId: RunId; epoch: number; accepted: boolean }[]> {
-  return db<{ runId: RunId; epoch: number; accepted: boolean }[]>`
+  return sql<{ runId: RunId; epoch: number; accepted: boolean }[]>`
     select distinct p.run_id, p.epoch, p.accepted_at is not null as accepted
-    from ${unnest(db, 'a', placements, { runId: ['text', ([run]) => run], epoch: ['int', ([, epoch]) => epoch] })}
+    from ${unnest(sql, 'a', placements, { runId: ['text', ([run]) => run], epoch: ['int', ([, epoch]) => epoch] })}
     join placements p on p.run_id = a.run_id
-    where ${onlyFilters(db, db`p.runner_id = ${runnerId} and p.epoch = a.epoch`)}`
+    where ${onlyFilters(sql, sql`p.runner_id = ${runnerId} and p.epoch = a.epoch`)}`
 }
 
 /** The placements among these that their runs are in now, by `acceptanceKey`: what a commit finds under its lock. */

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
 import type { Ending } from '@windlass/shared/model/ending.ts'
+import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import { isFinal, isSuspended, mayMove, type RunStatus, SUSPENDED } from '@windlass/shared/model/run.ts'
 import type { JournalOp } from '@windlass/shared/wire/journal.ts'
 import { noChanges } from '../../engine/rules/journal.ts'
@@ -27,6 +28,7 @@ const ENDINGS: Ending[] = [
   { how: 'cancelled', forced: false },
   { how: 'lost', reason: 'gone' },
   { how: 'unready', reason: 'no secrets' },
+  { how: 'unready', reason: LOST_REASONS.fenced },
   { how: 'evicted', reason: 'age' },
   { how: 'blocked', mismatch: { expected: 'a', received: 'b', at: '' } },
 ]
@@ -44,10 +46,12 @@ const ACTS: [string, Act][] = [
   ['start', (run) => begin(run, 0)],
   ['resume', (run) => goOn(run, 0)],
   ...(['sleep', 'input', 'child'] as const).map((kind): [string, Act] => [`park ${kind}`, (run) => park(run, kind, 0)]),
-  ...ENDINGS.map((ending): [string, Act] => [
-    `end ${ending.how}`,
-    (run, version) => settle(run, ending, 0, { version, output: { line: 'null' }, config: DEFAULT_SIZES }),
-  ]),
+  ...[false, true].flatMap((isOffered) =>
+    ENDINGS.map((ending): [string, Act] => [
+      `end ${ending.how}`,
+      (run, version) => settle(run, ending, 0, { version, output: { line: 'null' }, config: DEFAULT_SIZES, isOffered }),
+    ]),
+  ),
   ...OPS.map((op, i): [string, Act] => [`op ${i} ${op.op}`, (run) => takeOp(run, 0, { op })]),
   ['lease lost', (run, version) => lose(run, 0, version, { what: 'unknown', reason: 'silence' })],
 ]

@@ -100,21 +100,6 @@ test('a run that somebody took away begins anew, however few crashes it may have
   }
 })
 
-test('what an agent that is being stopped has not begun goes back at once, and burns nothing', async () => {
-  const agent = await anAgent(c)
-  agents.push(agent)
-  const link = await agent.connect()
-  const { id } = await aRun(c, { workflow: 'once' })
-  const [offer] = await agent.poll()
-  await link.accept(offer!)
-  await link.report(offer!, 1, end({ how: 'unready', reason: LOST_REASONS.shutdown }))
-  const run = await runOf(c, id)
-  assert.deepEqual([run.status, run.attempt, run.lost], ['queued', 1, null])
-  // In the queue, not before its time.
-  assert.equal((await agent.poll())[0]?.run, id)
-  await settled(c, id)
-})
-
 test('a run that only waited loses no attempt, and says that it lost its process all the same', async () => {
   const agent = await anAgent(sweeping)
   agents.push(agent)

@@ -1,0 +1,108 @@
+// A run of which nothing was executed goes back as it came, whatever its retries allow; what may have begun does not.
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
+import type { RunId } from '@windlass/shared/ids.ts'
+import type { Run } from '@windlass/shared/model/run.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Entry, Offer } from '@windlass/shared/wire/agent.ts'
+import { anAgent, end, type Link, placementOf, start, type TestAgent } from '../_kit/agent.ts'
+import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { evicted, parked, sleeps } from '../_kit/journal.ts'
+import { journalCrew } from '../_kit/journal-crew.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+let agent: TestAgent
+let link: Link
+
+before(async () => {
+  c = await aCoordinator()
+  await aWorkflow(c, { slug: 'once', descriptor: { retries: { crash: 0, fence: 0 } } })
+  agent = await anAgent(c)
+  link = await agent.connect()
+})
+/** What is left in the queue would go to the agent of the next test. */
+afterEach(async () => {
+  const open = await c.db<{ id: RunId }[]>`select id from runs where finished_at is null`
+  for (const { id } of open) await c.call(ops.runs.cancel, { run: id })
+})
+after(async () => {
+  agent.close()
+  await c.stop()
+})
+
+const { begun } = journalCrew(() => ({ c, agent, link }), 'once')
+const KILLED = end({ how: 'lost', reason: LOST_REASONS.killed })
+
+async function anOffer(run?: string): Promise<Offer> {
+  const id = run ?? (await aRun(c, { workflow: 'once' })).id
+  const [offer] = await agent.poll()
+  assert.equal(offer?.run, id)
+  return offer
+}
+
+/** The agent is started again, and says this of what it had written down before it accepted. */
+async function reportedAfterStart(offer: Offer, ...entries: Entry[]): Promise<void> {
+  link = await agent.connect([placementOf(offer)])
+  await link.report(offer, 1, ...entries)
+}
+
+async function isBack({ run: id }: Offer): Promise<void> {
+  const { status, attempt, startedAt, lost } = await runOf(c, id)
+  assert.deepEqual({ status, attempt, startedAt, lost }, { status: 'queued', attempt: 1, startedAt: null, lost: null })
+  // In the queue, not before its time.
+  assert.equal((await agent.poll())[0]?.run, id)
+}
+
+async function failure({ run }: Offer): Promise<Pick<Run, 'status'> & { code: string | undefined }> {
+  const { status, error } = await runOf(c, run)
+  return { status, code: error?.code }
+}
+
+for (const why of ['shutdown', 'fenced', 'unconfirmed', 'revoked'] as const)
+  test(`what an agent has not begun goes back at once: ${why}`, async () => {
+    const offer = await anOffer()
+    await link.accept(offer)
+    await link.report(offer, 1, end({ how: 'unready', reason: LOST_REASONS[why] }))
+    await isBack(offer)
+  })
+
+test('what an agent had not accepted when it was killed goes back at once', async () => {
+  const offer = await anOffer()
+  await reportedAfterStart(offer, KILLED)
+  await isBack(offer)
+})
+
+test('a run that goes on waits as before, when its agent had not accepted it', async () => {
+  const first = await begun()
+  await link.report(first, 2, sleeps(1, 0), parked('sleep'), evicted())
+  const offer = await anOffer(first.run)
+  await reportedAfterStart(offer, KILLED)
+  const [row] = await c.db`select status, attempt, cut_replays from runs where id = ${first.run}`
+  assert.deepEqual({ ...row }, { status: 'sleeping', attempt: 1, cutReplays: 0 })
+  // At once: a replay that was cut off waits before the next.
+  assert.equal((await anOffer(first.run)).replay, true)
+})
+
+test('what an agent had accepted may have begun when it was killed', async () => {
+  const offer = await anOffer()
+  await link.accept(offer)
+  await reportedAfterStart(offer, KILLED)
+  assert.deepEqual(await failure(offer), { status: 'failed', code: 'RUN_CRASHED' })
+})
+
+test('what has begun is not taken back, though its agent had not accepted it', async () => {
+  for (const ending of [KILLED, end({ how: 'unready', reason: LOST_REASONS.fenced })]) {
+    const offer = await anOffer()
+    await reportedAfterStart(offer, start(), ending)
+    assert.deepEqual(await failure(offer), { status: 'failed', code: 'RUN_CRASHED' })
+  }
+})
+
+test('a run that is being cancelled does not go back', async () => {
+  const offer = await anOffer()
+  await c.call(ops.runs.cancel, { run: offer.run })
+  await reportedAfterStart(offer, KILLED)
+  assert.deepEqual(await failure(offer), { status: 'cancelled', code: undefined })
+})

@@ -178,8 +178,8 @@ function listenerOf({
   targets,
   revocations,
   runnerKeys,
-  sockets,
   tellAll,
+  tellEverybody,
 }: Services): BellListener {
   return {
     rung(topic, id) {
@@ -189,13 +189,14 @@ function listenerOf({
       else {
         revocations.forget(id)
         runnerKeys.forget(id)
-        if (sockets.orgOf(id) !== undefined) void tellAll([id])
+        tellAll([id])
       }
     },
-    rungAll() {
-      tails.ringAll()
-      dispatchers.pokeAll()
-      void tellAll(sockets.ids())
+    // What is remembered of workflows and runners is looked up anew after seconds in any case.
+    rungAll(topic) {
+      if (topic === 'run' || topic === 'org') tails.ringAll()
+      else if (topic === 'pool') dispatchers.pokeAll()
+      else if (topic === 'runner') tellEverybody()
     },
   }
 }

@@ -1,12 +1,8 @@
-import type { Log } from '@windlass/shared/log.ts'
 import type { Wake } from '@windlass/shared/wire/agent.ts'
-import type { Db } from '../db/client.ts'
 import { tellWakes } from '../dispatch/wakes.ts'
 import { tellCancels } from '../engine/commit/leases.ts'
 import type { Bell } from '../events/bell.ts'
-import { tellIntake } from '../runners/intake.ts'
-import type { Versions } from '../workflows/targets.ts'
-import type { Sockets } from './sockets.ts'
+import { createLooks, type LookDeps } from './looks.ts'
 
 /** What agents are told without having asked, here or by way of the coordinator that they are connected to. */
 export interface Orders {
@@ -16,29 +12,27 @@ export interface Orders {
   tellWake(runnerId: string, wake: Wake): void
   /** Looks for everything that its programs wait for and have not been given. */
   tellWakes(runnerId: string): void
-  /**
-   * All of that, to those of them that are connected here. With its next heartbeat an agent hears of it in any case.
-   */
-  tellAll: (runnerIds: readonly string[]) => Promise<void>
+  /** All of that, to those that are connected here. With its next heartbeat an agent hears of it in any case. */
+  tellAll: (runnerIds: readonly string[]) => void
+  /** The same, to everybody who is connected here. */
+  tellEverybody: () => void
 }
 
-export function createOrders(deps: { db: Db; log: Log; versions: Versions; sockets: Sockets; bell: Bell }): Orders {
+/** Looks at once for those who are named. */
+const MOST_NAMED = 2
+
+export function createOrders(deps: LookDeps & { bell: Bell }): Orders {
   const { sockets, bell, log } = deps
   const isHere = (runnerId: string) => sockets.orgOf(runnerId) !== undefined
 
   const failed = (error: unknown) => log.warn('orders.failed', { error })
 
-  async function tellAll(runnerIds: readonly string[]): Promise<void> {
-    if (runnerIds.length === 0) return
-    await Promise.all([
-      tellCancels(deps, runnerIds),
-      ...runnerIds.map((id) => tellWakes(deps, id)),
-      tellIntake(deps, runnerIds),
-    ]).catch(failed)
-  }
+  // Of its own: who is named does not wait for all others of the org.
+  const lookForEverybody = createLooks(deps, 1)
 
   return {
-    tellAll,
+    tellAll: createLooks(deps, MOST_NAMED),
+    tellEverybody: () => lookForEverybody(sockets.ids()),
     async tellCancels(runnerId) {
       const orgId = sockets.orgOf(runnerId)
       if (orgId === undefined) return bell.ring('runner', runnerId)

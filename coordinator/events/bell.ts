@@ -3,9 +3,11 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Db } from '../db/client.ts'
 
+const TOPICS = ['run', 'org', 'pool', 'runner', 'workflows'] as const
 /** `workflows`: of an org, by its id. */
-export type Topic = 'run' | 'org' | 'pool' | 'runner' | 'workflows'
-type Rings = Record<Topic, string[]>
+export type Topic = (typeof TOPICS)[number]
+/** `all`: of more than are named. */
+type Rings = Partial<Record<Topic, string[] | 'all'>>
 
 /** Tells other coordinators what has changed. A lost ring costs latency only: every waiter also looks by itself. */
 export interface Bell {
@@ -18,8 +20,8 @@ export interface Bell {
 export interface BellListener {
   /** Something changed elsewhere. */
   rung(topic: Topic, id: string): void
-  /** Too much to name, or rings may have been missed while the connection was lost: look at everything. */
-  rungAll(): void
+  /** Too many of this topic to name, or rings may have been missed while the connection was lost: look at all of it. */
+  rungAll(topic: Topic): void
 }
 
 const CHANNEL = 'windlass'
@@ -27,18 +29,24 @@ const CHANNEL = 'windlass'
 const GATHER_MS = 10
 /** PostgreSQL takes payloads below 8000 bytes: 200 ids of 31 characters, quoted. */
 const MOST_IDS = 200
+/**
+ * Of a topic in one statement, which takes that lock once: a commit of entries may have so many runs. They are 20
+ * payloads of 7 KB in a queue that may have 8 GB and that every coordinator empties at once, within a millisecond.
+ */
+const MOST_OF_TOPIC = 4000
 
 export function createBell(db: Db, log: Log): Bell {
   const self = randomUUID()
-  let gathered = new Map<string, [Topic, string]>()
+  let gathered = new Map<Topic, Set<string>>()
   let timer: NodeJS.Timeout | undefined
   let listening: { unlisten: () => Promise<void> } | undefined
 
   function hear(payload: string, listener: BellListener) {
-    const [from, rings] = JSON.parse(payload) as [string, Rings | 'all']
+    const [from, rings] = JSON.parse(payload) as [string, Rings]
     if (from === self) return
-    if (rings === 'all') listener.rungAll()
-    else for (const [topic, ids] of Object.entries(rings)) for (const id of ids) rung(listener, topic as Topic, id)
+    for (const [topic, ids] of Object.entries(rings) as [Topic, string[] | 'all'][])
+      if (ids === 'all') rungAll(listener, topic)
+      else for (const id of ids) rung(listener, topic, id)
   }
 
   function rung(listener: BellListener, topic: Topic, id: string) {
@@ -46,17 +54,23 @@ export function createBell(db: Db, log: Log): Bell {
     probe('bell.heard', { topic, id })
   }
 
+  function rungAll(listener: BellListener, topic: Topic) {
+    listener.rungAll(topic)
+    probe('bell.heard', { topic, id: 'all' })
+  }
+
   function ring(topic: Topic, id: string) {
-    if (gathered.size <= MOST_IDS) gathered.set(`${topic} ${id}`, [topic, id])
+    const ids = gathered.get(topic) ?? new Set()
+    if (ids.size <= MOST_OF_TOPIC) gathered.set(topic, ids.add(id))
     timer ??= setTimeout(tell, GATHER_MS)
   }
 
   function tell() {
     timer = undefined
-    const rings = [...gathered.values()]
+    const payloads = inPieces(gathered).map((rings) => JSON.stringify([self, rings]))
     gathered = new Map()
-    db`select pg_notify(${CHANNEL}, ${JSON.stringify([self, rings.length > MOST_IDS ? 'all' : byTopic(rings)])})`.catch(
-      (error: unknown) => log.warn('bell.failed', { error }),
+    db`select pg_notify(${CHANNEL}, payload) from unnest(${payloads}::text[]) as payload`.catch((error: unknown) =>
+      log.warn('bell.failed', { error }),
     )
   }
 
@@ -66,7 +80,7 @@ export function createBell(db: Db, log: Log): Bell {
       listening = await db.listen(
         CHANNEL,
         (payload) => hear(payload, listener),
-        () => listener.rungAll(),
+        () => TOPICS.forEach((topic) => rungAll(listener, topic)),
       )
     },
     async close() {
@@ -76,8 +90,19 @@ export function createBell(db: Db, log: Log): Bell {
   }
 }
 
-function byTopic(rings: [Topic, string][]): Rings {
-  const grouped: Rings = { run: [], org: [], pool: [], runner: [], workflows: [] }
-  for (const [topic, id] of rings) grouped[topic].push(id)
+/** Each has what a payload takes. Of a topic that has more than are named, they have only that. */
+function inPieces(gathered: ReadonlyMap<Topic, ReadonlySet<string>>): Rings[] {
+  const pieces: Rings[] = []
+  const named: [Topic, string][] = []
+  for (const [topic, ids] of gathered)
+    if (ids.size > MOST_OF_TOPIC) pieces.push({ [topic]: 'all' })
+    else for (const id of ids) named.push([topic, id])
+  for (let from = 0; from < named.length; from += MOST_IDS) pieces.push(byTopic(named.slice(from, from + MOST_IDS)))
+  return pieces
+}
+
+function byTopic(rings: readonly [Topic, string][]): Rings {
+  const grouped: Partial<Record<Topic, string[]>> = {}
+  for (const [topic, id] of rings) (grouped[topic] ??= []).push(id)
   return grouped
 }

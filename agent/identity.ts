@@ -1,13 +1,16 @@
-import { chmod, mkdir, stat } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { chmod, mkdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { exportJWK, generateKeyPair } from 'jose'
 import type { JWK } from 'jose'
+import { z } from 'zod'
 import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { callOp } from '@windlass/shared/ops/call.ts'
 import { rows as runnerSurface } from '@windlass/shared/ops/runner-surface/ops.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import { AgentRefusal, EXIT } from './exit-codes.ts'
+import { hostOf } from './instance.ts'
 import { readOrNothing } from './os/process-id.ts'
 import { VERSION } from './version.ts'
 import { writePrivately } from './write-privately.ts'
@@ -38,14 +41,43 @@ export async function obtainIdentity(config: AgentConfig, log: Log, signal: Abor
   const known = knownIdentity(config.home)
   if (known) return known
   if (config.token === undefined) throw new AgentRefusal(EXIT.config, NEEDS_TOKEN)
-  const { privateKey, publicKey } = await makeKeys()
-  const answer = await register(config, config.token, publicKey, log, signal)
+  const firstKeyFile = path.join(config.home, 'first-key.json')
+  const privateKey = await firstKey(firstKeyFile, config.home, config.token)
+  const answer = await register(config, config.token, publicHalf(privateKey), log, signal)
   const { runner, org, pool } = answer
   const identity = { runner, org, pool, privateKey, keyAt: Date.now() }
   // A registration token serves once, so the answer to it must survive a power cut.
   await writePrivately(identityFile(config.home), JSON.stringify(identity))
+  await rm(firstKeyFile, { force: true })
   log('agent.registered', { runner: identity.runner, org: identity.org, pool: identity.pool })
   return identity
+}
+
+const FirstKey = z.object({ of: z.string(), privateKey: z.looseObject({ x: z.string(), d: z.string() }) })
+
+/**
+ * On disk before it is asked for: when the answer is lost, or we are killed before we have it, the coordinator answers
+ * the same token and key as it did before. Of a host and a token, so that copies of a folder that is not registered yet
+ * share no key.
+ */
+async function firstKey(file: string, home: string, token: string): Promise<JWK> {
+  const of = createHash('sha256')
+    .update(`${token} ${await hostOf(home)}`)
+    .digest('base64url')
+  const found = readFirstKey(file)
+  if (found?.of === of) return found.privateKey
+  const { privateKey } = await makeKeys()
+  await writePrivately(file, JSON.stringify({ of, privateKey }))
+  return privateKey
+}
+
+/** Undefined where it is damaged too: nobody is registered with it for certain. */
+function readFirstKey(file: string): z.output<typeof FirstKey> | undefined {
+  try {
+    return FirstKey.parse(JSON.parse(readOrNothing(file) ?? 'null'))
+  } catch {
+    return undefined
+  }
 }
 
 /** Where an agent with this state folder keeps who it is. */
@@ -66,16 +98,26 @@ const NEEDS_TOKEN =
 /** A key pair of an agent. */
 export async function makeKeys() {
   const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true })
-  const { x } = await exportJWK(pair.publicKey)
-  if (x === undefined) throw new Error('The new key pair has no public half')
-  return { privateKey: await exportJWK(pair.privateKey), publicKey: { kty: 'OKP', crv: 'Ed25519', x } as const }
+  const privateKey = await exportJWK(pair.privateKey)
+  return { privateKey, publicKey: publicHalf(privateKey) }
+}
+
+export interface PublicKey {
+  kty: 'OKP'
+  crv: 'Ed25519'
+  x: string
+}
+
+export function publicHalf({ x }: JWK): PublicKey {
+  if (x === undefined) throw new Error('The key pair has no public half')
+  return { kty: 'OKP', crv: 'Ed25519', x }
 }
 
 /** Waits for a coordinator that is not there yet; what it refuses is not asked twice. */
 async function register(
   config: AgentConfig,
   token: string,
-  publicKey: { kty: 'OKP'; crv: 'Ed25519'; x: string },
+  publicKey: PublicKey,
   ...[log, signal]: [Log, AbortSignal]
 ) {
   const { name, labels, slots } = config

@@ -80,7 +80,7 @@ function read(file: string): InstanceFile | undefined {
 }
 
 /** The machine and the folder: a copy has another inode, and mostly another machine. Containers often have no id of a machine. */
-async function hostOf(home: string): Promise<string> {
+export async function hostOf(home: string): Promise<string> {
   const machine = readOrNothing('/etc/machine-id') ?? readOrNothing('/var/lib/dbus/machine-id') ?? ''
   const { dev, ino } = await stat(home, { bigint: true })
   return digest(`${machine.trim()}/${dev}/${ino}`)

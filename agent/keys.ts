@@ -1,8 +1,6 @@
 import { importJWK, type CryptoKey, type JWK } from 'jose'
-import { identityFile, makeKeys, type Identity } from './identity.ts'
+import { identityFile, makeKeys, publicHalf, type Identity, type PublicKey } from './identity.ts'
 import { writePrivately } from './write-privately.ts'
-
-type PublicKey = Awaited<ReturnType<typeof makeKeys>>['publicKey']
 
 /** The key with which this agent signs, and its successor. */
 export interface Keys {
@@ -78,8 +76,4 @@ function replaced({ privateKey, formerKeys = [], ...rest }: Identity, key: JWK):
   const all = [{ key: privateKey, until: now }, ...formerKeys]
   const former = all.filter((each) => each.key.x !== key.x && now - each.until < FORMER_LIFE_MS)
   return { ...rest, privateKey: key, formerKeys: former.slice(0, MOST_FORMER) }
-}
-
-function publicHalf({ x }: JWK): PublicKey {
-  return { kty: 'OKP', crv: 'Ed25519', x: x! }
 }

@@ -45,7 +45,7 @@ export async function mintRegistrationToken(
   return { id, token, uses, expiresAt }
 }
 
-export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId'> & { token: string }
+export type Registration = Omit<store.NewRunner, 'id' | 'orgId' | 'poolId' | 'registeredBy'> & { token: string }
 
 /** A token that anybody may send, and from where. */
 export interface TokenAsk {
@@ -77,33 +77,39 @@ export async function registerRunner(
 ): Promise<{ runner: RunnerId; org: string; pool: string; poolId: PoolId }> {
   await assertKey(ask.publicKey)
   const hash = hashOf(ask.token)
-  const { orgId } = usable(await deps.tokenReads.add({ hash, network: networkOf(address) }))
+  const { orgId } = valid(await deps.tokenReads.add({ hash, network: networkOf(address) }))
   // The token is looked at again by whoever spends it.
   return deps.turns.orgRegistrations.run(orgId, noCredential, () => spendToken(deps, hash, ask, requestId))
 }
 
-/** The token is spent in the transaction that makes the runner. */
+/**
+ * The token is spent in the transaction that makes the runner. An agent that asks again with the same token and key, as
+ * the answer was lost, gets the runner that it has, also when the token was used up by that.
+ */
 function spendToken({ db, log }: RegisterDeps, hash: Buffer, { token: _, ...about }: Registration, requestId: string) {
   return db.begin(async (tx) => {
-    const found = usable(await store.lockToken(tx, hash))
+    const found = valid(await store.lockToken(tx, hash))
+    const { org, pool, poolId } = found
+    const known = await store.findRegistered(tx, found.id, about.publicKey)
+    if (known) return { runner: known, org, pool, poolId }
+    if (found.usesLeft === 0) throw new Fault('REGISTRATION_TOKEN_USED', { path: 'token' })
     if ((await store.countRunners(tx, found.orgId, MOST_RUNNERS)) >= MOST_RUNNERS) throw tooMany()
     const runner = newId('rnr')
     await store.useToken(tx, hash)
-    await store.insertRunner(tx, { ...about, id: runner, orgId: found.orgId, poolId: found.poolId })
+    await store.insertRunner(tx, { ...about, id: runner, orgId: found.orgId, poolId, registeredBy: found.id })
     await record(tx, authorOf(found, requestId), registered(runner, about, found))
-    log('runner.registered', { runner, pool: found.pool, runnerName: about.name })
-    return { runner, org: found.org, pool: found.pool, poolId: found.poolId }
+    log('runner.registered', { runner, pool, runnerName: about.name })
+    return { runner, org, pool, poolId }
   })
 }
 
-function usable(found: store.TokenRow | undefined): store.TokenRow {
+function valid(found: store.TokenRow | undefined): store.TokenRow {
   if (!found)
     throw new Fault(
       'UNAUTHENTICATED',
       { path: 'token' },
       'The registration token is unknown, has expired or was revoked. Mint a new one: `windlass pools token <pool>`.',
     )
-  if (found.usesLeft === 0) throw new Fault('REGISTRATION_TOKEN_USED', { path: 'token' })
   return found
 }
 

@@ -129,12 +129,31 @@ export interface NewRunner {
   slots: number
   version: string
   platform: string
+  /** The token by which it came in. */
+  registeredBy: string
+}
+
+/**
+ * The runner that came in by this token with this key. Not one that has connected: its agent has had its answer, and who
+ * asks has a copy of its key.
+ */
+export async function findRegistered(
+  tx: Tx,
+  registeredBy: string,
+  publicKey: Record<string, string>,
+): Promise<RunnerId | undefined> {
+  const [row] = await tx<{ id: RunnerId }[]>`
+    select id from runners
+    where registered_by = ${registeredBy} and public_key->>'x' = ${publicKey.x!}
+      and last_heartbeat_at is null and deregistered_at is null`
+  return row?.id
 }
 
 export async function insertRunner(tx: Tx, r: NewRunner): Promise<void> {
   await tx`
-    insert into runners (id, org_id, pool_id, name, public_key, labels, slots, version, platform)
-    values (${r.id}, ${r.orgId}, ${r.poolId}, ${r.name}, ${tx.json(r.publicKey)}, ${r.labels}, ${r.slots}, ${r.version}, ${r.platform})`
+    insert into runners (id, org_id, pool_id, name, public_key, labels, slots, version, platform, registered_by)
+    values (${r.id}, ${r.orgId}, ${r.poolId}, ${r.name}, ${tx.json(r.publicKey)}, ${r.labels}, ${r.slots}, ${r.version},
+            ${r.platform}, ${r.registeredBy})`
   await tx`insert into runner_intake (runner_id) values (${r.id})`
 }
 

@@ -9,15 +9,14 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
 import { deleteDeadTokens } from '../../runners/store.ts'
 import { keyPair, registration } from '../_kit/agent.ts'
+import { entriesOf } from '../_kit/audit.ts'
 import { countBlocked, untilBlocked } from '../_kit/blocked.ts'
 import { anOrg, aCoordinatorOfItsOwn, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
 
 let c: TestCoordinator
-let x: string
 
 before(async () => {
   c = await aCoordinatorOfItsOwn()
-  x = (await keyPair()).x
 })
 after(() => c.stop())
 
@@ -26,7 +25,9 @@ type TokenAsk = Omit<ArgsOf<typeof ops.pools.createToken>, 'pool'>
 const mint = async (ask: TokenAsk = {}) =>
   (await c.call(ops.pools.createToken, { pool: c.poolId, ...ask })).registrationToken
 
-function register(token: string, over: Partial<ReturnType<typeof registration>> = {}) {
+/** As another machine each time. */
+async function register(token: string, over: Partial<ReturnType<typeof registration>> = {}) {
+  const { x } = await keyPair()
   return callOp({ url: c.url }, ops.runnerSurface.register, { ...registration(token, x), ...over })
 }
 
@@ -144,8 +145,58 @@ test('a token is kept as its hash only, and goes a day after it has expired', as
   await register(young)
 })
 
+const runnersBy = async (token: string) =>
+  c.db`
+    select r.id from runners r
+    join registration_tokens t on t.id = r.registered_by
+    where t.hash = ${createHash('sha256').update(token).digest()}`
+
+test('who asks again with the same token and key, as the answer was lost, gets the same runner', async () => {
+  for (const ask of [{}, { reusable: true, uses: 5 }]) {
+    const { token, uses } = await mint(ask)
+    const { publicKey } = registration(token, (await keyPair()).x)
+    const answers = await Promise.all(Array.from({ length: 5 }, () => register(token, { publicKey })))
+    const again = await register(token, { publicKey, name: 'renamed meanwhile' })
+    assert.deepEqual(
+      answers.map(({ runner }) => runner),
+      answers.map(() => again.runner),
+    )
+    assert.deepEqual({ ...again, runner: 0 }, { ...answers[0], runner: 0 })
+    assert.equal((await runnersBy(token)).length, 1)
+    const [{ usesLeft }] = await c.db<[{ usesLeft: number }]>`
+      select uses_left from registration_tokens where hash = ${createHash('sha256').update(token).digest()}`
+    assert.equal(usesLeft, uses - 1)
+    assert.equal((await entriesOf(c, { target: again.runner, action: ['runners.register'] })).length, 1)
+  }
+})
+
+test('nobody else gets that answer: not by another key, nor another token, nor after it has expired', async () => {
+  const { token } = await mint()
+  const { publicKey } = registration(token, (await keyPair()).x)
+  const { runner } = await register(token, { publicKey })
+  await assert.rejects(register(token), refusal('REGISTRATION_TOKEN_USED', 'token'))
+  const other = await mint()
+  assert.notEqual((await register(other.token, { publicKey })).runner, runner)
+  await assert.rejects(register(mintSecret('wlr_'), { publicKey }), refusal('UNAUTHENTICATED', 'token'))
+  await c.db`update registration_tokens set expires_at = now() where uses_left = 0`
+  await assert.rejects(register(token, { publicKey }), refusal('UNAUTHENTICATED', 'token'))
+})
+
+test('a runner that has connected or was deregistered is given to nobody again', async () => {
+  for (const change of ['last_heartbeat_at', 'deregistered_at']) {
+    const [once, twice] = [await mint(), await mint({ reusable: true, uses: 2 })]
+    const { publicKey } = registration(once.token, (await keyPair()).x)
+    const first = await register(once.token, { publicKey })
+    const second = await register(twice.token, { publicKey })
+    await c.db`update runners set ${c.db(change)} = now() where id in (${first.runner}, ${second.runner})`
+    await assert.rejects(register(once.token, { publicKey }), refusal('REGISTRATION_TOKEN_USED', 'token'))
+    assert.notEqual((await register(twice.token, { publicKey })).runner, second.runner)
+  }
+})
+
 test('what an agent says of itself is held to its form, and a refusal spends no token', async () => {
   const { token } = await mint()
+  const { x } = await keyPair()
   const wrong: [Record<string, unknown>, string][] = [
     [{ name: '' }, 'name'],
     [{ slots: 0 }, 'slots'],

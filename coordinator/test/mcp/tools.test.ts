@@ -244,6 +244,7 @@ test('whatever a tool answers fits its own schema', async () => {
     get_run_output: { run: id },
     explain_run: { run: id },
     list_workflow_versions: { workflow: 'any' },
+    list_runner_registration_tokens: { pool: 'default' },
     retry_run: { run: id },
     cancel_run: { run: id },
   }

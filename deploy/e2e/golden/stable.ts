@@ -77,6 +77,7 @@ const KINDS: Readonly<Record<string, string>> = {
   wf: 'workflow',
   ver: 'version',
   rnr: 'runner',
+  rtok: 'registration token',
   ses: 'session',
   env: 'environment',
   inp: 'question',
@@ -90,7 +91,7 @@ const SHAPES: readonly (readonly [RegExp, string | ((names: Names, text: string)
   // Each answer has another one: a number would change with every act before it.
   [/\breq_[0-9a-z]{26}\b/g, '<request>'],
   [
-    /\b(run|wf|ver|pool|rnr|org|key|ses|env|inp|aud)_[0-9a-hjkmnp-tv-z]{26}\b/g,
+    /\b(run|wf|ver|pool|rnr|rtok|org|key|ses|env|inp|aud)_[0-9a-hjkmnp-tv-z]{26}\b/g,
     (names, text) => names.of(kindOf(text), text),
   ],
   [/\b20\d\d-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?Z?/g, '<time>'],

@@ -143,6 +143,7 @@ const SAMPLES: Record<string, string> = {
   input: newId('inp'),
   pool: newId('pool'),
   runner: newId('rnr'),
+  token: newId('rtok'),
   key: newId('key'),
   connection: newId('conn'),
   delivery: newId('dlv'),

@@ -33,7 +33,7 @@ async function answered(
   const query = raw.query ?? ''
   const url = `${call.base}${raw.path}${query && `?${query}`}`
   const incoming = { method: raw.method, url, query, headers: raw.headers, address: call.address }
-  const received = receive(deps, source, { ...incoming, read: (options) => raw.read(options) })
+  const received = receive(deps, source, { ...incoming, gone: () => call.gone, read: (options) => raw.read(options) })
   return answerFor(await (isOfSlack(raw.headers) ? inTime(received) : received))
 }
 
@@ -69,7 +69,8 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
 
 /** How senders of CloudEvents ask whether they may: a hook takes from anybody who has its secret. */
 async function probed(deps: ProbeNeeds, call: Call<unknown>, id: string): Promise<BytesAnswer> {
-  await deps.sourceGate.pass({ id, address: call.address, what: 'source' }, () => findSource(deps, id))
+  const asked = { id, address: call.address, gone: () => call.gone, what: 'source' } as const
+  await deps.sourceGate.pass(asked, () => findSource(deps, id))
   const origin = call.header('webhook-request-origin')
   const headers = {
     allow: 'POST, OPTIONS',

@@ -42,6 +42,8 @@ export interface Incoming {
   headers: Readonly<Record<string, string>>
   /** The sender's. */
   address: string
+  /** Fires when the sender has hung up. */
+  gone: () => AbortSignal
   read(options: { keep?: number; onPiece: (piece: Uint8Array) => void }): Promise<{ saved: Buffer; bytes: number }>
 }
 
@@ -93,8 +95,8 @@ interface Found {
 
 type Judged = Found & { verdict: Verdict }
 
-function findWithSecrets(deps: ReceiveDeps, id: string, { address }: Incoming): Promise<Found> {
-  return deps.sourceGate.pass({ id, address, what: 'secrets' }, async () => {
+function findWithSecrets(deps: ReceiveDeps, id: string, { address, gone }: Incoming): Promise<Found> {
+  return deps.sourceGate.pass({ id, address, gone, what: 'secrets' }, async () => {
     const [source, secrets] = await Promise.all([findSource(deps, id), openOwned(deps, id)])
     return source && { orgId: source.orgId, source, secrets }
   })

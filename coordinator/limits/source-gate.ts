@@ -19,13 +19,15 @@ interface Asked {
   id: string
   /** The sender's. */
   address: string
+  /** When it fires, nobody waits for the answer any more. Asked for only where it may take long. */
+  gone?: () => AbortSignal
   /** What `find` looks for: only those who ask for the same share a look-up. */
   what: 'source' | 'secrets'
 }
 
 /** Answers whose webhook or connection it is; undefined: nobody's. Many who ask at once share a statement. */
 export interface SourceOwners {
-  add(asked: { id: string; network: string }): Promise<string | undefined>
+  add(asked: { id: string; network: string }, gone?: AbortSignal): Promise<string | undefined>
 }
 
 /** Number of ids that are remembered; each takes some 200 bytes. */
@@ -46,12 +48,12 @@ export function createSourceGate(strangers: Strangers, owners: SourceOwners): So
   const known = new LRUCache<string, string>({ max: MOST_SOURCES })
   const rounds = createRounds(createSeats(SEATS))
 
-  async function ownerOf(id: string, address: string): Promise<string> {
+  async function ownerOf({ id, address, gone }: Omit<Asked, 'what'>): Promise<string> {
     const { refusal, settle } = await strangers.attempt(address)
     if (refusal) throw refusal
     let isUnknown = false
     try {
-      const orgId = await owners.add({ id, network: networkOf(address) })
+      const orgId = await owners.add({ id, network: networkOf(address) }, gone?.())
       isUnknown = orgId === undefined
       if (orgId === undefined) throw new Fault('NOT_FOUND')
       return orgId
@@ -61,8 +63,8 @@ export function createSourceGate(strangers: Strangers, owners: SourceOwners): So
   }
 
   return {
-    async pass({ id, address, what }, find) {
-      const orgId = known.get(id) ?? (await ownerOf(id, address))
+    async pass({ id, address, what, gone }, find) {
+      const orgId = known.get(id) ?? (await ownerOf({ id, address, gone }))
       const found = await rounds.share(`${what} ${id}`, orgId, find)
       if (found === undefined) {
         known.delete(id)

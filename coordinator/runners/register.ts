@@ -66,18 +66,18 @@ type RegisterDeps = {
   log: Log
   turns: { orgRegistrations: OrgTurns }
   /** Agents that ask meanwhile share the next statement, from however many networks invented tokens come. */
-  tokenReads: { add(asked: TokenAsk): Promise<store.TokenRow | undefined> }
+  tokenReads: { add(asked: TokenAsk, gone?: AbortSignal): Promise<store.TokenRow | undefined> }
 }
 
 /** Makes a runner of an agent that shows a token. Those that wait for others of their token hold no connection. */
 export async function registerRunner(
   deps: RegisterDeps,
   ask: Registration,
-  { requestId, address }: { requestId: string; address: string },
+  { requestId, address, gone }: { requestId: string; address: string; gone: AbortSignal },
 ): Promise<{ runner: RunnerId; org: string; pool: string; poolId: PoolId }> {
   await assertKey(ask.publicKey)
   const hash = hashOf(ask.token)
-  const { orgId } = valid(await deps.tokenReads.add({ hash, network: networkOf(address) }))
+  const { orgId } = valid(await deps.tokenReads.add({ hash, network: networkOf(address) }, gone))
   // The token is looked at again by whoever spends it.
   return deps.turns.orgRegistrations.run(orgId, noCredential, () => spendToken(deps, hash, ask, requestId))
 }

@@ -119,6 +119,7 @@ export const LAYERS: readonly Layer[] = [
       'coordinator/sizes.ts',
       'coordinator/actor.ts',
       'coordinator/slices.ts',
+    'coordinator/stay.ts',
       'coordinator/turns.ts',
       'coordinator/matching/',
       'coordinator/engine/rules/',
@@ -148,6 +149,7 @@ export const ENGINE_CALLS = {
     'coordinator/limits/',
     'coordinator/matching/',
     'coordinator/slices.ts',
+    'coordinator/stay.ts',
   ],
   sentence: 'the engine calls no verbs of other rooms: hand it what it needs (`import type` is free; see ENGINE_CALLS)',
 }

@@ -73,7 +73,7 @@ export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]
   return answers
 }
 
-/** To close what a journal has open takes 44 µs an entry (measured: 72,000 in 3.2 s), and others wait for the commit. */
+/** To close what a journal has open takes 44 µs an entry (72,000: 3.2 s), and others wait for the commit. */
 const MOST_TO_CLOSE = 5000
 /** Nobody hears of it: the group commit tries halves of such a batch, down to a single end. */
 const TOO_MUCH_TO_CLOSE = `The journals of the runs that end here have more than ${MOST_TO_CLOSE} entries together.`

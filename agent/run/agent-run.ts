@@ -15,6 +15,8 @@ export class AgentRun {
   readonly verdict: Promise<Verdict>
   /** Fires when there is no use in preparing it any more. */
   readonly unwanted: AbortSignal
+  /** Fires when it has a fate; not when it is only cancelled, as a program that is there cleans up then. */
+  readonly fated: AbortSignal
   /** When the first `accept` was sent: the lease begins no earlier. */
   acceptSentAt = Infinity
   isAnswered = false
@@ -32,11 +34,13 @@ export class AgentRun {
   /** Came before there was a program. */
   readonly #early: Completion[] = []
   readonly #controller = new AbortController()
+  readonly #fated = new AbortController()
   readonly #deadline: NodeJS.Timeout
 
   constructor(offer: Offer, acceptMs: number) {
     this.offer = offer
     this.unwanted = this.#controller.signal
+    this.fated = this.#fated.signal
     this.verdict = new Promise((resolve) => (this.#answer = resolve))
     this.#deadline = setTimeout(() => this.answer('unknown'), acceptMs)
   }
@@ -75,6 +79,7 @@ export class AgentRun {
     if (this.fate) return
     this.fate = 'shutdown'
     this.#controller.abort()
+    this.#fated.abort()
     const graceMs = Math.min(this.offer.graceMs, mostMs)
     if (this.#program) this.#program.cancel({ why: 'cancelled', reason: SHUTDOWN, graceMs })
     else this.answer('unknown')
@@ -86,6 +91,7 @@ export class AgentRun {
     this.fate = fate
     this.answer('unknown')
     this.#controller.abort()
+    this.#fated.abort()
     this.#program?.kill(killReason(fate))
   }
 

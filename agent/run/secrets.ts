@@ -61,7 +61,7 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE
     async read(agentRun) {
       const { run, secrets } = agentRun.offer
       if (!secrets && !given.has(run)) return undefined
-      const values = secrets ? await readWithRetries(rest, agentRun, deadlineMs) : {}
+      const values = secrets ? await readWithRetries(rest, agentRun, agentRun.unwanted, deadlineMs) : {}
       assertSize(values)
       const all = remember(run, values)
       return { values, redactor: redactors.of(all) }
@@ -71,7 +71,8 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE
       const values = Object.fromEntries(Object.entries(given).filter(([name, value]) => variables[name] !== value))
       if (!secrets && Object.keys(values).length === 0) return undefined
       remember(run, values)
-      const all = remember(run, secrets ? await readWithRetries(rest, agentRun, deadlineMs) : {})
+      const found = secrets ? await readWithRetries(rest, agentRun, agentRun.fated, deadlineMs) : {}
+      const all = remember(run, found)
       return { values, redactor: redactors.of(all) }
     },
     forget: (run) => void given.delete(run),
@@ -88,7 +89,8 @@ function assertSize(values: Readonly<Record<string, string>>): void {
 
 async function readWithRetries(
   rest: Pick<Rest, 'secrets'>,
-  { offer, unwanted }: AgentRun,
+  { offer }: AgentRun,
+  unwanted: AbortSignal,
   deadlineMs: number,
 ): Promise<Record<string, string>> {
   const deadline = performance.now() + deadlineMs

@@ -98,7 +98,7 @@ async function goOn(
   { host, mark, report, knownEvents }: Rejoined,
 ): Promise<void> {
   const { offer } = agentRun
-  const bundle = await deps.bundles.hold(offer.bundle, agentRun.unwanted)
+  const bundle = await deps.bundles.hold(offer.bundle, agentRun.fated)
   try {
     const secrets = await deps.secrets.readAgain(agentRun, report.variables)
     if (agentRun.fate) throw new Error('it is not wanted any more')
@@ -138,7 +138,7 @@ function rejoined(host: HostProcess, agentRun: AgentRun): Promise<RejoinReport> 
     },
     broken: reject,
   })
-  agentRun.unwanted.addEventListener('abort', () => reject(new Error('it is not wanted any more')), { once: true })
+  agentRun.fated.addEventListener('abort', () => reject(new Error('it is not wanted any more')), { once: true })
   void host.exit.then(() => reject(new Error('it has ended')))
   return promise
 }

@@ -119,7 +119,7 @@ export const LAYERS: readonly Layer[] = [
       'coordinator/sizes.ts',
       'coordinator/actor.ts',
       'coordinator/slices.ts',
-    'coordinator/stay.ts',
+      'coordinator/stay.ts',
       'coordinator/turns.ts',
       'coordinator/matching/',
       'coordinator/engine/rules/',

@@ -1,6 +1,6 @@
 import type { Seats } from './seats.ts'
 
-/** Looks at something that changes, one of each key at a time. */
+/** Looks at something that changes, few of each key at a time. */
 export interface Rounds {
   /**
    * Resolves with what a look has found that began after this call. All who ask before it begins share it: the first
@@ -9,24 +9,34 @@ export interface Rounds {
   share<T>(key: string, orgId: string, look: () => Promise<T>): Promise<T>
 }
 
-/** Each look takes a seat of its org. */
-export function createRounds(seats: Seats): Rounds {
+/** Each look takes a seat of its org; `atOnce`: those of one key that may be under way, 1 where it is left out. */
+export function createRounds(seats: Seats, { atOnce = 1 } = {}): Rounds {
   const waiting = new Map<string, Promise<unknown>>()
-  /** Resolved when they end, in whatever way. */
-  const underWay = new Map<string, Promise<void>>()
+  const slots = new Map<string, { taken: number; handOver?: (() => void) | undefined }>()
+
+  /** At most one look of a key asks at a time: the others share it. */
+  async function takeSlot(key: string): Promise<() => void> {
+    const own = slots.get(key) ?? { taken: 0 }
+    slots.set(key, own)
+    if (own.taken < atOnce) own.taken++
+    else await new Promise<void>((resolve) => (own.handOver = resolve))
+    return () => {
+      const { handOver } = own
+      own.handOver = undefined
+      if (handOver) return handOver()
+      if (--own.taken === 0) slots.delete(key)
+    }
+  }
 
   async function round<T>(key: string, orgId: string, look: () => Promise<T>): Promise<T> {
-    await underWay.get(key)
+    const end = await takeSlot(key)
     const leave = await seats.take(orgId)
-    const { promise, resolve } = Promise.withResolvers<void>()
-    underWay.set(key, promise)
     waiting.delete(key)
     try {
       return await look()
     } finally {
-      underWay.delete(key)
       leave()
-      resolve()
+      end()
     }
   }
 

@@ -39,6 +39,9 @@ const MOST_SOURCES = 20_000
  */
 const SEATS = { org: 2, all: 3 }
 
+/** Of one id. With one at a time a delivery of a busy webhook waited for the look-up before its own. */
+const AT_ONCE = 2
+
 /**
  * Only what has an owner takes a seat. Where strangers took turns for invented ids, each of 1,000 networks its own,
  * signed deliveries waited for two seconds.
@@ -46,7 +49,7 @@ const SEATS = { org: 2, all: 3 }
 export function createSourceGate(strangers: Strangers, owners: SourceOwners): SourceGate {
   /** Their orgs. */
   const known = new LRUCache<string, string>({ max: MOST_SOURCES })
-  const rounds = createRounds(createSeats(SEATS))
+  const rounds = createRounds(createSeats(SEATS), { atOnce: AT_ONCE })
 
   async function ownerOf({ id, address, gone }: Omit<Asked, 'what'>): Promise<string> {
     const { refusal, settle } = await strangers.attempt(address)

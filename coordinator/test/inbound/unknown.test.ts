@@ -76,20 +76,24 @@ function lookUps(ownerOf: (id: string) => string | Promise<undefined> = () => 'o
 
 test('deliveries that wait for a look-up share it, and it begins after all of them have come', async () => {
   const { ask, ids, end } = lookUps()
-  const first = ask('x')
+  const first = [ask('x')]
   assert.equal(await ids(), 'x')
+  first.push(ask('x'))
+  assert.equal(await ids(), 'xx')
   const others = Array.from({ length: 1000 }, () => ask('x'))
-  const probed = ask('x', 'source')
-  assert.equal(await ids(), 'xx', 'only the one who asks for something else')
+  assert.equal(await ids(), 'xx')
   end(0, 'ours')
-  assert.deepEqual(await first, { orgId: 'ours' })
   assert.equal(await ids(), 'xxx')
-  // It was deleted after the first look-up had begun.
+  const probed = ask('x', 'source')
+  end(1, 'ours')
+  assert.deepEqual(await Promise.all(first), [{ orgId: 'ours' }, { orgId: 'ours' }])
+  assert.equal(await ids(), 'xxxx', 'the one who asks for something else')
+  // It was deleted after the first look-ups had begun.
   end(2)
   for (const other of others) await assert.rejects(other, refusal('NOT_FOUND'))
-  end(1, 'ours')
+  end(3, 'ours')
   await probed
-  assert.equal(await ids(), 'xxx')
+  assert.equal(await ids(), 'xxxx')
 })
 
 test('ids of one org are looked up two at once, and those of others need not wait for it', async () => {

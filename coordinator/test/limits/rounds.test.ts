@@ -4,8 +4,8 @@ import { createRounds } from '../../limits/rounds.ts'
 import { createSeats } from '../../limits/seats.ts'
 
 /** Looks that end when they are told to; each has its key, in the order in which they begin. */
-function looks(most = { org: 2, all: 3 }) {
-  const rounds = createRounds(createSeats(most))
+function looks(most = { org: 2, all: 3 }, atOnce?: number) {
+  const rounds = createRounds(createSeats(most), { ...(atOnce && { atOnce }) })
   const begun: { key: string; end: PromiseWithResolvers<void> }[] = []
   const look = (key: string) => () => {
     const end = Promise.withResolvers<void>()
@@ -62,4 +62,24 @@ test('a look that fails does so for all who share it, and the next one begins', 
   assert.equal(await keys(), 'xx')
   end(1)
   await later
+})
+
+test('as many looks of one key are under way as are allowed, and the next one takes a slot that is free', async () => {
+  const { ask, keys, end } = looks({ org: 9, all: 9 }, 2)
+  void ask('x')
+  assert.equal(await keys(), 'x')
+  void ask('x')
+  assert.equal(await keys(), 'xx')
+  const [third, shared] = [ask('x'), ask('x')]
+  assert.equal(await keys(), 'xx')
+  end(0)
+  end(1)
+  assert.equal(await keys(), 'xxx')
+  void ask('x')
+  assert.equal(await keys(), 'xxxx')
+  void ask('x')
+  assert.equal(await keys(), 'xxxx')
+  end(2)
+  await Promise.all([third, shared])
+  assert.equal(await keys(), 'xxxxx')
 })

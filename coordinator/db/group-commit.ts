@@ -75,7 +75,7 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
     ...(slow && { isApart: (orgId: string) => slow.isApart(orgId) }),
   })
   let underWay = 0
-  /** Those among them of slow orgs. */
+  /** Number of commits under way of orgs that are slow. */
   let slowUnderWay = 0
   let scheduled = false
   let begunAt = 0
@@ -110,9 +110,7 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
     if (underWay >= lanes) return
     const batch = queue.take(slow && mayTake)
     if (batch.length === 0) return
-    const orgIds = new Set(batch.map(({ item }) => options.orgOf?.(item) ?? ''))
-    const ofSlow = [...orgIds].some((orgId) => slow?.isSlow(orgId)) ? 1 : 0
-    const end = slow?.begin(orgIds)
+    const ofSlow = batch.some(({ item }) => slow?.isSlow(options.orgOf?.(item) ?? '')) ? 1 : 0
     begunAt = performance.now()
     underWay++
     slowUnderWay += ofSlow
@@ -120,7 +118,6 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
     await settle({ ...options, suspects: stubborn }, batch)
     underWay--
     slowUnderWay -= ofSlow
-    end?.()
     queue.release(batch)
     probe('group.committed', { name, items: batch.length })
     if (!queue.isEmpty()) schedule()
@@ -182,11 +179,15 @@ async function commitPatiently<I, O>(options: GroupCommitOptions<I, O>, items: I
   const since = performance.now()
   for (let failures = 0; ; failures++) {
     const startedAt = performance.now()
+    const end = options.slow?.begin(new Set(items.map((item) => options.orgOf?.(item) ?? '')))
     try {
       const results = await options.commit(items)
+      end?.('committed')
       options.onCommit?.(items, performance.now() - startedAt)
       return results
     } catch (error) {
+      // A database that is away says nothing of an org.
+      end?.(isConnectionLoss(error) ? 'away' : 'refused')
       const isToBeTried = isConnectionLoss(error) || isDeadlock(error)
       if (!isToBeTried || performance.now() - since > patienceMs) throw error
       probe('group.retried', { name, reason: (error as Error).message })

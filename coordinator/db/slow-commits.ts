@@ -5,11 +5,11 @@ import { LRUCache } from 'lru-cache'
  * kept apart from those of others, which would wait along.
  */
 export interface SlowCommits {
-  /** A commit of these orgs begins; call what it returns when it has ended. */
-  begin(orgIds: ReadonlySet<string>): () => void
+  /** A commit of these orgs begins; call what it returns at its end. One whose database is away is not counted. */
+  begin(orgIds: ReadonlySet<string>): (how: 'committed' | 'refused' | 'away') => void
   /** Whether the org is to commit alone: it is slow, or was part of a commit that took long, and which was it? */
   isApart(orgId: string): boolean
-  /** Whether a commit of the org alone has taken long, in the last minute. */
+  /** Whether a commit of the org alone has taken long in the last minute, and others have committed meanwhile. */
   isSlow(orgId: string): boolean
 }
 
@@ -32,16 +32,24 @@ export function createSlowCommits(now: () => number = () => performance.now()): 
   let usualMs = 0
 
   const isLong = (ms: number) => ms > Math.max(LONG_MS, TIMES_USUAL * usualMs)
-  const isSlow = (orgId: string) => (apart.get(orgId)?.slowUntil ?? -Infinity) > now()
+  /** The last two orgs that committed: whether there are others than this one. */
+  let latest = { orgId: '', at: -Infinity }
+  let before = latest
+  const hasOthers = (orgId: string) => now() - (latest.orgId === orgId ? before : latest).at < SLOW_MS
+  const wasSlow = (orgId: string) => (apart.get(orgId)?.slowUntil ?? -Infinity) > now()
 
   function noteAlone(orgId: string, ms: number) {
     if (isLong(ms)) apart.set(orgId, { slowUntil: now() + SLOW_MS })
-    else if (!isSlow(orgId)) apart.delete(orgId)
+    else if (!wasSlow(orgId)) apart.delete(orgId)
   }
 
   function note(orgIds: ReadonlySet<string>, ms: number) {
     const [first = ''] = orgIds
-    const isOfSlow = orgIds.size === 1 && isSlow(first)
+    for (const orgId of orgIds) {
+      if (latest.orgId !== orgId) before = latest
+      latest = { orgId, at: now() }
+    }
+    const isOfSlow = orgIds.size === 1 && wasSlow(first)
     if (orgIds.size === 1) noteAlone(first, ms)
     else if (isLong(ms)) for (const orgId of orgIds) apart.set(orgId, apart.get(orgId) ?? { slowUntil: -Infinity })
     if (!isOfSlow) usualMs += LAST * (ms - usualMs)
@@ -57,12 +65,12 @@ export function createSlowCommits(now: () => number = () => performance.now()): 
     begin(orgIds) {
       const commit = { orgIds, since: now() }
       underWay.add(commit)
-      return () => {
+      return (how) => {
         underWay.delete(commit)
-        note(orgIds, now() - commit.since)
+        if (how !== 'away') note(orgIds, now() - commit.since)
       }
     },
     isApart: (orgId) => apart.has(orgId) || isInLong(orgId),
-    isSlow,
+    isSlow: (orgId) => wasSlow(orgId) && hasOthers(orgId),
   }
 }

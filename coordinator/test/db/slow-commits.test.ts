@@ -12,7 +12,7 @@ function commits() {
   const takes = (ms: number, ...orgIds: string[]) => {
     const end = slow.begin(new Set(orgIds))
     passes(ms)
-    end()
+    end('committed')
   }
   const stands = (orgId: string) =>
     [slow.isApart(orgId) && 'apart', slow.isSlow(orgId) && 'slow'].filter(Boolean).join()
@@ -32,12 +32,15 @@ test('who was part of a commit that took long commits alone, until one was short
 
 test('who commits slowly alone is slow for a minute, and apart until the next short one', () => {
   const { passes, takes, stands } = commits()
+  takes(5, 'b')
   takes(3000, 'a')
   takes(5, 'a')
   assert.equal(stands('a'), 'apart,slow')
+  takes(5, 'b')
   takes(3000, 'a')
   passes(MINUTE_MS - 5)
   takes(4, 'a')
+  takes(0, 'b')
   assert.equal(stands('a'), 'apart,slow')
   passes(1)
   assert.equal(stands('a'), 'apart')
@@ -52,8 +55,20 @@ test('a commit that is long already is not waited for', () => {
   assert.equal(stands('a'), '')
   passes(1)
   assert.equal(stands('a'), 'apart')
-  end()
-  assert.equal(stands('b'), 'apart')
+  end('away')
+  assert.deepEqual(['a', 'b'].map(stands), ['', ''])
+})
+
+test('an org that is alone with the database is never slow, as nobody needs its lanes', () => {
+  const { passes, takes, stands } = commits()
+  takes(3000, 'a')
+  takes(3000, 'a')
+  assert.equal(stands('a'), 'apart')
+  takes(5, 'b')
+  assert.equal(stands('a'), 'apart,slow')
+  passes(MINUTE_MS)
+  takes(3000, 'a')
+  assert.equal(stands('a'), 'apart')
 })
 
 test('where commits of all take long it is the machine, and nobody is slow', () => {

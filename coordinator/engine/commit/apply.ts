@@ -69,7 +69,7 @@ export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]
     }
     return { moved: touched, answer: { answers, touched } }
   })
-  await noteHostFailures(deps, touched)
+  await noteFailures(deps, [...touched])
   return answers
 }
 
@@ -86,10 +86,16 @@ function entriesToClose(batches: readonly ReadBatch[], runs: ReadonlyMap<string,
 type NoteDeps = { log: Log; runnerNotes: RunnerNotes }
 
 /**
- * A host that cannot prepare what it is given gets no more for a while. What is written is written, whatever becomes of
- * this.
+ * A host that cannot prepare what it is given gets no more for a while; nor does an agent that is killed time and again
+ * before it accepts.
+ * What is written is written, whatever becomes of this.
  */
-async function noteHostFailures(deps: NoteDeps, runs: Iterable<Moving>): Promise<void> {
+async function noteFailures(deps: NoteDeps, runs: readonly Moving[]): Promise<void> {
+  const unbegun = runs.flatMap(({ runnerId, isUnbegun }) => (isUnbegun && runnerId !== null ? [runnerId] : []))
+  if (unbegun.length > 0)
+    await deps.runnerNotes
+      .unaccepted([...new Set(unbegun)])
+      .catch((error: unknown) => deps.log.warn('runner.failure.unnoted', { runners: unbegun, error }))
   for (const { runnerId, hostFailure } of runs) {
     if (runnerId === null || hostFailure === null) continue
     await deps.runnerNotes

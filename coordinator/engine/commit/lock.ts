@@ -50,6 +50,7 @@ function moving(row: store.LockedRow): Moving {
     requeued: null,
     loss: null,
     hostFailure: null,
+    isUnbegun: false,
     isHeard: false,
     isolation: null,
     replayAfterMs: null,

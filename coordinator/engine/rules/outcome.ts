@@ -52,7 +52,8 @@ export function settle(run: Moving, ending: Ending, at: number, settling: Settli
     case 'lost': {
       const reason = worded(ending.reason)
       // Nothing begins before the agent knows that its acceptance counts.
-      if (isOffered && takeBack(run, at, reason)) return
+      run.isUnbegun = isOffered === true && takeBack(run, at, reason)
+      if (run.isUnbegun) return
       return lose(run, at, version, { what: whatIsLost(reason), reason })
     }
     case 'unready':

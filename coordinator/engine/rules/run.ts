@@ -141,6 +141,8 @@ export interface Moving {
   loss: NewLoss | null
   /** Why its host could not prepare it. */
   hostFailure: string | null
+  /** Its agent was killed before it accepted it: it goes back into the queue at no cost. */
+  isUnbegun: boolean
   /** Something was taken from its agent just now. */
   isHeard: boolean
   /** What keeps the program apart, as its agent has said it just now. */

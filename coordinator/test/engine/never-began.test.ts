@@ -22,10 +22,11 @@ before(async () => {
   agent = await anAgent(c)
   link = await agent.connect()
 })
-/** What is left in the queue would go to the agent of the next test. */
+/** What is left in the queue would go to the agent of the next test, and two that were not begun let it rest. */
 afterEach(async () => {
-  const open = await c.db<{ id: RunId }[]>`select id from runs where finished_at is null`
+  const open = await c.db<{ id: RunId }[]>`select id from runs where org_id = ${c.orgId} and finished_at is null`
   for (const { id } of open) await c.call(ops.runs.cancel, { run: id })
+  await c.call(ops.runners.resume, { runner: agent.id })
 })
 after(async () => {
   agent.close()
@@ -105,4 +106,14 @@ test('a run that is being cancelled does not go back', async () => {
   await c.call(ops.runs.cancel, { run: offer.run })
   await reportedAfterStart(offer, KILLED)
   assert.deepEqual(await failure(offer), { status: 'cancelled', code: undefined })
+})
+
+test('an agent that is killed twice before it accepts rests for a while', async () => {
+  for (let n = 0; n < 2; n++) {
+    const offer = await anOffer()
+    await reportedAfterStart(offer, KILLED)
+    await c.call(ops.runs.cancel, { run: offer.run })
+  }
+  const { runner } = await c.call(ops.runners.get, { runner: agent.id })
+  assert.deepEqual([runner.intake.state, runner.intake.by?.kind], ['cordoned', 'system'])
 })

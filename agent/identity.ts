@@ -39,9 +39,13 @@ interface FormerKey {
 /** Registers with the token on the first start; later ones find the identity in the state folder. */
 export async function obtainIdentity(config: AgentConfig, log: Log, signal: AbortSignal): Promise<Identity> {
   const known = knownIdentity(config.home)
-  if (known) return known
-  if (config.token === undefined) throw new AgentRefusal(EXIT.config, NEEDS_TOKEN)
   const firstKeyFile = path.join(config.home, 'first-key.json')
+  if (known) {
+    // We may have been killed after the identity was written.
+    await rm(firstKeyFile, { force: true })
+    return known
+  }
+  if (config.token === undefined) throw new AgentRefusal(EXIT.config, NEEDS_TOKEN)
   const privateKey = await firstKey(firstKeyFile, config.home, config.token)
   const answer = await register(config, config.token, publicHalf(privateKey), log, signal)
   const { runner, org, pool } = answer
@@ -58,7 +62,7 @@ const FirstKey = z.object({ of: z.string(), privateKey: z.looseObject({ x: z.str
 /**
  * On disk before it is asked for: when the answer is lost, or we are killed before we have it, the coordinator answers
  * the same token and key as it did before. Of a host and a token, so that copies of a folder that is not registered yet
- * share no key.
+ * share no key on another host.
  */
 async function firstKey(file: string, home: string, token: string): Promise<JWK> {
   const of = createHash('sha256')

@@ -21,7 +21,7 @@ export interface Keys {
 /** The coordinator takes it only where its database was set back to the time of this key. */
 export interface FormerKey {
   key: CryptoKey | Uint8Array
-  /** It was taken: it is the present key now, renewed at the next look, and on disk as that with its successor. */
+  /** The coordinator took it: it becomes the present key, on disk too, and is renewed at the next look. */
   serves(this: void): void
 }
 

@@ -44,6 +44,8 @@ export function createBell(db: Db, log: Log): Bell {
   function hear(payload: string, listener: BellListener) {
     const [from, rings] = JSON.parse(payload) as [string, Rings]
     if (from === self) return
+    // The coordinator of a version before this one means all there is.
+    if ((rings as unknown) === 'all') return TOPICS.forEach((topic) => rungAll(listener, topic))
     for (const [topic, ids] of Object.entries(rings) as [Topic, string[] | 'all'][])
       if (ids === 'all') rungAll(listener, topic)
       else for (const id of ids) rung(listener, topic, id)

@@ -78,6 +78,8 @@ export async function commitDeliveries(
   } catch (error) {
     if (!(error instanceof WrittenBefore)) throw error
     const before = await writtenBefore(db, error.items)
+    // Nothing would be left out, and it would be tried for ever.
+    if (before.size === 0) throw error
     const others = items.filter(({ id }) => !before.has(id))
     const committed = others.length > 0 ? await commitDeliveries(db, others, options) : []
     const byId = new Map([...before, ...others.map(({ id }, i) => [id, committed[i]!] as const)])

@@ -19,7 +19,7 @@ interface Kind {
   scope: string
   /**
    * At once, of an org and of all. Reads, calls and changes leave two of the twelve connections to sweeps, timers,
-   * triggers of limited runs, stops and registrations, which are short.
+   * triggers of limited runs, stops and registrations, most of which are short.
    */
   seats: { org: number; all: number }
   /**

@@ -71,6 +71,8 @@ export function strangerReads<I extends { network: string }, O>(
 
   return {
     async add(asked, gone) {
+      // It hung up before it came here.
+      if (gone?.aborted) throw busy()
       const { promise, resolve, reject } = Promise.withResolvers<O>()
       const one = { asked, resolve, reject }
       const leave = () => waiting.remove(asked.network, one) && reject(busy())

@@ -21,7 +21,7 @@ const REUSABLE_USES = 100
 /** Of an org. A fleet of machines that register at each start, and are never deregistered, would grow without end. */
 const MOST_RUNNERS = 20_000
 
-/** A token by which agents join a pool. Only its hash is kept. It ends with the credential that makes it. */
+/** A token by which agents join a pool. Only its hash is kept. It ends when the credential that made it is revoked. */
 export async function mintRegistrationToken(
   deps: { db: Db; callers: Pick<Callers, 'hold'> },
   caller: Acting,
@@ -77,7 +77,9 @@ export async function registerRunner(
 ): Promise<{ runner: RunnerId; org: string; pool: string; poolId: PoolId }> {
   await assertKey(ask.publicKey)
   const hash = hashOf(ask.token)
-  const { orgId } = valid(await deps.tokenReads.add({ hash, network: networkOf(address) }, gone))
+  const { id, orgId, usesLeft } = valid(await deps.tokenReads.add({ hash, network: networkOf(address) }, gone))
+  // Before its turn: whoever has an old token could keep its org's agents waiting.
+  if (usesLeft === 0 && !(await store.findRegistered(deps.db, id, ask.publicKey))) throw usedUp()
   // The token is looked at again by whoever spends it.
   return deps.turns.orgRegistrations.run(orgId, noCredential, () => spendToken(deps, hash, ask, requestId))
 }
@@ -92,7 +94,7 @@ function spendToken({ db, log }: RegisterDeps, hash: Buffer, { token: _, ...abou
     const { org, pool, poolId } = found
     const known = await store.findRegistered(tx, found.id, about.publicKey)
     if (known) return { runner: known, org, pool, poolId }
-    if (found.usesLeft === 0) throw new Fault('REGISTRATION_TOKEN_USED', { path: 'token' })
+    if (found.usesLeft === 0) throw usedUp()
     if ((await store.countRunners(tx, found.orgId, MOST_RUNNERS)) >= MOST_RUNNERS) throw tooMany()
     const runner = newId('rnr')
     await store.useToken(tx, hash)
@@ -112,6 +114,8 @@ function valid(found: store.TokenRow | undefined): store.TokenRow {
     )
   return found
 }
+
+const usedUp = () => new Fault('REGISTRATION_TOKEN_USED', { path: 'token' })
 
 function tooMany(): Fault {
   const advice = 'Deregister those that are gone: `windlass runners list --status offline` shows them.'

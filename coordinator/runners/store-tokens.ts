@@ -39,12 +39,12 @@ export async function find(sql: Sql, orgId: OrgId, id: RegistrationTokenId): Pro
   return row
 }
 
-/** Whether it was there. */
+/** Answers whether the token was there. */
 export async function remove(tx: Tx, id: RegistrationTokenId): Promise<boolean> {
   return (await tx`delete from registration_tokens where id = ${id} returning id`).length > 0
 }
 
-/** Those of a key or session. Answers how many served still. */
+/** Removes the tokens that a key or session made. Answers how many served still. */
 export async function removeOf(tx: Tx, author: string): Promise<number> {
   const [row] = await tx<[{ count: number }]>`
     with removed as (

@@ -138,11 +138,11 @@ export interface NewRunner {
  * asks has a copy of its key.
  */
 export async function findRegistered(
-  tx: Tx,
+  sql: Sql,
   registeredBy: string,
   publicKey: Record<string, string>,
 ): Promise<RunnerId | undefined> {
-  const [row] = await tx<{ id: RunnerId }[]>`
+  const [row] = await sql<{ id: RunnerId }[]>`
     select id from runners
     where registered_by = ${registeredBy} and public_key->>'x' = ${publicKey.x!}
       and last_heartbeat_at is null and deregistered_at is null`

@@ -7,7 +7,7 @@ import type { Db, Sql, Tx } from '../db/client.ts'
 import { findPool } from './store.ts'
 import * as store from './store-tokens.ts'
 
-/** Those that let somebody in. */
+/** The tokens of a pool that still let somebody in. */
 export async function listTokens(
   deps: { db: Db },
   caller: Caller,

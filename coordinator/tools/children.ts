@@ -74,8 +74,8 @@ export function keepChildren<P, A>(options: ChildrenOptions<P, A>): Children<P, 
       const last = [...free.keys()].at(-1)
       if (last) stay(last)
       if (last && !isNew) return last
-      await last?.end()
-      return join(startChild(entry, options))
+      // At once, so that `endAll` knows of it.
+      return join(Promise.resolve(last?.end()).then(() => startChild(entry, options)))
     },
     giveBack,
     count: () => all.size,

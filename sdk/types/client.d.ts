@@ -2371,7 +2371,7 @@ export interface RegistrationToken {
   usesLeft: number
   /** Milliseconds since the Unix epoch. */
   createdAt: number
-  /** Id of the key or session that made it, whose end is its end. */
+  /** Id of the key or session that made it; it ends when that is revoked. */
   createdBy: string
   /** Milliseconds since the Unix epoch. */
   expiresAt: number

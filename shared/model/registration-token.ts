@@ -10,7 +10,7 @@ export const RegistrationToken = z
     pool: z.object({ id: PoolId, name: Slug }),
     usesLeft: z.int().meta({ description: 'How many more agents it lets in.' }),
     createdAt: At,
-    createdBy: z.string().meta({ description: 'Id of the key or session that made it, whose end is its end.' }),
+    createdBy: z.string().meta({ description: 'Id of the key or session that made it; it ends when that is revoked.' }),
     expiresAt: At,
   })
   .meta({ id: 'RegistrationToken' })

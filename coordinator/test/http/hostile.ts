@@ -23,6 +23,7 @@ const FITTING = {
   key: newId('key'),
   name: 'NAME',
   schedule: newId('sch'),
+  token: newId('rtok'),
 }
 
 /** The fields of a row that ride in its body. */

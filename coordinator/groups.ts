@@ -110,7 +110,7 @@ export function openGroups(deps: GroupNeeds): Groups {
       patienceMs: config.offerMs,
       max: 512,
       lanes: ACCEPTANCE_LANES,
-      spare: { afterMs: ACCEPTANCE_SPARE_MS, keyOf: ({ runId }) => runId },
+      spare: { afterMs: ACCEPTANCE_SPARE_MS, keyOf: ({ runnerId }) => runnerId },
       slow,
       commit: (items) => lanes.acceptances.run((lane) => commitAcceptances(lane, items, noteAccepted)),
       onCommit: (items, ms) => metrics.committed('acceptances', items.length, ms),

@@ -110,7 +110,16 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
     if (underWay >= lanes) return
     const batch = queue.take(slow && mayTake)
     if (batch.length === 0) return
-    const ofSlow = batch.some(({ item }) => slow?.isSlow(options.orgOf?.(item) ?? '')) ? 1 : 0
+    const ofSlow =
+      slow &&
+      [
+        ...orgsOf(
+          options,
+          batch.map(({ item }) => item),
+        ),
+      ].some((orgId) => slow.isSlow(orgId))
+        ? 1
+        : 0
     begunAt = performance.now()
     underWay++
     slowUnderWay += ofSlow
@@ -136,6 +145,10 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
         else idlers.push(resolve)
       }),
   }
+}
+
+function orgsOf<I, O>({ orgOf }: GroupCommitOptions<I, O>, items: readonly I[]): Set<string> {
+  return new Set(items.map((item) => orgOf?.(item) ?? ''))
 }
 
 type Settling<I, O> = GroupCommitOptions<I, O> & { suspects: Stubborn }
@@ -179,7 +192,7 @@ async function commitPatiently<I, O>(options: GroupCommitOptions<I, O>, items: I
   const since = performance.now()
   for (let failures = 0; ; failures++) {
     const startedAt = performance.now()
-    const end = options.slow?.begin(new Set(items.map((item) => options.orgOf?.(item) ?? '')))
+    const end = options.slow?.begin(orgsOf(options, items))
     try {
       const results = await options.commit(items)
       end?.('committed')

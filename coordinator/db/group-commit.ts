@@ -147,8 +147,8 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
   }
 }
 
-function orgsOf<I, O>({ orgOf }: GroupCommitOptions<I, O>, items: readonly I[]): Set<string> {
-  return new Set(items.map((item) => orgOf?.(item) ?? ''))
+function orgsOf<I, O>(options: GroupCommitOptions<I, O>, items: readonly I[]): Set<string> {
+  return new Set(items.map((item) => options.orgOf?.(item) ?? ''))
 }
 
 type Settling<I, O> = GroupCommitOptions<I, O> & { suspects: Stubborn }

@@ -2,7 +2,8 @@ import { LRUCache } from 'lru-cache'
 
 /**
  * Knows whose commits take long: they wait for locks that their org holds, or write very much. Those of such an org are
- * kept apart from those of others, which would wait along.
+ * kept apart from those of others, which would wait along. A commit may be of many orgs, so it has to find out which of
+ * them it was; `limits/slow-orgs.ts` is for acts of one org each.
  */
 export interface SlowCommits {
   /** A commit of these orgs begins; call what it returns at its end. One whose database is away is not counted. */

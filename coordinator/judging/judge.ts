@@ -142,7 +142,7 @@ export function createJudge({ log, idleMs = 60_000, runMs = RUN_MS }: JudgeOptio
         firstMs = held.has(schema.key) ? undefined : compileMs
         return { key: schema.key, ...toSend(held, schema), ...(value && { value }) }
       }
-      const outcome = await pool.run({ org, payload, cpuMs: () => firstMs, isPatient, isApart: tries > 1 })
+      const outcome = await pool.run({ org, payload, cpuMs: () => firstMs, isPatient, inNewProcess: tries > 1 })
       const isOfValue = firstMs === undefined || ('steps' in outcome && outcome.steps > 0)
       const isOver = outcome.kind === 'answer' || isFinal(outcome) || tries === TRIES
       if (payer !== undefined) budget.spend(payer, costOf(outcome, isOfValue || !isOver ? VALUE_MS : compileMs))

@@ -35,7 +35,7 @@ export interface ToolJob<P> {
   /** Exempts the job from `mostWaiting`: the caller brings such jobs one by one. */
   isPatient?: boolean
   /** Asks for a process that has done nothing yet: what jobs of others have left in one cannot end it. */
-  isApart?: boolean
+  inNewProcess?: boolean
 }
 
 export interface ToolPoolOptions<P, A> extends ChildrenOptions<P, A> {
@@ -89,7 +89,7 @@ export function createToolPool<P, A>(options: ToolPoolOptions<P, A>): ToolPool<P
 
   async function ask(job: ToolJob<P>): Promise<Outcome<A>> {
     const { payload } = job
-    const child = await children.take({ isNew: job.isApart ?? false }).catch((error: unknown) => {
+    const child = await children.take({ isNew: job.inNewProcess ?? false }).catch((error: unknown) => {
       options.log?.error('tools.unstarted', { tool: name, error })
       throw new Fault('UNAVAILABLE', undefined, `no process for ${name} can be started here: try again in a minute`)
     })

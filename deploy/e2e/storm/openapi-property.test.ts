@@ -84,7 +84,8 @@ async function onceUp({ client, access }: Instance): Promise<void> {
   const spare = await spares(access.org)
   const { webhook } = await client.webhooks.get({ workflow: 'waits' })
   const { job } = await client.runs.bulkCancel({ filter: { tag: 'none' }, dryRun: true })
-  const [schedules, connections] = await Promise.all([
+  const [tokens, schedules, connections] = await Promise.all([
+    several(async () => (await client.pools.createToken({ pool: runnerPools[0]!.id })).registrationToken.id),
     several(async () => (await client.schedules.create({ workflow: 'waits', rate: '300d' })).schedule.id),
     several(async (n) => (await person.connections.create({ name: `spare-${n}`, kind: 'github' })).connection.id),
   ])
@@ -101,6 +102,7 @@ async function onceUp({ client, access }: Instance): Promise<void> {
     environment: ['staging', 'idle'],
     schedule: schedules,
     connection: connections,
+    token: tokens,
     hook: [webhook.id],
     job: [job.id],
     name: ['GREETING', 'TOKEN', 'SEALED', 'PLAIN'],

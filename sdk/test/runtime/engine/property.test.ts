@@ -81,7 +81,7 @@ const calm = fc.oneof(
 
 test('programs that are evicted at any time come to the same end, and do nothing twice', async (t) => {
   await fc.assert(fc.asyncProperty(calm, dice, comesToTheSameEnd), {
-    numRuns: amount({ test: 200, storm: 1000 }),
+    numRuns: amount({ test: 200, storm: 500 }),
     ...repeatable(t),
   })
 })
@@ -117,7 +117,7 @@ test('races keep their winners, whoever comes in while there is no process', asy
       const trial = { world: aWorld(delayOf), seen: noSeen(), plan, roll: dieOf(numbers) }
       assert.equal((await withEvictions(trial, false)).how, 'returned')
     }),
-    { numRuns: amount({ test: 150, storm: 600 }), ...repeatable(t) },
+    { numRuns: amount({ test: 150, storm: 300 }), ...repeatable(t) },
   )
 })
 
@@ -131,7 +131,7 @@ test('after a crash nothing is bought again that was there or on its way', async
       assert.deepEqual(await withEvictions(trial, true), expected)
       assert.deepEqual(bought(trial), bought(calm))
     }),
-    { numRuns: amount({ test: 50, storm: 200 }), ...repeatable(t) },
+    { numRuns: amount({ test: 50, storm: 100 }), ...repeatable(t) },
   )
 })
 

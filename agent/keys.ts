@@ -62,7 +62,7 @@ export async function openKeys(home: string, identity: Identity): Promise<Keys> 
       return {
         key,
         serves() {
-          // Whoever has copied it before may use it again: it is renewed as soon as may be, like one of unknown age.
+          // A copy that somebody made of it serves again too: it is renewed as soon as may be, like one of unknown age.
           saved = { ...replaced(saved, one.key), keyAt: 0 }
           current = key
         },

@@ -31,7 +31,7 @@ export async function findByHash(sql: Sql, hash: Uint8Array): Promise<SessionCre
   return row
 }
 
-/** Whoever revokes it waits until the transaction has ended. */
+/** Its revocation waits until the transaction has ended. */
 export async function hold(tx: Tx, id: string): Promise<SessionState | undefined> {
   const [row] = await tx<SessionState[]>`
     select expires_at <= now() as is_expired, revoked_at is not null as is_revoked

@@ -36,7 +36,7 @@ export interface GroupCommitOptions<I, O> {
   orgOf?(item: I): string
   /** A commit holds items of one org: no other waits for the locks that they wait for. */
   isOrgAlone?: boolean
-  /** Whose commits take long: these orgs commit alone, and leave a lane to the others. Needs `orgOf`. */
+  /** Orgs whose commits take long commit alone, and leave a lane to the others. Needs `orgOf`. */
   slow?: SlowCommits
   /** Told of each commit and how long it took. */
   onCommit?(items: I[], ms: number): void
@@ -103,6 +103,7 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
     }, afterMs - sinceMs)
   }
 
+  const isOfSlow = (items: I[]) => slow !== undefined && [...orgsOf(options, items)].some((id) => slow.isSlow(id))
   /** Orgs that are slow leave a lane to the others. */
   const mayTake = (orgId: string) => slowUnderWay < Math.max(1, lanes - 1) || !slow?.isSlow(orgId)
 
@@ -110,16 +111,7 @@ export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommi
     if (underWay >= lanes) return
     const batch = queue.take(slow && mayTake)
     if (batch.length === 0) return
-    const ofSlow =
-      slow &&
-      [
-        ...orgsOf(
-          options,
-          batch.map(({ item }) => item),
-        ),
-      ].some((orgId) => slow.isSlow(orgId))
-        ? 1
-        : 0
+    const ofSlow = isOfSlow(batch.map(({ item }) => item)) ? 1 : 0
     begunAt = performance.now()
     underWay++
     slowUnderWay += ofSlow

@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache'
 export interface SlowCommits {
   /** A commit of these orgs begins; call what it returns at its end. One whose database is away is not counted. */
   begin(orgIds: ReadonlySet<string>): (how: 'committed' | 'refused' | 'away') => void
-  /** Whether the org is to commit alone: it is slow, or was part of a commit that took long, and which was it? */
+  /** Whether the org is to commit alone: it is slow, or one of several whose common commit took long. */
   isApart(orgId: string): boolean
   /** Whether a commit of the org alone has taken long in the last minute, and others have committed meanwhile. */
   isSlow(orgId: string): boolean

@@ -29,7 +29,7 @@ export async function needToken(
   return presentToken(row)
 }
 
-/** Whoever is registering with it has either done so, or finds it gone. */
+/** An agent that registers with it at this moment has either done so, or finds it gone. */
 export async function revokeToken(deps: { db: Db }, caller: Acting, id: RegistrationTokenId): Promise<void> {
   await deps.db.begin(async (tx) => {
     const { pool, usesLeft, expiresAt, createdBy } = await needToken({ db: tx }, caller, id)

@@ -95,7 +95,7 @@ test('keys of the last 30 days are kept, 60 at most; a file of before has none',
 async function refusing(t: TestContext, answer: (token: string) => object | undefined) {
   const tokens: string[] = []
   const server = http.createServer().on('upgrade', (request, socket) => {
-    // Whoever is stopped cuts it off.
+    // An agent that stops cuts it off.
     socket.on('error', () => undefined)
     const token = request.headers.authorization!.replace('Bearer ', '')
     tokens.push(token)

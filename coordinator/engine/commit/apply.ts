@@ -87,8 +87,7 @@ type NoteDeps = { log: Log; runnerNotes: RunnerNotes }
 
 /**
  * A host that cannot prepare what it is given gets no more for a while; nor does an agent that is killed time and again
- * before it accepts.
- * What is written is written, whatever becomes of this.
+ * before it accepts. What is written is written, whatever becomes of this.
  */
 async function noteFailures(deps: NoteDeps, runs: readonly Moving[]): Promise<void> {
   const unbegun = runs.flatMap(({ runnerId, isUnbegun }) => (isUnbegun && runnerId !== null ? [runnerId] : []))

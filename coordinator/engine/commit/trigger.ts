@@ -63,7 +63,7 @@ export type PrepareDeps = { targets: Targets; environments: EnvironmentNames; ju
   config: Pick<Config, 'maxInputBytes'>
 }
 
-/** Who starts a run, and the run that pays for what is judged where that is one. */
+/** The caller or the org that starts a run, and the run that pays for what is judged where there is one. */
 interface Starter extends Revocable {
   orgId: OrgId
   actor: string | null

@@ -82,7 +82,7 @@ export const MOST_ADMITTED = 256
 
 export interface Admitted {
   poolId: PoolId
-  /** Whose line it stood in. */
+  /** The line that it stood in. */
   groupKey: string
   /** Where it waits now, with the slot that it has got here; null: it was the last one, and the run is in the queue. */
   nextGroup: string | null

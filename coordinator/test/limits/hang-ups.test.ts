@@ -1,4 +1,4 @@
-// Whoever hangs up while what he has sent waits to be looked up gives up his turn.
+// A sender that hangs up while its id or token waits to be looked up gives up its turn.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'

@@ -46,6 +46,7 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   }
   if (session.isOver) return false
   session.instance = frame.instance?.id
+  session.connection = before.connection
   const leaseMs = await terms.entered(settings, before.toldFenceMs)
   deps.sockets.join(runner, socket)
   await liftOnHello(deps, runner, frame.instance)

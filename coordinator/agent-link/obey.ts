@@ -72,12 +72,12 @@ export function obey(talk: Talk, frame: Said): Promise<void> {
 }
 
 async function beat(talk: Talk, frame: Extract<Said, { t: 'heartbeat' }>): Promise<void> {
-  const { deps, runner, terms, tell } = talk.session
+  const { deps, runner, connection, terms, tell } = talk.session
   const { n, holds, slots, facts, fenceMs } = frame
   const { leaseMs, news } = await terms.renew(fenceMs)
   const [{ intake, ...orders }] = await Promise.all([
     deps.beats.add({ runnerId: runner.id, orgId: runner.orgId, holds, leaseMs }),
-    (slots !== undefined || facts) && store.noteFacts(deps.db, runner.id, { slots, facts }),
+    (slots !== undefined || facts) && store.noteFacts(deps.db, { id: runner.id, connection }, { slots, facts }),
   ])
   talk.heardAt = performance.now()
   // The word of it was lost on its way.

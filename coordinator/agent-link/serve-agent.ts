@@ -36,6 +36,7 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
     baseUrl,
     terms: createLeaseTerms(deps, runner),
     instance: undefined,
+    connection: 0,
     isOver: false,
     tell,
   }

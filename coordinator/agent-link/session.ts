@@ -51,6 +51,8 @@ export interface Session {
   terms: LeaseTerms
   /** Which start of the agent speaks here, once it was let in. */
   instance: string | undefined
+  /** Which of its runner's connections this is, once it was let in; 0 before. */
+  connection: number
   /** It was closed meanwhile. */
   isOver: boolean
   tell: (frame: CoordinatorFrame) => void

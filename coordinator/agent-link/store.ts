@@ -26,6 +26,8 @@ export interface Entered {
   /** The start that the database was last reconciled with; null: none yet, or it had no name. */
   reconciledInstance: string | null
   reconciledBoot: string | null
+  /** Counts the hellos that were let in, with this one if it was. */
+  connection: number
 }
 
 /**
@@ -45,7 +47,7 @@ export async function enter(
   const known = instance ? [instance.id, ...instance.previous] : []
   const [row] = await db<Entered[]>`
     with before as (
-      select id, instance, instance_host, reconciled_instance, reconciled_boot,
+      select id, instance, instance_host, reconciled_instance, reconciled_boot, connection,
              -- What it says that it obeys, but no more than it was ever told.
              greatest(${fenceMs}::int, least(told_fence_ms, ${obeyedMs}::int)) as told_fence_ms,
              disconnected_at is not null as has_left,
@@ -74,7 +76,8 @@ export async function enter(
         ${facts ? factColumns(db, facts) : db``}
         instance          = coalesce(${instance?.id ?? null}, r.instance),
         instance_host     = ${instance?.host ?? null},
-        instance_boot     = ${instance?.boot ?? null}
+        instance_boot     = ${instance?.boot ?? null},
+        connection        = r.connection + 1
       from before b
       where r.id = b.id
         and case
@@ -83,11 +86,12 @@ export async function enter(
               when ${!instance} or b.instance_host is null then not b.executes and (b.has_left or not b.is_heard)
               else b.instance_host = ${instance?.host ?? ''} or not (b.executes or b.is_heard)
             end
-      returning extract(epoch from clock_timestamp()) * 1000 as at
+      returning extract(epoch from clock_timestamp()) * 1000 as at, r.connection
     )
-    select exists (select from entered) as is_in, (select at from entered)::float8 as at, told_fence_ms,
-           instance, instance_host, reconciled_instance, reconciled_boot
-    from before`
+    select entered.at is not null as is_in, entered.at::float8 as at, told_fence_ms, instance, instance_host,
+           reconciled_instance, reconciled_boot, coalesce(entered.connection, before.connection) as connection
+    from before
+    left join entered on true`
   return row
 }
 
@@ -128,16 +132,19 @@ export async function lowerFence(db: Db, id: RunnerId, { from, to }: { from: num
   return rows.length > 0
 }
 
-/** What has changed about an agent since its hello. */
+/**
+ * What has changed about an agent since its hello. A heartbeat that comes late over a connection given up meanwhile
+ * leaves alone what a later hello said.
+ */
 export async function noteFacts(
   db: Db,
-  id: RunnerId,
+  { id, connection }: { id: RunnerId; connection: number },
   { slots, facts }: Pick<Partial<Hello>, 'slots' | 'facts'>,
 ): Promise<void> {
   await db`
     update runners
     set ${facts ? factColumns(db, facts) : db``} slots = coalesce(${slots ?? null}, slots)
-    where id = ${id}`
+    where id = ${id} and connection = ${connection}`
 }
 
 /** Answers when one was refused the last time before, if that is less than a minute ago. */

@@ -124,6 +124,19 @@ test('how a connection has ended is noted, and forgotten with the next one', asy
   await until('our end to be noted', async () => (await end(agent)) === 'coordinator')
 })
 
+test('a late heartbeat over an old connection leaves alone what the agent said elsewhere since', async () => {
+  const other = await c.another()
+  const { agent, link } = await connected()
+  const again = await agent.at(other).connect([], { facts: FACTS })
+  link.send({ t: 'heartbeat', n: 1, holds: [], slots: 1, facts: { ...FACTS, labels: ['before'] } })
+  await link.next('beat')
+  const runner = await runnerOf(agent)
+  assert.deepEqual([runner.labels, runner.slots], [['gpu'], 4])
+  again.send({ t: 'heartbeat', n: 1, holds: [], slots: 2 })
+  await again.next('beat')
+  assert.equal((await runnerOf(agent)).slots, 2)
+})
+
 test('the end of an old connection says nothing about an agent that is connected elsewhere by now', async () => {
   const other = await c.another()
   const { agent, link } = await connected()

@@ -20,11 +20,13 @@ const LIMITS = { times: 10, ms: 600_000 }
 const MOST = 10_000
 
 export function createStubborn({ times, ms }: { times: number; ms: number } = LIMITS): Stubborn {
-  const suspects = new LRUCache<string, Suspect>({ max: MOST })
+  // Not before the first failure: it takes 220 KiB and a millisecond or more, and every line of commits has one.
+  let suspects: LRUCache<string, Suspect> | undefined
   let committed = 0
   return {
     failed(key) {
       if (key === undefined) return false
+      suspects ??= new LRUCache({ max: MOST })
       const suspect = suspects.get(key) ?? { since: performance.now(), times: 0, committed }
       suspects.set(key, suspect)
       suspect.times++
@@ -32,7 +34,7 @@ export function createStubborn({ times, ms }: { times: number; ms: number } = LI
     },
     committed(keys) {
       committed++
-      if (suspects.size > 0) for (const key of keys()) if (key !== undefined) suspects.delete(key)
+      if (suspects?.size) for (const key of keys()) if (key !== undefined) suspects.delete(key)
     },
   }
 }

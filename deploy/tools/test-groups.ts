@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PROJECT } from './source-files.ts'
+import { LONG } from './tiers.ts'
 
 /** When the process of a group breaks, so many are to be repeated; and groups shall end at about the same time. */
 const GROUP_SIZE = 12
@@ -19,17 +20,14 @@ export interface TestProcess {
 const LONGEST: ReadonlySet<string> = new Set([
   'coordinator/test/api/examples.test.ts',
   'coordinator/test/db/plans.test.ts',
-  'coordinator/test/downloads/downloads.test.ts',
   'coordinator/test/workflows/compile.test.ts',
   'deploy/e2e/cli.test.ts',
   'deploy/e2e/golden/golden.test.ts',
-  'deploy/e2e/property.test.ts',
   'deploy/e2e/start.test.ts',
   'deploy/e2e/storm/durable-waits.test.ts',
   'deploy/e2e/storm/outages.test.ts',
   'deploy/e2e/storm/packages.test.ts',
   'deploy/e2e/storm/takeover.test.ts',
-  'sdk/test/cli/drain.test.ts',
   'sdk/test/runtime/engine/property.test.ts',
 ])
 
@@ -66,7 +64,7 @@ const ALONE = 'alone'
 /** Files with the same answer may share a process. */
 function groupOf(file: string): string {
   const [room = '', kind] = file.split('/')
-  if (LONGEST.has(file) || kind !== 'test') return ALONE
+  if (LONGEST.has(file) || LONG.includes(file) || kind !== 'test') return ALONE
   const source = readFileSync(path.join(PROJECT, file), 'utf8')
   if (OF_THE_PROCESS.some((sign) => sign.test(source))) return ALONE
   // Those with settings of their own ask in other words.

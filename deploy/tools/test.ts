@@ -65,8 +65,8 @@ interface Run {
   readonly isAgain: boolean
 }
 
-/** Average duration of a storm without rounds, where four run at once on two cores (measured: 13 to 290 s). */
-const STEADY_MS = 70_000
+/** Average duration of a file without rounds, where four run at once on two cores (measured: 10 to 290 s). */
+const STEADY_MS = 55_000
 const LEAST_BUDGET_MS = 20_000
 
 const textOf = (file: string) => readFileSync(path.join(PROJECT, file), 'utf8')

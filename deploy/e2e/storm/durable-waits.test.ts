@@ -20,7 +20,8 @@ import { chosenSeed, randomOf } from '@windlass/shared/test/_kit/seed.ts'
 import { notesOf, wrongIn } from '../_kit/story.ts'
 import { DEADLINE_MS } from '../_kit/until.ts'
 
-const MANY = 100
+/** In each of the two modes. */
+const MANY = 50
 const durable = durableInstance({})
 const seed = chosenSeed()
 const random = randomOf(seed)

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { listOf, PROCESSES, readNotes } from '../../tools/file-seconds.ts'
 import { PROJECT } from '../../tools/source-files.ts'
-import { notFound, testFiles } from '../../tools/tiers.ts'
+import { LONG, notFound, testFiles } from '../../tools/tiers.ts'
 
 const RUNNER = path.join(PROJECT, 'deploy/tools/test.ts')
 const REPORTER = path.join(PROJECT, 'deploy/tools/file-seconds.ts')
@@ -29,9 +29,9 @@ test('every test file belongs to a tier, storms to theirs alone, and those that 
   assert.ok(storms.includes('deploy/e2e/storm/chaos.test.ts'))
   assert.ok(storms.includes('coordinator/test/db/silence.test.ts'))
   const both = quick.filter((file) => storms.includes(file))
-  assert.ok(both.includes('deploy/e2e/property.test.ts'))
+  assert.ok(both.includes('sdk/test/runtime/engine/property.test.ts'))
   assert.deepEqual(
-    both.filter((file) => file.includes('/storm/') || file.includes('/silence')),
+    both.filter((file) => file.includes('/storm/') || file.includes('/silence') || LONG.includes(file)),
     [],
   )
   assert.deepEqual(testFiles('test', ['did-you-mean']), ['shared/test/did-you-mean.test.ts'])

@@ -21,7 +21,7 @@ export interface Keys {
 /** The coordinator takes it only where its database was set back to the time of this key. */
 export interface FormerKey {
   key: CryptoKey | Uint8Array
-  /** The coordinator took it: it becomes the present key, on disk too, and is renewed at the next look. */
+  /** The coordinator took it: it becomes the present key, and is renewed at the next look, which writes the file. */
   serves(this: void): void
 }
 

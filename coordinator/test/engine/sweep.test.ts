@@ -5,6 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import { sweepRunsOnce } from '../../engine/sweep/sweep.ts'
 import { followMark, moveMark } from '../../engine/sweep/mark.ts'
 import { end, returned, start } from '../_kit/agent.ts'
+import { unowned } from '../../engine/store/orphans.ts'
 import { aRun, runOf, typesOf } from '../_kit/coordinator.ts'
 import { aSweptCoordinator, CALL, QUESTION } from '../_kit/swept.ts'
 import { until } from '../_kit/until.ts'
@@ -123,6 +124,27 @@ test('a lost timer is set again, for its own moment', async () => {
   await c.db`delete from timers where run_id = any(${ids})`
   await finds('timer_missing', 'timer_missing', 'timer_missing')
   assert.deepEqual(await Promise.all(ids.map(timersOf)), before)
+})
+
+test('a page ends where its journals are large, and the walk leaves nothing out', async () => {
+  const ids = [await evicted(), await evicted(), await evicted(), await evicted()].sort()
+  await c.db`update runs set entries = 30000 where id = any(${ids})`
+  await c.db`delete from timers where run_id = any(${ids})`
+  // Of a run that is gone nothing is known: it is no reason to go on behind it.
+  const gone = newId('run')
+  await c.db`insert into runs_remaining (run_id, org_id) values (${gone}, ${c.orgId})`
+  const pages: string[][] = []
+  for (let after: string | null = ''; after !== null;) {
+    const { findings, last } = await unowned(c.db, { after, limit: 1_000 })
+    pages.push(findings.map(({ runId }) => runId))
+    after = last
+  }
+  await c.db`delete from runs_remaining where run_id = ${gone}`
+  assert.deepEqual(
+    pages.map((page) => page.sort()),
+    [ids.slice(0, 2), ids.slice(2), []],
+  )
+  await finds('timer_missing', 'timer_missing', 'timer_missing', 'timer_missing')
 })
 
 test('an answer that the run has not heard of reaches it', async () => {

@@ -12,8 +12,9 @@ import { deploy, ended, get, hasSaid, programFiles, textsOf, wholeLog } from '..
 import { chosenSeed, randomOf } from '@windlass/shared/test/_kit/seed.ts'
 import { until } from '../_kit/until.ts'
 
-/** Of the processes whose agent does not come back. */
-const FENCE_MS = 15_000
+/** Of the processes whose agent does not come back. A starved machine takes half of it to start an agent. */
+const FENCE_MS = 30_000
+const LEASE_MS = 40_000
 const SECRET = 'correct-horse-battery'
 
 const { current } = fileInstance({
@@ -21,7 +22,7 @@ const { current } = fileInstance({
   env: {
     WINDLASS_HEARTBEAT_MS: '500',
     WINDLASS_FENCE_MS: String(FENCE_MS),
-    WINDLASS_LEASE_MS: '20000',
+    WINDLASS_LEASE_MS: String(LEASE_MS),
     WINDLASS_AMNESTY_MS: '0',
     WINDLASS_SWEEP_MS: '300',
   },
@@ -72,7 +73,7 @@ async function killAndStart(agent: TestAgent): Promise<void> {
 
 /** A program that is short is not worth it; and how far one was heard is noted ten times a second. */
 async function isRecorded(agent: TestAgent): Promise<void> {
-  await agent.process().says('run.kept', 10_000)
+  await agent.process().says('run.kept')
   await delay(400)
 }
 
@@ -102,9 +103,9 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
       await isRecorded(agent)
       await delay(random.between(0, 700))
       await killAndStart(agent)
-      await agent.process().says('run.taken-back', 20_000)
+      await agent.process().says('run.taken-back')
     }
-    await isWhole(await ended(current().client, run, 60_000), 600, notes)
+    await isWhole(await ended(current().client, run), 600, notes)
     await agent.stop()
   })
 
@@ -112,9 +113,9 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     const { agent, run, notes } = await counting('waits', { lines: 60, ms: 10, sleepMs: 3_000 })
     const sleeping = async () => (await get(current().client, run)).status === 'sleeping'
     await isRecorded(agent)
-    await until('it sleeps', sleeping, { ms: 20_000 })
+    await until('it sleeps', sleeping)
     await killAndStart(agent)
-    await isWhole(await ended(current().client, run, 60_000), 60, notes)
+    await isWhole(await ended(current().client, run), 60, notes)
     await agent.stop()
   })
 
@@ -128,7 +129,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     const { agent, run } = await counting('user', { lines: 200, ms: 20 }, { env })
     await isRecorded(agent)
     await killAndStart(agent)
-    const found = await ended(current().client, run, 60_000)
+    const found = await ended(current().client, run)
     assert.equal(found.attempt, 1, found.lost?.reason)
     assert.match(found.isolation ?? '', /own user/)
     assert.deepEqual(textsOf(await wholeLog(current().client, run)), lines(200))
@@ -145,7 +146,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     // It is another one now, and the program has the old one.
     await secrets.set({ name: 'COUNTS_SECRET', value: 'another-one-altogether', environment: 'hiding' })
     await killAndStart(agent)
-    const found = await ended(client, run, 60_000)
+    const found = await ended(client, run)
     assert.equal(found.attempt, 1, found.lost?.reason)
     const log = await wholeLog(client, run)
     assert.deepEqual(
@@ -160,9 +161,9 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     const { agent, run } = await counting('cancelled', { lines: 10_000, ms: 20 })
     await isRecorded(agent)
     await killAndStart(agent)
-    await agent.process().says('run.taken-back', 20_000)
+    await agent.process().says('run.taken-back')
     await current().client.runs.cancel({ run })
-    const found = await ended(current().client, run, 30_000)
+    const found = await ended(current().client, run)
     assert.deepEqual([found.status, found.attempt], ['cancelled', 1])
     await agent.stop()
   })
@@ -171,11 +172,13 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     const { agent, run } = await counting('overtime', { lines: 10_000, ms: 20 }, { descriptor: { timeout: '20s' } })
     await isRecorded(agent)
     await delay(14_000)
+    const killedAt = performance.now()
     await killAndStart(agent)
+    const restartMs = performance.now() - killedAt
     const found = await ended(current().client, run, 90_000)
     assert.deepEqual([found.status, found.error?.code, found.attempt], ['failed', 'RUN_TIMED_OUT', 1])
-    // Counted from the takeover it would be 34 s at least. The rest is room for a busy machine.
-    assert.ok(found.computeMs < 33_000, `${found.computeMs} ms`)
+    // Counted from the takeover it would be 34 s and the restart at least. The rest is room for a busy machine.
+    assert.ok(found.computeMs < 33_000 + restartMs, `${found.computeMs} ms, ${restartMs} of them for the restart`)
     await agent.stop()
   })
 
@@ -183,7 +186,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     const { agent, run } = await counting('parent', { lines: 100, ms: 20, others: true })
     await delay(1_500)
     await killAndStart(agent)
-    const found = await ended(current().client, run, 60_000)
+    const found = await ended(current().client, run)
     assert.deepEqual([found.status, found.attempt], ['completed', 2])
     await agent.stop()
   })
@@ -193,10 +196,10 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     await isRecorded(agent)
     for (let kills = 0; kills < 3; kills++) {
       await killAndStart(agent)
-      await agent.process().says('run.taken-back', 20_000)
+      await agent.process().says('run.taken-back')
       await delay(200)
     }
-    await isWhole(await ended(current().client, run, 60_000), 200, notes)
+    await isWhole(await ended(current().client, run), 200, notes)
     await agent.stop()
   })
 
@@ -210,7 +213,7 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     // Where the folder of the pipes would be.
     writeFileSync(join(lives, record!.replace('.json', '')), '')
     await agent.start()
-    const found = await ended(current().client, run, 60_000)
+    const found = await ended(current().client, run)
     assert.deepEqual([found.status, found.attempt], ['completed', 2])
     assert.ok(!isThere(pid))
     await agent.stop()
@@ -222,9 +225,9 @@ describe('an agent that is killed and started again', { concurrency: 3 }, () => 
     const { pid } = JSON.parse(recordsIn(agent)) as { pid: number }
     await agent.kill()
     const other = await startAgent(current(), { name: 'orphan-2', pool: 'orphan' })
-    await until('its process is gone', () => Promise.resolve(!isThere(pid)), { ms: FENCE_MS + 5_000 })
+    await until('its process is gone', () => Promise.resolve(!isThere(pid)), { ms: LEASE_MS + 20_000 })
     assert.equal((await get(current().client, run)).attempt, 1, 'it is not given to another one as long as it may live')
-    const found = await ended(current().client, run, 60_000)
+    const found = await ended(current().client, run)
     assert.deepEqual([found.status, found.attempt], ['completed', 2])
     await other.stop()
   })

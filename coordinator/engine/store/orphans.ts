@@ -57,10 +57,10 @@ const ENTRIES_OF_PAGE = 50_000
 export async function unowned(sql: Sql, scope: Scope): Promise<Page> {
   const [row] = await sql<[PageRow]>`
     with looked_up as materialized (
-      select c.id,
-             coalesce(sum(r.entries) over (order by c.id rows between unbounded preceding and 1 preceding), 0) as entries_before
+      select c.id, coalesce(sum(r.entries) over before, 0) as entries_before
       from (${candidates(sql, scope)}) c
       left join runs r on r.id = c.id
+      window before as (order by c.id rows between unbounded preceding and 1 preceding)
     ),
     candidates as (
       select id

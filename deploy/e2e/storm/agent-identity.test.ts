@@ -38,8 +38,8 @@ test('a copy of the state folder is refused with a code of its own and reported,
   const copy = join(home, 'copy')
   // The lock is the mark of a process that lives, and would be seen for what it is on this machine only. A draft may
   // have got its name before it is copied.
-  const isKept = (file: string) => !file.endsWith('agent.lock') && !file.endsWith('.new')
-  cpSync(join(home, 'copied'), copy, { recursive: true, filter: isKept })
+  const filter = (file: string) => !file.endsWith('agent.lock') && !file.endsWith('.new')
+  cpSync(join(home, 'copied'), copy, { recursive: true, filter })
   const second = watchAgent({
     env: { WINDLASS_URL: access.url, WINDLASS_AGENT_HOME: copy, WINDLASS_AGENT_CONFIG: 'none' },
   })

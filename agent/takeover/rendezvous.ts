@@ -8,7 +8,7 @@ import { launch } from '../os/process.ts'
 export interface Lines {
   frames: Socket
   messages: Socket
-  /** The program is at its ends: from now on an end of the pipes is an end of the program. */
+  /** The program is at its ends, or will never be: from now on an end of the pipes is an end of the program. */
   settle(): void
 }
 

@@ -16,7 +16,7 @@ import { reportTo } from '../run/report.ts'
 import type { FrameMark, Held } from '../run/spool/held.ts'
 import type { Spool } from '../run/spool/spool.ts'
 import type { ProgramRecord, Lease, Records } from './records.ts'
-import { openRendezvous } from './rendezvous.ts'
+import { type Lines, openRendezvous } from './rendezvous.ts'
 
 export type KnownMark = FrameMark & { frames: number }
 
@@ -50,8 +50,9 @@ export async function takeBack(
   agentRun.isParked = mark.isParked
   deps.agentRuns.add(agentRun)
   let host: TakenBack['host'] | undefined
+  let lines: Lines | undefined
   try {
-    const lines = await openRendezvous(deps.records.rendezvous(record.marker), record.uid)
+    lines = await openRendezvous(deps.records.rendezvous(record.marker), record.uid)
     host = deps.processes.adopt(record, lines)
     const report = await rejoined(host, agentRun)
     lines.settle()
@@ -59,19 +60,14 @@ export async function takeBack(
     if (report.first > mark.frames) throw new Error('it has told more since then than it can tell again')
     await goOn(deps, agentRun, record, { host, mark, report, knownEvents: held.written - mark.seq })
   } catch (error) {
-    const isClean = await (host ? endHost(host) : endAlone(record))
+    const isClean = await (host ? deps.processes.end(host) : endAlone(record))
     deps.log.warn('run.not-taken-back', { run, epoch, isClean, error })
     lost(deps, agentRun, `${NOT_TAKEN_BACK}${String(error)}`)
   } finally {
+    lines?.settle()
     deps.agentRuns.remove(agentRun)
     deps.records.forget(record.marker)
   }
-}
-
-async function endHost(host: HostProcess): Promise<boolean> {
-  host.kill()
-  await host.exit
-  return host.enclosure.end(host.pid)
 }
 
 /** There are no pipes to it: nobody hears it, and nobody would fence it. */

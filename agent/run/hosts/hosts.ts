@@ -109,15 +109,17 @@ export class Hosts {
 
   /** A process without a run: nothing of value is in it. */
   discard(host: HostProcess): void {
-    host.kill()
-    this.#remember(this.#bury(host))
+    this.#remember(this.end(host))
   }
 
-  async #bury(host: HostProcess): Promise<void> {
+  /** Answers whether nothing of it is left. */
+  async end(host: HostProcess): Promise<boolean> {
+    host.kill()
     await host.exit
     const isClean = await host.enclosure.end(host.pid)
     host.release()
     this.gone(host, isClean)
+    return isClean
   }
 
   /** It is gone, and `isClean` says whether all of its descendants are. */

@@ -52,6 +52,8 @@ export interface Processes {
   run(start: ProgramStart, onEvents: OnEvents, taken?: TakenBack): RunningProgram
   /** A process of the agent before this one, over the lines on which it waits. */
   adopt(record: ProgramRecord, lines: Pick<HostLines, 'frames' | 'messages'>): HostProcess & { workspace: string }
+  /** Ends one that was adopted and got no run; answers whether nothing of it is left. */
+  end(host: HostProcess): Promise<boolean>
   /** It outlives this agent by what is left of its lease. */
   keep(pid: number, isSpared: boolean): void
   leaseUntil(untilMs: number): void

@@ -182,6 +182,10 @@ class ProcessesHere implements Processes {
     return this.#hosts.adopt(record, lines)
   }
 
+  end(host: HostProcess): Promise<boolean> {
+    return this.#hosts.end(host)
+  }
+
   keep(pid: number, isSpared: boolean): void {
     this.#hosts.reaper.keep(pid, isSpared)
   }

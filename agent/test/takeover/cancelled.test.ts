@@ -1,6 +1,6 @@
 // A program that is cancelled while its agent is away has its grace, though the next agent fetches something first.
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import path from 'node:path'
 import { after, test, type TestContext } from 'node:test'
@@ -85,3 +85,30 @@ test('one that is cancelled before it finds the next agent cleans up, when its b
   process.kill(pid, 'SIGCONT')
   await isCleanedUp(fake, placement)
 })
+
+test('one that ends before it finds the next agent is lost, and nothing of it stays', async (t) => {
+  const { fake, folder, placement, pid, takeOver, connected } = await abandoned(t)
+  const workspace = readlinkSync(`/proc/${pid}/cwd`)
+  // One that is as it was given would be kept for others.
+  writeFileSync(path.join(workspace, 'note'), '')
+  process.kill(pid, 'SIGSTOP')
+  await takeOver()
+  await connected()
+  await untilPolled('its pipes are laid', () => pipesIn(folder).length === 4)
+  process.kill(pid, 'SIGKILL')
+  assert.equal((await fake.ending(placement)).how, 'lost')
+  await untilPolled('its workspace is gone', () => !existsSync(workspace))
+  assert.deepEqual(pipesIn(folder), [])
+})
+
+/** Named pipes in a folder that this process holds open. */
+function pipesIn(folder: string): string[] {
+  const names = readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)]
+    } catch {
+      return []
+    }
+  })
+  return names.filter((name) => name.startsWith(folder) && /frames|messages/.test(name))
+}

@@ -2,6 +2,8 @@ import type { Failure, Notes } from './file-seconds.ts'
 
 /** More red files than this are no bad luck of a busy machine. */
 const MOST_AGAIN = 3
+/** Of an error. Those that compare long lists would hide the others. */
+const MOST_CHARS = 3_000
 /** What a random test has found is a finding, whatever the next seed finds. */
 const IS_RANDOM = /_kit\/(repeated|seed)\.ts'/
 
@@ -20,8 +22,10 @@ export function worthAgain(
   return red.length > MOST_AGAIN || red.some((file) => IS_RANDOM.test(textOf(file))) ? [] : red
 }
 
-/** What is said of files that were red once and green alone. The output of the run is long, and others follow it. */
-export function findingsText(files: readonly string[], failures: readonly Failure[]): string {
-  const errors = failures.map(({ file, name, text }) => `\n${file}: ${name}\n${text.replace(/^/gm, '  ')}`)
-  return [`Red once and green alone, which is a finding: ${files.join(', ')}`, ...errors].join('\n')
+/** What is said of what was red at first. The output of the run is long, and others follow it. */
+export function findingsText(failures: readonly Failure[], files: readonly string[], isRed: boolean): string {
+  const cut = (text: string) => text.slice(0, MOST_CHARS).replace(/^/gm, '  ')
+  const errors = failures.map(({ file, name, text }) => `\n${file}: ${name}\n${cut(text)}`)
+  const again = isRed ? 'red once more, alone' : 'green alone, which is a finding'
+  return [files.length === 0 ? 'Red:' : `Red at first, then ${again}: ${files.join(', ')}`, ...errors].join('\n')
 }

@@ -162,18 +162,19 @@ async function runOnce(run: Run, env: NodeJS.ProcessEnv, stop: AbortSignal, fold
 }
 
 /**
- * The output names the files that were red once, and why: they need a look, also where the run is green. The same goes
+ * The output names the files that were red, and why: they need a look, also where they are green alone. The same goes
  * into the file that WINDLASS_TEST_FINDINGS names, for whoever runs several of us.
  */
 async function isRedAgain(run: Run, { failures }: Notes, rest: [NodeJS.ProcessEnv, AbortSignal, string]) {
-  if (run.files.length === 0) return true
-  console.log(`\nRed, and executed once more, alone: ${run.files.join(', ')}`)
-  const { isRed } = await runOnce(run, ...rest)
-  if (isRed) return true
-  const text = findingsText(run.files, failures)
+  let isRed = true
+  if (run.files.length > 0) {
+    console.log(`\nRed, and executed once more, alone: ${run.files.join(', ')}`)
+    ;({ isRed } = await runOnce(run, ...rest))
+  }
+  const text = findingsText(failures, run.files, isRed)
   console.log(text)
   if (process.env.WINDLASS_TEST_FINDINGS) appendFileSync(process.env.WINDLASS_TEST_FINDINGS, `${text}\n`)
-  return false
+  return isRed
 }
 
 async function withDatabase<T>(run: (url: string) => Promise<T>): Promise<T> {

@@ -84,7 +84,11 @@ async function stopInstance(home: string, started: Watched): Promise<void> {
  * of their server a moment later.
  */
 export async function nothingIsLeft(home: string): Promise<void> {
-  assert.deepEqual(await leftovers(home, DEADLINE_MS), [])
+  const left = await leftovers(home, DEADLINE_MS)
+  assert.deepEqual(
+    left.map(({ pid, command }) => `${pid} ${command.slice(0, 200)}`),
+    [],
+  )
 }
 
 async function pidOf(starter: number, home: string, part: PartName): Promise<number | undefined> {

@@ -23,10 +23,12 @@ test('nothing is, when a random file is red, more than three are, or something o
   assert.deepEqual(worthAgain({ ...redIn([]), hasFailed: true }, FILES, plain), [])
 })
 
-test('what was red once is told with its errors', () => {
+test('what was red is told with its errors', () => {
   const failure = { file: 'a.test.ts', name: 'it works', text: 'Error: no\n  at b' }
   assert.equal(
-    findingsText(['a.test.ts'], [failure]),
-    'Red once and green alone, which is a finding: a.test.ts\n\na.test.ts: it works\n  Error: no\n    at b',
+    findingsText([failure], ['a.test.ts'], false),
+    'Red at first, then green alone, which is a finding: a.test.ts\n\na.test.ts: it works\n  Error: no\n    at b',
   )
+  assert.match(findingsText([failure], ['a.test.ts'], true), /^Red at first, then red once more, alone: a.test.ts\n/)
+  assert.match(findingsText([failure], [], true), /^Red:\n\na.test.ts: it works\n/)
 })

@@ -1,14 +1,11 @@
-// What `npm start` promises: the first start, the second, the wrong start and every way to end.
+// What `npm start` promises: the first start, the second and the wrong start.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { processesMarked } from '../tools/leftovers.ts'
 import { type Access, makeHome, startInstance } from './_kit/instance.ts'
-import { deploy, ended, programFiles, trigger } from './_kit/runs.ts'
 import { ENDED_MS, type Watched, watchStart } from './_kit/start-process.ts'
-import { until } from './_kit/until.ts'
 
 const temp = makeHome()
 const { home } = temp
@@ -60,22 +57,6 @@ test('a second start reuses key and data, and a third on the same home is refuse
   assert.match(third.stderr(), /in use by the process \d+.*WINDLASS_HOME/)
   assert.equal((await instance.client.runs.list({})).runs.length, 1, 'the third start hurt the second')
   await instance.stop()
-})
-
-test('after kill -9 of the start itself coordinator and agent end, and the next start goes on with the same database', async () => {
-  const killed = await startInstance({ home })
-  await deploy(killed.client, programFiles('healthy'))
-  const ids = await Promise.all(Array.from({ length: 2 }, () => trigger(killed.client, 'healthy', { takesMs: 1500 })))
-  killed.process.child.kill('SIGKILL')
-  await until(
-    'the end of coordinator and agent',
-    async () => !(await killed.pidOf('coordinator')) && !(await killed.pidOf('agent')),
-  )
-  await until('the end of their programs', () => processesMarked(join(home, 'agent')).length === 0)
-  const next = await startInstance({ home })
-  assert.match(next.process.stderr(), /postgres\.(adopted|started)/)
-  for (const id of ids) assert.equal((await ended(next.client, id)).status, 'completed')
-  await next.stop()
 })
 
 test('a port that is taken is named, with the setting that helps', async () => {

@@ -16,15 +16,17 @@ const STORMS = 'deploy/e2e/storm/'
 
 /**
  * Each takes 15 s to two minutes of two cores, on purpose: programs, values and types that take for ever or eat the
- * memory, machines full of work, full disks, clusters and archives that are made. What a room does in ordinary times,
- * its other tests show.
+ * memory, machines full of work, full disks, clusters and archives that are made, plans over tables that are filled.
+ * What a room does in ordinary times, its other tests show.
  */
 export const LONG: readonly string[] = [
   'agent/test/link/cuts.test.ts',
+  'coordinator/test/bulk/slow-retries.test.ts',
   'coordinator/test/call/gone-meanwhile.test.ts',
   'coordinator/test/call/slow-judgement.test.ts',
   'coordinator/test/db/embedded.test.ts',
   'coordinator/test/db/partition-plans.test.ts',
+  'coordinator/test/db/plans.test.ts',
   'coordinator/test/downloads/downloads.test.ts',
   'coordinator/test/downloads/install-script.test.ts',
   'coordinator/test/downloads/packages.test.ts',
@@ -37,6 +39,7 @@ export const LONG: readonly string[] = [
   'coordinator/test/workflows/compile.test.ts',
   'deploy/e2e/full-disk.test.ts',
   'deploy/e2e/property.test.ts',
+  'deploy/e2e/schedules.test.ts',
   'sdk/test/cli/drain.test.ts',
 ]
 

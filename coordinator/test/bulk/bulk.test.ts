@@ -19,7 +19,7 @@ import {
 } from '../_kit/coordinator.ts'
 import { anEnvironment } from '../_kit/environments.ts'
 import { accepted, aParkedRun, call, type Crew } from '../_kit/waiting.ts'
-import { aVersion, aWorkflow } from '../_kit/workflow.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
 
@@ -168,25 +168,6 @@ test('what cannot be retried is counted by its reason', async () => {
   const job = await ended(o, await retry(o, { all: true }))
   assert.deepEqual(counts(job), ['completed', 9, 2, 7])
   assert.deepEqual(job.failures, { WORKFLOW_DISABLED: 3, NOT_FOUND: 4 })
-})
-
-test('retries whose inputs are slow to judge are done a few at a time, as others wait for a worker', async () => {
-  const o = await ours()
-  const slow = await aWorkflow(o)
-  const runs = await Promise.all(
-    Array.from({ length: 15 }, (_, n) => aRun(o, { workflow: slow.slug, input: { x: `${'a'.repeat(40 + n)}!` } })),
-  )
-  await cancelAll(o, runs)
-  await aVersion(o, slow, {
-    inputSchema: { type: 'object', properties: { x: { type: 'string', pattern: '^(a+)+$' } } },
-  })
-  const job = await retry(o, { workflow: slow.slug })
-  const { failed } = await until('the first that were tried', async () => {
-    const now = await jobOf(o, job.id)
-    return now.failed > 0 && now
-  })
-  assert.ok(failed < runs.length, `${failed} at once`)
-  assert.deepEqual(counts(await ended(o, job)), ['completed', runs.length, 0, runs.length])
 })
 
 test('of many bulk retries at once each that is taken makes one run of each', async () => {

@@ -1,7 +1,9 @@
-// What `npm start` promises when all of it is killed at once, and to somebody who is not root.
+// What `npm start` promises when it or all of it is killed at once, and to somebody who is not root.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { processesMarked } from '../../tools/leftovers.ts'
 import { PROJECT } from '../../tools/source-files.ts'
 import { type Instance, makeHome, nothingIsLeft, startInstance } from '../_kit/instance.ts'
 import { patiently } from '../_kit/responder.ts'
@@ -26,6 +28,22 @@ test('kill -9 of every part at once: each comes back where it was', async () => 
   const id = await until('an answer', () => patiently(() => trigger(instance.client, 'healthy', {})))
   assert.equal((await ended(instance.client, id)).status, 'completed')
   await instance.stop()
+})
+
+test('after kill -9 of the start itself its parts end, and the next start goes on with the same database', async () => {
+  const killed = await startInstance({ home: temp.home, env: QUIET })
+  // The test before has deployed it.
+  const ids = await Promise.all(Array.from({ length: 2 }, () => trigger(killed.client, 'healthy', { takesMs: 1500 })))
+  killed.process.child.kill('SIGKILL')
+  await until(
+    'the end of coordinator and agent',
+    async () => !(await killed.pidOf('coordinator')) && !(await killed.pidOf('agent')),
+  )
+  await until('the end of their programs', () => processesMarked(join(temp.home, 'agent')).length === 0)
+  const next = await startInstance({ home: temp.home, env: QUIET })
+  assert.match(next.process.stderr(), /postgres\.(adopted|started)/)
+  for (const id of ids) assert.equal((await ended(next.client, id)).status, 'completed')
+  await next.stop()
 })
 
 test('a start right after kill -9 of the one before waits for what that left, and says so', async () => {

@@ -47,7 +47,13 @@ export async function obtainIdentity(config: AgentConfig, log: Log, signal: Abor
   }
   if (config.token === undefined) throw new AgentRefusal(EXIT.config, NEEDS_TOKEN)
   const privateKey = await firstKey(firstKeyFile, config.home, config.token)
-  const answer = await register(config, config.token, publicHalf(privateKey), log, signal)
+  const answer = await register(config, config.token, publicHalf(privateKey), log, signal).catch(
+    async (error: unknown) => {
+      // It is registered nowhere.
+      if (error instanceof AgentRefusal && error.exitCode === EXIT.refused) await rm(firstKeyFile, { force: true })
+      throw error
+    },
+  )
   const { runner, org, pool } = answer
   const identity = { runner, org, pool, privateKey, keyAt: Date.now() }
   // A registration token serves once, so the answer to it must survive a power cut.

@@ -17,13 +17,15 @@ interface Asked {
   publicKey: { x: string }
 }
 
-/** Takes each registration; its answer is lost where `isLost` says so. */
-async function aCoordinator(t: TestContext, isLost: () => boolean) {
+/** Takes each registration, unless it refuses them; its answer is lost where `isLost` says so. */
+async function aCoordinator(t: TestContext, isLost: () => boolean, isRefused = () => false) {
   const asked: Asked[] = []
   const join = async (request: http.IncomingMessage, response: http.ServerResponse) => {
     asked.push(await readJson(request))
     announce()
     if (isLost()) response.destroy()
+    else if (isRefused())
+      answer(response, 401, { error: { code: 'UNAUTHENTICATED', message: 'The token is none.', requestId: 'req_1' } })
     else answer(response, 201, { runner: 'rnr_1', org: 'o', pool: 'p', settings: {} })
   }
   const server = http.createServer((request, response) => void unlessGivenUp(request, join(request, response)))
@@ -92,4 +94,16 @@ test('another token, a copy of the folder and a damaged file have a key of their
   writeFileSync(firstKeyIn(home), '{')
   isAway = false
   assert.notEqual((await obtain(url, home, { token: 'wlr_b' })).privateKey.x, second)
+})
+
+test('of a registration that was refused no key stays: nobody has to be told of it', async (t) => {
+  const { url, asked } = await aCoordinator(
+    t,
+    () => false,
+    () => true,
+  )
+  const home = await aHome(t)
+  await assert.rejects(obtain(url, home), { exitCode: 77 })
+  assert.equal(asked.length, 1)
+  assert.equal(existsSync(firstKeyIn(home)), false)
 })

@@ -199,7 +199,8 @@ undo() {
   elif [ -n "$UNDO" ]; then
     rm -rf "$TARGET"
     [ -z "$NEW_CONFIG" ] || rm -f "$CONFIG"
-    [ -z "$NEW_STATE" ] || rm -rf "$STATE"
+    # The answer to a registration may have been lost: the token serves once, and with this key once more.
+    [ -z "$NEW_STATE" ] || [ -s "$STATE/first-key.json" ] || rm -rf "$STATE"
     [ -z "$NEW_USER" ] || userdel "$RUN_AS" >/dev/null 2>&1 || :
   fi
   # Those that somebody else has put something into meanwhile stay.
@@ -363,7 +364,7 @@ register() {
   if [ -n "$TOKEN" ]; then
     # By a pipe: what stands on a command line is seen by everybody on the machine.
     printf '%s' "$TOKEN" | WINDLASS_AGENT_CONFIG=$CONFIG "$TARGET/bin/windlass" agent register --token-stdin ||
-      fail 'The agent was not registered; the reason stands above.'
+      fail 'The agent was not registered; the reason stands above. After no answer call this again as it is.'
     TOKEN=''
   fi
   [ -n "$RUN_AS" ] || return 0
@@ -462,8 +463,7 @@ runs_by_hand() {
 install() {
   check
   trap finish EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM HUP
+  trap 'exit 130' INT; trap 'exit 143' TERM HUP
   umask 022
   WORK=$(umask 077 && mktemp -d)
   say "Fetching the agent $VERSION from $BASE …"

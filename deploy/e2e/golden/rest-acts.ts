@@ -1,3 +1,4 @@
+import { until } from '../_kit/until.ts'
 import type { Act } from './golden-file.ts'
 import { RestTranscript } from './rest.ts'
 import { fleetActs } from './rest-fleet-acts.ts'
@@ -104,6 +105,10 @@ async function settingActs(rest: RestTranscript): Promise<void> {
   const { apiKey, key } = await rest.act('make a key', `POST ${org}/api-keys`, { body: ask, as: session })
   await rest.act('a role that is too low', `POST ${org}/workflows/greet/runs`, { body: {}, as: key })
   await rest.act('a scope that is missing', `GET ${org}/workflows`, { as: key })
+  // It is written down a moment later.
+  const { client } = rest.org
+  const usedAt = async () => (await client.keys.list({})).apiKeys.find(({ id }) => id === apiKey.id)?.lastUsedAt
+  await until('the use of the key is noted', usedAt)
   await rest.act('list keys', `GET ${org}/api-keys`)
   await rest.act('revoke a key', `DELETE ${org}/api-keys/${apiKey.id}`)
   await rest.act('a key that was revoked', `GET ${org}/runs`, { as: key })

@@ -7,10 +7,10 @@ import { LAST_MOMENT } from '@windlass/shared/time.ts'
 import type { Callers } from './callers.ts'
 import { type Author, record } from '../audit/record.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
-import { revokeTokensOf } from '../runners/tokens.ts'
 import { nameOf } from './name.ts'
 import type { Operator } from './operator.ts'
 import { digest } from './secret.ts'
+import { type EndedWith, endWith, NOTHING } from './ended-with.ts'
 import * as store from './store.ts'
 
 export interface KeyAsk {
@@ -93,12 +93,11 @@ export function revokeAnyKey(db: Db, operator: Operator, key: string): Promise<R
   return db.begin((tx) => revoke(tx, operator, isWellFormed('wl_', key) ? { hash: digest(key) } : { id: key }))
 }
 
-export interface Revoked {
+/** With the numbers of what was ended by this call. */
+export interface Revoked extends EndedWith {
   id: string
   name: string
   isNew: boolean
-  /** Number of those that were ended with it, by this call. */
-  registrationTokens: number
 }
 
 async function revoke(
@@ -110,12 +109,13 @@ async function revoke(
   const row = await store.lockKey(tx, key, orgId)
   if (!row) throw new Fault('NOT_FOUND', 'id' in key ? { key: key.id } : {}, 'There is no such API key.')
   const { id, name, prefix, role, scopes, isRevoked } = row
-  if (isRevoked) return { id, name, isNew: false, registrationTokens: 0 }
+  if (isRevoked) return { id, name, isNew: false, ...NOTHING }
   await store.revokeKey(tx, id, by.id)
-  const registrationTokens = await revokeTokensOf(tx, id)
-  const before = { name, prefix, role, scopes, registrationTokens }
-  await record(tx, { ...by, orgId: row.orgId }, { action: 'keys.revoke', target: { type: 'key', id, name }, before })
-  return { id, name, isNew: true, registrationTokens }
+  const author = { ...by, orgId: row.orgId }
+  const ended = await endWith(tx, author, id)
+  const before = { name, prefix, role, scopes, ...ended }
+  await record(tx, author, { action: 'keys.revoke', target: { type: 'key', id, name }, before })
+  return { id, name, isNew: true, ...ended }
 }
 
 function present(row: store.KeyRow): ApiKey {

@@ -4,11 +4,11 @@ import { newId, type OrgId } from '@windlass/shared/ids.ts'
 import type { Role } from '@windlass/shared/scopes.ts'
 import { type Author, record } from '../audit/record.ts'
 import type { Db, Sql } from '../db/client.ts'
-import { revokeTokensOf } from '../runners/tokens.ts'
 import type { Revoked } from './api-keys.ts'
 import { nameOf } from './name.ts'
 import type { Operator } from './operator.ts'
 import { digest } from './secret.ts'
+import { endWith, NOTHING } from './ended-with.ts'
 import * as store from './store-sessions.ts'
 
 const DAY_MS = 86_400_000
@@ -55,8 +55,8 @@ export async function listSessions(sql: Sql, orgId?: OrgId): Promise<OperatorSes
 }
 
 /**
- * Ends a session, named by its id or by itself, with the registration tokens that it has made. Answers whether it was
- * this call that ended it.
+ * Ends a session, named by its id or by itself, with what it has made that ends with it. Answers whether it was this
+ * call that ended it.
  */
 export function revokeSession(db: Db, operator: Operator, session: string): Promise<Revoked> {
   const by = isWellFormed('wls_', session) ? { hash: digest(session) } : { id: session }
@@ -64,13 +64,13 @@ export function revokeSession(db: Db, operator: Operator, session: string): Prom
     const row = await store.lock(tx, by)
     if (!row) throw new Fault('NOT_FOUND', {}, 'There is no such session.')
     const { id, orgId, name, role, isRevoked } = row
-    if (isRevoked) return { id, name, isNew: false, registrationTokens: 0 }
+    if (isRevoked) return { id, name, isNew: false, ...NOTHING }
     await store.revoke(tx, id)
-    const registrationTokens = await revokeTokensOf(tx, id)
+    const author = { ...operator, orgId }
+    const ended = await endWith(tx, author, id)
     const target = { type: 'session', id, name }
-    const before = { name, role, registrationTokens }
-    await record(tx, { ...operator, orgId }, { action: 'sessions.revoke', target, before })
-    return { id, name, isNew: true, registrationTokens }
+    await record(tx, author, { action: 'sessions.revoke', target, before: { name, role, ...ended } })
+    return { id, name, isNew: true, ...ended }
   })
 }
 

@@ -19,8 +19,8 @@ export const keys = (deps: KeysNeeds): HandlersFor<'keys'> => ({
   create: ({ input: { org: _, ...ask }, caller }) => createKey(deps.db, caller, ask),
 
   revoke: async ({ input, caller }) => {
-    const { registrationTokens } = await revokeKey(deps, caller, input.key)
-    return { schedules: await countSchedulesOf(deps, caller.orgId, input.key), registrationTokens }
+    const { registrationTokens, jobs } = await revokeKey(deps, caller, input.key)
+    return { schedules: await countSchedulesOf(deps, caller.orgId, input.key), registrationTokens, jobs }
   },
 })
 

@@ -3,7 +3,8 @@ import type { JobId, OrgId } from '@windlass/shared/ids.ts'
 import type { Job } from '@windlass/shared/model/job.ts'
 import type { Acting, Caller } from '../actor.ts'
 import { record } from '../audit/record.ts'
-import type { Db } from '../db/client.ts'
+import type { Author } from '../audit/row.ts'
+import type { Db, Tx } from '../db/client.ts'
 import { presentJob } from './row.ts'
 import * as store from './store.ts'
 
@@ -17,7 +18,7 @@ export async function getJob(deps: { db: Db }, { orgId }: Caller, id: JobId): Pr
   return presentJob(row)
 }
 
-/** A turn that is under way ends its piece. Said again it changes nothing. */
+/** A piece of a bulk cancel that is under way is done to its end. Said again it changes nothing. */
 export async function cancelJob(deps: { db: Db }, caller: Acting, id: JobId): Promise<Job> {
   const { orgId } = caller
   const row = await deps.db.begin(async (tx) => {
@@ -32,6 +33,18 @@ export async function cancelJob(deps: { db: Db }, caller: Acting, id: JobId): Pr
     return after
   })
   return presentJob(row)
+}
+
+/**
+ * Cancels the bulk jobs of a key or session of this org that is being revoked; answers how many. The deletion of a
+ * workflow goes on: it is deleted already.
+ */
+export async function cancelJobsOf(tx: Tx, by: Author, author: string): Promise<number> {
+  const error = 'The key or session that had asked for it was revoked; what it has done stays done.'
+  const jobs = await store.finishOf(tx, by.orgId, { author, error })
+  for (const { id, ...after } of jobs)
+    await record(tx, by, { action: 'jobs.cancel', target: { type: 'job', id }, after })
+  return jobs.length
 }
 
 function ended(status: string, job: JobId): Fault {

@@ -23,6 +23,8 @@ export async function retryPiece(deps: RetryPieceDeps, job: JobRow): Promise<voi
   const { prepared, failures } = await prepareAll(deps, job, ids)
   const created = await deps.partitions.atHand(() =>
     deps.db.begin(async (tx) => {
+      // It may have been cancelled meanwhile, also by the end of the key that had asked for it.
+      if (!(await store.lockUnderWay(tx, job.id))) return []
       const mine = await store.settle(tx, job.id, [...prepared.keys()])
       await store.noteFailures(tx, job.id, failures)
       const runs = [...prepared].filter(([id]) => mine.has(id)).map(([, run]) => run)

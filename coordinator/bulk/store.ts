@@ -111,6 +111,12 @@ export async function takeRuns(db: Db, id: JobId, limit: number): Promise<RunId[
   return rows.map(({ runId }) => runId)
 }
 
+/** False: it has ended. Otherwise it does not before this transaction. */
+export async function lockUnderWay(tx: Tx, id: JobId): Promise<boolean> {
+  const rows = await tx`select from bulk_jobs where id = ${id} and finished_at is null for update`
+  return rows.length > 0
+}
+
 /** Takes runs away, for whoever has done it in this transaction, or before. Answers those that were there. */
 export async function settle(tx: Tx, id: JobId, runIds: readonly RunId[]): Promise<Set<RunId>> {
   if (runIds.length === 0) return new Set()
@@ -154,6 +160,19 @@ export async function finish(
     where id = ${id} and finished_at is null
     returning id`
   return rows.length > 0
+}
+
+/** Cancels those of an author that are under way. */
+export function finishOf(
+  tx: Tx,
+  orgId: OrgId,
+  { author, error }: { author: string; error: string },
+): Promise<Pick<JobRow, 'id' | 'matched' | 'done' | 'failed'>[]> {
+  return tx<Pick<JobRow, 'id' | 'matched' | 'done' | 'failed'>[]>`
+    update bulk_jobs
+    set status = 'cancelled', error = ${error}, finished_at = now()
+    where org_id = ${orgId} and finished_at is null and kind <> 'workflow-delete' and author ->> 'id' = ${author}
+    returning id, matched, done, failed`
 }
 
 /** How those of these runs stand that were not asked to stop. */

@@ -1445,6 +1445,8 @@ export interface Client extends Follows {
       schedules: number
       /** How many registration tokens that it has made were revoked with it. */
       registrationTokens: number
+      /** How many bulk jobs that it had under way were cancelled with it. What they have done stays done. */
+      jobs: number
     }>
   }
   readonly orgs: {
@@ -1928,8 +1930,9 @@ export interface Job {
   }
   /** Runs are counted in `matched`, and nothing is done to them. */
   dryRun: boolean
-  /** `failed`: it was not done in time; `error` says more. */
+  /** `failed`: it was not done in time; `cancelled`: by somebody, or with the key that had asked for it. */
   status: 'running' | 'completed' | 'cancelled' | 'failed'
+  /** Why it was not done, unless somebody has cancelled it. */
   error: string | null
   /** Runs that were found; it grows at first. */
   matched: number

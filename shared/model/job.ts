@@ -43,8 +43,11 @@ export const Job = z
     kind: JobKind.meta({ description: 'What is done to the runs. `workflow-delete`: they are cancelled.' }),
     filter: BulkFilter,
     dryRun: z.boolean().meta({ description: 'Runs are counted in `matched`, and nothing is done to them.' }),
-    status: JobStatus.meta({ description: '`failed`: it was not done in time; `error` says more.' }),
-    error: z.string().nullable(),
+    status: JobStatus.meta({
+      description:
+        '`failed`: it was not done in time; `cancelled`: by somebody, or with the key that had asked for it.',
+    }),
+    error: z.string().nullable().meta({ description: 'Why it was not done, unless somebody has cancelled it.' }),
     matched: z.int().meta({ description: 'Runs that were found; it grows at first.' }),
     done: z.int(),
     failed: z.int().meta({ description: 'Runs to which it could not be done.' }),

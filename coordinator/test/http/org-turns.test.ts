@@ -70,7 +70,7 @@ test('of what else an org asks three are answered at once', async (t) => {
 
 test('what stops something is not behind the calls of its org, however many these are', async (t) => {
   const stops = {
-    'keys.revoke': () => ({ schedules: 0, registrationTokens: 0 }),
+    'keys.revoke': () => ({ schedules: 0, registrationTokens: 0, jobs: 0 }),
     'schedules.update': () => ({ schedule: {} }),
   }
   const { server, ask, held, begun } = await holding('schedules.run', { run: {} }, stops)

@@ -39,8 +39,8 @@ test('tokens end with the key that has made them, which says how many let somebo
   await register(reusable.token)
   await register(spent.token)
   const entries = await entriesBy(c, async () => {
-    assert.deepEqual(await revokeKey(id), { schedules: 0, registrationTokens: 2 })
-    assert.deepEqual(await revokeKey(id), { schedules: 0, registrationTokens: 0 })
+    assert.deepEqual(await revokeKey(id), { schedules: 0, registrationTokens: 2, jobs: 0 })
+    assert.deepEqual(await revokeKey(id), { schedules: 0, registrationTokens: 0, jobs: 0 })
   })
   assert.deepEqual(
     entries.map(({ action, before: was }) => [action, was?.['registrationTokens']]),

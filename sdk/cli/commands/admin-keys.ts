@@ -116,13 +116,14 @@ function addRevoke(group: Command): void {
       await session.answer({ revoked }, () => {
         print(revoked.id)
         note(revoked.isNew ? `Revoked the API key ${revoked.name}.` : `The API key ${revoked.name} was revoked before.`)
-        noteTokens(revoked)
+        noteEnded(revoked)
       })
     },
   )
 }
 
 /** For keys and sessions alike. */
-export function noteTokens({ registrationTokens }: { registrationTokens: number }): void {
+export function noteEnded({ registrationTokens, jobs }: { registrationTokens: number; jobs: number }): void {
   if (registrationTokens > 0) note(`Registration tokens that it has made are revoked: ${registrationTokens}.`)
+  if (jobs > 0) note(`Bulk jobs that it had under way are cancelled: ${jobs}.`)
 }

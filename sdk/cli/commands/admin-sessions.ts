@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { printTable } from '../table.ts'
 import { note, print, timeText } from '../terminal.ts'
 import { doesAdmin, lengthOf, orgOf, roleOf } from './admin-flags.ts'
-import { noteTokens, stateOf } from './admin-keys.ts'
+import { noteEnded, stateOf } from './admin-keys.ts'
 
 export function addAdminSessions(group: Command): void {
   addCreate(group)
@@ -82,7 +82,7 @@ function addRevoke(group: Command): void {
       await session.answer({ revoked }, () => {
         print(revoked.id)
         note(revoked.isNew ? `Revoked the session ${revoked.name}.` : `The session ${revoked.name} was revoked before.`)
-        noteTokens(revoked)
+        noteEnded(revoked)
       })
     },
   )

@@ -115,7 +115,7 @@ test('keys create prints the key alone, takes scopes and a length of life; revok
       apiKeys: [apiKey, { ...apiKey, revokedAt: AT }, { ...apiKey, expiresAt: AT }],
       nextCursor: null,
     }),
-    'keys.revoke': () => ({ schedules: 0, registrationTokens: 0 }),
+    'keys.revoke': () => ({ schedules: 0, registrationTokens: 0, jobs: 0 }),
   })
   const before = Date.now()
   const made = await runCli(

@@ -152,7 +152,7 @@ test('a name in the body is an argument, and what is typed can be said again', a
   const { url, asked } = await startFake(t, {
     'environments.create': () => exampleOf({ id: 'environments.create' }).output,
     'workflows.delete': () => ({}),
-    'keys.revoke': () => ({ schedules: 2, registrationTokens: 1 }),
+    'keys.revoke': () => ({ schedules: 2, registrationTokens: 1, jobs: 1 }),
   })
   const made = await runCli(['env', 'create', 'staging'], { url })
   assert.deepEqual([made.code, made.stdout], [0, 'staging is there\n'], made.stderr)

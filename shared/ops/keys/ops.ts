@@ -88,6 +88,7 @@ export const rows = {
         'Schedules that it has made go on: {schedules}. See: windlass schedules list',
         'Registration tokens that it has made are revoked: {registrationTokens}. ' +
           'Agents that have joined by them stay: windlass audit list --action runners.register',
+        'Bulk jobs that it had under way are cancelled: {jobs}. See: windlass jobs list',
       ],
       help: ['  windlass keys list', '  windlass keys revoke key_…'],
     },
@@ -100,6 +101,9 @@ export const rows = {
       registrationTokens: z
         .int()
         .meta({ description: 'How many registration tokens that it has made were revoked with it.' }),
+      jobs: z.int().meta({
+        description: 'How many bulk jobs that it had under way were cancelled with it. What they have done stays done.',
+      }),
     }),
     faults: ['NOT_FOUND'],
     success: 200,

@@ -46,9 +46,10 @@ export const keys: ExamplesOf<'keys'> = {
   },
   revoke: {
     about:
-      'For good: a revoked key does not come back. Registration tokens that it has made are revoked with it; ' +
-      'agents that have joined by them stay. Runs that it has started go on, and so do its `schedules`.',
+      'For good: a revoked key does not come back. Registration tokens that it has made are revoked with it, and ' +
+      'bulk jobs that it has under way are cancelled; agents that have joined by its tokens stay. Runs that it has ' +
+      'started go on, and so do its `schedules`.',
     input: { org: 'acme', key: IDS.ciKey },
-    output: { schedules: 1, registrationTokens: 0 },
+    output: { schedules: 1, registrationTokens: 0, jobs: 0 },
   },
 }

@@ -61,6 +61,8 @@ interface OfCoordinator {
   'timers.fired': { of: 'timers' | 'schedules'; nextMs: number | null }
   /** What was due of these schedules is committed. */
   'schedules.settled': { schedules: string[] }
+  /** A job has ended unfinished runs of schedules of an org for others of them. */
+  'schedules.ended': { orgId: string; runs: string[] }
   /** A job that does something to many runs has done a piece, or has come to its end. */
   'bulk.piece': { jobId: string }
   'bulk.finished': { jobId: string }

@@ -5,6 +5,7 @@ import { probe } from '@windlass/shared/probe.ts'
 import type { WorkflowId } from '@windlass/shared/ids.ts'
 import { record } from '../audit/record.ts'
 import type { Db } from '../db/client.ts'
+import { TURN_MS } from '../jobs/queue.ts'
 import { listRunIds } from '../runs/read.ts'
 import { type CancelPieceDeps, cancelPiece } from './cancel-piece.ts'
 import { type RetryPieceDeps, retryPiece } from './retry-piece.ts'
@@ -15,8 +16,6 @@ import { enqueueTurn } from './turns.ts'
 
 export type BulkDeps = CancelPieceDeps & RetryPieceDeps & { log: Log }
 
-/** A job works for so long, then it is the turn of others: each turn holds one of the two workers. */
-const TURN_MS = 1000
 /** A turn takes its successor along, for the case that its process is killed. */
 const SUCCESSOR_MS = 15_000
 /** Found by one statement. */

@@ -6,13 +6,29 @@ export interface Jobs {
   'runs:cancelDeadline': { runId: string; epoch: number }
   /** `upTo`: only those that were called by this entry of the journal or one before it, and what they have called. */
   'runs:cancelDescendants': { runId: string; orgId: string; by: string; reason: string; upTo?: number }
-  /** What runs of a schedule end for others of it. */
+  /** Runs of schedules of one org that end for others of them. */
+  'schedules:endRuns': { orgId: string; ends: EndOfRuns[] }
+  /** The same for one schedule: versions before this one have left such jobs. */
   'runs:cancel': { runIds: string[]; reason: string }
-  /** Takes away the log and the journal of a deleted run; `most` is the last number in them. */
-  'runs:erase': { runId: string; orgId: string; most: number }
+  /** Takes away log and journal of a deleted run, behind `after`; `most` is the last number in them. */
+  'runs:erase': { runId: string; orgId: string; most: number; after?: number }
   /** One turn of a job that does something to many runs. */
   'runs:bulk': { jobId: string }
 }
+
+/** Unfinished runs of a schedule, the newest first; the new run for which they end; and whether older ones remain. */
+export interface EndOfRuns {
+  schedule: string
+  newRun: string
+  runIds: string[]
+  isAll: boolean
+}
+
+/** The lower number goes first: a deadline frees one run, and of the others one org may have many. */
+const PRIORITIES: Partial<Record<keyof Jobs, number>> = { 'runs:cancelDeadline': -1 }
+
+/** A job works for so long, then it is the turn of others: each turn holds one of the two workers. */
+export const TURN_MS = 1000
 
 export interface NewJob<J extends keyof Jobs> {
   payload: Jobs[J]
@@ -29,7 +45,8 @@ export async function enqueue<J extends keyof Jobs>(tx: Tx, name: J, jobs: reado
   await tx`
     select graphile_worker.add_job(
       ${name}, payload := j.payload::json, queue_name := j.queue,
-      run_at := now() + j.in_ms * interval '1 millisecond', job_key := j.key
+      run_at := now() + j.in_ms * interval '1 millisecond', job_key := j.key,
+      priority := ${PRIORITIES[name] ?? 0}
     )
     from ${unnest(tx, 'j', jobs, {
       payload: ['text', (job) => JSON.stringify(job.payload)],

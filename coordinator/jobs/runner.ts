@@ -15,6 +15,7 @@ import { cleanWindows } from '../limits/open.ts'
 import { cleanTokens } from '../runners/register.ts'
 import { cleanIdempotencyKeys } from '../runs/idempotency.ts'
 import { cleanTokenKeys } from '../runs/token-keys.ts'
+import { endRuns } from '../schedules/end-runs.ts'
 import { cleanSchedules } from '../schedules/schedules.ts'
 import { purgeWorkflows } from '../workflows/purge.ts'
 import { aborted } from './aborted.ts'
@@ -104,6 +105,7 @@ function tasks(deps: JobDeps): TaskList {
     'runs:cancelDeadline': (payload) => cancelDeadline(deps, payload as Jobs['runs:cancelDeadline']),
     'runs:cancelDescendants': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelDescendants']),
     'runs:cancel': (payload) => cancelNamed(deps, payload as Jobs['runs:cancel']),
+    'schedules:endRuns': (payload) => endRuns(deps, payload as Jobs['schedules:endRuns']),
     'runs:erase': (payload) => eraseRun(deps, payload as Jobs['runs:erase']),
     'runs:bulk': (payload) => workOnBulk(deps, (payload as Jobs['runs:bulk']).jobId as JobId),
     'bulkJobs:clean': async () => cleanBulkJobs(deps),

@@ -7,11 +7,12 @@ import { type Db, isConnectionLoss, mayPass, PostgresError } from '../db/client.
 import type { Partitions } from '../db/partitions.ts'
 import { createRuns, isLimitedRun, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
 import { inTime } from '../in-time.ts'
-import { enqueue } from '../jobs/queue.ts'
 import { createSlices } from '../slices.ts'
+import { type EndOfOrg, ENDED_AT_ONCE, enqueueEnds } from './end-runs.ts'
 import { type Plan, type PlanAsk, planOf } from './plan.ts'
 import type { ScheduleRow } from './row.ts'
 import * as store from './store.ts'
+import { unfinishedOf } from './store-unfinished.ts'
 import * as settling from './store-settle.ts'
 
 /** 10,000 schedules of one minute are 100 transactions, between which others have their turn. */
@@ -63,8 +64,7 @@ function stretch<T>(all: readonly T[]): T[] {
 /** False: somebody else is changing all of them, and nothing was done. */
 async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<boolean> {
   const rows = (await store.findAll(deps.db, ids)).filter((row) => row.dueAt !== null && row.dueAt <= row.now)
-  const limited = rows.filter(({ overlap }) => overlap !== 'allow')
-  const unfinished = await store.unfinishedOf(deps.db, limited)
+  const unfinished = await unfinishedOf(deps.db, rows.flatMap(unfinishedFor))
   const byOrg = [...Map.groupBy(rows, ({ orgId }) => orgId).values()]
   const decided = await Promise.all(byOrg.map((own) => decide(deps, own, unfinished)))
   const plans = decided.flatMap((own) => own.plans)
@@ -79,6 +79,13 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
     }),
   )
   return waiting.length > 0 || done.includes(true)
+}
+
+/** What has to be known of its unfinished runs; nothing when all its ticks fire. */
+function unfinishedFor({ id, overlap, earlier }: ScheduleRow): { id: ScheduleId; most: number }[] {
+  const overlaps = [overlap, ...earlier.map((rule) => rule.overlap)]
+  if (overlaps.includes('cancel')) return [{ id, most: ENDED_AT_ONCE }]
+  return overlaps.includes('skip') ? [{ id, most: 1 }] : []
 }
 
 /**
@@ -201,7 +208,7 @@ async function commit(deps: FireDeps, plans: readonly Plan[]): Promise<number> {
       const runs = mine.flatMap((plan) => plan.runs)
       if (runs.length > 0) await createRuns(tx, runs)
       await settling.settle(tx, await withGaps(tx, mine))
-      await enqueue(tx, 'runs:cancel', mine.flatMap(cancelJobs))
+      await enqueueEnds(tx, mine.flatMap(endOf))
       return mine
     }),
   )
@@ -225,10 +232,10 @@ async function withGaps(tx: Parameters<typeof settling.settle>[0], plans: readon
   }))
 }
 
-function cancelJobs({ row, cancel, runs }: Plan) {
+function endOf({ row, cancel, runs }: Plan): EndOfOrg[] {
   if (cancel.length === 0 || runs.length === 0) return []
-  const reason = `the schedule ${row.id} has started ${runs[0]!.id} in its place`
-  return [{ payload: { runIds: cancel, reason }, inMs: 0, key: `overlap:${runs[0]!.id}` }]
+  const { id: schedule, orgId } = row
+  return [{ orgId, schedule, newRun: runs[0]!.id, runIds: cancel.toReversed(), isAll: cancel.length < ENDED_AT_ONCE }]
 }
 
 function tell(deps: FireDeps, { row, runs, gaps }: Plan): void {

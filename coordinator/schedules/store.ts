@@ -1,4 +1,4 @@
-import type { OrgId, RunId, ScheduleId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { OrgId, ScheduleId, WorkflowId } from '@windlass/shared/ids.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 import type { Fragment } from '../db/newest.ts'
@@ -201,52 +201,6 @@ export async function removeOf(tx: Tx, { orgId, workflowId }: OfWorkflow): Promi
 /** Without their newest runs, for whoever settles them. */
 export function findAll(sql: Sql, ids: readonly ScheduleId[]): Promise<ScheduleRow[]> {
   return sql<ScheduleRow[]>`${readable(sql, sql`null`)} where s.id = any(${[...ids]}) order by s.id`
-}
-
-/** Among so many of the newest runs of a schedule those are looked for that have been unfinished for long. */
-const MOST_LOOKED_AT = 200
-
-/**
- * Unfinished runs of these schedules, the oldest first. Behind `sweep_mark`, see 0003-runs.sql, there are few; before
- * it a schedule may have thousands of finished ones, and the newest of them are looked at.
- */
-export async function unfinishedOf(
-  db: Db,
-  schedules: readonly Pick<ScheduleRow, 'id'>[],
-): Promise<Map<string, RunId[]>> {
-  if (schedules.length === 0) return new Map()
-  const rows = await db<{ scheduleId: string; id: RunId }[]>`
-    with asked as (select id from ${unnest(db, 't', schedules, { id: 'text' })}),
-    young as (
-      select r.trigger_id, r.id
-      from asked a
-      cross join lateral (
-        select r.trigger_id, r.id
-        from runs r
-        where (r.trigger_id, r.id) > (a.id, (select run_id from sweep_mark)) and (r.trigger_id, r.id) < (a.id, '~')
-          and r.trigger_kind in ('schedule', 'webhook', 'connection') and r.finished_at is null
-        order by r.trigger_id, r.id
-      ) r
-    ),
-    remaining as (
-      select r.trigger_id, r.id
-      from asked a
-      cross join lateral (
-        select r.trigger_id, r.id, r.finished_at
-        from runs r
-        where (r.trigger_id, r.id) > (a.id, '') and (r.trigger_id, r.id) <= (a.id, (select run_id from sweep_mark))
-          and r.trigger_kind in ('schedule', 'webhook', 'connection')
-        order by r.trigger_id desc, r.id desc
-        limit ${MOST_LOOKED_AT}
-      ) r
-      where r.finished_at is null
-    )
-    select distinct trigger_id as schedule_id, id
-    from (select * from young union all select * from remaining) found
-    order by id`
-  const found = new Map<string, RunId[]>()
-  for (const { scheduleId, id } of rows) found.set(scheduleId, [...(found.get(scheduleId) ?? []), id])
-  return found
 }
 
 /** Those of the ticks, in milliseconds since the epoch, for which a run was started. */

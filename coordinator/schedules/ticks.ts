@@ -9,7 +9,7 @@ import { presentGap } from './present.ts'
 import type { GapRow, ScheduleRow } from './row.ts'
 import { needSchedule } from './schedules.ts'
 import { skippedMeanwhile } from './state.ts'
-import * as store from './store.ts'
+import { unfinishedOf } from './store-unfinished.ts'
 import { listGaps } from './store-settle.ts'
 
 export interface TicksAsk {
@@ -95,7 +95,7 @@ async function meets(deps: PrepareDeps & { db: Db }, row: ScheduleRow): Promise<
   const found = await startedBy(deps, row, askOf(row, { kind: 'schedule', id: row.id }))
   if ('refusal' in found) return refusedNext(found.refusal)
   if (row.overlap !== 'skip') return undefined
-  const runs = (await store.unfinishedOf(deps.db, [row])).get(row.id)
+  const runs = (await unfinishedOf(deps.db, [{ id: row.id, most: 1 }])).get(row.id)
   const run = runs?.at(-1)
   if (run === undefined) return undefined
   const message = `Its run ${run} has not finished: with \`overlap: skip\` ticks start no other one.`

@@ -23,7 +23,7 @@ export type CancelDeps = {
 /** Who asks, and why: what the log of each run will say. */
 export interface CancelAsk {
   by: string
-  reason: string
+  reason: string | ((run: RunId) => string)
   /** The caller, where it was asked for this very run: only that goes into the audit log. */
   caller?: Acting
   /** What these runs have called is cancelled by whoever asks. Otherwise a job does it. */
@@ -46,7 +46,7 @@ export const becauseOf = (parent: RunId, reason: string) =>
   `its parent ${parent} was cancelled${reason && `: ${reason}`}`
 
 /** Cancelled in one transaction at most. */
-const AT_ONCE = 200
+export const AT_ONCE = 200
 /** Looked up at once. Each look walks the whole tree, so there are few. */
 const FOUND_AT_ONCE = 5000
 /** Time that a caller waits for what lies below; the rest is done by the job. */
@@ -95,7 +95,7 @@ export async function cancelWithin(tx: Tx, deps: CancelDeps, ids: RunId[], ask: 
     )
     await followUp(tx, deps, moved, ask)
     for (const run of ask.caller ? moved : [])
-      await record(tx, ask.caller!, cancelled(run, before.get(run.id)!, ask.reason))
+      await record(tx, ask.caller!, cancelled(run, before.get(run.id)!, reasonOf(ask, run.id)))
     return { moved, answer: undefined }
   })
   return moved
@@ -108,10 +108,12 @@ export async function tellCancelled(deps: CancelDeps, moved: readonly Moving[]):
   for (const runnerId of runnerIds) await deps.tellCancels(runnerId)
 }
 
-function begin(run: Moving, { by, reason }: CancelAsk): boolean {
+const reasonOf = ({ reason }: CancelAsk, run: RunId) => (typeof reason === 'string' ? reason : reason(run))
+
+function begin(run: Moving, ask: CancelAsk): boolean {
   if (['cancelling', 'cancelled', 'completed', 'failed'].includes(run.status)) return false
   const at = Date.now()
-  move(run, 'cancelling', at, { by, reason })
+  move(run, 'cancelling', at, { by: ask.by, reason: reasonOf(ask, run.id) })
   if (run.place === null) finish(run, 'cancelled', at)
   return true
 }
@@ -122,14 +124,13 @@ function cancelled({ id, status }: Moving, before: RunStatus, reason: string): C
 }
 
 async function followUp(tx: Tx, deps: CancelDeps, moved: Moving[], ask: CancelAsk): Promise<void> {
-  const { by, reason, descentInMs = DESCENDANTS_JOB_MS } = ask
+  const { by, descentInMs = DESCENDANTS_JOB_MS } = ask
   await store.noteCancels(
     tx,
-    moved.map((run) => run.id),
-    reason,
+    moved.map(({ id }) => ({ id, reason: reasonOf(ask, id) })),
   )
   const parents = ask.isDescent ? [] : moved.filter((run) => run.entries > 0)
-  const descents = parents.map(({ id, orgId }) => ({ runId: id, orgId, by, reason: becauseOf(id, reason) }))
+  const descents = parents.map(({ id, orgId }) => ({ runId: id, orgId, by, reason: becauseOf(id, reasonOf(ask, id)) }))
   await enqueueDescents(tx, descents, descentInMs)
   await setStopDeadlines(
     tx,

@@ -3,8 +3,8 @@ import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Acting } from '../../actor.ts'
 import { record } from '../../audit/record.ts'
-import type { Db } from '../../db/client.ts'
-import { enqueue } from '../../jobs/queue.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import { enqueue, type Jobs, TURN_MS } from '../../jobs/queue.ts'
 import * as store from '../store/erase.ts'
 
 /**
@@ -24,8 +24,7 @@ export async function deleteRun(deps: { db: Db }, caller: Acting, runId: RunId):
     await store.untag(tx, orgId, runId)
     await store.entomb(tx, orgId, runId, caller.id)
     const payload = { runId, orgId, most: Math.max(cursor, entries) }
-    // One after the other of an org: hundreds of long logs keep the two workers of all busy for minutes.
-    await enqueue(tx, 'runs:erase', [{ payload, inMs: 0, key: `erase:${runId}`, queue: `erase ${orgId}` }])
+    await enqueueErasure(tx, payload)
     await record(tx, caller, { action: 'runs.delete', target: { type: 'run', id: runId }, before: { status } })
   })
 }
@@ -43,10 +42,24 @@ function hasUnfinishedChildren(run: RunId, child: RunId): Fault {
 /** Rows of one statement. */
 const PIECE = 5000
 
-/** Takes away what was in the log and the journal of a deleted run; again from the start where it was cut off. */
-export async function eraseRun({ db }: { db: Db }, job: { runId: string; orgId: string; most: number }): Promise<void> {
+/** One after the other of an org: hundreds of long logs keep the two workers of all busy for minutes. */
+function enqueueErasure(tx: Tx, payload: Jobs['runs:erase']): Promise<void> {
+  const { runId, orgId } = payload
+  return enqueue(tx, 'runs:erase', [{ payload, inMs: 0, key: `erase:${runId}`, queue: `erase ${orgId}` }])
+}
+
+/** Takes away what was in the log and the journal of a deleted run, in turns; again where it was cut off. */
+export async function eraseRun({ db }: { db: Db }, job: Jobs['runs:erase'], turnMs = TURN_MS): Promise<void> {
   const runId = job.runId as RunId
-  for (let after = 0; after < job.most; after += PIECE)
+  const since = performance.now()
+  for (let after = job.after ?? 0; after < job.most;) {
     await store.erasePiece(db, runId, { after, upTo: after + PIECE })
+    after += PIECE
+    if (performance.now() - since >= turnMs && after < job.most) {
+      const rest = { ...job, after }
+      await db.begin((tx) => enqueueErasure(tx, rest))
+      return
+    }
+  }
   await store.eraseCopies(db, job.orgId as OrgId, runId)
 }

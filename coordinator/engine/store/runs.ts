@@ -46,12 +46,15 @@ export async function descendantsToCancel(db: Db, { orgId, runId, upTo }: Descen
   return rows.map((row) => row.id)
 }
 
-export async function noteCancels(tx: Tx, ids: readonly RunId[], reason: string): Promise<void> {
-  if (ids.length === 0) return
+export async function noteCancels(tx: Tx, runs: readonly { id: RunId; reason: string }[]): Promise<void> {
+  if (runs.length === 0) return
   await tx`
-    update runs
-    set cancel_requested_at = coalesce(cancel_requested_at, now()), cancel_reason = coalesce(cancel_reason, ${reason})
-    where id = any(${[...ids]})`
+    update runs r
+    set
+      cancel_requested_at = coalesce(r.cancel_requested_at, now()),
+      cancel_reason = coalesce(r.cancel_reason, t.reason)
+    from ${unnest(tx, 't', runs, { id: 'text', reason: 'text' })}
+    where r.id = t.id`
 }
 
 export type LockedRow = Pick<

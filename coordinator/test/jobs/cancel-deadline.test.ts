@@ -54,6 +54,20 @@ test('the same key replaces an earlier job', async () => {
   assert.ok(rows[0]!.runAt.getTime() > Date.now() + 5_400_000)
 })
 
+test('a deadline goes before what was there first', async () => {
+  await c.db.begin(async (tx) => {
+    const erasure = { runId: 'run_x', orgId: 'org_x', most: 0 }
+    await enqueue(tx, 'runs:erase', [{ payload: erasure, inMs: 3_600_000, key: 'first' }])
+    await enqueue(tx, 'runs:cancelDeadline', [far('second', 1)])
+  })
+  const rows = await c.db<{ key: string }[]>`
+    select key from graphile_worker.jobs where key in ('first', 'second') order by priority, run_at`
+  assert.deepEqual(
+    rows.map(({ key }) => key),
+    ['second', 'first'],
+  )
+})
+
 test('a deadline that comes due ends its run though the agent holds it, and the job is gone', async () => {
   const { offer } = await running()
   await c.call(ops.runs.cancel, { run: offer.run })

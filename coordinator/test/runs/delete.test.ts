@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId, type RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { eraseRun } from '../../engine/commit/delete-run.ts'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { anAgent, end, line, returned, start } from '../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, asOwner, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -89,6 +90,14 @@ test('logs of an org are erased one after the other: jobs of others have a worke
     })
     assert.ok(most <= 1, `${most} at once`)
   })
+})
+
+test('a long log is erased in turns, between which others have a worker', async () => {
+  const id = await aFailedRun()
+  await c.db`update run_events set cursor = 11000 where run_id = ${id} and cursor = 1`
+  const left = () => c.db`select cursor from run_events where run_id = ${id}`
+  await eraseRun(c.deps, { runId: id, orgId: c.orgId, most: 12_000 }, 0)
+  await untilPolled('the next turns have erased the rest', async () => (await left()).length === 0)
 })
 
 test('nothing of it is left in any table but its row and what points to it', async () => {

@@ -1,0 +1,65 @@
+import type { RunId, ScheduleId } from '@windlass/shared/ids.ts'
+import type { Db } from '../db/client.ts'
+import { unnest } from '../db/unnest.ts'
+
+/** Among so many of the newest runs of a schedule those are looked for that have been unfinished for long. */
+const MOST_LOOKED_AT = 200
+
+/** Whose unfinished runs are asked for, and how many at the most. */
+interface UnfinishedAsk {
+  id: ScheduleId
+  most: number
+  /** Only those that are older. */
+  before?: RunId
+}
+
+/**
+ * Unfinished runs of these schedules: of each the newest, and of them the oldest first. Behind `sweep_mark`, see
+ * 0003-runs.sql, there are few that have finished; before it a schedule may have thousands of them, and the newest are
+ * looked at.
+ */
+export async function unfinishedOf(db: Db, schedules: readonly UnfinishedAsk[]): Promise<Map<string, RunId[]>> {
+  if (schedules.length === 0) return new Map()
+  const rows = await db<{ scheduleId: string; id: RunId }[]>`
+    with asked as (
+      select id, most, before
+      from ${unnest(db, 't', schedules, { id: 'text', most: 'int', before: ['text', ({ before = '~' }) => before] })}
+    ),
+    young as (
+      select r.trigger_id, r.id
+      from asked a
+      cross join lateral (
+        select r.trigger_id, r.id
+        from runs r
+        where (r.trigger_id, r.id) > (a.id, (select run_id from sweep_mark)) and (r.trigger_id, r.id) < (a.id, a.before)
+          and r.trigger_kind in ('schedule', 'webhook', 'connection') and r.finished_at is null
+        order by r.trigger_id desc, r.id desc
+        limit a.most
+      ) r
+    ),
+    remaining as (
+      select r.trigger_id, r.id
+      from asked a
+      cross join lateral (
+        select r.trigger_id, r.id, r.finished_at
+        from runs r
+        where (r.trigger_id, r.id) > (a.id, '') and (r.trigger_id, r.id) <= (a.id, (select run_id from sweep_mark))
+          and (r.trigger_id, r.id) < (a.id, a.before)
+          and r.trigger_kind in ('schedule', 'webhook', 'connection')
+        order by r.trigger_id desc, r.id desc
+        limit ${MOST_LOOKED_AT}
+      ) r
+      where r.finished_at is null
+    )
+    select distinct trigger_id as schedule_id, id
+    from (select * from young union all select * from remaining) found
+    order by id`
+  const found = new Map<string, RunId[]>()
+  for (const { scheduleId, id } of rows) {
+    const known = found.get(scheduleId)
+    if (known) known.push(id)
+    else found.set(scheduleId, [id])
+  }
+  for (const { id, most } of schedules) if (found.has(id)) found.set(id, found.get(id)!.slice(-most))
+  return found
+}

@@ -89,8 +89,8 @@ export async function commitDeliveries(
 
 async function commitNew(tx: Tx, items: readonly NewDelivery[], options: { lockMs?: number }): Promise<Committed[]> {
   const holders = await holdersOf(tx, items, options)
-  const runs = items.flatMap(({ starts }) => starts.map(({ run }) => run).filter((run) => !holders.has(run.id)))
-  const merged = await createAll(tx, runs)
+  const starts = items.flatMap((item) => item.starts.filter(({ run }) => !holders.has(run.id)))
+  const merged = await createAll(tx, starts)
   const committed = items.map((item) => settled(item, holders, merged))
   await write(tx, items, committed)
   return committed
@@ -147,18 +147,19 @@ export async function commitUnlessWaiting(db: Db, items: readonly NewDelivery[])
 }
 
 /** By the id of a run that is not made, since its call was merged into another, that one. */
-async function createAll(tx: Tx, runs: readonly NewRun[]): Promise<Map<RunId, Moving>> {
+async function createAll(tx: Tx, starts: NewDelivery['starts']): Promise<Map<RunId, Moving>> {
   const merged = new Map<RunId, Moving>()
-  const keyOf = ({ debounce }: NewRun) => debounce?.key ?? ''
-  const debounced = runs.filter((run) => run.debounce !== null).toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  const keyOf = ({ run: { debounce } }: NewDelivery['starts'][number]) => debounce?.key ?? ''
+  const debounced = starts.filter(({ run }) => run.debounce !== null).toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
   // Their locks come before those of throttles and groups, and in one order for all.
-  for (const run of debounced) {
+  for (const { run, keys } of debounced) {
     const created = await createOrMerge(tx, run)
     if (!('into' in created)) continue
     merged.set(run.id, created.into)
-    await pointTo(tx, run, created.into.id)
+    const rows = keys.map((key) => keyRow(run, key))
+    await pointTo(tx, rows, created.into.id)
   }
-  const others = runs.filter((run) => run.debounce === null)
+  const others = starts.map(({ run }) => run).filter((run) => run.debounce === null)
   if (others.length > 0) await createRuns(tx, others)
   return merged
 }

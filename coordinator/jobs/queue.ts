@@ -24,8 +24,11 @@ export interface EndOfRuns {
   isAll: boolean
 }
 
-/** The lower number goes first: a deadline frees one run, and of the others one org may have many. */
-const PRIORITIES: Partial<Record<keyof Jobs, number>> = { 'runs:cancelDeadline': -1 }
+/**
+ * The lower number goes first: a deadline frees one run, and of the others one org may have many; nobody waits for what
+ * is erased.
+ */
+const PRIORITIES: Partial<Record<keyof Jobs, number>> = { 'runs:cancelDeadline': -1, 'runs:erase': 1 }
 
 /** A job works for so long, then it is the turn of others: each turn holds one of the two workers. */
 export const TURN_MS = 1000

@@ -5,6 +5,9 @@ import { newId } from '@windlass/shared/ids.ts'
 import type { WebhookAuth } from '@windlass/shared/model/webhook.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { commitDeliveries, type NewDelivery } from '../../inbound/commit.ts'
+import type { Tx } from '../../db/client.ts'
+import { pointTo } from '../../inbound/store-keys.ts'
+import { rowsRead } from '../_kit/rows-read.ts'
 import { ageDelays } from '../_kit/ageing.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
@@ -65,6 +68,30 @@ test('a call that was merged is merged once, and its repetition names the same r
     [[first, 'triggered']],
   )
   assert.equal((await mergesInto(first)).length, 1)
+})
+
+test('a merged call finds its keys among all that its workflow had in a week', async () => {
+  const hook = await aDebounced('hmac')
+  const first = (await deliver(hook, { body: '{"n":1}' })).receipt.runs[0]!.id
+  const { item } = await written(() => deliver(hook, { body: '{"n":2}' }))
+  const [{ run, keys }] = item.starts as [NewDelivery['starts'][number]]
+  await c.db`
+    insert into delivery_keys (org_id, workflow_id, key, run_id, expires_at)
+    select org_id, workflow_id, sha256(n::text::bytea), run_id, expires_at
+    from delivery_keys
+    cross join generate_series(1, 2000) n
+    where workflow_id = ${run.workflowId} and key = decode(${keys[0]!.hash}, 'hex')`
+  const rows = keys.map(({ hash: key, ttlMs }) => {
+    const { orgId, workflowId } = run
+    return { orgId, workflowId, key, runId: first, ttlMs }
+  })
+  const { read } = await rowsRead(c.db, 'delivery_keys', async (tx) => {
+    await pointTo(tx as unknown as Tx, rows, run.id)
+    return []
+  })
+  assert.ok(read <= 2 * keys.length, `${read} rows were read for ${keys.length} keys`)
+  const pointed = await c.db`select from delivery_keys where run_id = ${run.id}`
+  assert.equal(pointed.length, keys.length)
 })
 
 test('a repetition makes no run when the one that it was merged into has begun meanwhile', async () => {

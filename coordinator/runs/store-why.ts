@@ -123,7 +123,8 @@ export async function situation(tx: Tx, orgId: OrgId, id: RunId): Promise<Situat
              limit 1
            ) end as cancelled_by,
            case when r.status = 'cancelling' then (
-             select run_at from graphile_worker.jobs where key = 'cancel:' || r.id
+             -- By the collation of the key, or all jobs are read.
+             select run_at from graphile_worker.jobs where key = ('cancel:' || r.id) collate "default"
            ) end as forced_at,
            case when w.run_id is not null then (
              select count(*)::int from concurrency_slots s where s.group_key = w.group_key

@@ -220,6 +220,8 @@ export async function versionForExecution(sql: Sql, id: VersionId): Promise<Exec
 
 /** True when some version of this org has this bundle: agents fetch bundles of their own org only. */
 export async function ownsBundle(db: Db, orgId: OrgId, digest: string): Promise<boolean> {
-  const rows = await db`select 1 from workflow_versions where org_id = ${orgId} and bundle_digest = ${digest} limit 1`
+  // The order lets an index be read up to the first: a bundle that was deployed often has as many versions.
+  const rows = await db`
+    select 1 from workflow_versions where bundle_digest = ${digest} and org_id = ${orgId} order by id limit 1`
   return rows.length > 0
 }

@@ -1,7 +1,7 @@
 import type { EnvironmentId, OrgId } from '@windlass/shared/ids.ts'
 import type { Sql, Tx } from '../db/client.ts'
 import { runById } from '../db/by-key.ts'
-import { unfinishedRuns } from '../db/unfinished.ts'
+import { newestUnfinished } from '../db/unfinished.ts'
 import type { EntryRow, EnvironmentRow, Level } from './row.ts'
 
 export interface NamePage {
@@ -78,9 +78,9 @@ export async function countUnfinished(tx: Tx, { orgId, environment }: Level, mos
     select count(*)::int as count
     from (
       select
-      from (${unfinishedRuns(tx)}) candidates
+      from (${newestUnfinished(tx, orgId)}) candidates
       cross join lateral (${runById(tx, tx`candidates.id`)}) r
-      where r.org_id = ${orgId} and r.environment = ${environment} and r.finished_at is null
+      where candidates.org_id = ${orgId} and r.environment = ${environment} and r.finished_at is null
       limit ${most}
     ) unfinished`
   return row.count

@@ -70,13 +70,27 @@ export interface Expired extends Which {
   slug: string
 }
 
-/** Workflows that can no longer be restored, the longest deleted first. */
-export function listExpired(db: Db, limit: number): Promise<Expired[]> {
+const expired = (db: Db) => db`
+  deleted_at is not null and purged_at is null and deleted_at <= now() - ${RESTORE_MS} * interval '1 millisecond'`
+
+/** Orgs that have workflows which can no longer be restored. */
+export async function orgsWithExpired(db: Db): Promise<OrgId[]> {
+  const rows = await db<{ orgId: OrgId }[]>`select distinct org_id from workflows where ${expired(db)}`
+  return rows.map(({ orgId }) => orgId)
+}
+
+/** Those of an org without unfinished runs, the longest deleted first. All of its unfinished runs are looked at. */
+export function listPurgeable(db: Db, orgId: OrgId, limit: number): Promise<Expired[]> {
   return db<Expired[]>`
+    with used as materialized (
+      select distinct r.workflow_id
+      from (${newestUnfinished(db, orgId)}) candidates
+      cross join lateral (${runById(db, db`candidates.id`)}) r
+      where candidates.org_id = ${orgId} and r.finished_at is null
+    )
     select org_id, id as workflow_id, slug
     from workflows
-    where deleted_at is not null and purged_at is null
-      and deleted_at <= now() - ${RESTORE_MS} * interval '1 millisecond'
+    where org_id = ${orgId} and ${expired(db)} and id not in (select workflow_id from used)
     order by deleted_at
     limit ${limit}`
 }
@@ -88,16 +102,6 @@ export async function lockExpired(tx: Tx, { orgId, workflowId }: Which): Promise
     from workflows
     where id = ${workflowId} and org_id = ${orgId} and deleted_at is not null and purged_at is null
     for update skip locked`
-  return rows.length > 0
-}
-
-export async function hasUnfinished(tx: Tx, { orgId, workflowId }: Which): Promise<boolean> {
-  const rows = await tx`
-    select 1
-    from (${newestUnfinished(tx, orgId)}) candidates
-    cross join lateral (${runById(tx, tx`candidates.id`)}) r
-    where candidates.org_id = ${orgId} and r.workflow_id = ${workflowId} and r.finished_at is null
-    limit 1`
   return rows.length > 0
 }
 

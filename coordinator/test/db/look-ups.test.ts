@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
-import type { Db } from '../../db/client.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import type { Db, Tx } from '../../db/client.ts'
 import { eraseCopies } from '../../engine/store/erase.ts'
 import { strays } from '../../engine/store/orphans.ts'
+import { countUnfinished } from '../../environments/store.ts'
+import * as store from '../../runners/store-pools.ts'
 import { ownsBundle } from '../../workflows/store.ts'
 import { aCoordinatorOfItsOwn, anOrg, type TestCoordinator } from '../_kit/coordinator.ts'
 import { rowsRead } from '../_kit/rows-read.ts'
@@ -66,4 +69,21 @@ test('the sweep passes over questions that were answered', async () => {
   const page = { after: '', limit: 10 }
   const { read } = await rowsRead(c.db, 'inputs', async (db) => (await strays(db, 'stray_question', page)).findings)
   assert.ok(read <= 2 * page.limit, `${read} rows were read for a page of ${page.limit}`)
+})
+
+test('what stands against deleting an environment or a pool is looked for in the org itself', async () => {
+  const other = await anOrg(c)
+  await c.db`
+    insert into runs_remaining (run_id, org_id)
+    select 'run_' || lpad(n::text, 26, '0'), ${other.id}
+    from generate_series(1, ${OTHERS}::int) n`
+  await c.call(ops.environments.create, { org: c.org, name: 'spare' })
+  await c.call(ops.pools.create, { org: c.org, name: 'spare' })
+  const [pool] = await c.db<[store.LockedPool]>`select * from runner_pools where name = 'spare'`
+  await readsLittle('runs_remaining', (db) =>
+    countUnfinished(db as unknown as Tx, { orgId: c.orgId, environment: 'spare' }, 10),
+  )
+  await readsLittle('runs_remaining', (db) =>
+    store.useOf(db as unknown as Tx, c.orgId, pool, { runs: 10, workflows: 10 }),
+  )
 })

@@ -231,6 +231,18 @@ test('after 30 days it goes for good, once its last run has ended', async () => 
   assert.deepEqual([auditEntries[0]?.action, auditEntries[0]?.actor.kind], ['workflows.purge', 'system'])
 })
 
+test('one that stays for its runs keeps no other from going', async () => {
+  const [stays, goes] = [await aWorkflow(c), await aWorkflow(c)]
+  const run = await aRun(c, { workflow: stays.slug })
+  for (const { id } of [stays, goes]) {
+    await remove(id)
+    await age(id)
+  }
+  await purgeWorkflows(c.deps, 1)
+  assert.deepEqual([await isThere(stays.id), await isThere(goes.id)], [true, false])
+  await c.call(ops.runs.cancel, { run: run.id })
+})
+
 test('one that never ran leaves nothing, and one that was deleted of late stays', async () => {
   const old = await aWorkflow(c)
   const late = await aWorkflow(c)

@@ -21,6 +21,8 @@ export type Config = Sizes & {
   metricsToken: string | undefined
   /** Ticks of one schedule that are made up for after an outage. */
   maxCatchUp: number
+  /** Undefined: see `littleRoom`. */
+  diskReserveBytes: number | undefined
   maxDeploysBytes: number
   maxOrgDeploysBytes: number
   limitIdentityPerMin: number
@@ -99,6 +101,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     maxDeliveryBytes: s.WINDLASS_MAX_DELIVERY,
     maxEventDataBytes: s.WINDLASS_MAX_EVENT_DATA_BYTES,
     maxCatchUp: s.WINDLASS_MAX_CATCH_UP,
+    diskReserveBytes: s.WINDLASS_DISK_RESERVE_MB && s.WINDLASS_DISK_RESERVE_MB * 1024 * 1024,
     maxDeploysBytes: s.WINDLASS_MAX_DEPLOYS_BYTES,
     maxOrgDeploysBytes: s.WINDLASS_MAX_ORG_DEPLOYS_BYTES,
     limitIdentityPerMin: s.WINDLASS_LIMIT_IDENTITY_PER_MIN,

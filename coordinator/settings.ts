@@ -29,6 +29,10 @@ export const Settings = z.strictObject({
   WINDLASS_HOME: z.string().default('.windlass').meta({
     description: 'Folder for objects, which all coordinators of a database share, and, embedded, the database.',
   }),
+  WINDLASS_DISK_RESERVE_MB: z.int().min(0).max(1_048_576).optional().meta({
+    description: 'With less free on the disk of its home it takes no deploys and no large deliveries; runs go on.',
+    otherwise: '512, at most a tenth of the disk',
+  }),
   WINDLASS_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')

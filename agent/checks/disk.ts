@@ -1,8 +1,8 @@
 import { access, constants, statfs } from 'node:fs/promises'
+import { littleRoom } from '@windlass/shared/disk-room.ts'
 import type { Check } from './checks.ts'
 
 const MIB = 1024 * 1024
-const RESERVE_BYTES = 512 * MIB
 const LEAST_INODES = 0.01
 const FRESH_MS = 2_000
 
@@ -24,10 +24,9 @@ export function diskChecks(home: string, reserveBytes: number | undefined, makeR
 }
 
 async function lookAtBytes(home: string, reserveBytes: number | undefined): Promise<string | undefined> {
-  const { bsize, blocks, bavail } = await statfs(home)
-  const needed = reserveBytes ?? Math.min(RESERVE_BYTES, (blocks * bsize) / 10)
-  const free = bavail * bsize
-  if (free >= needed) return undefined
+  const little = await littleRoom(home, reserveBytes)
+  if (!little) return undefined
+  const { free, needed } = little
   return `${inMib(roughly(free, needed))} MiB are free on the disk of ${home}, and ${inMib(needed)} are kept in reserve: make room, or lower WINDLASS_AGENT_DISK_RESERVE_MB.`
 }
 

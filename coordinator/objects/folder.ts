@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { littleRoom } from '@windlass/shared/disk-room.ts'
 import { checkKey, digestOfKey } from './key.ts'
 import type { ObjectBody, ObjectStat, ObjectStore } from './store.ts'
 
@@ -8,9 +9,15 @@ import type { ObjectBody, ObjectStat, ObjectStore } from './store.ts'
 const UNFINISHED = '.unfinished'
 // A write takes seconds; what is older was left by a coordinator that was killed.
 const ABANDONED_AFTER_MS = 3_600_000
+const MIB = 1024 * 1024
+
+interface FolderOptions {
+  /** Kept free on the disk, where the database may lie as well; by default as `littleRoom` says. */
+  reserveBytes?: number | undefined
+}
 
 /** Objects as files of a folder, which is made when it is not there. */
-export async function openFolderStore(folder: string): Promise<ObjectStore> {
+export async function openFolderStore(folder: string, { reserveBytes }: FolderOptions = {}): Promise<ObjectStore> {
   await mkdir(join(folder, UNFINISHED), { recursive: true, mode: 0o700 })
   await removeAbandoned(join(folder, UNFINISHED))
 
@@ -30,6 +37,7 @@ export async function openFolderStore(folder: string): Promise<ObjectStore> {
     async put(key, body) {
       const path = pathOf(key)
       const unfinished = join(folder, UNFINISHED, randomUUID())
+      await assertRoom(folder, reserveBytes)
       try {
         const written = await write(unfinished, body)
         const expected = digestOfKey(key)
@@ -56,6 +64,16 @@ export async function openFolderStore(folder: string): Promise<ObjectStore> {
       return existed
     },
   }
+}
+
+/** Nobody can do without the database: it has the last of the disk for itself. */
+async function assertRoom(folder: string, reserveBytes: number | undefined): Promise<void> {
+  const little = await littleRoom(folder, reserveBytes)
+  if (!little) return
+  const [free, needed] = [little.free, little.needed].map((bytes) => Math.round(bytes / MIB))
+  const found = `${free} MiB are free on the disk of ${folder}, and ${needed} are kept for the database`
+  const message = `${found}: make room, or lower WINDLASS_DISK_RESERVE_MB.`
+  throw Object.assign(new Error(message), { code: 'ENOSPC' })
 }
 
 async function write(path: string, body: ObjectBody): Promise<{ digest: string; size: number }> {

@@ -15,10 +15,11 @@ export interface Stored {
   sources: Sources
 }
 
-type Settings = Pick<Config, 'home' | 'maxDeploysBytes' | 'maxOrgDeploysBytes'>
+type Settings = Pick<Config, 'home' | 'diskReserveBytes' | 'maxDeploysBytes' | 'maxOrgDeploysBytes'>
 
-export async function openStored({ home, maxDeploysBytes, maxOrgDeploysBytes }: Settings, log: Log): Promise<Stored> {
-  const objects = await openFolderStore(join(home, 'objects'))
+export async function openStored(settings: Settings, log: Log): Promise<Stored> {
+  const { home, diskReserveBytes, maxDeploysBytes, maxOrgDeploysBytes } = settings
+  const objects = await openFolderStore(join(home, 'objects'), { reserveBytes: diskReserveBytes })
   // Beside that of deploys: a reader may be slow, and is to keep nobody from deploying.
   const reads = createBytesInFlight({ org: maxOrgDeploysBytes, all: maxDeploysBytes }, { what: 'Reads of files' })
   return { objects, reads, sources: createSources({ objects, log, inFlight: reads, pace: createPace() }) }

@@ -33,6 +33,19 @@ test('what was put can be read, streamed, measured and deleted', async () => {
   assert.deepEqual(await unfinished(), [])
 })
 
+test('the last of the disk is left to the database', async () => {
+  const bytes = Buffer.from('one too many')
+  const scarce = await openFolderStore(folder, { reserveBytes: Number.MAX_SAFE_INTEGER })
+  const refused = {
+    code: 'ENOSPC',
+    message: /MiB are free on the disk .* make room, or lower WINDLASS_DISK_RESERVE_MB/,
+  }
+  await assert.rejects(scarce.put(keyOf(bytes), bytes), refused)
+  assert.equal(await scarce.stat(keyOf(bytes)), null)
+  assert.deepEqual(await unfinished(), [])
+  assert.equal((await (await openFolderStore(folder, { reserveBytes: 0 })).put(keyOf(bytes), bytes)).size, bytes.length)
+})
+
 test('what is not there is null', async () => {
   const key = keyOf(Buffer.from('absent'))
   assert.deepEqual([await objects.stream(key), await objects.stat(key)], [null, null])

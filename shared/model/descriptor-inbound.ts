@@ -22,6 +22,7 @@ export const Connection = strict({
     .record(
       z
         .string()
+        .max(500)
         .regex(/^[^.\s]+(\.[^.\s]+)*$/, { error: 'must be a path of fields with dots, such as "repository.name"' }),
       z.union([Scalar, z.array(Scalar).min(1).max(100), strict({ not: OneOf })], {
         error: 'must be a value, a list of values, or { not }',

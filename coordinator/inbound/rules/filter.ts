@@ -12,7 +12,9 @@ export function refusedBy(filter: Filter, payload: unknown, effort: Effort): str
 }
 
 function fits(payload: unknown, { path, wanted }: { path: string; wanted: Wanted }, effort: Effort): boolean {
-  const found = valuesAt(payload, path.replaceAll('[]', '.[]').split('.').filter(Boolean), effort)
+  effort.spend(path.length)
+  const names = path.replaceAll('[]', '.[]').split('.').filter(Boolean)
+  const found = valuesAt(payload, { names, at: 0 }, effort)
   const isOneOf = (list: Scalar | readonly Scalar[]) =>
     [list].flat().some((one) => found.some((value) => isEqual(value, one, effort)))
   // A field that is missing equals nothing, so it fits every `not`.
@@ -24,10 +26,17 @@ const MOST_ELEMENTS = 1000
 /** A look at an element takes as long as comparing so many characters. */
 const CHARACTERS_PER_LOOK = 8
 
+/** The way from here on. It is not cut short by copies: a descriptor may have a path of 100,000 names. */
+interface Way {
+  names: readonly string[]
+  at: number
+}
+
 /** What stands there: several values where the path goes through all elements of a list. */
-function valuesAt(value: unknown, path: readonly string[], effort: Effort): unknown[] {
+function valuesAt(value: unknown, { names, at }: Way, effort: Effort): unknown[] {
   effort.spend(CHARACTERS_PER_LOOK)
-  const [name, ...rest] = path
+  const name = names[at]
+  const rest = { names, at: at + 1 }
   if (name === undefined) return [value]
   if (Array.isArray(value)) {
     if (name === '[]') return valuesIn(value, rest, effort)
@@ -38,10 +47,10 @@ function valuesAt(value: unknown, path: readonly string[], effort: Effort): unkn
 }
 
 /** Stops when enough is found: what would be thrown away is not paid for. */
-function valuesIn(list: readonly unknown[], path: readonly string[], effort: Effort): unknown[] {
+function valuesIn(list: readonly unknown[], way: Way, effort: Effort): unknown[] {
   const found: unknown[] = []
   for (const one of list.slice(0, MOST_ELEMENTS)) {
-    found.push(...valuesAt(one, path, effort))
+    found.push(...valuesAt(one, way, effort))
     if (found.length >= MOST_ELEMENTS) break
   }
   return found.slice(0, MOST_ELEMENTS)

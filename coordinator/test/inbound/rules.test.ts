@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { eventOf, idOf } from '../../inbound/rules/events.ts'
 import { newId } from '@windlass/shared/ids.ts'
-import { createEffort } from '../../inbound/rules/effort.ts'
+import { createEffort, TooMuchToCompare } from '../../inbound/rules/effort.ts'
 import { fieldsOf } from '../../inbound/rules/fields.ts'
 import { refusedBy as refusedFor } from '../../inbound/rules/filter.ts'
 import { handshakeOf } from '../../inbound/rules/handshake.ts'
@@ -63,6 +63,15 @@ test('what a delivery may make us compare is bounded: long texts with stars, and
   const list = Array.from({ length: 1001 }, (_, i) => ({ n: i }))
   assert.equal(refusedBy({ 'list[].n': 999 }, { list }), undefined)
   assert.equal(refusedBy({ 'list[].n': 1000 }, { list }), 'list[].n')
+})
+
+test('long paths and long parts of patterns are paid for as they are long', () => {
+  const path = Array(1000).fill('a').join('.')
+  assert.throws(() => refusedFor({ [path]: 1 }, {}, createEffort(1000)), TooMuchToCompare)
+  assert.equal(refusedFor({ [path]: 1 }, {}, createEffort(3000)), path)
+  const part = `${'a'.repeat(300)}b${'a'.repeat(100)}`
+  assert.throws(() => fitsGlob(`*${part}*`, 'a'.repeat(9990), createEffort(1_000_000)), TooMuchToCompare)
+  assert.equal(fitsGlob(`*${part}*`, `xa${part}y`, createEffort(2000)), true)
 })
 
 test('filters of a workflow compare no more than is done for one delivery', () => {

@@ -2,6 +2,7 @@ import type { OrgId, RunId, ScheduleId } from '@windlass/shared/ids.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import type { Db, Tx } from '../db/client.ts'
 import { AT_ONCE, type CancelDeps, cancelThese } from '../engine/commit/cancel.ts'
+import { lightPiece } from '../engine/commit/light-piece.ts'
 import { type EndOfRuns, enqueue, type Jobs, TURN_MS } from '../jobs/queue.ts'
 import { unfinishedOf } from './store-unfinished.ts'
 
@@ -36,8 +37,9 @@ export async function endRuns(
   const since = performance.now()
   let left: readonly EndOfRuns[] = ends
   do {
-    const reasons = reasonsOf(left)
-    const ids = [...reasons.keys()]
+    const all = reasonsOf(left)
+    const ids = await lightPiece(deps.db, [...all.keys()])
+    const reasons = new Map(ids.map((id) => [id, all.get(id)!]))
     await cancelThese(deps, ids, { by: 'coordinator', reason: (id) => reasons.get(id)!, descentInMs: 0 })
     probe('schedules.ended', { orgId, runs: ids })
     left = await remaining(deps.db, left, reasons)

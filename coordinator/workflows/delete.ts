@@ -7,6 +7,7 @@ import { record } from '../audit/record.ts'
 import { addJob } from '../bulk/start.ts'
 import { type Db, PostgresError, type Tx } from '../db/client.ts'
 import { type CancelDeps, cancelWithin, tellCancelled } from '../engine/commit/cancel.ts'
+import { lightPiece } from '../engine/commit/light-piece.ts'
 import type { Moving } from '../engine/rules/run.ts'
 import { listRunIds } from '../runs/read.ts'
 import { makeDeleted, makeRestored } from './lifecycle.ts'
@@ -46,7 +47,7 @@ interface Cancelled {
 }
 
 const NONE: Cancelled = { moved: [], after: null }
-/** More are left to a job: each is locked until the commit. */
+/** More, or those with long journals, are left to a job: each is locked until the commit. */
 const MOST_AT_ONCE = 1000
 
 async function cancelRuns(
@@ -59,7 +60,7 @@ async function cancelRuns(
   const status = RUN_STATUSES.filter((one) => !isFinal(one))
   const ids = await listRunIds(tx, { orgId, workflowId: id, status, limit: MOST_AT_ONCE + 1 })
   const reason = `its workflow ${slug} was deleted`
-  if (ids.length > MOST_AT_ONCE) {
+  if (ids.length > MOST_AT_ONCE || (await lightPiece(tx, ids)).length < ids.length) {
     const job = await addJob(tx, caller, { kind: 'workflow-delete', filter: { workflow: id }, reason, dryRun: false })
     return { moved: [], after: { job: job.id } }
   }

@@ -18,6 +18,7 @@ import { isLongAgo } from '../../stay.ts'
 import { offeredAmong } from './acceptances.ts'
 import { appendPlain } from './append.ts'
 import type { AgentBatch, Applied, Output, ReadBatch } from '../rules/batch.ts'
+import { MOST_TO_CLOSE } from './light-piece.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { begin, goOn, park, refuseCommand, settle } from '../rules/outcome.ts'
 import type { Moving } from '../rules/run.ts'
@@ -73,8 +74,6 @@ export async function applyLocked(deps: ApplyDeps, batches: readonly ReadBatch[]
   return answers
 }
 
-/** To close what a journal has open takes 44 µs an entry (72,000: 3.2 s), and others wait for the commit. */
-const MOST_TO_CLOSE = 5000
 /** Nobody hears of it: the group commit tries halves of such a batch, down to a single end. */
 const TOO_MUCH_TO_CLOSE = `The journals of the runs that end here have more than ${MOST_TO_CLOSE} entries together.`
 

@@ -8,6 +8,7 @@ import { type Change, record } from '../../audit/record.ts'
 import { enqueue, type NewJob } from '../../jobs/queue.ts'
 import { enqueueDescents } from './enqueue-descents.ts'
 import { announce } from './announce.ts'
+import { lightPiece, lightPieces } from './light-piece.ts'
 import { type MoveDeps, moveRunsIn } from './move-runs.ts'
 import { finish, move } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
@@ -38,7 +39,8 @@ export interface CancelAsk {
  */
 export async function cancelForUs(deps: CancelDeps, runIds: readonly RunId[], reason: string): Promise<void> {
   for (let at = 0; at < runIds.length; at += AT_ONCE)
-    await cancelThese(deps, runIds.slice(at, at + AT_ONCE), { by: 'coordinator', reason, descentInMs: 0 })
+    for (const piece of await lightPieces(deps.db, runIds.slice(at, at + AT_ONCE)))
+      await cancelThese(deps, piece, { by: 'coordinator', reason, descentInMs: 0 })
 }
 
 /** What runs are told whose parent was cancelled. */
@@ -68,9 +70,11 @@ export async function cancelDescendants(
   for (;;) {
     const ids = await store.descendantsToCancel(deps.db, of, FOUND_AT_ONCE)
     if (ids.length === 0) return true
-    for (let at = 0; at < ids.length; at += AT_ONCE) {
-      await cancelThese(deps, ids.slice(at, at + AT_ONCE), { ...ask, isDescent: true })
+    for (let left = ids; left.length > 0;) {
+      const piece = await lightPiece(deps.db, left.slice(0, AT_ONCE))
+      await cancelThese(deps, piece, { ...ask, isDescent: true })
       if (performance.now() - since > forMs) return false
+      left = left.slice(piece.length)
     }
   }
 }

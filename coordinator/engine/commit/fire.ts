@@ -5,6 +5,7 @@ import type { Config } from '../../config.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { type Db, isLockTimeout, mayPass, type Tx } from '../../db/client.ts'
 import { answerBytes, type TimedOut, timeOutQuestions } from './questions.ts'
+import { lightPieces } from './light-piece.ts'
 import { type CancelDeps, setStopDeadlines } from './cancel.ts'
 import { moveRuns } from './move-runs.ts'
 import { readHolds, writeHolds } from '../rules/holds.ts'
@@ -33,16 +34,20 @@ export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<num
     const found = await store.upcoming(deps.db, AT_ONCE)
     const due = found.filter((timer) => timer.inMs <= 0)
     if (due.length === 0) return found[0]?.inMs ?? null
-    await fireApart(deps, await fitting(deps.db, due))
+    await fireApart(deps, await withoutMany(deps.db, await fitting(deps.db, due)))
   }
 }
 
-/** Those of an org that wait for its own locks are apart, so that those of others do not wait with them. */
+/**
+ * Those of an org that wait for its own locks are apart, and so are those that end runs, which may have much to close:
+ * those of others do not wait with them.
+ */
 async function fireApart(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
   const runIds = due.map((timer) => timer.runId)
   const limited = await store.limitedAmong(deps.db, runIds)
-  const groups = Map.groupBy(due, ({ runId }) => limited.get(runId))
-  await Promise.all([...groups].map(([orgId, timers]) => fireOrPutOff(deps, timers, orgId !== undefined)))
+  const groups = Map.groupBy(due, (timer) => limited.get(timer.runId) ?? (endsRuns(timer) ? 'ends' : 'others'))
+  const isLimited = ([timer]: store.DueTimer[]) => limited.has(timer!.runId)
+  await Promise.all([...groups.values()].map((timers) => fireOrPutOff(deps, timers, isLimited(timers))))
 }
 
 /** For the locks of its limits, which an org may hold for long. */
@@ -57,6 +62,17 @@ async function fitting(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]>
   let sum = 0
   const cut = questions.find((_, i) => (sum += bytes[i]!) > BYTES_AT_ONCE && i > 0)
   return cut ? due.slice(0, due.indexOf(cut)) : due
+}
+
+/**
+ * Of those that end runs the ones whose journals fit into one transaction; one with a long journal only by itself. The
+ * others are due still, and come with the next pass: in between, the timers of other orgs have their turn.
+ */
+async function withoutMany(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]> {
+  const ending = [...new Set(due.filter(endsRuns).map(({ runId }) => runId))]
+  if (ending.length <= 1) return due
+  const [now = []] = await lightPieces(db, ending)
+  return due.filter((timer) => !endsRuns(timer) || now.includes(timer.runId))
 }
 
 const PUT_OFF_MS = 60_000

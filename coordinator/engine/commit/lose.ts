@@ -1,3 +1,4 @@
+import type { RunId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import type { Loss } from '@windlass/shared/model/run.ts'
@@ -6,6 +7,7 @@ import { mayPass } from '../../db/client.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 import * as placements from '../store/placements.ts'
+import { lightPieces } from './light-piece.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { takeBack } from '../rules/transitions.ts'
 import { lose } from '../rules/outcome.ts'
@@ -28,17 +30,19 @@ export interface LoseOptions {
  */
 export async function loseRuns(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<number> {
   if (runIds.length === 0) return 0
-  const moved = await loseOrPassOver(deps, runIds, options)
-  for (const { placement } of moved) options.onLost?.(placement)
-  for (const { run } of moved)
-    deps.log.warn('run.lost', {
-      runId: run.id,
-      runnerId: run.runnerId,
-      attempt: run.attempt,
-      status: run.status,
-      reason: options.reason,
-    })
-  return moved.length
+  let count = 0
+  for (const piece of await lightPieces(deps.db, runIds as RunId[])) {
+    const moved = await loseOrPassOver(deps, piece, options)
+    for (const { placement } of moved) options.onLost?.(placement)
+    for (const { run } of moved) tellLost(deps, run, options)
+    count += moved.length
+  }
+  return count
+}
+
+function tellLost({ log }: LoseDeps, run: Moving, { reason }: LoseOptions): void {
+  const { id: runId, runnerId, attempt, status } = run
+  log.warn('run.lost', { runId, runnerId, attempt, status, reason })
 }
 
 interface Moved {

@@ -1,7 +1,7 @@
 import type { OrgId, RunId, RunnerId, VersionId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Placement } from '@windlass/shared/wire/agent.ts'
-import { onlyFilters } from '../../db/by-key.ts'
+import { onlyFilters, runById } from '../../db/by-key.ts'
 import type { Db, Sql, Tx } from '../../db/client.ts'
 import { unnest } from '../../db/unnest.ts'
 import { isFresh } from './pulse.ts'
@@ -150,11 +150,17 @@ const isLate = (sql: Sql, offerMs: number) => sql`
 /** Placements whose offer was not taken or whose lease has run out; none after `limitMs` without a pulse. */
 export function overdue(db: Db, offerMs: number, limitMs: number): Promise<{ runId: RunId }[]> {
   return db<{ runId: RunId }[]>`
-    select p.run_id
-    from placements p
-    where ${isFresh(db, limitMs)}
-      and (p.accepted_at is null and ${isLate(db, offerMs)} or p.accepted_at is not null and p.lease_expires_at < now())
-    order by p.run_id
+    with late as materialized (
+      select p.run_id
+      from placements p
+      where ${isFresh(db, limitMs)}
+        and (p.accepted_at is null and ${isLate(db, offerMs)}
+             or p.accepted_at is not null and p.lease_expires_at < now())
+    )
+    select l.run_id
+    from late l
+    cross join lateral (${runById(db, db`l.run_id`)}) r
+    order by row_number() over (partition by r.org_id order by l.run_id), l.run_id
     limit 500`
 }
 

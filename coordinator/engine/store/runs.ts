@@ -46,6 +46,13 @@ export async function descendantsToCancel(db: Db, { orgId, runId, upTo }: Descen
   return rows.map((row) => row.id)
 }
 
+/** The number of entries in the journals of these runs. */
+export async function entriesOf(sql: Sql, ids: readonly RunId[]): Promise<Map<RunId, number>> {
+  const rows = await sql<{ id: RunId; entries: number }[]>`
+    select id, entries from runs where id = any(${[...ids]})`
+  return new Map(rows.map(({ id, entries }) => [id, entries]))
+}
+
 export async function noteCancels(tx: Tx, runs: readonly { id: RunId; reason: string }[]): Promise<void> {
   if (runs.length === 0) return
   await tx`

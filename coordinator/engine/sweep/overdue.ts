@@ -2,6 +2,7 @@ import type { RunnerId } from '@windlass/shared/ids.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import * as placements from '../store/placements.ts'
+import { lightPieces } from '../commit/light-piece.ts'
 import { type LoseDeps, loseRuns } from '../commit/lose.ts'
 import { createPulse } from '../commit/pulse.ts'
 import type { RunnerNotes } from '../commit/runner-notes.ts'
@@ -31,18 +32,27 @@ export async function sweepPlacements(deps: SweepDeps, signal: AbortSignal): Pro
   }
 }
 
+/** Time for what one look has found: runs with long journals take most of a second each. */
+const LOOK_MS = 1000
+
 async function sweepOnce(deps: SweepDeps): Promise<number> {
   const overdue = await placements.overdue(deps.db, deps.config.offerMs, pulseLimitMs(deps.config))
   const unaccepted: RunnerId[] = []
-  const lost = await loseRuns(
-    deps,
+  const since = performance.now()
+  const pieces = await lightPieces(
+    deps.db,
     overdue.map((row) => row.runId),
-    {
+  )
+  let lost = 0
+  for (const piece of pieces) {
+    lost += await loseRuns(deps, piece, {
       reason: 'its agent was not heard of until the lease ran out',
       isLost: (placement) => (placement.accepted ? placement.leaseOver : placement.offerLate),
       onLost: (placement) => void (placement.accepted || unaccepted.push(placement.runnerId)),
-    },
-  )
+    })
+    // What is left is found by the next look, with what others have lost meanwhile before it.
+    if (performance.now() - since > LOOK_MS) break
+  }
   if (unaccepted.length > 0) await deps.runnerNotes.unaccepted(unaccepted)
   return lost
 }

@@ -84,9 +84,9 @@ export const workflows = (deps: WorkflowsNeeds): HandlersFor<'workflows'> => ({
 
   listVersions: async ({ input, caller }) => {
     const before = decodeCursor(input.cursor, /^[0-9]{1,9}$/)
-    const page = { before: before === undefined ? undefined : Number(before), limit: input.limit + 1 }
-    const found = await listVersions(deps, caller.orgId, input.workflow, page)
-    const { rows, nextCursor } = pageOf(found, input.limit, (version) => version.version)
+    const page = { before: before === undefined ? undefined : Number(before), limit: input.limit }
+    const { versions, fitting } = await listVersions(deps, caller.orgId, input.workflow, page)
+    const { rows, nextCursor } = pageOf(versions, fitting, (version) => version.version)
     return { versions: rows, nextCursor }
   },
 

@@ -48,14 +48,20 @@ export async function listWorkflows(deps: { db: Db }, orgId: OrgId, page: store.
   return (await store.list(deps.db, orgId, page)).map(presentWorkflow)
 }
 
+/** A page is read and printed in one go, in which others wait: a hundred large versions would have 50 MB. */
+const PAGE_BYTES = 1024 * 1024
+
+/** So many of the page as fit into one answer, and the one behind them. */
 export async function listVersions(
   deps: { db: Db },
   orgId: OrgId,
   ref: WorkflowRef,
   page: { before: number | undefined; limit: number },
 ) {
-  const workflow = await needReadable(deps, orgId, ref)
-  return (await store.listVersions(deps.db, orgId, workflow.id, page)).map(presentVersion)
+  const { id } = await needReadable(deps, orgId, ref)
+  const fitting = await store.countFitting(deps.db, orgId, id, { ...page, bytes: PAGE_BYTES })
+  const rows = await store.listVersions(deps.db, orgId, id, { ...page, limit: fitting + 1 })
+  return { versions: rows.map(presentVersion), fitting }
 }
 
 /** Undefined: none of this name or id. By its id also one that is deleted is found. */
@@ -110,8 +116,8 @@ export function presentWorkflow(row: store.WorkflowRow): Workflow {
     name: row.name,
     description: row.description,
     version: row.version,
-    pool: row.descriptor.pool,
-    process: row.descriptor.process,
+    pool: row.pool,
+    process: row.process,
     createdAt: row.createdAt.getTime(),
     updatedAt: row.updatedAt.getTime(),
     disabledAt: row.disabledAt?.getTime() ?? null,

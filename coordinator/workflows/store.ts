@@ -15,7 +15,8 @@ export interface WorkflowRow {
   name: string
   description: string
   version: number
-  descriptor: Descriptor
+  pool: Descriptor['pool']
+  process: Descriptor['process']
   createdAt: Date
   updatedAt: Date
   disabledAt: Date | null
@@ -30,7 +31,8 @@ const isMeant = (sql: Sql, orgId: OrgId, ref: WorkflowRef) =>
     : sql`w.org_id = ${orgId} and w.slug = ${ref}`
 
 const workflows = (sql: Sql) => sql`
-  select w.id, o.slug as org, w.slug, w.name, w.description, w.version, v.descriptor, w.created_at, w.updated_at,
+  select w.id, o.slug as org, w.slug, w.name, w.description, w.version, v.descriptor -> 'pool' as pool,
+         v.descriptor -> 'process' as process, w.created_at, w.updated_at,
          w.disabled_at, w.disabled_by, w.deleted_at
   from workflows w
   join orgs o on o.id = w.org_id
@@ -153,6 +155,26 @@ export async function findVersion(
     ${versions(sql)}
     where v.org_id = ${orgId} and v.workflow_id = ${id} and v.version = ${version}::bigint`
   return row
+}
+
+/** How many versions of a page, one at least, have so many bytes in all: a descriptor and two schemas have 500 KB. */
+export async function countFitting(
+  db: Db,
+  orgId: OrgId,
+  id: WorkflowId,
+  page: { before: number | undefined; limit: number; bytes: number },
+): Promise<number> {
+  const rows = await db<{ bytes: number }[]>`
+    select octet_length(v.descriptor::text) + octet_length(v.input_schema::text) + octet_length(v.output_schema::text)
+             as bytes
+    from workflow_versions v
+    where v.org_id = ${orgId} and v.workflow_id = ${id}
+    ${page.before ? db`and v.version < ${page.before}` : db``}
+    order by v.version desc
+    limit ${page.limit}`
+  let sum = 0
+  const end = rows.findIndex(({ bytes }, i) => (sum += bytes) > page.bytes && i > 0)
+  return end === -1 ? rows.length : end
 }
 
 export function listVersions(

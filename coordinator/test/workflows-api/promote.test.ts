@@ -126,3 +126,21 @@ test("another org's workflow looks absent", async () => {
     await assert.rejects(c.call(ops.workflows.createVersion, sent, as), refusal('NOT_FOUND'))
   }
 })
+
+test('a page of large versions has fewer of them, and leads on to the others', async () => {
+  const workflow = await aWorkflow(c)
+  for (let n = 0; n < 4; n++) await aVersion(c, workflow)
+  await c.db`
+    update workflow_versions
+    set input_schema = json_build_object('description', repeat('x', 400000))
+    where workflow_id = ${workflow.id}`
+  const pages: number[][] = []
+  for (let cursor: string | undefined; ;) {
+    const ask = { org: c.org, workflow: workflow.slug, limit: 100, ...(cursor !== undefined && { cursor }) }
+    const { versions, nextCursor } = await c.call(ops.workflows.listVersions, ask)
+    pages.push(versions.map(({ version }) => version))
+    if (nextCursor === null) break
+    cursor = nextCursor
+  }
+  assert.deepEqual(pages, [[5, 4], [3, 2], [1]])
+})

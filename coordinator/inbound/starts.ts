@@ -44,10 +44,13 @@ type StartDeps = PrepareDeps & { db: Db }
 export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
   const { source, payload } = read
   if (source.hook) return ofHook(deps, read, source.hook)
-  const wanted = await store.wantedOf(deps.db, source.orgId, source.name)
-  const all = [...new Set(wanted.map((entry) => entry.workflowId))]
+  const wanting = await store.wantingOf(deps.db, source.orgId, source.name)
+  const all = wanting.map(({ workflowId }) => workflowId)
   if (!source.isEnabled) return noneOf(all, 'disabled', disabledConnection(source.name))
   if ('invalid' in payload) return noneOf(all, 'invalid_input', payload.invalid)
+  const bytes = wanting.reduce((sum, each) => sum + each.bytes, 0)
+  if (bytes > MOST_WANTED_BYTES) return noneOf(all, 'too_large', tooMuchWanted(bytes))
+  const wanted = await store.wantedOf(deps.db, source.orgId, source.name)
   const inputText = inputOfConnection(read, payload.text)
   const most = Math.max(1, Math.floor(MOST_STARTED_CHARS / inputText.length))
   const found: (NewRun | MatchRow)[] = []
@@ -66,6 +69,14 @@ export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
     } else found.push({ workflowId, outcome: 'too_large', reason: MORE_THAN_FIT, runId: null })
   }
   return sorted(found)
+}
+
+/** Filters of all workflows are read for each delivery: 15 MB of them took a second, in which others waited. */
+const MOST_WANTED_BYTES = 1024 * 1024
+
+function tooMuchWanted(bytes: number): string {
+  const found = `What workflows want of this connection has ${bytes} bytes in their descriptors`
+  return `${found}; ${MOST_WANTED_BYTES} are read for a delivery. Shorten \`filter\`, or use several connections.`
 }
 
 /** All that a delivery starts is written in one transaction, as its answer says all of it. */
@@ -90,8 +101,7 @@ export function noneOf(workflowIds: readonly WorkflowId[], outcome: DeliveryOutc
 /** Every workflow that the source could start. */
 export async function workflowsOf(deps: { db: Db }, source: InboundSource): Promise<WorkflowId[]> {
   if (source.hook) return [source.hook.workflowId]
-  const wanted = await store.wantedOf(deps.db, source.orgId, source.name)
-  return [...new Set(wanted.map((entry) => entry.workflowId))]
+  return (await store.wantingOf(deps.db, source.orgId, source.name)).map(({ workflowId }) => workflowId)
 }
 
 function sorted(found: readonly (NewRun | MatchRow)[]): Decided {

@@ -1,4 +1,4 @@
-import type { OrgId } from '@windlass/shared/ids.ts'
+import type { OrgId, WorkflowId } from '@windlass/shared/ids.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql } from '../db/client.ts'
 import type { ConnectionRow, WantedRow, WebhookRow } from './row.ts'
@@ -53,6 +53,17 @@ export async function ownersOf(db: Db, ids: readonly string[]): Promise<(OrgId |
     join connections c on c.id = asked.id`
   const owners = new Map(rows.map(({ id, orgId }) => [id, orgId]))
   return ids.map((id) => owners.get(id))
+}
+
+/** Which workflows want something of a connection, by its name, and how many bytes say what. */
+export function wantingOf(db: Db, orgId: OrgId, name: string): Promise<{ workflowId: WorkflowId; bytes: number }[]> {
+  return db<{ workflowId: WorkflowId; bytes: number }[]>`
+    select c.workflow_id, sum(octet_length(c.filter::text) + octet_length(c.events::text))::int as bytes
+    from workflow_connections c
+    join workflows w on w.id = c.workflow_id and ${onlyFilters(db, db`w.deleted_at is null`)}
+    where c.org_id = ${orgId} and c.connection = ${name}
+    group by c.workflow_id
+    order by c.workflow_id`
 }
 
 /** What workflows want of a connection, by its name. */

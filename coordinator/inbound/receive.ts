@@ -83,7 +83,8 @@ export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Inc
   const verified = verifiedOf(source, incoming, saved)
   await assertRate(deps, verified)
   const lookAgain = async () => (await accepted(await judgeAgain(deps, judged, incoming, saved))).source
-  const { id, committed, handshake } = await take(deps, { ...verified, once }, lookAgain)
+  const taken = take(deps, { ...verified, once }, lookAgain)
+  const { id, committed, handshake } = await taken.catch((error) => noteTooMany(deps, verified, error))
   return { source, receipt: await receiptOf(deps, source, { id, committed }), ...(handshake && { handshake }) }
 }
 
@@ -209,14 +210,20 @@ function tooManyUnverified(): Fault {
   return new Fault('RATE_LIMITED', { scope: 'address', windowMs: MINUTE_MS, retryAfterMs: MINUTE_MS }, message)
 }
 
-/** The first that is too many in a minute is kept: it can be replayed, and shows that there were more. */
 async function assertRate(deps: ReceiveDeps, verified: Verified): Promise<void> {
   const { kind, id, orgId, name } = verified.source
   const { refusal } = await deps.deliveryLimits.take({ kind, id, orgId, org: name })
-  if (!refusal) return
-  const reason = `${refusal.message} More of this minute are not recorded.`
-  if (deps.tooManyNoted.take(id)) await note(deps, verified, { outcome: 'rate_limited', reason })
-  throw refusal
+  if (refusal) await noteTooMany(deps, verified, refusal)
+}
+
+/** The first that is too many in a minute is kept: it can be replayed, and shows that there were more. */
+async function noteTooMany(deps: ReceiveDeps, verified: Verified, error: unknown): Promise<never> {
+  const isOneTooMany = error instanceof Fault && error.code === 'RATE_LIMITED'
+  if (isOneTooMany && deps.tooManyNoted.take(verified.source.id)) {
+    const reason = `${error.message} More of this minute are not recorded.`
+    await note(deps, verified, { outcome: 'rate_limited', reason })
+  }
+  throw error
 }
 
 async function receiptOf(

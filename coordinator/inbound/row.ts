@@ -40,6 +40,13 @@ export interface ConnectionRow {
   rotatedAt: Date | null
 }
 
+/** A workflow that wants something of a connection, and how many bytes say what. */
+export interface WantingRow {
+  workflowId: WorkflowId
+  slug: string
+  bytes: number
+}
+
 /** An entry under `connections` of the current version of a workflow. */
 export interface WantedRow {
   workflowId: WorkflowId

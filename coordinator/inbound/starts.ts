@@ -15,10 +15,12 @@ import type { InboundSource } from './sources.ts'
 import { noCredential } from '../stay.ts'
 import { createSlices } from '../slices.ts'
 import * as store from './store.ts'
+import type { Wanting } from './wanting.ts'
 
 /** What is known of a delivery once it is verified and read. */
 interface Read {
   source: InboundSource
+  wanting: Wanting
   event: string | null
   id: string | null
   payload: Payload
@@ -42,14 +44,12 @@ type StartDeps = PrepareDeps & { db: Db }
 
 /** Which runs a delivery starts, and why others are not started. */
 export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
-  const { source, payload } = read
+  const { source, wanting, payload } = read
   if (source.hook) return ofHook(deps, read, source.hook)
-  const wanting = await store.wantingOf(deps.db, source.orgId, source.name)
-  const all = wanting.map(({ workflowId }) => workflowId)
+  const all = wanting.workflows.map(({ workflowId }) => workflowId)
   if (!source.isEnabled) return noneOf(all, 'disabled', disabledConnection(source.name))
   if ('invalid' in payload) return noneOf(all, 'invalid_input', payload.invalid)
-  const bytes = wanting.reduce((sum, each) => sum + each.bytes, 0)
-  if (bytes > MOST_WANTED_BYTES) return noneOf(all, 'too_large', tooMuchWanted(bytes))
+  if (wanting.tooMuch !== undefined) return noneOf(all, 'too_large', wanting.tooMuch)
   const wanted = await store.wantedOf(deps.db, source.orgId, source.name)
   const inputText = inputOfConnection(read, payload.text)
   const most = Math.max(1, Math.floor(MOST_STARTED_CHARS / inputText.length))
@@ -71,14 +71,6 @@ export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
   return sorted(found)
 }
 
-/** Filters of all workflows are read for each delivery: 15 MB of them took a second, in which others waited. */
-const MOST_WANTED_BYTES = 1024 * 1024
-
-function tooMuchWanted(bytes: number): string {
-  const found = `What workflows want of this connection has ${bytes} bytes in their descriptors`
-  return `${found}; ${MOST_WANTED_BYTES} are read for a delivery. Shorten \`filter\`, or use several connections.`
-}
-
 /** All that a delivery starts is written in one transaction, as its answer says all of it. */
 const MOST_STARTED = 100
 /** Of the inputs of all, which each have the whole payload. */
@@ -96,12 +88,6 @@ async function ofHook(deps: StartDeps, read: Read, hook: NonNullable<InboundSour
 
 export function noneOf(workflowIds: readonly WorkflowId[], outcome: DeliveryOutcome, reason: string): Decided {
   return { runs: [], decided: workflowIds.map((workflowId) => ({ workflowId, outcome, reason, runId: null })) }
-}
-
-/** Every workflow that the source could start. */
-export async function workflowsOf(deps: { db: Db }, source: InboundSource): Promise<WorkflowId[]> {
-  if (source.hook) return [source.hook.workflowId]
-  return (await store.wantingOf(deps.db, source.orgId, source.name)).map(({ workflowId }) => workflowId)
 }
 
 function sorted(found: readonly (NewRun | MatchRow)[]): Decided {

@@ -1,7 +1,7 @@
-import type { OrgId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { OrgId } from '@windlass/shared/ids.ts'
 import { onlyFilters } from '../db/by-key.ts'
 import type { Db, Sql } from '../db/client.ts'
-import type { ConnectionRow, WantedRow, WebhookRow } from './row.ts'
+import type { ConnectionRow, WantedRow, WantingRow, WebhookRow } from './row.ts'
 
 // Where deliveries come in. Senders name no org: their source is looked up first.
 
@@ -55,15 +55,16 @@ export async function ownersOf(db: Db, ids: readonly string[]): Promise<(OrgId |
   return ids.map((id) => owners.get(id))
 }
 
-/** Which workflows want something of a connection, by its name, and how many bytes say what. */
-export function wantingOf(db: Db, orgId: OrgId, name: string): Promise<{ workflowId: WorkflowId; bytes: number }[]> {
-  return db<{ workflowId: WorkflowId; bytes: number }[]>`
-    select c.workflow_id, sum(octet_length(c.filter::text) + octet_length(c.events::text))::int as bytes
+/** Who wants something of a connection, by its name. */
+export function wantingOf(db: Db, orgId: OrgId, name: string, most: number): Promise<WantingRow[]> {
+  return db<WantingRow[]>`
+    select c.workflow_id, w.slug, sum(octet_length(c.filter::text) + octet_length(c.events::text))::int as bytes
     from workflow_connections c
     join workflows w on w.id = c.workflow_id and ${onlyFilters(db, db`w.deleted_at is null`)}
     where c.org_id = ${orgId} and c.connection = ${name}
-    group by c.workflow_id
-    order by c.workflow_id`
+    group by c.workflow_id, w.slug
+    order by c.workflow_id
+    limit ${most}`
 }
 
 /** What workflows want of a connection, by its name. */

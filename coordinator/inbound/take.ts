@@ -8,6 +8,7 @@ import { tellOfNew } from '../engine/commit/trigger.ts'
 import { ringRun } from '../events/ring.ts'
 import { contentKey } from '../objects/key.ts'
 import type { ObjectStore } from '../objects/store.ts'
+import type { OrgTurns } from '../limits/org-turns.ts'
 import { isLongAgo } from '../stay.ts'
 import { type Committed, keysOf, type NewDelivery } from './commit.ts'
 import { eventOf, idOf } from './rules/events.ts'
@@ -16,10 +17,16 @@ import { storable } from './rules/headers.ts'
 import type { Once } from './rules/signature.ts'
 import { type FormOf, type Payload, readPayload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
-import { type Decided, noneOf, startsOf, stillStarting, workflowsOf } from './starts.ts'
+import { type Decided, noneOf, startsOf, stillStarting } from './starts.ts'
+import { type Wanting, wantingOf } from './wanting.ts'
 
 export type TakeDeps = Parameters<typeof startsOf>[0] &
-  Parameters<typeof tellOfNew>[0] & { log: Log; objects: ObjectStore; deliveries: GroupCommit<NewDelivery, Committed> }
+  Parameters<typeof tellOfNew>[0] & {
+    log: Log
+    objects: ObjectStore
+    deliveries: GroupCommit<NewDelivery, Committed>
+    turns: { orgDeliveries: OrgTurns }
+  }
 
 /** A delivery that is known to be its source's. */
 export interface Verified {
@@ -49,6 +56,8 @@ export interface Taken {
 const MOST_EVENT_CHARS = 200
 /** Larger payloads lie in the object store. */
 const IN_ROW_BYTES = 128 * 1024
+/** A payload, with what is wanted of it, of which so much takes the turn of its org. */
+const LIGHT_BYTES = 64 * 1024
 
 /**
  * Writes a delivery with all that it starts, and tells of that. `lookAgain` finds its source as it is after a wait, and
@@ -60,7 +69,20 @@ export async function take(
   lookAgain: () => Promise<InboundSource>,
 ): Promise<Taken> {
   const since = performance.now()
-  const { source, headers, body, replay } = verified
+  const { source, body } = verified
+  const wanting = await wantingOf(deps, source)
+  const act = () => takeNow(deps, { ...verified, wanting, since }, lookAgain)
+  if (body.length + wanting.bytes <= LIGHT_BYTES) return act()
+  const stay = async () => void (await lookAgain())
+  return deps.turns.orgDeliveries.run(source.orgId, { stay }, act)
+}
+
+async function takeNow(
+  deps: TakeDeps,
+  verified: Verified & { wanting: Wanting; since: number },
+  lookAgain: () => Promise<InboundSource>,
+): Promise<Taken> {
+  const { source, wanting, since, headers, body, replay } = verified
   const isLarge = body.length > deps.config.maxInputBytes
   const payload = isLarge ? NOT_READ : readFrom(source, body, headers['content-type'])
   const value = 'invalid' in payload ? undefined : payload.value
@@ -73,7 +95,7 @@ export async function take(
   }
   const id = idOf(source.about, headers, value)
   const found = isLarge
-    ? noneOf(await workflowsOf(deps, source), 'too_large', tooLarge(body.length, deps.config.maxInputBytes))
+    ? noneOf(idsOf(wanting), 'too_large', tooLarge(body.length, deps.config.maxInputBytes))
     : await startsOf(deps, { ...verified, event, id, payload, mayMerge: !replay })
   const { runs, decided } = isLongAgo(since) ? await stillStarting(deps, await lookAgain(), found) : found
   replay?.assert({ runs, decided })
@@ -85,6 +107,8 @@ export async function take(
   for (const run of committed.merged) ringRun(deps, run)
   return { id: row.id, committed }
 }
+
+const idsOf = ({ workflows }: Wanting) => workflows.map(({ workflowId }) => workflowId)
 
 /** As it is stored, matched and handed on. */
 function namedEvent(event: string | null): string | null {

@@ -1,4 +1,5 @@
 import type { ConnectionId } from '@windlass/shared/ids.ts'
+import type { DeliveryOutcome } from '@windlass/shared/model/delivery.ts'
 import type { Caller } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import { ownedStates } from '../environments/owned-secrets.ts'
@@ -7,8 +8,9 @@ import { createEffort } from './rules/effort.ts'
 import { decide, disabledConnection, topOf } from './rules/outcome.ts'
 import { NO_SECRET } from './rules/signature.ts'
 import { createSlices } from '../slices.ts'
-import type { MatchRow, WantedRow } from './row.ts'
+import type { WantedRow } from './row.ts'
 import * as store from './store.ts'
+import { wantingOf } from './wanting.ts'
 
 interface TestAsk {
   connection: ConnectionId
@@ -20,27 +22,31 @@ interface TestAsk {
 export async function testConnection(deps: { db: Db }, caller: Caller, ask: TestAsk) {
   const { id, name, enabled } = await needConnection(deps, caller, ask.connection)
   const state = (await ownedStates(deps.db, caller.orgId, [id])).get(id)
-  const wanted = await store.wantedOf(deps.db, caller.orgId, name)
-  const slugs = new Map(wanted.map(({ workflowId, slug }) => [workflowId, slug]))
-  const matches = await matchesOf(wanted, ask)
+  const { workflows, tooMuch } = await wantingOf(deps, { orgId: caller.orgId, name })
+  const matches =
+    tooMuch === undefined
+      ? await matchesOf(await store.wantedOf(deps.db, caller.orgId, name), ask)
+      : workflows.map(({ slug }) => ({ workflow: slug, outcome: 'too_large' as const, reason: tooMuch }))
   const hasSecret = state?.hasSecret ?? false
   const whole = wholeOf({ name, enabled, hasSecret }) ?? topOf(matches)
-  return {
-    hasSecret,
-    enabled,
-    ...whole,
-    matches: matches.map(({ workflowId, outcome, reason }) => ({ workflow: slugs.get(workflowId)!, outcome, reason })),
-  }
+  return { hasSecret, enabled, ...whole, matches }
 }
 
-async function matchesOf(wanted: readonly WantedRow[], { event, payload = null }: TestAsk) {
+interface Match {
+  workflow: string
+  outcome: DeliveryOutcome
+  reason: string | null
+}
+
+async function matchesOf(wanted: readonly WantedRow[], { event, payload = null }: TestAsk): Promise<Match[]> {
   const slices = createSlices()
   const effort = createEffort()
-  const found: Pick<MatchRow, 'workflowId' | 'outcome' | 'reason'>[] = []
-  for (const [workflowId, entries] of Map.groupBy(wanted, (entry) => entry.workflowId)) {
+  const found: Match[] = []
+  for (const entries of Map.groupBy(wanted, (entry) => entry.workflowId).values()) {
     await slices()
     const decision = decide(entries, { event, payload }, effort)
-    found.push('not' in decision ? decision.not : { workflowId, outcome: 'triggered', reason: null })
+    const { outcome, reason } = 'not' in decision ? decision.not : { outcome: 'triggered' as const, reason: null }
+    found.push({ workflow: entries[0]!.slug, outcome, reason })
   }
   return found
 }

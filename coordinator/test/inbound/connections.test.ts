@@ -278,19 +278,3 @@ test("another org's connection looks absent", async () => {
   const { connections } = await c.call(ops.connections.list, { org: stranger.slug }, as)
   assert.deepEqual(connections, [])
 })
-
-test('a delivery whose workflows want more than is read for it is kept, and says so', async () => {
-  const github = await aConnection({ kind: 'github' })
-  const wants = await taking(github.name, ['push'])
-  const filterOf = (bytes: number) => c.db`
-    update workflow_connections
-    set filter = json_build_object('ref', repeat('x', ${bytes}::int))
-    where connection = ${github.name}`
-  await filterOf(1024 * 1024)
-  const { receipt } = await push(github, '{"ref":"x"}')
-  assert.deepEqual(await outcomesOf(receipt.delivery.id), { [wants.slug]: 'too_large' })
-  assert.match((await deliveryOf(receipt.delivery.id)).matches[0]!.reason!, /Shorten `filter`/)
-  await filterOf(1)
-  const after = await push(github, '{"ref":"x"}')
-  assert.deepEqual(await outcomesOf(after.receipt.delivery.id), { [wants.slug]: 'triggered' })
-})

@@ -1,0 +1,78 @@
+// What one delivery, or what is wanted of it, may cost everybody else.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { noCredential } from '../../stay.ts'
+import { aConnection as connectionOf, aReceiverOf, type MadeConnection, push } from '../_kit/connections.ts'
+import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aSession } from '../_kit/credentials.ts'
+import { aKeyText } from '../_kit/environments.ts'
+import { until } from '../_kit/until.ts'
+
+let c: TestCoordinator
+let session: string
+
+before(async () => {
+  c = await aCoordinatorOfItsOwn({ SECRET_KEY: aKeyText() })
+  session = await aSession(c.db, { orgId: c.orgId })
+})
+after(() => c.stop())
+
+const aConnection = () => connectionOf(c, session, { kind: 'github' })
+const deliveryOf = async (id: string) => (await c.call(ops.deliveries.get, { delivery: id })).delivery
+const tried = async ({ id }: MadeConnection) =>
+  (await c.call(ops.connections.test, { connection: id, event: 'push', payload: {} })).test
+
+/** Of every workflow that names the connection. */
+const setFilters = ({ name }: MadeConnection, bytes: number) => c.db`
+  update workflow_connections
+  set filter = json_build_object('ref', repeat('x', ${bytes}::int))
+  where connection = ${name}`
+
+test('of a connection more than 1 MiB of filters is not read: its deliveries are kept, and say so', async () => {
+  const github = await aConnection()
+  const { slug } = await aReceiverOf(c, github.name, ['push'])
+  await setFilters(github, 1024 * 1024)
+  const { receipt } = await push(github, '{"ref":"x"}')
+  const [match] = (await deliveryOf(receipt.delivery.id)).matches
+  assert.deepEqual([match!.workflow.slug, match!.outcome], [slug, 'too_large'])
+  assert.match(match!.reason!, /Shorten `filter`/)
+  const { outcome, matches } = await tried(github)
+  assert.deepEqual([outcome, matches], ['too_large', [{ workflow: slug, outcome: 'too_large', reason: match!.reason }]])
+  await setFilters(github, 1)
+  assert.equal((await push(github, '{"ref":"x"}')).receipt.delivery.outcome, 'triggered')
+})
+
+test('a connection that more than a thousand workflows name starts none of them, and says so', async () => {
+  const github = await aConnection()
+  const { id } = await aReceiverOf(c, github.name, ['push'])
+  await c.db`
+    insert into workflows
+    select (jsonb_populate_record(w, jsonb_build_object('id', left(w.id, 23) || nth, 'slug', w.slug || nth))).*
+    from workflows w, to_char(generate_series(1, 1000), 'FM000000') nth
+    where w.id = ${id}`
+  await c.db`
+    insert into workflow_connections (workflow_id, n, org_id, connection, events, filter)
+    select w.id, 0, w.org_id, ${github.name}, '{push}', '{}'
+    from workflows w
+    where w.org_id = ${c.orgId} and left(w.id, 23) = left(${id}, 23) and w.id <> ${id}`
+  const { receipt } = await push(github, '{}')
+  assert.deepEqual([receipt.delivery.outcome, receipt.runs], ['too_large', []])
+  assert.match(receipt.delivery.reason!, /More than 1000 workflows/)
+  assert.equal((await deliveryOf(receipt.delivery.id)).matches.length, 1000)
+})
+
+test('large deliveries take turns with others of their org; small ones do not wait for them', async (t) => {
+  const github = await aConnection()
+  await aReceiverOf(c, github.name, ['push'])
+  const turns = c.deps.turns.orgDeliveries
+  const held = Promise.withResolvers<void>()
+  const seated = [1, 2].map(() => turns.run(c.orgId, noCredential, () => held.promise))
+  const run = t.mock.method(turns, 'run')
+  const large = push(github, JSON.stringify({ text: 'x'.repeat(65_536) }))
+  await until('the large one to wait', () => run.mock.callCount() === 1)
+  assert.equal((await push(github, '{}')).receipt.delivery.outcome, 'triggered')
+  held.resolve()
+  await Promise.all(seated)
+  assert.equal((await large).receipt.delivery.outcome, 'triggered')
+})

@@ -61,8 +61,9 @@ export const connections = (deps: ConnectionsNeeds): HandlersFor<'connections'> 
     const { connection, cursor, limit } = input
     await needConnection(deps, caller, connection)
     const before = decodeCursor(cursor, /^dlv_[0-9a-z]{26}$/)
-    const ask = { orgId: caller.orgId, sourceId: connection, before, limit: limit + 1 }
-    const { rows, nextCursor } = pageOf(await listDeliveries(deps, ask), limit, (row) => row.id)
+    const ask = { orgId: caller.orgId, sourceId: connection, before, limit }
+    const { deliveries, fitting } = await listDeliveries(deps, ask)
+    const { rows, nextCursor } = pageOf(deliveries, fitting, (row) => row.id)
     return { deliveries: rows, nextCursor }
   },
 })

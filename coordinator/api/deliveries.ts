@@ -24,8 +24,9 @@ export const deliveries = (deps: DeliveriesNeeds): HandlersFor<'deliveries'> => 
     if ((workflow !== undefined && !workflowId) || (connection !== undefined && !sourceId))
       return { deliveries: [], nextCursor: null }
     const before = decodeCursor(cursor, /^dlv_[0-9a-z]{26}$/)
-    const ask = { ...filter, orgId: caller.orgId, workflowId, sourceId, before, limit: limit + 1 }
-    const { rows, nextCursor } = pageOf(await listDeliveries(deps, ask), limit, (row) => row.id)
+    const ask = { ...filter, orgId: caller.orgId, workflowId, sourceId, before, limit }
+    const { deliveries: found, fitting } = await listDeliveries(deps, ask)
+    const { rows, nextCursor } = pageOf(found, fitting, (row) => row.id)
     return { deliveries: rows, nextCursor }
   },
 

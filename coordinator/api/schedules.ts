@@ -26,8 +26,8 @@ export const schedules = (deps: SchedulesNeeds): HandlersFor<'schedules'> => ({
     const workflowId = workflow === undefined ? undefined : (await findWorkflow(deps, orgId, workflow))?.id
     if (workflow !== undefined && workflowId === undefined) return { schedules: [], nextCursor: null }
     const before = decodeCursor(cursor, /^sch_[0-9a-z]{26}$/)
-    const found = await listSchedules(deps, { orgId, workflowId, before, limit: limit + 1 })
-    const { rows, nextCursor } = pageOf(found, limit, (row) => row.id)
+    const { schedules: found, fitting } = await listSchedules(deps, { orgId, workflowId, before, limit })
+    const { rows, nextCursor } = pageOf(found, fitting, (row) => row.id)
     return { schedules: rows, nextCursor }
   },
 

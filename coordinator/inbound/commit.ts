@@ -11,7 +11,8 @@ import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
 import { topOf } from './rules/outcome.ts'
 import type { Once } from './rules/signature.ts'
-import { insertDeliveries, insertMatches, type NewDeliveryRow, outcomesOf, trimUnverified } from './store-deliveries.ts'
+import { insertDeliveries, type NewDeliveryRow, outcomesOf, trimUnverified } from './store-deliveries.ts'
+import { insertMatches } from './store-matches.ts'
 import { giveBack, heldAs, type KeyRow, pointTo, takeKeys } from './store-keys.ts'
 
 /** A delivery about to be written, with the runs that it starts unless they have been started before. */

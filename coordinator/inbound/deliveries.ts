@@ -5,14 +5,32 @@ import type { DeliveryId, OrgId } from '@windlass/shared/ids.ts'
 import type { Delivery, DeliverySummary } from '@windlass/shared/model/delivery.ts'
 import type { Caller } from '../actor.ts'
 import type { Db } from '../db/client.ts'
+import { countFitting } from '../db/page-bytes.ts'
 import type { ObjectStore } from '../objects/store.ts'
 import type { DeliveryRow, WholeDeliveryRow } from './row.ts'
 import * as store from './store-deliveries.ts'
+import { matchesById, matchSizes } from './store-matches.ts'
 
 const SHOWN_BYTES = 16 * 1024
 
-export async function listDeliveries(deps: { db: Db }, filter: store.DeliveryFilter): Promise<DeliverySummary[]> {
-  return (await store.listDeliveries(deps.db, filter)).map(summary)
+/** So many of the page as fit into one answer, and the one behind them. */
+export async function listDeliveries(
+  { db }: { db: Db },
+  filter: store.DeliveryFilter,
+): Promise<{ deliveries: DeliverySummary[]; fitting: number }> {
+  const { limit } = filter
+  const rows = await store.listDeliveries(db, { ...filter, limit: limit + 1 })
+  const sizes = await matchSizes(
+    db,
+    rows.map(({ id }) => id),
+  )
+  const fitting = countFitting(sizes.slice(0, limit))
+  const shown = rows.slice(0, fitting + 1)
+  const matches = await matchesById(
+    db,
+    shown.map(({ id }) => id),
+  )
+  return { deliveries: shown.map((row) => summary({ ...row, matches: matches.get(row.id) ?? [] })), fitting }
 }
 
 type Deps = { db: Db; objects: ObjectStore }

@@ -5,7 +5,8 @@ import type { Db, Sql, Tx } from '../db/client.ts'
 import { idBounds, instant } from '../db/ids-at.ts'
 import { type Fragment, newest } from '../db/newest.ts'
 import { unnest } from '../db/unnest.ts'
-import type { DeliveryRow, MatchRow, WholeDeliveryRow } from './row.ts'
+import type { DeliveryRow, WholeDeliveryRow } from './row.ts'
+import { matchesOf } from './store-matches.ts'
 
 export type NewDeliveryRow = Omit<WholeDeliveryRow, 'matches'>
 
@@ -40,24 +41,6 @@ export async function insertDeliveries(tx: Tx, rows: readonly NewDeliveryRow[]):
     on conflict (id) do nothing
     returning id`
   return new Set(inserted.map(({ id }) => id))
-}
-
-export type NewMatchRow = MatchRow & { orgId: OrgId; deliveryId: string }
-
-export async function insertMatches(tx: Tx, rows: readonly NewMatchRow[]): Promise<void> {
-  if (rows.length === 0) return
-  await tx`
-    insert into delivery_matches (org_id, workflow_id, delivery_id, outcome, reason, run_id)
-    select org_id, workflow_id, delivery_id, outcome, reason, run_id
-    from ${unnest(tx, 't', rows, {
-      orgId: 'text',
-      workflowId: 'text',
-      deliveryId: 'text',
-      outcome: 'text',
-      reason: 'text',
-      runId: 'text',
-    })}
-    on conflict (delivery_id, workflow_id) do nothing`
 }
 
 /**
@@ -102,18 +85,8 @@ export async function removeUnverified(db: Db, days: number): Promise<void> {
   }
 }
 
-const matchesOf = (sql: Sql) => sql`
-  select coalesce(json_agg(json_build_object(
-           'workflowId', m.workflow_id, 'slug', coalesce(w.slug, m.workflow_id), 'outcome', m.outcome,
-           'reason', m.reason, 'runId', m.run_id
-         ) order by m.workflow_id), '[]')
-  from delivery_matches m
-  left join workflows w on w.id = m.workflow_id
-  where m.delivery_id = d.id`
-
 const columns = (sql: Sql) => sql`
-  d.id, d.org_id, d.source_id, d.source_name, d.received_at, d.outcome, d.reason, d.event, d.replay_of, d.attempts,
-  (${matchesOf(sql)}) as matches`
+  d.id, d.org_id, d.source_id, d.source_name, d.received_at, d.outcome, d.reason, d.event, d.replay_of, d.attempts`
 
 /** What became of those of these deliveries that are there. */
 export async function outcomesOf(
@@ -128,12 +101,15 @@ export async function outcomesOf(
 
 export async function findDelivery(sql: Sql, orgId: OrgId, id: string): Promise<WholeDeliveryRow | undefined> {
   const [row] = await sql<WholeDeliveryRow[]>`
-    select ${columns(sql)}, d.method, d.query, d.headers, d.content_type, d.payload, d.payload_key, d.payload_bytes,
-           d.is_cut
+    select ${columns(sql)}, (${matchesOf(sql)}) as matches, d.method, d.query, d.headers, d.content_type, d.payload,
+           d.payload_key, d.payload_bytes, d.is_cut
     from deliveries d
     where d.id = ${id} and ${onlyFilters(sql, sql`d.org_id = ${orgId}`)}`
   return row
 }
+
+/** What became of it has to be read apart. */
+export type BareDeliveryRow = Omit<DeliveryRow, 'matches'>
 
 export interface DeliveryFilter {
   orgId: OrgId
@@ -148,11 +124,11 @@ export interface DeliveryFilter {
 }
 
 /** Newest first, by the index of the narrowest filter. */
-export function listDeliveries(db: Db, f: DeliveryFilter): Promise<DeliveryRow[]> {
+export function listDeliveries(db: Db, f: DeliveryFilter): Promise<BareDeliveryRow[]> {
   const { workflowId } = f
   if (workflowId !== undefined) return listOfWorkflow(db, { ...f, workflowId })
   const { where, order } = newest(db, { ...startOf(db, f), ...bounds(f) })
-  return db<DeliveryRow[]>`
+  return db<BareDeliveryRow[]>`
     select ${columns(db)}
     from deliveries d
     where ${where} ${outcomeIs(db, db`d.outcome`, f)} ${receivedIn(db, f)}
@@ -166,7 +142,7 @@ type OfWorkflow = DeliveryFilter & { workflowId: string }
  * What was decided for a workflow, and what came in at its own webhook: of that what was not verified, or was too much,
  * is decided for no workflow. Each is read in the order of an index, up to the limit.
  */
-function listOfWorkflow(db: Db, f: OfWorkflow): Promise<DeliveryRow[]> {
+function listOfWorkflow(db: Db, f: OfWorkflow): Promise<BareDeliveryRow[]> {
   const { orgId, workflowId, sourceId, limit } = f
   const decided = newest(db, {
     columns: [db`x.org_id`, db`x.workflow_id`],
@@ -175,7 +151,7 @@ function listOfWorkflow(db: Db, f: OfWorkflow): Promise<DeliveryRow[]> {
     ...bounds(f),
   })
   const from = sourceId === undefined ? db`` : db`and ${onlyFilters(db, db`d.source_id = ${sourceId}`)}`
-  return db<DeliveryRow[]>`
+  return db<BareDeliveryRow[]>`
     select ${columns(db)}
     from (
       (

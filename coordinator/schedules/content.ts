@@ -1,4 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
+import { MOST_SCHEDULE_INPUT_BYTES } from '@windlass/shared/model/schedule.ts'
 import type { z } from 'zod'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { Content } from './row.ts'
@@ -7,8 +8,6 @@ import { checkedZone } from './rules/zones.ts'
 
 type Asked = Partial<z.output<(typeof ops.schedules.update)['input']>>
 
-/** In lists a schedule is shown with its input. */
-const MOST_INPUT_BYTES = 64 * 1024
 /** `at` may lie so long in the past: the request was under way. */
 const PAST_MS = 60_000
 const YEAR_2001 = 978_307_200_000
@@ -51,10 +50,11 @@ function futureOf(given: string | number, now: number): number {
 export function inputAsked(input: unknown): string {
   const text = JSON.stringify(input ?? null)
   const bytes = Buffer.byteLength(text)
-  if (bytes <= MOST_INPUT_BYTES) return text
+  const most = MOST_SCHEDULE_INPUT_BYTES
+  if (bytes <= most) return text
   throw new Fault(
     'PAYLOAD_TOO_LARGE',
-    { path: 'input', bytes, limitBytes: MOST_INPUT_BYTES },
-    `The input has ${bytes} bytes as JSON; a schedule keeps ${MOST_INPUT_BYTES}. Let the program fetch what is larger.`,
+    { path: 'input', bytes, limitBytes: most },
+    `The input has ${bytes} bytes as JSON; a schedule keeps ${most}. Let the program fetch what is larger.`,
   )
 }

@@ -7,6 +7,7 @@ import type { ops } from '@windlass/shared/ops/index.ts'
 import type { Acting, Caller, LongCall } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Db } from '../db/client.ts'
+import { countFitting } from '../db/page-bytes.ts'
 import type { Timers } from '../engine/commit/clock.ts'
 import type { PrepareDeps } from '../engine/commit/trigger.ts'
 import { environmentId } from '../environments/level.ts'
@@ -36,8 +37,11 @@ export async function needSchedule(deps: { db: Db }, caller: Caller, id: Schedul
   return row
 }
 
-export async function listSchedules(deps: { db: Db }, ask: store.ListAsk): Promise<Schedule[]> {
-  return (await store.list(deps.db, ask)).map(presentSchedule)
+/** So many of the page as fit into one answer, and the one behind them. */
+export async function listSchedules({ db }: { db: Db }, ask: store.ListAsk) {
+  const fitting = countFitting(await store.inputSizes(db, ask))
+  const rows = await store.list(db, { ...ask, limit: fitting + 1 })
+  return { schedules: rows.map(presentSchedule), fitting }
 }
 
 /** Those that a key or session has made over the API and that have not ended. */

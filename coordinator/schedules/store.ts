@@ -62,17 +62,27 @@ export interface ListAsk {
   limit: number
 }
 
-/** Without what is no longer in a descriptor. */
-export function list(db: Db, { orgId, workflowId, before, limit }: ListAsk): Promise<ScheduleRow[]> {
-  return db<ScheduleRow[]>`
-    ${readable(db)}
-    where s.org_id = ${orgId} and s.deleted_at is null and s.ended_because is distinct from 'not-in-descriptor'
-      and w.deleted_at is null
-    ${workflowId ? db`and s.workflow_id = ${workflowId}` : db``}
-    ${before ? db`and s.id < ${before}` : db``}
-    order by s.id desc
-    limit ${limit}`
+export function list(db: Db, ask: ListAsk): Promise<ScheduleRow[]> {
+  return db<ScheduleRow[]>`${readable(db)} ${page(db, ask)}`
 }
+
+/** Of the inputs of a page. */
+export function inputSizes(db: Db, ask: ListAsk): Promise<{ bytes: number }[]> {
+  return db<{ bytes: number }[]>`
+    select octet_length(s.input::text) as bytes
+    from schedules s
+    ${ofWorkflow(db)}
+    ${page(db, ask)}`
+}
+
+/** Without what is no longer in a descriptor. */
+const page = (db: Db, { orgId, workflowId, before, limit }: ListAsk) => db`
+  where s.org_id = ${orgId} and s.deleted_at is null and s.ended_because is distinct from 'not-in-descriptor'
+    and w.deleted_at is null
+  ${workflowId ? db`and s.workflow_id = ${workflowId}` : db``}
+  ${before ? db`and s.id < ${before}` : db``}
+  order by s.id desc
+  limit ${limit}`
 
 /** Those of a workflow, locked: of its descriptor, or all of them. */
 export async function lockOf(tx: Tx, { orgId, workflowId }: OfWorkflow, source?: 'descriptor'): Promise<ScheduleRow[]> {

@@ -5,6 +5,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, WorkflowRef } from '@windlass/shared/ids.ts'
 import type { Workflow, WorkflowVersion } from '@windlass/shared/model/workflow.ts'
 import type { Db } from '../db/client.ts'
+import { countFitting } from '../db/page-bytes.ts'
 import type { ObjectStore } from '../objects/store.ts'
 import type { Source, Sources } from './sources.ts'
 import { contentKey } from '../objects/key.ts'
@@ -48,9 +49,6 @@ export async function listWorkflows(deps: { db: Db }, orgId: OrgId, page: store.
   return (await store.list(deps.db, orgId, page)).map(presentWorkflow)
 }
 
-/** A page is read and printed in one go, in which others wait: a hundred large versions would have 50 MB. */
-const PAGE_BYTES = 1024 * 1024
-
 /** So many of the page as fit into one answer, and the one behind them. */
 export async function listVersions(
   deps: { db: Db },
@@ -59,7 +57,7 @@ export async function listVersions(
   page: { before: number | undefined; limit: number },
 ) {
   const { id } = await needReadable(deps, orgId, ref)
-  const fitting = await store.countFitting(deps.db, orgId, id, { ...page, bytes: PAGE_BYTES })
+  const fitting = countFitting(await store.sizesOf(deps.db, orgId, id, page))
   const rows = await store.listVersions(deps.db, orgId, id, { ...page, limit: fitting + 1 })
   return { versions: rows.map(presentVersion), fitting }
 }

@@ -157,14 +157,14 @@ export async function findVersion(
   return row
 }
 
-/** How many versions of a page, one at least, have so many bytes in all: a descriptor and two schemas have 500 KB. */
-export async function countFitting(
+/** Of the versions of a page: a descriptor and two schemas have 500 KB at most. */
+export function sizesOf(
   db: Db,
   orgId: OrgId,
   id: WorkflowId,
-  page: { before: number | undefined; limit: number; bytes: number },
-): Promise<number> {
-  const rows = await db<{ bytes: number }[]>`
+  page: { before: number | undefined; limit: number },
+): Promise<{ bytes: number }[]> {
+  return db<{ bytes: number }[]>`
     select octet_length(v.descriptor::text) + octet_length(v.input_schema::text) + octet_length(v.output_schema::text)
              as bytes
     from workflow_versions v
@@ -172,9 +172,6 @@ export async function countFitting(
     ${page.before ? db`and v.version < ${page.before}` : db``}
     order by v.version desc
     limit ${page.limit}`
-  let sum = 0
-  const end = rows.findIndex(({ bytes }, i) => (sum += bytes) > page.bytes && i > 0)
-  return end === -1 ? rows.length : end
 }
 
 export function listVersions(

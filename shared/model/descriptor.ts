@@ -13,6 +13,7 @@ import {
   resolveThrottle,
   ThrottleFile,
 } from './load.ts'
+import { MOST_SCHEDULE_INPUT_BYTES } from './schedule.ts'
 import { strict } from './strict.ts'
 
 /** The file among a workflow's files that holds its descriptor. */
@@ -130,7 +131,13 @@ const Schedule = strict({
     error: 'goes with `rate` only',
     path: ['anchorAt'],
   })
+  .refine(({ input = null }) => bytesOf(input) <= MOST_SCHEDULE_INPUT_BYTES, {
+    error: 'has more than 64 KiB as JSON; let the program fetch what is larger',
+    path: ['input'],
+  })
   .meta({ ...oneOf('cron', 'rate', 'at'), dependentRequired: { timezone: ['cron'], anchorAt: ['rate'] } })
+
+const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value)).length
 
 const Notification = strict({
   on: z

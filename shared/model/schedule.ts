@@ -10,6 +10,9 @@ export const MOST_JITTER_MS = 3_600_000
 /** What is missed for longer is not caught up. */
 export const MOST_CATCH_UP_WINDOW_MS = 7 * 86_400_000
 
+/** What runs are called with, as JSON: in lists each schedule is shown with it. */
+export const MOST_SCHEDULE_INPUT_BYTES = 64 * 1024
+
 /** When a schedule starts runs, and with what. */
 export const Schedule = z
   .object({

@@ -7,6 +7,7 @@ import { aConnection as connectionOf, aReceiverOf, type MadeConnection, push } f
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
+import { pagesOf } from '../_kit/pages.ts'
 import { until } from '../_kit/until.ts'
 
 let c: TestCoordinator
@@ -75,4 +76,25 @@ test('large deliveries take turns with others of their org; small ones do not wa
   held.resolve()
   await Promise.all(seated)
   assert.equal((await large).receipt.delivery.outcome, 'triggered')
+})
+
+test('a page of deliveries with many matches has fewer of them, and leads on to the others', async () => {
+  const github = await aConnection()
+  const { id } = await aReceiverOf(c, github.name, ['pull_request'])
+  for (let n = 0; n < 5; n++) await push(github, '{}')
+  await c.db`update delivery_matches set reason = repeat('x', 400000) where workflow_id = ${id}`
+  const connection = github.id
+  const lists = [
+    (page: object) => c.call(ops.deliveries.list, { org: c.org, connection: github.name, limit: 100, ...page }),
+    (page: object) => c.call(ops.deliveries.list, { org: c.org, workflow: id, limit: 100, ...page }),
+    (page: object) => c.call(ops.connections.deliveries, { connection, limit: 100, ...page }),
+  ]
+  for (const list of lists) {
+    const pages = await pagesOf(list, ({ deliveries }) => deliveries.map((one) => `${one.id} ${one.matches.length}`))
+    assert.deepEqual(
+      pages.map((page) => page.length),
+      [2, 2, 1],
+    )
+    assert.equal(new Set(pages.flat().filter((one) => one.endsWith(' 1'))).size, 5)
+  }
 })

@@ -6,6 +6,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import { entriesOf } from '../_kit/audit.ts'
 import { mintApiKey } from '../_kit/credentials.ts'
 import { aCoordinator, anOrg, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { pagesOf } from '../_kit/pages.ts'
 import { aSchedule, scheduleOf } from '../_kit/schedules.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -112,4 +113,19 @@ test("another org's schedule is not there", async () => {
     await assert.rejects(c.call(ops.schedules[row], given, { apiKey }), refusal('NOT_FOUND'))
   await assert.rejects(c.call(ops.schedules.get, { schedule: newId('sch') }), refusal('NOT_FOUND'))
   assert.equal((await scheduleOf(c, schedule)).enabled, true)
+})
+
+test('a page of schedules with large inputs has fewer of them, and leads on to the others', async () => {
+  const { slug } = await aWorkflow(c)
+  const input = 'x'.repeat(60_000)
+  for (let n = 0; n < 20; n++) await create({ workflow: slug, rate: '1h', input })
+  const pages = await pagesOf(
+    (page) => c.call(ops.schedules.list, { org: c.org, workflow: slug, limit: 100, ...page }),
+    ({ schedules }) => schedules.map(({ id }) => id),
+  )
+  assert.deepEqual(
+    pages.map((page) => page.length),
+    [17, 3],
+  )
+  assert.equal(new Set(pages.flat()).size, 20)
 })

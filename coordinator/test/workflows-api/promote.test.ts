@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anOrg, aCoordinator, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { pagesOf } from '../_kit/pages.ts'
 import { aVersion, aWorkflow } from '../_kit/workflow.ts'
 import { filesOf } from '../_kit/workflow-files.ts'
 
@@ -134,13 +135,9 @@ test('a page of large versions has fewer of them, and leads on to the others', a
     update workflow_versions
     set input_schema = json_build_object('description', repeat('x', 400000))
     where workflow_id = ${workflow.id}`
-  const pages: number[][] = []
-  for (let cursor: string | undefined; ;) {
-    const ask = { org: c.org, workflow: workflow.slug, limit: 100, ...(cursor !== undefined && { cursor }) }
-    const { versions, nextCursor } = await c.call(ops.workflows.listVersions, ask)
-    pages.push(versions.map(({ version }) => version))
-    if (nextCursor === null) break
-    cursor = nextCursor
-  }
-  assert.deepEqual(pages, [[5, 4], [3, 2], [1]])
+  const pages = await pagesOf(
+    (page) => c.call(ops.workflows.listVersions, { org: c.org, workflow: workflow.slug, limit: 100, ...page }),
+    ({ versions }) => versions.map(({ version }) => String(version)),
+  )
+  assert.deepEqual(pages, [['5', '4'], ['3', '2'], ['1']])
 })

@@ -186,6 +186,11 @@ const wrong: [text: string, path: string, message: RegExp][] = [
   ],
   ['{ "slug": "a", "schedules": [{ "cron": "* * * * *", "anchorAt": 1 }] }', 'schedules[0].anchorAt', /`rate` only/],
   ['{ "slug": "a", "schedules": [{ "rate": "1h", "jitter": "2h" }] }', 'schedules[0].jitter', /between 0s and 1h/],
+  [
+    `{ "slug": "a", "schedules": [{ "rate": "1h", "input": "${'x'.repeat(65_536)}" }] }`,
+    'schedules[0].input',
+    /more than 64 KiB/,
+  ],
   ['{ "slug": "a", "schedules": [{ "rate": "1h", "overlap": "wait" }] }', 'schedules[0].overlap', /allow/],
   ['{ "slug": "a", "notifications": [{ "on": ["failed"] }] }', 'notifications[0]', /exactly one of `email`, `webhook`/],
   ['{ "slug": "a", "budget": {} }', 'budget', /`tokens`, `usd` or both/],

@@ -115,6 +115,8 @@ export interface Mismatch {
   received: string
   /** Where it did that: `index.ts:14:3`. '' when unknown. */
   at: string
+  /** A step that was executed again failed: the next try may get further. */
+  mayPass?: boolean
 }
 
 /** Why a run holds its place without computing. */

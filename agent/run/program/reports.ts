@@ -80,8 +80,9 @@ export function parkIn(frame: Frame): ParkReport {
 }
 
 export function mismatchIn(frame: Frame): Mismatch {
-  const { expected, received, at }: Partial<Mismatch> = parsePayload(frame)
-  return { expected: shortOf(expected), received: shortOf(received), at: shortOf(at) }
+  const { expected, received, at, mayPass }: Partial<Mismatch> = parsePayload(frame)
+  const known = { expected: shortOf(expected), received: shortOf(received), at: shortOf(at) }
+  return mayPass === true ? { ...known, mayPass } : known
 }
 
 const textOr = (value: unknown, otherwise: string) =>

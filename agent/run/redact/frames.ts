@@ -21,7 +21,7 @@ const FIELDS: Partial<Record<FrameName, readonly string[]>> = {
   phase: ['name', 'data'],
   log: ['text', 'level', 'fields', 'more'],
   threw: ['name', 'message', 'stack', 'code', 'detail'],
-  blocked: ['expected', 'received', 'at'],
+  blocked: ['expected', 'received', 'at', 'mayPass'],
 }
 /** Of the error that a step has failed with: the program gets it back. */
 const ERROR_FIELDS: readonly (keyof JournalError)[] = ['name', 'message', 'code', 'stack']

@@ -61,7 +61,7 @@ export function settle(run: Moving, ending: Ending, at: number, settling: Settli
     case 'evicted':
       return evict(run, at, version, worded(ending.reason))
     case 'blocked':
-      return settleBlocked(run, ending.mismatch, at)
+      return settleBlocked(run, at, version, ending.mismatch)
   }
 }
 
@@ -105,22 +105,21 @@ function evict(run: Moving, at: number, version: Version, reason: string): void 
   lose(run, at, version, { what: 'program', reason: `its agent gave it up: ${reason}` })
 }
 
-function settleBlocked(run: Moving, { expected, received, at: where }: Mismatch, at: number): void {
+function settleBlocked(run: Moving, at: number, version: Version, mismatch: Mismatch): void {
+  const { expected, received, at: where, mayPass } = mismatch
   const cut = (text: unknown) => worded(String(text))
   const [was, is, site] = [cut(expected), cut(received), cut(where)]
   // Only a run that was suspended is replayed.
   if (!isSuspended(run.status)) return fail(run, at, mismatchWhileRunning(was, is))
+  const isTriedAgain = mayPass === true && run.place === 'replaying' && run.replays < MOST_REPLAYS
+  if (isTriedAgain) return lose(run, at, version, { what: 'program', reason: `in the replay ${is}, before ${was}` })
   const message = `Continuing the run, the program did something else than before: the journal has ${was}, the program did ${is}${site && ` at ${site}`}. Put what differs from time to time (time, random numbers, reads of other systems) into step().`
   block(run, at, { code: 'REPLAY_MISMATCH', message, expected: was, received: is, at: site })
 }
 
 function mismatchWhileRunning(expected: string, received: string): RunError {
-  const code: RunErrorCode = 'INTERNAL'
-  return {
-    code,
-    message: `${RUN_ERRORS[code]} A replay was reported of a run that executes.`,
-    detail: { expected, received },
-  }
+  const message = `${RUN_ERRORS.INTERNAL} A replay was reported of a run that executes.`
+  return { code: 'INTERNAL', message, detail: { expected, received } }
 }
 
 /**

@@ -72,6 +72,7 @@ class JournalEngine implements Engine {
       scopes: this.#scopes,
       complete: (completion) => this.#completeOwn(completion),
       adopted: (record) => this.#adopted(record),
+      hasFailed: (step, result) => isReplay(this.#state) && this.#replay.hasFailed(step, result),
       isOver: () => isOver(this.#state),
     })
     this.#replay = new Replay(replayed, {

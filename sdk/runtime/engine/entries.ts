@@ -23,6 +23,8 @@ interface EntriesNeeds {
   complete(completion: Completion): void
   /** A call has taken over the entry of an earlier attempt, with whatever came of it. */
   adopted(record: JournalRecord): void
+  /** A step has failed. True: the journal is not to have it, and the program gets nothing more. */
+  hasFailed(step: Call, result: string): boolean
   /** Nothing is said to anybody, and nothing given to the program. */
   isOver(): boolean
 }
@@ -165,6 +167,7 @@ export class Entries {
     if (this.#needs.isOver()) return
     const found = this.#pending.get(call.n)
     if (!found) return settle(call, outcome)
+    if (outcome.state === 'failed' && this.#needs.hasFailed(call, outcome.result)) return
     found.outcome = outcome
     const close: JournalOp = { op: 'close', entry: identityOf(call), ...outcome }
     this.#needs.outbox.sendAndKeep(close, () => this.#needs.complete({ n: call.n, ...outcome }))

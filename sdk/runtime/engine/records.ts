@@ -2,11 +2,15 @@ import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Call } from './call.ts'
 import { isHidden, isNamed, isSameCall, keyOf, likeness, pathOf } from './identity.ts'
 
+type StepKey = Pick<JournalRecord, 'parent' | 'name' | 'occurrence'>
+
 /** What is recorded of this attempt, while it is replayed. */
 interface Records {
   /** Entries that no call of this process has been bound to yet, in the order of the calls. */
   unissued(): Iterable<JournalRecord>
   hasUnissued(): boolean
+  /** The first that the last process had called inside of this step. */
+  unissuedInside(step: StepKey): JournalRecord | undefined
   /** The entry that is the same call. */
   match(call: Call): JournalRecord | undefined
   /** Among the calls the one that is most like an entry of the same kind and name. */
@@ -43,6 +47,16 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
     }
   }
 
+  function unissuedInside({ parent, name, occurrence }: StepKey): JournalRecord | undefined {
+    const within = pathOf(parent, name, occurrence)
+    for (const record of inside.get(within) ?? []) {
+      if (unissued.has(record.n)) return record
+      const found = record.kind === 'step' ? unissuedInside(record) : undefined
+      if (found) return found
+    }
+    return undefined
+  }
+
   function next(): JournalRecord | undefined {
     while (covered.has(results[given]?.n ?? 0)) given += 1
     return results[given]
@@ -51,6 +65,7 @@ export function createRecords(journal: readonly JournalRecord[]): Records {
   return {
     unissued: () => unissued.values(),
     hasUnissued: () => unissued.size > 0,
+    unissuedInside,
     match: (call) => {
       const isFree = (record: JournalRecord) => unissued.has(record.n)
       const record = byKey.get(keyOf(call))

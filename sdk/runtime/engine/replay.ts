@@ -71,6 +71,19 @@ export class Replay {
     return 'blocked'
   }
 
+  /**
+   * A step that is executed again has failed. True: the last process had got further, and called things inside of it.
+   * Nobody is told of that failure, as the step may have done its work before.
+   */
+  hasFailed(step: Call, result: string): boolean {
+    const record = this.#records.unissuedInside(step)
+    if (!record) return false
+    const { message } = JSON.parse(result) as { message: string }
+    const received = `${callText(step)} failed: ${message}`
+    this.#hooks.block({ expected: describe(record), received, at: step.site, mayPass: true })
+    return true
+  }
+
   /** The program did what it could not have done here: `received`, in words. */
   block(received: string, at = ''): void {
     this.#hooks.block({ expected: this.#expected(), received, at })

@@ -187,6 +187,22 @@ test('a replay that meets something else blocks the run, which keeps its status 
   assert.ok(types.includes('run.blocked') && types.includes('run.restarted'))
 })
 
+test('a run whose step fails in a replay, where it had got further, is replayed again before a block', async () => {
+  let offer = await begun()
+  await link.report(offer, 2, sleeps(1, 0), parked('sleep'), evicted())
+  const mismatch = { expected: 'sleep(0)', received: 'step("x") failed: no network', at: '', mayPass: true }
+  for (let replay = 1; replay <= 6; replay++) {
+    await hurry(offer.run)
+    offer = await next(offer.run)
+    assert.deepEqual([offer.attempt, offer.replay], [1, true])
+    await link.report(offer, 1, start(), end({ how: 'blocked', mismatch }, 1))
+    const { status, blocked } = await runOf(c, offer.run)
+    assert.deepEqual([status, blocked?.code], ['sleeping', replay === 6 ? 'REPLAY_MISMATCH' : undefined])
+  }
+  const { why } = await c.call(ops.runs.why, { run: offer.run })
+  assert.match(JSON.stringify(why), /no network/)
+})
+
 test('a thrown error is tried again as often and as late as the descriptor says', async () => {
   let offer = await begun('patient')
   const threw = () => end({ how: 'threw', error: { name: 'Error', message: 'not yet' } }, 1)

@@ -155,6 +155,39 @@ test('a step that waits inside of it is executed again, and what it has got alre
   )
 })
 
+test('a step that waits inside of it and fails in a replay may pass in the next one', async () => {
+  const world = soonest()
+  let isCut = false
+  const body: Body = ({ step, sleep }) =>
+    step('outer', async () => {
+      if (isCut) throw new Error('connect ECONNREFUSED')
+      await step('inner', () => 1)
+      await sleep(3_600_000)
+      return 7
+    }).catch(() => 'undone')
+  assert.equal((await until(1, world, body)).how, 'evicted')
+  isCut = true
+  const end = await resume(world, body)
+  assert.ok(end.how === 'blocked')
+  const { expected, received, mayPass } = end.mismatch
+  assert.deepEqual([received, mayPass], ['step("outer") failed: connect ECONNREFUSED', true])
+  assert.match(expected, /^step\("inner"\)/)
+  isCut = false
+  assert.deepEqual(await resume(world, body), { how: 'returned', value: 7 })
+})
+
+test('a step that waited inside of it and fails behind that has failed', async () => {
+  const world = soonest()
+  const body: Body = ({ step, sleep }) =>
+    step('outer', async () => {
+      await sleep(3_600_000)
+      throw new Error('too late')
+    }).catch((error: Error) => error.message)
+  assert.equal((await until(1, world, body)).how, 'evicted')
+  world.completeNext()
+  assert.deepEqual(await resume(world, body), { how: 'returned', value: 'too late' })
+})
+
 test('what crashed starts anew with what it has: results at once, waits as they are, failures never', async () => {
   const executed: string[] = []
   const body: Body = async ({ step, ask, call }) => {

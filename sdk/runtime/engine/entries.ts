@@ -12,9 +12,6 @@ import { executeStep } from './step.ts'
 // Shorter ones are not worth a word to anybody.
 const SHORT_MS = 1_000
 
-// Programs may put a fake clock in place of Date.
-const now = Date.now
-
 interface EntriesNeeds {
   port: Port
   outbox: Outbox
@@ -135,8 +132,9 @@ export class Entries {
     this.#pending.set(call.n, { call })
     if ('act' in call.work) return void this.#execute(call, false)
     const { ask } = call.work.wait
-    const ms = ask.for !== 'sleep' ? Infinity : 'ms' in ask ? ask.ms : ask.until - now()
-    if (ms < SHORT_MS) this.#doze(call, Math.max(ms, 0))
+    // A moment is one of the coordinator's clock, and that of this host may be off.
+    const ms = ask.for === 'sleep' && 'ms' in ask ? ask.ms : Infinity
+    if (ms < SHORT_MS) this.#doze(call, ms)
     else this.#needs.outbox.sendSoon({ op: 'open', entry: identityOf(call), ask })
   }
 

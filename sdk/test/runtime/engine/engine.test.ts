@@ -249,3 +249,16 @@ function aRecord(n: number): JournalRecord {
     completed: null,
   }
 }
+
+test('a sleep until a moment is told to the journal, however near this clock says that it is', async () => {
+  const { engine, ops } = anEngine()
+  const until = Date.now()
+  const ask = { for: 'sleep', until } as const
+  void engine.wait({ kind: 'sleep', name: '', args: { until }, ask, toError: () => new Error('ended') })
+  engine.idle()
+  await new Promise(setImmediate)
+  assert.deepEqual(
+    ops.map((op) => op.op === 'open' && op.ask),
+    [ask],
+  )
+})

@@ -5,7 +5,8 @@ import type { Config } from '../../config.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { type Db, isLockTimeout, mayPass, type Tx } from '../../db/client.ts'
 import { answerBytes, type TimedOut, timeOutQuestions } from './questions.ts'
-import { lightPieces } from './light-piece.ts'
+import { lightAndLong } from './light-piece.ts'
+import type { LongEnds } from './long-ends.ts'
 import { type CancelDeps, setStopDeadlines } from './cancel.ts'
 import { moveRuns } from './move-runs.ts'
 import { readHolds, writeHolds } from '../rules/holds.ts'
@@ -22,7 +23,10 @@ const AT_ONCE = 200
 /** Of the answers that they bring: these are read, written into the journals and told to agents in one go. */
 const BYTES_AT_ONCE = 3 * 1024 * 1024
 
-type FireDeps = CancelDeps & { log: Log }
+/** When to look again at what ends runs with long journals: only one is ended at a time. */
+const LONG_LOOK_MS = 100
+
+type FireDeps = CancelDeps & { log: Log; longEnds: LongEnds }
 
 /**
  * Does what is due by now, the most overdue first, or until the signal fires. Answers in how many milliseconds the next
@@ -33,8 +37,11 @@ export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<num
     if (signal?.aborted) return null
     const found = await store.upcoming(deps.db, AT_ONCE)
     const due = found.filter((timer) => timer.inMs <= 0)
-    if (due.length === 0) return found[0]?.inMs ?? null
-    await fireApart(deps, await withoutMany(deps.db, await fitting(deps.db, due)))
+    const next = found.find((timer) => timer.inMs > 0)?.inMs ?? null
+    if (due.length === 0) return next
+    const now = await withoutLong(deps, due)
+    if (now.length === 0) return Math.min(LONG_LOOK_MS, next ?? Infinity)
+    await fireApart(deps, await fitting(deps.db, now))
   }
 }
 
@@ -65,14 +72,29 @@ async function fitting(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]>
 }
 
 /**
- * Of those that end runs the ones whose journals fit into one transaction; one with a long journal only by itself. The
- * others are due still, and come with the next pass: in between, the timers of other orgs have their turn.
+ * What is done now. Of those that end runs the ones whose journals fit into one transaction: the others are due still,
+ * and come with the next pass. What ends a run with a long journal is begun, or waits for another one.
  */
-async function withoutMany(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]> {
+async function withoutLong(deps: FireDeps, due: store.DueTimer[]): Promise<store.DueTimer[]> {
+  const isFree = ({ runId }: store.DueTimer) => !deps.longEnds.holds(runId)
   const ending = [...new Set(due.filter(endsRuns).map(({ runId }) => runId))]
-  if (ending.length <= 1) return due
-  const [now = []] = await lightPieces(db, ending)
-  return due.filter((timer) => !endsRuns(timer) || now.includes(timer.runId))
+  if (ending.length === 0) return due.filter(isFree)
+  const { light, long } = await lightAndLong(deps.db, ending)
+  const first = due.find((timer) => endsRuns(timer) && long.includes(timer.runId))
+  if (first) await endLong(deps, first)
+  return due.filter((timer) => isFree(timer) && (!endsRuns(timer) || light.includes(timer.runId)))
+}
+
+async function endLong(deps: FireDeps, timer: store.DueTimer): Promise<void> {
+  const parent = await runStore.parentOf(deps.db, timer.runId)
+  deps.longEnds.begin([timer.runId, ...(parent ? [parent] : [])], async () => {
+    try {
+      await fire(deps, [timer], false)
+    } catch (error) {
+      deps.log.warn('timer.failed', { ...timer, error })
+      await store.putOff(deps.db, [timer], PUT_OFF_MS)
+    }
+  })
 }
 
 const PUT_OFF_MS = 60_000

@@ -19,16 +19,32 @@ export async function lightPiece(sql: Sql, ids: readonly RunId[]): Promise<RunId
 /** All of these runs in such pieces, those with short journals first: they are not to wait for the others. */
 export async function lightPieces(db: Db, ids: readonly RunId[]): Promise<RunId[][]> {
   const entries = await entriesOf(db, ids)
-  const weightOf = (id: RunId) => entries.get(id) ?? 0
+  const [long, short] = [ids.filter((id) => isLong(entries, id)), ids.filter((id) => !isLong(entries, id))]
+  return [...piecesOf(short, entries), ...long.map((id) => [id])]
+}
+
+/** The first such piece of those with short journals, and all that have long ones. */
+export async function lightAndLong(db: Db, ids: readonly RunId[]): Promise<{ light: RunId[]; long: RunId[] }> {
+  const entries = await entriesOf(db, ids)
+  const short = ids.filter((id) => !isLong(entries, id))
+  return { light: piecesOf(short, entries)[0] ?? [], long: ids.filter((id) => isLong(entries, id)) }
+}
+
+type Entries = ReadonlyMap<RunId, number>
+
+const isLong = (entries: Entries, id: RunId) => (entries.get(id) ?? 0) > MOST_TO_CLOSE
+
+function piecesOf(ids: readonly RunId[], entries: Entries): RunId[][] {
   const pieces: RunId[][] = []
   let left = 0
-  for (const id of ids.toSorted((a, b) => Number(weightOf(a) > MOST_TO_CLOSE) - Number(weightOf(b) > MOST_TO_CLOSE))) {
-    if (pieces.length === 0 || weightOf(id) > left) {
+  for (const id of ids) {
+    const weight = entries.get(id) ?? 0
+    if (pieces.length === 0 || weight > left) {
       pieces.push([])
       left = MOST_TO_CLOSE
     }
     pieces.at(-1)!.push(id)
-    left -= weightOf(id)
+    left -= weight
   }
   return pieces
 }

@@ -53,6 +53,11 @@ export async function entriesOf(sql: Sql, ids: readonly RunId[]): Promise<Map<Ru
   return new Map(rows.map(({ id, entries }) => [id, entries]))
 }
 
+export async function parentOf(sql: Sql, id: RunId): Promise<RunId | null> {
+  const [row] = await sql<{ parent: RunId | null }[]>`select parent_run_id as parent from runs where id = ${id}`
+  return row?.parent ?? null
+}
+
 export async function noteCancels(tx: Tx, runs: readonly { id: RunId; reason: string }[]): Promise<void> {
   if (runs.length === 0) return
   await tx`

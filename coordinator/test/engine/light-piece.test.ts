@@ -28,6 +28,16 @@ async function aRunOf(entries: number, on = c): Promise<RunId> {
   return id
 }
 
+const timeIsUp = (runs: RunId[]) => c.db`
+  insert into timers (run_id, org_id, kind, n, due_at)
+  select id, org_id, 'wall-timeout', 0, now() from runs where id = any(${runs})
+  on conflict (run_id, kind, n) do update set due_at = excluded.due_at`
+
+async function failedOf(runs: RunId[]): Promise<RunId[]> {
+  const rows = await c.db<{ id: RunId }[]>`select id from runs where id = any(${runs}) and status = 'failed'`
+  return rows.map(({ id }) => id)
+}
+
 test('pieces have as many entries as a transaction may close, and long journals come last', async () => {
   const [long, half, other, short] = [
     await aRunOf(25_000),
@@ -57,17 +67,23 @@ test('a bulk cancel of runs with long journals takes them one by one', async () 
 
 test('runs with long journals whose time is up all end', async () => {
   const runs = [await aRunOf(25_000), await aRunOf(25_000), await aRunOf(1)]
-  await c.db`
-    insert into timers (run_id, org_id, kind, n, due_at)
-    select id, org_id, 'wall-timeout', 0, now() from runs where id = any(${runs})
-    on conflict (run_id, kind, n) do update set due_at = excluded.due_at`
-  await fireDue(c.deps)
-  const ends = await c.db<{ status: string; at: Date }[]>`
-    select status, finished_at as at from runs where id = any(${runs})`
-  assert.deepEqual(
-    ends.map(({ status }) => status),
-    ['failed', 'failed', 'failed'],
-  )
+  await timeIsUp(runs)
+  c.deps.timers.expect(0)
+  await untilPolled('all have failed', async () => (await failedOf(runs)).length === runs.length)
+})
+
+test('timers of others do not wait for the end of a run with a long journal', async () => {
+  const [long, short] = [await aRunOf(25_000), await aRunOf(1)]
+  await c.db.begin(async (tx) => {
+    await tx`select from runs where id = ${long} for update`
+    await timeIsUp([long])
+    c.deps.timers.expect(0)
+    await untilPolled('it waits', () => c.deps.longEnds.holds(long))
+    await timeIsUp([short])
+    await fireDue(c.deps)
+    assert.deepEqual(await failedOf([long, short]), [short])
+  })
+  await untilPolled('the long one has failed', async () => (await failedOf([long])).length === 1)
 })
 
 test('of lost runs each org has its first in turn', async () => {

@@ -3,7 +3,8 @@ import { decodeCursor, pageOf } from './page.ts'
 import { partIn } from './part.ts'
 import { liveStream, snapshot } from '../events/stream.ts'
 import { deleteRun } from '../engine/commit/delete-run.ts'
-import { startBulk } from '../bulk/start.ts'
+import type { Acting } from '../actor.ts'
+import { type BulkAsk, startBulk } from '../bulk/start.ts'
 import { cancelRun } from '../runs/cancel.ts'
 import { listChildren } from '../runs/children.ts'
 import { getRun, inputOf, listRuns, outputOf } from '../runs/read.ts'
@@ -48,11 +49,9 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
     const { idempotencyKey, ...fields } = input
     const ask: TriggerAsk = { ...fields, trigger: { kind: caller.via === 'mcp' ? 'mcp' : 'api' } }
     const key = keyOf(idempotencyKey, call.header('idempotency-key'))
-    const started =
-      key === undefined
-        ? await startRun(deps, call, ask)
-        : await deps.turns.orgCalls.run(caller.orgId, call, () => triggerOnce(deps, call, ask, key))
-    const { isNew, ...answer } = started
+    const once = () => triggerOnce(deps, call, ask, key!)
+    const started = key === undefined ? startRun(deps, call, ask) : deps.turns.orgCalls.run(caller.orgId, call, once)
+    const { isNew, ...answer } = await started
     return isNew ? answer : new StatusAnswer(200, answer)
   },
 
@@ -114,14 +113,21 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
 
   restart: async ({ input, caller }) => ({ run: await restartRun(deps, caller, input.run) }),
 
-  bulkCancel: async ({ input: { filter, reason, dryRun }, caller }) => ({
-    job: await startBulk(deps, caller, { kind: 'bulk-cancel', filter, reason, dryRun }),
-  }),
+  bulkCancel: ({ input: { filter, reason, dryRun }, caller }) =>
+    jobFor(deps, caller, { kind: 'bulk-cancel', filter, reason, dryRun }),
 
-  bulkRetry: async ({ input: { filter, dryRun }, caller }) => ({
-    job: await startBulk(deps, caller, { kind: 'bulk-retry', filter, reason: '', dryRun }),
-  }),
+  bulkRetry: (call) => {
+    const { filter, dryRun, idempotencyKey: inBody } = call.input
+    const idempotencyKey = keyOf(inBody, call.header('idempotency-key'))
+    return jobFor(deps, call.caller, { kind: 'bulk-retry', filter, reason: '', dryRun, idempotencyKey })
+  },
 })
+
+/** The first job of an idempotency key is answered with 200. */
+async function jobFor(deps: Needs<typeof startBulk>, caller: Acting, ask: BulkAsk) {
+  const { job, isNew } = await startBulk(deps, caller, ask)
+  return isNew ? { job } : new StatusAnswer(200, { job })
+}
 
 /** A value by its JSON text; with an offset a part of this text. */
 function payload(name: 'input' | 'output', json: string, offset: number | undefined): JsonText {

@@ -6,9 +6,10 @@ import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { EnvironmentNames } from '../environments/names.ts'
+import { canonicalHash } from '../canonical-hash.ts'
 import { findWorkflow } from '../workflows/read.ts'
 import { enqueueTurn } from './turns.ts'
-import { presentJob } from './row.ts'
+import { type JobRow, presentJob } from './row.ts'
 import * as store from './store.ts'
 
 export interface BulkAsk {
@@ -16,24 +17,53 @@ export interface BulkAsk {
   filter: BulkFilter
   reason: string
   dryRun: boolean
+  idempotencyKey?: string | undefined
 }
 
 type StartDeps = { db: Db; environments: EnvironmentNames }
 
-/** Begins to do something to all runs that a filter finds. What it did is recorded when it has ended. */
-export async function startBulk(deps: StartDeps, caller: Acting, ask: BulkAsk): Promise<Job> {
+/**
+ * Begins to do something to all runs that a filter finds. What it did is recorded when it has ended. Whoever asks the
+ * same under the same key is answered the first job.
+ */
+export async function startBulk(
+  deps: StartDeps,
+  caller: Acting,
+  { idempotencyKey, ...ask }: BulkAsk,
+): Promise<{ job: Job; isNew: boolean }> {
   assertFilter(ask)
+  const key = idempotencyKey === undefined ? null : { key: idempotencyKey, requestHash: await hashOf(ask) }
+  // What was begun once is answered, also when its workflow is gone by now.
+  const first = key && (await store.findByKey(deps.db, caller.orgId, key.key))
+  if (first) return { job: presentJob(same(first, key)), isNew: false }
   const filter = await resolved(deps, caller, ask.filter)
-  const row = await deps.db.begin((tx) => addJob(tx, caller, { ...ask, filter }))
-  return presentJob(row)
+  const { row, isNew } = await deps.db.begin((tx) => addJob(tx, caller, { ...ask, filter, key }))
+  return { job: presentJob(row), isNew }
 }
 
+async function hashOf({ kind, filter, dryRun }: BulkAsk): Promise<Buffer> {
+  return (await canonicalHash({ kind, filter, dryRun })).digest()
+}
+
+function same(first: store.KeyedJobRow, { requestHash }: store.JobKey): JobRow {
+  if (first.requestHash.equals(requestHash)) return first
+  const begun = `This idempotency key began the job ${first.id} with another request.`
+  const message = `${begun} Send that request again, or take another key for this one.`
+  throw new Fault('IDEMPOTENCY_CONFLICT', { path: 'idempotencyKey', job: first.id }, message)
+}
+
+type NewJobAsk = Omit<BulkAsk, 'kind' | 'idempotencyKey'> & { kind: JobKind; key?: store.JobKey | null }
+
 /** In the transaction of whoever has a reason. Throws CONFLICT while another one of its kind is under way. */
-export async function addJob(tx: Tx, caller: Acting, ask: Omit<BulkAsk, 'kind'> & { kind: JobKind }) {
+export async function addJob(tx: Tx, caller: Acting, { key = null, ...ask }: NewJobAsk) {
   const { kind: by, id: byId, name, orgId, requestId, via } = caller
   const author = { kind: by, id: byId, name, orgId, requestId, via } as Acting
-  const job = { ...ask, id: newId('job'), orgId, author }
-  if (!(await store.insert(tx, job))) throw busy(ask.kind, await store.underWay(tx, job))
+  const job = { ...ask, id: newId('job'), orgId, author, key }
+  if (!(await store.insert(tx, job))) {
+    const first = key && (await store.findByKey(tx, orgId, key.key))
+    if (first) return { row: same(first, key), isNew: false }
+    throw busy(ask.kind, await store.underWay(tx, job))
+  }
   await enqueueTurn(tx, job.id, 0)
   const { kind, filter, reason, dryRun, id } = job
   if (kind !== 'workflow-delete' && !dryRun)
@@ -42,7 +72,7 @@ export async function addJob(tx: Tx, caller: Acting, ask: Omit<BulkAsk, 'kind'> 
       target: { type: 'job', id },
       after: { filter, ...(reason && { reason }) },
     })
-  return (await store.find(tx, id))!
+  return { row: (await store.find(tx, id))!, isNew: true }
 }
 
 function busy(kind: JobKind, job: string | undefined): Fault {

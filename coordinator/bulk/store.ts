@@ -14,19 +14,29 @@ export interface NewJob {
   dryRun: boolean
   reason: string
   author: Author
+  key: JobKey | null
+}
+
+/** By which a request is known when it comes again. */
+export interface JobKey {
+  key: string
+  /** SHA-256. */
+  requestHash: Buffer
 }
 
 /** A job that takes longer is too large, or held up by something that does not pass. */
 const DEADLINE_MS = 24 * 3_600_000
 
-/** False: one of its kind is under way. */
+/** False: one of its kind is under way, or one has its key. */
 export async function insert(tx: Tx, job: NewJob): Promise<boolean> {
   const rows = await tx`
-    insert into bulk_jobs (id, org_id, kind, filter, dry_run, reason, author, deadline_at)
+    insert into bulk_jobs (id, org_id, kind, filter, dry_run, reason, author, idempotency_key, request_hash,
+                           deadline_at)
     values (${job.id}, ${job.orgId}, ${job.kind}, ${JSON.stringify(job.filter)}::text::json, ${job.dryRun},
-            ${job.reason}, ${JSON.stringify(job.author)}::text::json,
+            ${job.reason}, ${JSON.stringify(job.author)}::text::json, ${job.key?.key ?? null},
+            ${job.key?.requestHash ?? null},
             now() + ${DEADLINE_MS} * interval '1 millisecond')
-    on conflict (org_id, kind, dry_run) where finished_at is null and kind <> 'workflow-delete' do nothing
+    on conflict do nothing
     returning id`
   return rows.length > 0
 }
@@ -62,6 +72,17 @@ export async function find(sql: Sql, id: JobId): Promise<JobRow | undefined> {
 
 export async function findOf(sql: Sql, orgId: OrgId, id: JobId): Promise<JobRow | undefined> {
   const [row] = await sql<JobRow[]>`${jobs(sql)} where j.id = ${id} and ${onlyFilters(sql, sql`j.org_id = ${orgId}`)}`
+  return row
+}
+
+export type KeyedJobRow = JobRow & { requestHash: Buffer }
+
+/** The job that was begun under this key. */
+export async function findByKey(sql: Sql, orgId: OrgId, key: string): Promise<KeyedJobRow | undefined> {
+  const [row] = await sql<KeyedJobRow[]>`
+    select found.*, k.request_hash
+    from (select id, request_hash from bulk_jobs where idempotency_key = ${key} and org_id = ${orgId}) k
+    cross join lateral (${jobs(sql)} where j.id = k.id) found`
   return row
 }
 

@@ -61,8 +61,9 @@ async function cancelRuns(
   const ids = await listRunIds(tx, { orgId, workflowId: id, status, limit: MOST_AT_ONCE + 1 })
   const reason = `its workflow ${slug} was deleted`
   if (ids.length > MOST_AT_ONCE || (await lightPiece(tx, ids)).length < ids.length) {
-    const job = await addJob(tx, caller, { kind: 'workflow-delete', filter: { workflow: id }, reason, dryRun: false })
-    return { moved: [], after: { job: job.id } }
+    const ask = { kind: 'workflow-delete', filter: { workflow: id }, reason, dryRun: false } as const
+    const { row } = await addJob(tx, caller, ask)
+    return { moved: [], after: { job: row.id } }
   }
   const moved = await cancelWithin(tx, deps, ids, { by: caller.id, reason, descentInMs: 0 })
   return { moved, after: { cancelledRuns: moved.length } }

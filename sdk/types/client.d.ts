@@ -512,6 +512,8 @@ export interface Client extends Follows {
         }
         /** The job only counts in `matched` what it would be done to. */
         dryRun?: boolean
+        /** Also the header `Idempotency-Key`. The same key and request answer the first job with 200. */
+        idempotencyKey?: string
       },
       options?: CallOptions,
     ): Promise<{

@@ -48,7 +48,16 @@ const CHANGES: Readonly<Record<string, (tenant: Tenant) => Promise<Args> | Args>
     const id = newId('job')
     const author = { kind: 'system', id: 'test', name: 'test', orgId: c.orgId, via: 'system', requestId: null } as const
     // Nobody is told to work on it.
-    const job = { id, orgId: c.orgId, kind: 'workflow-delete', filter: {}, dryRun: false, reason: '', author } as const
+    const job = {
+      id,
+      orgId: c.orgId,
+      kind: 'workflow-delete',
+      filter: {},
+      dryRun: false,
+      reason: '',
+      author,
+      key: null,
+    } as const
     await c.deps.db.begin((tx) => insertJob(tx, job))
     return { job: id }
   },

@@ -46,8 +46,9 @@ function addBulkRetry(group: Command): void {
   windlass runs bulk-retry --status failed --created-after 2d --wait`
   const command = rowCommand(group, 'bulk-retry', RETRY, help).option('--wait', 'wait until all is done')
   does(command, async (session, positional, options) => {
-    const { dryRun, ...filter } = await rowArgs(RETRY, positional, options)
-    const { job } = await session.client.runs.bulkRetry({ filter, dryRun })
+    const { dryRun, idempotencyKey, ...filter } = await rowArgs(RETRY, positional, options)
+    const key = idempotencyKey === undefined ? {} : { idempotencyKey }
+    const { job } = await session.client.runs.bulkRetry({ filter, dryRun, ...key })
     await follow(session, job, options['wait'] === true)
   })
 }

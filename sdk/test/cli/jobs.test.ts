@@ -20,15 +20,17 @@ test('bulk-cancel takes the flags of the list, and answers with the job', async 
 test('a dry run waits for its count, and --wait for the end', async (t) => {
   const job = aJob({ kind: 'bulk-retry', dryRun: true })
   let looks = 0
-  const { url } = await startFake(t, {
+  const { url, asked } = await startFake(t, {
     'runs.bulkRetry': ({ dryRun }) => ({ job: { ...job, dryRun } }),
     'jobs.get': () => ({ job: looks++ % 2 === 0 ? job : { ...job, ...DONE } }),
   })
   const dry = await runCli(['runs', 'bulk-retry', '--status', 'failed', '--dry-run'], { url })
   assert.deepEqual([dry.code, dry.stdout], [0, '7 runs would be taken\n'], dry.stderr)
   job.dryRun = false
-  const waited = await runCli(['runs', 'bulk-retry', '--all', '--wait'], { url })
+  const waited = await runCli(['runs', 'bulk-retry', '--all', '--wait', '--idempotency-key', 'once'], { url })
   assert.equal(waited.stdout, `${job.id} is completed: 5 of 7, 2 failed\n`)
+  const keys = asked.flatMap(({ id, args }) => (id === 'runs.bulkRetry' ? [args['idempotencyKey']] : []))
+  assert.deepEqual(keys, [undefined, 'once'])
 })
 
 test('jobs are listed, shown and cancelled', async (t) => {

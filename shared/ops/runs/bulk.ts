@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../../ids.ts'
 import { BulkFilter, Job } from '../../model/job.ts'
+import { IdempotencyKey } from './idempotency-key.ts'
 import { op } from '../op.ts'
 
 const JobAnswer = z.object({ job: Job })
@@ -38,9 +39,16 @@ export const bulkRuns = {
     scope: ['run:trigger'],
     role: 'member',
     summary: 'Retry all finished runs that a filter finds and that no other run has called, as a job.',
-    input: z.strictObject({ org: Slug, filter: BulkFilter, dryRun: DryRun }),
+    input: z.strictObject({
+      org: Slug,
+      filter: BulkFilter,
+      dryRun: DryRun,
+      idempotencyKey: IdempotencyKey.meta({
+        description: 'Also the header `Idempotency-Key`. The same key and request answer the first job with 200.',
+      }),
+    }),
     output: JobAnswer,
-    faults: ['NOT_FOUND', 'CONFLICT'],
+    faults: ['NOT_FOUND', 'CONFLICT', 'IDEMPOTENCY_CONFLICT'],
     success: 202,
   }),
 }

@@ -15,6 +15,10 @@ import {
 
 const PAGING = 'Pages are joined by `nextCursor`: send it as `cursor`, with the same filters, until it is null.'
 
+const KEY_HEADER = {
+  'Idempotency-Key': 'The same as `idempotencyKey` in the body. Given twice, both must be the same.',
+}
+
 const WAITS =
   'It waits for an answer until 2026-11-22 09:00:00 UTC; then it goes on with the answer that its program ' +
   'has set for that. It asks: May Ada be paid 125.00 €?'
@@ -38,7 +42,7 @@ export const runs: ExamplesOf<'runs'> = {
     },
     output: { run: QUEUED },
     fields: { tags: 'Words to find the run by; 20 at most, of 64 characters each.' },
-    headers: { 'Idempotency-Key': 'The same as `idempotencyKey` in the body. Given twice, both must be the same.' },
+    headers: KEY_HEADER,
   },
   batch: {
     about: [
@@ -243,9 +247,16 @@ export const runs: ExamplesOf<'runs'> = {
       'Takes runs that had finished when the job found them and were created before it, each once, and makes a new',
       'run of each on the current version of its workflow, with `retryOf`. Runs that were called by others are left',
       'to these. What cannot be retried (a disabled or deleted workflow, an input that does not fit any more)',
-      'counts as `failed`. The filter is that of `runs.bulkCancel`, and so is the rest.',
+      'counts as `failed`. The filter is that of `runs.bulkCancel`, and so is the rest. Under an idempotency key the',
+      'same request is answered with the job that it made, as long as that is kept, and another one is refused with',
+      '`IDEMPOTENCY_CONFLICT`.',
     ].join(' '),
-    input: { org: 'acme', filter: { status: ['failed'], createdAfter: NINE - DAY_MS } },
+    input: {
+      org: 'acme',
+      filter: { status: ['failed'], createdAfter: NINE - DAY_MS },
+      idempotencyKey: 'after-outage-117',
+    },
+    headers: KEY_HEADER,
     output: {
       job: {
         ...BULK_CANCEL,

@@ -157,7 +157,8 @@ export function startOf(
   const reuseKey = `${offer.reuseKey} ${keyOf(variables)}`
   const about = { runId: run, attempt, epoch, org, workflow, environment, trigger }
   const facts = { ...about, inputText, variables, token, replay }
-  const recorded = { journal, entries: offer.journal.entries }
+  const { entries, forgotten = 0 } = offer.journal
+  const recorded = { journal, entries, forgotten }
   const { redactor } = secrets ?? {}
   const limits = { outputBytes, eventDataBytes }
   return { ...facts, ...recorded, ...limits, bundleDir, timeoutMs, graceMs, process, reuseKey, redactor }

@@ -137,7 +137,7 @@ async function offer(
     outputBytes: deps.config.maxOutputBytes,
     eventDataBytes: deps.config.maxEventDataBytes,
     replay: run.isResume,
-    journal: { entries: run.entries, text: journalText },
+    journal: { entries: run.entries, forgotten: run.forgottenEntries, text: journalText },
     variables: run.variableSetId,
     secrets: run.hasSecrets,
     token,

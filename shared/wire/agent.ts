@@ -87,8 +87,11 @@ export const Offer = z.object({
   eventDataBytes: z.int().optional(),
   /** The run is suspended and continues: its journal is replayed, and what it logs meanwhile was logged before. */
   replay: z.boolean(),
-  /** Entries of the journal; 0: there is none to hand over. `text` is JSON of `JournalRecord[]`, null when it has to be fetched. */
-  journal: z.object({ entries: z.int(), text: z.string().nullable() }),
+  /**
+   * Entries of the journal; 0: there is none to hand over. So many of them were forgotten with earlier attempts. `text`
+   * is JSON of `JournalRecord[]`, null when it has to be fetched.
+   */
+  journal: z.object({ entries: z.int(), forgotten: z.int().optional(), text: z.string().nullable() }),
   /** What the program finds in its environment; the same in every attempt of a run. */
   variables: z.record(z.string(), z.string()),
   /** There are secrets, which the agent reads with `token` before each start of a process, and hands on like variables. */

@@ -38,6 +38,8 @@ export interface StartMessage {
   journal: JournalRecord[]
   /** Number of its last entry, handed over or not: new ones count on from there. */
   entries: number
+  /** Number of the last one that was forgotten with its attempt: room is counted from there. Left out: none was. */
+  forgotten?: number
   /** Where the program finds an agent that comes for it when this one is gone, and how long it waits; left out: it ends then. */
   rejoin?: { folder: string; waitMs: number }
   /** The entries of this attempt are replayed, up to the point where nothing but waits is left. */

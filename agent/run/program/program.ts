@@ -32,6 +32,8 @@ export interface ProgramStart {
   journal: JournalRecord[]
   /** Number of its last entry, handed over or not. */
   entries: number
+  /** Number of the last one that was forgotten with its attempt. */
+  forgotten: number
   replay: boolean
   /** Lines that the process before this one had begun, where that is known. */
   lines?: LineSplitters | undefined

@@ -74,6 +74,7 @@ export function aStart(bundleDir: string): ProgramStart {
     token: 'a-token',
     journal: [],
     entries: 0,
+    forgotten: 0,
     replay: false,
     timeoutMs: 15_000,
     graceMs: 1_000,

@@ -36,7 +36,7 @@ export function takeOp(run: Moving, at: number, command: JournalCommand): void {
 /** False: there is no room for it, and the run has ended for that. */
 function add(run: Moving, at: number, entry: EntryIdentity, more: Partial<NewEntry>): boolean {
   run.journalChars += charsOf({ ...entry, result: more.result ?? null })
-  if (entry.n > MOST_ENTRIES) tooMany(run, at)
+  if (entry.n - run.forgottenEntries > MOST_ENTRIES) tooMany(run, at)
   else if (run.journalChars > MOST_CHARS) tooLarge(run, at)
   else write(run, entry, more)
   return !run.released

@@ -6,7 +6,7 @@ import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { Config } from '../../config.ts'
 import type { Version } from '../../workflows/targets.ts'
 import type { Output } from './batch.ts'
-import { block, emit, finish, move, release, requeue, rest, resume, suspend, takeBack } from './transitions.ts'
+import { block, emit, finish, forget, move, release, requeue, rest, resume, suspend, takeBack } from './transitions.ts'
 import type { Moving } from './run.ts'
 import { exitedError, overtimeError, threwError, timedOutError } from './run-errors.ts'
 
@@ -283,7 +283,7 @@ export function again(run: Moving, at: number, version: Version, why: Again): vo
   const lost = run.attempt
   run.attempt++
   run.activeMs = 0
-  run.journal.isForgotten = version.descriptor.retries.onCrash === 'fresh' && run.entries > 0
+  if (version.descriptor.retries.onCrash === 'fresh') forget(run)
   const data = { attempt: run.attempt, lostAttempt: lost, ...why }
   emit(run, { at, channel: 'lifecycle', type: 'run.restarted', dataText: JSON.stringify(data) })
   requeue(run, at, { attempt: run.attempt }, why.delayMs)

@@ -41,9 +41,9 @@ function fits(op: Fields): boolean {
     case 'close':
       return isIdentity(op.entry) && isOwn(op.entry) && isState(op.state) && isText(op.result, RESULT_CHARS)
     case 'adopt':
-      return isInt(op.n, 1, MOST_ENTRIES) && isInt(op.position, 1, MOST_INT)
+      return isInt(op.n, 1, MOST_INT) && isInt(op.position, 1, MOST_INT)
     case 'drift':
-      return isInt(op.n, 1, MOST_ENTRIES) && isText(op.args, 1000)
+      return isInt(op.n, 1, MOST_INT) && isText(op.args, 1000)
     case 'deliver':
       return Array.isArray(op.list) && op.list.length <= MOST_DELIVERIES && op.list.every(isDelivery)
     default:
@@ -66,7 +66,7 @@ const isDelivery = (value: unknown) =>
   Array.isArray(value) &&
   value.length === 4 &&
   isInt(value[0], 1, MOST_INT) &&
-  isInt(value[1], 1, MOST_ENTRIES) &&
+  isInt(value[1], 1, MOST_INT) &&
   isInt(value[2], 0, MOST_INT) &&
   isInt(value[3], 0, 1)
 
@@ -75,8 +75,7 @@ function isIdentity(value: unknown): value is EntryIdentity {
   return (
     typeof entry === 'object' &&
     entry !== null &&
-    // One more than there may be, so that a run with too many can be told so.
-    isInt(entry.n, 1, MOST_ENTRIES + 1) &&
+    isInt(entry.n, 1, MOST_INT) &&
     isInt(entry.position, 1, MOST_INT) &&
     isText(entry.parent, PARENT_CHARS) &&
     ['sleep', 'input', 'child', 'step'].includes(entry.kind as string) &&

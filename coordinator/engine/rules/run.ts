@@ -107,7 +107,9 @@ export interface Moving {
   place: ProcessState | null
   /** Number of the last entry in the journal. */
   entries: number
-  /** Characters of the results in it. */
+  /** Number of the last one that earlier attempts made and that was forgotten. */
+  forgottenEntries: number
+  /** Characters of the results in it, the forgotten ones left out. */
   journalChars: number
   crashes: number
   /** Attempts that were cut off because their agent was out of reach. */

@@ -114,6 +114,14 @@ export function complete(run: Moving, completion: Completion): void {
   run.journalChars += completion.result.length
 }
 
+/** The next attempt takes nothing of the journal over, and has all the room of a new one. */
+export function forget(run: Moving): void {
+  if (run.entries === 0) return
+  run.journal.isForgotten = true
+  run.forgottenEntries = run.entries
+  run.journalChars = 0
+}
+
 function tellParent(run: Moving, to: FinalStatus): void {
   if (!run.parent) throw new Error(`run ${run.id} ends and its parent is not locked`)
   complete(run.parent, completionOf(run, to, run.parentEntry!))

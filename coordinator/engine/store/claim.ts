@@ -29,8 +29,9 @@ export interface Claimed {
   input: string
   /** It was suspended, and continues where it stood. */
   isResume: boolean
-  /** Entries in its journal. */
+  /** Entries in its journal, those included that it has forgotten. */
   entries: number
+  forgottenEntries: number
   /** What this attempt has computed so far, in milliseconds. */
   activeMs: number
 }
@@ -158,7 +159,8 @@ const give = (sql: Sql, offerMs: number) => sql`
     returning runs.id as run_id, runs.runner_id, runs.org_id, runs.version_id, runs.attempt, runs.epoch, runs.cursor,
               runs.environment, runs.trigger_kind, runs.trigger_id, runs.trigger_actor, runs.tick, runs.tick_at,
               runs.tick_late,
-              runs.variable_set_id, runs.input, given.is_resume, given.slots, runs.entries, runs.active_ms
+              runs.variable_set_id, runs.input, given.is_resume, given.slots, runs.entries,
+              runs.forgotten_entries, runs.active_ms
   ),
   placed as (
     insert into placements (run_id, runner_id, epoch, slots, lease_expires_at)
@@ -176,7 +178,7 @@ const give = (sql: Sql, offerMs: number) => sql`
              environment is not null
            ) as has_secrets,
            variable_set_id is null as has_no_environment,
-           input, is_resume, entries, active_ms::float8 as active_ms
+           input, is_resume, entries, forgotten_entries, active_ms::float8 as active_ms
     from claimed c
   )`
 

@@ -92,6 +92,7 @@ export type LockedRow = Pick<
   | 'seq'
   | 'place'
   | 'entries'
+  | 'forgottenEntries'
   | 'journalChars'
   | 'crashes'
   | 'fences'
@@ -105,7 +106,7 @@ export type LockedRow = Pick<
 const lockable = (sql: Sql) => sql`
   r.id, r.org_id, r.pool_id, r.version_id, r.runner_id, r.epoch, r.priority, r.started_at, r.environment,
   r.parent_run_id, r.parent_entry, r.root_run_id, r.depth, r.concurrency_group, r.needs, r.status, r.attempt, r.cursor,
-  r.seq, r.place, r.entries,
+  r.seq, r.place, r.entries, r.forgotten_entries,
   r.journal_chars::float8 as journal_chars,
   r.crashes, r.fences, r.thrown,
   r.replays, r.cut_replays, r.active_ms::float8 as active_ms, r.timed_out_at is not null as timed_out, r.blocked`
@@ -180,6 +181,7 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       seq          = m.seq,
       place        = m.place,
       entries      = m.entries,
+      forgotten_entries = m.forgotten_entries,
       journal_chars = m.journal_chars,
       crashes      = m.crashes,
       fences       = m.fences,
@@ -223,6 +225,7 @@ export function update(tx: Tx, runs: Moving[]): PromiseLike<unknown> {
       isolation: 'text',
       fences: 'int',
       cutReplays: 'int',
+      forgottenEntries: 'int',
     })}
     where runs.id = m.id`
 }

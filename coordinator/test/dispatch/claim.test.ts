@@ -67,7 +67,7 @@ test('an offer carries everything that executing the run takes', async () => {
     process: 'reuse',
     slots: 1,
     replay: false,
-    journal: { entries: 0, text: null },
+    journal: { entries: 0, forgotten: 0, text: null },
     timeoutMs: 90_000,
     graceMs: 3000,
     outputBytes: 1024 * 1024,

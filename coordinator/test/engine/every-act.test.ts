@@ -70,6 +70,7 @@ function moving(status: RunStatus, place: ProcessState | null): Moving {
   const facts = { id: 'run_x', runnerId: 'rnr_x', epoch: 1, attempt: 1, cursor: 0, seq: 0, status, place }
   const counts = {
     entries: 0,
+    forgottenEntries: 0,
     journalChars: 0,
     crashes: 0,
     fences: 0,

@@ -33,15 +33,17 @@ export class Entries {
   readonly #pending = new Map<number, Pending>()
   /** Number of the last entry. */
   #last: number
+  readonly #forgotten: number
   /** How many calls this attempt has made, those that are replayed included. */
   #made: number
   /** How many timers of ours run for short sleeps. */
   #timers = 0
 
-  constructor({ attempt, journal, entries, replay }: EngineOptions, needs: EntriesNeeds) {
+  constructor({ attempt, journal, entries, forgotten, replay }: EngineOptions, needs: EntriesNeeds) {
     this.#needs = needs
     this.#former = createFormer(journal.filter((record) => record.attempt < attempt))
     this.#last = journal.reduce((most, { n }) => Math.max(most, n), entries)
+    this.#forgotten = forgotten
     const replayed = replay ? journal.filter((record) => record.attempt === attempt) : []
     this.#made = replayed.reduce((most, { position }) => Math.max(most, position), 0)
   }
@@ -74,7 +76,7 @@ export class Entries {
     const record = this.#former.take(call)
     if (record) return this.#adopt(record, call)
     try {
-      checkRoom(this.#last + 1, (text) => this.#needs.port.warn(text))
+      checkRoom(this.#last + 1 - this.#forgotten, (text) => this.#needs.port.warn(text))
     } catch (error) {
       return call.reject(error as Error)
     }

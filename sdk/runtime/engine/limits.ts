@@ -1,7 +1,7 @@
 const WARN_AT = 5_000
 const MOST = 25_000
 
-/** Warns once, then throws: before entry `n` is made. */
+/** Warns once, then throws: before the `n`th entry is made. */
 export function checkRoom(n: number, warn: (text: string) => void): void {
   if (n === WARN_AT) {
     warn(

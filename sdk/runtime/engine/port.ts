@@ -30,6 +30,8 @@ export interface EngineOptions {
   journal: readonly JournalRecord[]
   /** Number of the last entry of the run, handed over or not. */
   entries: number
+  /** Number of the last one that was forgotten with its attempt: room is counted from there. */
+  forgotten: number
   replay: boolean
 }
 

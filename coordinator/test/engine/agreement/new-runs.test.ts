@@ -150,7 +150,8 @@ const AHEAD = [
   'timedOutAt',
   'deletedAt',
 ] as const
-const NONE = ['epoch', 'seq', 'entries', 'crashes', 'fences', 'thrown', 'replays', 'cutReplays'] as const
+const COUNTED = ['crashes', 'fences', 'thrown', 'replays', 'cutReplays'] as const
+const NONE = ['epoch', 'seq', 'entries', 'forgottenEntries', ...COUNTED] as const
 const UNSPENT = ['computeMs', 'tokensInput', 'tokensOutput', 'tokensCached', 'tokensReasoning', 'costMicros'] as const
 const all = <V>(names: readonly string[], value: V) => Object.fromEntries(names.map((name) => [name, value]))
 const NEW = {

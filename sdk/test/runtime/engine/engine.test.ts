@@ -29,7 +29,7 @@ function anEngine(options: Partial<EngineOptions> = {}) {
       return () => clearTimeout(timer)
     },
   }
-  const engine = createEngine({ attempt: 1, journal: [], entries: 0, replay: false, ...options }, port)
+  const engine = createEngine({ attempt: 1, journal: [], entries: 0, forgotten: 0, replay: false, ...options }, port)
   return { engine, ops, parked, warned, isHeld: () => isHeld, ...callsOn({ engine }) }
 }
 
@@ -193,6 +193,12 @@ test('a long journal is warned of once, and a full one is refused with advice', 
   await assert.rejects(refused, { code: 'JOURNAL_FULL', message: /workflows\.call\(\)/ })
   assert.equal(isExecuted, false)
   full.engine.end('run() returned')
+
+  const fresh = anEngine({ entries: 24_999, forgotten: 24_999 })
+  void fresh.ask('the first')
+  void fresh.step('one more', () => (isExecuted = true))
+  assert.equal(isExecuted, true)
+  fresh.engine.end('run() returned')
 })
 
 test('names and arguments are such that PostgreSQL can keep them', () => {

@@ -81,7 +81,7 @@ class SimulatedProcess implements Port {
     this.#options = options
     this.#time = world.now
     this.#isLive = this.#isThrough = !replay
-    const handed = { attempt: world.attempt, journal: world.journal(), entries: world.entries() }
+    const handed = { attempt: world.attempt, journal: world.journal(), entries: world.entries(), forgotten: 0 }
     this.#engine = createEngine({ ...handed, replay }, this)
   }
 

@@ -1,6 +1,7 @@
 import { assertMove, type FinalStatus, isSuspended, type RunStatus } from '@windlass/shared/model/run.ts'
 import type { Completion, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type * as events from '../../events/store.ts'
+import { MOST_CHARS } from './journal.ts'
 import type { Moving } from './run.ts'
 
 /** Adds an event to the log. The cursor is taken under the row's lock, so its order is the order of commits. */
@@ -110,8 +111,28 @@ export function block(run: Moving, at: number, blocked: NonNullable<Moving['bloc
 
 /** Something that the run waits for is there. The first completion of an entry counts. */
 export function complete(run: Moving, completion: Completion): void {
-  run.journal.completed.push(completion)
-  run.journalChars += completion.result.length
+  const fitting = fits(run, completion) ? completion : tooLongFor(completion)
+  run.journal.completed.push(fitting)
+  run.journalChars += fitting.result.length
+}
+
+/** Results that are not longer are always taken: all entries of a run have 25 MB of such. */
+const ALWAYS_CHARS = 1000
+
+function fits({ journalChars }: Moving, { result }: Completion): boolean {
+  return result.length <= ALWAYS_CHARS || journalChars + result.length <= MOST_CHARS
+}
+
+/**
+ * Outputs of children and answers of people come when the run may be anywhere: it is told of them, and decides. With
+ * hundreds of 1 MiB each it could never be continued, as nobody can hand such a journal over.
+ */
+function tooLongFor({ n, result }: Completion): Completion {
+  const room = `the results and questions in a journal have ${MOST_CHARS} characters at most`
+  const found = `What came back has ${result.length} characters, and does not fit any more: ${room}.`
+  const message = `${found} Return less, or a reference to it.`
+  const detail = { chars: result.length, limitChars: MOST_CHARS }
+  return { n, state: 'failed', result: JSON.stringify({ name: 'Error', code: 'JOURNAL_FULL', message, detail }) }
 }
 
 /** The next attempt takes nothing of the journal over, and has all the room of a new one. */

@@ -19,7 +19,6 @@ import {
   stepped,
   wakeOf,
 } from '../../_kit/journal.ts'
-import { MOST_CHARS } from '../../../engine/rules/journal.ts'
 import { journalCrew } from '../../_kit/journal-crew.ts'
 import { until } from '../../_kit/until.ts'
 import { aWorkflow } from '../../_kit/workflow.ts'
@@ -149,22 +148,6 @@ test('`onCrash: fresh` forgets what former attempts did: waits end, children are
   const { runs } = await c.call(ops.runs.children, { run: first.run })
   assert.equal(runs.length, 2)
   await c.call(ops.runs.cancel, { run: runs[0]!.id })
-})
-
-test('what was forgotten takes no room of the next attempt', async () => {
-  const full = async (numbers: number[]) => {
-    const first = await begun('fresh')
-    await link.report(first, 2, stepped(1, 'paid'))
-    await c.db`update runs set entries = 24_999, journal_chars = ${MOST_CHARS - 1} where id = ${first.run}`
-    await link.report(first, 3, end(killed(), 1))
-    const second = await next(first.run)
-    assert.deepEqual([second.journal.entries, second.journal.forgotten], [24_999, 24_999])
-    await link.report(second, 1, start(), ...numbers.map((n) => stepped(n, 'x'.repeat(1000))), end(returned(null), 1))
-    const { status, error } = await runOf(c, first.run)
-    return [status, error?.code]
-  }
-  assert.deepEqual(await full([25_000, 25_001, 49_999]), ['completed', undefined])
-  assert.deepEqual(await full([50_000]), ['failed', 'JOURNAL_FULL'])
 })
 
 test('losing a parked process is no crash, whatever ended it', async () => {

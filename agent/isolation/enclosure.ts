@@ -1,4 +1,5 @@
 import os from 'node:os'
+import { within } from '@windlass/shared/time.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { endGroup, findStrays, signal } from '../os/end-processes.ts'
@@ -94,13 +95,18 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
       const isUserGone = uid === undefined || cgroup !== undefined || (await endUids({ first: uid, last: uid }))
       const isClean = isGroupGone && isCgroupGone && isUserGone
       // In bubblewrap there was no such place.
-      const isForgotten = !isClean || uid === undefined || isInside || (await removeTraces((each) => each === uid))
-      onEnd(isClean && isForgotten)
+      const forgetting = isClean && uid !== undefined && !isInside ? removeTraces((each) => each === uid) : undefined
+      // The number is nobody else's before all is gone, and the end of the run is told before.
+      const over = Promise.resolve(forgetting ?? isClean).then((isForgotten) => onEnd(isClean && isForgotten))
+      await within(FORGET_MS, over, 'traces are being removed').catch(() => {})
       return isClean
     },
     isOutOfMemory: () => isOutOfMemory,
   }
 }
+
+/** A program may leave a million files outside of its workspace, which take half a minute. */
+const FORGET_MS = 2000
 
 /** Its watcher outside, its first process inside, and the program. */
 const OF_BUBBLEWRAP = 3

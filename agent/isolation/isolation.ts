@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { within } from '@windlass/shared/time.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { Capability } from '@windlass/shared/wire/agent.ts'
 import { uidsOf } from '../os/process-table.ts'
@@ -211,9 +212,13 @@ async function forgetFormer(range: UidRange, uids: Uids, log: IsolationOptions['
   const isOurs = (uid: number) => uid >= range.first && uid <= range.last
   const living = new Set(pidsOfUids(range).flatMap(uidsOf).filter(isOurs))
   for (const uid of living) uids.reserve(uid)
-  if (!(await removeTraces((uid) => isOurs(uid) && !living.has(uid))))
+  const removing = removeTraces((uid) => isOurs(uid) && !living.has(uid))
+  if (!(await within(FORMER_MS, removing, 'traces are being removed').catch(() => false)))
     log('isolation.traces', { first: range.first, last: range.last })
 }
+
+/** An agent begins without what takes longer; the number of a new user is not that of the last ones. */
+const FORMER_MS = 30_000
 
 /** It runs already. */
 const NO_COMMAND: Command = { file: '', args: [] }

@@ -1,5 +1,6 @@
-import { lstatSync, readdirSync } from 'node:fs'
-import path from 'node:path'
+import { existsSync } from 'node:fs'
+import fs from 'node:fs/promises'
+import { eachEntry } from '../os/each-entry.ts'
 import { readOrNothing } from '../os/process-id.ts'
 import { launch } from '../os/process.ts'
 import { removeTree } from '../os/remove-tree.ts'
@@ -18,25 +19,25 @@ type IsTheirs = (uid: number) => boolean
  * own. Nothing of them lives any more. False when something is still there.
  */
 export async function removeTraces(isTheirs: IsTheirs): Promise<boolean> {
-  const files = SHARED.flatMap((folder) => filesOf(isTheirs, folder))
-  const removed = await Promise.allSettled([...files.map(removeTree), removeIpc(isTheirs)])
+  // Not every system has all of them.
+  const folders = SHARED.filter((folder) => existsSync(folder))
+  const removing = folders.map((folder) => eachEntry(folder, (file) => removeTheirs(isTheirs, file)))
+  const removed = await Promise.allSettled([...removing, removeIpc(isTheirs)])
   return removed.every(({ status }) => status === 'fulfilled')
 }
 
-function filesOf(isTheirs: IsTheirs, folder: string): string[] {
-  const files = namesIn(folder).map((name) => path.join(folder, name))
-  return files.filter((file) => {
-    const stat = lstatSync(file, { throwIfNoEntry: false })
-    return stat !== undefined && isTheirs(stat.uid)
-  })
+async function removeTheirs(isTheirs: IsTheirs, file: Buffer): Promise<void> {
+  const uid = await ownerOf(file)
+  if (uid !== undefined && isTheirs(uid)) await removeTree(file)
 }
 
-function namesIn(folder: string): string[] {
+/** Undefined: it is gone. */
+async function ownerOf(file: Buffer): Promise<number | undefined> {
   try {
-    return readdirSync(folder)
-  } catch {
-    // Not every system has all of them.
-    return []
+    return (await fs.lstat(file)).uid
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
 }
 

@@ -1,8 +1,13 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
+import { eachEntry } from './each-entry.ts'
 
 /** Whoever is still at work in there may add something between our look and the removal. */
 const MOST_ROUNDS = 20
+/** Entries of one round: a program may have made millions in one folder. */
+const MOST_ENTRIES = 100_000
+/** Rounds with so many; far more than a disk has room for. */
+const MOST_FULL_ROUNDS = 10_000
 const OURS = 0o700
 
 /**
@@ -12,9 +17,10 @@ const OURS = 0o700
  * Folders are moved out to a place of ours before they are looked into. So of all paths here only the last part can be changed by a
  * program, and neither moving nor unlinking follows that.
  */
-export async function removeTree(folder: string): Promise<void> {
-  const aside = await fs.mkdtemp(path.join(path.dirname(folder), 'gone-'))
-  const found = [folder]
+export async function removeTree(folder: string | Buffer): Promise<void> {
+  if (await isUnlinked(folder)) return
+  const aside = await fs.mkdtemp(path.join(path.dirname(String(folder)), 'gone-'))
+  const found: (string | Buffer)[] = [folder]
   let moved = 0
   const moveOut = async (entry: Buffer) => {
     const target = path.join(aside, String((moved += 1)))
@@ -24,13 +30,16 @@ export async function removeTree(folder: string): Promise<void> {
   await fs.rmdir(aside)
 }
 
-async function removeOne(target: string, moveOut: (entry: Buffer) => Promise<void>): Promise<void> {
-  for (let round = 1; !(await isUnlinked(target)); round++) {
+async function removeOne(target: string | Buffer, moveOut: (entry: Buffer) => Promise<void>): Promise<void> {
+  const take = async (entry: Buffer) => {
+    if (!(await isUnlinked(entry))) await moveOut(entry)
+  }
+  let [rounds, fullRounds] = [0, 0]
+  while (!(await isUnlinked(target))) {
     if (!isRoot()) await fs.chmod(target, OURS)
-    const names = await fs.readdir(target, { encoding: 'buffer' })
-    for (const entry of names.map((name) => Buffer.concat([Buffer.from(`${target}/`), name])))
-      if (!(await isUnlinked(entry))) await moveOut(entry)
-    if (await isRemoved(target, round < MOST_ROUNDS)) return
+    if ((await eachEntry(target, take, MOST_ENTRIES)) < MOST_ENTRIES) rounds += 1
+    else fullRounds += 1
+    if (await isRemoved(target, rounds < MOST_ROUNDS && fullRounds < MOST_FULL_ROUNDS)) return
   }
 }
 
@@ -61,7 +70,7 @@ async function moveTo(target: string, entry: Buffer): Promise<boolean> {
   return true
 }
 
-async function isRemoved(target: string, mayHoldMore: boolean): Promise<boolean> {
+async function isRemoved(target: string | Buffer, mayHoldMore: boolean): Promise<boolean> {
   try {
     await fs.rmdir(target)
     return true

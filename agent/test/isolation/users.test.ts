@@ -108,6 +108,12 @@ test('a user leaves nothing to the next run that has its number', { skip: NEEDS_
 test('what a killed agent has left of its users is gone when the next one begins', { skip: NEEDS_ROOT }, async (t) => {
   const isolation = ofUsers({ cgroup: 'off' })
   const { first, last } = isolation.uids
+  // A name that is no text, and a folder.
+  const odd = Buffer.from(`/var/tmp/windlass-left-${first}-\xff`, 'latin1')
+  const folder = `/var/tmp/windlass-left-${first}-folder`
+  writeFileSync(odd, 'secret')
+  mkdirSync(path.join(folder, 'inner'), { recursive: true })
+  for (const file of [odd, folder]) chownSync(file, first, first)
   const [gone, living, foreign] = [first, first + 1, last + 1].map((uid) => {
     const file = path.join('/var/tmp', `windlass-left-${uid}`)
     writeFileSync(file, 'secret')
@@ -118,8 +124,8 @@ test('what a killed agent has left of its users is gone when the next one begins
   await aLiving(t, first + 1)
   await aStage(t, { isolation })
   assert.deepEqual(
-    [gone, living, foreign].map((file) => existsSync(file!)),
-    [false, true, true],
+    [gone, odd, folder, living, foreign].map((file) => existsSync(file!)),
+    [false, false, false, true, true],
   )
 })
 

@@ -6,6 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
+import { eachEntry } from '../../os/each-entry.ts'
 import { removeTree } from '../../os/remove-tree.ts'
 import { emptyWorkspaces, keepWorkspaces } from '../../run/hosts/workspace.ts'
 
@@ -81,4 +82,23 @@ test('a workspace in which a program has dug deep is gone when it is given back,
   assert.deepEqual(readdirSync(root), [path.basename(left)])
   await emptyWorkspaces(root)
   assert.deepEqual(readdirSync(root), [])
+})
+
+test('of a folder with very many entries some are taken at a time', async (t) => {
+  const { parent, folder } = aParent(t)
+  for (let n = 0; n < 1000; n++) writeFileSync(path.join(folder, String(n)), '')
+  let [now, most] = [0, 0]
+  const taken = new Set<string>()
+  const act = async (entry: Buffer) => {
+    most = Math.max(most, ++now)
+    await new Promise(setImmediate)
+    taken.add(String(entry))
+    now -= 1
+    if (String(entry).endsWith('/7')) throw new Error('seven')
+  }
+  assert.equal(await eachEntry(parent, act), 1)
+  await assert.rejects(eachEntry(folder, act), /seven/)
+  assert.equal(taken.size, 1001)
+  assert.ok(most <= 64, `${most} at a time`)
+  assert.equal(await eachEntry(folder, () => Promise.resolve(), 300), 300)
 })

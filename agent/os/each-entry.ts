@@ -1,0 +1,35 @@
+import fs from 'node:fs/promises'
+
+/** A program may leave a million files: their names are not read at once, and other work has its turns in between. */
+const AT_ONCE = 64
+
+/**
+ * Does something with each entry of a folder, some at a time; of more than `most` with the first ones. Answers with how
+ * many. Rejects with the first failure when all the others have been tried.
+ */
+export async function eachEntry(
+  folder: string | Buffer,
+  act: (entry: Buffer) => Promise<unknown>,
+  most = Infinity,
+): Promise<number> {
+  // Names need not be text. The types know no such encoding here; Node takes it.
+  const entries = await fs.opendir(folder, { encoding: 'buffer' as BufferEncoding, bufferSize: AT_ONCE })
+  const prefix = Buffer.concat([typeof folder === 'string' ? Buffer.from(folder) : folder, Buffer.from('/')])
+  const failures: unknown[] = []
+  let count = 0
+  let pending: Promise<unknown>[] = []
+  const settle = async () => {
+    for (const outcome of await Promise.allSettled(pending))
+      if (outcome.status === 'rejected') failures.push(outcome.reason)
+    pending = []
+  }
+  for await (const { name } of entries) {
+    if (count === most) break
+    count += 1
+    pending.push(act(Buffer.concat([prefix, name as unknown as Buffer])))
+    if (pending.length === AT_ONCE) await settle()
+  }
+  await settle()
+  if (failures.length > 0) throw failures[0]
+  return count
+}

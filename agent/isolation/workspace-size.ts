@@ -2,8 +2,9 @@ import fs from 'node:fs/promises'
 import path from 'node:path'
 
 const LOOK_MS = 2_000
-/** Looking takes this part of one core at most. */
+/** Looking takes this part of one core, unless it would rest for longer than that. */
 const SHARE = 1 / 20
+const MOST_REST_MS = 10_000
 const BLOCK_BYTES = 512
 
 export interface Sized {
@@ -19,67 +20,68 @@ export interface SizeWatch {
   close(): void
 }
 
-/** Looks at the folders of runs that may not grow without end, one after the other, and less often where that takes long. */
+/** Looks at the folders of runs that may not grow without end: each less often where that takes long, whatever others do. */
 export function watchSizes(): SizeWatch {
-  const watched = new Set<Sized>()
-  let timer: NodeJS.Timeout | undefined
-  let isLooking = false
+  const watched = new Map<Sized, NodeJS.Timeout>()
 
-  async function look(): Promise<void> {
-    isLooking = true
+  async function look(sized: Sized): Promise<void> {
     const began = performance.now()
-    for (const sized of watched) {
-      const bytes = await bytesIn(sized.workspace, sized.limitBytes)
-      if (bytes > sized.limitBytes && watched.delete(sized)) sized.onFull(bytes)
-    }
-    isLooking = false
-    lookLater(Math.max(LOOK_MS, (performance.now() - began) / SHARE))
+    const bytes = await bytesIn(sized.workspace, sized.limitBytes)
+    if (!watched.has(sized)) return
+    const tookMs = performance.now() - began
+    if (bytes <= sized.limitBytes) return lookLater(sized, Math.min(MOST_REST_MS, Math.max(LOOK_MS, tookMs / SHARE)))
+    watched.delete(sized)
+    sized.onFull(bytes)
   }
 
-  function lookLater(afterMs: number): void {
-    if (timer || isLooking || watched.size === 0) return
-    timer = setTimeout(() => {
-      timer = undefined
-      void look()
-    }, afterMs)
+  function lookLater(sized: Sized, afterMs: number): void {
+    const timer = setTimeout(() => void look(sized), afterMs)
     timer.unref()
+    watched.set(sized, timer)
+  }
+
+  function forget(sized: Sized): void {
+    clearTimeout(watched.get(sized))
+    watched.delete(sized)
   }
 
   return {
     watch(sized) {
-      watched.add(sized)
-      lookLater(LOOK_MS)
-      return () => void watched.delete(sized)
+      lookLater(sized, LOOK_MS)
+      return () => forget(sized)
     },
     close() {
-      watched.clear()
-      clearTimeout(timer)
+      for (const sized of watched.keys()) forget(sized)
     },
   }
 }
 
-/** What it really occupies; no further than `most`. The program may be changing it just now. */
+/**
+ * What it really occupies; no further than `most`. The program may be changing it just now. What has no bytes counts as
+ * one block, as it has its place in the file system.
+ */
 async function bytesIn(folder: string, most: number): Promise<number> {
   let bytes = 0
   const folders = [folder]
-  for (let next = folders.pop(); next !== undefined && bytes <= most; next = folders.pop()) {
-    for (const entry of await entriesOf(next)) {
-      const file = path.join(next, entry.name)
-      if (entry.isDirectory()) folders.push(file)
-      else bytes += await sizeOf(file)
-      if (bytes > most) break
-    }
-  }
+  for (let next = folders.pop(); next !== undefined && bytes <= most; next = folders.pop())
+    bytes += await bytesBeside(next, folders, most - bytes)
   return bytes
 }
 
-async function entriesOf(folder: string) {
+/** Of all that lies in this folder itself. Those in it are added to `folders`. */
+async function bytesBeside(folder: string, folders: string[], most: number): Promise<number> {
+  let bytes = 0
   try {
-    return await fs.readdir(folder, { withFileTypes: true })
+    for await (const entry of await fs.opendir(folder)) {
+      const file = path.join(folder, entry.name)
+      if (entry.isDirectory()) folders.push(file)
+      bytes += Math.max(BLOCK_BYTES, await sizeOf(file))
+      if (bytes > most) return bytes
+    }
   } catch {
     // Gone since, or closed by the program; what it keeps from us is still under the limit of a single file.
-    return []
   }
+  return bytes
 }
 
 async function sizeOf(file: string): Promise<number> {

@@ -22,7 +22,9 @@ export interface Rest {
 /** A poll is answered after `waitMs` at the latest; a silence beyond that is a lost connection. */
 const POLL_SLACK_MS = 10_000
 const BUNDLE_HEADERS_MS = 20_000
-const JOURNAL_MS = 20_000
+/** Without a byte of it. A line of 10 Mbit/s takes half a minute for 32 MiB. */
+const JOURNAL_SILENCE_MS = 20_000
+const JOURNAL_MS = 600_000
 const SECRETS_MS = 10_000
 const RENEW_KEY_MS = 20_000
 
@@ -42,10 +44,20 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
       return response.body
     },
     async journal(run, epoch, signal) {
-      const deadline = AbortSignal.timeout(JOURNAL_MS)
-      const options = { signal: AbortSignal.any([signal, deadline]), headers: await headers() }
-      const response = await openOp(base, runnerSurface.journal, { run, epoch }, options)
-      return await response.text()
+      const silence = new AbortController()
+      const timer = setTimeout(() => silence.abort(), JOURNAL_SILENCE_MS)
+      const ends = AbortSignal.any([signal, silence.signal, AbortSignal.timeout(JOURNAL_MS)])
+      try {
+        const response = await openOp(
+          base,
+          runnerSurface.journal,
+          { run, epoch },
+          { signal: ends, headers: await headers() },
+        )
+        return await textOf(response, () => timer.refresh())
+      } finally {
+        clearTimeout(timer)
+      }
     },
     async secrets(run, token, signal) {
       const options = { signal, deadlineMs: SECRETS_MS, headers: { authorization: `Bearer ${token}` } }
@@ -57,4 +69,14 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
       await callOp(base, runnerSurface.renew, { publicKey }, options)
     },
   }
+}
+
+/** `heard` is called with each piece that comes. */
+async function textOf(response: Response, heard: () => void): Promise<string> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    heard()
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString()
 }

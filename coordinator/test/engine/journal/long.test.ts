@@ -79,3 +79,15 @@ test('a journal is long by all of its texts', async () => {
   await link.report(offer, 1, start(), ...commands)
   assert.deepEqual(await inlineJournals(c.db, [{ runId: offer.run, attempt: 1 }]), new Map())
 })
+
+test('who reads a journal slowly keeps no other of the org from its turn', async () => {
+  const offer = await aLongJournal()
+  const runner = { id: agent.id, orgId: c.orgId } as RunnerIdentity
+  const read = () => journalFor(c.deps, runner, { run: offer.run, epoch: offer.epoch })
+  const slow = await Promise.all([read(), read(), read()])
+  for (const reader of slow) assert.equal((await reader.next()).done, false)
+  let text = ''
+  for await (const piece of await read()) text += piece
+  assert.equal((JSON.parse(text) as unknown[]).length, 8)
+  for (const reader of slow) await reader.return()
+})

@@ -176,6 +176,8 @@ function watchLiveness(ws: WebSocket): () => void {
   let heardAt = performance.now()
   const heard = () => (heardAt = performance.now())
   for (const event of ['open', 'message', 'ping', 'pong']) ws.on(event, heard)
+  // A large message comes in pieces, over a slow line for a minute.
+  ws.on('upgrade', ({ socket }: IncomingMessage) => socket.on('data', heard))
   const timer = setInterval(() => {
     if (performance.now() - heardAt > DEAD_MS) return ws.terminate()
     if (ws.readyState === WebSocket.OPEN) ws.ping()

@@ -13,5 +13,7 @@ export interface AgentSocket {
   onMessage(listener: (text: string) => void): void
   /** The listener gets the number of bytes that were sent and not yet taken, each time it changes; 0 at the end. */
   onUnread(listener: (bytes: number) => void): void
+  /** Resolves when the agent has read all that was sent so far, or the connection has ended. */
+  whenRead(): Promise<void>
   onClose(listener: (by: ClosedBy) => void): void
 }

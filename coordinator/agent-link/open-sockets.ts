@@ -50,6 +50,7 @@ export class OpenSockets {
       },
       onMessage: (listener) => socket.onMessage(listener),
       onUnread: (listener) => socket.onUnread(listener),
+      whenRead: () => socket.whenRead(),
       onClose: (listener) => socket.onClose(listener),
     }
     const late = setTimeout(() => bounded.cut(), HELLO_MS).unref()

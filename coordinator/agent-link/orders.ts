@@ -1,5 +1,5 @@
 import type { Wake } from '@windlass/shared/wire/agent.ts'
-import { tellWakes } from '../dispatch/wakes.ts'
+import { tellRuns, tellWakes } from '../dispatch/wakes.ts'
 import { tellCancels } from '../engine/commit/leases.ts'
 import type { Bell } from '../events/bell.ts'
 import { createLooks, type LookDeps } from './looks.ts'
@@ -40,7 +40,9 @@ export function createOrders(deps: LookDeps & { bell: Bell }): Orders {
       await sockets.cancels.share(runnerId, orgId, () => tellCancels(deps, [runnerId]))
     },
     tellWake(runnerId, wake) {
-      if (!sockets.tell(runnerId, { t: 'wake', runs: [wake] })) bell.ring('runner', runnerId)
+      if (tellRuns(sockets, runnerId, [wake])) return
+      if (isHere(runnerId)) void tellWakes(deps, runnerId).catch(failed)
+      else bell.ring('runner', runnerId)
     },
     tellWakes(runnerId) {
       if (isHere(runnerId)) void tellWakes(deps, runnerId).catch(failed)

@@ -43,6 +43,16 @@ export interface Sockets {
   /** False: it is not connected here. */
   tell(runnerId: string, frame: CoordinatorFrame): boolean
   /**
+   * Of frames above 64 KiB an agent has one on its way: what stands behind it, as the answer to a heartbeat, has to
+   * wait. False: there is one, or it is not connected here, and nothing was sent.
+   */
+  tellLarge(runnerId: string, frame: CoordinatorFrame): boolean
+  isReadingLarge(runnerId: string): boolean
+  /** Agents that are told more when they have read what is on its way; `again`: from the first on once more. */
+  readonly behind: Map<string, 'once' | 'again'>
+  /** Resolves when none is on its way. */
+  largeRead(runnerId: string): Promise<void>
+  /**
    * The end of its connection, with a sentence for its log. It has 5 s to say what became of its runs; nothing else is taken from it
    * meanwhile.
    */
@@ -68,6 +78,8 @@ const MOST_LEAVES = 10
 export function createSockets(log: Log): Sockets {
   const sockets = new Map<string, { socket: AgentSocket; orgId: string }>()
   const refused = new Map<AgentSocket, NodeJS.Timeout>()
+  /** On their way. */
+  const large = new Map<AgentSocket, Promise<void>>()
 
   const pace = createPace()
   const open = new OpenSockets({ unread: createUnreadFrames({ log }) })
@@ -100,6 +112,25 @@ export function createSockets(log: Log): Sockets {
       const socket = sockets.get(runnerId)?.socket
       socket?.send(JSON.stringify(frame))
       return socket !== undefined
+    },
+    tellLarge(runnerId, frame) {
+      const socket = sockets.get(runnerId)?.socket
+      if (!socket || large.has(socket)) return false
+      socket.send(JSON.stringify(frame))
+      large.set(
+        socket,
+        socket.whenRead().finally(() => large.delete(socket)),
+      )
+      return true
+    },
+    behind: new Map(),
+    isReadingLarge(runnerId) {
+      const socket = sockets.get(runnerId)?.socket
+      return socket !== undefined && large.has(socket)
+    },
+    async largeRead(runnerId) {
+      const socket = sockets.get(runnerId)?.socket
+      if (socket) await large.get(socket)
     },
     refuse(runnerId, code, message) {
       const socket = sockets.get(runnerId)?.socket

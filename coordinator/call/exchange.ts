@@ -52,9 +52,13 @@ export interface HttpSocket {
   readonly buffered: number
   /** 1: sent, 0: buffered, 2: dropped. */
   send(text: string): number
+  /** 125 bytes at most. */
+  ping(text: string): number
   close(code: number, reason: string): void
   destroy(): void
   on(event: 'message', listener: (message: string, isBinary: boolean) => void): unknown
+  /** The other side has read a ping, of ours or of the library, and all that was sent before it. */
+  on(event: 'pong', listener: (text: string) => void): unknown
   /** Some of what was buffered has left. */
   on(event: 'drain', listener: () => void): unknown
   on(event: 'close', listener: (code: number, reason: string) => void): unknown

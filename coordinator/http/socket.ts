@@ -28,7 +28,10 @@ class ServerSocket implements AgentSocket, Open {
   readonly #onMessage: ((text: string) => void)[] = []
   readonly #onUnread: ((bytes: number) => void)[] = []
   readonly #onClose: ((by: ClosedBy) => void)[] = []
+  /** Who waits for the answer to a ping, by its text. */
+  readonly #awaited = new Map<string, () => void>()
   #unread = 0
+  #pings = 0
   #closedBy: ClosedBy | undefined
   #isOurEnd = false
 
@@ -40,11 +43,13 @@ class ServerSocket implements AgentSocket, Open {
       else for (const listener of this.#onMessage) listener(message)
     })
     socket.on('drain', () => this.#countUnread())
+    socket.on('pong', (text) => this.#heard(text))
     socket.on('close', (_code, reason) => {
       this.#closedBy = this.#isOurEnd ? 'coordinator' : endOf(reason)
       open.delete(this)
       this.#countUnread()
       for (const listener of this.#onClose) listener(this.#closedBy)
+      for (const text of this.#awaited.keys()) this.#heard(text)
     })
   }
 
@@ -73,6 +78,21 @@ class ServerSocket implements AgentSocket, Open {
 
   onUnread(listener: (bytes: number) => void): void {
     this.#onUnread.push(listener)
+  }
+
+  /** Frames stand in line, in buffers of the system too; so does a ping. */
+  whenRead(): Promise<void> {
+    if (this.#closedBy) return Promise.resolve()
+    const text = String((this.#pings += 1))
+    return new Promise((resolve) => {
+      this.#awaited.set(text, resolve)
+      this.#socket.ping(text)
+    })
+  }
+
+  #heard(text: string): void {
+    this.#awaited.get(text)?.()
+    this.#awaited.delete(text)
   }
 
   /** Called at once when the socket is closed already. */

@@ -239,10 +239,15 @@ export async function placedRun(
 export interface PendingWake extends Completion {
   runId: RunId
   epoch: number
+  /** Its place among all completions. */
+  completion: number
 }
 
-/** In one frame: an agent takes 64 MiB. What is beyond is said with a later heartbeat. */
-const WAKE_CHARS = 8 * 1024 * 1024
+/**
+ * In one frame, and one result of 1 MiB on top: over a line of 50 KB/s that takes 26 s, for which the answer to a
+ * heartbeat waits.
+ */
+export const WAKE_CHARS = 256 * 1024
 const WAKE_RESULTS = 2000
 /** Of one run, however many others wait. */
 const LEAST_OF_RUN = 200
@@ -251,7 +256,7 @@ const LEAST_OF_RUN = 200
  * What the processes of this runner have not been given yet, in the order of completion. Of many results each run gets
  * a share, those that wait longest first: no more is read than that, and one entry of each run.
  */
-export function undelivered(db: Db, runnerId: string): Promise<PendingWake[]> {
+export function undelivered(db: Db, runnerId: string, after: number): Promise<PendingWake[]> {
   return db<PendingWake[]>`
     with pending as (
       select found.*, sum(octet_length(result)) over (order by completion) as chars
@@ -265,6 +270,7 @@ export function undelivered(db: Db, runnerId: string): Promise<PendingWake[]> {
             select completion
             from journal
             where run_id = p.run_id and attempt = r.attempt and completion is not null and delivered is null
+              and completion > ${after}::bigint
             order by completion
             limit 1
           ) oldest
@@ -276,6 +282,7 @@ export function undelivered(db: Db, runnerId: string): Promise<PendingWake[]> {
           select n, state, result, completion
           from journal
           where run_id = w.run_id and attempt = w.attempt and completion is not null and delivered is null
+            and completion > ${after}::bigint
           order by completion
           limit greatest(${WAKE_RESULTS}::int / w.runs, ${LEAST_OF_RUN}::int)
         ) j
@@ -283,7 +290,7 @@ export function undelivered(db: Db, runnerId: string): Promise<PendingWake[]> {
         limit ${WAKE_RESULTS}::int
       ) found
     )
-    select run_id, epoch, n, state, result
+    select run_id, epoch, n, state, result, completion::float8 as completion
     from pending
     where chars - octet_length(result) < ${WAKE_CHARS}::bigint
     order by completion`

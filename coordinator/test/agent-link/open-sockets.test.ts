@@ -94,6 +94,7 @@ function aSocket(ends: string[]) {
     cut: () => ends.push('cut'),
     onMessage: (listener) => listeners.push(listener),
     onUnread() {},
+    whenRead: () => Promise.resolve(),
     onClose() {},
   }
   const say = (text: string) => {

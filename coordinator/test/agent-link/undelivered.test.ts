@@ -54,7 +54,7 @@ test('of very many results no more are read than are told, with a share for each
   let found: Awaited<ReturnType<typeof journal.undelivered>> = []
   const [{ partition }] = await c.db<[{ partition: string }]>`
     select tableoid::regclass::text as partition from journal where run_id = ${offers[0]!.run} limit 1`
-  const { read } = await rowsRead(c.db, partition, async (db) => (found = await journal.undelivered(db, agent.id)))
+  const { read } = await rowsRead(c.db, partition, async (db) => (found = await journal.undelivered(db, agent.id, 0)))
   const byRun = Map.groupBy(found, ({ runId }) => runId)
   const [first, second, third] = offers.map(({ run }) => byRun.get(run as never)?.map(({ n }) => n) ?? [])
   const share = Math.floor(MOST / 3)
@@ -66,7 +66,7 @@ test('of very many results no more are read than are told, with a share for each
 test('a run alone gets as many results as one frame may have', async () => {
   const other = await anAgent(c)
   await c.db`update placements set runner_id = ${other.id} where run_id = ${offers[0]!.run}`
-  const found = await journal.undelivered(c.db, other.id)
+  const found = await journal.undelivered(c.db, other.id, 0)
   assert.equal(found.length, MOST)
   await c.db`update placements set runner_id = ${agent.id} where run_id = ${offers[0]!.run}`
 })

@@ -27,8 +27,6 @@ export interface Talk {
   answer: ReturnType<typeof createAnswers>
   retold: ReturnType<typeof createRetelling>
   remind: () => Promise<void>
-  /** By `performance.now()`. */
-  heardAt: number
   failed: (error: unknown) => void
 }
 
@@ -43,7 +41,6 @@ export function createTalk(session: Session, failed: (error: unknown) => void): 
     answer: createAnswers(tell),
     retold: createRetelling(() => oneByOne(() => tellAllWakes(deps, runner.id))),
     remind: createReminder(session),
-    heardAt: performance.now(),
     failed,
   }
 }
@@ -79,7 +76,6 @@ async function beat(talk: Talk, frame: Extract<Said, { t: 'heartbeat' }>): Promi
     deps.beats.add({ runnerId: runner.id, orgId: runner.orgId, holds, leaseMs }),
     (slots !== undefined || facts) && store.noteFacts(deps.db, { id: runner.id, connection }, { slots, facts }),
   ])
-  talk.heardAt = performance.now()
   // The word of it was lost on its way.
   if (intake?.state === 'revoked') return deps.sockets.refuse(runner.id, 'REVOKED', REVOKED_MESSAGE)
   const now = Date.now()

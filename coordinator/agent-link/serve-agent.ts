@@ -75,7 +75,7 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
       if (!(await entered)) return
       const facts = lines.disconnected(runner.id)
       if (facts) deps.log('agent.disconnected', { runnerId: runner.id, by, ...facts })
-      await deps.disconnections.add({ runnerId: runner.id, by, silentMs: performance.now() - talk.heardAt })
+      await deps.disconnections.add({ runnerId: runner.id, by, connection: session.connection })
     } catch (error) {
       deps.log.debug('agent.disconnected.unnoted', { runnerId: runner.id, error })
     }
@@ -92,7 +92,6 @@ export function serveAgent(deps: SessionNeeds, runner: RunnerIdentity, socket: A
   async function hello(frame: Extract<AgentFrame, { t: 'hello' }>): Promise<void> {
     entered = greet(session, frame)
     await entered
-    talk.heardAt = performance.now()
   }
 }
 

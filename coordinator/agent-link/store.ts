@@ -167,15 +167,15 @@ export async function noteCopy(tx: Tx, id: RunnerId): Promise<{ isNews: boolean 
 export interface Disconnection {
   runnerId: RunnerId
   by: 'agent' | 'silence' | 'coordinator'
-  /** Since it was last heard of on this connection. One that is connected elsewhere by now was heard of later. */
-  silentMs: number
+  /** Which of its connections has ended. One that is connected again by now has a later one. */
+  connection: number
 }
 
 export async function noteDisconnections(db: Db, ended: readonly Disconnection[]): Promise<void> {
   await db`
     with ended as (
       select *
-      from ${unnest(db, 'e', ended, { runnerId: 'text', by: 'text', silentMs: 'float8' })}
+      from ${unnest(db, 'e', ended, { runnerId: 'text', by: 'text', connection: 'int' })}
     ),
     locked as materialized (
       select id
@@ -188,5 +188,5 @@ export async function noteDisconnections(db: Db, ended: readonly Disconnection[]
     set disconnected_at = now(), disconnected_by = ended.by
     from locked
     join ended on ended.runner_id = locked.id
-    where r.id = locked.id and r.last_heartbeat_at <= now() - ended.silent_ms * interval '1 millisecond'`
+    where r.id = locked.id and r.connection = ended.connection`
 }

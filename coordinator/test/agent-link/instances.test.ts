@@ -13,6 +13,7 @@ import {
   takeNext,
   type TestAgent,
 } from '../_kit/agent.ts'
+import { noteDisconnections } from '../../agent-link/store.ts'
 import { entriesOf } from '../_kit/audit.ts'
 import { untilBlocked } from '../_kit/blocked.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -190,6 +191,17 @@ test('an agent whose starts have no name gets in when the one before has gone', 
   agent.close()
   await isDisconnected(agent)
   await agent.connect([], { instance: upgraded })
+})
+
+test('that a connection has ended, of which one hears late, is not the end of the one after it', async () => {
+  const { agent } = await started()
+  const [{ connection }] = await c.db<[{ connection: number }]>`select connection from runners where id = ${agent.id}`
+  const ended = async (connection: number) => {
+    await noteDisconnections(c.deps.db, [{ runnerId: agent.id, by: 'agent', connection }])
+    const [row] = await c.db<[{ at: Date | null }]>`select disconnected_at as at from runners where id = ${agent.id}`
+    return row.at !== null
+  }
+  assert.deepEqual([await ended(connection - 1), await ended(connection)], [false, true])
 })
 
 test('a start without a name takes nothing from the one that is connected; its run is executed once', async () => {

@@ -50,7 +50,7 @@ test('a connection that more than a thousand workflows name starts none of them,
   await c.db`
     insert into workflows
     select (jsonb_populate_record(w, jsonb_build_object('id', left(w.id, 23) || nth, 'slug', w.slug || nth))).*
-    from workflows w, to_char(generate_series(1, 1000), 'FM000000') nth
+    from workflows w, generate_series(1, 1000) n, to_char(n, 'FM000000') nth
     where w.id = ${id}`
   await c.db`
     insert into workflow_connections (workflow_id, n, org_id, connection, events, filter)

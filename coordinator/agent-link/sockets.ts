@@ -48,8 +48,11 @@ export interface Sockets {
    */
   tellLarge(runnerId: string, frame: CoordinatorFrame): boolean
   isReadingLarge(runnerId: string): boolean
-  /** Agents that are told more when they have read what is on its way; `again`: from the first on once more. */
-  readonly behind: Map<string, 'once' | 'again'>
+  /**
+   * Agents that are told more when they have read what is on its way. `isAgain`: from the first on once more, as what
+   * has come since may lie before what is told next.
+   */
+  readonly behind: Map<string, { isAgain: boolean; ended: Promise<void> }>
   /** Resolves when none is on its way. */
   largeRead(runnerId: string): Promise<void>
   /**

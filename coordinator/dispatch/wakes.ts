@@ -20,29 +20,44 @@ const ALL_MS = 10_000
  * ended.
  */
 export async function tellWakes(deps: WakeDeps, runnerId: string): Promise<void> {
-  const { sockets, log } = deps
-  const after = sockets.isReadingLarge(runnerId) ? 0 : await tellFrom(deps, runnerId, 0)
+  const after = deps.sockets.isReadingLarge(runnerId) ? 0 : await tellFrom(deps, runnerId, 0)
   if (after === undefined) return
-  const failed = (error: unknown) => log.warn('orders.failed', { error })
-  if (sockets.behind.has(runnerId)) return void sockets.behind.set(runnerId, 'again')
-  sockets.behind.set(runnerId, 'once')
-  const ended = async () => {
-    const how = sockets.behind.get(runnerId)
-    sockets.behind.delete(runnerId)
-    // What has come meanwhile may lie behind the last look.
-    if (how === 'again') await tellWakes(deps, runnerId)
-  }
-  void tellBehind(deps, runnerId, after).catch(failed).then(ended).catch(failed)
+  tellOn(deps, runnerId, after).catch((error: unknown) => deps.log.warn('orders.failed', { error }))
 }
 
 /** The same, for whoever waits until all is told, or for some seconds. */
 export async function tellAllWakes(deps: WakeDeps, runnerId: string): Promise<void> {
   const over = new AbortController()
   try {
-    await Promise.race([tellBehind(deps, runnerId, 0), pause(ALL_MS, over.signal)])
+    await Promise.race([tellOn(deps, runnerId, 0), pause(ALL_MS, over.signal)])
   } finally {
     over.abort()
   }
+}
+
+/** Frame after frame, behind this completion. Where that is under way already, it begins again at the first one. */
+function tellOn(deps: WakeDeps, runnerId: string, after: number): Promise<void> {
+  const { behind } = deps.sockets
+  const underWay = behind.get(runnerId)
+  if (underWay) {
+    underWay.isAgain = true
+    return underWay.ended
+  }
+  const telling = { isAgain: false, ended: Promise.resolve() }
+  const tell = async () => {
+    try {
+      await tellBehind(deps, runnerId, after)
+      while (telling.isAgain) {
+        telling.isAgain = false
+        await tellBehind(deps, runnerId, 0)
+      }
+    } finally {
+      behind.delete(runnerId)
+    }
+  }
+  behind.set(runnerId, telling)
+  telling.ended = tell()
+  return telling.ended
 }
 
 async function tellBehind(deps: WakeDeps, runnerId: string, from: number): Promise<void> {

@@ -33,3 +33,13 @@ export async function within<T>(ms: number, promise: Promise<T>, message: string
     clearTimeout(timer)
   }
 }
+
+/** Waits for the promise, but no longer than that. Rejects as it does. */
+export async function atMost(ms: number, promise: Promise<void>): Promise<void> {
+  const over = new AbortController()
+  try {
+    await Promise.race([promise, pause(ms, over.signal)])
+  } finally {
+    over.abort()
+  }
+}

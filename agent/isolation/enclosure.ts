@@ -1,5 +1,5 @@
 import os from 'node:os'
-import { within } from '@windlass/shared/time.ts'
+import { atMost } from '@windlass/shared/time.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { endGroup, findStrays, signal } from '../os/end-processes.ts'
@@ -95,10 +95,10 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
       const isUserGone = uid === undefined || cgroup !== undefined || (await endUids({ first: uid, last: uid }))
       const isClean = isGroupGone && isCgroupGone && isUserGone
       // In bubblewrap there was no such place.
-      const forgetting = isClean && uid !== undefined && !isInside ? removeTraces((each) => each === uid) : undefined
-      // The number is nobody else's before all is gone, and the end of the run is told before.
-      const over = Promise.resolve(forgetting ?? isClean).then((isForgotten) => onEnd(isClean && isForgotten))
-      await within(FORGET_MS, over, 'traces are being removed').catch(() => {})
+      const mayLeave = isClean && uid !== undefined && !isInside
+      // The number is nobody else's before all is gone; the end of the run may be told before.
+      const forget = async () => onEnd(isClean && (!mayLeave || (await removeTraces((each) => each === uid))))
+      await atMost(FORGET_MS, forget())
       return isClean
     },
     isOutOfMemory: () => isOutOfMemory,

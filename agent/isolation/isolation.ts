@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { within } from '@windlass/shared/time.ts'
+import { atMost } from '@windlass/shared/time.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { Capability } from '@windlass/shared/wire/agent.ts'
 import { uidsOf } from '../os/process-table.ts'
@@ -205,19 +205,23 @@ function openToUsers(home: string, runtime: string): void {
 }
 
 /**
- * An agent that was killed has not tidied up after its users. Those that live on are those of programs that are taken back: nobody else may
- * have them, and processes are started before that is done.
+ * An agent that was killed has not tidied up after its users. Those that live on are those of programs that are taken
+ * back: nobody else may have them. The others are in use until all that they left is gone, and programs are taken back
+ * before that where it takes long.
  */
 async function forgetFormer(range: UidRange, uids: Uids, log: IsolationOptions['log']): Promise<void> {
   const isOurs = (uid: number) => uid >= range.first && uid <= range.last
   const living = new Set(pidsOfUids(range).flatMap(uidsOf).filter(isOurs))
-  for (const uid of living) uids.reserve(uid)
-  const removing = removeTraces((uid) => isOurs(uid) && !living.has(uid))
-  if (!(await within(FORMER_MS, removing, 'traces are being removed').catch(() => false)))
-    log('isolation.traces', { first: range.first, last: range.last })
+  const all = Array.from({ length: range.last - range.first + 1 }, (_, i) => range.first + i)
+  for (const uid of all) uids.reserve(uid)
+  const forgotten = removeTraces((uid) => isOurs(uid) && !living.has(uid)).then((isDone) => {
+    if (!isDone) log('isolation.traces', { first: range.first, last: range.last })
+    for (const uid of all) if (!living.has(uid)) uids.give(uid)
+  })
+  await atMost(FORMER_MS, forgotten)
 }
 
-/** An agent begins without what takes longer; the number of a new user is not that of the last ones. */
+/** Half a million files take 13 s. */
 const FORMER_MS = 30_000
 
 /** It runs already. */

@@ -16,20 +16,22 @@ export async function eachEntry(
   const entries = await fs.opendir(folder, { encoding: 'buffer' as BufferEncoding, bufferSize: AT_ONCE })
   const prefix = Buffer.concat([typeof folder === 'string' ? Buffer.from(folder) : folder, Buffer.from('/')])
   const failures: unknown[] = []
+  // Caught at once: while the folder is being read nobody waits for them, and a rejection would end the process.
+  const tried = (entry: Buffer) => act(entry).catch((error: unknown) => void failures.push(error))
   let count = 0
   let pending: Promise<unknown>[] = []
-  const settle = async () => {
-    for (const outcome of await Promise.allSettled(pending))
-      if (outcome.status === 'rejected') failures.push(outcome.reason)
-    pending = []
+  try {
+    for await (const { name } of entries) {
+      if (count === most) break
+      count += 1
+      pending.push(tried(Buffer.concat([prefix, name as unknown as Buffer])))
+      if (pending.length < AT_ONCE) continue
+      await Promise.all(pending)
+      pending = []
+    }
+  } finally {
+    await Promise.all(pending)
   }
-  for await (const { name } of entries) {
-    if (count === most) break
-    count += 1
-    pending.push(act(Buffer.concat([prefix, name as unknown as Buffer])))
-    if (pending.length === AT_ONCE) await settle()
-  }
-  await settle()
   if (failures.length > 0) throw failures[0]
   return count
 }

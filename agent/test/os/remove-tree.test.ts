@@ -102,3 +102,11 @@ test('of a folder with very many entries some are taken at a time', async (t) =>
   assert.ok(most <= 64, `${most} at a time`)
   assert.equal(await eachEntry(folder, () => Promise.resolve(), 300), 300)
 })
+
+test('an entry that cannot be taken, while the folder is still being read, is a failure like any other', async (t) => {
+  const { folder } = aParent(t)
+  for (let n = 0; n < 3; n++) writeFileSync(path.join(folder, String(n)), '')
+  const act = t.mock.fn((_: Buffer) => Promise.reject(new Error('EACCES')))
+  await assert.rejects(eachEntry(folder, act), /EACCES/)
+  assert.equal(act.mock.callCount(), 3)
+})

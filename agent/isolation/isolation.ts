@@ -214,11 +214,12 @@ async function forgetFormer(range: UidRange, uids: Uids, log: IsolationOptions['
   const living = new Set(pidsOfUids(range).flatMap(uidsOf).filter(isOurs))
   const all = Array.from({ length: range.last - range.first + 1 }, (_, i) => range.first + i)
   for (const uid of all) uids.reserve(uid)
-  const forgotten = removeTraces((uid) => isOurs(uid) && !living.has(uid)).then((isDone) => {
+  const forget = async () => {
+    const isDone = await removeTraces((uid) => isOurs(uid) && !living.has(uid))
     if (!isDone) log('isolation.traces', { first: range.first, last: range.last })
     for (const uid of all) if (!living.has(uid)) uids.give(uid)
-  })
-  await atMost(FORMER_MS, forgotten)
+  }
+  await atMost(FORMER_MS, forget())
 }
 
 /** Half a million files take 13 s. */

@@ -218,7 +218,8 @@ async function assertRate(deps: ReceiveDeps, verified: Verified): Promise<void> 
 
 /** The first that is too many in a minute is kept: it can be replayed, and shows that there were more. */
 async function noteTooMany(deps: ReceiveDeps, verified: Verified, error: unknown): Promise<never> {
-  const isOneTooMany = error instanceof Fault && error.code === 'RATE_LIMITED'
+  // By address it is limited that was not verified after all.
+  const isOneTooMany = error instanceof Fault && error.code === 'RATE_LIMITED' && error.detail?.['scope'] !== 'address'
   if (isOneTooMany && deps.tooManyNoted.take(verified.source.id)) {
     const reason = `${error.message} More of this minute are not recorded.`
     await note(deps, verified, { outcome: 'rate_limited', reason })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
+import { pause } from '@windlass/shared/time.ts'
 import { noCredential } from '../../stay.ts'
 import { aConnection as connectionOf, aReceiverOf, type MadeConnection, push } from '../_kit/connections.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -10,11 +11,14 @@ import { aKeyText } from '../_kit/environments.ts'
 import { pagesOf } from '../_kit/pages.ts'
 import { until } from '../_kit/until.ts'
 
+/** After a wait of more than a second it is looked at again. */
+const LONG_AGO_MS = 1100
+
 let c: TestCoordinator
 let session: string
 
 before(async () => {
-  c = await aCoordinatorOfItsOwn({ SECRET_KEY: aKeyText() })
+  c = await aCoordinatorOfItsOwn({ SECRET_KEY: aKeyText(), LIMIT_UNVERIFIED_PER_MIN: 1 })
   session = await aSession(c.db, { orgId: c.orgId })
 })
 after(() => c.stop())
@@ -76,6 +80,29 @@ test('large deliveries take turns with others of their org; small ones do not wa
   held.resolve()
   await Promise.all(seated)
   assert.equal((await large).receipt.delivery.outcome, 'triggered')
+})
+
+test('what turns out to be unverified after a wait for its turn is not kept as if it were', async (t) => {
+  const github = await aConnection()
+  await aReceiverOf(c, github.name, ['push'])
+  assert.equal((await push({ ...github, secret: 'another' }, '{}')).status, 401)
+  const turns = c.deps.turns.orgDeliveries
+  const held = Promise.withResolvers<void>()
+  const seated = [1, 2].map(() => turns.run(c.orgId, noCredential, () => held.promise))
+  const run = t.mock.method(turns, 'run')
+  const large = push(github, JSON.stringify({ text: 'x'.repeat(65_536) }))
+  await until('it waits', () => run.mock.callCount() === 1)
+  const secret = 'b'.repeat(32)
+  await c.call(ops.connections.setSecret, { connection: github.id, secret, overlapMs: 0 }, { apiKey: session })
+  await pause(LONG_AGO_MS)
+  held.resolve()
+  await Promise.all(seated)
+  assert.equal((await large).status, 429)
+  const { deliveries } = await c.call(ops.deliveries.list, { org: c.org, connection: github.name })
+  assert.deepEqual(
+    deliveries.map(({ outcome }) => outcome),
+    ['unverified'],
+  )
 })
 
 test('a page of deliveries with many matches has fewer of them, and leads on to the others', async () => {

@@ -75,26 +75,21 @@ async function fitting(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]>
  * What is done now. Of those that end runs the ones whose journals fit into one transaction: the others are due still,
  * and come with the next pass. What ends a run with a long journal is begun, or waits for another one.
  */
-async function withoutLong(deps: FireDeps, due: store.DueTimer[]): Promise<store.DueTimer[]> {
+async function withoutLong(deps: FireDeps, due: store.Upcoming[]): Promise<store.DueTimer[]> {
   const isFree = ({ runId }: store.DueTimer) => !deps.longEnds.holds(runId)
   const ending = [...new Set(due.filter(endsRuns).map(({ runId }) => runId))]
   if (ending.length === 0) return due.filter(isFree)
   const { light, long } = await lightAndLong(deps.db, ending)
-  const first = due.find((timer) => endsRuns(timer) && long.includes(timer.runId))
-  if (first) await endLong(deps, first)
+  const next = deps.longEnds.inTurn(due.filter((timer) => endsRuns(timer) && long.includes(timer.runId)))
+  if (next) await endLong(deps, next)
   return due.filter((timer) => isFree(timer) && (!endsRuns(timer) || light.includes(timer.runId)))
 }
 
-async function endLong(deps: FireDeps, timer: store.DueTimer): Promise<void> {
-  const parent = await runStore.parentOf(deps.db, timer.runId)
-  deps.longEnds.begin([timer.runId, ...(parent ? [parent] : [])], async () => {
-    try {
-      await fire(deps, [timer], false)
-    } catch (error) {
-      deps.log.warn('timer.failed', { ...timer, error })
-      await store.putOff(deps.db, [timer], PUT_OFF_MS)
-    }
-  })
+async function endLong(deps: FireDeps, timer: store.Upcoming): Promise<void> {
+  const { runId, orgId } = timer
+  const [parent, limited] = await Promise.all([runStore.parentOf(deps.db, runId), store.limitedAmong(deps.db, [runId])])
+  const held = parent === null ? [runId] : [runId, parent]
+  deps.longEnds.begin(orgId, held, () => fireOrPutOff(deps, [timer], limited.has(runId)))
 }
 
 const PUT_OFF_MS = 60_000

@@ -8,7 +8,7 @@ import type { Version } from '../../workflows/targets.ts'
 import type { Output } from './batch.ts'
 import { block, emit, finish, forget, move, release, requeue, rest, resume, suspend, takeBack } from './transitions.ts'
 import type { Moving } from './run.ts'
-import { exitedError, overtimeError, threwError, timedOutError } from './run-errors.ts'
+import { exitedError, mismatchText, overtimeError, threwError, timedOutError } from './run-errors.ts'
 
 /** An agent of ours says less. */
 const REASON_CHARACTERS = 2000
@@ -113,7 +113,7 @@ function settleBlocked(run: Moving, at: number, version: Version, mismatch: Mism
   if (!isSuspended(run.status)) return fail(run, at, mismatchWhileRunning(was, is))
   const isTriedAgain = mayPass === true && run.place === 'replaying' && run.replays < MOST_REPLAYS
   if (isTriedAgain) return lose(run, at, version, { what: 'program', reason: `in the replay ${is}, before ${was}` })
-  const message = `Continuing the run, the program did something else than before: the journal has ${was}, the program did ${is}${site && ` at ${site}`}. Put what differs from time to time (time, random numbers, reads of other systems) into step().`
+  const message = mismatchText({ was, did: `${is}${site && ` at ${site}`}`, isFailure: mayPass === true })
   block(run, at, { code: 'REPLAY_MISMATCH', message, expected: was, received: is, at: site })
 }
 

@@ -65,3 +65,13 @@ export function overtimeError({ descriptor: { wallTimeoutMs } }: Version): RunEr
   const message = `${RUN_ERRORS[code]} It had not ended ${wallTimeoutMs} ms after its creation. Raise \`timeout.wall\` in workflow.jsonc if it needs longer.`
   return { code, message, detail: { wallTimeoutMs } }
 }
+
+/** Why a replay cannot go on. `isFailure`: it was a step that failed, and not another way that the program took. */
+export function mismatchText({ was, did, isFailure }: { was: string; did: string; isFailure: boolean }): string {
+  const [how, wayOut] = isFailure
+    ? ['failed where it had got further before', 'Mend the cause of the failure, then restart the run.']
+    : ['did something else than before', OTHERWISE]
+  return `Continuing the run, the program ${how}: the journal has ${was}, the program did ${did}. ${wayOut}`
+}
+
+const OTHERWISE = 'Put what differs from time to time (time, random numbers, reads of other systems) into step().'

@@ -111,6 +111,8 @@ export function block(run: Moving, at: number, blocked: NonNullable<Moving['bloc
 
 /** Something that the run waits for is there. The first completion of an entry counts. */
 export function complete(run: Moving, completion: Completion): void {
+  // Children of an attempt that was forgotten end later than it.
+  if (completion.n <= run.forgottenEntries) return
   const fitting = fits(run, completion) ? completion : tooLongFor(completion)
   run.journal.completed.push(fitting)
   run.journalChars += fitting.result.length

@@ -39,12 +39,15 @@ export interface DueTimer {
   n: number
 }
 
+/** `inMs` is negative or 0 when it is due. */
+export type Upcoming = DueTimer & { orgId: OrgId; inMs: number }
+
 /**
- * What is due by now: of each org in turn one, its most overdue first; and after those what is due next. `inMs` is
- * negative or 0 when it is due. Not locked: whoever acts on it takes it away under the lock of its run.
+ * What is due by now: of each org in turn one, its most overdue first; and after those what is due next.
+ * Not locked: whoever acts on it takes it away under the lock of its run.
  */
-export function upcoming(db: Db, limit: number): Promise<(DueTimer & { inMs: number })[]> {
-  return db<(DueTimer & { inMs: number })[]>`
+export function upcoming(db: Db, limit: number): Promise<Upcoming[]> {
+  return db<Upcoming[]>`
     with recursive orgs as (
       (select org_id from timers order by org_id limit 1)
       union all
@@ -52,7 +55,8 @@ export function upcoming(db: Db, limit: number): Promise<(DueTimer & { inMs: num
       from orgs o
       where o.org_id is not null
     )
-    select next.run_id, next.kind, next.n, (extract(epoch from next.due_at - now()) * 1000)::float8 as in_ms
+    select next.run_id, next.org_id, next.kind, next.n,
+           (extract(epoch from next.due_at - now()) * 1000)::float8 as in_ms
     from orgs o
     cross join lateral (
       select due.*, row_number() over (order by due.due_at, due.run_id, due.n) as turn

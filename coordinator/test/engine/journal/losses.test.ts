@@ -199,6 +199,7 @@ test('a run whose step fails in a replay, where it had got further, is replayed 
     const { status, blocked } = await runOf(c, offer.run)
     assert.deepEqual([status, blocked?.code], ['sleeping', replay === 6 ? 'REPLAY_MISMATCH' : undefined])
   }
+  assert.match((await runOf(c, offer.run)).blocked!.message, /step\("x"\) failed: no network.*then restart the run/)
   const { why } = await c.call(ops.runs.why, { run: offer.run })
   assert.match(JSON.stringify(why), /no network/)
 })

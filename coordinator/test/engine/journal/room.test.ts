@@ -44,6 +44,19 @@ test('what was forgotten takes no room of the next attempt', async () => {
   assert.deepEqual(await full([50_000]), ['failed', 'JOURNAL_FULL'])
 })
 
+test('outputs of children that were forgotten take no room of the next attempt', async () => {
+  const first = await begun('fresh')
+  await link.report(first, 2, calls(1, 'child'))
+  const child = await takeNext(agent, link)
+  await link.report(first, 3, end(killed(), 1))
+  await link.report(child, 1, start(), end(returned('x'.repeat(10_000)), 1))
+  const second = await next(first.run)
+  const [row] = await c.db<{ journalChars: number }[]>`
+    select journal_chars::int as journal_chars from runs where id = ${first.run}`
+  assert.equal(row!.journalChars, 0)
+  await link.report(second, 1, start(), end(returned(null), 1))
+})
+
 test('an output that does not fit into the journal of its caller is a failure there', async () => {
   const parent = await begun()
   await link.report(parent, 2, calls(1, 'child'), calls(2, 'child'), parked('child'))

@@ -5,7 +5,7 @@ import { type Change, record } from '../audit/record.ts'
 import type { Tx } from '../db/client.ts'
 import { type Reconciled, reconcile } from '../engine/commit/leases.ts'
 import { explainLosses, type Return, whatWasLost } from '../engine/commit/losses.ts'
-import { tellAllWakes } from '../dispatch/wakes.ts'
+import { tellRefusals, tellWakes } from '../dispatch/wakes.ts'
 import { createSample } from '../limits/sample.ts'
 import { liftOnHello, REVOKED_MESSAGE } from '../runners/intake.ts'
 import type { Session } from './session.ts'
@@ -54,10 +54,11 @@ export async function greet(session: Session, frame: Hello): Promise<boolean> {
   if (!settled) return false
   const { intake, ...state } = settled
   noteConnected(session, frame)
-  // First, as the welcome acknowledges calls: a program that has returned ends by that, and would miss their refusals.
   if (session.isOver) return false
-  await tellAllWakes(deps, runner.id)
+  // First, as the welcome acknowledges calls. All else may be large, and stands behind it.
+  await tellRefusals(deps, runner.id)
   tell({ t: 'welcome', cluster: deps.cluster, settings, ...state, ...(intake && { intake }), now: Date.now() })
+  tellWakes(deps, runner.id).catch((error: unknown) => deps.log.warn('orders.failed', { error }))
   // Its token was looked at a moment before that.
   if (intake?.state === 'revoked') deps.sockets.refuse(runner.id, 'REVOKED', REVOKED_MESSAGE)
   // Its labels may be other ones than before.

@@ -1,6 +1,6 @@
 import type { AgentFrame, EntryBatch, Placement } from '@windlass/shared/wire/agent.ts'
 import { takeBackDeclined } from '../dispatch/claim.ts'
-import { tellAllWakes } from '../dispatch/wakes.ts'
+import { tellRefusals, tellWakes } from '../dispatch/wakes.ts'
 import { givenAmong } from '../engine/commit/acceptances.ts'
 import { cancelsAmong, renewTokens } from '../engine/commit/leases.ts'
 import type { RunnerIdentity } from '../actor.ts'
@@ -39,7 +39,7 @@ export function createTalk(session: Session, failed: (error: unknown) => void): 
     renewals: createLine(() => session.isOver),
     beatByBeat: createLine(() => session.isOver),
     answer: createAnswers(tell),
-    retold: createRetelling(() => oneByOne(() => tellAllWakes(deps, runner.id))),
+    retold: createRetelling(() => oneByOne(() => tellRefusals(deps, runner.id))),
     remind: createReminder(session),
     failed,
   }
@@ -109,7 +109,7 @@ async function accept({ deps, runner, terms, tell }: Session, runs: Placement[],
       const orders = await cancelsAmong(deps, runnerId, cancelling)
       if (orders.length > 0) tell({ t: 'cancel', runs: orders })
     })
-  if (taken.includes('resuming')) await oneByOne(() => tellAllWakes(deps, runnerId))
+  if (taken.includes('resuming')) await oneByOne(() => tellWakes(deps, runnerId))
 }
 
 async function renew(session: Session, runs: Placement[]): Promise<void> {

@@ -48,11 +48,8 @@ export interface Sockets {
    */
   tellLarge(runnerId: string, frame: CoordinatorFrame): boolean
   isReadingLarge(runnerId: string): boolean
-  /**
-   * Agents that are told more when they have read what is on its way. `isAgain`: from the first on once more, as what
-   * has come since may lie before what is told next.
-   */
-  readonly behind: Map<string, { isAgain: boolean; ended: Promise<void> }>
+  /** Agents that are told more when they have read what is on its way; `isAgain`: and then from the first on. */
+  readonly behind: Map<string, { isAgain: boolean }>
   /** Resolves when none is on its way. */
   largeRead(runnerId: string): Promise<void>
   /**

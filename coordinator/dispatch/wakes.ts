@@ -1,18 +1,17 @@
 import type { Log } from '@windlass/shared/log.ts'
-import { pause } from '@windlass/shared/time.ts'
 import type { Wake } from '@windlass/shared/wire/agent.ts'
 import type { Db } from '../db/client.ts'
 import type { Sockets } from '../agent-link/sockets.ts'
-import { charsOf, wakesFor } from '../engine/commit/wakes.ts'
+import { type Cursors, wakesFor } from '../engine/commit/wakes.ts'
 
 type WakeDeps = { db: Db; sockets: Sockets; log: Log }
 
 /** Frames in a row: some 8 MiB of results. What is beyond is said with a later heartbeat. */
 const MOST_FRAMES = 32
 /** What is longer goes alone. */
-const SMALL_CHARS = 64 * 1024
-/** Over a slow line all takes minutes, and an agent that is not welcomed executes nothing. */
-const ALL_MS = 10_000
+const SMALL_BYTES = 64 * 1024
+
+const NOTHING: Cursors = new Map()
 
 /**
  * Sends what its programs wait for to this runner, if it is connected here: one frame now, and each further one when
@@ -20,74 +19,74 @@ const ALL_MS = 10_000
  * ended.
  */
 export async function tellWakes(deps: WakeDeps, runnerId: string): Promise<void> {
-  const after = deps.sockets.isReadingLarge(runnerId) ? 0 : await tellFrom(deps, runnerId, 0)
-  if (after === undefined) return
-  tellOn(deps, runnerId, after).catch((error: unknown) => deps.log.warn('orders.failed', { error }))
-}
-
-/** The same, for whoever waits until all is told, or for some seconds. */
-export async function tellAllWakes(deps: WakeDeps, runnerId: string): Promise<void> {
-  const over = new AbortController()
-  try {
-    await Promise.race([tellOn(deps, runnerId, 0), pause(ALL_MS, over.signal)])
-  } finally {
-    over.abort()
-  }
-}
-
-/** Frame after frame, behind this completion. Where that is under way already, it begins again at the first one. */
-function tellOn(deps: WakeDeps, runnerId: string, after: number): Promise<void> {
+  const isBusy = deps.sockets.isReadingLarge(runnerId)
+  const cursors = isBusy ? NOTHING : await tellPage(deps, runnerId, { key: runnerId, cursors: NOTHING })
+  if (cursors === undefined) return
   const { behind } = deps.sockets
   const underWay = behind.get(runnerId)
-  if (underWay) {
-    underWay.isAgain = true
-    return underWay.ended
-  }
-  const telling = { isAgain: false, ended: Promise.resolve() }
-  const tell = async () => {
-    try {
-      await tellBehind(deps, runnerId, after)
-      while (telling.isAgain) {
-        telling.isAgain = false
-        await tellBehind(deps, runnerId, 0)
-      }
-    } finally {
-      behind.delete(runnerId)
-    }
-  }
-  behind.set(runnerId, telling)
-  telling.ended = tell()
-  return telling.ended
-}
-
-async function tellBehind(deps: WakeDeps, runnerId: string, from: number): Promise<void> {
-  let after: number | undefined = from
-  for (let frames = 0; frames < MOST_FRAMES && after !== undefined; frames++) {
-    await deps.sockets.largeRead(runnerId)
-    after = await tellFrom(deps, runnerId, after)
-  }
+  if (underWay) underWay.isAgain = true
+  else tellBehind(deps, runnerId, cursors).catch((error: unknown) => deps.log.warn('orders.failed', { error }))
 }
 
 /**
- * Answers with the completion behind which there may be more to tell; undefined: there is nothing, or no agent. Looks
- * that begin at the same completion are shared.
+ * Sends refusals, which are small. Calls are acknowledged after that: a program that has returned ends by the
+ * acknowledgement, and would miss them.
  */
-async function tellFrom(deps: WakeDeps, runnerId: string, after: number): Promise<number | undefined> {
+export async function tellRefusals(deps: WakeDeps, runnerId: string): Promise<void> {
+  await tellPage(deps, runnerId, { key: `${runnerId} refusals`, cursors: NOTHING, refusals: true })
+}
+
+/** Page after page. Whoever asks meanwhile has it begin again: what has come since may lie before what is told next. */
+async function tellBehind(deps: WakeDeps, runnerId: string, from: Cursors): Promise<void> {
+  const { behind } = deps.sockets
+  const row = { isAgain: false }
+  behind.set(runnerId, row)
+  try {
+    await tellRow(deps, runnerId, from)
+    while (row.isAgain) {
+      row.isAgain = false
+      await tellRow(deps, runnerId, NOTHING)
+    }
+  } finally {
+    behind.delete(runnerId)
+  }
+}
+
+async function tellRow(deps: WakeDeps, runnerId: string, from: Cursors): Promise<void> {
+  let cursors: Cursors | undefined = from
+  for (let frames = 0; frames < MOST_FRAMES && cursors !== undefined; frames++) {
+    await deps.sockets.largeRead(runnerId)
+    cursors = await tellPage(deps, runnerId, { key: `${runnerId} behind`, cursors })
+  }
+}
+
+interface PageAsk {
+  /** Looks of the same are shared. */
+  key: string
+  cursors: Cursors
+  refusals?: boolean
+}
+
+/** Answers with what was told by now, where there may be more; undefined: there is no more, or no agent. */
+async function tellPage(deps: WakeDeps, runnerId: string, { key, ...ask }: PageAsk): Promise<Cursors | undefined> {
   const { db, sockets } = deps
   const orgId = sockets.orgOf(runnerId)
   if (orgId === undefined) return undefined
-  return sockets.wakes.share(after === 0 ? runnerId : `${runnerId} ${after}`, orgId, async () => {
+  return sockets.wakes.share(key, orgId, async () => {
     // It may have gone while others had their turns.
     if (sockets.orgOf(runnerId) === undefined) return undefined
-    const { runs, last } = await wakesFor(db, runnerId, after)
+    const { runs, cursors } = await wakesFor(db, runnerId, ask)
     if (runs.length === 0) return undefined
-    return tellRuns(sockets, runnerId, runs) ? last : after
+    const frame = { t: 'wake', runs } as const
+    if (ask.refusals) sockets.tell(runnerId, frame)
+    return ask.refusals || tellRuns(sockets, runnerId, runs) ? cursors : ask.cursors
   })
 }
 
-/** Tells at once what one run has got. False: it is not connected here, or reads something large just now. */
+/** Tells at once what runs have got. False: it is not connected here, or reads something large just now. */
 export function tellRuns(sockets: Sockets, runnerId: string, runs: Wake[]): boolean {
-  const chars = runs.reduce((sum, { completions }) => sum + charsOf(completions), 0)
+  const results = runs.flatMap(({ completions }) => completions)
+  const bytes = results.reduce((sum, { result }) => sum + Buffer.byteLength(result), 0)
   const frame = { t: 'wake', runs } as const
-  return chars <= SMALL_CHARS ? sockets.tell(runnerId, frame) : sockets.tellLarge(runnerId, frame)
+  return bytes <= SMALL_BYTES ? sockets.tell(runnerId, frame) : sockets.tellLarge(runnerId, frame)
 }

@@ -13,6 +13,10 @@ export interface Upgrade {
 const GOING_AWAY = 1001
 const UNSUPPORTED_DATA = 1003
 const INTERNAL_ERROR = 1011
+/** The library's word for a frame that found no room. */
+const DROPPED = 2
+/** For what was sent at once: 1.3 MiB over a line of 20 KB/s take a minute. */
+const READ_MS = 120_000
 
 export function openSocket(socket: HttpSocket, { answer, requestId }: Upgrade, open: OpenWork, log: Log): void {
   const wrapped = new ServerSocket(socket, open)
@@ -28,7 +32,7 @@ class ServerSocket implements AgentSocket, Open {
   readonly #onMessage: ((text: string) => void)[] = []
   readonly #onUnread: ((bytes: number) => void)[] = []
   readonly #onClose: ((by: ClosedBy) => void)[] = []
-  /** Who waits for the answer to a ping, by its text. */
+  /** Callers that wait for the answer to a ping, by its text. */
   readonly #awaited = new Map<string, () => void>()
   #unread = 0
   #pings = 0
@@ -57,7 +61,7 @@ class ServerSocket implements AgentSocket, Open {
     if (this.#closedBy) return
     // A dropped frame would be a hole that the other end cannot see. It comes back and resumes.
     const sent = this.#socket.send(text)
-    if (sent === 2) this.cut()
+    if (sent === DROPPED) this.cut()
     else if (sent === 0 || this.#unread > 0) this.#countUnread()
   }
 
@@ -80,13 +84,17 @@ class ServerSocket implements AgentSocket, Open {
     this.#onUnread.push(listener)
   }
 
-  /** Frames stand in line, in buffers of the system too; so does a ping. */
+  /** Frames stand in line, in buffers of the system too, and so does a ping. An agent that answers none is cut. */
   whenRead(): Promise<void> {
     if (this.#closedBy) return Promise.resolve()
     const text = String((this.#pings += 1))
     return new Promise((resolve) => {
-      this.#awaited.set(text, resolve)
-      this.#socket.ping(text)
+      const late = setTimeout(() => this.cut(), READ_MS).unref()
+      this.#awaited.set(text, () => {
+        clearTimeout(late)
+        resolve()
+      })
+      if (this.#socket.ping(text) === DROPPED) this.cut()
     })
   }
 

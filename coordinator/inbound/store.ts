@@ -55,7 +55,7 @@ export async function ownersOf(db: Db, ids: readonly string[]): Promise<(OrgId |
   return ids.map((id) => owners.get(id))
 }
 
-/** Who wants something of a connection, by its name. */
+/** Workflows that want something of a connection, by its name. */
 export function wantingOf(db: Db, orgId: OrgId, name: string, most: number): Promise<WantingRow[]> {
   return db<WantingRow[]>`
     select c.workflow_id, w.slug, sum(octet_length(c.filter::text) + octet_length(c.events::text))::int as bytes

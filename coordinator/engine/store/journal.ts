@@ -1,7 +1,7 @@
 import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
-import type { Completion, JournalRecord } from '@windlass/shared/wire/journal.ts'
+import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Db, Tx } from '../../db/client.ts'
-import { amongIds, onlyFilters, runById } from '../../db/by-key.ts'
+import { amongIds, onlyFilters } from '../../db/by-key.ts'
 import { byMonth } from '../../db/partitions.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { JournalChanges } from '../rules/journal.ts'
@@ -234,64 +234,4 @@ export async function placedRun(
     from runs
     where id = ${runId} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
   return row
-}
-
-export interface PendingWake extends Completion {
-  runId: RunId
-  epoch: number
-  /** Its place among all completions. */
-  completion: number
-}
-
-/**
- * In one frame, and one result of 1 MiB on top: over a line of 50 KB/s that takes 26 s, for which the answer to a
- * heartbeat waits.
- */
-export const WAKE_CHARS = 256 * 1024
-const WAKE_RESULTS = 2000
-/** Of one run, however many others wait. */
-const LEAST_OF_RUN = 200
-
-/**
- * What the processes of this runner have not been given yet, in the order of completion. Of many results each run gets
- * a share, those that wait longest first: no more is read than that, and one entry of each run.
- */
-export function undelivered(db: Db, runnerId: string, after: number): Promise<PendingWake[]> {
-  return db<PendingWake[]>`
-    with pending as (
-      select found.*, sum(octet_length(result)) over (order by completion) as chars
-      from (
-        select w.run_id, w.epoch, j.n, j.state, j.result, j.completion
-        from (
-          select p.run_id, p.epoch, r.attempt, count(*) over ()::int as runs
-          from placements p
-          cross join lateral (${runById(db, db`p.run_id`)}) r
-          cross join lateral (
-            select completion
-            from journal
-            where run_id = p.run_id and attempt = r.attempt and completion is not null and delivered is null
-              and completion > ${after}::bigint
-            order by completion
-            limit 1
-          ) oldest
-          where p.runner_id = ${runnerId}
-          order by oldest.completion
-          offset 0
-        ) w
-        cross join lateral (
-          select n, state, result, completion
-          from journal
-          where run_id = w.run_id and attempt = w.attempt and completion is not null and delivered is null
-            and completion > ${after}::bigint
-          order by completion
-          limit greatest(${WAKE_RESULTS}::int / w.runs, ${LEAST_OF_RUN}::int)
-        ) j
-        -- No more is read than this, as it is not sorted before.
-        limit ${WAKE_RESULTS}::int
-      ) found
-    )
-    select run_id, epoch, n, state, result, completion::float8 as completion
-    from pending
-    where chars - octet_length(result) < ${WAKE_CHARS}::bigint
-    order by completion`
 }

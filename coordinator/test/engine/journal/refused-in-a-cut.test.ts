@@ -60,6 +60,8 @@ test('after a cut a refusal is told before the welcome, which acknowledges its c
 test('entries that are sent again are acknowledged once their refusals are told again', async () => {
   const { offer, call } = await refusedUnheard()
   link = await agent.connect([placementOf(offer)])
+  // Before the welcome, and with all else behind it.
+  await link.next('wake')
   await link.next('wake')
   const wakes = link.unread().filter(isWakeOf(offer.run)).length
   const { run, epoch } = offer

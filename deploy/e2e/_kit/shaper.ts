@@ -1,11 +1,13 @@
 import net from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** A way to a coordinator that delays what passes, and cuts its connections in the middle of an answer. */
+/** A way to a coordinator that delays what passes, is slow, and cuts its connections in the middle of an answer. */
 export interface Shaper {
   url: string
   /** Both directions, from now on. */
   delay(ms: number): void
+  /** Bytes a second to all clients together, from now on. */
+  pace(bytesPerSecond: number): void
   /** Each connection ends after so many more bytes to the client, which the function is asked for; undefined: none does. */
   cut(after: (() => number) | undefined): void
   /** How many were cut. */
@@ -24,6 +26,7 @@ export async function shaper(target: string, host = '127.0.0.1'): Promise<Shaper
   const { hostname, port } = new URL(target)
   const open = new Set<Pair>()
   let [delayMs, cuts] = [0, 0]
+  let [bytesPerMs, freeAt] = [Infinity, 0]
   let after: (() => number) | undefined
 
   const end = (pair: Pair) => {
@@ -43,11 +46,21 @@ export async function shaper(target: string, host = '127.0.0.1'): Promise<Shaper
     pair.client.end()
     pair.upstream.destroy()
   }
+  /** One after the other: what stands behind a large message waits for it. */
+  const paced = (pair: Pair, chunk: Buffer) => {
+    if (bytesPerMs === Infinity) return down(pair, chunk)
+    freeAt = Math.max(freeAt, performance.now()) + chunk.length / bytesPerMs
+    pair.upstream.pause()
+    setTimeout(() => {
+      down(pair, chunk)
+      pair.upstream.resume()
+    }, freeAt - performance.now())
+  }
   const server = net.createServer((client) => {
     const upstream = net.connect(Number(port), hostname)
     const pair = { client, upstream, left: after?.() ?? Infinity }
     open.add(pair)
-    upstream.on('data', (chunk: Buffer) => later(() => down(pair, chunk)))
+    upstream.on('data', (chunk: Buffer) => later(() => paced(pair, chunk)))
     client.on('data', (chunk: Buffer) => later(() => upstream.writable && upstream.write(chunk)))
     for (const socket of [client, upstream]) {
       socket.setNoDelay(true)
@@ -60,6 +73,7 @@ export async function shaper(target: string, host = '127.0.0.1'): Promise<Shaper
   return {
     url: `http://${host}:${(server.address() as AddressInfo).port}`,
     delay: (ms) => void (delayMs = ms),
+    pace: (bytesPerSecond) => void (bytesPerMs = bytesPerSecond / 1000),
     cut(next) {
       after = next
       for (const pair of open) pair.left = after?.() ?? Infinity

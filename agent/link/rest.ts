@@ -6,6 +6,7 @@ import { withClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import type { Credential } from './credential.ts'
 import { createPollFetch } from './poll-fetch.ts'
+import { createSilence, textOf } from './silence.ts'
 
 /** What the agent asks of the coordinator over HTTP. */
 export interface Rest {
@@ -44,19 +45,14 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
       return response.body
     },
     async journal(run, epoch, signal) {
-      const silence = new AbortController()
-      const timer = setTimeout(() => silence.abort(), JOURNAL_SILENCE_MS)
+      const silence = createSilence(JOURNAL_SILENCE_MS)
       const ends = AbortSignal.any([signal, silence.signal, AbortSignal.timeout(JOURNAL_MS)])
       try {
-        const response = await openOp(
-          base,
-          runnerSurface.journal,
-          { run, epoch },
-          { signal: ends, headers: await headers() },
-        )
-        return await textOf(response, () => timer.refresh())
+        const options = { signal: ends, headers: await headers() }
+        const { body } = await openOp(base, runnerSurface.journal, { run, epoch }, options)
+        return await textOf(body, silence)
       } finally {
-        clearTimeout(timer)
+        silence.end()
       }
     },
     async secrets(run, token, signal) {
@@ -69,14 +65,4 @@ export function createRest(url: string, credential: Credential, clock: Clock): R
       await callOp(base, runnerSurface.renew, { publicKey }, options)
     },
   }
-}
-
-/** `heard` is called with each piece that comes. */
-async function textOf(response: Response, heard: () => void): Promise<string> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    heard()
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces).toString()
 }

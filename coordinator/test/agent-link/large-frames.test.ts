@@ -1,33 +1,16 @@
 // Large frames to an agent: the answers to its heartbeats stand behind one of them at most.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { CoordinatorFrame } from '@windlass/shared/wire/agent.ts'
 import { until } from '@windlass/shared/test/_kit/until.ts'
-import { end, anAgent, type Link, returned, start, takeNext, type TestAgent } from '../_kit/agent.ts'
-import { aCoordinator, type TestCoordinator } from '../_kit/coordinator.ts'
+import { end, anAgent, returned, start, takeNext } from '../_kit/agent.ts'
 import { calls, goesOn, parked } from '../_kit/journal.ts'
-import { journalCrew } from '../_kit/journal-crew.ts'
-import { aWorkflow } from '../_kit/workflow.ts'
+import { journalStage } from '../_kit/journal-crew.ts'
 
-let c: TestCoordinator
-let agent: TestAgent
-let link: Link
+const { current, begun } = journalStage([{ slug: 'any' }, { slug: 'child' }])
 
-before(async () => {
-  c = await aCoordinator()
-  await aWorkflow(c, { slug: 'any' })
-  await aWorkflow(c, { slug: 'child' })
-  agent = await anAgent(c)
-  link = await agent.connect()
-})
-after(async () => {
-  agent.close()
-  await c.stop()
-})
-
-const { begun } = journalCrew(() => ({ c, agent, link }), 'any')
-
-test('results of 1 MB reach a parent one after the other, each once', async (t) => {
+test('results of 1 MB all reach their parent', async (t) => {
+  const { c, link } = current()
   const parent = await begun()
   const tellLarge = t.mock.method(c.deps.sockets, 'tellLarge')
   const count = 6
@@ -51,6 +34,7 @@ test('results of 1 MB reach a parent one after the other, each once', async (t) 
 })
 
 test('while one is on its way no other is sent, and a small one is', async () => {
+  const { c, agent } = current()
   const { sockets } = c.deps
   const frame: CoordinatorFrame = { t: 'wake', runs: [] }
   assert.equal(sockets.tellLarge(agent.id, frame), true)

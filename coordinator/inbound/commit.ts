@@ -10,7 +10,7 @@ import type { Moving } from '../engine/rules/run.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
 import { topOf } from './rules/outcome.ts'
-import type { Once } from './rules/signature.ts'
+import { ID_TTL_MS, type Once } from './rules/signature.ts'
 import { insertDeliveries, type NewDeliveryRow, outcomesOf, trimUnverified } from './store-deliveries.ts'
 import { insertMatches } from './store-matches.ts'
 import { giveBack, heldAs, type KeyRow, pointTo, takeKeys } from './store-keys.ts'
@@ -41,10 +41,6 @@ export interface Committed {
   merged: { id: RunId; orgId: OrgId }[]
 }
 
-/** How long a delivery's id is known: providers send again for some days. */
-const ID_TTL_MS = 7 * 86_400_000
-/** How long a signature is known, at least. */
-const SIGNATURE_TTL_MS = 600_000
 /** Unverified deliveries that a source keeps. */
 const MOST_UNVERIFIED = 100
 
@@ -57,12 +53,8 @@ export function keysOf(sourceId: string, { id, once }: { id: string | null; once
       ttlMs,
     }
   }
-  // A signature serves before and after its time, as long each.
-  const ttlMs = Math.max(SIGNATURE_TTL_MS, 2 * (once?.toleranceMs ?? 0))
-  return [
-    ...(id === null ? [] : [key('id', id, ID_TTL_MS)]),
-    ...(once === undefined ? [] : [key('signature', once.signature, ttlMs)]),
-  ]
+  const signatures = once?.signatures.map((signature) => key('signature', signature, once.ttlMs)) ?? []
+  return [...(id === null ? [] : [key('id', id, ID_TTL_MS)]), ...signatures]
 }
 
 /**

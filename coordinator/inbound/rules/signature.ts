@@ -18,15 +18,16 @@ export type Auth =
 
 export type Verdict =
   /**
-   * `once`: the signature stands for this one delivery, as a time is signed with it. A sender that tries again signs
-   * anew, and is known by its id; whoever sends a copy may have changed what says the id.
+   * `once`: the signature stands for this one delivery, as a time or an id is signed with it. A sender that tries again
+   * signs anew, and is known by its id; whoever sends a copy may have changed what says the id.
    */
   { isVerified: true; once?: Once } | { isVerified: false; reason: string }
 
 export interface Once {
-  signature: string
-  /** How far the time of signing may be from ours. */
-  toleranceMs: number
+  /** By each secret that serves: a sender may sign with several, and a copy show the other one. */
+  signatures: readonly string[]
+  /** How long a copy could be taken for the first one. */
+  ttlMs: number
 }
 
 /** Judges a delivery while its body comes in. */
@@ -48,6 +49,10 @@ export interface Asked {
 export const NO_SECRET = 'No secret is set here yet.'
 
 const TOLERANCE_MS = 300_000
+/** How long a signature of a time is known, at least. */
+const LEAST_TTL_MS = 600_000
+/** One without a time serves for ever. It is known as long as ids are: providers send again for some days. */
+export const ID_TTL_MS = 7 * 86_400_000
 
 export function beginCheck(auth: Auth, asked: Asked): Check {
   if (asked.secrets.length === 0) return refused(NO_SECRET)
@@ -137,7 +142,9 @@ function generic(scheme: HmacScheme, { head, secrets, at }: Asked): Check {
   const text = given.slice(prefix.length)
   const wanted = [scheme.encoding === 'hex' ? hex(text) : base64(text)]
   const once = timestampHeader === undefined ? {} : { onceWithinMs: scheme.toleranceMs }
-  return signed({ keys: secrets, algorithm: scheme.algorithm, before, after, wanted, ...once })
+  // Between id and body there may be nothing that tells where one ends: with the border moved it looks like another id.
+  const hasId = idHeader !== undefined && scheme.signed.includes('{id}')
+  return signed({ keys: secrets, algorithm: scheme.algorithm, before, after, wanted, hasId, ...once })
 }
 
 function bearer({ header, prefix }: BearerScheme, { head, secrets }: Asked): Check {
@@ -160,11 +167,13 @@ interface Signing {
   after?: string
   /** Signatures as they were sent; undefined for what is none. */
   wanted: readonly (Buffer | undefined)[]
-  /** Set where the signature stands for one delivery: what is signed has a time, within this of ours, and no id. */
+  /** Set where what is signed has a time, within this of ours. */
   onceWithinMs?: number
+  /** What is signed has an id, of the sender's choice. */
+  hasId?: boolean
 }
 
-function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, onceWithinMs }: Signing): Check {
+function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, ...about }: Signing): Check {
   const tried = wanted.filter((one) => one !== undefined)
   if (tried.length === 0) return refused('The signature is not written as it has to be.')
   const hmacs = keys.map((key) => createHmac(algorithm, key).update(before))
@@ -178,11 +187,19 @@ function signed({ keys, algorithm = 'sha256', before = '', after = '', wanted, o
       const fitting = made.filter((one) => tried.map((two) => isEqual(one, two)).includes(true))
       if (fitting.length === 0)
         return { isVerified: false, reason: 'The signature does not fit: another secret, or another body.' }
-      // As we make it: the header may be written in many ways, and hold more.
-      const signature = fitting[0]!.toString('base64')
-      return { isVerified: true, ...(onceWithinMs !== undefined && { once: { signature, toleranceMs: onceWithinMs } }) }
+      const ttlMs = ttlOf(about)
+      // As we make them: the header may be written in many ways, and hold more.
+      const signatures = made.map((one) => one.toString('base64'))
+      return { isVerified: true, ...(ttlMs !== undefined && { once: { signatures, ttlMs } }) }
     },
   }
+}
+
+/** Undefined: another delivery may have the same signature. */
+function ttlOf({ onceWithinMs, hasId = false }: Pick<Signing, 'onceWithinMs' | 'hasId'>): number | undefined {
+  // A signature serves before and after its time, as long each.
+  if (onceWithinMs !== undefined) return Math.max(LEAST_TTL_MS, 2 * onceWithinMs)
+  return hasId ? ID_TTL_MS : undefined
 }
 
 function refused(reason: string): Check {

@@ -1,0 +1,55 @@
+// A copy of a delivery by somebody who has read it, and cannot sign.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { aConnection, aReceiverOf } from '../_kit/connections.ts'
+import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aSession } from '../_kit/credentials.ts'
+import { aKeyText } from '../_kit/environments.ts'
+import { aHook, type Hook, send } from '../_kit/inbound.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+let session: string
+
+before(async () => {
+  c = await aCoordinatorOfItsOwn({ SECRET_KEY: aKeyText() })
+  session = await aSession(c.db, { orgId: c.orgId })
+})
+after(() => c.stop())
+
+const hmacOf = (secret: string, text: string) => createHmac('sha256', secret).update(text).digest('hex')
+
+test('of a delivery that two secrets have signed a copy with either signature starts nothing', async () => {
+  const { slug } = await aWorkflow(c)
+  const old = await aHook(c, session, slug)
+  // From now on both serve.
+  const hook = await aHook(c, session, slug)
+  const [body, t] = ['{"pay":100}', Math.floor(Date.now() / 1000)]
+  const [a, b] = [hmacOf(old.secret, `${t}.${body}`), hmacOf(hook.secret, `${t}.${body}`)]
+  const outcomeWith = async ({ url }: Hook, ...signatures: string[]) => {
+    const signed = [`t=${t}`, ...signatures.map((one) => `v1=${one}`)].join(',')
+    const headers = { 'content-type': 'application/json', 'x-windlass-signature': signed }
+    return (await send(url, { body, headers })).receipt.delivery.outcome
+  }
+  assert.equal(await outcomeWith(hook, a, b), 'triggered')
+  for (const copied of [[a, b], [b], [a]]) assert.equal(await outcomeWith(hook, ...copied), 'duplicate')
+})
+
+for (const signed of ['{id}.{body}', '{id}{body}'])
+  test(`of ${signed} nobody moves the border between id and body`, async () => {
+    const hmac = { header: 'x-sig', encoding: 'hex', signed, idHeader: 'x-id' } as const
+    const { name, secret, url } = await aConnection(c, session, { kind: 'hmac', hmac })
+    await aReceiverOf(c, name, ['*'])
+    const body = '{"order":{"price":10.5,"to":"ada"}}'
+    const text = signed.replace('{id}', 'm1').replace('{body}', body)
+    const outcomeOf = async (id: string, body: string) => {
+      const headers = { 'content-type': 'text/plain', 'x-id': id, 'x-sig': hmacOf(secret, text) }
+      return (await send(url, { body, headers })).receipt.delivery.outcome
+    }
+    assert.equal(await outcomeOf('m1', body), 'triggered')
+    assert.equal(await outcomeOf('m1', body), 'duplicate')
+    const moved = '5,"to":"ada"}}'
+    const between = signed === '{id}.{body}' ? 1 : 0
+    assert.equal(await outcomeOf(text.slice(0, text.length - moved.length - between), moved), 'duplicate')
+  })

@@ -22,13 +22,22 @@ export interface KeyAsk {
   expiresAt?: number | undefined
 }
 
-/** Makes a key of the author's org. Whoever has a role gives no higher one. The whole key is not stored: it is shown now or never. */
-export function createKey(db: Db, author: Author, ask: KeyAsk): Promise<{ apiKey: ApiKey; key: string }> {
+/**
+ * Makes a key of the author's org. Whoever has a role gives no higher one. The whole key is not stored: it is shown now
+ * or never. `hold`: in the transaction, throws when the author's credential serves no more.
+ */
+export function createKey(
+  db: Db,
+  author: Author,
+  ask: KeyAsk,
+  hold?: (tx: Tx) => Promise<void>,
+): Promise<{ apiKey: ApiKey; key: string }> {
   if ('role' in author && !hasRole(author.role, ask.role)) {
     const message = `A session with the role ${author.role} makes keys up to that role; this asks for ${ask.role}.`
     throw new Fault('FORBIDDEN', { path: 'role', needs: { role: ask.role } }, message)
   }
   return db.begin(async (tx) => {
+    await hold?.(tx)
     const { key, row } = await insert(tx, author, ask)
     const apiKey = present(row)
     const { id, name, prefix, role, scopes, expiresAt } = apiKey

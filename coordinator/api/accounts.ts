@@ -1,12 +1,13 @@
 import { countSchedulesOf } from '../schedules/schedules.ts'
 import { createKey, listKeys, revokeKey } from '../accounts/api-keys.ts'
+import type { Callers } from '../accounts/callers.ts'
 import { getOrg } from '../accounts/orgs.ts'
 import type { HandlersFor } from './call.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import type { Db } from '../db/client.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 
-type KeysNeeds = Needs<typeof listKeys | typeof revokeKey> & { db: Db }
+type KeysNeeds = Needs<typeof listKeys | typeof revokeKey> & { db: Db; callers: Pick<Callers, 'hold'> }
 
 export const keys = (deps: KeysNeeds): HandlersFor<'keys'> => ({
   list: async ({ input, caller }) => {
@@ -16,7 +17,8 @@ export const keys = (deps: KeysNeeds): HandlersFor<'keys'> => ({
     return { apiKeys: rows, nextCursor }
   },
 
-  create: ({ input: { org: _, ...ask }, caller }) => createKey(deps.db, caller, ask),
+  create: ({ input: { org: _, ...ask }, caller }) =>
+    createKey(deps.db, caller, ask, (tx) => deps.callers.hold(tx, caller)),
 
   revoke: async ({ input, caller }) => {
     const { registrationTokens, jobs } = await revokeKey(deps, caller, input.key)

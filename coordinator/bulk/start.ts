@@ -2,6 +2,7 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { newId } from '@windlass/shared/ids.ts'
 import type { BulkFilter, Job, JobKind } from '@windlass/shared/model/job.ts'
 import { isFinal, type RunStatus } from '@windlass/shared/model/run.ts'
+import type { Callers } from '../accounts/callers.ts'
 import type { Acting } from '../actor.ts'
 import { record } from '../audit/record.ts'
 import type { Db, Tx } from '../db/client.ts'
@@ -20,7 +21,7 @@ export interface BulkAsk {
   idempotencyKey?: string | undefined
 }
 
-type StartDeps = { db: Db; environments: EnvironmentNames }
+type StartDeps = { db: Db; environments: EnvironmentNames; callers: Pick<Callers, 'hold'> }
 
 /**
  * Begins to do something to all runs that a filter finds. What it did is recorded when it has ended. Whoever asks the
@@ -37,7 +38,11 @@ export async function startBulk(
   const first = key && (await store.findByKey(deps.db, caller.orgId, key.key))
   if (first) return { job: presentJob(same(first, key)), isNew: false }
   const filter = await resolved(deps, caller, ask.filter)
-  const { row, isNew } = await deps.db.begin((tx) => addJob(tx, caller, { ...ask, filter, key }))
+  const { row, isNew } = await deps.db.begin(async (tx) => {
+    // It ends with its credential: one that is revoked meanwhile begins nothing.
+    await deps.callers.hold(tx, caller)
+    return addJob(tx, caller, { ...ask, filter, key })
+  })
   return { job: presentJob(row), isNew }
 }
 

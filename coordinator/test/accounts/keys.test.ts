@@ -5,7 +5,15 @@ import { newId } from '@windlass/shared/ids.ts'
 import type { ApiKey } from '@windlass/shared/model/api-key.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import type { ArgsOf } from '@windlass/shared/ops/op.ts'
-import { aCoordinator, anOrg, rawCall, refusal, type TestCoordinator, type TestOrg } from '../_kit/coordinator.ts'
+import {
+  aCoordinator,
+  anOrg,
+  asOwner,
+  rawCall,
+  refusal,
+  type TestCoordinator,
+  type TestOrg,
+} from '../_kit/coordinator.ts'
 import { aKey, aSession } from '../_kit/credentials.ts'
 import { untilPolled } from '../_kit/until.ts'
 
@@ -154,4 +162,15 @@ test('where the path carries no org a header may name it, and it must be that of
   assert.equal((await get({ 'x-service-org': c.org })).me.org.slug, c.org)
   await assert.rejects(get({ 'x-windlass-org': strangers.slug }), refusal('NOT_FOUND'))
   await assert.rejects(get({ 'x-windlass-org': c.org, 'x-service-org': strangers.slug }), refusal('NOT_FOUND'))
+})
+
+test('a session that was revoked a moment ago elsewhere makes no key', async () => {
+  const o = asOwner(c, await anOrg(c, 'late'))
+  const session = await aSession(o.db, { orgId: o.orgId })
+  // From here on it is known to this coordinator, for a second.
+  await o.call(ops.account.get, {}, { apiKey: session })
+  await o.db`update operator_sessions set revoked_at = now() where org_id = ${o.orgId}`
+  const ask = { org: o.org, name: 'survivor', role: 'owner' } as const
+  await assert.rejects(o.call(ops.keys.create, ask, { apiKey: session }), { code: 'UNAUTHENTICATED' })
+  assert.equal((await o.db`select from api_keys where org_id = ${o.orgId} and name = 'survivor'`).length, 0)
 })

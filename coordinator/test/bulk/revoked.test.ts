@@ -44,3 +44,14 @@ test('jobs end with the key that has asked for them, and a piece that was being 
   const { auditEntries } = await o.call(ops.audit.list, { org: o.org, target: stolen.job.id })
   assert.equal(auditEntries[0]?.action, 'jobs.cancel')
 })
+
+test('a key that was revoked a moment ago elsewhere begins no job', async () => {
+  const o = asOwner(c, await anOrg(c, 'late'))
+  const { id, key } = await mintApiKey(o.db, { orgId: o.orgId, name: 'stolen', role: 'admin' })
+  // From here on it is known to this coordinator, for a second.
+  await o.call(ops.account.get, {}, { apiKey: key })
+  await o.db`update api_keys set revoked_at = now() where id = ${id}`
+  const ask = { org: o.org, filter: { all: true } as const }
+  await assert.rejects(o.call(ops.runs.bulkRetry, ask, { apiKey: key }), { code: 'UNAUTHENTICATED' })
+  assert.equal((await o.db`select from bulk_jobs where org_id = ${o.orgId}`).length, 0)
+})

@@ -9,8 +9,9 @@ type InputsNeeds = Needs<typeof getInput | typeof listInputs | typeof respondToI
 export const inputs = (deps: InputsNeeds): HandlersFor<'inputs'> => ({
   list: async ({ input, caller }) => {
     const before = decodeCursor(input.cursor, /^inp_[0-9a-z]{26}$/)
-    const filter = { orgId: caller.orgId, status: input.status, runId: input.run, before, limit: input.limit + 1 }
-    const { rows, nextCursor } = pageOf(await listInputs(deps, filter), input.limit, (row) => row.id)
+    const filter = { orgId: caller.orgId, status: input.status, runId: input.run, before, limit: input.limit }
+    const { inputs: found, fitting } = await listInputs(deps, filter)
+    const { rows, nextCursor } = pageOf(found, fitting, (row) => row.id)
     return { inputs: rows, nextCursor }
   },
 

@@ -2,11 +2,15 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { InputId } from '@windlass/shared/ids.ts'
 import type { PendingInput } from '@windlass/shared/model/input.ts'
 import type { Db } from '../db/client.ts'
+import { countFitting } from '../db/page-bytes.ts'
 import type { Caller } from '../actor.ts'
 import * as store from './store.ts'
 
-export async function listInputs(deps: { db: Db }, filter: store.InputFilter): Promise<PendingInput[]> {
-  return (await store.list(deps.db, filter)).map(presentInput)
+/** So many of the page as fit into one answer, and the one behind them. */
+export async function listInputs({ db }: { db: Db }, filter: store.InputFilter) {
+  const fitting = countFitting(await store.sizes(db, filter))
+  const rows = await store.list(db, { ...filter, limit: fitting + 1 })
+  return { inputs: rows.map(presentInput), fitting }
 }
 
 export async function getInput(deps: { db: Db }, caller: Caller, id: InputId): Promise<PendingInput> {

@@ -7,6 +7,7 @@ import type { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { fireDue } from '../../engine/commit/fire.ts'
 import { anAgent, end } from '../_kit/agent.ts'
 import { aCoordinator, anOrg, aRun, rawCall, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { pagesOf } from '../_kit/pages.ts'
 import { accepted, aParkedRun, anEvictedRun, type Crew, question } from '../_kit/waiting.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 
@@ -221,4 +222,16 @@ test('a list is newest first, in pages, the open ones unless a status is named',
   const other = await aRun(c, { workflow: 'any' })
   assert.deepEqual((await list({ run: other.id })).inputs, [])
   await c.call(ops.runs.cancel, { run: other.id })
+})
+
+test('a page of questions with long schemas has fewer of them, and leads on to the others', async () => {
+  const asked = Array.from({ length: 5 }, (_, n) => question({ prompt: String(n) }))
+  const run = await aParkedRun(crew, { workflow: 'any' }, ...asked)
+  await c.db`
+    update inputs set schema = json_build_object('title', repeat('x', 400000))::text where run_id = ${run.run}`
+  const pages = await pagesOf(
+    (page) => c.call(ops.inputs.list, { org: c.org, run: run.run, limit: 100, ...page }),
+    ({ inputs }) => inputs.map(({ prompt }) => prompt),
+  )
+  assert.deepEqual(pages, [['4', '3'], ['2', '1'], ['0']])
 })

@@ -8,8 +8,10 @@ import * as store from './store.ts'
 
 /** So many of the page as fit into one answer, and the one behind them. */
 export async function listInputs({ db }: { db: Db }, filter: store.InputFilter) {
-  const fitting = countFitting(await store.sizes(db, filter))
-  const rows = await store.list(db, { ...filter, limit: fitting + 1 })
+  const sizes = await store.sizes(db, { ...filter, limit: filter.limit + 1 })
+  const fitting = countFitting(sizes.slice(0, filter.limit))
+  const shown = sizes.slice(0, fitting + 1).map(({ id }) => id)
+  const rows = await store.list(db, shown)
   return { inputs: rows.map(presentInput), fitting }
 }
 

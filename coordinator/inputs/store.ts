@@ -50,30 +50,26 @@ export interface InputFilter {
 /** A page of a hundred answers of a megabyte each would be too much for anybody. */
 const LISTED_ANSWER_BYTES = 16 * 1024
 
-export function list(db: Db, f: InputFilter): Promise<InputRow[]> {
+/** Newest first. */
+export function list(db: Db, ids: readonly InputId[]): Promise<InputRow[]> {
   return db<InputRow[]>`
     select ${columns(db)}, ${listedAnswer(db)} as answer
     ${joined(db)}
-    ${page(db, f)}`
-}
-
-/** Of the texts of a page. */
-export function sizes(db: Db, f: InputFilter): Promise<{ bytes: number }[]> {
-  return db<{ bytes: number }[]>`
-    select octet_length(i.prompt) + coalesce(octet_length(i.schema), 0)
-             + coalesce(octet_length(${listedAnswer(db)}), 0) as bytes
-    from inputs i
-    ${page(db, f)}`
+    where i.id = any(${[...ids]})
+    order by i.id desc`
 }
 
 const listedAnswer = (db: Db) => db`case when octet_length(i.answer) <= ${LISTED_ANSWER_BYTES} then i.answer end`
 
-/** Newest first: ids sort by creation. */
-function page(db: Db, f: InputFilter) {
+/** The questions of a page and the bytes of their texts, newest first: ids sort by creation. */
+export function sizes(db: Db, f: InputFilter): Promise<{ id: InputId; bytes: number }[]> {
   const isOpenOnly = f.status.every((status) => status === 'open')
   const isOfOrg = db`i.org_id = ${f.orgId}`
   const isAsked = isOpenOnly ? db`i.status = 'open'` : db`i.status = any(${f.status})`
-  return db`
+  return db<{ id: InputId; bytes: number }[]>`
+    select i.id, octet_length(i.prompt) + coalesce(octet_length(i.schema), 0)
+             + coalesce(octet_length(${listedAnswer(db)}), 0) as bytes
+    from inputs i
     where ${f.runId ? onlyFilters(db, db`${isOfOrg} and ${isAsked}`) : db`${isOfOrg} and ${isAsked}`}
     ${f.runId ? db`and i.run_id = ${f.runId}` : db``}
     ${f.before ? db`and i.id < ${f.before}` : db``}

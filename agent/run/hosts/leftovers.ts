@@ -7,10 +7,9 @@ import { PLAIN } from '../../isolation/plan.ts'
 import type { HostIsolation, UidRange } from '../../isolation/plan.ts'
 import type { ProgramRecord } from '../../takeover/records.ts'
 import { endUids, without } from '../../isolation/uids.ts'
-import { readOrNothing } from '../../os/process-id.ts'
 import { signal } from '../../os/end-processes.ts'
 import { MARKER } from '../../os/environment.ts'
-import { allPids, isInside } from '../../os/process-table.ts'
+import { allPids, environmentOf, isInside } from '../../os/process-table.ts'
 
 const PROOF_MS = 5_000
 
@@ -66,7 +65,7 @@ async function endMarked(home: string, log: Log, spared: readonly number[]): Pro
 function isOurs(pid: number, home: string): boolean {
   const workspaces = path.join(home, 'workspaces')
   if (isInside(pid, workspaces)) return true
-  const environment = readOrNothing(`/proc/${pid}/environ`) ?? ''
+  const environment = environmentOf(pid)
   if (!environment.includes(`${MARKER}=`)) return false
   return isInside(pid, home) || environment.includes(`=${workspaces}/`)
 }

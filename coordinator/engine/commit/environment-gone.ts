@@ -2,8 +2,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import type { RunError } from '@windlass/shared/model/run.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
-import { finish } from '../rules/transitions.ts'
-import { fail } from '../rules/outcome.ts'
+import { fail, finish } from '../rules/transitions.ts'
 import type { Claimed } from '../store/claim.ts'
 
 /**

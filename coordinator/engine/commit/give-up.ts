@@ -6,9 +6,8 @@ import { createSample } from '../../limits/sample.ts'
 import { answerToStale, isHeldBy, lastOf } from './apply.ts'
 import type { AgentBatch, Applied, ReadBatch } from '../rules/batch.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
-import { finish } from '../rules/transitions.ts'
+import { fail, finish } from '../rules/transitions.ts'
 import { noteRefusal } from '../store/placements.ts'
-import { fail } from '../rules/outcome.ts'
 
 /** An agent may send nothing else. */
 const lines = createSample()

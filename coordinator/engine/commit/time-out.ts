@@ -1,7 +1,7 @@
 import { RUN_ERRORS, type RunErrorCode } from '@windlass/shared/errors.ts'
 import { isFinal, isSuspended, type RunError } from '@windlass/shared/model/run.ts'
 import type { Version } from '../../workflows/targets.ts'
-import { fail } from '../rules/outcome.ts'
+import { fail } from '../rules/transitions.ts'
 import type { Moving } from '../rules/run.ts'
 import { overtimeError } from '../rules/run-errors.ts'
 

@@ -6,7 +6,8 @@ import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { Config } from '../../config.ts'
 import type { Version } from '../../workflows/targets.ts'
 import type { Output } from './batch.ts'
-import { block, emit, finish, forget, move, release, requeue, rest, resume, suspend, takeBack } from './transitions.ts'
+import { cutReplay, loseReplay, mayReplayAgain, putReplayOff } from './replays.ts'
+import { block, emit, fail, finish, forget, move, requeue, rest, resume, suspend, takeBack } from './transitions.ts'
 import type { Moving } from './run.ts'
 import { exitedError, mismatchText, overtimeError, threwError, timedOutError } from './run-errors.ts'
 
@@ -95,8 +96,8 @@ function putOff(run: Moving, at: number, version: Version, { reason: said, blame
   if (whatIsLost(reason) !== 'program' && takeBack(run, at, reason)) return
   if (run.status === 'pending') return requeue(run, at, { attempt: run.attempt, reason }, PUT_OFF_MS)
   if (run.place !== 'replaying') return lose(run, at, version, { what: 'program', reason })
-  release(run)
-  run.replayAfterMs = PUT_OFF_MS
+  run.loss = { what: 'program', reason, attempt: run.attempt, isCounted: false }
+  putReplayOff(run, at, reason, PUT_OFF_MS)
 }
 
 /** Given up by its agent while it waited. One that was still on its way there was lost, whatever the agent says. */
@@ -111,7 +112,7 @@ function settleBlocked(run: Moving, at: number, version: Version, mismatch: Mism
   const [was, is, site] = [cut(expected), cut(received), cut(where)]
   // Only a run that was suspended is replayed.
   if (!isSuspended(run.status)) return fail(run, at, mismatchWhileRunning(was, is))
-  const isTriedAgain = mayPass === true && run.place === 'replaying' && run.replays < MOST_REPLAYS
+  const isTriedAgain = mayPass === true && run.place === 'replaying' && mayReplayAgain(run)
   if (isTriedAgain) return lose(run, at, version, { what: 'program', reason: `in the replay ${is}, before ${was}` })
   const message = mismatchText({ was, did: `${is}${site && ` at ${site}`}`, isFailure: mayPass === true })
   block(run, at, { code: 'REPLAY_MISMATCH', message, expected: was, received: is, at: site })
@@ -162,11 +163,6 @@ function outputEvent(outputText: string, limitBytes: number): string {
   return `{"output":${outputText}}`
 }
 
-export function fail(run: Moving, at: number, error: RunError): void {
-  run.error = error
-  finish(run, 'failed', at, { error: { code: error.code, message: error.message } })
-}
-
 /** The process of a run is gone: what that means depends on what it was doing. */
 export function lose(run: Moving, at: number, version: Version, why: Why): void {
   if (run.status === 'cancelling') return finish(run, 'cancelled', at, why)
@@ -178,47 +174,6 @@ export function lose(run: Moving, at: number, version: Version, why: Why): void 
   if (why.what === 'program') return loseReplay(run, at, why)
   if (why.what === 'network') return cutOffReplay(run, at, version, why)
   cutReplay(run, at, why)
-}
-
-const MOST_REPLAYS = 5
-const FIRST_REPLAY_MS = 1000
-/**
- * An agent that dies says nothing about the program, however often that happens in a night. But a program may take its
- * machine with it each time it is led back, so that there is an end: with these delays after eight hours at the least.
- */
-const MOST_CUT_REPLAYS = 500
-const CUT_REPLAY_MS = 1000
-const LONGEST_CUT_REPLAY_MS = 60_000
-
-/** Leading a program back executes nothing new, so it is no attempt of the run; but it does not go on for ever. */
-function loseReplay(run: Moving, at: number, why: Why): void {
-  const replays = ++run.replays
-  if (replays <= MOST_REPLAYS) return replayAfter(run, FIRST_REPLAY_MS * 2 ** (replays - 1))
-  giveReplaysUp(run, at, { replays, how: '', why })
-}
-
-/** The agent of a replay died, or its machine did: the program has nothing to do with it, as far as one can tell. */
-function cutReplay(run: Moving, at: number, why: Why): void {
-  const replays = ++run.cutReplays
-  if (replays <= MOST_CUT_REPLAYS) return replayAfter(run, Math.min(LONGEST_CUT_REPLAY_MS, CUT_REPLAY_MS * replays))
-  giveReplaysUp(run, at, { replays, how: ', with its agent or the machine of it,', why })
-}
-
-function replayAfter(run: Moving, delayMs: number): void {
-  release(run)
-  run.replayAfterMs = delayMs
-}
-
-function giveReplaysUp(
-  run: Moving,
-  at: number,
-  { replays, how, why }: { replays: number; how: string; why: Why },
-): void {
-  fail(run, at, {
-    code: 'RUN_CRASHED',
-    message: `The run could not be continued: its process was lost ${replays} times${how} before it was where it had stood; the last time ${why.reason}.`,
-    detail: { replays, ...why },
-  })
 }
 
 /** `delayMs`: how long the next attempt waits. */

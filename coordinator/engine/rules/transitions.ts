@@ -1,4 +1,4 @@
-import { assertMove, type FinalStatus, isSuspended, type RunStatus } from '@windlass/shared/model/run.ts'
+import { assertMove, type FinalStatus, isSuspended, type RunError, type RunStatus } from '@windlass/shared/model/run.ts'
 import type { Completion, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type * as events from '../../events/store.ts'
 import { MOST_CHARS } from './journal.ts'
@@ -41,6 +41,11 @@ export function finish(run: Moving, to: FinalStatus, at: number, data: Record<st
   release(run)
   run.blocked = null
   if (run.parentRunId !== null && run.parentEntry !== null) tellParent(run, to)
+}
+
+export function fail(run: Moving, at: number, error: RunError): void {
+  run.error = error
+  finish(run, 'failed', at, { error: { code: error.code, message: error.message } })
 }
 
 /** Back into the queue, to be executed from the top. */

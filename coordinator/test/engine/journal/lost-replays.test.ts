@@ -95,3 +95,27 @@ test('a replay that is lost with its agent does not count for the six, and has a
   assert.deepEqual([failed.status, failed.error?.code, failed.attempt], ['failed', 'RUN_CRASHED', 1])
   assert.match(failed.error!.message, /lost 501 times, with its agent or the machine/)
 })
+
+test('a replay that cannot be begun says why, is tried later and later, and comes to an end', async () => {
+  let offer = await begun()
+  const { run } = offer
+  await link.report(offer, 2, sleeps(1, 0), parked('sleep'), evicted())
+  const putOff = async () => {
+    offer = await next(run)
+    await link.report(offer, 1, end({ how: 'unready', reason: 'the disk is full', blame: 'service' }))
+    return runOf(c, run)
+  }
+  for (const laterMs of [30_000, 60_000]) {
+    const { status, lost } = await putOff()
+    assert.deepEqual([status, lost?.what, lost?.reason], ['sleeping', 'program', 'the disk is full'])
+    const [timer] = await c.db<[{ ms: number }]>`
+      select (extract(epoch from due_at - now()) * 1000)::int as ms
+      from timers where run_id = ${run} and kind = 'enqueue'`
+    assert.ok(timer.ms > laterMs - 25_000 && timer.ms <= laterMs, `${timer.ms}`)
+    await hurry(run)
+  }
+  await c.db`update runs set cut_replays = 500 where id = ${run}`
+  const failed = await putOff()
+  assert.deepEqual([failed.status, failed.error?.code, failed.attempt], ['failed', 'RUN_CRASHED', 1])
+  assert.match(failed.error!.message, /501 times or could not be begun .* the disk is full\./)
+})

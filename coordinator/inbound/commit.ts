@@ -28,6 +28,7 @@ export interface NewDelivery extends Omit<NewDeliveryRow, 'outcome' | 'reason'> 
 
 /** What a repetition of a delivery has again. */
 export interface Key {
+  kind: 'id' | 'signature' | 'content'
   /** SHA-256 in hex. */
   hash: string
   ttlMs: number
@@ -44,17 +45,23 @@ export interface Committed {
 /** Unverified deliveries that a source keeps. */
 const MOST_UNVERIFIED = 100
 
-export function keysOf(sourceId: string, { id, once }: { id: string | null; once: Once | undefined }): Key[] {
-  const key = (kind: string, text: string, ttlMs: number) => {
-    return {
-      hash: createHash('sha256')
-        .update(JSON.stringify([sourceId, kind, text]))
-        .digest('hex'),
-      ttlMs,
-    }
+interface KnownBy {
+  id: string | null
+  once: Once | undefined
+  /** Where the signature leaves the id open. */
+  body?: Buffer
+}
+
+export function keysOf(sourceId: string, { id, once, body }: KnownBy): Key[] {
+  const key = (kind: Key['kind'], texts: string[], ttlMs: number): Key => {
+    const hash = createHash('sha256').update(JSON.stringify([sourceId, kind, ...texts]))
+    return { kind, hash: hash.digest('hex'), ttlMs }
   }
-  const signatures = once?.signatures.map((signature) => key('signature', signature, once.ttlMs)) ?? []
-  return [...(id === null ? [] : [key('id', id, ID_TTL_MS)]), ...signatures]
+  const signatures = once?.signatures.map((signature) => key('signature', [signature], once.ttlMs)) ?? []
+  if (id === null) return signatures
+  const byId = [key('id', [id], ID_TTL_MS), ...signatures]
+  if (!once || !body) return byId
+  return [...byId, key('content', [id, createHash('sha256').update(body).digest('hex')], ID_TTL_MS)]
 }
 
 /**
@@ -173,11 +180,32 @@ async function holdersOf(
     const holder = held.get(heldAs(row))
     if (holder !== undefined && holder !== row.runId) holders.set(row.runId, holder)
   }
+  const isTaken = (row: KeyRow) => held.get(heldAs(row)) === row.runId
+  for (const { run, keys } of starts) {
+    const holder = holders.get(run.id)
+    if (holder !== undefined) await pointTo(tx, signedAnew(run, keys, { holder, held }), holder)
+  }
   await giveBack(
     tx,
-    rows.filter((row) => holders.has(row.runId) && held.get(heldAs(row)) === row.runId),
+    rows.filter((row) => holders.has(row.runId) && isTaken(row)),
   )
   return holders
+}
+
+/**
+ * A sender that tries again signs anew: its new signature is known as well, or a copy of it under another id would
+ * start a run. Only where the body is the same: else an id that is known would be enough to have another delivery,
+ * which has been read on its way, taken for a repetition.
+ */
+function signedAnew(
+  run: NewRun,
+  keys: readonly Key[],
+  { holder, held }: { holder: RunId; held: ReadonlyMap<string, RunId> },
+): KeyRow[] {
+  const holderOf = (key: Key) => held.get(heldAs(keyRow(run, key)))
+  const isSame = keys.some((key) => key.kind === 'content' && holderOf(key) === holder)
+  if (!isSame) return []
+  return keys.filter((key) => key.kind === 'signature' && holderOf(key) === run.id).map((key) => keyRow(run, key))
 }
 
 function keyRow(run: NewRun, { hash, ttlMs }: Key): KeyRow {

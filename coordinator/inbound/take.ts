@@ -11,7 +11,7 @@ import type { ObjectStore } from '../objects/store.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
 import { isLongAgo } from '../stay.ts'
 import { type Committed, keysOf, type NewDelivery } from './commit.ts'
-import { eventOf, idOf } from './rules/events.ts'
+import { eventOf, idOf, isIdOpen } from './rules/events.ts'
 import { handshakeOf } from './rules/handshake.ts'
 import { storable } from './rules/headers.ts'
 import type { Once } from './rules/signature.ts'
@@ -99,7 +99,7 @@ async function takeNow(
     : await startsOf(deps, { ...verified, event, id, payload, mayMerge: !replay })
   const { runs, decided } = isLongAgo(since) ? await stillStarting(deps, await lookAgain(), found) : found
   replay?.assert({ runs, decided })
-  const keys = replay ? [] : keysOf(source.id, { id, once: verified.once })
+  const keys = replay ? [] : keysOf(source.id, { id, once: verified.once, ...(isIdOpen(source.about) && { body }) })
   const committed = await deps.deliveries.add({ ...row, decided, starts: runs.map((run) => ({ run, keys })) })
   probe('delivery.committed', { delivery: row.id, outcome: committed.outcome })
   const made = new Set(committed.matches.flatMap(({ outcome, runId }) => (outcome === 'triggered' ? [runId] : [])))

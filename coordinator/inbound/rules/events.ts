@@ -53,6 +53,9 @@ export function idOf(about: About, headers: Headers, payload: unknown): string |
   }
 }
 
+/** Who has read a delivery may send a copy under another id. The other kinds sign theirs, or know no copy at all. */
+export const isIdOpen = ({ kind }: About): boolean => kind === 'webhook' || kind === 'hmac'
+
 function sourced(source: Source | null | undefined, headers: Headers, payload: unknown): string | null {
   if (!source) return null
   return 'header' in source ? (headers[source.header.toLowerCase()] ?? null) : textAt(payload, source.field)

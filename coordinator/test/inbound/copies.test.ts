@@ -36,6 +36,25 @@ test('of a delivery that two secrets have signed a copy with either signature st
   for (const copied of [[a, b], [b], [a]]) assert.equal(await outcomeWith(hook, ...copied), 'duplicate')
 })
 
+test('of a delivery that its sender has signed anew a copy under another id starts nothing', async () => {
+  const { slug } = await aWorkflow(c)
+  const hook = await aHook(c, session, slug)
+  const now = Math.floor(Date.now() / 1000)
+  const outcomeOf = async (id: string, t: number, body = '{"pay":100}') => {
+    const signature = `t=${t},v1=${hmacOf(hook.secret, `${t}.${body}`)}`
+    const headers = { 'content-type': 'application/json', 'webhook-id': id, 'x-windlass-signature': signature }
+    return (await send(hook.url, { body, headers })).receipt.delivery.outcome
+  }
+  assert.equal(await outcomeOf('m1', now), 'triggered')
+  for (const t of [now + 1, now + 2]) {
+    assert.equal(await outcomeOf('m1', t), 'duplicate')
+    assert.equal(await outcomeOf('copy', t), 'duplicate')
+  }
+  // Nobody has another one taken for a repetition before it comes.
+  assert.equal(await outcomeOf('m1', now + 3, '{"pay":200}'), 'duplicate')
+  assert.equal(await outcomeOf('m2', now + 3, '{"pay":200}'), 'triggered')
+})
+
 for (const signed of ['{id}.{body}', '{id}{body}'])
   test(`of ${signed} nobody moves the border between id and body`, async () => {
     const hmac = { header: 'x-sig', encoding: 'hex', signed, idHeader: 'x-id' } as const

@@ -108,8 +108,9 @@ function evict(run: Moving, at: number, version: Version, reason: string): void 
 
 function settleBlocked(run: Moving, at: number, version: Version, mismatch: Mismatch): void {
   const { expected, received, at: where, mayPass } = mismatch
-  const cut = (text: unknown) => worded(String(text))
-  const [was, is, site] = [cut(expected), cut(received), cut(where)]
+  // Said by the program itself, so any of it may be something else.
+  const cut = (text: unknown, otherwise = '(no text)') => worded(typeof text === 'string' ? text : otherwise)
+  const [was, is, site] = [cut(expected), cut(received), cut(where, '')]
   // Only a run that was suspended is replayed.
   if (!isSuspended(run.status)) return fail(run, at, mismatchWhileRunning(was, is))
   const isTriedAgain = mayPass === true && run.place === 'replaying' && mayReplayAgain(run)

@@ -31,6 +31,8 @@ const ENDINGS: Ending[] = [
   { how: 'unready', reason: LOST_REASONS.fenced },
   { how: 'evicted', reason: 'age' },
   { how: 'blocked', mismatch: { expected: 'a', received: 'b', at: '' } },
+  // No text can be made of it, and a program may say it.
+  { how: 'blocked', mismatch: { expected: { toString: 1, valueOf: 1 }, received: [], at: 1 } } as unknown as Ending,
 ]
 const OPS: JournalOp[] = [
   { op: 'open', entry: identity(1, 'sleep'), ask: { for: 'sleep', ms: 1 } },

@@ -2,9 +2,10 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import { isConnectionLoss, isDeadlock, isOfTheValues } from './client.ts'
+import { halve, halvesOf, type Kinship, type Part, partOf } from './parts.ts'
 import type { SlowCommits } from './slow-commits.ts'
 import { createStubborn, type Stubborn } from './stubborn.ts'
-import { createQueue, type Waiting } from './waiting.ts'
+import { createQueue, type Queue, type Waiting } from './waiting.ts'
 
 /** Callers that arrive while a commit is under way share the next one. */
 export interface GroupCommit<I, O> {
@@ -61,81 +62,141 @@ interface Spare<I> {
 const FIRST_RETRY_MS = 50
 const RETRY_CAP_MS = 500
 
-function halvesOf<T>(items: readonly T[]): T[][] {
-  const middle = Math.ceil(items.length / 2)
-  return [items.slice(0, middle), items.slice(middle)]
+export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommit<I, O> {
+  return new Committer(options)
 }
 
-export function groupCommit<I, O>(options: GroupCommitOptions<I, O>): GroupCommit<I, O> {
-  const { name, lanes = 1, spare, slow } = options
-  const stubborn = createStubborn(options.stubborn)
-  const queue = createQueue<I, O>({
-    ...options,
-    ...(spare && { keyOf: (item: I) => spare.keyOf(item) }),
-    ...(slow && { isApart: (orgId: string) => slow.isApart(orgId) }),
-  })
-  let underWay = 0
-  /** Number of commits under way of orgs that are slow. */
-  let slowUnderWay = 0
-  let scheduled = false
-  let begunAt = 0
-  let spareTimer: NodeJS.Timeout | undefined
-  const idlers: (() => void)[] = []
+class Committer<I, O> implements GroupCommit<I, O> {
+  readonly #options: Settling<I, O>
+  readonly #lanes: number
+  readonly #queue: Queue<I, O>
+  /** Of commits that failed. One is tried at a time, in a lane of its own: what comes anew waits for none of it. */
+  readonly #parts: Part<Waiting<I, O>>[] = []
+  readonly #kinship: Kinship<Waiting<I, O>>
+  readonly #idlers: (() => void)[] = []
+  #isTrying = false
+  #underWay = 0
+  /** Number of commits under way of orgs that are slow, and of parts. */
+  #slowUnderWay = 0
+  #isScheduled = false
+  #begunAt = 0
+  #hasSpareTimer = false
 
-  /** Not at once: what else arrives in this turn of the event loop goes along. */
-  function schedule() {
-    if (scheduled || underWay >= lanes || queue.isEmpty()) return
-    if (underWay > slowUnderWay && spare) return scheduleSpare(spare.afterMs)
-    scheduled = true
-    setImmediate(() => {
-      scheduled = false
-      void flush()
+  constructor(options: GroupCommitOptions<I, O>) {
+    const { lanes = 1, spare, slow } = options
+    this.#options = { ...options, suspects: createStubborn(options.stubborn) }
+    this.#lanes = lanes
+    this.#queue = createQueue<I, O>({
+      ...options,
+      ...(spare && { keyOf: (item: I) => spare.keyOf(item) }),
+      ...(slow && { isApart: (orgId: string) => slow.isApart(orgId) }),
+    })
+    this.#kinship = {
+      orgOf: ({ item }) => options.orgOf?.(item) ?? '',
+      // Without keys nothing has an order, unless there is one lane.
+      keyOf: spare ? ({ item }) => spare.keyOf(item) : createNumbers(),
+    }
+  }
+
+  add(item: I): Promise<O> {
+    return new Promise((resolve, reject) => {
+      this.#queue.add({ item, resolve, reject })
+      this.#schedule()
     })
   }
 
-  function scheduleSpare(afterMs: number) {
-    const sinceMs = performance.now() - begunAt
-    spareTimer ??= setTimeout(() => {
-      spareTimer = undefined
-      if (underWay === slowUnderWay) return schedule()
-      if (performance.now() - begunAt < afterMs) scheduleSpare(afterMs)
-      else void flush()
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#isIdle()) resolve()
+      else this.#idlers.push(resolve)
+    })
+  }
+
+  #isIdle(): boolean {
+    return this.#underWay === 0 && this.#queue.isEmpty() && this.#parts.length === 0
+  }
+
+  #hasPart(): boolean {
+    return !this.#isTrying && this.#parts.length > 0
+  }
+
+  /** Not at once: what else arrives in this turn of the event loop goes along. */
+  #schedule(): void {
+    const hasWork = !this.#queue.isEmpty() || this.#hasPart()
+    if (this.#isScheduled || this.#underWay >= this.#lanes || !hasWork) return
+    const { spare } = this.#options
+    if (this.#underWay > this.#slowUnderWay && spare) return this.#scheduleSpare(spare.afterMs)
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      void this.#flush()
+    })
+  }
+
+  #scheduleSpare(afterMs: number): void {
+    if (this.#hasSpareTimer) return
+    this.#hasSpareTimer = true
+    const sinceMs = performance.now() - this.#begunAt
+    setTimeout(() => {
+      this.#hasSpareTimer = false
+      if (this.#underWay === this.#slowUnderWay) return this.#schedule()
+      if (performance.now() - this.#begunAt < afterMs) this.#scheduleSpare(afterMs)
+      else void this.#flush()
     }, afterMs - sinceMs)
   }
 
-  const isOfSlow = (items: I[]) => slow !== undefined && [...orgsOf(options, items)].some((id) => slow.isSlow(id))
-  /** Orgs that are slow leave a lane to the others. */
-  const mayTake = (orgId: string) => slowUnderWay < Math.max(1, lanes - 1) || !slow?.isSlow(orgId)
-
-  async function flush() {
-    if (underWay >= lanes) return
-    const batch = queue.take(slow && mayTake)
+  async #flush(): Promise<void> {
+    if (this.#underWay >= this.#lanes) return
+    if (this.#hasPart()) return this.#tryPart(this.#parts.shift()!)
+    const batch = this.#queue.take(this.#options.slow && ((orgId) => this.#mayTake(orgId)))
     if (batch.length === 0) return
-    const ofSlow = isOfSlow(batch.map(({ item }) => item)) ? 1 : 0
-    begunAt = performance.now()
-    underWay++
-    slowUnderWay += ofSlow
-    schedule()
-    await settle({ ...options, suspects: stubborn }, batch)
-    underWay--
-    slowUnderWay -= ofSlow
-    queue.release(batch)
-    probe('group.committed', { name, items: batch.length })
-    if (!queue.isEmpty()) schedule()
-    else if (underWay === 0) for (const idler of idlers.splice(0)) idler()
+    const ofSlow = this.#isOfSlow(batch.map(({ item }) => item)) ? 1 : 0
+    this.#begunAt = performance.now()
+    this.#begin(ofSlow)
+    const isSettled = await (this.#lanes === 1 ? settleInOrder : settle)(this.#options, batch)
+    if (isSettled) this.#release(batch)
+    else this.#parts.push(...halve(partOf(batch), this.#kinship))
+    this.#end(ofSlow)
   }
 
-  return {
-    add: (item) =>
-      new Promise((resolve, reject) => {
-        queue.add({ item, resolve, reject })
-        schedule()
-      }),
-    idle: () =>
-      new Promise((resolve) => {
-        if (underWay === 0 && queue.isEmpty()) resolve()
-        else idlers.push(resolve)
-      }),
+  async #tryPart(part: Part<Waiting<I, O>>): Promise<void> {
+    this.#isTrying = true
+    this.#begin(1)
+    const isSettled = await settle(this.#options, part.tries[0]!)
+    this.#isTrying = false
+    if (isSettled) part.tries.shift()
+    if (!isSettled) this.#parts.push(...halve(part, this.#kinship))
+    else if (part.tries.length > 0) this.#parts.push(part)
+    else this.#release(part.items)
+    this.#end(1)
+  }
+
+  #isOfSlow(items: I[]): boolean {
+    const { slow } = this.#options
+    return slow !== undefined && [...orgsOf(this.#options, items)].some((id) => slow.isSlow(id))
+  }
+
+  /** Orgs that are slow leave a lane to the others. */
+  #mayTake(orgId: string): boolean {
+    return this.#slowUnderWay < Math.max(1, this.#lanes - 1) || !this.#options.slow?.isSlow(orgId)
+  }
+
+  #begin(ofSlow: number): void {
+    this.#underWay++
+    this.#slowUnderWay += ofSlow
+    this.#schedule()
+  }
+
+  #end(ofSlow: number): void {
+    this.#underWay--
+    this.#slowUnderWay -= ofSlow
+    if (this.#isIdle()) for (const idler of this.#idlers.splice(0)) idler()
+    else this.#schedule()
+  }
+
+  #release(items: readonly Waiting<I, O>[]): void {
+    this.#queue.release(items)
+    probe('group.committed', { name: this.#options.name, items: items.length })
   }
 }
 
@@ -145,7 +206,20 @@ function orgsOf<I, O>(options: GroupCommitOptions<I, O>, items: readonly I[]): S
 
 type Settling<I, O> = GroupCommitOptions<I, O> & { suspects: Stubborn }
 
-async function settle<I, O>(options: Settling<I, O>, batch: Waiting<I, O>[]): Promise<void> {
+/** Each a key of its own. */
+function createNumbers(): () => string {
+  let number = 0
+  return () => String(number++)
+}
+
+/** One bad item must not fail its neighbours: halves are tried until it is alone, and only the guilty hears of it. */
+async function settleInOrder<I, O>(options: Settling<I, O>, batch: Waiting<I, O>[]): Promise<boolean> {
+  if (!(await settle(options, batch))) for (const half of halvesOf(batch)) await settleInOrder(options, half)
+  return true
+}
+
+/** Returns false when they failed together: then they have no answer yet. */
+async function settle<I, O>(options: Settling<I, O>, batch: Waiting<I, O>[]): Promise<boolean> {
   try {
     const results = await commitPatiently(
       options,
@@ -154,11 +228,11 @@ async function settle<I, O>(options: Settling<I, O>, batch: Waiting<I, O>[]): Pr
     options.suspects.committed(() => batch.map(({ item }) => keyOf(options, item)))
     batch.forEach((one, i) => one.resolve(results[i]!))
   } catch (error) {
-    // One bad item must not fail its neighbours: halves are tried until it is alone, and only the guilty hears of it.
     if (batch.length === 1) await settleGuilty(options, batch[0]!, error)
     else if (isConnectionLoss(error)) for (const one of batch) one.reject(error)
-    else for (const half of halvesOf(batch)) await settle(options, half)
+    else return false
   }
+  return true
 }
 
 /** What failures of one caller have in common. Nothing: they are not counted. */

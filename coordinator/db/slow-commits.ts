@@ -10,7 +10,10 @@ export interface SlowCommits {
   begin(orgIds: ReadonlySet<string>): (how: 'committed' | 'refused' | 'away') => void
   /** Whether the org is to commit alone: it is slow, or one of several whose common commit took long. */
   isApart(orgId: string): boolean
-  /** Whether a commit of the org alone has taken long in the last minute, and others have committed meanwhile. */
+  /**
+   * Whether a commit of the org alone has taken long in the last minute, or was refused, and others have committed
+   * meanwhile. What is refused is tried again and again, in halves.
+   */
   isSlow(orgId: string): boolean
 }
 
@@ -39,8 +42,10 @@ export function createSlowCommits(now: () => number = () => performance.now()): 
   const hasOthers = (orgId: string) => now() - (latest.orgId === orgId ? before : latest).at < SLOW_MS
   const wasSlow = (orgId: string) => (apart.get(orgId)?.slowUntil ?? -Infinity) > now()
 
+  const noteSlow = (orgId: string) => apart.set(orgId, { slowUntil: now() + SLOW_MS })
+
   function noteAlone(orgId: string, ms: number) {
-    if (isLong(ms)) apart.set(orgId, { slowUntil: now() + SLOW_MS })
+    if (isLong(ms)) noteSlow(orgId)
     else if (!wasSlow(orgId)) apart.delete(orgId)
   }
 
@@ -68,6 +73,7 @@ export function createSlowCommits(now: () => number = () => performance.now()): 
       underWay.add(commit)
       return (how) => {
         underWay.delete(commit)
+        if (how === 'refused' && orgIds.size === 1) for (const orgId of orgIds) noteSlow(orgId)
         if (how !== 'away') note(orgIds, now() - commit.since)
       }
     },

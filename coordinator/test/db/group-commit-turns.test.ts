@@ -76,6 +76,56 @@ test('orgs that are slow commit alone, and leave a lane to the others', async ()
   assert.deepEqual(batches.at(-1), [2])
 })
 
+test('what is refused of one org is parted from the others first, and what they add meanwhile passes it', async () => {
+  const held = Promise.withResolvers<void>()
+  const { add, batches, idle } = doubling({
+    max: 128,
+    lanes: 2,
+    spare: { afterMs: 60_000, keyOf: String },
+    orgOf: (item) => (item < 64 ? 'bad' : `org-${item}`),
+    commit: async (items) => {
+      // What is left is tried after the others have passed.
+      if (items.length <= 8 && items[0]! < 64) await held.promise
+      if (items.some((item) => item < 64)) throw Object.assign(new Error('refused'), { code: '23514' })
+      return items
+    },
+  })
+  const bad = Promise.allSettled(upTo(64).map(add))
+  assert.deepEqual(await Promise.all([64, 65, 66].map(add)), [64, 65, 66])
+  assert.ok(batches.length <= 8, `${batches.length} tries until the others were committed`)
+  assert.deepEqual(await Promise.all([64, 67].map(add)), [64, 67])
+  held.resolve()
+  assert.ok((await bad).every(({ status }) => status === 'rejected'))
+  await idle()
+})
+
+test('items of one key that are tried in parts keep their order, and nothing of it passes them', async () => {
+  const { add, batches, idle } = doubling({
+    max: 64,
+    lanes: 3,
+    spare: { afterMs: 1, keyOf: (item) => String(item % 4) },
+    commit: async (items) => {
+      await new Promise(setImmediate)
+      if (items.includes(21)) throw Object.assign(new Error('refused'), { code: '23514' })
+      return items
+    },
+  })
+  const first = upTo(40).map((item) => add(item).catch(() => -1))
+  await new Promise(setImmediate)
+  const later = [41, 45, 42].map(add)
+  const answers = await Promise.all([...first, ...later, idle()])
+  assert.equal(answers[21], -1)
+  const committed = batches.filter((batch) => !batch.includes(21)).flat()
+  for (const key of upTo(4)) {
+    const own = committed.filter((item) => item % 4 === key)
+    assert.deepEqual(
+      own,
+      own.toSorted((a, b) => a - b),
+    )
+  }
+  assert.equal(committed.length, 42)
+})
+
 test('a commit that begins while another waits looks at no more items than it takes', async () => {
   const held = Promise.withResolvers<void>()
   let looks = 0

@@ -48,6 +48,18 @@ test('who commits slowly alone is slow for a minute, and apart until the next sh
   assert.equal(stands('a'), '')
 })
 
+test('who is refused alone is slow for a minute, as what is left of it is tried again', () => {
+  const { slow, takes, passes, stands } = commits()
+  takes(5, 'b')
+  slow.begin(new Set(['a', 'b']))('refused')
+  assert.deepEqual(['a', 'b'].map(stands), ['', ''])
+  slow.begin(new Set(['a']))('refused')
+  assert.deepEqual(['a', 'b'].map(stands), ['apart,slow', ''])
+  passes(MINUTE_MS)
+  takes(5, 'a')
+  assert.equal(stands('a'), '')
+})
+
 test('a commit that is long already is not waited for', () => {
   const { slow, passes, stands } = commits()
   const end = slow.begin(new Set(['a', 'b']))

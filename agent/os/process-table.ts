@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, statSync } from 'node:fs'
 import { MARKER } from './environment.ts'
 
 /** Numbers of all processes; none where there is no /proc. */
@@ -54,9 +54,22 @@ export function childrenOf(pid: number): number[] {
  */
 const ENVIRONMENT_BYTES = 64 * 1024
 
-/** The beginning of what a process was started with, `NAME=value` and a NUL for each; empty when it cannot be seen. */
+/**
+ * The beginning of what a process of our own user was started with, `NAME=value` and a NUL for each. Empty for others,
+ * which are told by their user: it is read from their memory, and a process may hold the lock of its memory for as long
+ * as it lives (by a file of FUSE that never answers), so that whoever reads waits without an end.
+ */
 export function environmentOf(pid: number): string {
-  return readHead(`/proc/${pid}/environ`, ENVIRONMENT_BYTES)
+  return isOfOurUser(pid) ? readHead(`/proc/${pid}/environ`, ENVIRONMENT_BYTES) : ''
+}
+
+function isOfOurUser(pid: number): boolean {
+  try {
+    // The folder is of the user as whom it acts, also where the files in it are root's.
+    return statSync(`/proc/${pid}`).uid === process.geteuid?.()
+  } catch {
+    return false
+  }
 }
 
 /** The marker that a process was started with, itself or through an ancestor. */

@@ -54,7 +54,10 @@ end_all() {
     done < "$file"
   done 2>/dev/null
   for round in 1 2 3; do
-    for file in $(grep -lsa "$1" /proc/[0-9]*/environ); do
+    # A process of another user may keep whoever reads this waiting for as long as it lives.
+    files=
+    for each in /proc/[0-9]*; do [ ! -O "$each" ] || files="$files $each/environ"; done
+    for file in $(grep -lsa "$1" $files /dev/null); do
       each=\${file#/proc/}
       each=\${each%/environ}
       [ "$each" = $$ ] || kill -9 "$each" 2>/dev/null

@@ -170,6 +170,12 @@ const DELIVERY_PATIENCE_MS = 8000
 /** An org that has kept others waiting for a key commits apart for this long, that is until locks are given up. */
 const APART_MS = 10_000
 
+/** In runs: it may start a hundred. */
+export function weightOfDelivery({ payload, starts }: Pick<NewDelivery, 'payload' | 'starts'>): number {
+  const chars = starts.reduce((sum, { run }) => sum + run.input.length, payload?.length ?? 0)
+  return Math.max(1, starts.length) + chars / INPUT_CHARS_PER_RUN
+}
+
 /**
  * As with triggers, those that wait for the lock of a group keep nobody else waiting. They hold keys meanwhile; whoever
  * waits for one of these keeps nobody else waiting either.
@@ -184,10 +190,9 @@ function openDeliveries({ db, log, metrics, partitions }: GroupNeeds): GroupComm
     patienceMs: DELIVERY_PATIENCE_MS,
     max: 128,
     lanes: LIMITED_LANES,
-    weight: ({ payload, starts }: NewDelivery) => {
-      const chars = starts.reduce((sum, { run }) => sum + run.input.length, payload?.length ?? 0)
-      return 1 + chars / INPUT_CHARS_PER_RUN
-    },
+    weight: weightOfDelivery,
+    // One may start a hundred runs that debounce, by five statements each.
+    slow: createSlowCommits(),
     onCommit: (items: NewDelivery[], ms: number) => metrics.committed('deliveries', items.length, ms),
   }
   const free = groupCommit<NewDelivery, Committed | undefined>({

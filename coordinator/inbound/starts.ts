@@ -72,7 +72,7 @@ export async function startsOf(deps: StartDeps, read: Read): Promise<Decided> {
 }
 
 /** All that a delivery starts is written in one transaction, as its answer says all of it. */
-const MOST_STARTED = 100
+export const MOST_STARTED = 100
 /** Of the inputs of all, which each have the whole payload. */
 const MOST_STARTED_CHARS = 16 * 1024 * 1024
 const MORE_THAN_FIT =

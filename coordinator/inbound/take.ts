@@ -17,7 +17,7 @@ import { storable } from './rules/headers.ts'
 import type { Once } from './rules/signature.ts'
 import { type FormOf, type Payload, readPayload } from './rules/payload.ts'
 import type { InboundSource } from './sources.ts'
-import { type Decided, noneOf, startsOf, stillStarting } from './starts.ts'
+import { type Decided, MOST_STARTED, noneOf, startsOf, stillStarting } from './starts.ts'
 import { type Wanting, wantingOf } from './wanting.ts'
 
 export type TakeDeps = Parameters<typeof startsOf>[0] &
@@ -56,7 +56,7 @@ export interface Taken {
 const MOST_EVENT_CHARS = 200
 /** Larger payloads lie in the object store. */
 const IN_ROW_BYTES = 128 * 1024
-/** A payload, with what is wanted of it, of which so much takes the turn of its org. */
+/** The inputs of all that it may start, with what is wanted of it, of which so much takes the turn of its org. */
 const LIGHT_BYTES = 64 * 1024
 
 /**
@@ -72,7 +72,8 @@ export async function take(
   const { source, body } = verified
   const wanting = await wantingOf(deps, source)
   const act = () => takeNow(deps, { ...verified, wanting, since }, lookAgain)
-  if (body.length + wanting.bytes <= LIGHT_BYTES) return act()
+  const starts = Math.min(MOST_STARTED, Math.max(1, wanting.workflows.length))
+  if (starts * body.length + wanting.bytes <= LIGHT_BYTES) return act()
   const stay = async () => void (await lookAgain())
   return deps.turns.orgDeliveries.run(source.orgId, { stay }, act)
 }

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { pause } from '@windlass/shared/time.ts'
+import { weightOfDelivery } from '../../groups.ts'
+import type { NewDelivery } from '../../inbound/commit.ts'
 import { noCredential } from '../../stay.ts'
 import { aConnection as connectionOf, aReceiverOf, type MadeConnection, push } from '../_kit/connections.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -80,6 +82,22 @@ test('large deliveries take turns with others of their org; small ones do not wa
   held.resolve()
   await Promise.all(seated)
   assert.equal((await large).receipt.delivery.outcome, 'triggered')
+})
+
+test('a small delivery that may start many workflows takes a turn too, and counts as many in a commit', async (t) => {
+  const github = await aConnection()
+  for (let i = 0; i < 7; i++) await aReceiverOf(c, github.name, ['push'])
+  const run = t.mock.method(c.deps.turns.orgDeliveries, 'run')
+  const pushed = (bytes: number) => push(github, JSON.stringify({ text: 'x'.repeat(bytes) }))
+  assert.equal((await pushed(8 * 1024)).receipt.runs.length, 7)
+  assert.equal(run.mock.callCount(), 0)
+  assert.equal((await pushed(10 * 1024)).receipt.runs.length, 7)
+  assert.equal(run.mock.callCount(), 1)
+  const start = { run: { input: 'x'.repeat(32 * 1024) }, keys: [] } as unknown as NewDelivery['starts'][number]
+  const weights = [0, 1, 100].map((n) =>
+    weightOfDelivery({ payload: null, starts: Array.from({ length: n }, () => start) }),
+  )
+  assert.deepEqual(weights, [1, 2, 200])
 })
 
 test('what turns out to be unverified after a wait for its turn is not kept as if it were', async (t) => {

@@ -118,6 +118,7 @@ function standardWebhooks({ head, secrets, at }: Asked): Check {
   const given = head.headers['webhook-signature'] ?? head.headers['svix-signature']
   if (id === undefined) return refused(missing('webhook-id'))
   if (given === undefined) return refused(missing('webhook-signature'))
+  if (id.includes('.')) return refused(borderIn('webhook-id', '.'))
   const wrong = wrongTime(time, at)
   if (wrong) return refused(wrong)
   const wanted = given.split(' ').flatMap((one) => (one.startsWith('v1,') ? [base64(one.slice(3))] : []))
@@ -135,6 +136,8 @@ function generic(scheme: HmacScheme, { head, secrets, at }: Asked): Check {
   if (wrong) return refused(wrong)
   const id = idHeader === undefined ? undefined : head.headers[idHeader.toLowerCase()]
   if (idHeader !== undefined && scheme.signed.includes('{id}') && id === undefined) return refused(missing(idHeader))
+  const border = borderOf(scheme)
+  if (border !== undefined && id?.includes(border)) return refused(borderIn(idHeader ?? '', border))
   const values = { timestamp: time, id, method: head.method, url: head.url }
   const [before = '', after = ''] = scheme.signed
     .split('{body}')
@@ -146,6 +149,17 @@ function generic(scheme: HmacScheme, { head, secrets, at }: Asked): Check {
   const hasId = idHeader !== undefined && scheme.signed.includes('{id}')
   return signed({ keys: secrets, algorithm: scheme.algorithm, before, after, wanted, hasId, ...once })
 }
+
+/**
+ * What ends the id where a time follows. With it in an id, a time and a body of the sender's text could be taken for
+ * those of a delivery: a forged one, that looks fresh.
+ */
+function borderOf({ signed }: HmacScheme): string | undefined {
+  return /\{id\}([^{]+)\{timestamp\}/.exec(signed)?.[1]
+}
+
+const borderIn = (header: string, border: string) =>
+  `\`${header}\` has \`${border}\` in it, by which one could not tell where it ends in what is signed.`
 
 function bearer({ header, prefix }: BearerScheme, { head, secrets }: Asked): Check {
   const given = head.headers[header.toLowerCase()]

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { aConnection, aReceiverOf } from '../_kit/connections.ts'
+import { aConnection, aReceiverOf, type CreateConnection } from '../_kit/connections.ts'
 import { aCoordinatorOfItsOwn, type TestCoordinator } from '../_kit/coordinator.ts'
 import { aSession } from '../_kit/credentials.ts'
 import { aKeyText } from '../_kit/environments.ts'
@@ -54,6 +54,32 @@ test('of a delivery that its sender has signed anew a copy under another id star
   assert.equal(await outcomeOf('m1', now + 3, '{"pay":200}'), 'duplicate')
   assert.equal(await outcomeOf('m2', now + 3, '{"pay":200}'), 'triggered')
 })
+
+const TIMED = { header: 'x-sig', encoding: 'hex', idHeader: 'x-id', timestampHeader: 'x-t' } as const
+const FOLLOWED: { of: CreateConnection; headers: [id: string, time: string, signature: string] }[] = [
+  { of: { kind: 'standard-webhooks' }, headers: ['webhook-id', 'webhook-timestamp', 'webhook-signature'] },
+  { of: { kind: 'hmac', hmac: { ...TIMED, signed: '{id}.{timestamp}.{body}' } }, headers: ['x-id', 'x-t', 'x-sig'] },
+]
+for (const { of, headers } of FOLLOWED)
+  test(`where a time follows an id nobody makes another delivery out of a text in one: ${of.kind}`, async () => {
+    const { name, secret, url } = await aConnection(c, session, of)
+    await aReceiverOf(c, name, ['*'])
+    const [idHeader, timeHeader, signatureHeader] = headers
+    const time = Math.floor(Date.now() / 1000)
+    const signed = `m1.${time}.{"text":"hello.${time}.amount=1000000"}`
+    const isStandard = of.kind === 'standard-webhooks'
+    const key = isStandard ? Buffer.from(secret.slice('whsec_'.length), 'base64') : secret
+    const digest = createHmac('sha256', key).update(signed).digest()
+    const signature = isStandard ? `v1,${digest.toString('base64')}` : digest.toString('hex')
+    const statusWith = async (id: string, type: string) => {
+      const body = signed.slice(`${id}.${time}.`.length)
+      const all = { [idHeader]: id, [timeHeader]: String(time), [signatureHeader]: signature, 'content-type': type }
+      return (await send(url, { body, headers: all })).status
+    }
+    const forged = signed.slice(0, signed.lastIndexOf(`.${time}.`))
+    assert.equal(await statusWith(forged, 'application/x-www-form-urlencoded'), 401)
+    assert.equal(await statusWith('m1', 'application/json'), 200)
+  })
 
 for (const signed of ['{id}.{body}', '{id}{body}'])
   test(`of ${signed} nobody moves the border between id and body`, async () => {

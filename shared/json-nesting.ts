@@ -28,6 +28,8 @@ export interface Marks {
   /** Colons, one a name. */
   names: number
   commas: number
+  /** Characters outside of strings, blanks too, and of names: they cost more than those of other strings. */
+  plain?: number
 }
 
 /** What a JSON value of a caller's choice may have in its 1 MiB: to parse and print more lists stops everybody else. */
@@ -37,14 +39,23 @@ export const MOST_MARKS_OF_INPUT: Marks = { opened: 300_000, names: Infinity, co
 export function hasMoreMarks(text: string, most: Marks): boolean {
   if (text.length <= Math.min(most.opened, most.names, most.commas)) return false
   const found = { opened: 0, names: 0, commas: 0 }
+  const { plain = Infinity } = most
+  let ofValues = 0
+  let ofLast = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code === 0x22) at = endOfString(text, at) - 1
-    else if (code === 0x5b || code === 0x7b) {
+    if (code === QUOTE) {
+      const end = endOfString(text, at)
+      ofLast = end - at
+      ofValues += ofLast
+      at = end - 1
+    } else if (code === 0x5b || code === 0x7b) {
       if (++found.opened > most.opened) return true
     } else if (code === 0x3a) {
+      ofValues -= ofLast
       if (++found.names > most.names) return true
     } else if (code === 0x2c && ++found.commas > most.commas) return true
+    if (at - ofValues > plain) return true
   }
   return false
 }

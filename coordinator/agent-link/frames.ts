@@ -21,7 +21,7 @@ const MOST_BATCHES = 5500
 /** Of all batches of a frame, which one transaction may have to write. Ours has 24 characters for an entry at least. */
 const MOST_ENTRIES = 50_000
 /** To parse more of these would stop everybody else for seconds. Ours has half a million characters in a frame. */
-const MOST_MARKS = { opened: 250_000, names: 100_000, commas: 300_000 }
+const MOST_MARKS = { opened: 250_000, names: 100_000, commas: 300_000, plain: MOST_CHARS_OF_OTHERS }
 /** Ten years: no run takes so long, and the sum of as many as come fits into its column. */
 const MOST_COMPUTE_MS = 3650 * 86_400_000
 /** Epochs and the numbers of entries are `int` in the database. */

@@ -121,7 +121,16 @@ test('only entries may be long, whatever else a frame says that it is', () => {
 test('a frame that is nearly all brackets or names is refused before it is parsed', (t) => {
   const parse = t.mock.method(JSON, 'parse')
   const names = Array.from({ length: 100_001 }, (_, n) => `"${n}":1`).join()
-  const dense = ['['.repeat(250_001) + ']'.repeat(250_001), `[${'[],'.repeat(250_001)}1]`, `{${names}}`]
+  const long = Array.from({ length: 8_000 }, (_, n) => `"${'k'.repeat(150)}${n}":1`).join()
+  const numbers = `[${`1.${'2'.repeat(40)}e-300,`.repeat(25_000)}1]`
+  const dense = [
+    '['.repeat(250_001) + ']'.repeat(250_001),
+    `[${'[],'.repeat(250_001)}1]`,
+    `{${names}}`,
+    `{${long}}`,
+    numbers,
+    `[${' '.repeat(1024 * 1024)}1]`,
+  ]
   for (const filling of dense) {
     assert.equal(readFrame(`{"t":"entries","batches":[],"filling":${filling}}`), undefined)
     assert.equal(readFrame(`{"t":"heartbeat","n":1,"holds":[],"filling":${filling}}`), undefined)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { RunId, Slug } from '../ids.ts'
+import type { Marks } from '../json-nesting.ts'
 import type { Ending } from '../model/ending.ts'
 import { PoolSettings } from '../model/pool.ts'
 import { RunTrigger } from '../model/run.ts'
@@ -119,6 +120,8 @@ export type Entry =
 
 /** The longest word about a journal: the input of a child or the result of a step, each of 1 MiB, in which quotes are doubled twice. */
 export const JOURNAL_CHARS = 4 * 1024 * 1024
+/** Its marks: of a word that tells of 1000 results, and more than any other has. */
+export const JOURNAL_MARKS: Marks = { opened: 2000, names: 1000, commas: 10_000 }
 
 export interface EntryBatch {
   run: string

@@ -4,6 +4,7 @@ import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { Enclosure } from '../../isolation/enclosure.ts'
 import { MARKER } from '../../os/environment.ts'
 import { launch, type Exit } from '../../os/process.ts'
+import { MOST_BYTES } from '../program/frame-limits.ts'
 import { createFrameReader, encodeMessage, type Frame } from '../program/frames.ts'
 import { signal } from '../../os/end-processes.ts'
 
@@ -56,7 +57,6 @@ export interface HostOptions {
   marker: string
   cwd: string
   environment: Record<string, string>
-  mostFrameBytes: number
 }
 
 export function startHost(options: HostOptions): HostProcess {
@@ -77,7 +77,7 @@ export function startHost(options: HostOptions): HostProcess {
   return hostOver({ ...options, pid, exit, frames, messages, raw: { stdout, stderr } })
 }
 
-export interface HostLines extends Pick<HostOptions, 'enclosure' | 'marker' | 'mostFrameBytes'> {
+export interface HostLines extends Pick<HostOptions, 'enclosure' | 'marker'> {
   pid: number | undefined
   exit: Promise<Exit>
   frames: Readable
@@ -89,7 +89,7 @@ export interface HostLines extends Pick<HostOptions, 'enclosure' | 'marker' | 'm
 /** A process that is there, by what leads to it. */
 export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...options }: HostLines): HostProcess {
   const sources = [frames, ...Object.values(raw)]
-  const read = createFrameReader(options.mostFrameBytes)
+  const read = createFrameReader(MOST_BYTES)
   let listener: HostListener | null = null
   let ready = false
   let exited = false

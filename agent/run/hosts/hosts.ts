@@ -11,10 +11,6 @@ import { startReaper, type Reaper } from './reaper.ts'
 import { createSweeper, type Sweeper } from './sweeper.ts'
 import { keepWorkspaces, type Workspaces } from './workspace.ts'
 
-const MIB = 1024 * 1024
-// The largest output an agent may be told to accept, as JSON, with room for the frames around it.
-const MOST_FRAME_BYTES = 16 * MIB
-
 export interface Files {
   hostFile: string
   cwd: string
@@ -69,7 +65,7 @@ export class Hosts {
     const take = (uid: number | undefined) => (workspace = isFixed ? this.#workspaces.take(uid) : undefined)
     const enclosure = this.#isolation.enclose({ inForce: by, name: marker, command, bundleDir, workspace: take })
     const { cwd } = this.#files
-    const host = startHost({ enclosure, marker, cwd, environment, mostFrameBytes: MOST_FRAME_BYTES })
+    const host = startHost({ enclosure, marker, cwd, environment })
     host.workspace = workspace
     this.#hosts.set(host.marker, host)
     if (host.pid !== undefined) this.reaper.add(host.pid)
@@ -81,8 +77,7 @@ export class Hosts {
     const { marker, workspace, process: mark } = record
     const enclosure = this.#isolation.adopt(record)
     const exit = goneFrom(mark)
-    const base = { marker, enclosure, mostFrameBytes: MOST_FRAME_BYTES }
-    const host = Object.assign(hostOver({ ...base, ...lines, pid: mark.pid, exit, raw: {} }), { workspace })
+    const host = Object.assign(hostOver({ marker, enclosure, ...lines, pid: mark.pid, exit, raw: {} }), { workspace })
     this.#hosts.set(marker, host)
     this.reaper.add(mark.pid)
     return host

@@ -34,8 +34,8 @@ export class BrokenFrame extends Error {
   override readonly name = 'BrokenFrame'
 }
 
-/** Cuts what arrives into frames. At most one frame is held, and none larger than `mostBytes`. */
-export function createFrameReader(mostBytes: number): (chunk: Buffer) => Frame[] {
+/** Cuts what arrives into frames. At most one frame is held, and none larger than `mostBytes` has for its kind. */
+export function createFrameReader(mostBytes: Readonly<Record<FrameName, number>>): (chunk: Buffer) => Frame[] {
   let parts: Buffer[] = []
   let held = 0
   let wanted = HEADER_BYTES
@@ -63,16 +63,21 @@ export function bytesOf(frames: readonly Frame[]): number {
   return frames.reduce((sum, { payload }) => sum + HEADER_BYTES + payload.length, 0)
 }
 
-function payloadBytes(buffer: Buffer, mostBytes: number): number {
+function payloadBytes(buffer: Buffer, mostBytes: Readonly<Record<FrameName, number>>): number {
+  const name = nameOf(buffer)
   const bytes = buffer.readUInt32LE(1)
-  if (bytes > mostBytes) throw new BrokenFrame(`a frame of ${bytes} bytes, ${mostBytes} at most`)
+  if (bytes > mostBytes[name]) throw new BrokenFrame(`a ${name} of ${bytes} bytes, ${mostBytes[name]} at most`)
   return bytes
 }
 
 function readFrame(buffer: Buffer, end: number): Frame {
+  return { name: nameOf(buffer), at: buffer.readDoubleLE(5), payload: buffer.subarray(HEADER_BYTES, end) }
+}
+
+function nameOf(buffer: Buffer): FrameName {
   const name = NAMES.get(buffer.readUInt8(0))
   if (!name) throw new BrokenFrame(`an unknown frame code ${buffer.readUInt8(0)}`)
-  return { name, at: buffer.readDoubleLE(5), payload: buffer.subarray(HEADER_BYTES, end) }
+  return name
 }
 
 export function encodeMessage(message: ProgramMessage): Buffer {

@@ -3,7 +3,8 @@ import type { SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { LogData } from '@windlass/shared/wire/program.ts'
 import type { RawStream } from '../hosts/host-process.ts'
 import { createLineSplitter, fitting, type LineSplitter } from './lines.ts'
-import type { Frame } from './frames.ts'
+import { parseable } from './frame-limits.ts'
+import { BrokenFrame, type Frame } from './frames.ts'
 import { logIn, parsePayload, phaseIn } from './reports.ts'
 import { hideInFrame } from '../redact/frames.ts'
 import type { Redactor } from '../redact/redactor.ts'
@@ -51,6 +52,8 @@ interface OutputOptions {
   redactor: Redactor | undefined
   /** What the program may put into an event, in bytes of JSON. */
   eventDataBytes: number
+  /** Largest output in bytes of JSON. */
+  outputBytes: number
   pause: () => void
   resume: () => void
   /** Of a program that was taken back: what was read of it before, and how many events of what it tells again are known. */
@@ -88,6 +91,7 @@ class OutputOfProgram implements ProgramOutput {
   #message: RedactionStream | undefined
   readonly #pending = new Set<Promise<void>>()
   #isRawReplaying: boolean
+  #hasEnded = false
   #frameCount: number
   #journalCount: number
   #knownEvents: number
@@ -113,8 +117,10 @@ class OutputOfProgram implements ProgramOutput {
     if (!this.#isRawReplaying) this.add(logEvents(lines, Date.now(), stream))
   }
 
-  #eventsOfFrame(raw: Frame): ProgramEvent[] {
+  #eventsOfFrame(given: Frame): ProgramEvent[] {
     const { redactor } = this.#options
+    const raw = parseable(given)
+    if (raw.name === 'returned' || raw.name === 'threw') this.#endWith(raw)
     const frame = redactor ? hideInFrame(redactor, raw) : raw
     this.#count(frame)
     const at = this.#plausible(frame.at)
@@ -123,6 +129,15 @@ class OutputOfProgram implements ProgramOutput {
     if (this.#options.isReplaying()) return events
     if (this.#isRawReplaying) this.#endReplay()
     return [...events, ...printed]
+  }
+
+  /** An output is looked through for secrets at any size that it may have, so there is one only. */
+  #endWith({ name, payload }: Frame): void {
+    const { outputBytes } = this.#options
+    if (this.#hasEnded) throw new BrokenFrame('a second end')
+    if (name === 'returned' && payload.length > outputBytes)
+      throw new BrokenFrame(`an output of ${payload.length} bytes, ${outputBytes} at most`)
+    this.#hasEnded = true
   }
 
   #count({ name }: Frame): void {

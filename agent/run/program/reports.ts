@@ -1,6 +1,5 @@
 import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import { AROUND_EVENT_BYTES } from '@windlass/shared/model/event.ts'
-import { JOURNAL_CHARS } from '@windlass/shared/wire/agent.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
 import type { IdleReport, LogData, ParkReport, ThrownError } from '@windlass/shared/wire/program.ts'
 import { BrokenFrame, type Frame } from './frames.ts'
@@ -66,7 +65,6 @@ export function leftoversIn(frame: Frame): string[] {
 
 /** Passed on as the text that came; whether it makes sense is for the coordinator to judge. */
 export function journalIn(frame: Frame): string {
-  if (frame.payload.length > JOURNAL_CHARS) throw new BrokenFrame(`a journal of ${frame.payload.length} bytes`)
   if (Array.isArray(parsePayload(frame))) throw new BrokenFrame('a journal that is no object')
   return frame.payload.toString()
 }

@@ -25,7 +25,8 @@ export function startMessage(
   return { t: 'start', ...facts, journal, entries, forgotten, replay, ...locations, stays, outputBytes, eventDataBytes }
 }
 
-/** What decides how the program's output is cut into events. */
-export function whatOutputNeeds({ lines, redactor, eventDataBytes = UNSAID_EVENT_DATA_BYTES }: ProgramStart) {
-  return { lines, redactor, eventDataBytes }
+/** What decides how the program's output is cut into events, and what it may return. */
+export function whatOutputNeeds(start: ProgramStart) {
+  const { lines, redactor, eventDataBytes = UNSAID_EVENT_DATA_BYTES, outputBytes = OUTPUT_BYTES } = start
+  return { lines, redactor, eventDataBytes, outputBytes }
 }

@@ -1,3 +1,4 @@
+import { hasMoreMarks, type Marks } from '@windlass/shared/json-nesting.ts'
 import type { JournalError, JournalOp } from '@windlass/shared/wire/journal.ts'
 import type { FrameName, LogLevel } from '@windlass/shared/wire/program.ts'
 import type { Frame } from '../program/frames.ts'
@@ -6,6 +7,9 @@ import type { Redactor } from './redactor.ts'
 // The runtime cuts what it tells of a call: the name is the beginning of a question.
 const NAME_CHARACTERS = 200
 const ARGS_CHARACTERS = 500
+const SCHEMA_CHARACTERS = 16 * 1024
+/** Of the error of a step, which has four names at most. */
+const MARKS_OF_ERROR: Marks = { opened: 10, names: 20, commas: 20 }
 
 /** What a program says about itself, without secrets. What it prints is bytes that go on from frame to frame: see `lines.ts`. */
 export function hideInFrame(redactor: Redactor, frame: Frame): Frame {
@@ -51,7 +55,7 @@ function hideInJournal(redactor: Redactor, text: string): string {
   if (op === undefined) return redactor.text(text)
   try {
     const hidden = op && hideInOp(redactor, op)
-    return JSON.stringify(hidden) === JSON.stringify(op) ? text : JSON.stringify(hidden)
+    return hidden === op || JSON.stringify(hidden) === JSON.stringify(op) ? text : JSON.stringify(hidden)
   } catch {
     // No runtime writes a word of such a shape. The coordinator will say so, and is shown no secret with it.
     return redactor.json(text)
@@ -62,6 +66,7 @@ function hideInOp(redactor: Redactor, op: JournalOp): JournalOp {
   if (op.op === 'open') return hideInOpen(redactor, op)
   if (op.op === 'drift') return { ...op, args: hideArgs(redactor, op.args) }
   if (op.op !== 'close' || op.state !== 'failed') return op
+  if (hasMoreMarks(op.result, MARKS_OF_ERROR)) throw new TypeError('an error of too many values')
   return { ...op, result: hideInFields(redactor, op.result, ERROR_FIELDS) }
 }
 
@@ -80,6 +85,7 @@ function hideInOpen(redactor: Redactor, op: Extract<JournalOp, { op: 'open' }>):
   if (ask.for === 'child')
     return { ...op, entry: { ...entry, args }, ask: { ...ask, tags: ask.tags.map((tag) => redactor.text(tag)) } }
   if (ask.for !== 'input') return { ...op, entry: { ...entry, args } }
+  if (ask.schemaText !== null && ask.schemaText.length > SCHEMA_CHARACTERS) throw new TypeError('too long a schema')
   const name = redactor.text(entry.name, entry.name.length >= NAME_CHARACTERS)
   const schemaText = ask.schemaText === null ? null : redactor.json(ask.schemaText)
   return { ...op, entry: { ...entry, name, args }, ask: { ...ask, prompt: redactor.text(ask.prompt), schemaText } }

@@ -14,13 +14,24 @@ function sendFrame(code, payload) {
 
 const deep = (levels) => '['.repeat(levels) + ']'.repeat(levels)
 
+const wide = (names) => Object.fromEntries(Array.from({ length: names }, (_, n) => [`k${n}`, {}]))
+
 const LIES = {
-  'threw deep': () => sendFrame('T', `{"message":"boom","detail":{"d":${deep(200_000)}}}`),
+  'threw deep': () => sendFrame('T', `{"message":"boom","detail":{"d":${deep(20_000)}}}`),
   'threw large': () =>
-    sendFrame('T', JSON.stringify({ message: 'm'.repeat(4e6), stack: 's'.repeat(4e6), detail: { d: 'd'.repeat(4e6) } })),
+    sendFrame('T', JSON.stringify({ message: 'm'.repeat(8e4), stack: 's'.repeat(8e4), detail: { d: 'd'.repeat(8e4) } })),
   'log deep': () => {
-    sendFrame('l', `{"text":"x","fields":${deep(30_000)}}`)
-    sendFrame('p', `{"name":"x","data":${deep(30_000)}}`)
+    sendFrame('l', `{"text":"x","fields":${deep(20_000)}}`)
+    sendFrame('p', `{"name":"x","data":${deep(20_000)}}`)
+  },
+  'log wide': () => sendFrame('l', JSON.stringify({ text: 'x', fields: wide(15_000) })),
+  'log large': () => sendFrame('l', JSON.stringify({ text: 'x', fields: wide(200_000) })),
+  'threw wide': () => sendFrame('T', JSON.stringify({ message: 'boom', detail: wide(15_000) })),
+  'returned large': () => sendFrame('R', JSON.stringify('x'.repeat(2e6))),
+  'returned twice': () => {
+    sendFrame('R', '1')
+    sendFrame('R', '2')
+    for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   },
 }
 

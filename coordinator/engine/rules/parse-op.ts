@@ -1,4 +1,5 @@
 import { hasMoreMarks, MOST_LEVELS, MOST_MARKS_OF_INPUT, nestsDeeper } from '@windlass/shared/json-nesting.ts'
+import { JOURNAL_MARKS } from '@windlass/shared/wire/agent.ts'
 import type { Ask, EntryIdentity, JournalOp } from '@windlass/shared/wire/journal.ts'
 
 /** A run with more is asked to hand parts of its work to children. */
@@ -10,8 +11,6 @@ const SCHEMA_CHARS = 16 * 1024
 const PARENT_CHARS = 10_000
 /** Ours gathers 500 of them. */
 const MOST_DELIVERIES = 1000
-/** Of a command with that many, and more than any other has. */
-const MOST_MARKS = { opened: 2000, names: 1000, commas: 10_000 }
 /** `int` in the database. */
 const MOST_INT = 2 ** 31 - 1
 const YEAR_MS = 366 * 86_400_000
@@ -25,7 +24,7 @@ type Fields = Record<string, unknown>
  * it is looked at before anything is done.
  */
 export function readOp(text: string): JournalOp | undefined {
-  if (nestsDeeper(text, MOST_LEVELS) || hasMoreMarks(text, MOST_MARKS)) return undefined
+  if (nestsDeeper(text, MOST_LEVELS) || hasMoreMarks(text, JOURNAL_MARKS)) return undefined
   try {
     const op = JSON.parse(text) as Fields | null
     return op !== null && typeof op === 'object' && fits(op) ? (op as unknown as JournalOp) : undefined

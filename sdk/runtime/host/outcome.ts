@@ -5,6 +5,7 @@ export type Outcome = { returned: string } | { threw: ThrownError }
 
 const TEXT_CHARACTERS = 10_000
 const STACK_CHARACTERS = 20_000
+const DETAIL_BYTES = 64 * 1024
 // Errors of waits say which run or question they speak of. What others put into a field of this name is theirs to tell.
 const OURS = new Set<unknown>(['RUN_FAILED', 'RUN_CANCELLED', 'INPUT_TIMED_OUT', 'CALL_REFUSED'])
 
@@ -93,10 +94,14 @@ function describe(thrown: unknown): ThrownError {
   if (typeof stack === 'string') error.stack = clip(stack, STACK_CHARACTERS)
   if (typeof code === 'string') error.code = clip(code, 200)
   const detail: unknown = OURS.has(error.code) ? Reflect.get(thrown, 'detail') : undefined
-  // Through JSON and back: it is reported in a moment, and must not fail then.
-  if (typeof detail === 'object' && detail !== null)
-    error.detail = JSON.parse(JSON.stringify(detail)) as typeof error.detail
+  if (typeof detail === 'object' && detail !== null) error.detail = detailOf(detail)
   return error
+}
+
+/** Through JSON and back: it is reported in a moment, and must not fail then. */
+function detailOf(detail: object): NonNullable<ThrownError['detail']> {
+  const text = JSON.stringify(detail)
+  return Buffer.byteLength(text) <= DETAIL_BYTES ? (JSON.parse(text) as Record<string, unknown>) : { truncated: true }
 }
 
 function shortly(thrown: unknown): string {

@@ -109,6 +109,19 @@ test('a word of the journal that has no shape at all shows no secret', () => {
   })
 })
 
+test('an error or a schema that no runtime writes is hidden as the text that it is', () => {
+  const values = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`k${n}`, SECRET]))
+  const result = `${JSON.stringify(values)} `
+  const closed = journal({ op: 'close', entry: anEntry({ kind: 'step' }), state: 'failed', result })
+  assert.ok(closed.op === 'close')
+  assert.equal(closed.result, result.replaceAll(SECRET, '***'))
+  const schemaText = `{"a":"${SECRET}"}${' '.repeat(20_000)}`
+  const ask: Ask = { for: 'input', prompt: SECRET, schemaText, timeoutMs: null, onTimeoutText: null }
+  const opened = journal({ op: 'open', entry: anEntry({ name: SECRET }), ask })
+  assert.ok(opened.op === 'open' && opened.ask.for === 'input')
+  assert.equal(opened.ask.schemaText, schemaText.replace(SECRET, '***'))
+})
+
 test('a secret may be a word of ours, and what is told is told all the same', () => {
   const own = aRedactor({ one: 'text', two: 'info', three: 'message', four: 'name', five: 'fields' })
   const show = (name: 'log' | 'threw' | 'phase', value: unknown): unknown => {

@@ -79,7 +79,8 @@ const TOO_MUCH_TO_CLOSE = `The journals of the runs that end here have more than
 
 function entriesToClose(batches: readonly ReadBatch[], runs: ReadonlyMap<string, Moving>): number {
   const ends = batches.filter(({ entries }) => entries.at(-1)?.[0] === 'end')
-  return ends.reduce((sum, { run }) => sum + (runs.get(run)?.entries ?? 0), 0)
+  const moving = ends.flatMap(({ run }) => runs.get(run) ?? [])
+  return moving.reduce((sum, { entries, forgottenEntries }) => sum + entries - forgottenEntries, 0)
 }
 
 type NoteDeps = { log: Log; runnerNotes: RunnerNotes }

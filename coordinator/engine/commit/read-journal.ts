@@ -9,10 +9,7 @@ import * as store from '../store/journal.ts'
 const INLINE_CHARS = 64 * 1024
 
 /** The journals of runs that are being offered, as JSON of `JournalRecord[]`; what is too long is left out. */
-export async function inlineJournals(
-  db: Db,
-  runs: readonly { runId: RunId; attempt: number }[],
-): Promise<Map<RunId, string>> {
+export async function inlineJournals(db: Db, runs: Parameters<typeof store.recordsOf>[1]): Promise<Map<RunId, string>> {
   if (runs.length === 0) return new Map()
   const rows = await store.recordsOf(db, runs, INLINE_CHARS)
   return new Map(rows.map((row) => [row.runId, row.text]))
@@ -36,12 +33,12 @@ export async function journalFor(
   if (!placed) throw new Fault('NOT_FOUND', { run: runId })
   if (placed.runnerId !== runner.id || placed.epoch !== epoch || placed.place === null)
     throw new Fault('STALE_PLACEMENT', { run: runId, epoch })
-  return journalText(db, { runId, attempt: placed.attempt }, runner.orgId)
+  return journalText(db, { ...placed, runId }, runner.orgId)
 }
 
 async function* journalText(
   db: Db,
-  run: { runId: RunId; attempt: number },
+  run: { runId: RunId; attempt: number; forgottenEntries: number },
   orgId: string,
 ): AsyncGenerator<string, void, void> {
   const since = performance.now()
@@ -56,7 +53,7 @@ async function* journalText(
   }
   const last = await inTurn(() => store.lastCompletion(db, run.runId))
   let before = '['
-  for (let n = 0; ;) {
+  for (let n = run.forgottenEntries; ;) {
     const after = { n, last }
     const records = await inTurn(() => store.recordsAfter(db, run, after))
     if (records.length === 0) break

@@ -28,9 +28,9 @@ export function writeJournals(tx: Tx, runs: readonly Written[]): PromiseLike<unk
   if (delivered.length > 0) writes.push(store.deliver(tx, delivered))
   const drifted = some(({ journal: own }) => own.drifted.length > 0)
   if (drifted.length > 0) writes.push(store.drift(tx, drifted))
-  const forgotten = some(({ journal: own }) => own.isForgotten).map((run) => run.id)
-  if (forgotten.length > 0)
-    writes.push(...store.forget(tx, forgotten), closeQuestions(tx, forgotten), dropWaits(tx, forgotten))
+  const forgetful = some(({ journal: own }) => own.forgotten !== null)
+  const ids = forgetful.map((run) => run.id)
+  if (ids.length > 0) writes.push(store.forget(tx, forgetful), closeQuestions(tx, ids), dropWaits(tx, ids))
   return writes
 }
 

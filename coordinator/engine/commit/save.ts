@@ -29,7 +29,7 @@ export async function saveMoves(tx: Tx, given: Moving[]): Promise<void> {
 
 /** The next attempt takes nothing over, and calls anew what the last one had called. */
 function cancelForgotten(tx: Tx, runs: Moving[]): Promise<void> {
-  const forgetful = runs.filter(({ journal }) => journal.isForgotten)
+  const forgetful = runs.filter(({ journal }) => journal.forgotten !== null)
   const descents = forgetful.map(({ id, orgId, entries }) => {
     const reason = `its parent ${id} started again from the top and forgot it`
     return { runId: id, orgId, by: 'windlass', reason, upTo: entries }

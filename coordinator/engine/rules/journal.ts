@@ -47,8 +47,8 @@ export interface JournalChanges {
   delivered: { delivery: Delivery; attempt: number }[]
   /** By others than the program. */
   completed: Completion[]
-  /** The next attempt takes nothing over. */
-  isForgotten: boolean
+  /** The next attempt takes nothing over: entries behind this one are forgotten. Null: none are. */
+  forgotten: { after: number } | null
 }
 
 export function noChanges(): JournalChanges {
@@ -60,10 +60,10 @@ export function noChanges(): JournalChanges {
     drifted: [],
     delivered: [],
     completed: [],
-    isForgotten: false,
+    forgotten: null,
   }
 }
 
 export function isChanged(changes: JournalChanges): boolean {
-  return Object.values(changes).some((change) => (Array.isArray(change) ? change.length > 0 : change))
+  return Object.values(changes).some((change) => (Array.isArray(change) ? change.length > 0 : change !== null))
 }

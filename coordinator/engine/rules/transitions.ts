@@ -142,10 +142,13 @@ function tooLongFor({ n, result }: Completion): Completion {
   return { n, state: 'failed', result: JSON.stringify({ name: 'Error', code: 'JOURNAL_FULL', message, detail }) }
 }
 
-/** The next attempt takes nothing of the journal over, and has all the room of a new one. */
+/**
+ * The next attempt takes nothing of the journal over, and has all the room of a new one. What attempts before this one
+ * had made was forgotten with them.
+ */
 export function forget(run: Moving): void {
-  if (run.entries === 0) return
-  run.journal.isForgotten = true
+  if (run.entries === run.forgottenEntries) return
+  run.journal.forgotten = { after: run.forgottenEntries }
   run.forgottenEntries = run.entries
   run.journalChars = 0
 }

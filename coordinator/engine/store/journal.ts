@@ -1,10 +1,11 @@
-import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { JournalRecord } from '@windlass/shared/wire/journal.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { amongIds, onlyFilters } from '../../db/by-key.ts'
 import { byMonth } from '../../db/partitions.ts'
 import { unnest } from '../../db/unnest.ts'
 import type { JournalChanges } from '../rules/journal.ts'
+import type { Moving } from '../rules/run.ts'
 
 /** A run and what happens to its journal. */
 export interface Changed {
@@ -134,10 +135,17 @@ export function close(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown>[] 
   return byMonth(runIds).map(closed)
 }
 
-/** The next attempt begins with an empty journal. Like `close`. */
-export function forget(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown>[] {
-  const forgotten = (ids: RunId[]) => tx`update journal set state = 'closed' where ${amongIds(tx, tx`run_id`, ids)}`
-  return byMonth(runIds).map(forgotten)
+/**
+ * The next attempt begins with an empty journal. Only what the last one had made is closed: there may be a thousand
+ * attempts with 25,000 entries each.
+ */
+export function forget(tx: Tx, runs: readonly Changed[]): PromiseLike<unknown> {
+  const rows = flat(runs, ({ journal: { forgotten } }) => (forgotten ? [forgotten] : []))
+  return tx`
+    update journal j
+    set state = 'closed'
+    from ${unnest(tx, 'm', rows, { runId: 'text', after: 'int' })}
+    where j.run_id = m.run_id and j.n > m.after`
 }
 
 /** Bytes of an entry, as its texts are stored: read without unpacking them. */
@@ -151,16 +159,17 @@ const sizeOf = (db: Db) => db`
  */
 export function recordsOf(
   db: Db,
-  runs: readonly { runId: RunId; attempt: number }[],
+  runs: readonly { runId: RunId; attempt: number; forgottenEntries: number }[],
   mostBytes: number,
 ): Promise<{ runId: RunId; text: string }[]> {
   return db<{ runId: RunId; text: string }[]>`
     select m.run_id, records.text
-    from ${unnest(db, 'm', runs, { runId: 'text', attempt: 'int' })}
+    from ${unnest(db, 'm', runs, { runId: 'text', attempt: 'int', forgottenEntries: 'int' })}
     cross join lateral (
       select sum(${sizeOf(db)}) as bytes
       from journal j
-      where j.run_id = m.run_id and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
+      where j.run_id = m.run_id and j.n > m.forgotten_entries
+        and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
     ) sizes
     cross join lateral (
       select
@@ -173,7 +182,7 @@ export function recordsOf(
           order by n
         )::text as text
       from journal j
-      where sizes.bytes <= ${mostBytes}::bigint and j.run_id = m.run_id
+      where sizes.bytes <= ${mostBytes}::bigint and j.run_id = m.run_id and j.n > m.forgotten_entries
         and (j.attempt = m.attempt or j.state in ('open', 'done')) and j.state <> 'closed'
     ) records
     where records.text is not null`
@@ -223,14 +232,12 @@ export function recordsAfter(
     order by n`
 }
 
+type PlacedRun = Pick<Moving, 'runnerId' | 'epoch' | 'attempt' | 'forgottenEntries' | 'place'>
+
 /** Where a run is. Undefined: there is no such run in this org. */
-export async function placedRun(
-  db: Db,
-  orgId: OrgId,
-  runId: RunId,
-): Promise<{ runnerId: RunnerId | null; epoch: number; attempt: number; place: string | null } | undefined> {
-  const [row] = await db<{ runnerId: RunnerId | null; epoch: number; attempt: number; place: string | null }[]>`
-    select runner_id, epoch, attempt, place
+export async function placedRun(db: Db, orgId: OrgId, runId: RunId): Promise<PlacedRun | undefined> {
+  const [row] = await db<PlacedRun[]>`
+    select runner_id, epoch, attempt, forgotten_entries, place
     from runs
     where id = ${runId} and ${onlyFilters(db, db`org_id = ${orgId}`)}`
   return row

@@ -46,10 +46,10 @@ export async function descendantsToCancel(db: Db, { orgId, runId, upTo }: Descen
   return rows.map((row) => row.id)
 }
 
-/** The number of entries in the journals of these runs. */
+/** The number of entries in the journals of these runs, the forgotten ones left out. */
 export async function entriesOf(sql: Sql, ids: readonly RunId[]): Promise<Map<RunId, number>> {
   const rows = await sql<{ id: RunId; entries: number }[]>`
-    select id, entries from runs where id = any(${[...ids]})`
+    select id, entries - forgotten_entries as entries from runs where id = any(${[...ids]})`
   return new Map(rows.map(({ id, entries }) => [id, entries]))
 }
 

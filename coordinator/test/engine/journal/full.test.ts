@@ -5,7 +5,7 @@ import { ops } from '@windlass/shared/ops/index.ts'
 import { MOST_CHARS } from '../../../engine/rules/journal.ts'
 import { end, returned, start, takeNext } from '../../_kit/agent.ts'
 import { runOf } from '../../_kit/coordinator.ts'
-import { calls, goesOn, identity, parked, said, stepped, wakeOf } from '../../_kit/journal.ts'
+import { calls, goesOn, identity, journalOf, parked, said, stepped, wakeOf } from '../../_kit/journal.ts'
 import { journalStage } from '../../_kit/journal-crew.ts'
 
 const fresh = { retries: { onCrash: 'fresh' } } as const
@@ -72,6 +72,28 @@ test('what was forgotten takes no room of the next attempt', async () => {
   }
   assert.deepEqual(await full([25_000, 25_001, 49_999]), ['completed', undefined])
   assert.deepEqual(await full([50_000]), ['failed', 'JOURNAL_FULL'])
+})
+
+test('each entry is forgotten once, however many attempts there are', async () => {
+  const { c, link } = current()
+  const offer = await begun('fresh')
+  // A row that is written again is at another place.
+  const rows = () => c.db<{ n: number; state: string; place: string }[]>`
+    select n, state, ctid::text as place from journal where run_id = ${offer.run} order by n`
+  await link.report(offer, 2, stepped(1, 'paid'), stepped(2, 'sent'), end(killed(), 1))
+  const second = await next(offer.run)
+  const forgotten = await rows()
+  assert.equal(forgotten.length, 2)
+  await link.report(second, 1, start(), stepped(3, 'paid'), end(killed(), 1))
+  const third = await next(offer.run)
+  const all = await rows()
+  assert.deepEqual(all.slice(0, 2), [...forgotten])
+  assert.deepEqual(
+    all.map(({ state }) => state),
+    ['closed', 'closed', 'closed'],
+  )
+  assert.deepEqual([third.journal.entries, third.journal.forgotten, journalOf(third)], [3, 3, []])
+  await link.report(third, 1, start(), end(returned(null), 1))
 })
 
 test('outputs of children that were forgotten take no room of the next attempt', async () => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { probe } from '@windlass/shared/probe.ts'
+import type { Enclosure } from '../../isolation/enclosure.ts'
 import type { Isolation } from '../../isolation/isolation.ts'
 import type { InForce } from '../../isolation/probe.ts'
 import { goneFrom } from '../../os/gone-from.ts'
@@ -98,7 +99,7 @@ export class Hosts {
     if (enclosure.isSealed && !this.#workspaces.isUntouched(workspace)) return false
     if (enclosure.effective.level === 'bubblewrap') return true
     host.workspace = undefined
-    void this.#giveBack(workspace)
+    void this.#giveBack(workspace, enclosure)
     return true
   }
 
@@ -119,10 +120,11 @@ export class Hosts {
 
   /** It is gone, and `isClean` says whether all of its descendants are. */
   gone(host: HostProcess, isClean: boolean): void {
+    const { workspace, enclosure } = host
     this.#hosts.delete(host.marker)
     probe('process.gone', { pid: host.pid })
     // What lives in it still could lead us astray while we remove it.
-    if (host.workspace !== undefined && (isClean || !host.enclosure.isSealed)) void this.#giveBack(host.workspace)
+    if (workspace !== undefined && (isClean || !enclosure.isSealed)) void this.#giveBack(workspace, enclosure)
     if (isClean) this.#forgetGroup(host)
     else this.#sweeper.survived(host)
     this.#sweeper.later()
@@ -133,9 +135,9 @@ export class Hosts {
   }
 
   /** Nobody waits for a folder to go. */
-  async #giveBack(folder: string): Promise<void> {
+  async #giveBack(folder: string, { isSealed }: Enclosure): Promise<void> {
     const removal = this.#workspaces
-      .giveBack(folder)
+      .giveBack(folder, { isTrusted: !isSealed })
       .catch((error: unknown) => this.#options.log('workspace.stayed', { folder, error: String(error) }))
     this.#remember(removal)
     await removal

@@ -24,7 +24,7 @@ import type { UidRange } from '../../isolation/plan.ts'
 import { lockUids, LOCKS, ownerAmong, whyNoLocks } from '../../isolation/uid-lock.ts'
 import { asUser, pidsOfUids } from '../../isolation/uids.ts'
 import { aStage } from '../run/programs.ts'
-import { NEEDS_ROOT, ofUsers } from './requirements.ts'
+import { NEEDS_BUBBLEWRAP, NEEDS_ROOT, ofUsers } from './requirements.ts'
 
 function aFolder(t: TestContext): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-users-'))
@@ -102,6 +102,23 @@ test('a user leaves nothing to the next run that has its number', { skip: NEEDS_
     const { ending } = await stage.play('leaves-traces.mjs', { inputText })
     assert.ok(ending.how === 'returned', JSON.stringify(ending))
     assert.deepEqual(JSON.parse(ending.outputText), { found: [], uid: uids.first, isThere: true }, what)
+  }
+})
+
+test('no run has a folder that another has had, with users and in bubblewrap', async (t) => {
+  const levels = [
+    { isolation: ofUsers(), lacks: NEEDS_ROOT },
+    { isolation: { ...PLAIN, level: 'bubblewrap' } as const, lacks: NEEDS_BUBBLEWRAP },
+  ]
+  for (const { isolation } of levels.filter(({ lacks }) => !lacks)) {
+    const stage = await aStage(t, { isolation })
+    const folders = new Set<string>()
+    for (let n = 0; n < 3; n++) {
+      const { ending } = await stage.play('shows-surroundings.mjs')
+      assert.ok(ending.how === 'returned', JSON.stringify(ending))
+      folders.add((JSON.parse(ending.outputText) as { cwd: string }).cwd)
+    }
+    assert.equal(folders.size, 3, [...folders].join(' '))
   }
 })
 

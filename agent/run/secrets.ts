@@ -69,6 +69,8 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE
     async readAgain(agentRun, given) {
       const { run, secrets, variables } = agentRun.offer
       const values = Object.fromEntries(Object.entries(given).filter(([name, value]) => variables[name] !== value))
+      // A program can say anything.
+      assertSize(values)
       if (!secrets && Object.keys(values).length === 0) return undefined
       remember(run, values)
       const found = secrets ? await readWithRetries(rest, agentRun, agentRun.fated, deadlineMs) : {}

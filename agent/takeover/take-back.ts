@@ -11,7 +11,7 @@ import type { HostProcess } from '../run/hosts/host-process.ts'
 import { AgentRun } from '../run/agent-run.ts'
 import type { AgentRuns } from '../run/agent-runs.ts'
 import type { TakenBack } from '../run/program/program.ts'
-import { parsePayload } from '../run/program/reports.ts'
+import { rejoinIn } from '../run/program/reports.ts'
 import { reportTo } from '../run/report.ts'
 import type { FrameMark, Held } from '../run/spool/held.ts'
 import type { Spool } from '../run/spool/spool.ts'
@@ -121,7 +121,7 @@ function rejoined(host: HostProcess, agentRun: AgentRun): Promise<RejoinReport> 
   const { promise, resolve, reject } = Promise.withResolvers<RejoinReport>()
   host.listen({
     frames([frame, ...more]) {
-      if (frame?.name === 'rejoin' && more.length === 0) resolve(parsePayload(frame) as RejoinReport)
+      if (frame?.name === 'rejoin' && more.length === 0) resolve(rejoinIn(frame))
       else
         reject(
           new Error(

@@ -12,6 +12,7 @@ export type RawStream = 'stdout' | 'stderr'
 
 /** Whoever executes a run in the process hears what it says. */
 export interface HostListener {
+  /** At least one. */
   frames(frames: Frame[]): void
   /** What bypassed JavaScript's streams: native children, mostly. */
   raw(stream: RawStream, chunk: Buffer): void
@@ -103,9 +104,11 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
   const onFrames = (chunk: Buffer) => {
     try {
       const found = read(chunk)
+      // Of a large frame most chunks complete nothing.
+      if (found.length === 0) return
       if (listener) listener.frames(found)
       else if (found.some((frame) => frame.name !== 'ready')) tainted = true
-      else if (found.length > 0) onReady()
+      else onReady()
     } catch (error) {
       frames.destroy()
       tainted = true

@@ -1,7 +1,8 @@
 import { MOST_LEVELS, nestsWithin } from '@windlass/shared/json-nesting.ts'
 import { AROUND_EVENT_BYTES } from '@windlass/shared/model/event.ts'
 import type { Mismatch, SuspendKind } from '@windlass/shared/wire/journal.ts'
-import type { IdleReport, LogData, ParkReport, ThrownError } from '@windlass/shared/wire/program.ts'
+import type { IdleReport, LogData, ParkReport, RejoinReport, ThrownError } from '@windlass/shared/wire/program.ts'
+import { parseable } from './frame-limits.ts'
 import { BrokenFrame, type Frame } from './frames.ts'
 
 // What a program says about itself. The runtime writes these, but a program can write in its place: what is passed on has
@@ -75,6 +76,18 @@ export function parkIn(frame: Frame): ParkReport {
   const { waitsFor, heard }: Partial<ParkReport> = parsePayload(frame)
   if (waitsFor !== undefined && KINDS.includes(waitsFor) && typeof heard === 'number') return { waitsFor, heard }
   throw new BrokenFrame(`a park of ${JSON.stringify(frame.payload.toString().slice(0, 50))}`)
+}
+
+export function rejoinIn(frame: Frame): RejoinReport {
+  const { first, next, heard, variables }: Partial<RejoinReport> = parsePayload(parseable(frame))
+  const areCounts = [first, next, heard].every((count) => Number.isSafeInteger(count))
+  if (areCounts && areTexts(variables)) return { first, next, heard, variables } as RejoinReport
+  throw new BrokenFrame('a rejoin that does not say where it stands')
+}
+
+function areTexts(values: unknown): boolean {
+  if (typeof values !== 'object' || values === null) return false
+  return Object.values(values).every((value) => typeof value === 'string')
 }
 
 export function mismatchIn(frame: Frame): Mismatch {

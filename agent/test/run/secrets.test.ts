@@ -213,6 +213,17 @@ withAgent(
   { env: { WINDLASS_AGENT_PARKED_MS: '0' } },
 )
 
+test('what a program that was taken back calls its secrets has the size of secrets at most', async () => {
+  const secrets = createSecrets({ secrets: async () => ({}) })
+  const run = {
+    offer: { run: 'run_1', secrets: true, variables: { PLAIN: 'p'.repeat(300_000) } },
+  } as unknown as AgentRun
+  const given = { PLAIN: 'p'.repeat(300_000), KEY: 'k'.repeat(64 * 1024) }
+  assert.deepEqual((await secrets.readAgain(run, given))?.values, { KEY: given.KEY })
+  const lie = { ...given, OTHER: 'o'.repeat(64 * 1024 + 1) }
+  await assert.rejects(secrets.readAgain(run, lie), { name: 'SecretsTooLarge' })
+})
+
 withAgent('orders that come while secrets are read are obeyed', async ({ fake }) => {
   const held = Promise.withResolvers<void>()
   fake.secrets = () => held.resolve()

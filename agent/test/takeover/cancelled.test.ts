@@ -24,7 +24,7 @@ const CLEANS_UP = `
 after(endAgentProcesses)
 
 /** A program with a secret, whose agent was killed when it had noted how to take it back. */
-async function abandoned(t: TestContext) {
+async function abandoned(t: TestContext, variables: Record<string, string> = {}) {
   const fake = await FakeCoordinator.start()
   const { folder, remove } = await aFolder()
   let next: Agent | undefined
@@ -37,7 +37,7 @@ async function abandoned(t: TestContext) {
   })
   fake.secrets = SECRETS
   const first = await anAgentProcess(fake.url, folder, ENV)
-  const placement = fake.offer(await aProgram(CLEANS_UP), { secrets: true, graceMs: 60_000 })
+  const placement = fake.offer(await aProgram(CLEANS_UP), { secrets: true, graceMs: 60_000, variables })
   const pid = Number(await until('its first line', () => linesOf(placement)[0]))
   const textOf = (name: string) => {
     const files = readdirSync(path.join(folder, name)).map((file) => path.join(folder, name, file))
@@ -72,6 +72,14 @@ test('one that is cancelled while its secrets are read again cleans up', async (
   await connected()
   await cancel(fake, placement)
   answer(response, 200, { secrets: SECRETS })
+  await isCleanedUp(fake, placement)
+})
+
+test('one whose variables do not fit into one read of its pipe goes on, and cleans up', async (t) => {
+  const { fake, placement, takeOver, connected } = await abandoned(t, { LARGE: 'x'.repeat(200_000) })
+  await takeOver()
+  await connected()
+  await cancel(fake, placement)
   await isCleanedUp(fake, placement)
 })
 

@@ -15,6 +15,8 @@ export interface Fences {
   /** What the cgroup limits. */
   counted: readonly Controller[]
   uid: number | undefined
+  /** What its user may read besides its own is of this group. */
+  group: number | undefined
   setpriv: string | undefined
   bubblewrap: { file: string; args: string[] } | undefined
 }
@@ -42,9 +44,9 @@ const KIB_PER_MIB = 1024
 const UNTOUCHED_MIB = 256
 
 export function fenced({ file, args }: Command, fences: Fences): Command {
-  const { uid, setpriv, bubblewrap } = fences
+  const { uid, group, setpriv, bubblewrap } = fences
   const chain = [
-    ...(uid !== undefined && setpriv ? [setpriv, ...asUser(uid)] : []),
+    ...(uid !== undefined && setpriv ? [setpriv, ...asUser(uid, group)] : []),
     ...(bubblewrap ? [bubblewrap.file, ...bubblewrap.args] : []),
   ]
   return { file: '/bin/sh', args: ['-c', PRELUDE, 'windlass', ...numbers(fences), ...chain, file, ...args] }

@@ -14,12 +14,12 @@ import { openCgroup } from './cgroup-folder.ts'
 import type { CgroupFolder } from './cgroup-folder.ts'
 import { makeEnclosure } from './enclosure.ts'
 import type { Enclosure } from './enclosure.ts'
-import { openStateFolder, openToPass, openToRead } from './open-folders.ts'
+import { openStateFolder, openToGroup, openToRead } from './open-folders.ts'
 import { NO_LIMITS, planIsolation, planKey } from './plan.ts'
 import type { HostIsolation, UidRange } from './plan.ts'
 import { probeIsolation } from './probe.ts'
 import type { InForce, Refusal } from './probe.ts'
-import { keepUids, pidsOfUids } from './uids.ts'
+import { groupOf, keepUids, pidsOfUids } from './uids.ts'
 import type { Uids } from './uids.ts'
 import { removeTraces } from './user-traces.ts'
 
@@ -131,9 +131,10 @@ class HostsIsolation implements Isolation {
   }
 
   letIn(bundleDir: string): void {
-    const { home } = this.#options
-    if (!this.#prepared.uids) return
-    if (bundleDir.startsWith(`${home}/`)) openToPass(path.dirname(bundleDir))
+    const { home, host } = this.#options
+    if (!host.uids) return
+    // The names of bundles can be read in /proc of processes that have one mounted, by everybody on the machine.
+    if (bundleDir.startsWith(`${home}/`)) openToGroup(path.dirname(bundleDir), groupOf(host.uids))
     openToRead(bundleDir)
   }
 
@@ -155,7 +156,7 @@ class HostsIsolation implements Isolation {
 
   #encloseIn(wanted: Enclosed, { uid, group }: { uid: number | undefined; group: Cgroup | undefined }): Enclosure {
     const { inForce, command, bundleDir, workspace } = wanted
-    const { execPath, runtime } = this.#options
+    const { execPath, runtime, host } = this.#options
     const { plan, setpriv, bubblewrap } = inForce
     const own = workspace(uid)
     const readOnly = [execPath, runtime, ...(bundleDir === undefined ? [] : [bundleDir])]
@@ -163,7 +164,9 @@ class HostsIsolation implements Isolation {
     const view = own === undefined ? undefined : { readOnly, workspace: own, network: plan.network, ...files }
     const inner = bubblewrap && view && { file: bubblewrap.file, args: bubblewrapArgs(view, bubblewrap.can) }
     const counted = group ? (inForce.cgroup?.controllers ?? []) : []
-    const fences = { procsFile: group?.procsFile, limits: plan.limits, counted, uid, setpriv, bubblewrap: inner }
+    const ofRuns = host.uids ? groupOf(host.uids) : undefined
+    const user = { uid, group: ofRuns, setpriv }
+    const fences = { procsFile: group?.procsFile, limits: plan.limits, counted, ...user, bubblewrap: inner }
     const onEnd = (isClean: boolean) => this.#left(uid, isClean)
     return makeEnclosure({ inForce, uid, cgroup: group, command: fenced(command, fences), onEnd })
   }

@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, lstatSync, readdirSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, lstatSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 
 /** May be passed through, and not listed. */
 const PASSABLE = 0o711
+const PASSABLE_BY_GROUP = 0o710
 const READABLE = 0o755
 const OTHERS = 0o077
 
@@ -39,9 +40,14 @@ function asForOwner(mode: number): number {
   return (mode & 0o700) | (owner >> 3) | (owner >> 6)
 }
 
-/** A folder that is there already may be passed through. */
-export function openToPass(folder: string): void {
-  if ((lstatSync(folder).mode & 0o777) !== PASSABLE) chmodSync(folder, PASSABLE)
+/** A folder that is there already may be passed through by this group and nobody else. */
+export function openToGroup(folder: string, group: number): void {
+  const { mode, uid, gid } = lstatSync(folder)
+  if ((mode & 0o777) === PASSABLE_BY_GROUP && gid === group) return
+  // Closed first: what it is open to now may not be that group.
+  chmodSync(folder, 0o700)
+  chownSync(folder, uid, group)
+  chmodSync(folder, PASSABLE_BY_GROUP)
 }
 
 function close(file: string): void {

@@ -12,6 +12,7 @@ import { fenced, type Command, type Fences } from './command.ts'
 import { NO_LIMITS, planKey } from './plan.ts'
 import type { IsolationPlan } from './plan.ts'
 import { isExecutable, toolPath } from './tools.ts'
+import { groupOf } from './uids.ts'
 
 /** What this host gives of what is wanted. */
 export interface InForce {
@@ -111,7 +112,8 @@ async function trial(
 ): Promise<string | undefined> {
   if (!isExecutable(execPath)) return `there is no ${execPath} that could execute programs`
   const uid = plan.uids?.first
-  const fences = { procsFile: undefined, limits: NO_LIMITS, counted: [], uid, setpriv }
+  const group = plan.uids ? groupOf(plan.uids) : undefined
+  const fences = { procsFile: undefined, limits: NO_LIMITS, counted: [], uid, group, setpriv }
   if (uid !== undefined) {
     const passes = { file: '/bin/sh', args: ['-c', REACH, 'windlass', execPath, reach ?? home] }
     const { exitCode, said } = await runOnce(fenced(passes, { ...fences, bubblewrap: undefined }))

@@ -30,7 +30,7 @@ export const ISOLATION_SETTINGS = {
     .default('auto')
     .meta({
       description:
-        'User ids for runs, such as `700000-700999`, used by nobody else on the machine: each live process has one of its own. Needs root. `auto`: as root a free range from 701000 on where that works, else none. `off`: runs execute as the user of the agent.',
+        'User ids for runs, such as `700000-700999`, used by nobody else on the machine: each live process has one of its own, and the first is the group of all of them. Needs root. `auto`: as root a free range from 701000 on where that works, else none. `off`: runs execute as the user of the agent.',
     }),
   WINDLASS_AGENT_CGROUP: z.string().min(1).default('auto').meta({
     description:

@@ -15,19 +15,27 @@ export interface Uids {
   give(uid: number): void
 }
 
-export function keepUids({ first, last }: UidRange): Uids {
+/** Group of all runs of an agent, and of nobody else: no user has it as its own, but the only one of a range of one. */
+export function groupOf({ first }: UidRange): number {
+  return first
+}
+
+export function keepUids(range: UidRange): Uids {
+  const first = Math.min(groupOf(range) + 1, range.last)
+  const count = range.last - first + 1
   const used = new Set<number>()
-  const count = last - first + 1
   let next = 0
   return {
     take() {
-      if (used.size >= count) return undefined
-      // In turns, so that the files of one that has ended are long gone when its number comes again.
-      while (used.has(first + (next % count))) next += 1
-      const uid = first + (next % count)
-      next += 1
-      used.add(uid)
-      return uid
+      for (let tries = 0; tries < count; tries++) {
+        // In turns, so that the files of one that has ended are long gone when its number comes again.
+        const uid = first + (next % count)
+        next += 1
+        if (used.has(uid)) continue
+        used.add(uid)
+        return uid
+      }
+      return undefined
     },
     reserve: (uid) => void used.add(uid),
     give: (uid) => void used.delete(uid),
@@ -81,8 +89,9 @@ async function killAllOf(uid: number): Promise<void> {
   await child.exited
 }
 
-/** Arguments of `setpriv`: this user and nothing else, for good. */
-export function asUser(uid: number): string[] {
-  const ids = [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
+/** Arguments of `setpriv`: this user, in this group besides its own, and nothing else, for good. */
+export function asUser(uid: number, group?: number): string[] {
+  const groups = group === undefined ? '--clear-groups' : `--groups=${group}`
+  const ids = [`--reuid=${uid}`, `--regid=${uid}`, groups]
   return [...ids, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--']
 }

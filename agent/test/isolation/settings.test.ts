@@ -89,8 +89,8 @@ if (!NEEDS_ROOT) {
       assert.ok(ending.how === 'returned', JSON.stringify(ending))
       const { led, uid, groups } = JSON.parse(ending.outputText) as { led: string[]; uid: number; groups: number[] }
       assert.deepEqual(led, [])
-      assert.ok(uid >= users.first && uid <= users.last)
-      assert.deepEqual(groups, [uid])
+      assert.ok(uid > users.first && uid <= users.last)
+      assert.deepEqual(groups, [users.first, uid])
     },
     { env: { WINDLASS_AGENT_RUN_UIDS: RUN_UIDS } },
   )

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -71,6 +71,23 @@ test('a user of which something lives on from an earlier agent is given to nobod
   assert.equal(given.uid, first + 1)
   assert.throws(() => isolation.enclose({ ...wanted, workspace: () => undefined }), /in use/)
 })
+
+for (const level of ['process', 'bubblewrap'] as const) {
+  const skip = NEEDS_ROOT || (level === 'bubblewrap' && NEEDS_BUBBLEWRAP)
+  test(`only runs of its agent read a bundle whose name is known, in ${level}`, { skip }, async (t) => {
+    const isolation = ofUsers({ level })
+    const stage = await aStage(t, { isolation })
+    const { ending } = await stage.play('tells-in-order.mjs')
+    assert.equal(ending.how, 'returned', JSON.stringify(ending))
+    const file = path.join(stage.home, 'bundles', 'tells-in-order.mjs', 'main.mjs')
+    const readAs = (...user: Parameters<typeof asUser>) =>
+      spawnSync('setpriv', [...asUser(...user), 'cat', file]).status
+    const { first, last } = isolation.uids
+    assert.equal(readAs(last, first), 0)
+    assert.notEqual(readAs(last + 1), 0)
+    assert.notEqual(readAs(last + 1, last + 1), 0)
+  })
+}
 
 test('users that somebody else has are refused, with their owner', (t) => {
   const folder = aFolder(t)

@@ -18,3 +18,14 @@ export function createSlices(): () => Promise<void> | undefined {
 
   return () => (performance.now() - since < SLICE_MS ? undefined : next())
 }
+
+/** Maps items of which each may take a millisecond. */
+export async function mapInSlices<T, U>(items: readonly T[], map: (item: T) => U): Promise<U[]> {
+  const slice = createSlices()
+  const mapped: U[] = []
+  for (const item of items) {
+    mapped.push(map(item))
+    await slice()
+  }
+  return mapped
+}

@@ -1,4 +1,5 @@
 import type { Tx } from '../db/client.ts'
+import { mapInSlices } from '../slices.ts'
 import type { Content, ScheduleRow, ScheduleState } from './row.ts'
 import { changed, rested } from './state.ts'
 import * as store from './store.ts'
@@ -39,7 +40,7 @@ const AT_ONCE = 500
 /** The same for schedules of which nobody has changed the content. */
 export async function saveStates(tx: Tx, changes: readonly { was: ScheduleRow; is: ScheduleRow }[]): Promise<void> {
   for (let at = 0; at < changes.length; at += AT_ONCE) {
-    const settled = changes.slice(at, at + AT_ONCE).map(({ was, is }) => settledChange(was, is))
+    const settled = await mapInSlices(changes.slice(at, at + AT_ONCE), ({ was, is }) => settledChange(was, is))
     const ids = await insertGaps(
       tx,
       settled.flatMap(({ gaps }) => gaps),

@@ -11,6 +11,7 @@ import { countFitting } from '../db/page-bytes.ts'
 import type { Timers } from '../engine/commit/clock.ts'
 import type { PrepareDeps } from '../engine/commit/trigger.ts'
 import { environmentId } from '../environments/level.ts'
+import { mapInSlices } from '../slices.ts'
 import { inputAsked, whenAsked } from './content.ts'
 import { assertInputFits, workflowOf } from './judged.ts'
 import { presentSchedule } from './present.ts'
@@ -41,7 +42,7 @@ export async function needSchedule(deps: { db: Db }, caller: Caller, id: Schedul
 export async function listSchedules({ db }: { db: Db }, ask: store.ListAsk) {
   const fitting = countFitting(await store.inputSizes(db, ask))
   const rows = await store.list(db, { ...ask, limit: fitting + 1 })
-  return { schedules: rows.map(presentSchedule), fitting }
+  return { schedules: await mapInSlices(rows, presentSchedule), fitting }
 }
 
 /** Those that a key or session has made over the API and that have not ended. */

@@ -1,6 +1,6 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { Db } from '../db/client.ts'
-import { offsetAt } from './rules/gaps.ts'
+import { offsetAt } from './rules/wall-time.ts'
 import { rearmed, rested } from './state.ts'
 import * as store from './store.ts'
 import { insertGaps, settle } from './store-settle.ts'

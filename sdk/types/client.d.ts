@@ -1990,7 +1990,7 @@ export interface Schedule {
   updatedAt: number
   /** The next tick; null while there is none, see `why`. */
   nextAt: number | null
-  /** The next five ticks, without jitter. */
+  /** The next five ticks, without jitter; fewer where they are more than eight years apart. */
   nextTimes: Array<number>
   /** Since when it ticks no more. */
   endedAt: number | null

@@ -43,7 +43,9 @@ export const Schedule = z
     createdBy: z.string(),
     updatedAt: At,
     nextAt: At.nullable().meta({ description: 'The next tick; null while there is none, see `why`.' }),
-    nextTimes: z.array(z.int()).meta({ description: 'The next five ticks, without jitter.' }),
+    nextTimes: z
+      .array(z.int())
+      .meta({ description: 'The next five ticks, without jitter; fewer where they are more than eight years apart.' }),
     endedAt: At.nullable().meta({ description: 'Since when it ticks no more.' }),
     lastRun: z.object({ id: RunId, status: RunStatus, at: At }).nullable().meta({
       description: 'The newest run that it has started; `at` is its tick.',

@@ -83,7 +83,10 @@ export const schedules: ExamplesOf<'schedules'> = {
     output: { schedules: [REPORT], nextCursor: null },
   },
   get: {
-    about: '`nextTimes` are the next five ticks, without jitter. `why` tells what keeps it from starting runs.',
+    about: [
+      '`nextTimes` are the next five ticks, without jitter; fewer where they are more than eight years apart.',
+      '`why` tells what keeps it from starting runs.',
+    ].join(' '),
     input: { schedule: IDS.schedule },
     output: { schedule: REPORT },
   },

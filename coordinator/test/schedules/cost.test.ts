@@ -1,0 +1,54 @@
+// What finding ticks costs, however rare they are and however many schedules are shown.
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { nextTick, nextTicks, type When } from '../../schedules/rules/ticks.ts'
+import { mapInSlices } from '../../slices.ts'
+
+const rare = (timezone: string): When => ({ kind: 'cron', cron: '0 0 * 2 2#5', timezone })
+const START = Date.UTC(2028, 2, 1)
+
+/** How often `act` asks what the clock of a zone shows. */
+function clocksRead(t: TestContext, act: () => void): number {
+  let count = 0
+  const format = Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'format')!
+  const counted = t.mock.getter(Intl.DateTimeFormat.prototype, 'format', function (this: Intl.DateTimeFormat) {
+    count++
+    return format.get!.call(this)
+  })
+  act()
+  counted.mock.restore()
+  return count
+}
+
+test('a fixed time decades away is found with a few looks at the clock of its zone', (t) => {
+  const read = clocksRead(t, () => {
+    const at = nextTick(rare('Europe/Zurich'), START)
+    assert.equal(at, Date.UTC(2056, 1, 28, 23))
+  })
+  assert.ok(read > 0 && read <= 50, `${read} looks`)
+})
+
+test('the next ticks end in front of one that is more than eight years after the one before', () => {
+  assert.deepEqual(nextTicks(rare('UTC'), Date.UTC(2027, 0), 5), [Date.UTC(2028, 1, 29)])
+  assert.deepEqual(nextTicks(rare('UTC'), START, 5), [])
+  const leapDays: When = { kind: 'cron', cron: '0 0 29 2 *', timezone: 'UTC' }
+  assert.deepEqual(
+    nextTicks(leapDays, Date.UTC(2090, 0), 3),
+    [2092, 2096, 2104].map((year) => Date.UTC(year, 1, 29)),
+  )
+})
+
+test('others have their turn while a list is mapped', async (t) => {
+  let now = 0
+  // Each look at the clock finds that a slice is over.
+  t.mock.method(performance, 'now', () => (now += 1000))
+  let turns = 0
+  const turn = () => {
+    turns++
+    next = setImmediate(turn)
+  }
+  let next = setImmediate(turn)
+  assert.deepEqual(await mapInSlices([1, 2, 3, 4], (n) => n * 2), [2, 4, 6, 8])
+  clearImmediate(next)
+  assert.ok(turns >= 3, `${turns} turns`)
+})

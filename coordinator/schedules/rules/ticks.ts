@@ -21,8 +21,8 @@ interface Pattern {
   minutes: number[]
 }
 
-/** Reading a pattern takes longer than asking it. */
-const patterns = new LRUCache<string, Pattern>({ max: 5000 })
+/** Reading a pattern takes longer than asking it. croner keeps 80 KB for each, and there may be two of one. */
+const patterns = new LRUCache<string, Pattern>({ max: 500 })
 /** Schedules that are alike ask for the same ticks: finding one takes 50 µs, and ten times that in thirty years. */
 const found = new LRUCache<string, { at: number | null }>({ max: 20_000 })
 

@@ -1,6 +1,8 @@
 // What finding ticks costs, however rare they are and however many schedules are shown.
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { nextTick, nextTicks, type When } from '../../schedules/rules/ticks.ts'
 import { mapInSlices } from '../../slices.ts'
 
@@ -26,6 +28,20 @@ test('a fixed time decades away is found with a few looks at the clock of its zo
     assert.equal(at, Date.UTC(2056, 1, 28, 23))
   })
   assert.ok(read > 0 && read <= 50, `${read} looks`)
+})
+
+test('thousands of patterns do not stay in memory', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  const before = process.memoryUsage().heapUsed
+  for (let n = 0; n < 3000; n++) {
+    const cron = `${n % 60} ${Math.floor(n / 60) % 24} */2 * ${Math.floor(n / 1440)}`
+    nextTick({ kind: 'cron', cron, timezone: 'UTC' }, START)
+  }
+  collect()
+  const grown = (process.memoryUsage().heapUsed - before) / 1024 / 1024
+  assert.ok(grown < 100, `${grown} MiB`)
 })
 
 test('the next ticks end in front of one that is more than eight years after the one before', () => {

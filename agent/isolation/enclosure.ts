@@ -1,5 +1,4 @@
 import os from 'node:os'
-import { atMost } from '@windlass/shared/time.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { endGroup, findStrays, signal } from '../os/end-processes.ts'
@@ -9,7 +8,6 @@ import type { Exit } from '../os/process.ts'
 import type { Command } from './command.ts'
 import type { InForce } from './probe.ts'
 import { endUids, pidsOfUids } from './uids.ts'
-import { removeTraces } from './user-traces.ts'
 
 /** What keeps one process and all that descends from it apart from the rest, and how it is ended as a whole. */
 export interface Enclosure {
@@ -94,19 +92,12 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
       const isCgroupGone = cgroup ? await cgroup.end() : true
       const isUserGone = uid === undefined || cgroup !== undefined || (await endUids({ first: uid, last: uid }))
       const isClean = isGroupGone && isCgroupGone && isUserGone
-      // In bubblewrap there was no such place.
-      const mayLeave = isClean && uid !== undefined && !isInside
-      // The number is nobody else's before all is gone; the end of the run may be told before.
-      const forget = async () => onEnd(isClean && (!mayLeave || (await removeTraces((each) => each === uid))))
-      await atMost(FORGET_MS, forget())
+      onEnd(isClean)
       return isClean
     },
     isOutOfMemory: () => isOutOfMemory,
   }
 }
-
-/** A program may leave a million files outside of its workspace, which take half a minute. */
-const FORGET_MS = 2000
 
 /** Its watcher outside, its first process inside, and the program. */
 const OF_BUBBLEWRAP = 3

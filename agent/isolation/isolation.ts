@@ -14,6 +14,7 @@ import { openCgroup } from './cgroup-folder.ts'
 import type { CgroupFolder } from './cgroup-folder.ts'
 import { makeEnclosure } from './enclosure.ts'
 import type { Enclosure } from './enclosure.ts'
+import { FormerUsers } from './former-users.ts'
 import { openStateFolder, openToGroup, openToRead } from './open-folders.ts'
 import { NO_LIMITS, planIsolation, planKey } from './plan.ts'
 import type { HostIsolation, UidRange } from './plan.ts'
@@ -27,6 +28,8 @@ import { removeTraces } from './user-traces.ts'
 export interface Isolation {
   /** What is in force at present, as host and pool want it, or why nothing may be started. */
   ready(): Promise<InForce | Refusal>
+  /** Resolves when a process may have a user, where that is a matter of time. */
+  userFree(): Promise<void>
   /** Room for one process. Its workspace has to be known where it is all that it sees. */
   enclose(wanted: Enclosed): Enclosure
   /** The room of a process that the agent before this one had started. */
@@ -73,11 +76,13 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
   if (uids) openToUsers(home, options.runtime)
   else chmodSync(home, 0o700)
   const files = writeNames(path.join(home, 'runtime'))
-  return new HostsIsolation(options, { uids, files, cgroup: openCgroup(home, host.cgroup) })
+  const former = uids && new FormerUsers(uids)
+  return new HostsIsolation(options, { uids, former, files, cgroup: openCgroup(home, host.cgroup) })
 }
 
 interface Prepared {
   uids: Uids | undefined
+  former: FormerUsers | undefined
   files: ReturnType<typeof writeNames>
   cgroup: ReturnType<typeof openCgroup>
 }
@@ -113,6 +118,10 @@ class HostsIsolation implements Isolation {
       log('isolation.refused', { reason: found.refusal })
     } else for (const warning of found.warnings) log('isolation.weak', { warning })
     return found
+  }
+
+  async userFree(): Promise<void> {
+    await this.#prepared.former?.userFree()
   }
 
   enclose(wanted: Enclosed): Enclosure {
@@ -167,7 +176,7 @@ class HostsIsolation implements Isolation {
     const ofRuns = host.uids ? groupOf(host.uids) : undefined
     const user = { uid, group: ofRuns, setpriv }
     const fences = { procsFile: group?.procsFile, limits: plan.limits, counted, ...user, bubblewrap: inner }
-    const onEnd = (isClean: boolean) => this.#left(uid, isClean)
+    const onEnd = (isClean: boolean) => this.#left(uid, inForce, isClean)
     return makeEnclosure({ inForce, uid, cgroup: group, command: fenced(command, fences), onEnd })
   }
 
@@ -175,13 +184,15 @@ class HostsIsolation implements Isolation {
     if (uid !== undefined) this.#prepared.uids?.reserve(uid)
     const group = folder === undefined ? undefined : cgroupAt(folder)
     const inForce = { key, effective, plan: { limits } }
-    const onEnd = (isClean: boolean) => this.#left(uid, isClean)
+    const onEnd = (isClean: boolean) => this.#left(uid, inForce, isClean)
     return makeEnclosure({ inForce, uid, cgroup: group, command: NO_COMMAND, onEnd })
   }
 
-  /** A user of whom something lives is nobody else's. */
-  #left(uid: number | undefined, isClean: boolean): void {
-    if (isClean && uid !== undefined) this.#prepared.uids?.give(uid)
+  /** A user of whom something lives is nobody else's. In bubblewrap it could leave nothing outside of its workspace. */
+  #left(uid: number | undefined, { effective }: Pick<InForce, 'effective'>, isClean: boolean): void {
+    if (!isClean || uid === undefined) return
+    if (effective.level === 'bubblewrap') this.#prepared.uids?.give(uid)
+    else this.#prepared.former?.forget(uid)
   }
 
   async capabilities(): Promise<Capability[]> {
@@ -197,7 +208,8 @@ class HostsIsolation implements Isolation {
   }
 
   async close(): Promise<void> {
-    const { cgroup } = this.#prepared
+    const { cgroup, former } = this.#prepared
+    await former?.close()
     if ('folder' in cgroup) await endCgroup(cgroup.folder)
   }
 }
@@ -218,9 +230,10 @@ async function forgetFormer(range: UidRange, uids: Uids, log: IsolationOptions['
   const all = Array.from({ length: range.last - range.first + 1 }, (_, i) => range.first + i)
   for (const uid of all) uids.reserve(uid)
   const forget = async () => {
-    const isDone = await removeTraces((uid) => isOurs(uid) && !living.has(uid))
-    if (!isDone) log('isolation.traces', { first: range.first, last: range.last })
-    for (const uid of all) if (!living.has(uid)) uids.give(uid)
+    const gone = all.filter((uid) => !living.has(uid))
+    const isStaying = await removeTraces((uid) => isOurs(uid) && !living.has(uid))
+    if (gone.some(isStaying)) log('isolation.traces', { first: range.first, last: range.last })
+    for (const uid of gone) uids.give(uid)
   }
   await atMost(FORMER_MS, forget())
 }

@@ -5,13 +5,14 @@ import { launch } from '../os/process.ts'
 import type { UidRange } from './plan.ts'
 import { toolPath } from './tools.ts'
 
-/** Users for processes: each has one as long as anything of it lives. */
+/** Users for processes: each has one until nothing of it is left. */
 export interface Uids {
   /** Undefined when all are in use. */
   take(): number | undefined
+  areAllUsed(): boolean
   /** It is in use by a process that was not started here. */
   reserve(uid: number): void
-  /** Only when nothing of that user lives any more. */
+  /** Only when nothing of that user lives any more, nor is left anywhere. */
   give(uid: number): void
 }
 
@@ -37,6 +38,7 @@ export function keepUids(range: UidRange): Uids {
       }
       return undefined
     },
+    areAllUsed: () => used.size >= count,
     reserve: (uid) => void used.add(uid),
     give: (uid) => void used.delete(uid),
   }

@@ -15,20 +15,21 @@ const TABLES = { '-m': 'shm', '-s': 'sem', '-q': 'msg' }
 type IsTheirs = (uid: number) => boolean
 
 /**
- * Removes what users of runs have left outside of their workspaces: whoever has the number next would find it, and could change it as its
- * own. Nothing of them lives any more. False when something is still there.
+ * Removes what users of runs have left outside of their workspaces: whoever has the number next would find it, and
+ * could change it as its own. Nothing of them lives any more. Answers of which of them something is still there.
  */
-export async function removeTraces(isTheirs: IsTheirs): Promise<boolean> {
+export async function removeTraces(isTheirs: IsTheirs): Promise<IsTheirs> {
+  const staying = new Set<number>()
+  const removeTheirs = async (file: Buffer) => {
+    const uid = await ownerOf(file)
+    if (uid !== undefined && isTheirs(uid)) await removeTree(file).catch(() => staying.add(uid))
+  }
   // Not every system has all of them.
   const folders = SHARED.filter((folder) => existsSync(folder))
-  const removing = folders.map((folder) => eachEntry(folder, (file) => removeTheirs(isTheirs, file)))
+  const removing = folders.map((folder) => eachEntry(folder, removeTheirs))
   const removed = await Promise.allSettled([...removing, removeIpc(isTheirs)])
-  return removed.every(({ status }) => status === 'fulfilled')
-}
-
-async function removeTheirs(isTheirs: IsTheirs, file: Buffer): Promise<void> {
-  const uid = await ownerOf(file)
-  if (uid !== undefined && isTheirs(uid)) await removeTree(file)
+  const wasAllSeen = removed.every(({ status }) => status === 'fulfilled')
+  return (uid) => !wasAllSeen || staying.has(uid)
 }
 
 /** Undefined: it is gone. */

@@ -118,6 +118,7 @@ class ProcessesHere implements Processes {
   async #ready(): Promise<void> {
     this.#latest = await this.#isolation.ready()
     this.#inForce()
+    await this.#isolation.userFree()
   }
 
   #inForce(): InForce {

@@ -16,7 +16,8 @@ const UIDS = [7000, 7001, 7002]
 
 /** Users that are all in use, and looks for what they have left, each of which the test brings to its end. */
 function allUsed() {
-  const uids = keepUids({ first: 7000, last: 7002 })
+  // The first one is their group.
+  const uids = keepUids({ first: 6999, last: 7002 })
   const looks: { users: number[]; end: (staying?: number[]) => void }[] = []
   const former = new FormerUsers(uids, async (isTheirs) => {
     const staying = await new Promise<number[]>((resolve) => {

@@ -1,11 +1,12 @@
 import fs from 'node:fs/promises'
-import path from 'node:path'
 
 const LOOK_MS = 2_000
 /** Looking takes this part of one core, unless it would rest for longer than that. */
 const SHARE = 1 / 20
 const MOST_REST_MS = 10_000
 const BLOCK_BYTES = 512
+const SLASH = Buffer.from('/')
+const HIDING = ['ENAMETOOLONG', 'EACCES', 'ELOOP']
 
 export interface Sized {
   workspace: string
@@ -62,32 +63,41 @@ export function watchSizes(): SizeWatch {
  */
 async function bytesIn(folder: string, most: number): Promise<number> {
   let bytes = 0
-  const folders = [folder]
+  const folders = [Buffer.from(folder)]
   for (let next = folders.pop(); next !== undefined && bytes <= most; next = folders.pop())
     bytes += await bytesBeside(next, folders, most - bytes)
   return bytes
 }
 
 /** Of all that lies in this folder itself. Those in it are added to `folders`. */
-async function bytesBeside(folder: string, folders: string[], most: number): Promise<number> {
+async function bytesBeside(folder: Buffer, folders: Buffer[], most: number): Promise<number> {
   let bytes = 0
   try {
-    for await (const entry of await fs.opendir(folder)) {
-      const file = path.join(folder, entry.name)
-      if (entry.isDirectory()) folders.push(file)
-      bytes += Math.max(BLOCK_BYTES, await sizeOf(file))
+    // Names need not be text. The types know no such encoding here; Node takes it.
+    for await (const { name } of await fs.opendir(folder, { encoding: 'buffer' as BufferEncoding })) {
+      bytes += await bytesOf(Buffer.concat([folder, SLASH, name as unknown as Buffer]), folders)
       if (bytes > most) return bytes
     }
-  } catch {
-    // Gone since, or closed by the program; what it keeps from us is still under the limit of a single file.
+  } catch (error) {
+    return bytes + hiddenBy(error)
   }
   return bytes
 }
 
-async function sizeOf(file: string): Promise<number> {
+async function bytesOf(file: Buffer, folders: Buffer[]): Promise<number> {
   try {
-    return (await fs.lstat(file)).blocks * BLOCK_BYTES
-  } catch {
-    return 0
+    const stat = await fs.lstat(file)
+    if (stat.isDirectory()) folders.push(file)
+    return Math.max(BLOCK_BYTES, stat.blocks * BLOCK_BYTES)
+  } catch (error) {
+    return BLOCK_BYTES + hiddenBy(error)
   }
+}
+
+/**
+ * What a program keeps from us may be of any size: deeper than a path may be long, or closed to us. Other failures are
+ * none of its doing, or say that it is gone since.
+ */
+function hiddenBy(error: unknown): number {
+  return HIDING.includes((error as NodeJS.ErrnoException).code ?? '') ? Infinity : 0
 }

@@ -1,27 +1,61 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import test from 'node:test'
+import type { TestContext } from 'node:test'
 import { within } from '@windlass/shared/time.ts'
 import { watchSizes } from '../../isolation/workspace-size.ts'
 
 const DEADLINE_MS = 30_000
+const MIB = 1024 * 1024
+const PROGRAMS = path.resolve(import.meta.dirname, '../programs')
+const IS_ROOT = process.getuid?.() === 0 ? 'nothing is closed to root' : false
 
-test('files without a byte count as well, for the workspace that they lie in', async (t) => {
+function aFolder(t: TestContext): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-size-'))
+  t.after(() => spawnSync('rm', ['-rf', folder]))
+  return folder
+}
+
+/** Resolves when this folder is said to have more than that; the test fails when one with a single file is. */
+async function isFull(t: TestContext, folder: string, limitBytes: number): Promise<number> {
   const sizes = watchSizes()
   t.after(() => sizes.close())
-  const [many, few] = ['many', 'few'].map((name) => {
-    const folder = mkdtempSync(path.join(os.tmpdir(), `windlass-${name}-`))
-    t.after(() => rmSync(folder, { recursive: true }))
-    return folder
-  })
-  for (let n = 0; n < 3000; n++) writeFileSync(path.join(many!, String(n)), '')
-  writeFileSync(path.join(few!, 'one'), '')
-  const limitBytes = 1024 * 1024
+  const few = aFolder(t)
+  writeFileSync(path.join(few, 'one'), '')
   const onFull = t.mock.fn()
-  sizes.watch({ workspace: few!, limitBytes, onFull })
-  const found = new Promise<number>((resolve) => sizes.watch({ workspace: many!, limitBytes, onFull: resolve }))
-  assert.ok((await within(DEADLINE_MS, found, 'nobody has looked')) > limitBytes)
+  sizes.watch({ workspace: few, limitBytes, onFull })
+  const found = new Promise<number>((resolve) => sizes.watch({ workspace: folder, limitBytes, onFull: resolve }))
+  const bytes = await within(DEADLINE_MS, found, 'nobody has seen it')
   assert.equal(onFull.mock.callCount(), 0)
+  return bytes
+}
+
+test('files without a byte count as well, for the workspace that they lie in', async (t) => {
+  const many = aFolder(t)
+  for (let n = 0; n < 3000; n++) writeFileSync(path.join(many, String(n)), '')
+  assert.ok((await isFull(t, many, MIB)) > MIB)
+})
+
+test('what lies deeper than a path may be long counts as more than there may be', async (t) => {
+  const deep = aFolder(t)
+  const made = spawnSync(process.execPath, [path.join(PROGRAMS, 'digs-deep.mjs'), deep, '60'])
+  assert.equal(made.status, 0, String(made.stderr))
+  assert.equal(await isFull(t, deep, MIB), Infinity)
+})
+
+test('what has a name that is no text counts, and so do the folders among it', async (t) => {
+  const odd = aFolder(t)
+  const inner = Buffer.concat([Buffer.from(`${odd}/`), Buffer.from([0xff])])
+  mkdirSync(inner)
+  writeFileSync(Buffer.concat([inner, Buffer.from([0x2f, 0xfe])]), Buffer.alloc(2 * MIB, 'x'))
+  assert.ok((await isFull(t, odd, MIB)) > MIB)
+})
+
+test('what is closed to the agent counts as more than there may be', { skip: IS_ROOT }, async (t) => {
+  const closed = aFolder(t)
+  mkdirSync(path.join(closed, 'inner'), { mode: 0 })
+  assert.equal(await isFull(t, closed, MIB), Infinity)
 })

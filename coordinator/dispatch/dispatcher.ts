@@ -1,6 +1,7 @@
 import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
+import { pause } from '@windlass/shared/time.ts'
 import type { RunnerIdentity } from '../actor.ts'
 import type { ClaimAnswer } from '../engine/commit/claims.ts'
 import type { Claimed, ClaimCandidate } from '../engine/store/claim.ts'
@@ -107,7 +108,8 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
     try {
       while (pool.dirty && pool.polls.size > 0) {
         pool.dirty = false
-        await claimOnce(pool, options, (claimed) => unclaimed(claimed))
+        const restMs = await claimOnce(pool, options, (claimed) => unclaimed(claimed))
+        if (restMs > 0) await pause(restMs)
       }
     } catch (error) {
       // The timer below looks again; the polls go on waiting meanwhile.
@@ -133,17 +135,20 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
   return { poll, withdraw, poke, pokeAll, waiting, onUnclaimed: (listener) => void (unclaimed = listener) }
 }
 
-/** Claims for all polls that wait in the pool. `unclaimed` gets what came for those that have left meanwhile. */
+/**
+ * Claims for all polls that wait in the pool. `unclaimed` gets what came for those that have left meanwhile. Answers
+ * how long the pool has to rest.
+ */
 async function claimOnce(
   pool: Pool,
   options: DispatcherOptions,
   unclaimed: (claimed: Claimed[]) => void,
-): Promise<void> {
+): Promise<number> {
   const polls = fairShare([...pool.polls], options.max)
   const candidates = polls.map(({ poll: { runnerId, slots }, share }) => ({ runnerId, slots, share }))
   for (const { poll: one } of polls) one.isAsking = true
   try {
-    const { claimed, isMore } = await options.claim(pool, candidates)
+    const { claimed, isMore, restMs = 0 } = await options.claim(pool, candidates)
     if (isMore) pool.dirty = true
     const byRunner = Map.groupBy(claimed, (run) => run.runnerId)
     for (const { poll: one } of polls) {
@@ -151,6 +156,7 @@ async function claimOnce(
       if (mine && !pool.polls.has(one)) unclaimed(mine)
       else if (mine) one.answer(mine)
     }
+    return restMs
   } finally {
     for (const { poll: one } of polls) {
       one.isAsking = false

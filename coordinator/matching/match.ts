@@ -1,11 +1,14 @@
 import type { RunnerId } from '@windlass/shared/ids.ts'
-import { readNeeds } from './needs.ts'
+import { createSlices, mapInSlices } from '../slices.ts'
 import type { Candidate, Pair, QueueHead } from './candidate.ts'
+import { type Bits, indexesOf, readCarriers } from './carriers.ts'
+import { readNeeds } from './needs.ts'
 
 /** A runner as its slots are given away. */
 interface OpenCandidate {
   runnerId: RunnerId
-  labels: ReadonlySet<string>
+  /** How many it carries. */
+  labels: number
   free: number
   given: number
 }
@@ -14,8 +17,8 @@ interface OpenCandidate {
 interface Line {
   slots: number
   labels: string[]
-  /** That carry its labels. */
-  candidates: OpenCandidate[]
+  /** Candidates that carry its labels; undefined until its first run has its turn. */
+  fitting: Bits | undefined
   /** How many of its runs are known, and whether there may be more. */
   left: number
   isCut: boolean
@@ -44,29 +47,41 @@ export interface Match {
 /**
  * Who gets what: the runs in their order, each to a runner with its labels and room for it. What fits nowhere is passed over; but a
  * run that has waited for long keeps the runner on which most is free already, and what comes after it gets nothing there. So the
- * room for it only grows.
+ * room for it only grows. Others have their turns in between.
  */
-export function match({ heads, candidates: asking, each, most, workers }: MatchAsk): Match {
-  const candidates = asking.map(({ runnerId, labels, free }) => ({ runnerId, labels: new Set(labels), free, given: 0 }))
-  const lines = linesOf(heads, candidates, each)
+export async function match({ heads, candidates: asking, each, most, workers = [] }: MatchAsk): Promise<Match> {
+  const lines = linesOf(heads, each)
+  const asked = new Set([...lines.values()].flatMap(({ labels }) => labels))
+  const carrying = await readCarriers(asking, asked)
+  const working = await readCarriers(workers, asked)
+  const candidates = await mapInSlices(asking, openCandidate)
+  const endOfSlice = createSlices()
   const reserved = new Set<RunnerId>()
   const pairs: Pair[] = []
   let isStarving = false
   for (const head of heads) {
     const line = lines.get(head.needs)!
-    const candidate = line.isOver ? undefined : roomiest(line)
+    if (line.isOver) continue
+    await endOfSlice()
+    line.fitting ??= carrying(line.labels)
+    const candidate = roomiest(candidates, line.fitting, line.slots)
     if (candidate) {
       pairs.push(give(head, line, candidate))
       // What comes next in a line that was cut off may go before what is known of the others.
       if (pairs.length === most || (line.left === 0 && line.isCut)) break
-    } else if (!line.isOver) {
+    } else {
       line.isOver = true
       if (!head.isOld || line.slots === 1) continue
       isStarving = true
-      keepFor(line, { candidates, workers: workers ?? [], reserved })
+      const worker = workerFor(workers, working(line.labels), line.slots, reserved)
+      if (worker) keep(worker, candidates, reserved)
     }
   }
   return { pairs, isStarving }
+}
+
+function openCandidate({ runnerId, labels, free }: Omit<Candidate, 'slots'>): OpenCandidate {
+  return { runnerId, labels: new Set(labels).size, free, given: 0 }
 }
 
 function give({ runId }: QueueHead, line: Line, candidate: OpenCandidate): Pair {
@@ -78,43 +93,48 @@ function give({ runId }: QueueHead, line: Line, candidate: OpenCandidate): Pair 
   return { runId, runnerId, slots }
 }
 
-function linesOf(heads: readonly QueueHead[], candidates: OpenCandidate[], each: number): Map<string, Line> {
+function linesOf(heads: readonly QueueHead[], each: number): Map<string, Line> {
   const lines = new Map<string, Line>()
-  for (const [text, runs] of Map.groupBy(heads, (head) => head.needs)) {
-    const { slots, labels } = readNeeds(text)
-    const fitting = candidates.filter((candidate) => labels.every((label) => candidate.labels.has(label)))
-    lines.set(text, {
-      slots,
-      labels,
-      candidates: fitting,
-      left: runs.length,
-      isCut: runs.length >= each,
-      isOver: false,
-    })
+  for (const { needs } of heads) {
+    const line = lines.get(needs) ?? { ...readNeeds(needs), fitting: undefined, left: 0, isCut: false, isOver: false }
+    line.left++
+    line.isCut = line.left >= each
+    lines.set(needs, line)
   }
   return lines
 }
 
 /** Few runs are spread over many runners; and what needs no label leaves those with many of them to others. */
-function roomiest({ candidates, slots }: Line): OpenCandidate | undefined {
+function roomiest(candidates: readonly OpenCandidate[], fitting: Bits, slots: number): OpenCandidate | undefined {
   let best: OpenCandidate | undefined
-  for (const one of candidates) if (one.free >= slots && (!best || isBetter(one, best))) best = one
+  for (const index of indexesOf(fitting)) {
+    const one = candidates[index]!
+    if (one.free >= slots && (!best || isBetter(one, best))) best = one
+  }
   return best
 }
 
 function isBetter(a: OpenCandidate, b: OpenCandidate): boolean {
-  return (a.given - b.given || a.labels.size - b.labels.size || b.free - a.free) < 0
+  return (a.given - b.given || a.labels - b.labels || b.free - a.free) < 0
 }
 
-type Keeping = { candidates: OpenCandidate[]; workers: readonly Candidate[]; reserved: Set<RunnerId> }
+/** Which worker to keep: of those with so many slots in all, where most is free. */
+function workerFor(
+  workers: readonly Candidate[],
+  fitting: Bits,
+  slots: number,
+  reserved: ReadonlySet<RunnerId>,
+): RunnerId | undefined {
+  let best: Candidate | undefined
+  for (const index of indexesOf(fitting)) {
+    const one = workers[index]!
+    if (one.slots < slots || reserved.has(one.runnerId)) continue
+    if (!best || one.free > best.free || (one.free === best.free && one.runnerId < best.runnerId)) best = one
+  }
+  return best?.runnerId
+}
 
-function keepFor(line: Line, { candidates, workers, reserved }: Keeping): void {
-  const able = workers.filter(
-    ({ runnerId, slots, labels }) =>
-      slots >= line.slots && !reserved.has(runnerId) && line.labels.every((label) => labels.includes(label)),
-  )
-  const [best] = able.toSorted((a, b) => b.free - a.free || (a.runnerId < b.runnerId ? -1 : 1))
-  if (!best) return
-  reserved.add(best.runnerId)
-  for (const one of candidates) if (one.runnerId === best.runnerId) one.free = 0
+function keep(worker: RunnerId, candidates: readonly OpenCandidate[], reserved: Set<RunnerId>): void {
+  reserved.add(worker)
+  for (const one of candidates) if (one.runnerId === worker) one.free = 0
 }

@@ -1,7 +1,7 @@
 import type { PoolId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
 import type { Pair } from '../../matching/candidate.ts'
-import { match } from '../../matching/match.ts'
+import { type Match, match, type MatchAsk } from '../../matching/match.ts'
 import * as claims from '../store/claim.ts'
 import * as waiting from '../store/queue-heads.ts'
 
@@ -14,11 +14,15 @@ const LEAST_EACH = 8
 const OLD_MS = 30_000
 /** Others may have been faster. */
 const TRIES = 3
+/** After matching that took longer the pool rests as long, so that it has half of the time at most. */
+const LONG_MS = 50
 
 export interface ClaimAnswer {
   claimed: claims.Claimed[]
   /** It is worth looking again at once. */
   isMore: boolean
+  /** So long nobody should look for more. */
+  restMs?: number
 }
 
 /**
@@ -37,17 +41,23 @@ export async function commitClaims(
   )
   const { claimed, isMixed, isMissed, isCut } = await claims.claimPlain(db, poolId, { candidates, most }, offerMs)
   if (!isMixed) return { claimed, isMore: isMissed || isCut || claimed.length === most }
+  let restMs = 0
   for (let i = 0; i < TRIES; i++) {
-    const pairs = await planClaims(db, poolId, candidates)
+    const { pairs, tookMs } = await planClaims(db, poolId, candidates)
+    if (tookMs > LONG_MS) restMs += tookMs
     if (pairs.length === 0) break
     const given = await claims.claimPairs(db, poolId, pairs, offerMs)
-    if (given.length > 0) return { claimed: given, isMore: true }
+    if (given.length > 0) return { claimed: given, isMore: true, restMs }
   }
-  return { claimed: [], isMore: false }
+  return { claimed: [], isMore: false, restMs }
 }
 
-/** Which runs fit which of these runners. Nothing is locked: the claim looks again. */
-async function planClaims(db: Db, poolId: PoolId, asking: readonly claims.ClaimCandidate[]): Promise<Pair[]> {
+/** Which runs fit which of these runners, and how long matching took. Nothing is locked: the claim looks again. */
+async function planClaims(
+  db: Db,
+  poolId: PoolId,
+  asking: readonly claims.ClaimCandidate[],
+): Promise<{ pairs: Pair[]; tookMs: number }> {
   const free = new Map(asking.map(({ runnerId, slots }) => [runnerId, slots]))
   const [needs, found] = await Promise.all([
     waiting.lines(db, poolId),
@@ -58,7 +68,13 @@ async function planClaims(db: Db, poolId: PoolId, asking: readonly claims.ClaimC
   const each = Math.max(LEAST_EACH, Math.min(most, Math.floor(LOOKED_AT / Math.max(1, needs.length))))
   const heads = await waiting.queueHeads(db, poolId, { needs, each, oldMs: OLD_MS })
   const ask = { heads, candidates, each, most: MOST_CLAIMED }
-  const plan = match(ask)
-  if (!plan.isStarving) return plan.pairs
-  return match({ ...ask, workers: await waiting.workers(db, poolId) }).pairs
+  const plan = await timedMatch(ask)
+  if (!plan.isStarving) return plan
+  const keeping = await timedMatch({ ...ask, workers: await waiting.workers(db, poolId) })
+  return { pairs: keeping.pairs, tookMs: plan.tookMs + keeping.tookMs }
+}
+
+async function timedMatch(ask: MatchAsk): Promise<Match & { tookMs: number }> {
+  const since = performance.now()
+  return { ...(await match(ask)), tookMs: performance.now() - since }
 }

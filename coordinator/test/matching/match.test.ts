@@ -5,6 +5,7 @@ import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
 import { newId, type PoolId, type RunId, type RunnerId } from '@windlass/shared/ids.ts'
 import { type Database, type Db } from '../../db/client.ts'
 import { commitClaims } from '../../engine/commit/claims.ts'
+import { hasBit, indexesOf, readCarriers } from '../../matching/carriers.ts'
 import { match } from '../../matching/match.ts'
 import { claimPlain, type ClaimCandidate } from '../../engine/store/claim.ts'
 import type { QueueHead } from '../../matching/candidate.ts'
@@ -125,20 +126,20 @@ const aHead = (needs: string, position: number, isOld = false): QueueHead => {
   return { runId: newId('run'), needs, isResume: false, priority: 0, position, isOld }
 }
 
-test('what may follow in a line that was cut off is not overtaken', () => {
+test('what may follow in a line that was cut off is not overtaken', async () => {
   const runner = { runnerId: newId('rnr'), labels: ['gpu'], free: 9 }
   const heads = [aHead('1|gpu', 1), aHead('1|gpu', 2), aHead('', 9)]
-  assert.equal(match({ heads, candidates: [runner], each: 2, most: 99 }).pairs.length, 2)
-  assert.equal(match({ heads, candidates: [runner], each: 3, most: 99 }).pairs.length, 3)
+  assert.equal((await match({ heads, candidates: [runner], each: 2, most: 99 })).pairs.length, 2)
+  assert.equal((await match({ heads, candidates: [runner], each: 3, most: 99 })).pairs.length, 3)
   // What fits nowhere holds up nobody, cut off or not.
   const elsewhere = { ...runner, labels: [] }
   assert.deepEqual(
-    match({ heads, candidates: [elsewhere], each: 2, most: 99 }).pairs.map((pair) => pair.runId),
+    (await match({ heads, candidates: [elsewhere], each: 2, most: 99 })).pairs.map((pair) => pair.runId),
     [heads[2]!.runId],
   )
 })
 
-test('runs without labels leave the runners that carry some to others', () => {
+test('runs without labels leave the runners that carry some to others', async () => {
   const [plain, special] = [newId('rnr'), newId('rnr')]
   const candidates = [
     { runnerId: special, labels: ['gpu'], free: 1 },
@@ -146,12 +147,12 @@ test('runs without labels leave the runners that carry some to others', () => {
   ]
   const heads = [aHead('', 1), aHead('1|gpu', 2)]
   assert.deepEqual(
-    match({ heads, candidates, each: 9, most: 9 }).pairs.map((pair) => pair.runnerId),
+    (await match({ heads, candidates, each: 9, most: 9 })).pairs.map((pair) => pair.runnerId),
     [plain, special],
   )
 })
 
-test('a run that has waited for long keeps the runner with most room, and what goes before it keeps its right', () => {
+test('a run that has waited long keeps the runner with most room; what goes before it keeps its right', async () => {
   const [small, large, other] = [newId('rnr'), newId('rnr'), newId('rnr')]
   const workers = [
     { runnerId: small, labels: [], slots: 2, free: 2 },
@@ -162,17 +163,68 @@ test('a run that has waited for long keeps the runner with most room, and what g
   const [first, big, ...rest] = [aHead('', 1), aHead('4|', 2, true), aHead('', 3), aHead('', 4), aHead('', 5)]
   const heads = [first, big, ...rest]
   const ask = { heads, candidates, each: 9, most: 9 }
-  assert.equal(match(ask).isStarving, true)
-  const { pairs } = match({ ...ask, workers })
+  assert.equal((await match(ask)).isStarving, true)
+  const { pairs } = await match({ ...ask, workers })
   // Before the big one any runner may be taken; after it, all but the one that is kept.
   assert.equal(pairs.length, 4)
   assert.deepEqual(
     pairs.slice(1).filter((pair) => pair.runnerId === large),
     [],
   )
-  const young = match({ ...ask, heads: heads.map((head) => ({ ...head, isOld: false })) })
+  const young = await match({ ...ask, heads: heads.map((head) => ({ ...head, isOld: false })) })
   assert.deepEqual([young.isStarving, young.pairs.length], [false, 4])
   assert.ok(young.pairs.slice(1).some((pair) => pair.runnerId === large))
+})
+
+/** A head for each line, all of them with labels of their own. */
+const hungryHeads = (count: number): QueueHead[] =>
+  Array.from({ length: count }, (_, i) => aHead(`2|arm,gpu,zone:${i}`, i, true))
+
+test('the labels of a runner are read a few times, however many lines ask for others', async () => {
+  let read = 0
+  const counted = (): string[] => {
+    const labels = ['arm', 'gpu', 'zone:eu']
+    return Object.assign(labels, {
+      includes: (label: string) => (read++, labels.indexOf(label) !== -1),
+      [Symbol.iterator]: () => (read++, Array.prototype[Symbol.iterator].call(labels)),
+    })
+  }
+  const workers = Array.from({ length: 50 }, () => ({ runnerId: newId('rnr'), labels: counted(), slots: 2, free: 0 }))
+  const { isStarving } = await match({ heads: hungryHeads(40), candidates: workers, each: 8, most: 9, workers })
+  assert.equal(isStarving, true)
+  assert.ok(read <= 4 * workers.length, `${read} reads`)
+})
+
+test('others have their turns while many lines are matched', async (t) => {
+  let now = 0
+  // Each look at the clock finds that a slice is over.
+  t.mock.method(performance, 'now', () => (now += 1000))
+  let turns = 0
+  const turn = () => {
+    turns++
+    next = setImmediate(turn)
+  }
+  let next = setImmediate(turn)
+  await match({ heads: hungryHeads(40), candidates: [], each: 8, most: 9, workers: [] })
+  clearImmediate(next)
+  assert.ok(turns >= 39, `${turns} turns`)
+})
+
+const aWorker = fc.record({ labels: fc.array(fc.constantFrom(...LABELS), { maxLength: 4 }) })
+
+test('who carries labels is whom a look at each of them finds', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(aWorker, { maxLength: 70 }), labels, async (workers, asked) => {
+      const bits = (await readCarriers(workers, new Set(LABELS)))(asked)
+      const found = workers.flatMap((worker, i) => (asked.every((one) => worker.labels.includes(one)) ? [i] : []))
+      assert.deepEqual([...indexesOf(bits)], found)
+      assert.deepEqual(
+        workers.flatMap((_, i) => (hasBit(bits, i) ? [i] : [])),
+        found,
+      )
+    }),
+    repeatable(t),
+  )
 })
 
 /** One runner with 4 slots whose runs end one at a time, while small ones come all the time. Answers after how many ends the big one began. */

@@ -2,9 +2,11 @@ import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
 import { type PoolDemand, PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Db } from '../db/client.ts'
+import { hasBit, indexesOf, readCarriers } from '../matching/carriers.ts'
 import { lacking } from '../matching/capable.ts'
 import { type Needs, readNeeds } from '../matching/needs.ts'
 import { mostServed, someServed } from '../matching/max-flow.ts'
+import { mapInSlices } from '../slices.ts'
 import * as store from './store-demand.ts'
 
 export interface Reading {
@@ -12,30 +14,33 @@ export interface Reading {
   capacity: store.CapacityRow[]
 }
 
-/** Answers what waits in a pool and what room there is. */
-export type DemandReader = (poolId: PoolId) => Promise<Reading>
+type Figures = Omit<PoolDemand, 'pool'>
 
-/** What is read so fast is read anew for everybody who asks. */
+/** Answers what waits in a pool with these settings, what room there is, and how much of it fits. */
+export type DemandReader = (pool: { id: PoolId; settings: object }) => Promise<Figures>
+
+/** What is found so fast is found anew for everybody who asks. */
 const FAST_MS = 20
 /** Counting a million queued runs takes some tenths of a second; it is done one part in twenty of the time at most. */
 const REST_FACTOR = 20
 
 export function createDemandReader(db: Db): DemandReader {
-  const readings = new Map<PoolId, Promise<Reading>>()
-  return (poolId) => {
-    const known = readings.get(poolId)
+  const found = new Map<string, Promise<Figures>>()
+  return ({ id, settings }) => {
+    const key = `${id} ${JSON.stringify(settings)}`
+    const known = found.get(key)
     if (known) return known
     const since = performance.now()
-    const reading = read(db, poolId)
-    const drop = () => readings.delete(poolId)
-    readings.set(poolId, reading)
+    const figures = read(db, id).then((reading) => figuresOf(reading, PoolSettings.parse(settings)))
+    const drop = () => found.delete(key)
+    found.set(key, figures)
     const rest = () => {
       const tookMs = performance.now() - since
       if (tookMs < FAST_MS) drop()
       else setTimeout(drop, tookMs * REST_FACTOR).unref()
     }
-    reading.then(rest, drop)
-    return reading
+    figures.then(rest, drop)
+    return figures
   }
 }
 
@@ -69,16 +74,17 @@ export async function demandOf(
 ): Promise<PoolDemand> {
   const found = await store.poolOf(deps.db, orgId, pool)
   if (!found) throw new Fault('NOT_FOUND', { pool })
-  const { queued, capacity } = await deps.demand(found.id)
-  const settings = PoolSettings.parse(found.settings)
-  const lines = queued.map(({ needs, runs }): Line => ({ ...readNeeds(needs), runs }))
-  const open = capacity
-    .filter((row) => row.takesWork && lacking(row, settings) === undefined)
-    .map((row) => openRunner(row, settings.labels))
+  return { pool: { id: found.id, name: found.name }, ...(await deps.demand(found)) }
+}
+
+/** With turns of others in between: there may be thousands of runners and of combinations of labels. */
+export async function figuresOf({ queued, capacity }: Reading, settings: PoolSettings): Promise<Figures> {
+  const lines = await mapInSlices(queued, ({ needs, runs }): Line => ({ ...readNeeds(needs), runs }))
+  const able = capacity.filter((row) => row.takesWork && lacking(row, settings) === undefined)
+  const open = await mapInSlices(able, (row) => openRunner(row, settings.labels))
   const wants = lines.map(slotsOf)
   const count = (is: (row: store.CapacityRow) => boolean) => capacity.filter(is).length
   return {
-    pool: { id: found.id, name: found.name },
     queuedRuns: sum(lines.map((line) => line.runs)),
     queuedSlots: sum(wants),
     oldestQueuedAt: queued.length > 0 ? Math.min(...queued.map((row) => row.oldestAt.getTime())) : null,
@@ -92,8 +98,8 @@ export async function demandOf(
       draining: count((row) => row.isDraining),
       offline: count((row) => !row.online),
     },
-    missingSlots: sum(wants) - served(lines, open),
-    byLabels: byLabels(lines, open),
+    missingSlots: sum(wants) - (await served(lines, open)),
+    byLabels: await byLabels(lines, open),
   }
 }
 
@@ -104,8 +110,6 @@ function openRunner({ labels, slots, used }: store.CapacityRow, ofPool: readonly
   return { labels: new Set([...labels, ...ofPool]), slots, free: Math.max(0, slots - used) }
 }
 
-const carries = ({ labels }: OpenRunner, asked: readonly string[]) => asked.every((label) => labels.has(label))
-
 /** Runners that are alike count as one. */
 interface Room extends OpenRunner {
   count: number
@@ -114,15 +118,15 @@ interface Room extends OpenRunner {
 const freeOf = ({ free, count }: Room) => free * count
 
 /** What nobody asks for makes no difference. */
-function together(open: readonly OpenRunner[], asked: ReadonlySet<string>): Room[] {
-  const seen = open
-    .filter(({ free }) => free > 0)
-    .map(({ labels, slots, free }) => ({
-      labels: new Set([...labels].filter((label) => asked.has(label))),
-      slots,
-      free,
-    }))
-  const alike = Map.groupBy(seen, ({ labels, free }) => JSON.stringify([[...labels].sort(), free]))
+async function together(open: readonly OpenRunner[], asked: ReadonlySet<string>): Promise<Room[]> {
+  // Shorter than the labels themselves, which may have 64 characters each.
+  const ordinals = new Map([...asked].map((label, ordinal) => [label, ordinal]))
+  const free = open.filter((runner) => runner.free > 0)
+  const seen = await mapInSlices(free, (runner) => {
+    const labels = [...runner.labels].flatMap((label) => ordinals.get(label) ?? [])
+    return { ...runner, key: `${labels.sort((a, b) => a - b).join()} ${runner.free}` }
+  })
+  const alike = Map.groupBy(seen, ({ key }) => key)
   return [...alike.values()].map((group) => ({ ...group[0]!, count: group.length }))
 }
 
@@ -130,21 +134,23 @@ function together(open: readonly OpenRunner[], asked: ReadonlySet<string>): Room
  * Slots of the queue that the free ones could have at once: as many as there can be, or where there are too many
  * combinations at least so many. What is not looked at counts as not served.
  */
-function served(all: readonly Line[], open: readonly OpenRunner[]): number {
+async function served(all: readonly Line[], open: readonly OpenRunner[]): Promise<number> {
   const lines = all.toSorted((a, b) => slotsOf(b) - slotsOf(a)).slice(0, MOST_SIDES)
-  const rooms = together(open, new Set(lines.flatMap(({ labels }) => labels)))
-    .sort((a, b) => freeOf(b) - freeOf(a))
-    .slice(0, MOST_SIDES)
+  const asked = new Set(lines.flatMap(({ labels }) => labels))
+  const alike = await together(open, asked)
+  const rooms = alike.sort((a, b) => freeOf(b) - freeOf(a)).slice(0, MOST_SIDES)
+  const carrying = await readCarriers(rooms, asked)
+  const able = lines.map(({ labels }) => carrying(labels))
   const serve = lines.length * rooms.length <= MOST_PAIRS ? mostServed : someServed
-  return serve(lines.map(slotsOf), rooms.map(freeOf), (line, room) => fits(lines[line]!, rooms[room]!))
+  return serve(lines.map(slotsOf), rooms.map(freeOf), (line, room) =>
+    hasBit(able[line]!, room) ? fits(lines[line]!, rooms[room]!) : 0,
+  )
 }
 
-/** Slots of the room that runs of the line could have. A run is on one runner, so a rest that is too small serves it nothing. */
-function fits({ slots, labels }: Line, room: Room): number {
-  return carries(room, labels) ? Math.floor(room.free / slots) * slots * room.count : 0
-}
+/** Slots of a room that carries the labels of the line. A run is on one runner, so a rest that is too small serves it nothing. */
+const fits = ({ slots }: Line, room: Room) => Math.floor(room.free / slots) * slots * room.count
 
-function byLabels(lines: readonly Line[], open: readonly OpenRunner[]): PoolDemand['byLabels'] {
+async function byLabels(lines: readonly Line[], open: readonly OpenRunner[]): Promise<PoolDemand['byLabels']> {
   const alike = [...Map.groupBy(lines, ({ labels }) => labels.join()).values()]
   const all = alike.map((group) => ({
     labels: group[0]!.labels,
@@ -152,7 +158,7 @@ function byLabels(lines: readonly Line[], open: readonly OpenRunner[]): PoolDema
     queuedSlots: sum(group.map(slotsOf)),
   }))
   const shown = all.toSorted((a, b) => b.queuedSlots - a.queuedSlots).slice(0, LABEL_SETS_SHOWN)
-  const freeFor = (labels: readonly string[]) =>
-    sum(open.filter((runner) => carries(runner, labels)).map(({ free }) => free))
+  const carrying = await readCarriers(open, new Set(shown.flatMap(({ labels }) => labels)))
+  const freeFor = (labels: readonly string[]) => sum([...indexesOf(carrying(labels))].map((index) => open[index]!.free))
   return shown.map((each) => ({ ...each, freeSlots: freeFor(each.labels) }))
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { PoolSettings } from '@windlass/shared/model/pool.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { needsText } from '../../matching/needs.ts'
 import { anAgent, type TestAgent } from '../_kit/agent.ts'
@@ -7,6 +8,7 @@ import { anOrg, aCoordinator, aRun, refusal, type TestCoordinator } from '../_ki
 import { rowsRead } from '../_kit/rows-read.ts'
 import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
+import { createDemandReader, figuresOf } from '../../runners/demand.ts'
 import * as store from '../../runners/store-demand.ts'
 
 let c: TestCoordinator
@@ -196,4 +198,26 @@ test('a strange pool is not there', async () => {
   const { apiKey, slug } = await anOrg(c)
   for (const pool of [poolId, 'crowded', 'nowhere'])
     await assert.rejects(c.call(ops.pools.demand, { org: slug, pool }, { apiKey }), refusal('NOT_FOUND'))
+})
+
+test('what many ask for at once is found once, and others have their turns meanwhile', async (t) => {
+  const reader = createDemandReader(c.db)
+  const { id, settings } = (await store.poolOf(c.db, c.orgId, poolId))!
+  const [first, second] = [reader({ id, settings }), reader({ id, settings })]
+  assert.equal(first, second)
+  await first
+  let now = 0
+  // Each look at the clock finds that a slice is over.
+  t.mock.method(performance, 'now', () => (now += 1000))
+  let turns = 0
+  const turn = () => {
+    turns++
+    next = setImmediate(turn)
+  }
+  let next = setImmediate(turn)
+  const queued = Array.from({ length: 20 }, (_, i) => ({ needs: `1|zone:${i}`, runs: 1, oldestAt: new Date() }))
+  const { missingSlots } = await figuresOf({ queued, capacity: [] }, PoolSettings.parse({}))
+  clearImmediate(next)
+  assert.equal(missingSlots, 20)
+  assert.ok(turns >= 19, `${turns} turns`)
 })

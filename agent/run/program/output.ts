@@ -95,7 +95,6 @@ class OutputOfProgram implements ProgramOutput {
   #frameCount: number
   #journalCount: number
   #knownEvents: number
-  readonly #eventsOf = (raw: Frame) => this.#eventsOfFrame(raw)
 
   constructor(options: OutputOptions) {
     const { known } = options
@@ -109,7 +108,13 @@ class OutputOfProgram implements ProgramOutput {
   }
 
   frames(frames: Frame[]): void {
-    this.add(frames.flatMap(this.#eventsOf))
+    const events: ProgramEvent[] = []
+    try {
+      for (const frame of frames) events.push(...this.#eventsOfFrame(frame))
+    } finally {
+      // What stands before a frame that cannot be read was told.
+      this.add(events)
+    }
   }
 
   raw(stream: RawStream, chunk: Buffer): void {
@@ -119,8 +124,12 @@ class OutputOfProgram implements ProgramOutput {
 
   #eventsOfFrame(given: Frame): ProgramEvent[] {
     const { redactor } = this.#options
-    const raw = parseable(given)
-    if (raw.name === 'returned' || raw.name === 'threw') this.#endWith(raw)
+    if (given.name === 'returned' || given.name === 'threw') {
+      // The first one counts, and each is looked through for secrets at any size that an output may have.
+      if (this.#hasEnded) return this.#passOver(given)
+      this.#hasEnded = true
+    }
+    const raw = this.#readable(given)
     const frame = redactor ? hideInFrame(redactor, raw) : raw
     this.#count(frame)
     const at = this.#plausible(frame.at)
@@ -131,13 +140,17 @@ class OutputOfProgram implements ProgramOutput {
     return [...events, ...printed]
   }
 
-  /** An output is looked through for secrets at any size that it may have, so there is one only. */
-  #endWith({ name, payload }: Frame): void {
+  #passOver(frame: Frame): ProgramEvent[] {
+    this.#count(frame)
+    return []
+  }
+
+  #readable(frame: Frame): Frame {
     const { outputBytes } = this.#options
-    if (this.#hasEnded) throw new BrokenFrame('a second end')
-    if (name === 'returned' && payload.length > outputBytes)
-      throw new BrokenFrame(`an output of ${payload.length} bytes, ${outputBytes} at most`)
-    this.#hasEnded = true
+    const bytes = frame.payload.length
+    if (frame.name === 'returned' && bytes > outputBytes)
+      throw new BrokenFrame(`an output of ${bytes} bytes, ${outputBytes} at most`)
+    return parseable(frame)
   }
 
   #count({ name }: Frame): void {

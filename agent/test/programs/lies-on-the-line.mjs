@@ -3,14 +3,20 @@ import { writeSync } from 'node:fs'
 const HEADER_BYTES = 13
 
 /** A frame as the runtime writes it, with a payload that it would never write. */
-function sendFrame(code, payload) {
+function encode(code, payload) {
   const frame = Buffer.alloc(HEADER_BYTES + Buffer.byteLength(payload))
   frame.writeUInt8(code.charCodeAt(0), 0)
   frame.writeUInt32LE(frame.length - HEADER_BYTES, 1)
   frame.writeDoubleLE(Number.NaN, 5)
   frame.write(payload, HEADER_BYTES)
-  for (let sent = 0; sent < frame.length;) sent += writeSync(3, frame, sent)
+  return frame
 }
+
+function write(bytes) {
+  for (let sent = 0; sent < bytes.length;) sent += writeSync(3, bytes, sent)
+}
+
+const sendFrame = (code, payload) => write(encode(code, payload))
 
 const deep = (levels) => '['.repeat(levels) + ']'.repeat(levels)
 
@@ -31,8 +37,8 @@ const LIES = {
   'returned twice': () => {
     sendFrame('R', '1')
     sendFrame('R', '2')
-    for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   },
+  'line and nonsense': () => write(Buffer.concat([encode('o', 'a line\n'), encode('k', 'nonsense')])),
 }
 
 export function run({ lie }) {

@@ -64,12 +64,29 @@ test('the longest that a program can say of its failure is told', async (t) => {
 
 test('a program that says what its runtime never says fails, before it is parsed', async (t) => {
   const stage = await aStage(t)
-  for (const lie of ['log large', 'threw wide', 'returned twice', 'returned large']) {
-    const redactor = aRedactor({ SECRET: 'correct-horse' })
-    const { ending } = await stage.play('lies-on-the-line.mjs', { inputText: JSON.stringify({ lie }), redactor })
-    if (lie === 'returned twice') assert.deepEqual(ending, { how: 'returned', outputText: '1' })
-    else assert.ok(ending.how === 'threw' && ending.error.code === 'PROGRAM_LINE_BROKEN', `${lie}: ${ending.how}`)
+  for (const lie of ['log large', 'threw wide', 'returned large']) {
+    const { ending } = await stage.play('lies-on-the-line.mjs', { inputText: JSON.stringify({ lie }) })
+    assert.ok(ending.how === 'threw' && ending.error.code === 'PROGRAM_LINE_BROKEN', `${lie}: ${ending.how}`)
   }
+})
+
+test('only the first output is looked through for secrets', async (t) => {
+  const stage = await aStage(t)
+  const looked: string[] = []
+  const real = aRedactor({ SECRET: 'correct-horse' })
+  const redactor = { ...real, json: (text: string) => (looked.push(text), real.json(text)) }
+  const inputText = JSON.stringify({ lie: 'returned twice' })
+  const { ending } = await stage.play('lies-on-the-line.mjs', { inputText, redactor })
+  assert.deepEqual(ending, { how: 'returned', outputText: '1' })
+  assert.deepEqual(looked, ['1'])
+})
+
+test('what a program has told before it broke its line is told', async (t) => {
+  const stage = await aStage(t)
+  const inputText = JSON.stringify({ lie: 'line and nonsense' })
+  const { ending, events } = await stage.play('lies-on-the-line.mjs', { inputText })
+  assert.ok(ending.how === 'threw' && ending.error.code === 'PROGRAM_LINE_BROKEN')
+  assert.deepEqual(texts(events), ['a line'])
 })
 
 test('an event of too many values is left out, and the run goes on', async (t) => {

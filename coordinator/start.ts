@@ -99,7 +99,7 @@ export async function startCoordinator(
       // What waits to be judged comes again with its agent; waiting for all of it would outlast the stop.
       await deps.judge.close()
       await Promise.all([
-        deps.longEnds.idle(),
+        deps.longEnds.stop(),
         deps.triggers.idle(),
         deps.deliveries.idle(),
         deps.acceptances.idle(),

@@ -82,11 +82,13 @@ async function settle(
     if (back) await explainLosses(deps, runner, back)
     if (session.isOver) return undefined
     const isFromBefore = isOfAnotherEpoch(session, frame)
-    const beat = { runnerId: runner.id, holds: isFromBefore ? [] : frame.holds, leaseMs }
+    const beat = { runnerId: runner.id, orgId: runner.orgId, holds: isFromBefore ? [] : frame.holds, leaseMs }
     const what = isFromBefore ? 'operator' : back ? whatWasLost(back) : 'daemon'
-    const { held, ...state } = await reconcile(deps, beat, { at: before.at!, what })
+    const onEnd = async () => {
+      if (isNewStart(frame, before)) await store.noteReconciled(deps.db, runner.id, frame.instance)
+    }
+    const { held, ...state } = await reconcile(deps, beat, { at: before.at!, what, onEnd })
     placements = Math.max(placements, held)
-    if (isNewStart(frame, before)) await store.noteReconciled(deps.db, runner.id, frame.instance)
     return isFromBefore ? { ...state, stale: frame.holds } : state
   } finally {
     end(placements)

@@ -73,23 +73,29 @@ async function fitting(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]>
 
 /**
  * What is done now. Of those that end runs the ones whose journals fit into one transaction: the others are due still,
- * and come with the next pass. What ends a run with a long journal is begun, or waits for another one.
+ * and come with the next pass. What ends a run with a long journal waits for its turn.
  */
 async function withoutLong(deps: FireDeps, due: store.Upcoming[]): Promise<store.DueTimer[]> {
   const isFree = ({ runId }: store.DueTimer) => !deps.longEnds.holds(runId)
   const ending = [...new Set(due.filter(endsRuns).map(({ runId }) => runId))]
   if (ending.length === 0) return due.filter(isFree)
-  const { light, long } = await lightAndLong(deps.db, ending)
-  const next = deps.longEnds.inTurn(due.filter((timer) => endsRuns(timer) && long.includes(timer.runId)))
-  if (next) await endLong(deps, next)
+  const {
+    light: [light = []],
+    long,
+  } = await lightAndLong(deps.db, ending)
+  for (const timer of due) if (endsRuns(timer) && long.includes(timer.runId)) endLong(deps, timer)
   return due.filter((timer) => isFree(timer) && (!endsRuns(timer) || light.includes(timer.runId)))
 }
 
-async function endLong(deps: FireDeps, timer: store.Upcoming): Promise<void> {
+/** Found again with the next pass, while it waits for its turn. */
+function endLong(deps: FireDeps, timer: store.Upcoming): void {
   const { runId, orgId } = timer
-  const [parent, limited] = await Promise.all([runStore.parentOf(deps.db, runId), store.limitedAmong(deps.db, [runId])])
-  const held = parent === null ? [runId] : [runId, parent]
-  deps.longEnds.begin(orgId, held, () => fireOrPutOff(deps, [timer], limited.has(runId)))
+  if (deps.longEnds.has(runId)) return
+  const act = async () => {
+    const limited = await store.limitedAmong(deps.db, [runId])
+    await fireOrPutOff(deps, [timer], limited.has(runId))
+  }
+  deps.longEnds.add({ orgId, runIds: [runId], act })
 }
 
 const PUT_OFF_MS = 60_000

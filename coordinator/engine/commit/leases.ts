@@ -1,3 +1,4 @@
+import type { OrgId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import type { CancelOrder, IntakeNotice, Placement } from '@windlass/shared/wire/agent.ts'
 import { pause } from '@windlass/shared/time.ts'
@@ -8,7 +9,8 @@ import type { Versions } from '../../workflows/targets.ts'
 import type { RunnerIdentity } from '../../actor.ts'
 import type { Db } from '../../db/client.ts'
 import type { AnnounceDeps } from './announce.ts'
-import { loseRuns } from './lose.ts'
+import { loseBehind } from './lose.ts'
+import type { LongEnds } from './long-ends.ts'
 import * as store from '../store/placements.ts'
 import * as leases from '../store/leases.ts'
 
@@ -72,25 +74,32 @@ export interface Reconciled extends Beaten {
   held: number
 }
 
+interface Reconciling {
+  at: number
+  what: 'network' | 'daemon' | 'host' | 'operator'
+  /** Called when all that was lost has been ended, which may be after the answer. */
+  onEnd: () => Promise<void>
+}
+
 /**
  * Brings agent and database to one mind when the agent connects. What the database gives to it and it does not know of is
  * lost: the agent was started again, or the answer to its poll never arrived. The rest is renewed before the agent hears for how
  * long it may be silent from now on. What was given out, taken or renewed after `at`, when the agent was let in, came over a later
- * connection, and this one knows nothing of it.
+ * connection, and this one knows nothing of it. Of many lost runs, or of long journals, most are ended after that.
  */
 export async function reconcile(
-  deps: { db: Db; config: Config; versions: Versions; log: Log } & AnnounceDeps,
-  { runnerId, holds, leaseMs }: leases.Beat,
-  { at, what }: { at: number; what: 'network' | 'daemon' | 'host' | 'operator' },
+  deps: { db: Db; config: Config; versions: Versions; log: Log; longEnds: LongEnds } & AnnounceDeps,
+  { runnerId, orgId, holds, leaseMs }: leases.Beat & { orgId: OrgId },
+  { at, what, onEnd }: Reconciling,
 ): Promise<Reconciled> {
   const mine = new Set(holds.map(([run, epoch]) => store.placementKey(run, epoch)))
   const held = await store.heldBy(deps.db, runnerId)
   const isKnown = (row: store.Held) => mine.has(store.placementKey(row.runId, row.epoch))
   const known = held.filter(isKnown)
   const gone = new Set(held.filter((row) => !isKnown(row)).map((row) => store.placementKey(row.runId, row.epoch)))
-  await loseRuns(
+  await loseBehind(
     deps,
-    held.filter((row) => !isKnown(row)).map((row) => row.runId),
+    { orgId, runIds: held.filter((row) => !isKnown(row)).map((row) => row.runId), onEnd },
     {
       reason: { network: UNHEARD, operator: RESTORED, daemon: FORGOTTEN, host: FORGOTTEN }[what],
       what,

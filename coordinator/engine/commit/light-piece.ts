@@ -18,16 +18,15 @@ export async function lightPiece(sql: Sql, ids: readonly RunId[]): Promise<RunId
 
 /** All of these runs in such pieces, those with short journals first: they are not to wait for the others. */
 export async function lightPieces(db: Db, ids: readonly RunId[]): Promise<RunId[][]> {
-  const entries = await entriesOf(db, ids)
-  const [long, short] = [ids.filter((id) => isLong(entries, id)), ids.filter((id) => !isLong(entries, id))]
-  return [...piecesOf(short, entries), ...long.map((id) => [id])]
+  const { light, long } = await lightAndLong(db, ids)
+  return [...light, ...long.map((id) => [id])]
 }
 
-/** The first such piece of those with short journals, and all that have long ones. */
-export async function lightAndLong(db: Db, ids: readonly RunId[]): Promise<{ light: RunId[]; long: RunId[] }> {
+/** Such pieces of those with short journals, and all that have long ones. */
+export async function lightAndLong(db: Db, ids: readonly RunId[]): Promise<{ light: RunId[][]; long: RunId[] }> {
   const entries = await entriesOf(db, ids)
   const short = ids.filter((id) => !isLong(entries, id))
-  return { light: piecesOf(short, entries)[0] ?? [], long: ids.filter((id) => isLong(entries, id)) }
+  return { light: piecesOf(short, entries), long: ids.filter((id) => isLong(entries, id)) }
 }
 
 type Entries = ReadonlyMap<RunId, number>

@@ -1,6 +1,15 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
+import { createTurns } from '../../turns.ts'
+
+/** Runs that are ended in one transaction, or lost. */
+interface LongEnd {
+  orgId: OrgId
+  runIds: readonly RunId[]
+  /** Is given those of the runs for which nothing else was added since. */
+  act(runIds: RunId[]): Promise<void>
+}
 
 /**
  * Ends of runs with long journals, one at a time: each takes up to a second, and nobody else is to wait for it. In one
@@ -9,52 +18,58 @@ import { pause } from '@windlass/shared/time.ts'
 export interface LongEnds {
   /** The row of this run is locked by the one under way. */
   holds(id: RunId): boolean
-  /** Of these the first one of the org whose last turn was longest ago. */
-  inTurn<T extends { orgId: OrgId }>(waiting: readonly T[]): T | undefined
-  /** Does nothing while another one is under way. A failure is logged, and followed by a rest. */
-  begin(orgId: OrgId, held: readonly RunId[], act: () => Promise<void>): void
-  /** Resolves when none is under way. */
-  idle(): Promise<void>
+  /** It waits for its turn, or has it. */
+  has(id: RunId): boolean
+  /**
+   * It has its turn once each of the other orgs has had one. Of what is added for one run the newest counts. A failure
+   * is logged, and followed by a rest.
+   */
+  add(end: LongEnd): void
+  /** Drops those that wait. Resolves when none is under way. */
+  stop(): Promise<void>
 }
 
-/** Of orgs that had their turns. */
-const MOST_REMEMBERED = 1000
 const AFTER_FAILURE_MS = 500
 
-export function createLongEnds(log: Log): LongEnds {
-  /** In the order of their last turns. */
-  const served = new Set<OrgId>()
-  let held: readonly RunId[] = []
+/** `parentsOf`: runs whose rows are locked with those of these runs, for the calls that end. */
+export function createLongEnds(log: Log, parentsOf: (ids: RunId[]) => Promise<RunId[]>): LongEnds {
+  const waiting = createTurns<LongEnd>()
+  const newest = new Map<RunId, LongEnd>()
+  let held: RunId[] = []
   let underWay: Promise<void> | undefined
 
-  async function attempt(act: () => Promise<void>): Promise<void> {
+  async function attempt(end: LongEnd): Promise<void> {
+    const ids = end.runIds.filter((id) => newest.get(id) === end)
+    if (ids.length === 0) return
+    held = ids
     try {
-      await act()
+      held = [...ids, ...(await parentsOf(ids))]
+      await end.act(ids)
     } catch (error) {
       log.warn('timers.failed', { of: 'long ends', error })
       await pause(AFTER_FAILURE_MS)
     }
     held = []
+    for (const id of ids) if (newest.get(id) === end) newest.delete(id)
+  }
+
+  async function work(): Promise<void> {
+    for (let end = waiting.take(() => true); end; end = waiting.take(() => true)) await attempt(end)
     underWay = undefined
   }
 
   return {
     holds: (id) => held.includes(id),
-    inTurn(waiting) {
-      const newcomer = waiting.find(({ orgId }) => !served.has(orgId))
-      if (newcomer) return newcomer
-      const order = [...served]
-      return waiting.toSorted((a, b) => order.indexOf(a.orgId) - order.indexOf(b.orgId))[0]
+    has: (id) => newest.has(id),
+    add(end) {
+      for (const id of end.runIds) newest.set(id, end)
+      waiting.add(end.orgId, end)
+      underWay ??= work()
     },
-    begin(orgId, ids, act) {
-      if (underWay) return
-      served.delete(orgId)
-      served.add(orgId)
-      const [oldest] = served
-      if (oldest !== undefined && served.size > MOST_REMEMBERED) served.delete(oldest)
-      held = ids
-      underWay = attempt(act)
+    async stop() {
+      waiting.drain()
+      newest.clear()
+      await underWay
     },
-    idle: async () => underWay,
   }
 }

@@ -1,4 +1,4 @@
-import type { RunId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { LOST_REASONS } from '@windlass/shared/model/lost-reasons.ts'
 import type { Loss } from '@windlass/shared/model/run.ts'
@@ -7,7 +7,8 @@ import { mayPass } from '../../db/client.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 import * as placements from '../store/placements.ts'
-import { lightPieces } from './light-piece.ts'
+import { lightAndLong, lightPieces } from './light-piece.ts'
+import type { LongEnds } from './long-ends.ts'
 import { type MoveDeps, moveRuns } from './move-runs.ts'
 import { takeBack } from '../rules/transitions.ts'
 import { lose } from '../rules/outcome.ts'
@@ -38,6 +39,35 @@ export async function loseRuns(deps: LoseDeps, runIds: readonly string[], option
     count += moved.length
   }
   return count
+}
+
+/** Lost behind whoever asks: those of one org, where others have their turns between them. */
+export interface LosingBehind {
+  orgId: OrgId
+  runIds: readonly RunId[]
+  /** Called when all of them are gone. Not where something else is to end one of them meanwhile. */
+  onEnd: () => Promise<void>
+}
+
+/** The same for many runs: at once as many as fit into one transaction, and the others one piece after the other. */
+export async function loseBehind(
+  deps: LoseDeps & { longEnds: LongEnds },
+  { orgId, runIds, onEnd }: LosingBehind,
+  options: LoseOptions,
+): Promise<void> {
+  const {
+    light: [first = [], ...others],
+    long,
+  } = await lightAndLong(deps.db, runIds)
+  await loseRuns(deps, first, options)
+  const pieces = [...others, ...long.map((id) => [id])]
+  let left = pieces.length
+  if (left === 0) return onEnd()
+  const act = async (ids: RunId[]) => {
+    await loseRuns(deps, ids, options)
+    if (--left === 0) await onEnd()
+  }
+  for (const piece of pieces) deps.longEnds.add({ orgId, runIds: piece, act })
 }
 
 function tellLost({ log }: LoseDeps, run: Moving, { reason }: LoseOptions): void {

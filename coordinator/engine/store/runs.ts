@@ -53,9 +53,10 @@ export async function entriesOf(sql: Sql, ids: readonly RunId[]): Promise<Map<Ru
   return new Map(rows.map(({ id, entries }) => [id, entries]))
 }
 
-export async function parentOf(sql: Sql, id: RunId): Promise<RunId | null> {
-  const [row] = await sql<{ parent: RunId | null }[]>`select parent_run_id as parent from runs where id = ${id}`
-  return row?.parent ?? null
+export async function parentsOf(sql: Sql, ids: readonly RunId[]): Promise<RunId[]> {
+  const rows = await sql<{ parent: RunId }[]>`
+    select parent_run_id as parent from runs where id = any(${[...ids]}) and parent_run_id is not null`
+  return rows.map(({ parent }) => parent)
 }
 
 export async function noteCancels(tx: Tx, runs: readonly { id: RunId; reason: string }[]): Promise<void> {

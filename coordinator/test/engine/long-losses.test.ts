@@ -1,0 +1,64 @@
+// Runs with long journals that are lost: nobody waits for their ends.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { RunId } from '@windlass/shared/ids.ts'
+import { ops } from '@windlass/shared/ops/index.ts'
+import { anAgent, anInstance, start, type TestAgent } from '../_kit/agent.ts'
+import { SWEEPING } from '../_kit/ageing.ts'
+import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
+import { until, untilPolled } from '../_kit/until.ts'
+import { accepted } from '../_kit/waiting.ts'
+import { aWorkflow } from '../_kit/workflow.ts'
+
+let c: TestCoordinator
+
+before(async () => {
+  c = await aCoordinatorOfItsOwn(SWEEPING)
+  await aWorkflow(c, { slug: 'any' })
+})
+after(() => c.stop())
+
+const MANY = 25_000
+
+/** A run in execution, whose journal has so many entries by its row, on an agent that is gone then. */
+async function left(entries: number): Promise<{ run: RunId; agent: TestAgent; host: string }> {
+  const [agent, instance] = [await anAgent(c), anInstance()]
+  const link = await agent.connect([], { instance })
+  await aRun(c, { workflow: 'any' })
+  const offer = await accepted({ c, agent, link })
+  await link.report(offer, 1, start())
+  await c.db`update runs set entries = ${entries} where id = ${offer.run}`
+  link.close()
+  return { run: offer.run, agent, host: instance.host }
+}
+
+const attemptOf = async (run: string) => (await runOf(c, run)).attempt
+const isLost = (run: string) => until('it is lost', async () => (await attemptOf(run)) === 2)
+
+async function lossesOf(run: string): Promise<string[]> {
+  const rows = await c.db<{ what: string }[]>`select what from run_losses where run_id = ${run}`
+  return rows.map(({ what }) => what)
+}
+
+test('an agent that comes back without a run that has a long journal is welcomed before that is ended', async () => {
+  const { run, agent, host } = await left(MANY)
+  const [row] = await c.db<[{ instance: string }]>`select instance from runners where id = ${agent.id}`
+  const again = anInstance({ previous: [row.instance], host })
+  await c.db.begin(async (tx) => {
+    await tx`select from runs where id = ${run} for update`
+    await agent.connect([], { instance: again })
+    // Until then a hello that follows has to say the same of it.
+    await agent.connect([], { instance: again })
+    const [{ noted }] = await c.db<[{ noted: string }]>`
+      select reconciled_instance as noted from runners where id = ${agent.id}`
+    assert.equal(noted, row.instance)
+  })
+  await isLost(run)
+  assert.deepEqual(await lossesOf(run), ['daemon'])
+  await untilPolled('it is noted', async () => {
+    const rows = await c.db`select from runners where id = ${agent.id} and reconciled_instance = ${again.id}`
+    return rows.length === 1
+  })
+  agent.close()
+  await c.call(ops.runs.cancel, { run })
+})

@@ -148,8 +148,8 @@ const isLate = (sql: Sql, offerMs: number) => sql`
   p.offered_at < now() - (${offerMs}::float8 + coalesce(p.lengthened_ms, 0)) * interval '1 millisecond'`
 
 /** Placements whose offer was not taken or whose lease has run out; none after `limitMs` without a pulse. */
-export function overdue(db: Db, offerMs: number, limitMs: number): Promise<{ runId: RunId }[]> {
-  return db<{ runId: RunId }[]>`
+export function overdue(db: Db, offerMs: number, limitMs: number): Promise<{ runId: RunId; orgId: OrgId }[]> {
+  return db<{ runId: RunId; orgId: OrgId }[]>`
     with late as materialized (
       select p.run_id
       from placements p
@@ -157,7 +157,7 @@ export function overdue(db: Db, offerMs: number, limitMs: number): Promise<{ run
         and (p.accepted_at is null and ${isLate(db, offerMs)}
              or p.accepted_at is not null and p.lease_expires_at < now())
     )
-    select l.run_id
+    select l.run_id, r.org_id
     from late l
     cross join lateral (${runById(db, db`l.run_id`)}) r
     order by row_number() over (partition by r.org_id order by l.run_id), l.run_id

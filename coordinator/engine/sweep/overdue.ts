@@ -1,14 +1,15 @@
-import type { RunnerId } from '@windlass/shared/ids.ts'
+import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import * as placements from '../store/placements.ts'
-import { lightPieces } from '../commit/light-piece.ts'
+import { lightAndLong } from '../commit/light-piece.ts'
 import { type LoseDeps, loseRuns } from '../commit/lose.ts'
+import type { LongEnds } from '../commit/long-ends.ts'
 import { createPulse } from '../commit/pulse.ts'
 import type { RunnerNotes } from '../commit/runner-notes.ts'
 import { pulseLimitMs } from '../store/pulse.ts'
 
-type SweepDeps = Parameters<typeof createPulse>[0] & LoseDeps & { runnerNotes: RunnerNotes }
+type SweepDeps = Parameters<typeof createPulse>[0] & LoseDeps & { runnerNotes: RunnerNotes; longEnds: LongEnds }
 
 /**
  * Looks for offers that nobody took and leases that ran out; never without a pulse before it, which lengthens them
@@ -32,27 +33,36 @@ export async function sweepPlacements(deps: SweepDeps, signal: AbortSignal): Pro
   }
 }
 
-/** Time for what one look has found: runs with long journals take most of a second each. */
+/** Time for what one look has found. The rest is ended behind it, each org in turn, and the next look finds others. */
 const LOOK_MS = 1000
 
-async function sweepOnce(deps: SweepDeps): Promise<number> {
+async function sweepOnce(deps: SweepDeps): Promise<void> {
   const overdue = await placements.overdue(deps.db, deps.config.offerMs, pulseLimitMs(deps.config))
-  const unaccepted: RunnerId[] = []
+  const orgs = new Map(overdue.map(({ runId, orgId }) => [runId, orgId]))
+  const found = [...orgs.keys()].filter((id) => !deps.longEnds.has(id))
+  const { light, long } = await lightAndLong(deps.db, found)
   const since = performance.now()
-  const pieces = await lightPieces(
-    deps.db,
-    overdue.map((row) => row.runId),
-  )
-  let lost = 0
-  for (const piece of pieces) {
-    lost += await loseRuns(deps, piece, {
-      reason: 'its agent was not heard of until the lease ran out',
-      isLost: (placement) => (placement.accepted ? placement.leaseOver : placement.offerLate),
-      onLost: (placement) => void (placement.accepted || unaccepted.push(placement.runnerId)),
-    })
-    // What is left is found by the next look, with what others have lost meanwhile before it.
-    if (performance.now() - since > LOOK_MS) break
-  }
-  if (unaccepted.length > 0) await deps.runnerNotes.unaccepted(unaccepted)
-  return lost
+  const unaccepted: RunnerId[] = []
+  while (light.length > 0 && performance.now() - since < LOOK_MS)
+    unaccepted.push(...(await loseOverdue(deps, light.shift()!)))
+  await noteUnaccepted(deps, unaccepted)
+  const act = async (ids: RunId[]) => noteUnaccepted(deps, await loseOverdue(deps, ids))
+  // An agent that is back by now has said what they were lost by.
+  const rest = [...light.flat(), ...long].filter((id) => !deps.longEnds.has(id))
+  for (const runId of rest) deps.longEnds.add({ orgId: orgs.get(runId)!, runIds: [runId], act })
+}
+
+/** Answers the runners that had not accepted what they were offered. */
+async function loseOverdue(deps: SweepDeps, ids: RunId[]): Promise<RunnerId[]> {
+  const unaccepted: RunnerId[] = []
+  await loseRuns(deps, ids, {
+    reason: 'its agent was not heard of until the lease ran out',
+    isLost: (placement) => (placement.accepted ? placement.leaseOver : placement.offerLate),
+    onLost: (placement) => void (placement.accepted || unaccepted.push(placement.runnerId)),
+  })
+  return unaccepted
+}
+
+async function noteUnaccepted(deps: SweepDeps, runnerIds: RunnerId[]): Promise<void> {
+  if (runnerIds.length > 0) await deps.runnerNotes.unaccepted(runnerIds)
 }

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { anAgent, anInstance, start, type TestAgent } from '../_kit/agent.ts'
-import { SWEEPING } from '../_kit/ageing.ts'
+import { ageLeases, SWEEPING } from '../_kit/ageing.ts'
 import { aCoordinatorOfItsOwn, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until, untilPolled } from '../_kit/until.ts'
 import { accepted } from '../_kit/waiting.ts'
@@ -61,4 +61,17 @@ test('an agent that comes back without a run that has a long journal is welcomed
   })
   agent.close()
   await c.call(ops.runs.cancel, { run })
+})
+
+test('lost runs do not wait for the end of one with a long journal', async () => {
+  const [long, short] = [await left(MANY), await left(1)]
+  await c.db.begin(async (tx) => {
+    await tx`select from runs where id = ${long.run} for update`
+    await ageLeases(c, long.run)
+    await untilPolled('it is to be ended', () => c.deps.longEnds.holds(long.run))
+    await ageLeases(c, short.run)
+    await isLost(short.run)
+    assert.equal(await attemptOf(long.run), 1)
+  })
+  await isLost(long.run)
 })

@@ -1,3 +1,4 @@
+import type { RunId } from '@windlass/shared/ids.ts'
 import { isFinal } from '@windlass/shared/model/run.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Log } from '@windlass/shared/log.ts'
@@ -91,7 +92,8 @@ async function withoutLong(deps: FireDeps, due: store.Upcoming[]): Promise<store
 function endLong(deps: FireDeps, timer: store.Upcoming): void {
   const { runId, orgId } = timer
   if (deps.longEnds.has(runId)) return
-  const act = async () => {
+  const act = async (ids: RunId[]) => {
+    if (ids.length === 0) return
     const limited = await store.limitedAmong(deps.db, [runId])
     await fireOrPutOff(deps, [timer], limited.has(runId))
   }

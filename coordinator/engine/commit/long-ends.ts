@@ -7,7 +7,7 @@ import { createTurns } from '../../turns.ts'
 interface LongEnd {
   orgId: OrgId
   runIds: readonly RunId[]
-  /** Is given those of the runs for which nothing else was added since. */
+  /** Is given those of the runs for which nothing else was added since, which may be none. */
   act(runIds: RunId[]): Promise<void>
 }
 
@@ -40,10 +40,9 @@ export function createLongEnds(log: Log, parentsOf: (ids: RunId[]) => Promise<Ru
 
   async function attempt(end: LongEnd): Promise<void> {
     const ids = end.runIds.filter((id) => newest.get(id) === end)
-    if (ids.length === 0) return
     held = ids
     try {
-      held = [...ids, ...(await parentsOf(ids))]
+      if (ids.length > 0) held = [...ids, ...(await parentsOf(ids))]
       await end.act(ids)
     } catch (error) {
       log.warn('timers.failed', { of: 'long ends', error })

@@ -33,7 +33,7 @@ export async function sweepPlacements(deps: SweepDeps, signal: AbortSignal): Pro
   }
 }
 
-/** Time for what one look has found. The rest is ended behind it, each org in turn, and the next look finds others. */
+/** Time for what one look has found. What is left is found by the next one; long journals are ended behind it. */
 const LOOK_MS = 1000
 
 async function sweepOnce(deps: SweepDeps): Promise<void> {
@@ -48,8 +48,8 @@ async function sweepOnce(deps: SweepDeps): Promise<void> {
   await noteUnaccepted(deps, unaccepted)
   const act = async (ids: RunId[]) => noteUnaccepted(deps, await loseOverdue(deps, ids))
   // An agent that is back by now has said what they were lost by.
-  const rest = [...light.flat(), ...long].filter((id) => !deps.longEnds.has(id))
-  for (const runId of rest) deps.longEnds.add({ orgId: orgs.get(runId)!, runIds: [runId], act })
+  const waiting = long.filter((id) => !deps.longEnds.has(id))
+  for (const runId of waiting) deps.longEnds.add({ orgId: orgs.get(runId)!, runIds: [runId], act })
 }
 
 /** Answers the runners that had not accepted what they were offered. */

@@ -14,7 +14,7 @@ function noting(line: ReturnType<typeof ends>, turns: string[]) {
         orgId: org as OrgId,
         runIds: runs as RunId[],
         act: async (ids) => {
-          turns.push(...ids.map((id) => prefix + id))
+          turns.push(...(ids.length > 0 ? ids.map((id) => prefix + id) : ['none']))
           resolve()
         },
       }),
@@ -34,4 +34,7 @@ test('of what is added for one run the newest counts', async () => {
   const add = noting(ends(), turns)
   await Promise.all([add('a', ['under way']), add('a', ['once', 'twice']), add('a', ['twice'], 'new ')])
   assert.deepEqual(turns, ['under way', 'once', 'new twice'])
+  // Who waits for the end of all of them hears that there is nothing left to do.
+  await Promise.all([add('a', ['under way']), add('a', ['thrice']), add('a', ['thrice'], 'new ')])
+  assert.deepEqual(turns.slice(3), ['under way', 'none', 'new thrice'])
 })

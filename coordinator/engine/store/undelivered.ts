@@ -31,7 +31,8 @@ export interface UndeliveredAsk {
 
 /**
  * What the processes of this runner have not been given yet, in the order of completion. Of many results each run gets
- * a share, those that wait longest first: no more is read than that, and one entry of each run.
+ * a share, those that wait longest first: no more is read than that, and one entry of each run. Where the bytes do not
+ * suffice the first of each run come before the second of any: one that takes no results keeps none from the others.
  */
 export function undelivered(
   db: Db,
@@ -43,9 +44,10 @@ export function undelivered(
     completion is not null and delivered is null ${refusals ? db`and state = 'failed' and child_run_id is null` : db``}`
   return db<PendingWake[]>`
     with pending as (
-      select found.*, sum(octet_length(result)) over (order by completion) as bytes
+      select found.*, sum(octet_length(result)) over (order by turn, completion) as bytes
       from (
-        select w.run_id, w.epoch, j.n, j.state, j.result, j.completion
+        select w.run_id, w.epoch, j.n, j.state, j.result, j.completion,
+               row_number() over (partition by w.run_id order by j.completion) as turn
         from (
           select p.run_id, p.epoch, r.attempt, coalesce(cursors.last, 0) as last, count(*) over ()::int as runs
           from placements p

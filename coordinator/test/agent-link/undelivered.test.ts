@@ -114,6 +114,25 @@ test('bytes end a page, and not characters', async () => {
   await c.db`update placements set runner_id = ${agent.id} where run_id = ${run}`
 })
 
+test('a run that leaves many large results keeps the first one of another in no later page', async () => {
+  const other = await anAgent(c)
+  const [first, , third] = offers.map(({ run }) => run)
+  await c.db`update placements set runner_id = ${other.id} where run_id = any(${[first!, third!]})`
+  await c.db`update journal set result = ${JSON.stringify('x'.repeat(200_000))} where run_id = ${first!} and n > 2900`
+  await c.db`
+    update journal set completion = nextval('journal_completions') where run_id = ${third!}`
+  const { runs } = await wakesFor(c.db, other.id, NOTHING)
+  assert.deepEqual(
+    runs.map(({ run, completions }) => [run, completions.length]),
+    [
+      [first, 2],
+      [third, 1],
+    ],
+  )
+  await c.db`update journal set result = 'null' where run_id = ${first!}`
+  await c.db`update placements set runner_id = ${agent.id} where run_id = any(${[first!, third!]})`
+})
+
 // A dozen sockets that said hello again and again held all connections of the coordinator.
 test('agents that connect again and again look one at a time, and the last one is numbers', async () => {
   const holds = offers.map(placementOf)

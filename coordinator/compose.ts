@@ -14,8 +14,7 @@ import { createDownloads } from './downloads/downloads.ts'
 import { createPackages } from './downloads/packages.ts'
 import { commitClaims, MOST_CLAIMED } from './engine/commit/claims.ts'
 import { createTimers } from './engine/commit/clock.ts'
-import { createLongEnds } from './engine/commit/long-ends.ts'
-import { parentsOf } from './engine/store/runs.ts'
+import { openLongEnds } from './engine/commit/long-ends.ts'
 import { ENTRY_LANES } from './engine/commit/entries.ts'
 import { openHolders } from './engine/commit/holders.ts'
 import { createRunVersions } from './engine/commit/versions.ts'
@@ -146,7 +145,7 @@ function openServices(stores: Stores) {
     tails: createTails(log, config.lookAgainMs.readers, createSeats(READ_SEATS)),
     orgLogs: createOrgLogs(db),
     timers: createTimers(log),
-    longEnds: createLongEnds(log, (ids) => parentsOf(db, ids)),
+    longEnds: openLongEnds({ db, log }),
     /** When schedules are looked at next. */
     scheduleTimers: createTimers(log, 'schedules'),
     polls: createPolls(db, log),

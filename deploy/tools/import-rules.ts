@@ -150,6 +150,7 @@ export const ENGINE_CALLS = {
     'coordinator/matching/',
     'coordinator/slices.ts',
     'coordinator/stay.ts',
+    'coordinator/turns.ts',
   ],
   sentence: 'the engine calls no verbs of other rooms: hand it what it needs (`import type` is free; see ENGINE_CALLS)',
 }

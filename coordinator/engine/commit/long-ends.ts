@@ -1,7 +1,9 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { pause } from '@windlass/shared/time.ts'
+import type { Db } from '../../db/client.ts'
 import { createTurns } from '../../turns.ts'
+import * as runStore from '../store/runs.ts'
 
 /** Runs that are ended in one transaction, or lost. */
 interface LongEnd {
@@ -32,6 +34,10 @@ export interface LongEnds {
 const AFTER_FAILURE_MS = 500
 
 /** `parentsOf`: runs whose rows are locked with those of these runs, for the calls that end. */
+export function openLongEnds({ db, log }: { db: Db; log: Log }): LongEnds {
+  return createLongEnds(log, (ids) => runStore.parentsOf(db, ids))
+}
+
 export function createLongEnds(log: Log, parentsOf: (ids: RunId[]) => Promise<RunId[]>): LongEnds {
   const waiting = createTurns<LongEnd>()
   const newest = new Map<RunId, LongEnd>()

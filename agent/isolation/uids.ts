@@ -1,4 +1,4 @@
-import { pause } from '@windlass/shared/time.ts'
+import { atMost, pause } from '@windlass/shared/time.ts'
 import { signal } from '../os/end-processes.ts'
 import { allPids, uidsOf } from '../os/process-table.ts'
 import { launch } from '../os/process.ts'
@@ -58,16 +58,22 @@ export function without({ first, last }: UidRange, uids: readonly number[]): Uid
 
 const PROOF_MS = 5_000
 
-/** Kills all that runs as one of these users and proves it gone. False when something is there to the end. */
+/**
+ * Kills all that runs as one of these users and proves it gone. False when something is there to the end. One by one
+ * they may be made faster than they are killed, and one that forks on and on is missed by each look; a user's kill of
+ * all that is its own is one act of the kernel. Of many users it is done for those that are seen.
+ */
 export async function endUids(range: UidRange): Promise<boolean> {
   const deadline = performance.now() + PROOF_MS
+  const single = range.first === range.last ? [range.first] : undefined
+  let isKilled = single === undefined
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 100)) {
+    if (single) isKilled ||= await killAllOf(range.first)
     const pids = pidsOfUids(range)
-    if (pids.length === 0) return true
+    if (pids.length === 0 && isKilled) return true
     if (performance.now() > deadline) return false
     for (const pid of pids) signal(pid, 'SIGKILL')
-    // One by one they may be made faster than they are killed; a user's kill of all that is its own is one act of the kernel.
-    if (waitMs > 2) await Promise.all(usersOf(pids, range).map(killAllOf))
+    if (waitMs > 2) await Promise.all((single ?? usersOf(pids, range)).map(killAllOf))
     await pause(waitMs)
   }
 }
@@ -76,11 +82,15 @@ function usersOf(pids: number[], { first, last }: UidRange): number[] {
   return [...new Set(pids.flatMap(uidsOf))].filter((uid) => uid >= first && uid <= last)
 }
 
-async function killAllOf(uid: number): Promise<void> {
-  const args = [...asUser(uid), '/bin/sh', '-c', 'kill -9 -1']
+/** What is killed may stop or kill this first. */
+const KILL_MS = 1_000
+const DONE = 42
+
+/** Returns whether it was done, which the kernel does for all processes at once. */
+async function killAllOf(uid: number): Promise<boolean> {
   const child = launch({
     file: toolPath('setpriv') ?? 'setpriv',
-    args,
+    args: [...asUser(uid), '/bin/sh', '-c', `kill -9 -1; exit ${DONE}`],
     cwd: '/',
     env: { PATH: '/usr/bin:/bin' },
     morePipes: 0,
@@ -88,7 +98,12 @@ async function killAllOf(uid: number): Promise<void> {
   })
   child.stdout.resume()
   child.stderr.resume()
-  await child.exited
+  let isOver = false
+  const over = child.exited.then(() => void (isOver = true))
+  await atMost(KILL_MS, over)
+  if (!isOver && child.pid !== undefined) signal(child.pid, 'SIGKILL')
+  const exit = await child.exited
+  return 'exitCode' in exit && exit.exitCode === DONE
 }
 
 /** Arguments of `setpriv`: this user, in this group besides its own, and nothing else, for good. */

@@ -12,17 +12,29 @@ export function allPids(): number[] {
 export function groupMembers(pgid: number): number[] {
   return allPids().filter((pid) => {
     const stat = readState(pid)
-    return stat !== null && stat.pgid === pgid && !isOver(stat.state)
+    return stat !== null && stat.pgid === pgid && !isOver(stat.state, stat.threads)
   })
 }
 
-const isOver = (state: string) => state === 'Z' || state === 'X'
+/** Where the first thread alone has ended, the process looks like a zombie, and goes on. */
+const isOver = (state: string, threads: number) => (state === 'Z' || state === 'X') && threads <= 1
 
-function readState(pid: number): { state: string; parent: number; pgid: number } | null {
+interface ProcessStat {
+  state: string
+  parent: number
+  pgid: number
+  threads: number
+}
+
+/** How many fields of a stat stand between the group and the number of threads. */
+const UP_TO_THREADS = 14
+
+function readState(pid: number): ProcessStat | null {
   const text = read(`/proc/${pid}/stat`)
   // The name stands in brackets and may hold anything, brackets too: what counts begins behind the last one.
-  const [state, parent, pgid] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return state && pgid ? { state, parent: Number(parent), pgid: Number(pgid) } : null
+  const [state, parent, pgid, ...others] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  const threads = Number(others[UP_TO_THREADS])
+  return state && pgid ? { state, parent: Number(parent), pgid: Number(pgid), threads } : null
 }
 
 /** 0 when it is gone or cannot be seen. */
@@ -33,7 +45,8 @@ export function parentOf(pid: number): number {
 /** The users it acts as: real, effective, saved and of files. None when it is gone or only waits for its parent to look. */
 export function uidsOf(pid: number): number[] {
   const status = read(`/proc/${pid}/status`)
-  if (/^State:\t[ZX]/m.test(status)) return []
+  const state = /^State:\t(.)/m.exec(status)?.[1] ?? ''
+  if (isOver(state, Number(/^Threads:\t(\d+)$/m.exec(status)?.[1] ?? 0))) return []
   const line = /^Uid:\t(.+)$/m.exec(status)?.[1] ?? ''
   return line === '' ? [] : line.split('\t').map(Number)
 }

@@ -9,6 +9,7 @@ import { createRuns } from '../engine/commit/trigger.ts'
 import type { Moving } from '../engine/rules/run.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { MatchRow } from './row.ts'
+import { decideHolders, type KeyKind } from './rules/holders.ts'
 import { topOf } from './rules/outcome.ts'
 import { ID_TTL_MS, type Once } from './rules/signature.ts'
 import { insertDeliveries, type NewDeliveryRow, outcomesOf, trimUnverified } from './store-deliveries.ts'
@@ -28,7 +29,7 @@ export interface NewDelivery extends Omit<NewDeliveryRow, 'outcome' | 'reason'> 
 
 /** What a repetition of a delivery has again. */
 export interface Key {
-  kind: 'id' | 'signature' | 'content'
+  kind: KeyKind
   /** SHA-256 in hex. */
   hash: string
   ttlMs: number
@@ -175,37 +176,27 @@ async function holdersOf(
   if (rows.length === 0) return new Map()
   if (lockMs !== undefined) await tx`select set_config('lock_timeout', ${String(lockMs)}, true)`
   const held = await takeKeys(tx, rows)
-  const holders = new Map<RunId, RunId>()
-  for (const row of rows) {
-    const holder = held.get(heldAs(row))
-    if (holder !== undefined && holder !== row.runId) holders.set(row.runId, holder)
-  }
-  const isTaken = (row: KeyRow) => held.get(heldAs(row)) === row.runId
-  for (const { run, keys } of starts) {
-    const holder = holders.get(run.id)
-    if (holder !== undefined) await pointTo(tx, signedAnew(run, keys, { holder, held }), holder)
-  }
-  await giveBack(
-    tx,
-    rows.filter((row) => holders.has(row.runId) && isTaken(row)),
-  )
+  const named = (run: NewRun, { kind, hash }: Key) => ({
+    kind,
+    name: heldAs({ workflowId: run.workflowId, key: hash }),
+  })
+  const claimants = starts.map(({ run, keys }) => ({ runId: run.id, keys: keys.map((key) => named(run, key)) }))
+  const { holders, keeps } = decideHolders(claimants, held)
+  await passOn(tx, { rows, held, keeps })
   return holders
 }
 
-/**
- * A sender that tries again signs anew: its new signature is known as well, or a copy of it under another id would
- * start a run. Only where the body is the same: else an id that is known would be enough to have another delivery,
- * which has been read on its way, taken for a repetition.
- */
-function signedAnew(
-  run: NewRun,
-  keys: readonly Key[],
-  { holder, held }: { holder: RunId; held: ReadonlyMap<string, RunId> },
-): KeyRow[] {
-  const holderOf = (key: Key) => held.get(heldAs(keyRow(run, key)))
-  const isSame = keys.some((key) => key.kind === 'content' && holderOf(key) === holder)
-  if (!isSame) return []
-  return keys.filter((key) => key.kind === 'signature' && holderOf(key) === run.id).map((key) => keyRow(run, key))
+interface PassOn {
+  rows: readonly KeyRow[]
+  held: ReadonlyMap<string, RunId>
+  keeps: ReadonlyMap<string, RunId>
+}
+
+/** Keys that were taken for a run which is not made go to the one that is to have them, or are free again. */
+async function passOn(tx: Tx, { rows, held, keeps }: PassOn): Promise<void> {
+  const taken = rows.filter((row) => held.get(heldAs(row)) === row.runId && keeps.get(heldAs(row)) !== row.runId)
+  const byKeeper = Map.groupBy(taken, (row) => keeps.get(heldAs(row)))
+  for (const [keeper, own] of byKeeper) await (keeper === undefined ? giveBack(tx, own) : pointTo(tx, own, keeper))
 }
 
 function keyRow(run: NewRun, { hash, ttlMs }: Key): KeyRow {
@@ -219,7 +210,9 @@ function settled(
 ): Committed {
   const started = starts.map(({ run: { id, workflowId } }) => {
     const into = merged.get(id)
-    return into ? mergedInto(workflowId, into.id) : matchOf(workflowId, id, holders.get(id))
+    if (into) return mergedInto(workflowId, into.id)
+    const holder = holders.get(id)
+    return matchOf(workflowId, id, holder && (merged.get(holder)?.id ?? holder))
   })
   const matches = [...started, ...decided]
   const moved = starts.flatMap(({ run }) => merged.get(run.id) ?? [])

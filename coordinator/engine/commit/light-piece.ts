@@ -22,10 +22,11 @@ export async function lightPieces(db: Db, ids: readonly RunId[]): Promise<RunId[
   return [...light, ...long.map((id) => [id])]
 }
 
-/** Such pieces of those with short journals, and all that have long ones. */
+/** Such pieces of those with short journals, the shortest first, and all that have long ones. */
 export async function lightAndLong(db: Db, ids: readonly RunId[]): Promise<{ light: RunId[][]; long: RunId[] }> {
   const entries = await entriesOf(db, ids)
-  const short = ids.filter((id) => !isLong(entries, id))
+  const weigh = (id: RunId) => entries.get(id) ?? 0
+  const short = ids.filter((id) => !isLong(entries, id)).toSorted((a, b) => weigh(a) - weigh(b))
   return { light: piecesOf(short, entries), long: ids.filter((id) => isLong(entries, id)) }
 }
 

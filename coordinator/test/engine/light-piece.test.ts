@@ -38,7 +38,7 @@ async function failedOf(runs: RunId[]): Promise<RunId[]> {
   return rows.map(({ id }) => id)
 }
 
-test('pieces have as many entries as a transaction may close, and long journals come last', async () => {
+test('pieces have as many entries as a transaction may close, the shortest first, and long journals come last', async () => {
   const [long, half, other, short] = [
     await aRunOf(25_000),
     await aRunOf(MOST_TO_CLOSE / 2),
@@ -46,7 +46,7 @@ test('pieces have as many entries as a transaction may close, and long journals 
     await aRunOf(1),
   ]
   const all = [long, half, other, short]
-  assert.deepEqual(await lightPieces(c.deps.db, all), [[half, other], [short], [long]])
+  assert.deepEqual(await lightPieces(c.deps.db, all), [[short, half], [other], [long]])
   assert.deepEqual(await lightPiece(c.deps.db, all), [long])
   assert.deepEqual(await lightPiece(c.deps.db, [half, other, short]), [half, other])
   for (const run of all) await c.call(ops.runs.cancel, { run })

@@ -45,7 +45,7 @@ export async function loseRuns(deps: LoseDeps, runIds: readonly string[], option
 export interface LosingBehind {
   orgId: OrgId
   runIds: readonly RunId[]
-  /** Called when all of them are gone. Not where something else is to end one of them meanwhile. */
+  /** Called when each of them has had its turn. */
   onEnd: () => Promise<void>
 }
 
@@ -64,8 +64,12 @@ export async function loseBehind(
   let left = pieces.length
   if (left === 0) return onEnd()
   const act = async (ids: RunId[]) => {
-    await loseRuns(deps, ids, options)
-    if (--left === 0) await onEnd()
+    try {
+      await loseRuns(deps, ids, options)
+    } finally {
+      // What failed is lost with its lease.
+      if (--left === 0) await onEnd()
+    }
   }
   for (const piece of pieces) deps.longEnds.add({ orgId, runIds: piece, act })
 }

@@ -63,6 +63,30 @@ test('an agent that comes back without a run that has a long journal is welcomed
   await c.call(ops.runs.cancel, { run })
 })
 
+test('a start is noted also when the end of a lost run fails, which is lost with its lease then', async () => {
+  const { run, agent, host } = await left(MANY)
+  const [row] = await c.db<[{ instance: string }]>`select instance from runners where id = ${agent.id}`
+  const again = anInstance({ previous: [row.instance], host })
+  await c.db.begin(async (tx) => {
+    await tx`select from runs where id = ${run} for update`
+    await agent.connect([], { instance: again })
+    await untilPolled('its end is cut off', async () => {
+      const ended = await c.db`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query ilike '%for update%'`
+      return ended.length > 0
+    })
+    await untilPolled('it is noted', async () => {
+      const rows = await c.db`select from runners where id = ${agent.id} and reconciled_instance = ${again.id}`
+      return rows.length === 1
+    })
+  })
+  await ageLeases(c, run)
+  await isLost(run)
+  agent.close()
+  await c.call(ops.runs.cancel, { run })
+})
+
 test('lost runs do not wait for the end of one with a long journal', async () => {
   const [long, short] = [await left(MANY), await left(1)]
   await c.db.begin(async (tx) => {

@@ -68,7 +68,8 @@ export const rows = {
     method: 'POST',
     path: '/v1/inputs/{input}/respond',
     credentials: ['key', 'session'],
-    scope: ['run:trigger'],
+    // A key that may only start runs does not answer for people.
+    scope: [],
     role: 'member',
     mcp: {
       tool: 'respond_to_input',

@@ -17,7 +17,7 @@ export class FormerUsers {
   readonly #remove: typeof removeTraces
   readonly #closing = new AbortController()
   #next = new Set<number>()
-  /** Something of them could not be removed: they are tried again when others are looked after. */
+  /** Something of them could not be removed: they are tried again when others are looked after, or none is free. */
   #failed = new Set<number>()
   #looking: Promise<void> | undefined
   #waiting: (() => void)[] = []
@@ -32,8 +32,12 @@ export class FormerUsers {
     this.#looking ??= this.#lookOnAndOn()
   }
 
-  /** Resolves when there is a user to take, in turns; at once when no look will make one free. */
+  /** Resolves when there is a user to take, in turns; when none is, after a look that has made none free. */
   async userFree(): Promise<void> {
+    if (this.#uids.areAllUsed() && this.#failed.size > 0 && !this.#looking) {
+      this.#next = new Set(this.#failed)
+      this.#looking = this.#lookOnAndOn()
+    }
     while (this.#uids.areAllUsed() && this.#looking) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }
 

@@ -73,7 +73,7 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
   const { home, host, log } = options
   const uids = host.uids ? keepUids(host.uids) : undefined
   if (host.uids && uids) await forgetFormer(host.uids, uids, log)
-  if (uids) openToUsers(home, options.runtime)
+  if (host.uids) openToUsers(home, options.runtime, groupOf(host.uids))
   else chmodSync(home, 0o700)
   const files = writeNames(path.join(home, 'runtime'))
   const former = uids && new FormerUsers(uids)
@@ -214,8 +214,11 @@ class HostsIsolation implements Isolation {
   }
 }
 
-function openToUsers(home: string, runtime: string): void {
+function openToUsers(home: string, runtime: string, group: number): void {
   openStateFolder(home, ['runtime', 'workspaces', 'lives'])
+  // Programs that are taken back have their bundle in there.
+  const bundles = path.join(home, 'bundles')
+  if (existsSync(bundles)) openToGroup(bundles, group)
   if (runtime.startsWith(`${home}/`)) openToRead(runtime)
 }
 

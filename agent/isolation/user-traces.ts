@@ -5,6 +5,7 @@ import { readOrNothing } from '../os/process-id.ts'
 import { launch } from '../os/process.ts'
 import { removeTree } from '../os/remove-tree.ts'
 import { toolPath } from './tools.ts'
+import { asUser } from './uids.ts'
 
 /** Where every user may leave something, besides its workspace. */
 const SHARED = ['/tmp', '/var/tmp', '/dev/shm', '/run/lock']
@@ -27,39 +28,77 @@ export async function removeTraces(isTheirs: IsTheirs): Promise<IsTheirs> {
   // Not every system has all of them.
   const folders = SHARED.filter((folder) => existsSync(folder))
   const removing = folders.map((folder) => eachEntry(folder, removeTheirs))
-  const removed = await Promise.allSettled([...removing, removeIpc(isTheirs)])
+  const ipc = removeIpc(isTheirs).then((owners) => owners.forEach((uid) => staying.add(uid)))
+  const removed = await Promise.allSettled([...removing, ipc])
   const wasAllSeen = removed.every(({ status }) => status === 'fulfilled')
   return (uid) => !wasAllSeen || staying.has(uid)
 }
 
-/** Undefined: it is gone. */
+/**
+ * Undefined: it is gone, or keeps even us from looking, as a mount of FUSE does that another user has made. No user of
+ * a run can make one that we see.
+ */
 async function ownerOf(file: Buffer): Promise<number | undefined> {
   try {
     return (await fs.lstat(file)).uid
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+  } catch {
+    return undefined
   }
 }
 
-async function removeIpc(isTheirs: IsTheirs): Promise<void> {
-  const args = Object.entries(TABLES).flatMap(([flag, table]) => idsOf(isTheirs, table).flatMap((id) => [flag, id]))
-  if (args.length === 0) return
-  const file = toolPath('ipcrm') ?? 'ipcrm'
-  const child = launch({ file, args, cwd: '/', env: {}, morePipes: 0, stdin: 'ignore' })
-  child.stdout.resume()
-  child.stderr.resume()
-  const exit = await child.exited
-  if ('failed' in exit || exit.exitCode !== 0) throw new Error(`${file} ${args.join(' ')} failed`)
+/** An object of System V IPC. */
+interface Shared {
+  /** Option of `ipcrm` and id. */
+  args: string[]
+  /** Who has made it, for good. */
+  maker: number
+  /** Whose it is: it may be handed to anybody. */
+  owner: number
 }
 
-function idsOf(isTheirs: IsTheirs, table: string): string[] {
+/**
+ * Answers who has made what is still there. Each is removed as the user whose it is: for that of others root needs a
+ * power that a service has not. What somebody else has handed to a user, who never had it, may stay.
+ */
+async function removeIpc(isTheirs: IsTheirs): Promise<number[]> {
+  const found = objectsOf(isTheirs)
+  if (found.length === 0) return []
+  const byUser = Map.groupBy(found, ({ maker, owner }) => (isTheirs(maker) ? maker : owner))
+  for (const [uid, own] of byUser)
+    for (let from = 0; from < own.length; from += MOST_AT_ONCE)
+      await removeAs(uid, own.slice(from, from + MOST_AT_ONCE))
+  return objectsOf(isTheirs).map(({ maker }) => maker)
+}
+
+/** Far less than a command line may have. */
+const MOST_AT_ONCE = 1000
+
+async function removeAs(uid: number, objects: readonly Shared[]): Promise<void> {
+  const args = objects.flatMap((each) => each.args)
+  const child = launch({
+    file: toolPath('setpriv') ?? 'setpriv',
+    args: [...asUser(uid), toolPath('ipcrm') ?? 'ipcrm', ...args],
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin' },
+    morePipes: 0,
+    stdin: 'ignore',
+  })
+  child.stdout.resume()
+  child.stderr.resume()
+  await child.exited
+}
+
+function objectsOf(isTheirs: IsTheirs): Shared[] {
+  const all = Object.entries(TABLES).flatMap(([flag, table]) => rowsOf(flag, table))
+  return all.filter(({ maker, owner }) => isTheirs(maker) || isTheirs(owner))
+}
+
+function rowsOf(flag: string, table: string): Shared[] {
   const [names = [], ...rows] = (readOrNothing(`${SYSVIPC}/${table}`) ?? '')
+    .trimEnd()
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-  const owners = [names.indexOf('uid'), names.indexOf('cuid')]
+  const [owner, maker] = [names.indexOf('uid'), names.indexOf('cuid')]
   // The second column is the id in each of them, under names of its own.
-  return rows
-    .filter((row) => owners.some((at) => row[at] !== undefined && isTheirs(Number(row[at]))))
-    .map((row) => row[1] ?? '')
+  return rows.map((row) => ({ args: [flag, row[1] ?? ''], maker: Number(row[maker]), owner: Number(row[owner]) }))
 }

@@ -6,7 +6,7 @@ const SHARE = 1 / 20
 const MOST_REST_MS = 10_000
 const BLOCK_BYTES = 512
 const SLASH = Buffer.from('/')
-const HIDING = ['ENAMETOOLONG', 'EACCES', 'ELOOP']
+const HIDING = ['ENAMETOOLONG', 'ELOOP']
 
 export interface Sized {
   workspace: string
@@ -75,29 +75,40 @@ async function bytesBeside(folder: Buffer, folders: Buffer[], most: number): Pro
   try {
     // Names need not be text. The types know no such encoding here; Node takes it.
     for await (const { name } of await fs.opendir(folder, { encoding: 'buffer' as BufferEncoding })) {
-      bytes += await bytesOf(Buffer.concat([folder, SLASH, name as unknown as Buffer]), folders)
+      bytes += await bytesOf(Buffer.concat([folder, SLASH, name as unknown as Buffer]), folder, folders)
       if (bytes > most) return bytes
     }
   } catch (error) {
-    return bytes + hiddenBy(error)
+    return bytes + (await hiddenBy(error, folder))
   }
   return bytes
 }
 
-async function bytesOf(file: Buffer, folders: Buffer[]): Promise<number> {
+async function bytesOf(file: Buffer, folder: Buffer, folders: Buffer[]): Promise<number> {
   try {
     const stat = await fs.lstat(file)
     if (stat.isDirectory()) folders.push(file)
     return Math.max(BLOCK_BYTES, stat.blocks * BLOCK_BYTES)
   } catch (error) {
-    return BLOCK_BYTES + hiddenBy(error)
+    return BLOCK_BYTES + (await hiddenBy(error, folder))
   }
 }
 
 /**
- * What a program keeps from us may be of any size: deeper than a path may be long, or closed to us. Other failures are
- * none of its doing, or say that it is gone since.
+ * What a program keeps from us may be of any size: deeper than a path may be long, or in a folder of its own that is
+ * closed to us. Where we have its user the folder is ours; one of somebody else, as of a container, is none of its
+ * doing. Other failures are not either, or say that it is gone since.
  */
-function hiddenBy(error: unknown): number {
-  return HIDING.includes((error as NodeJS.ErrnoException).code ?? '') ? Infinity : 0
+async function hiddenBy(error: unknown, folder: Buffer): Promise<number> {
+  const code = (error as NodeJS.ErrnoException).code ?? ''
+  const isHidden = HIDING.includes(code) || (code === 'EACCES' && (await isOurs(folder)))
+  return isHidden ? Infinity : 0
+}
+
+async function isOurs(folder: Buffer): Promise<boolean> {
+  try {
+    return (await fs.lstat(folder)).uid === process.getuid?.()
+  } catch {
+    return false
+  }
 }

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { eachEntry } from './each-entry.ts'
@@ -36,10 +37,22 @@ async function removeOne(target: string | Buffer, moveOut: (entry: Buffer) => Pr
   }
   let [rounds, fullRounds] = [0, 0]
   while (!(await isUnlinked(target))) {
-    if (!isRoot()) await fs.chmod(target, OURS)
+    if (isRoot()) await takeOver(target)
+    else await fs.chmod(target, OURS)
     if ((await eachEntry(target, take, MOST_ENTRIES)) < MOST_ENTRIES) rounds += 1
     else fullRounds += 1
     if (await isRemoved(target, rounds < MOST_ROUNDS && fullRounds < MOST_FULL_ROUNDS)) return
+  }
+}
+
+/** A folder that was open to others would be filled again as fast as it is emptied. No link is followed. */
+async function takeOver(folder: string | Buffer): Promise<void> {
+  const handle = await fs.open(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    await handle.chown(0, 0)
+    await handle.chmod(OURS)
+  } finally {
+    await handle.close()
   }
 }
 

@@ -31,15 +31,15 @@ const REJOIN_MS = 120_000
 export async function createProcesses(options: ProcessesOptions): Promise<Processes> {
   const home = path.resolve(options.home)
   const workspaces = path.join(home, 'workspaces')
+  const { log = () => {}, isolation: host = PLAIN, pool = () => undefined, execPath = process.execPath } = options
   const [files] = await Promise.all([
     prepareRuntime(path.join(home, 'runtime')),
-    emptyWorkspaces(
-      workspaces,
-      options.found?.map(({ workspace }) => path.basename(workspace)),
-    ),
+    emptyWorkspaces(workspaces, {
+      except: options.found?.map(({ workspace }) => path.basename(workspace)),
+      onStay: (folder, error) => log('workspace.stayed', { folder, error: String(error) }),
+    }),
   ])
   const real = { ...files, cwd: path.dirname(files.hostFile), workspaces: await fs.realpath(workspaces) }
-  const { log = () => {}, isolation: host = PLAIN, pool = () => undefined, execPath = process.execPath } = options
   const own = { home: path.dirname(real.workspaces), host, pool, execPath, runtime: real.cwd, log }
   const isolation = await createIsolation(own)
   try {

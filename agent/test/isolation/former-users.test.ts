@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
@@ -64,6 +64,18 @@ test('a user of whom something stays keeps its number, and is tried again with t
   assert.deepEqual([uids.take(), uids.take()], [7000, undefined])
 })
 
+test('where nobody is free those of whom something stayed are looked after once more', async () => {
+  const { uids, former, nextLook } = allUsed()
+  former.forget(7000)
+  ;(await nextLook(1)).end([7000])
+  await former.close()
+  const start = former.userFree().then(() => uids.take())
+  const again = await nextLook(2)
+  assert.deepEqual(again.users, [7000])
+  again.end()
+  assert.equal(await start, 7000)
+})
+
 test('a start waits for a user that is about to be free, and for none that lives', async () => {
   const { uids, former, nextLook } = allUsed()
   await former.userFree()
@@ -94,6 +106,18 @@ function holdLooks(t: TestContext) {
   })
   return { release, looks: () => looks }
 }
+
+test('a program that is taken back may read its bundle before another run begins', { skip: NEEDS_ROOT }, async (t) => {
+  const home = mkdtempSync(path.join(os.tmpdir(), 'windlass-users-'))
+  t.after(() => rmSync(home, { recursive: true, force: true }))
+  for (const name of ['runtime', 'workspaces', 'bundles']) mkdirSync(path.join(home, name))
+  const options = { home, pool: () => undefined, execPath: process.execPath, runtime: path.join(home, 'runtime') }
+  const { uids } = ofUsers()
+  const isolation = await createIsolation({ ...options, host: { ...PLAIN, cgroup: 'off', uids }, log: () => {} })
+  const { mode, gid } = statSync(path.join(home, 'bundles'))
+  assert.deepEqual([mode & 0o777, gid], [0o710, uids.first])
+  await isolation.close()
+})
 
 test('the end of a process does not wait for a look at places that all share', { skip: NEEDS_ROOT }, async (t) => {
   const home = mkdtempSync(path.join(os.tmpdir(), 'windlass-users-'))

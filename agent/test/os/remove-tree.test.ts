@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import fs from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { eachEntry } from '../../os/each-entry.ts'
 import { removeTree } from '../../os/remove-tree.ts'
+import { NEEDS_ROOT } from '../isolation/requirements.ts'
 import { emptyWorkspaces, keepWorkspaces } from '../../run/hosts/workspace.ts'
 
 /** A folder of ours with one that a program has had. */
@@ -82,6 +84,37 @@ test('a workspace in which a program has dug deep is gone when it is given back,
   assert.deepEqual(readdirSync(root), [path.basename(left)])
   await emptyWorkspaces(root)
   assert.deepEqual(readdirSync(root), [])
+})
+
+test(
+  'a folder that others fill as fast as it is emptied is closed to them and goes',
+  { skip: NEEDS_ROOT },
+  async (t) => {
+    const { parent, folder } = aParent(t)
+    chmodSync(parent, 0o755)
+    chmodSync(folder, 0o777)
+    const fill = 'cd "$1" && n=0; while :; do : > $n; n=$((n + 1)); echo; done'
+    const args = ['--reuid=650003', '--regid=650003', '--clear-groups', '--', '/bin/sh', '-c', fill, 'fill', folder]
+    const other = spawn('setpriv', args, { stdio: ['ignore', 'pipe', 'ignore'] })
+    t.after(() => other.kill('SIGKILL'))
+    await once(other.stdout, 'data')
+    other.stdout.resume()
+    await removeTree(folder)
+    assert.deepEqual(readdirSync(parent), [])
+  },
+)
+
+test('a workspace that cannot be removed keeps no agent from its start', async (t) => {
+  const { parent } = aParent(t)
+  const other = path.join(parent, '2')
+  mkdirSync(other)
+  const rmdir = fs.rmdir
+  t.mock.method(fs, 'rmdir', (target: string) =>
+    target === other ? Promise.reject(new Error('EPERM')) : rmdir(target),
+  )
+  const stayed: string[] = []
+  await emptyWorkspaces(parent, { onStay: (folder, error) => stayed.push(`${folder} ${String(error)}`) })
+  assert.deepEqual(stayed, [`${other} Error: EPERM`])
 })
 
 test('of a folder with very many entries some are taken at a time', async (t) => {

@@ -38,7 +38,7 @@ async function failedOf(runs: RunId[]): Promise<RunId[]> {
   return rows.map(({ id }) => id)
 }
 
-test('pieces have as many entries as a transaction may close, the shortest first, and long journals come last', async () => {
+test('pieces have as many entries as a transaction may close, the shortest first, and long journals last', async () => {
   const [long, half, other, short] = [
     await aRunOf(25_000),
     await aRunOf(MOST_TO_CLOSE / 2),

@@ -72,6 +72,9 @@ async function fitting(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]>
   return cut ? due.slice(0, due.indexOf(cut)) : due
 }
 
+/** Entries of runs that end in one pass, for which the sleeps in it wait: some 20 ms. */
+const MOST_BESIDE_WAKES = 500
+
 /**
  * What is done now. Of those that end runs the ones whose journals fit into one transaction: the others are due still,
  * and come with the next pass. What ends a run with a long journal waits for its turn.
@@ -83,7 +86,7 @@ async function withoutLong(deps: FireDeps, due: store.Upcoming[]): Promise<store
   const {
     light: [light = []],
     long,
-  } = await lightAndLong(deps.db, ending)
+  } = await lightAndLong(deps.db, ending, MOST_BESIDE_WAKES)
   for (const timer of due) if (endsRuns(timer) && long.includes(timer.runId)) endLong(deps, timer)
   return due.filter((timer) => isFree(timer) && (!endsRuns(timer) || light.includes(timer.runId)))
 }

@@ -22,26 +22,27 @@ export async function lightPieces(db: Db, ids: readonly RunId[]): Promise<RunId[
   return [...light, ...long.map((id) => [id])]
 }
 
-/** Such pieces of those with short journals, the shortest first, and all that have long ones. */
-export async function lightAndLong(db: Db, ids: readonly RunId[]): Promise<{ light: RunId[][]; long: RunId[] }> {
+/** Such pieces of those with short journals, the shortest first, and all that have more than `most` entries. */
+export async function lightAndLong(
+  db: Db,
+  ids: readonly RunId[],
+  most = MOST_TO_CLOSE,
+): Promise<{ light: RunId[][]; long: RunId[] }> {
   const entries = await entriesOf(db, ids)
   const weigh = (id: RunId) => entries.get(id) ?? 0
-  const short = ids.filter((id) => !isLong(entries, id)).toSorted((a, b) => weigh(a) - weigh(b))
-  return { light: piecesOf(short, entries), long: ids.filter((id) => isLong(entries, id)) }
+  const isLong = (id: RunId) => weigh(id) > most
+  const short = ids.filter((id) => !isLong(id)).toSorted((a, b) => weigh(a) - weigh(b))
+  return { light: piecesOf(short, weigh, most), long: ids.filter(isLong) }
 }
 
-type Entries = ReadonlyMap<RunId, number>
-
-const isLong = (entries: Entries, id: RunId) => (entries.get(id) ?? 0) > MOST_TO_CLOSE
-
-function piecesOf(ids: readonly RunId[], entries: Entries): RunId[][] {
+function piecesOf(ids: readonly RunId[], weigh: (id: RunId) => number, most: number): RunId[][] {
   const pieces: RunId[][] = []
   let left = 0
   for (const id of ids) {
-    const weight = entries.get(id) ?? 0
+    const weight = weigh(id)
     if (pieces.length === 0 || weight > left) {
       pieces.push([])
-      left = MOST_TO_CLOSE
+      left = most
     }
     pieces.at(-1)!.push(id)
     left -= weight

@@ -1,7 +1,15 @@
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
 import type { HostProcess } from '../hosts/host-process.ts'
 import type { ComputeClock } from './compute-clock.ts'
-import { newCourse, step, type Course, type CourseAction, type CourseEvent, type StopMessage } from './course.ts'
+import {
+  goesOn,
+  newCourse,
+  step,
+  type Course,
+  type CourseAction,
+  type CourseEvent,
+  type StopMessage,
+} from './course.ts'
 import { createTimers } from './timers.ts'
 
 /** Has the course of a program and the line to its process, and does what each step of the course asks for. */
@@ -10,6 +18,7 @@ export class Steering {
   readonly #clock: Pick<ComputeClock, 'disarm'>
   /** Said before the program has begun: another process may have to take over. */
   readonly #early: ProgramMessage[] = []
+  readonly #ending = Promise.withResolvers<void>()
   #over = Promise.withResolvers<void>()
   #host: HostProcess | undefined
   #course: Course
@@ -22,6 +31,11 @@ export class Steering {
 
   get course(): Course {
     return this.#course
+  }
+
+  /** Resolves when it has come to an end, or somebody makes one: before it has a process, too. */
+  get ending(): Promise<void> {
+    return this.#ending.promise
   }
 
   /** The last process that it was given. */
@@ -39,6 +53,7 @@ export class Steering {
   step(event: CourseEvent): void {
     const [course, actions] = step(this.#course, event)
     this.#course = course
+    if (!goesOn(course)) this.#ending.resolve()
     for (const action of actions) this.#act(action)
   }
 

@@ -10,6 +10,8 @@ import { FormerUsers } from '../../isolation/former-users.ts'
 import { createIsolation } from '../../isolation/isolation.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import { keepUids } from '../../isolation/uids.ts'
+import type { RunningProgram } from '../../run/program/program.ts'
+import { aStage } from '../run/programs.ts'
 import { NEEDS_ROOT, ofUsers } from './requirements.ts'
 
 const UIDS = [7000, 7001, 7002]
@@ -106,6 +108,25 @@ function holdLooks(t: TestContext) {
   })
   return { release, looks: () => looks }
 }
+
+test('a run that waits for a free user hears that it is to end', { skip: NEEDS_ROOT }, async (t) => {
+  const stage = await aStage(t, { isolation: ofUsers({ cgroup: 'off' }) })
+  const { promise: asked, resolve } = Promise.withResolvers<void>()
+  t.mock.method(FormerUsers.prototype, 'userFree', () => {
+    resolve()
+    return new Promise(() => {})
+  })
+  const ends: ((program: RunningProgram) => void)[] = [
+    (program) => program.kill('fenced'),
+    (program) => program.cancel({ why: 'cancelled', reason: '', graceMs: 60_000 }),
+  ]
+  for (const end of ends) {
+    const program = stage.processes.run(await stage.start('tells-in-order.mjs'), () => {})
+    await asked
+    end(program)
+    assert.notEqual((await program.done).how, 'returned')
+  }
+})
 
 test('a program that is taken back may read its bundle before another run begins', { skip: NEEDS_ROOT }, async (t) => {
   const home = mkdtempSync(path.join(os.tmpdir(), 'windlass-users-'))

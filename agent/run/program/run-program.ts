@@ -102,7 +102,6 @@ class Program implements RunningProgram {
       if (!existsSync(bundleFile))
         return notStarted(this.#hasStarted, `the bundle is incomplete: there is no ${path.basename(bundleFile)} in it`)
       if (this.#taken) return this.#verdict(await this.#execute(bundleFile))
-      // There may be no user free for it for as long as others leave something behind.
       await Promise.race([this.#context.ready(), this.#steering.ending])
       for (let triesLeft = TRIES - 1; ; triesLeft--) {
         // It was cut off before there was a process.

@@ -33,7 +33,10 @@ export class Steering {
     return this.#course
   }
 
-  /** Resolves when it has come to an end, or somebody makes one: before it has a process, too. */
+  /**
+   * Resolves when it has come to an end, or somebody makes one: before it has a process, too, as there may be no user
+   * for it for long.
+   */
   get ending(): Promise<void> {
     return this.#ending.promise
   }

@@ -34,7 +34,7 @@ test('of what is added for one run the newest counts', async () => {
   const add = noting(ends(), turns)
   await Promise.all([add('a', ['under way']), add('a', ['once', 'twice']), add('a', ['twice'], 'new ')])
   assert.deepEqual(turns, ['under way', 'once', 'new twice'])
-  // Who waits for the end of all of them hears that there is nothing left to do.
+  // An end is told also that nothing is left for it to do.
   await Promise.all([add('a', ['under way']), add('a', ['thrice']), add('a', ['thrice'], 'new ')])
   assert.deepEqual(turns.slice(3), ['under way', 'none', 'new thrice'])
 })

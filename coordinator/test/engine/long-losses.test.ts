@@ -40,10 +40,22 @@ async function lossesOf(run: string): Promise<string[]> {
   return rows.map(({ what }) => what)
 }
 
+/** The agent, started once more on its host. */
+async function nextStart(agent: TestAgent, host: string) {
+  const [{ before }] = await c.db<[{ before: string }]>`
+    select instance as before from runners where id = ${agent.id}`
+  return { before, again: anInstance({ previous: [before], host }) }
+}
+
+const isNoted = (agent: TestAgent, instance: string) =>
+  untilPolled('it is noted', async () => {
+    const rows = await c.db`select from runners where id = ${agent.id} and reconciled_instance = ${instance}`
+    return rows.length === 1
+  })
+
 test('an agent that comes back without a run that has a long journal is welcomed before that is ended', async () => {
   const { run, agent, host } = await left(MANY)
-  const [row] = await c.db<[{ instance: string }]>`select instance from runners where id = ${agent.id}`
-  const again = anInstance({ previous: [row.instance], host })
+  const { again, before } = await nextStart(agent, host)
   await c.db.begin(async (tx) => {
     await tx`select from runs where id = ${run} for update`
     await agent.connect([], { instance: again })
@@ -51,22 +63,18 @@ test('an agent that comes back without a run that has a long journal is welcomed
     await agent.connect([], { instance: again })
     const [{ noted }] = await c.db<[{ noted: string }]>`
       select reconciled_instance as noted from runners where id = ${agent.id}`
-    assert.equal(noted, row.instance)
+    assert.equal(noted, before)
   })
   await isLost(run)
   assert.deepEqual(await lossesOf(run), ['daemon'])
-  await untilPolled('it is noted', async () => {
-    const rows = await c.db`select from runners where id = ${agent.id} and reconciled_instance = ${again.id}`
-    return rows.length === 1
-  })
+  await isNoted(agent, again.id)
   agent.close()
   await c.call(ops.runs.cancel, { run })
 })
 
 test('a start is noted also when the end of a lost run fails, which is lost with its lease then', async () => {
   const { run, agent, host } = await left(MANY)
-  const [row] = await c.db<[{ instance: string }]>`select instance from runners where id = ${agent.id}`
-  const again = anInstance({ previous: [row.instance], host })
+  const { again } = await nextStart(agent, host)
   await c.db.begin(async (tx) => {
     await tx`select from runs where id = ${run} for update`
     await agent.connect([], { instance: again })
@@ -76,10 +84,7 @@ test('a start is noted also when the end of a lost run fails, which is lost with
         where datname = current_database() and wait_event_type = 'Lock' and query ilike '%for update%'`
       return ended.length > 0
     })
-    await untilPolled('it is noted', async () => {
-      const rows = await c.db`select from runners where id = ${agent.id} and reconciled_instance = ${again.id}`
-      return rows.length === 1
-    })
+    await isNoted(agent, again.id)
   })
   await ageLeases(c, run)
   await isLost(run)

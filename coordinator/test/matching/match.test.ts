@@ -14,6 +14,7 @@ import { needsText, readNeeds } from '../../matching/needs.ts'
 import { testDatabase } from '../_kit/database.ts'
 import { aPoolRow, aRunnerRow, type QueuedAsk, queuedRows, type RunnerAsk } from '../_kit/queue.ts'
 import { rowsRead } from '../_kit/rows-read.ts'
+import { turnsBeside } from '../_kit/turns.ts'
 
 let database: Database
 let db: Db
@@ -196,17 +197,8 @@ test('the labels of a runner are read a few times, however many lines ask for ot
 })
 
 test('others have their turns while many lines are matched', async (t) => {
-  let now = 0
-  // Each look at the clock finds that a slice is over.
-  t.mock.method(performance, 'now', () => (now += 1000))
-  let turns = 0
-  const turn = () => {
-    turns++
-    next = setImmediate(turn)
-  }
-  let next = setImmediate(turn)
-  await match({ heads: hungryHeads(40), candidates: [], each: 8, most: 9, workers: [] })
-  clearImmediate(next)
+  const ask = { heads: hungryHeads(40), candidates: [], each: 8, most: 9, workers: [] }
+  const turns = await turnsBeside(t, () => match(ask))
   assert.ok(turns >= 39, `${turns} turns`)
 })
 

@@ -10,6 +10,7 @@ import { untilPolled } from '../_kit/until.ts'
 import { aWorkflow } from '../_kit/workflow.ts'
 import { createDemandReader, figuresOf } from '../../runners/demand.ts'
 import * as store from '../../runners/store-demand.ts'
+import { turnsBeside } from '../_kit/turns.ts'
 
 let c: TestCoordinator
 let poolId: string
@@ -206,18 +207,11 @@ test('what many ask for at once is found once, and others have their turns meanw
   const [first, second] = [reader({ id, settings }), reader({ id, settings })]
   assert.equal(first, second)
   await first
-  let now = 0
-  // Each look at the clock finds that a slice is over.
-  t.mock.method(performance, 'now', () => (now += 1000))
-  let turns = 0
-  const turn = () => {
-    turns++
-    next = setImmediate(turn)
-  }
-  let next = setImmediate(turn)
   const queued = Array.from({ length: 20 }, (_, i) => ({ needs: `1|zone:${i}`, runs: 1, oldestAt: new Date() }))
-  const { missingSlots } = await figuresOf({ queued, capacity: [] }, PoolSettings.parse({}))
-  clearImmediate(next)
+  let missingSlots = 0
+  const turns = await turnsBeside(t, async () => {
+    ;({ missingSlots } = await figuresOf({ queued, capacity: [] }, PoolSettings.parse({})))
+  })
   assert.equal(missingSlots, 20)
   assert.ok(turns >= 19, `${turns} turns`)
 })

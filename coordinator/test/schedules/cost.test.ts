@@ -5,6 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { nextTick, nextTicks, type When } from '../../schedules/rules/ticks.ts'
 import { mapInSlices } from '../../slices.ts'
+import { turnsBeside } from '../_kit/turns.ts'
 
 const rare = (timezone: string): When => ({ kind: 'cron', cron: '0 0 * 2 2#5', timezone })
 const START = Date.UTC(2028, 2, 1)
@@ -55,16 +56,8 @@ test('the next ticks end in front of one that is more than eight years after the
 })
 
 test('others have their turn while a list is mapped', async (t) => {
-  let now = 0
-  // Each look at the clock finds that a slice is over.
-  t.mock.method(performance, 'now', () => (now += 1000))
-  let turns = 0
-  const turn = () => {
-    turns++
-    next = setImmediate(turn)
-  }
-  let next = setImmediate(turn)
-  assert.deepEqual(await mapInSlices([1, 2, 3, 4], (n) => n * 2), [2, 4, 6, 8])
-  clearImmediate(next)
+  let mapped: number[] = []
+  const turns = await turnsBeside(t, async () => (mapped = await mapInSlices([1, 2, 3, 4], (n) => n * 2)))
+  assert.deepEqual(mapped, [2, 4, 6, 8])
   assert.ok(turns >= 3, `${turns} turns`)
 })

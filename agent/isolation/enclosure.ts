@@ -88,10 +88,12 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
     },
     async end(pid) {
       isOutOfMemory = cgroup?.isOutOfMemory() ?? false
-      const isGroupGone = pid === undefined || (await endGroup(pid))
-      const isCgroupGone = cgroup ? await cgroup.end() : true
-      const isUserGone = uid === undefined || cgroup !== undefined || (await endUids({ first: uid, last: uid }))
-      const isClean = isGroupGone && isCgroupGone && isUserGone
+      const gone = await Promise.all([
+        pid === undefined || endGroup(pid),
+        cgroup?.end() ?? true,
+        uid === undefined || cgroup !== undefined || endUids({ first: uid, last: uid }),
+      ])
+      const isClean = gone.every(Boolean)
       onEnd(isClean)
       return isClean
     },

@@ -107,7 +107,7 @@ async function hiddenBy(error: unknown, folder: Buffer): Promise<number> {
 
 async function isOurs(folder: Buffer): Promise<boolean> {
   try {
-    return (await fs.lstat(folder)).uid === process.getuid?.()
+    return (await fs.lstat(folder)).uid === process.geteuid?.()
   } catch {
     return false
   }

@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { within } from '@windlass/shared/time.ts'
 import { watchSizes } from '../../isolation/workspace-size.ts'
+import { NEEDS_ROOT } from './requirements.ts'
 
 const DEADLINE_MS = 30_000
 const MIB = 1024 * 1024
 const PROGRAMS = path.resolve(import.meta.dirname, '../programs')
-const IS_ROOT = process.getuid?.() === 0 ? 'nothing is closed to root' : false
+/** Of no range that a test has. */
+const UID = 650_006
 
 function aFolder(t: TestContext): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'windlass-size-'))
@@ -54,8 +56,29 @@ test('what has a name that is no text counts, and so do the folders among it', a
   assert.ok((await isFull(t, odd, MIB)) > MIB)
 })
 
-test('what is closed to the agent counts as more than there may be', { skip: IS_ROOT }, async (t) => {
-  const closed = aFolder(t)
-  mkdirSync(path.join(closed, 'inner'), { mode: 0 })
-  assert.equal(await isFull(t, closed, MIB), Infinity)
+/** As an agent without root does: to root nothing is closed. */
+async function withoutRoot<T>(act: () => Promise<T>): Promise<T> {
+  const isRoot = process.geteuid?.() === 0
+  if (isRoot) process.seteuid?.(UID)
+  try {
+    return await act()
+  } finally {
+    if (isRoot) process.seteuid?.(0)
+  }
+}
+
+test('what its own user has closed to the agent counts as more than there may be', (t) =>
+  withoutRoot(async () => {
+    const closed = aFolder(t)
+    mkdirSync(path.join(closed, 'inner'), { mode: 0 })
+    assert.equal(await isFull(t, closed, MIB), Infinity)
+  }))
+
+test('a folder of somebody else, as of a container, counts as nothing', { skip: NEEDS_ROOT }, async (t) => {
+  const folder = aFolder(t)
+  mkdirSync(path.join(folder, 'of-a-container'), { mode: 0o700 })
+  chmodSync(folder, 0o755)
+  writeFileSync(path.join(folder, 'file'), Buffer.alloc(2 * MIB, 'x'))
+  const bytes = await withoutRoot(() => isFull(t, folder, MIB))
+  assert.ok(bytes > MIB && bytes < 3 * MIB, `${bytes} bytes`)
 })

@@ -50,9 +50,9 @@ async function ownerOf(file: Buffer): Promise<number | undefined> {
 interface Shared {
   /** Option of `ipcrm` and id. */
   args: string[]
-  /** Who has made it, for good. */
+  /** The user that has made it: that stays so. */
   maker: number
-  /** Whose it is: it may be handed to anybody. */
+  /** The user that has it: it may be handed to anybody. */
   owner: number
 }
 

@@ -9,8 +9,8 @@ import * as runStore from '../store/runs.ts'
 interface LongEnd {
   orgId: OrgId
   runIds: readonly RunId[]
-  /** Is given those of the runs for which nothing else was added since, which may be none. */
-  act(runIds: RunId[]): Promise<void>
+  /** `ids`: those of the runs for which nothing else was added since. They may be none. */
+  act(ids: RunId[]): Promise<void>
 }
 
 /**

@@ -53,7 +53,7 @@ export function idOf(about: About, headers: Headers, payload: unknown): string |
   }
 }
 
-/** Who has read a delivery may send a copy under another id. The other kinds sign theirs, or know no copy at all. */
+/** A copy of a delivery may come under another id. The other kinds sign the id, or do not know copies at all. */
 export const isIdOpen = ({ kind }: About): boolean => kind === 'webhook' || kind === 'hmac'
 
 function sourced(source: Source | null | undefined, headers: Headers, payload: unknown): string | null {

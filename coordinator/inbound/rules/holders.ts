@@ -11,7 +11,7 @@ export interface Claimant {
 export interface Decision {
   /** By a run that must not be made, the one that was made before, or is made with it. */
   holders: Map<RunId, RunId>
-  /** Who is to have each key that no run had before. One without is free again. */
+  /** The run that is to have each key that none had before. A key without one is free again. */
   keeps: Map<string, RunId>
 }
 

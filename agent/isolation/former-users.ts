@@ -14,22 +14,31 @@ const CLOSE_MS = 2_000
  */
 export class FormerUsers {
   readonly #uids: Uids
+  readonly #onStay: (users: number[]) => void
   readonly #remove: typeof removeTraces
   readonly #closing = new AbortController()
   #next = new Set<number>()
   /** Something of them could not be removed: they are tried again when others are looked after, or none is free. */
   #failed = new Set<number>()
   #looking: Promise<void> | undefined
+  #underWay: Promise<void> | undefined
   #waiting: (() => void)[] = []
 
-  constructor(uids: Uids, remove = removeTraces) {
+  /** `onStay` hears of users of whom something stays, after each look that has added to them. */
+  constructor(uids: Uids, onStay: (users: number[]) => void, remove = removeTraces) {
     this.#uids = uids
+    this.#onStay = onStay
     this.#remove = remove
   }
 
-  forget(uid: number): void {
-    this.#next.add(uid)
+  forget(...uids: readonly number[]): void {
+    for (const uid of uids) this.#next.add(uid)
     this.#looking ??= this.#lookOnAndOn()
+  }
+
+  /** Resolves when the look that is under way has ended. */
+  async looked(): Promise<void> {
+    await this.#underWay
   }
 
   /** Resolves when there is a user to take, in turns; when none is, after a look that has made none free. */
@@ -50,7 +59,8 @@ export class FormerUsers {
   async #lookOnAndOn(): Promise<void> {
     while (this.#next.size > 0) {
       const began = performance.now()
-      await this.#look()
+      this.#underWay = this.#look()
+      await this.#underWay
       const restMs = Math.min(MOST_REST_MS, (performance.now() - began) * (1 / SHARE - 1))
       await pause(restMs, this.#closing.signal)
     }
@@ -62,7 +72,9 @@ export class FormerUsers {
     const users = new Set([...this.#next, ...this.#failed])
     this.#next = new Set()
     const isStaying = await this.#remove((uid) => users.has(uid))
-    this.#failed = new Set([...users].filter(isStaying))
+    const failed = [...users].filter(isStaying)
+    if (failed.some((uid) => !this.#failed.has(uid))) this.#onStay(failed)
+    this.#failed = new Set(failed)
     for (const uid of users) if (!isStaying(uid)) this.#give(uid)
   }
 

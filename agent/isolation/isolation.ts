@@ -22,7 +22,6 @@ import { probeIsolation } from './probe.ts'
 import type { InForce, Refusal } from './probe.ts'
 import { groupOf, keepUids, pidsOfUids } from './uids.ts'
 import type { Uids } from './uids.ts'
-import { removeTraces } from './user-traces.ts'
 
 /** How the runs of this agent are kept apart. */
 export interface Isolation {
@@ -66,17 +65,22 @@ interface IsolationOptions {
   log: (name: string, facts?: Record<string, unknown>) => void
 }
 
+const NO_USER_FREE =
+  'all user ids of WINDLASS_AGENT_RUN_UIDS are in use, by processes or what they have left: give the agent more of them'
+
 /** A host may be mended at any time. */
 const REFUSAL_MS = 10_000
 
 export async function createIsolation(options: IsolationOptions): Promise<Isolation> {
   const { home, host, log } = options
   const uids = host.uids ? keepUids(host.uids) : undefined
-  if (host.uids && uids) await forgetFormer(host.uids, uids, log)
+  const onStay = (users: number[]) =>
+    log('isolation.traces', { users: users.slice(0, MOST_LOGGED), count: users.length })
+  const former = uids && new FormerUsers(uids, onStay)
+  if (host.uids && uids && former) await forgetFormer(host.uids, uids, former)
   if (host.uids) openToUsers(home, options.runtime, groupOf(host.uids))
   else chmodSync(home, 0o700)
   const files = writeNames(path.join(home, 'runtime'))
-  const former = uids && new FormerUsers(uids)
   return new HostsIsolation(options, { uids, former, files, cgroup: openCgroup(home, host.cgroup) })
 }
 
@@ -151,8 +155,7 @@ class HostsIsolation implements Isolation {
     const { uids } = this.#prepared
     if (!uids) return undefined
     const uid = uids.take()
-    if (uid === undefined)
-      throw new Error('all user ids of WINDLASS_AGENT_RUN_UIDS are in use: give the agent more of them')
+    if (uid === undefined) throw new Error(NO_USER_FREE)
     return uid
   }
 
@@ -224,25 +227,19 @@ function openToUsers(home: string, runtime: string, group: number): void {
 
 /**
  * An agent that was killed has not tidied up after its users. Those that live on are those of programs that are taken
- * back: nobody else may have them. The others are in use until all that they left is gone, and programs are taken back
- * before that where it takes long.
+ * back: nobody else may have them. The others are in use until all that they left is gone, for which runs wait.
  */
-async function forgetFormer(range: UidRange, uids: Uids, log: IsolationOptions['log']): Promise<void> {
-  const isOurs = (uid: number) => uid >= range.first && uid <= range.last
-  const living = new Set(pidsOfUids(range).flatMap(uidsOf).filter(isOurs))
-  const all = Array.from({ length: range.last - range.first + 1 }, (_, i) => range.first + i)
+async function forgetFormer({ first, last }: UidRange, uids: Uids, former: FormerUsers): Promise<void> {
+  const living = new Set(pidsOfUids({ first, last }).flatMap(uidsOf))
+  const all = Array.from({ length: last - first + 1 }, (_, i) => first + i)
   for (const uid of all) uids.reserve(uid)
-  const forget = async () => {
-    const gone = all.filter((uid) => !living.has(uid))
-    const isStaying = await removeTraces((uid) => isOurs(uid) && !living.has(uid))
-    if (gone.some(isStaying)) log('isolation.traces', { first: range.first, last: range.last })
-    for (const uid of gone) uids.give(uid)
-  }
-  await atMost(FORMER_MS, forget())
+  former.forget(...all.filter((uid) => !living.has(uid)))
+  await atMost(FORMER_MS, former.looked())
 }
 
-/** Half a million files take 13 s. */
-const FORMER_MS = 30_000
+/** Long enough for most, so that processes that start ahead find a user; half a million files take 13 s. */
+const FORMER_MS = 5_000
+const MOST_LOGGED = 10
 
 /** It runs already. */
 const NO_COMMAND: Command = { file: '', args: [] }

@@ -115,9 +115,21 @@ export async function follow(
   const left = program.leftLines()
   if (left) deps.leftLines.put(run, epoch, left)
   if (OVER.includes(ending.how)) deps.secrets.forget(run)
-  deps.parking.left(agentRun)
   const hasBegun = wasTaken || program.hasStarted()
-  const reported = endingOf(agentRun, withinLimits(ending, outputBytes), hasBegun)
+  ended(deps, agentRun, { ending: withinLimits(ending, outputBytes), hasBegun, computeMs })
+}
+
+interface Ended {
+  ending: Ending
+  hasBegun: boolean
+  computeMs: number
+}
+
+/** Nothing of it is left, and that is how it came to its end. */
+export function ended(deps: ExecuteNeeds, agentRun: AgentRun, { ending, hasBegun, computeMs }: Ended): void {
+  const { run, epoch } = agentRun.offer
+  deps.parking.left(agentRun)
+  const reported = endingOf(agentRun, ending, hasBegun)
   conclude(deps, agentRun, reported, computeMs)
   probe('program.ended', { run, epoch, how: reported.how })
   deps.log.debug('run.ended', { run, epoch, how: reported.how, fate: agentRun.fate, computeMs })

@@ -1,20 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { NOT_TAKEN_BACK } from '@windlass/shared/model/lost-reasons.ts'
+import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { RejoinReport } from '@windlass/shared/wire/program.ts'
 import { endCgroup } from '../isolation/cgroup.ts'
 import { endUids } from '../isolation/uids.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { endGroup } from '../os/end-processes.ts'
 import { sinceBootMs } from '../os/process-id.ts'
-import { follow, lost, startOf } from '../run/execute.ts'
+import { ended, follow, lost, startOf } from '../run/execute.ts'
 import type { HostProcess } from '../run/hosts/host-process.ts'
 import { AgentRun } from '../run/agent-run.ts'
 import type { AgentRuns } from '../run/agent-runs.ts'
 import type { TakenBack } from '../run/program/program.ts'
-import { rejoinIn } from '../run/program/reports.ts'
+import type { Processes } from '../run/hosts/processes.ts'
 import { reportTo } from '../run/report.ts'
 import type { FrameMark, Held } from '../run/spool/held.ts'
 import type { Spool } from '../run/spool/spool.ts'
+import { rejoined, timeOf } from './rejoined.ts'
 import type { ProgramRecord, Lease, Records } from './records.ts'
 import { type Lines, openRendezvous } from './rendezvous.ts'
 
@@ -54,7 +56,9 @@ export async function takeBack(
   try {
     lines = await openRendezvous(deps.records.rendezvous(record.marker), record.uid)
     host = deps.processes.adopt(record, lines)
-    const report = await rejoined(host, agentRun)
+    const answer = await rejoined(host, agentRun, timeOf(record, mark.isParked))
+    if ('ending' in answer) return await endSilent(deps, agentRun, { record, host, mark, ending: answer.ending })
+    const { report } = answer
     lines.settle()
     const held = await allAcked(deps, agentRun)
     if (report.first > mark.frames) throw new Error('it has told more since then than it can tell again')
@@ -80,6 +84,26 @@ async function endAlone({ process: { pid }, cgroup, uid }: ProgramRecord): Promi
   return ended.every(Boolean)
 }
 
+interface Silent {
+  record: ProgramRecord
+  host: HostProcess
+  mark: KnownMark
+  ending: Ending
+}
+
+/** What it would still have told is not heard: it has had its time to say it. */
+async function endSilent(
+  deps: Needs<typeof ended> & { processes: Pick<Processes, 'end'> },
+  agentRun: AgentRun,
+  { record, host, mark, ending }: Silent,
+): Promise<void> {
+  const { run, epoch } = record.offer
+  const { countedMs } = timeOf(record, mark.isParked)
+  const isClean = await deps.processes.end(host)
+  deps.log.warn('run.silent', { run, epoch, how: ending.how, isClean })
+  ended(deps, agentRun, { ending, hasBegun: true, computeMs: countedMs })
+}
+
 interface Rejoined {
   host: TakenBack['host']
   mark: KnownMark
@@ -98,8 +122,7 @@ async function goOn(
   try {
     const secrets = await deps.secrets.readAgain(agentRun, report.variables)
     if (agentRun.fate) throw new Error('it is not wanted any more')
-    const countedMs = mark.isParked || record.computesFromMs === null ? 0 : sinceBootMs() - record.computesFromMs
-    const timeoutMs = Math.max(1, record.leftMs - countedMs)
+    const { countedMs, timeoutMs } = timeOf(record, mark.isParked)
     const start = { ...startOf(offer, bundle.folder, [], secrets), timeoutMs, replay: false }
     agentRun.restore(mark.journal)
     let committed = mark.journal
@@ -114,29 +137,6 @@ async function goOn(
   } finally {
     bundle.release()
   }
-}
-
-/** The program's first word. */
-function rejoined(host: HostProcess, agentRun: AgentRun): Promise<RejoinReport> {
-  const { promise, resolve, reject } = Promise.withResolvers<RejoinReport>()
-  host.listen({
-    frames([frame, ...more]) {
-      if (frame?.name === 'rejoin' && more.length === 0) resolve(rejoinIn(frame))
-      else
-        reject(
-          new Error(
-            `it said something else than where it stands: ${[frame, ...more].map((each) => each?.name).join(', ')}`,
-          ),
-        )
-    },
-    raw() {
-      // It has no such pipes any more.
-    },
-    broken: reject,
-  })
-  agentRun.fated.addEventListener('abort', () => reject(new Error('it is not wanted any more')), { once: true })
-  void host.exit.then(() => reject(new Error('it has ended')))
-  return promise
 }
 
 /** What it told before is all known at the coordinator: what it tells now goes on from there. */

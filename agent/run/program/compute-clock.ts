@@ -19,6 +19,9 @@ export interface Time {
   later(ms: number, act: () => void): () => void
 }
 
+/** Out of time is out of time: the grace is for closing files, not for going on. */
+export const TIMEOUT_GRACE_MS = 5_000
+
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 const OF_MACHINE: Time = {

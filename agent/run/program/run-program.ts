@@ -4,7 +4,7 @@ import type { Ending } from '@windlass/shared/model/ending.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import type { Completion } from '@windlass/shared/wire/journal.ts'
 import type { Exit } from '../../os/process.ts'
-import { createComputeClock, type ComputeClock } from './compute-clock.ts'
+import { createComputeClock, type ComputeClock, TIMEOUT_GRACE_MS } from './compute-clock.ts'
 import { goesOn, isAsked, type Course } from './course.ts'
 import { bytesOf, endedByBrokenLine, type Frame } from './frames.ts'
 import { endingOf, neverBegan, notStarted, workspaceFull } from './host-endings.ts'
@@ -24,8 +24,6 @@ import { whereaboutsOf } from './whereabouts.ts'
 const TRIES = 3
 // Of the time that is left: it can have used up most of it before, and the machine may be slower now.
 const REPLAY_TIMEOUTS = 2
-// Out of time is out of time: the grace is for closing files, not for going on.
-const TIMEOUT_GRACE_MS = 5_000
 const LOST_IN_REPLAY = 'the replay of what the run had done before did not come to an end in time'
 
 /** `taken`: its process is there, and goes on where the agent before this one had heard it. */

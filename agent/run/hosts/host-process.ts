@@ -7,6 +7,7 @@ import { launch, type Exit } from '../../os/process.ts'
 import { MOST_BYTES } from '../program/frame-limits.ts'
 import { createFrameReader, encodeMessage, type Frame } from '../program/frames.ts'
 import { signal } from '../../os/end-processes.ts'
+import { readInTurns } from './read-in-turns.ts'
 
 export type RawStream = 'stdout' | 'stderr'
 
@@ -120,9 +121,11 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     else tainted = true
   }
 
-  frames.on('data', onFrames)
-  raw.stdout?.on('data', onRaw('stdout'))
-  raw.stderr?.on('data', onRaw('stderr'))
+  const readers = [
+    readInTurns(frames, onFrames),
+    ...(raw.stdout ? [readInTurns(raw.stdout, onRaw('stdout'))] : []),
+    ...(raw.stderr ? [readInTurns(raw.stderr, onRaw('stderr'))] : []),
+  ]
   // A process that died breaks its pipes; its exit says all there is to say.
   for (const stream of [...sources, messages]) stream.on('error', () => {})
   const exit = options.exit.then((how) => {
@@ -155,8 +158,8 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     kill: () => {
       if (pid !== undefined) enclosure.kill(pid)
     },
-    pause: () => sources.forEach((stream) => stream.pause()),
-    resume: () => sources.forEach((stream) => stream.resume()),
+    pause: () => readers.forEach((reader) => reader.pause()),
+    resume: () => readers.forEach((reader) => reader.resume()),
     release: () => [...sources, messages].forEach((stream) => stream.destroy()),
   }
 }

@@ -7,7 +7,8 @@ import { BrokenFrame, type Frame } from './frames.ts'
 const KIB = 1024
 const MIB = 1024 * KIB
 const NOTHING = 0
-const PRINTED = 64 * KIB
+/** Of line breaks alone these are 16,384 events, which take some 20 ms. */
+const PRINTED = 16 * KIB
 const EVENT = MOST_EVENT_DATA_BYTES + AROUND_EVENT_BYTES
 
 /**
@@ -19,7 +20,8 @@ export const MOST_BYTES: Readonly<Record<FrameName, number>> = {
   begun: NOTHING,
   children: NOTHING,
   live: NOTHING,
-  // What is printed comes in pieces of that size, and a long message of `log` in pieces that fit into an event.
+  // What is printed comes in pieces of that size (sdk/runtime/host/console-routing.ts), and a long message of `log` in
+  // pieces that fit into an event.
   out: PRINTED,
   err: PRINTED,
   phase: EVENT,

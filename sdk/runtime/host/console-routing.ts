@@ -2,8 +2,8 @@ import type { Writable } from 'node:stream'
 import type { FrameName } from '@windlass/shared/wire/program.ts'
 import { sendFrame } from './frames.ts'
 
-// Also the size of a pipe: larger pieces gain nothing.
-const PIECE_BYTES = 64 * 1024
+// The agent takes no larger ones, as each byte may be a line: see agent/run/program/frame-limits.ts.
+const PIECE_BYTES = 16 * 1024
 
 /**
  * What JavaScript writes to stdout and stderr goes the way of phases and logs, so that all of it keeps its order, and

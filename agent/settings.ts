@@ -99,7 +99,10 @@ export const Settings = z.strictObject({
     .int()
     .min(64 * 1024)
     .default(64 * MIB)
-    .meta({ description: 'A run with so much unacknowledged is paused, never cut.' }),
+    .meta({
+      description:
+        'A run with so much unacknowledged is paused, never cut; while the coordinator acknowledges, one with 8,192 entries.',
+    }),
   WINDLASS_AGENT_SPOOL_BYTES: z
     .int()
     .min(MIB)

@@ -9,15 +9,10 @@ import { forgetLine, openLine } from './line.ts'
 import { NeededFiles } from './needed-files.ts'
 import { recoverSpool } from './recover.ts'
 import { openSegments, type Chunk, type Position, type Segments } from './segments.ts'
-import { createThrottle, type Throttle } from './throttle.ts'
+import { createThrottle, type Throttle, type ThrottleOptions } from './throttle.ts'
 
-export interface SpoolOptions {
+export interface SpoolOptions extends Omit<ThrottleOptions, 'total'> {
   folder: string
-  /** A run with so many unacknowledged characters is paused; `totalBytes` is the same for all runs together. */
-  runBytes: number
-  totalBytes: number
-  /** How long a run is paused because the disk is full, or because of `totalBytes`, before its log is no longer kept; 30 s by default. */
-  cutAfterMs?: number
   /** How far this machine's clock is behind the coordinator's, by which the log of a run is told. */
   offsetMs?: () => number
   log: Log
@@ -64,7 +59,6 @@ export interface Spool {
 
 const GATHER_CHARS = 256 * 1024
 const RETRY_MS = 500
-const CUT_AFTER_MS = 30_000
 /** How much of what is left out may be unknown after kill -9. */
 const GAP_NOTE_MS = 1_000
 
@@ -107,7 +101,7 @@ class SpoolInFiles implements Spool {
     this.#needed = needed
     this.#segments = segments
     const total = [...known.values()].reduce((sum, { backlog }) => sum + backlog, 0)
-    this.#throttle = createThrottle({ cutAfterMs: CUT_AFTER_MS, ...options, total })
+    this.#throttle = createThrottle({ ...options, total })
     this.#throttle.onRelief((held) => {
       this.#closeGap(held)
       this.#flushSoon(false)

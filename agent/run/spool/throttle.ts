@@ -25,14 +25,26 @@ export interface Throttle {
 }
 
 export interface ThrottleOptions {
-  /** With so much of its own unacknowledged, a run waits; it is not cut for that. */
+  /** A run with so many unacknowledged characters of its own waits; it is not cut for that. */
   runBytes: number
+  /** The same for all runs together. */
   totalBytes: number
-  /** How long a run waits for room at most. */
-  cutAfterMs: number
+  /** How long a run waits for room at most, before its log is no longer kept; 30 s by default. */
+  cutAfterMs?: number
+  /** After so long without an acknowledgement nobody is there to hear others; 5 s by default. */
+  awayMs?: number
   /** What an earlier process has left. */
   total: number
 }
+
+const CUT_AFTER_MS = 30_000
+
+/**
+ * While acknowledgements come, a run waits with so many entries of its own under way: what others have to say stands
+ * behind them, and a coordinator takes some 60,000 a second.
+ */
+const MOST_UNDER_WAY = 8_192
+const AWAY_MS = 5_000
 
 interface Paused {
   promise: Promise<void>
@@ -45,15 +57,17 @@ export function createThrottle(limits: ThrottleOptions): Throttle {
 }
 
 class SpoolThrottle implements Throttle {
-  readonly #limits: ThrottleOptions
+  readonly #limits: Required<ThrottleOptions>
   readonly #paused = new Map<Held, Paused>()
   readonly #cut = new Set<Held>()
   #relieved: (held: Held) => void = () => undefined
   #total: number
   #isRefusing = false
+  #acknowledgedAt = -Infinity
+  #lookTimer: NodeJS.Timeout | undefined
 
   constructor(limits: ThrottleOptions) {
-    this.#limits = limits
+    this.#limits = { awayMs: AWAY_MS, cutAfterMs: CUT_AFTER_MS, ...limits }
     this.#total = limits.total
   }
 
@@ -64,6 +78,7 @@ class SpoolThrottle implements Throttle {
 
   freed(chars: number): void {
     this.#total -= chars
+    this.#acknowledgedAt = performance.now()
     this.#relieveIfNeeded()
   }
 
@@ -82,6 +97,7 @@ class SpoolThrottle implements Throttle {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(() => this.#cutOff(held), this.#limits.cutAfterMs)
     this.#paused.set(held, { promise, resume: resolve, timer })
+    this.#lookLater()
     return promise
   }
 
@@ -115,6 +131,7 @@ class SpoolThrottle implements Throttle {
   }
 
   close(): void {
+    clearTimeout(this.#lookTimer)
     for (const { timer } of this.#paused.values()) clearTimeout(timer)
   }
 
@@ -123,7 +140,22 @@ class SpoolThrottle implements Throttle {
   }
 
   #isOver(held: Held, share: number): boolean {
-    return held.backlog > this.#limits.runBytes * share || (this.#hasNoRoom(share) && !this.#cut.has(held))
+    if (held.backlog > this.#limits.runBytes * share || this.#keepsOthersWaiting(held, share)) return true
+    return this.#hasNoRoom(share) && !this.#cut.has(held)
+  }
+
+  #keepsOthersWaiting(held: Held, share: number): boolean {
+    const underWay = held.written - held.acked + held.gathered.length
+    return underWay > MOST_UNDER_WAY * share && performance.now() - this.#acknowledgedAt < this.#limits.awayMs
+  }
+
+  /** Acknowledgements may have ceased to come. */
+  #lookLater(): void {
+    this.#lookTimer ??= setTimeout(() => {
+      this.#lookTimer = undefined
+      this.#relieve()
+      if (this.#paused.size > 0) this.#lookLater()
+    }, this.#limits.awayMs)
   }
 
   #resume(held: Held): void {

@@ -20,7 +20,7 @@ export function textsOf(entries: readonly Entry[]): string[] {
 
 export function aSpool(
   folder: string,
-  more: { runBytes?: number; totalBytes?: number; cutAfterMs?: number } = {},
+  more: { runBytes?: number; totalBytes?: number; cutAfterMs?: number; awayMs?: number } = {},
 ): Promise<Spool & Logged> {
   const logged = aLog()
   const options = {

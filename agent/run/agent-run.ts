@@ -31,8 +31,9 @@ export class AgentRun {
   /** Positions in the spool of entries of the journal that are not committed yet, and how many are. */
   #uncommitted: number[] = []
   #committed = 0
-  /** Came before there was a program. */
+  /** Came before there was a program. What is more is said again, with each heartbeat. */
   readonly #early: Completion[] = []
+  #earlyChars = 0
   readonly #controller = new AbortController()
   readonly #fated = new AbortController()
   readonly #deadline: NodeJS.Timeout
@@ -108,8 +109,12 @@ export class AgentRun {
 
   /** A parked program needs a slot for this. */
   wake(completions: readonly Completion[]): void {
-    if (this.#program) this.#program.wake(completions)
-    else this.#early.push(...completions)
+    if (this.#program) return this.#program.wake(completions)
+    for (const completion of completions) {
+      if (this.#earlyChars > MOST_EARLY_CHARS) return
+      this.#early.push(completion)
+      this.#earlyChars += completion.result.length
+    }
   }
 
   evict(reason: string): void {
@@ -139,6 +144,7 @@ export class AgentRun {
   }
 }
 
+const MOST_EARLY_CHARS = 32 * 1024 * 1024
 const SHUTDOWN = 'its agent is being stopped, and another one begins it anew'
 
 function killReason(fate: Fate): 'fenced' | 'shutdown' {

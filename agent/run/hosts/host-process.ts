@@ -41,6 +41,8 @@ export interface HostProcess {
   isTainted(): boolean
   listen(listener: HostListener | null): void
   send(message: ProgramMessage): void
+  /** Of what it was sent. */
+  unreadBytes(): number
   /**
    * Makes it look for messages now, instead of within a second; once it does, it goes on doing so. Only when it has begun:
    * before, this would end it.
@@ -151,6 +153,7 @@ export function hostOver({ enclosure, marker, pid, frames, messages, raw, ...opt
     send: (message) => {
       if (messages.writable) messages.write(encodeMessage(message))
     },
+    unreadBytes: () => messages.writableLength,
     wake: () => {
       if (pid === undefined || exited || isWatching) return
       isWatching = signal(enclosure.programPid(pid), 'SIGUSR2')

@@ -58,7 +58,7 @@ export interface RunningProgram {
   evict(reason: string): void
   /** Hands the program a fresh per-run token. */
   renewToken(token: string): void
-  /** What of these the program has not been given yet. */
+  /** What of these the program has not been given yet, and may be given: nothing while it leaves too much unread. */
   news(completions: readonly Completion[]): Completion[]
   /** Hands the program what it waits for; a parked one goes on, and counts as computing from here. */
   wake(completions: readonly Completion[]): void

@@ -254,7 +254,7 @@ class Program implements RunningProgram {
   }
 
   news(completions: readonly Completion[]): Completion[] {
-    return this.#phase.news(completions)
+    return this.#steering.isReading() ? this.#phase.news(completions) : []
   }
 
   wake(completions: readonly Completion[]): void {

@@ -12,6 +12,9 @@ import {
 } from './course.ts'
 import { createTimers } from './timers.ts'
 
+/** A program that computes and never waits reads nothing, and may have had a thousand children. */
+const MOST_UNREAD_BYTES = 32 * 1024 * 1024
+
 /** Has the course of a program and the line to its process, and does what each step of the course asks for. */
 export class Steering {
   readonly #timers = createTimers()
@@ -75,6 +78,11 @@ export class Steering {
     this.#host?.send(message)
     if (this.#course.hasBegun) this.#host?.wake()
     else this.#early.push(message)
+  }
+
+  /** While it does not, results stay where they are: the coordinator says them again with each heartbeat. */
+  isReading(): boolean {
+    return (this.#host?.unreadBytes() ?? 0) <= MOST_UNREAD_BYTES
   }
 
   /** What is of no use to a program that has ended. */

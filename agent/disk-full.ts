@@ -11,7 +11,7 @@ export function fullDiskText(folder: string, setting: string): string {
   return `The disk of ${folder} is full. Make room there, or set ${setting} to a folder elsewhere, and start again.`
 }
 
-function isFull(error: unknown): boolean {
+export function isFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return FULL.has((error as NodeJS.ErrnoException).code ?? '') || isFull(error.cause)
 }

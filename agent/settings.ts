@@ -101,7 +101,7 @@ export const Settings = z.strictObject({
     .default(64 * MIB)
     .meta({
       description:
-        'A run with so much unacknowledged is paused, never cut; while the coordinator acknowledges, one with 8,192 entries.',
+        'A run with so much unacknowledged is paused, never cut; while it is acknowledged, one with 8,192 entries.',
     }),
   WINDLASS_AGENT_SPOOL_BYTES: z
     .int()

@@ -4,6 +4,7 @@ import { pause } from '@windlass/shared/time.ts'
 import { compose } from './compose.ts'
 import type { Composed, Made } from './compose.ts'
 import type { AgentConfig } from './config.ts'
+import { isFull } from './disk-full.ts'
 import { EXIT } from './exit-codes.ts'
 import { startHealth } from './health/server.ts'
 import { makeStateFolder, obtainIdentity } from './identity.ts'
@@ -19,7 +20,8 @@ import { statusLoop } from './loops/status.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { assertPrivate } from './plain-http.ts'
 import type { Spool } from './run/spool/spool.ts'
-import { lockState } from './state-lock.ts'
+import { giveUpReserve, takeReserve } from './reserve.ts'
+import { lockState, type StateLock } from './state-lock.ts'
 import type { Who } from './status/status-now.ts'
 import { createUrgency, finishRuns, fired } from './stop.ts'
 import type { Urgency } from './stop.ts'
@@ -52,11 +54,13 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
 
   await makeStateFolder(config.home)
   const settled = { ...config, home: await realpath(config.home) }
-  const lock = await lockState(settled.home)
+  const lock = await lockOnFullDisk(settled.home)
   const made: Made = [{ undo: () => lock.release() }]
   try {
+    await giveUpReserve(settled.home)
     const identity = await obtainIdentity(settled, options.log, urgency.leave)
     const { connected, ...composed } = await compose(settled, identity, options.log, made)
+    await takeReserve(settled.home)
     if (config.health) await answerHealth(composed.deps, config.health, made)
     const done = runAndTidy({ ...composed, urgency, who: identity }, made)
     const { runner, org, pool } = identity
@@ -64,6 +68,17 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
   } catch (error) {
     await undo(made)
     throw error
+  }
+}
+
+/** Also where the disk has no room for the lock. */
+async function lockOnFullDisk(home: string): Promise<StateLock> {
+  try {
+    return await lockState(home)
+  } catch (error) {
+    if (!isFull(error)) throw error
+    await giveUpReserve(home)
+    return lockState(home)
   }
 }
 

@@ -30,8 +30,8 @@ test('so much is kept for a program that has no process yet', () => {
   const agentRun = new AgentRun({ run: newId('run'), epoch: 1 } as AgentRun['offer'], 60_000)
   agentRun.answer('ours')
   for (const n of numbers(100)) agentRun.wake([given(n)])
-  let kept = 0
-  const program = { news: (news: Completion[]) => news, wake: (news: Completion[]) => (kept = news.length) }
+  let mib = 0
+  const program = { news: (news: Completion[]) => news, wake: (news: Completion[]) => (mib = news.length) }
   agentRun.attach(program as unknown as RunningProgram)
-  assert.ok(kept >= 32 && kept <= 33, `${kept} MiB were kept`)
+  assert.ok(mib >= 32 && mib <= 33, `${mib} MiB were kept`)
 })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import type { Entry } from '@windlass/shared/wire/agent.ts'
@@ -10,6 +9,7 @@ import { until } from '@windlass/shared/test/_kit/until.ts'
 import type { Spool } from '../../../run/spool/spool.ts'
 import { aReceiver, aSpool, anEntry } from '../../_kit/a-spool.ts'
 import { aFolder } from '../../_kit/an-agent.ts'
+import { aSmallDisk } from '../../_kit/small-disk.ts'
 
 const END: Entry = ['end', 2, { how: 'returned', outputText: '1' }, 5]
 const CUT_AFTER_MS = 50
@@ -134,19 +134,6 @@ gapTest('a gap that is open when the agent is killed is told by its next start',
   assert.deepEqual(spool.stats(), { placements: 0, unacknowledged: 0 }, 'what an earlier process had left counts')
   spool.close()
 })
-
-/** A disk of this size, or nothing where this user may not make one. */
-async function aSmallDisk(folder: string, bytes: number): Promise<{ folder: string; remove(): void } | undefined> {
-  const disk = path.join(folder, 'disk')
-  await mkdir(disk)
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', disk], { stdio: 'ignore' })
-  } catch {
-    // Not root, or not allowed to in here.
-    return undefined
-  }
-  return { folder: disk, remove: () => execFileSync('umount', ['-l', disk]) }
-}
 
 test('a full disk costs log lines only, and says how many', async (context) => {
   const { folder, remove } = await aFolder()

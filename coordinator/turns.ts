@@ -5,6 +5,7 @@ export interface Turns<T> {
   take(may: (org: string) => boolean): T | undefined
   /** Number of waiting items of this org. */
   waiting(org: string): number
+  isEmpty(): boolean
   /** Takes out everything. */
   drain(): T[]
 }
@@ -30,6 +31,7 @@ export function createTurns<T>(): Turns<T> {
       return undefined
     },
     waiting: (org) => orgs.get(org)?.length ?? 0,
+    isEmpty: () => orgs.size === 0,
     drain() {
       const all = [...orgs.values()].flat()
       orgs.clear()

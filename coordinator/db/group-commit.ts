@@ -5,6 +5,7 @@ import { isConnectionLoss, isDeadlock, isOfTheValues } from './client.ts'
 import { halve, halvesOf, type Kinship, type Part, partOf } from './parts.ts'
 import type { SlowCommits } from './slow-commits.ts'
 import { createStubborn, type Stubborn } from './stubborn.ts'
+import { createTurns } from '../turns.ts'
 import { createQueue, type Queue, type Waiting } from './waiting.ts'
 
 /** Callers that arrive while a commit is under way share the next one. */
@@ -70,8 +71,11 @@ class Committer<I, O> implements GroupCommit<I, O> {
   readonly #options: Settling<I, O>
   readonly #lanes: number
   readonly #queue: Queue<I, O>
-  /** Of commits that failed. One is tried at a time, in a lane of its own: what comes anew waits for none of it. */
-  readonly #parts: Part<Waiting<I, O>>[] = []
+  /**
+   * Of commits that failed. One is tried at a time, in a lane of its own: what comes anew waits for none of it. Orgs
+   * take turns.
+   */
+  readonly #parts = createTurns<Part<Waiting<I, O>>>()
   readonly #kinship: Kinship<Waiting<I, O>>
   readonly #idlers: (() => void)[] = []
   #isTrying = false
@@ -89,7 +93,8 @@ class Committer<I, O> implements GroupCommit<I, O> {
     this.#queue = createQueue<I, O>({
       ...options,
       ...(spare && { keyOf: (item: I) => spare.keyOf(item) }),
-      ...(slow && { isApart: (orgId: string) => slow.isApart(orgId) }),
+      // What is parted of an org was refused: another commit of it may be, and those of others with it.
+      ...(slow && { isApart: (orgId: string) => slow.isApart(orgId) || this.#parts.waiting(orgId) > 0 }),
     })
     this.#kinship = {
       orgOf: ({ item }) => options.orgOf?.(item) ?? '',
@@ -113,11 +118,11 @@ class Committer<I, O> implements GroupCommit<I, O> {
   }
 
   #isIdle(): boolean {
-    return this.#underWay === 0 && this.#queue.isEmpty() && this.#parts.length === 0
+    return this.#underWay === 0 && this.#queue.isEmpty() && this.#parts.isEmpty()
   }
 
   #hasPart(): boolean {
-    return !this.#isTrying && this.#parts.length > 0
+    return !this.#isTrying && !this.#parts.isEmpty()
   }
 
   /** Not at once: what else arrives in this turn of the event loop goes along. */
@@ -147,7 +152,7 @@ class Committer<I, O> implements GroupCommit<I, O> {
 
   async #flush(): Promise<void> {
     if (this.#underWay >= this.#lanes) return
-    if (this.#hasPart()) return this.#tryPart(this.#parts.shift()!)
+    if (this.#hasPart()) return this.#tryPart(this.#parts.take(() => true)!)
     const batch = this.#queue.take(this.#options.slow && ((orgId) => this.#mayTake(orgId)))
     if (batch.length === 0) return
     const ofSlow = this.#isOfSlow(batch.map(({ item }) => item)) ? 1 : 0
@@ -155,7 +160,7 @@ class Committer<I, O> implements GroupCommit<I, O> {
     this.#begin(ofSlow)
     const isSettled = await (this.#lanes === 1 ? settleInOrder : settle)(this.#options, batch)
     if (isSettled) this.#release(batch)
-    else this.#parts.push(...halve(partOf(batch), this.#kinship))
+    else this.#part(partOf(batch))
     this.#end(ofSlow)
   }
 
@@ -165,10 +170,23 @@ class Committer<I, O> implements GroupCommit<I, O> {
     const isSettled = await settle(this.#options, part.tries[0]!)
     this.#isTrying = false
     if (isSettled) part.tries.shift()
-    if (!isSettled) this.#parts.push(...halve(part, this.#kinship))
-    else if (part.tries.length > 0) this.#parts.push(part)
+    if (!isSettled) this.#part(part)
+    else if (part.tries.length > 0) this.#wait(part)
     else this.#release(part.items)
     this.#end(1)
+  }
+
+  #part(failed: Part<Waiting<I, O>>): void {
+    for (const part of halve(failed, this.#kinship)) this.#wait(part)
+  }
+
+  /** What is of several orgs has a turn of its own. */
+  #wait(part: Part<Waiting<I, O>>): void {
+    const [orgId, other] = orgsOf(
+      this.#options,
+      part.items.map(({ item }) => item),
+    )
+    this.#parts.add(other === undefined ? orgId! : '', part)
   }
 
   #isOfSlow(items: I[]): boolean {

@@ -99,6 +99,34 @@ test('what is refused of one org is parted from the others first, and what they 
   await idle()
 })
 
+test('orgs whose commits are tried in parts take turns, and what they add meanwhile commits alone', async () => {
+  const org = (item: number) => (item < 64 ? 'many' : item < 100 ? 'few' : 'quiet')
+  const parted = Promise.withResolvers<void>()
+  const { add, batches, idle } = doubling({
+    max: 128,
+    lanes: 3,
+    spare: { afterMs: 1, keyOf: String },
+    orgOf: org,
+    slow: { begin: () => () => {}, isApart: () => false, isSlow: () => false },
+    commit: async (items) => {
+      if (items.length === 2) parted.resolve()
+      await new Promise(setImmediate)
+      // Each alone would do.
+      if (items.filter((item) => item < 100).length > 1) throw Object.assign(new Error('too much'), { code: '23514' })
+      return items
+    },
+  })
+  const many = Promise.all(upTo(64).map(add))
+  await parted.promise
+  const triesBefore = batches.length
+  await Promise.all([64, 65].map(add))
+  const triesMeanwhile = batches.length - triesBefore
+  assert.ok(triesMeanwhile <= 12, `${triesMeanwhile} tries until two of another org were committed`)
+  await Promise.all([many, add(100), idle()])
+  const together = batches.filter((batch) => new Set(batch.map(org)).size > 1)
+  assert.deepEqual(together, [])
+})
+
 test('items of one key that are tried in parts keep their order, and nothing of it passes them', async () => {
   const { add, batches, idle } = doubling({
     max: 64,

@@ -60,10 +60,16 @@ export async function merge(
   return row.until
 }
 
+/** Callers wait for the keys that are removed in one statement. */
+const PORTION = 1000
+
 /** Keys whose run waits no more. One that is taken at this moment is left. */
 export async function clean(db: Db): Promise<void> {
-  await db`
-    delete from debounces
-    where key = any(array(select key from debounces where latest_at < now() for update skip locked))
-      and latest_at < now()`
+  for (;;) {
+    const { count } = await db`
+      delete from debounces
+      where key = any(array(select key from debounces where latest_at < now() limit ${PORTION} for update skip locked))
+        and latest_at < now()`
+    if (count < PORTION) return
+  }
 }

@@ -264,3 +264,28 @@ test('keys whose run waits no more are cleaned away', async () => {
   await cleanWaits(c)
   assert.equal(await debounces(), 0)
 })
+
+test('of many keys whose waits are over some are removed at a time, as callers wait for those', async () => {
+  const { workflow } = await aDebounced({ wait: '1h' })
+  const { run } = await call(workflow, {})
+  const many = await c.db`
+    insert into debounces (key, run_id, latest_at)
+    select 'over ' || n, ${run.id}, now() - interval '1 second' from generate_series(1, 2500) n`
+  assert.equal(many.count, 2500)
+  await c.db.unsafe(`
+    create table portions (keys int not null);
+    create function count_portion() returns trigger language plpgsql as $$
+    begin
+      insert into portions select count(*) from gone;
+      return null;
+    end $$;
+    create trigger counted after delete on debounces referencing old table as gone
+      for each statement execute function count_portion()`)
+  await cleanWaits(c)
+  const portions = await c.db<{ keys: number }[]>`select keys from portions order by keys desc`
+  await c.db.unsafe('drop trigger counted on debounces; drop function count_portion; drop table portions')
+  assert.deepEqual(
+    portions.map(({ keys }) => keys),
+    [1000, 1000, 500],
+  )
+})

@@ -3,7 +3,7 @@ import { unnest } from '../db/unnest.ts'
 
 /** The jobs that exist, and what each is given. */
 export interface Jobs {
-  'runs:cancelDeadline': { runId: string; epoch: number }
+  'runs:cancelDeadline': { orgId: string; runs: Deadline[] }
   /** `upTo`: only those that were called by this entry of the journal or one before it, and what they have called. */
   'runs:cancelDescendants': { runId: string; orgId: string; by: string; reason: string; upTo?: number }
   /** Runs of schedules of one org that end for others of them. */
@@ -16,6 +16,12 @@ export interface Jobs {
   'runs:bulk': { jobId: string }
 }
 
+/** When it comes, the run is lost if it is on this placement still. */
+export interface Deadline {
+  runId: string
+  epoch: number
+}
+
 /** Unfinished runs of a schedule, the newest first; the new run for which they end; and whether older ones remain. */
 export interface EndOfRuns {
   schedule: string
@@ -24,11 +30,8 @@ export interface EndOfRuns {
   isAll: boolean
 }
 
-/**
- * The lower number goes first: a deadline frees one run, and of the others one org may have many; nobody waits for what
- * is erased.
- */
-const PRIORITIES: Partial<Record<keyof Jobs, number>> = { 'runs:cancelDeadline': -1, 'runs:erase': 1 }
+/** The lower number goes first: nobody waits for what is erased. The others go in the order in which they came due. */
+const PRIORITIES: Partial<Record<keyof Jobs, number>> = { 'runs:erase': 1 }
 
 /** A job works for so long, then it is the turn of others: each turn holds one of the two workers. */
 export const TURN_MS = 1000

@@ -1,11 +1,12 @@
-import type { RunId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { Config } from '../../config.ts'
 import type { Tx } from '../../db/client.ts'
 import type { Versions } from '../../workflows/targets.ts'
 import type { Acting } from '../../actor.ts'
 import { type Change, record } from '../../audit/record.ts'
-import { enqueue, type NewJob } from '../../jobs/queue.ts'
+import type { Deadline } from '../../jobs/queue.ts'
+import { enqueueDeadlines } from './enqueue-deadlines.ts'
 import { enqueueDescents } from './enqueue-descents.ts'
 import { announce } from './announce.ts'
 import { lightPiece, lightPieces } from './light-piece.ts'
@@ -145,16 +146,22 @@ async function followUp(tx: Tx, deps: CancelDeps, moved: Moving[], ask: CancelAs
 
 /**
  * Beyond grace and proof an agent that still heartbeats has one lease of time to answer; then its word counts no more.
+ * One job for those of an org that are due together, and one such job of an org at a time: thousands of runs may be
+ * cancelled at once, and others wait for the same workers.
  */
 export async function setStopDeadlines(
   tx: Tx,
   deps: { config: Config; versions: Versions },
-  runs: readonly Pick<Moving, 'id' | 'epoch' | 'versionId'>[],
+  runs: readonly Pick<Moving, 'id' | 'orgId' | 'epoch' | 'versionId'>[],
 ): Promise<void> {
-  const jobs: NewJob<'runs:cancelDeadline'>[] = []
-  for (const { id, epoch, versionId } of runs) {
+  const due = new Map<string, { orgId: OrgId; inMs: number; runs: Deadline[] }>()
+  for (const { id, orgId, epoch, versionId } of runs) {
     const { cancelGraceMs } = (await deps.versions.get(versionId, tx)).descriptor
-    jobs.push({ payload: { runId: id, epoch }, inMs: cancelGraceMs + deps.config.leaseMs, key: `cancel:${id}` })
+    const inMs = cancelGraceMs + deps.config.leaseMs
+    const key = `${orgId} ${inMs}`
+    const together = due.get(key) ?? { orgId, inMs, runs: [] }
+    together.runs.push({ runId: id, epoch })
+    due.set(key, together)
   }
-  await enqueue(tx, 'runs:cancelDeadline', jobs)
+  for (const { inMs, ...payload } of due.values()) await enqueueDeadlines(tx, payload, inMs)
 }

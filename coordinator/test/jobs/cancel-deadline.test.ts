@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { cancelDeadline } from '../../jobs/cancel-deadline.ts'
-import { enqueue } from '../../jobs/queue.ts'
+import { cancelThese } from '../../engine/commit/cancel.ts'
+import { enqueue, type Jobs } from '../../jobs/queue.ts'
 import { aRunningAgent, end, type Held, returned, takeNext, type TestAgent } from '../_kit/agent.ts'
 import { aCoordinator, aRun, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
 import { until, untilPolled } from '../_kit/until.ts'
@@ -29,7 +30,7 @@ async function running(): Promise<Held> {
 
 const jobs = (key: string) => c.db<{ runAt: Date }[]>`select run_at from graphile_worker.jobs where key = ${key}`
 const far = (key: string, epoch: number, inMs = 3_600_000) => ({
-  payload: { runId: 'run_x', epoch },
+  payload: { orgId: 'org_x', runs: [{ runId: 'run_x', epoch }] },
   inMs,
   key,
 })
@@ -54,7 +55,7 @@ test('the same key replaces an earlier job', async () => {
   assert.ok(rows[0]!.runAt.getTime() > Date.now() + 5_400_000)
 })
 
-test('a deadline goes before what was there first', async () => {
+test('a deadline goes before what is erased', async () => {
   await c.db.begin(async (tx) => {
     const erasure = { runId: 'run_x', orgId: 'org_x', most: 0 }
     await enqueue(tx, 'runs:erase', [{ payload: erasure, inMs: 3_600_000, key: 'first' }])
@@ -71,7 +72,8 @@ test('a deadline goes before what was there first', async () => {
 test('a deadline that comes due ends its run though the agent holds it, and the job is gone', async () => {
   const { offer } = await running()
   await c.call(ops.runs.cancel, { run: offer.run })
-  const job = { payload: { runId: offer.run, epoch: offer.epoch }, inMs: 0, key: `cancel:${offer.run}` }
+  const payload = { orgId: c.orgId, runs: [{ runId: offer.run, epoch: offer.epoch }] }
+  const job = { payload, inMs: 0, key: `cancel:${offer.run}` }
   await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [job]))
   await until('the end of the run', async () => (await runOf(c, offer.run)).status === 'cancelled')
   await untilPolled('the end of the job', async () => (await jobs(job.key)).length === 0)
@@ -93,4 +95,18 @@ test('the deadline of a run that has ended, or never was, does nothing', async (
   await cancelDeadline(c.deps, { runId: offer.run, epoch: offer.epoch })
   await cancelDeadline(c.deps, { runId: 'run_nowhere', epoch: 1 })
   assert.deepEqual(await runOf(c, offer.run), before)
+})
+
+test('runs that are cancelled together have one deadline, which ends all of them', async () => {
+  const held = [await running(), await running()]
+  const ids = held.map(({ offer }) => offer.run)
+  await cancelThese(c.deps, ids, { by: 'coordinator', reason: 'no use' })
+  const [job, ...others] = await c.db<{ key: string; payload: Jobs['runs:cancelDeadline']; queue: string }[]>`
+    select j.key, j.queue_name as queue, p.payload
+    from graphile_worker.jobs j
+    join graphile_worker._private_jobs p on p.id = j.id
+    where j.task_identifier = 'runs:cancelDeadline' and p.payload::text like ${`%${ids[0]}%`}`
+  assert.deepEqual([job?.queue, others], [`deadlines ${job?.payload.orgId}`, []])
+  await cancelDeadline(c.deps, job!.payload)
+  for (const id of ids) assert.equal((await runOf(c, id)).status, 'cancelled')
 })

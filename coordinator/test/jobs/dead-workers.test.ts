@@ -21,7 +21,7 @@ const jobs = async () => {
 
 /** As if a worker had been killed in the middle of it so long ago. */
 async function lockedBy(worker: string, key: string, agoMs: number): Promise<void> {
-  const job = { payload: { runId: 'run_x', epoch: 1 }, inMs: 3_600_000, key, queue: worker }
+  const job = { payload: { orgId: 'org_x', runs: [{ runId: 'run_x', epoch: 1 }] }, inMs: 3_600_000, key, queue: worker }
   await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [job]))
   await c.db`
     with job as (
@@ -39,7 +39,12 @@ async function lockedBy(worker: string, key: string, agoMs: number): Promise<voi
 test('a job of a worker that was killed is done by another, and its queue goes on', async () => {
   await lockedBy('gone', 'locked-long', 121_000)
   await lockedBy('works', 'locked-now', 1000)
-  const behind = { payload: { runId: 'run_x', epoch: 1 }, inMs: 0, key: 'behind', queue: 'gone' }
+  const behind = {
+    payload: { orgId: 'org_x', runs: [{ runId: 'run_x', epoch: 1 }] },
+    inMs: 0,
+    key: 'behind',
+    queue: 'gone',
+  }
   await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [behind]))
   assert.deepEqual(await jobs(), ['behind', 'locked-long', 'locked-now'])
   assert.deepEqual(await freeOnce({ db: c.db, log }), ['gone'])

@@ -19,7 +19,7 @@ interface Past {
 }
 
 async function aJob(key: string, { attempts, triedDaysAgo, isLocked = false }: Past): Promise<void> {
-  const job = { payload: { runId: 'run_x', epoch: 1 }, inMs: 3_600_000, key }
+  const job = { payload: { orgId: 'org_x', runs: [{ runId: 'run_x', epoch: 1 }] }, inMs: 3_600_000, key }
   await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [job]))
   await c.db`
     update graphile_worker._private_jobs

@@ -32,7 +32,7 @@ const cuts = async () => (await c.db<[{ n: number }]>`select last_value::int as 
 
 test('the end of a job whose connection is lost is noted by the next worker', async () => {
   await cutFirst()
-  const job = { payload: { runId: 'run_x', epoch: 1 }, inMs: 0, key: 'cut' }
+  const job = { payload: { orgId: 'org_x', runs: [{ runId: 'run_x', epoch: 1 }] }, inMs: 0, key: 'cut' }
   await c.db.begin((tx) => enqueue(tx, 'runs:cancelDeadline', [job]))
   await untilPolled('the job to be done', async () => (await left()) === 0)
   assert.equal(await cuts(), 2)

@@ -173,6 +173,8 @@ export interface PlacementRow {
   leaseOver: boolean
   /** When it was offered, taken or last renewed, in milliseconds by the clock of the database. */
   touchedAt: number
+  /** How long that is ago. */
+  silentMs: number
   /** Its runner was revoked. */
   isRevoked: boolean
   /** The connection of its agent was ended on that side, and the agent was not heard of since. */
@@ -190,6 +192,7 @@ export async function recheck(
            f.is_fresh and ${isLate(tx, offerMs)} as offer_late,
            f.is_fresh and p.lease_expires_at < now() as lease_over,
            (extract(epoch from greatest(p.offered_at, p.accepted_at, p.renewed_at)) * 1000)::float8 as touched_at,
+           (extract(epoch from now() - greatest(p.offered_at, p.accepted_at, p.renewed_at)) * 1000)::float8 as silent_ms,
            (i.state = 'revoked') is true as is_revoked,
            (n.disconnected_by = 'agent' and n.disconnected_at >= p.renewed_at) is true as was_closed
     from placements p

@@ -110,3 +110,27 @@ test('runs that are cancelled together have one deadline, which ends all of them
   await cancelDeadline(c.deps, job!.payload)
   for (const id of ids) assert.equal((await runOf(c, id)).status, 'cancelled')
 })
+
+test('the deadline waits for a silent agent whose lease is longer, and not for one that is heard of', async () => {
+  const { offer } = await running()
+  await c.call(ops.runs.cancel, { run: offer.run })
+  const [job] = await c.db<{ payload: Jobs['runs:cancelDeadline'] }[]>`
+    select p.payload from graphile_worker._private_jobs p where p.key = ${`cancel:${offer.run}`}`
+  const heard = (agoMs: number) => c.db`
+    update placements
+    set
+      offered_at = now() - ${agoMs} * interval '1 millisecond',
+      accepted_at = now() - ${agoMs} * interval '1 millisecond',
+      renewed_at = now() - ${agoMs} * interval '1 millisecond',
+      lease_expires_at = now() + interval '1 hour'
+    where run_id = ${offer.run}`
+  await heard(c.deps.config.leaseMs + 1000)
+  await c.db`select graphile_worker.remove_job(${`cancel:${offer.run}`})`
+  await cancelDeadline(c.deps, job!.payload)
+  assert.equal((await runOf(c, offer.run)).status, 'cancelling')
+  const [next] = await jobs(`cancel:${offer.run}`)
+  assert.ok(next!.runAt.getTime() > Date.now(), 'it is looked at again')
+  await heard(0)
+  await cancelDeadline(c.deps, job!.payload)
+  assert.equal((await runOf(c, offer.run)).status, 'cancelled')
+})

@@ -19,6 +19,8 @@ export interface LoseOptions {
   reason: string
   /** `unknown` where it is left out: until the runner is heard of again. */
   what?: Loss['what']
+  /** See `Locking`; then it throws, and those that were lost by then stay lost. */
+  lockMs?: number
   /** Which of the placements, seen again under lock, are to go. */
   isLost(placement: placements.PlacementRow): boolean
   /** Told of each that was taken away, after the commit. */
@@ -104,7 +106,7 @@ async function loseOrPassOver(deps: LoseDeps, runIds: readonly string[], options
 
 async function loseThese(deps: LoseDeps, runIds: readonly string[], options: LoseOptions): Promise<Moved[]> {
   await warmVersions(deps, runIds)
-  return moveRuns(deps, { ids: runIds }, async (tx, runs) => {
+  return moveRuns(deps, { ids: runIds, lockMs: options.lockMs }, async (tx, runs) => {
     const found = await placements.recheck(tx, runIds, {
       offerMs: deps.config.offerMs,
       limitMs: pulseLimitMs(deps.config),

@@ -14,6 +14,8 @@ export interface Locking {
   ending?: readonly string[]
   /** Only what these runners have. */
   heldBy?: readonly RunnerId[]
+  /** How long others may hold what is to be locked; without it, as long as any statement may wait. */
+  lockMs?: number | undefined
 }
 
 /** What was decided: `moved` are written and announced, `answer` is what the caller gets. */
@@ -40,9 +42,10 @@ export async function moveRuns<T>(
 /** The same within the transaction of somebody who announces, after its commit, what has moved. */
 export async function moveRunsIn<T>(
   tx: Tx,
-  { ids, ending = ids, heldBy }: Locking,
+  { ids, ending = ids, heldBy, lockMs }: Locking,
   decide: (tx: Tx, runs: Map<string, Moving>) => Promise<Decision<T>>,
 ): Promise<{ moved: Moving[]; answer: T }> {
+  if (lockMs !== undefined) await tx`select set_config('lock_timeout', ${String(lockMs)}, true)`
   const runs = heldBy ? await lockRunsOf(tx, heldBy, ids, ending) : await lockRuns(tx, ids, ending)
   const decided = await decide(tx, runs)
   const moved = [...decided.moved]

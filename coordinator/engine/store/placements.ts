@@ -192,7 +192,8 @@ export async function recheck(
            f.is_fresh and ${isLate(tx, offerMs)} as offer_late,
            f.is_fresh and p.lease_expires_at < now() as lease_over,
            (extract(epoch from greatest(p.offered_at, p.accepted_at, p.renewed_at)) * 1000)::float8 as touched_at,
-           (extract(epoch from now() - greatest(p.offered_at, p.accepted_at, p.renewed_at)) * 1000)::float8 as silent_ms,
+           (extract(epoch from now() - greatest(p.offered_at, p.accepted_at, p.renewed_at)) * 1000)::float8
+             as silent_ms,
            (i.state = 'revoked') is true as is_revoked,
            (n.disconnected_by = 'agent' and n.disconnected_at >= p.renewed_at) is true as was_closed
     from placements p

@@ -1,6 +1,7 @@
-import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
+import { isLockTimeout } from '../../db/client.ts'
 import * as placements from '../store/placements.ts'
 import { lightAndLong } from '../commit/light-piece.ts'
 import { type LoseDeps, loseRuns } from '../commit/lose.ts'
@@ -12,12 +13,27 @@ import { pulseLimitMs } from '../store/pulse.ts'
 type SweepDeps = Parameters<typeof createPulse>[0] & LoseDeps & { runnerNotes: RunnerNotes; longEnds: LongEnds }
 
 /**
- * Looks for offers that nobody took and leases that ran out; never without a pulse before it, which lengthens them
- * after an outage of ours.
+ * Looks for offers that nobody took and leases that ran out; never before a pulse, which lengthens them after an outage
+ * of ours. Pulses do not wait for what is found: a gap between two would look like an outage.
  */
 export async function sweepPlacements(deps: SweepDeps, signal: AbortSignal): Promise<void> {
   const pulse = createPulse(deps)
-  let look = pulse
+  const begun = Promise.withResolvers<void>()
+  const pulsing = again(deps, signal, async () => {
+    await pulse()
+    begun.resolve()
+  })
+  void pulsing.then(begun.resolve)
+  await begun.promise
+  await pause(deps.config.sweepMs, signal)
+  const sweeping = again(deps, signal, async () => {
+    await sweepOnce(deps)
+    probe('sweep.done', { of: 'placements' })
+  })
+  await Promise.all([pulsing, sweeping])
+}
+
+async function again(deps: SweepDeps, signal: AbortSignal, look: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
     try {
       await look()
@@ -25,11 +41,6 @@ export async function sweepPlacements(deps: SweepDeps, signal: AbortSignal): Pro
       deps.log.warn('sweep.failed', { error })
     }
     await pause(deps.config.sweepMs, signal)
-    look = async () => {
-      await pulse()
-      await sweepOnce(deps)
-      probe('sweep.done', { of: 'placements' })
-    }
   }
 }
 
@@ -44,22 +55,32 @@ async function sweepOnce(deps: SweepDeps): Promise<void> {
   const since = performance.now()
   const unaccepted: RunnerId[] = []
   while (light.length > 0 && performance.now() - since < LOOK_MS)
-    unaccepted.push(...(await loseOverdue(deps, light.shift()!)))
+    unaccepted.push(...(await loseOverdue(deps, light.shift()!, orgs)))
   await noteUnaccepted(deps, unaccepted)
-  const act = async (ids: RunId[]) => noteUnaccepted(deps, await loseOverdue(deps, ids))
+  const act = async (ids: RunId[]) => noteUnaccepted(deps, await loseOverdue(deps, ids, orgs))
   // An agent that is back by now has said what they were lost by.
   const waiting = long.filter((id) => !deps.longEnds.has(id))
   for (const runId of waiting) deps.longEnds.add({ orgId: orgs.get(runId)!, runIds: [runId], act })
 }
 
+/** An org may hold locks of its own runs for long: others do not wait for these, and the next look finds them again. */
+const LOCK_MS = 500
+
 /** Answers the runners that had not accepted what they were offered. */
-async function loseOverdue(deps: SweepDeps, ids: RunId[]): Promise<RunnerId[]> {
+async function loseOverdue(deps: SweepDeps, ids: RunId[], orgs: ReadonlyMap<RunId, OrgId>): Promise<RunnerId[]> {
   const unaccepted: RunnerId[] = []
-  await loseRuns(deps, ids, {
-    reason: 'its agent was not heard of until the lease ran out',
-    isLost: (placement) => (placement.accepted ? placement.leaseOver : placement.offerLate),
-    onLost: (placement) => void (placement.accepted || unaccepted.push(placement.runnerId)),
-  })
+  try {
+    await loseRuns(deps, ids, {
+      reason: 'its agent was not heard of until the lease ran out',
+      lockMs: LOCK_MS,
+      isLost: (placement) => (placement.accepted ? placement.leaseOver : placement.offerLate),
+      onLost: (placement) => void (placement.accepted || unaccepted.push(placement.runnerId)),
+    })
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error
+    const ofOrgs = [...Map.groupBy(ids, (id) => orgs.get(id)).values()]
+    for (const own of ofOrgs.length > 1 ? ofOrgs : []) unaccepted.push(...(await loseOverdue(deps, own, orgs)))
+  }
   return unaccepted
 }
 

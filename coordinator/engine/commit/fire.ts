@@ -158,7 +158,13 @@ async function fire(deps: FireDeps, due: store.DueTimer[], isLimited: boolean): 
     await setStopDeadlines(tx, deps, stopped)
     return { moved: touched, answer: stopped }
   })
-  for (const { runnerId } of stopped) if (runnerId) await deps.tellCancels(runnerId)
+  tellStops(deps, new Set(stopped.flatMap(({ runnerId }) => runnerId ?? [])))
+}
+
+/** Timers of others do not wait for that: it is said with each heartbeat as well. */
+function tellStops(deps: FireDeps, runnerIds: ReadonlySet<string>): void {
+  for (const runnerId of runnerIds)
+    deps.tellCancels(runnerId).catch((error: unknown) => deps.log.warn('orders.failed', { error }))
 }
 
 /**

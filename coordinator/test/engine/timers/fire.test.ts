@@ -122,6 +122,30 @@ test('a timer that cannot be fired does not hold up those behind it, and is trie
   assert.equal((await runOf(c, offer.run)).status, 'completed')
 })
 
+test('a runner hears once of all its runs whose time is over, and timers of others do not wait for that', async () => {
+  const offers = []
+  for (let i = 0; i < 3; i++) {
+    await aRun(c, { workflow: 'any' })
+    offers.push(await takeNext(agent, link))
+  }
+  await c.db`
+    insert into timers (run_id, org_id, kind, due_at)
+    select id, org_id, 'wall-timeout', now() from runs where id = any(${offers.map(({ run }) => run)})
+    on conflict (run_id, kind, n) do update set due_at = now()`
+  const runnerIds: string[] = []
+  await fireDue({
+    ...c.deps,
+    tellCancels(runnerId) {
+      runnerIds.push(runnerId)
+      return new Promise(() => {})
+    },
+  })
+  // The coordinator itself may have been faster.
+  assert.ok(runnerIds.length <= 1, `${runnerIds.length} times`)
+  for (const offer of offers) await link.report(offer, 2, end({ how: 'timed-out', timeoutMs: 1 }))
+  for (const { run } of offers) assert.equal((await runOf(c, run)).error?.code, 'RUN_TIMED_OUT')
+})
+
 test('sleeps that came due while nobody looked are over in their order, in one batch', async () => {
   await aRun(c, { workflow: 'any' })
   const offer = await takeNext(agent, link)

@@ -4,20 +4,12 @@ import type { Run } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import type { LongCall } from '../actor.ts'
-import { record } from '../audit/record.ts'
 import type { RunRow } from '../engine/rules/run.ts'
 import * as store from './store.ts'
-import {
-  createRuns,
-  prepareRun,
-  presentNew,
-  starterOf,
-  tellOfNew,
-  type TriggerAsk,
-  type TriggerDeps,
-} from '../engine/commit/trigger.ts'
+import { prepareRun, starterOf, type TriggerAsk, type TriggerDeps } from '../engine/commit/trigger.ts'
+import { startRecorded } from './start.ts'
 
-/** A new run with the input, environment, tags and priority of an earlier one, on the current version unless one is named. */
+/** Starts a run with the input, environment, tags and priority of an earlier one, on the current version by default. */
 export async function retryRun(
   deps: TriggerDeps & { db: Db; partitions: Partitions },
   call: LongCall,
@@ -26,17 +18,8 @@ export async function retryRun(
 ): Promise<Run> {
   const { caller } = call
   const ask = await retryAsk(deps, caller.orgId, runId, version)
-  const { run: next, target } = await prepareRun(deps, starterOf(call), ask)
-  const at = await deps.partitions.atHand(() =>
-    deps.db.begin(async (tx) => {
-      const created = await createRuns(tx, [next])
-      const after = { run: next.id, version: target.version.version }
-      await record(tx, caller, { action: 'runs.retry', target: { type: 'run', id: runId }, after })
-      return created.get(next.id)!
-    }),
-  )
-  tellOfNew(deps, next)
-  return presentNew(caller, next, target, at)
+  const prepared = await prepareRun(deps, starterOf(call), ask)
+  return startRecorded(deps, caller, prepared, { action: 'runs.retry', target: { type: 'run', id: runId } })
 }
 
 /** A retry stands for the same tick of a schedule as its run: the program asks for the day that it is about. */

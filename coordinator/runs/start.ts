@@ -1,5 +1,6 @@
 import type { Run } from '@windlass/shared/model/run.ts'
-import type { Caller, LongCall } from '../actor.ts'
+import type { Acting, Caller, LongCall } from '../actor.ts'
+import { type Change, record } from '../audit/record.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
@@ -7,6 +8,7 @@ import { type Created, createOrMerge } from '../engine/commit/debounce.ts'
 import { mayStillStart } from '../engine/commit/may-start.ts'
 import {
   addRun,
+  createRuns,
   prepareRun,
   presentNew,
   starterOf,
@@ -47,6 +49,24 @@ export async function startPrepared(
   const stay = () => mayStillStart(deps, starterOf(call), run)
   const created = await deps.turns.orgCalls.run(caller.orgId, { stay }, create)
   return answerTo(deps, caller, prepared, created)
+}
+
+type RecordDeps = TriggerDeps & { db: Db; partitions: Partitions }
+
+/** Queues a run and records who asked for it, in one transaction. */
+export async function startRecorded(
+  deps: RecordDeps,
+  caller: Acting,
+  { run, target }: { run: NewRun; target: Target },
+  change: Omit<Change, 'after'>,
+): Promise<Run> {
+  const at = await inTransaction(deps, async (tx) => {
+    const created = await createRuns(tx, [run])
+    await record(tx, caller, { ...change, after: { run: run.id, version: target.version.version } })
+    return created.get(run.id)!
+  })
+  tellOfNew(deps, run)
+  return presentNew(caller, run, target, at)
 }
 
 export function inTransaction<T>(deps: { db: Db; partitions: Partitions }, act: (tx: Tx) => Promise<T>): Promise<T> {

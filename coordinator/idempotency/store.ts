@@ -1,7 +1,7 @@
 import type { OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 
-export const KEY_HOURS = 24
+const KEY_HOURS = 24
 
 /** A key and what is asked for under it. */
 export interface Claim {
@@ -27,8 +27,8 @@ export async function findKey(sql: Sql, { orgId, workflowId, key }: Claim): Prom
 }
 
 /**
- * Takes a key for a run, or answers whose it is. Waits for whoever is just taking the same key: when he fails it is free, and his
- * commit is seen by the next statement. An expired key counts as free.
+ * Takes a key for a run, or answers whose it is. Waits for a transaction that is taking the same key: if that fails the
+ * key is free, and its commit is seen by the next statement. An expired key counts as free.
  */
 export async function takeKey(tx: Tx, claim: Claim, runId: RunId): Promise<FirstRequest | undefined> {
   const { orgId, workflowId, key, requestHash } = claim

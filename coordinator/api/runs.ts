@@ -93,7 +93,7 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
 
   cancel: async ({ input, caller }) => ({ run: await cancelRun(deps, caller, input.run, input.reason) }),
 
-  retry: async (call) => ({ run: await retryRun(deps, call, call.input.run, call.input.version) }),
+  retry: async (call) => made(await retryRun(deps, call, { ...call.input, key: keyIn(call) })),
 
   delete: async ({ input, caller }) => {
     await deleteRun(deps, caller, input.run)

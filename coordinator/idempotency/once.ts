@@ -4,6 +4,7 @@ import { canonicalHash } from '../canonical-hash.ts'
 import type { Db, Tx } from '../db/client.ts'
 import { type Claim, cleanKeys, findKey, type FirstRequest, takeKey } from './store.ts'
 
+export type { Claim }
 export { pointKey } from './store.ts'
 
 interface KeyedRequest {
@@ -19,7 +20,7 @@ export async function claimOf({ request, ...where }: KeyedRequest): Promise<Clai
 }
 
 /** Takes the key for a run, in the transaction that makes the run and before anything else is written there. */
-type TakeKey = (tx: Tx, runId: RunId) => Promise<void>
+export type TakeKey = (tx: Tx, runId: RunId) => Promise<void>
 
 interface Once<T> {
   /** Answers what the first request of the key has made, as it is now. */

@@ -1,11 +1,12 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { Run } from '@windlass/shared/model/run.ts'
 import type { LongCall } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import { createOrMerge } from '../engine/commit/debounce.ts'
 import { findVersion } from '../engine/commit/may-start.ts'
 import { prepareRun, starterOf, type TriggerAsk } from '../engine/commit/trigger.ts'
 import { presentRun } from '../engine/rules/run.ts'
-import { claimOf, once, pointKey } from '../idempotency/once.ts'
+import { type Claim, claimOf, once, pointKey, type TakeKey } from '../idempotency/once.ts'
 import { answerTo, inTransaction, type StartDeps, type Started } from './start.ts'
 import { find } from './store.ts'
 
@@ -37,6 +38,17 @@ function requestOf(ask: TriggerAsk) {
   // Null and left out are one request. Kept hashes are of what left it out.
   const environment = ask.environment ?? undefined
   return { input, environment, tags, priority, version, delayMs }
+}
+
+/** Starts a run, with a claim at most once. */
+export async function startOnce(
+  deps: { db: Db },
+  claim: Claim | undefined,
+  start: (take?: TakeKey) => Promise<Run>,
+): Promise<Started> {
+  const make = async (take?: TakeKey): Promise<Started> => ({ run: await start(take), isNew: true })
+  if (!claim) return make()
+  return once(deps, claim, { first: (id) => firstRun(deps, claim.orgId, id), make })
 }
 
 async function firstRun(deps: { db: Db }, orgId: OrgId, id: RunId): Promise<Started> {

@@ -1,25 +1,42 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
-import type { Run } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import type { LongCall } from '../actor.ts'
 import type { RunRow } from '../engine/rules/run.ts'
 import * as store from './store.ts'
 import { prepareRun, starterOf, type TriggerAsk, type TriggerDeps } from '../engine/commit/trigger.ts'
-import { startRecorded } from './start.ts'
+import { claimOf } from '../idempotency/once.ts'
+import { startOnce } from './once.ts'
+import { type Started, startRecorded } from './start.ts'
 
 /** Starts a run with the input, environment, tags and priority of an earlier one, on the current version by default. */
 export async function retryRun(
   deps: TriggerDeps & { db: Db; partitions: Partitions },
   call: LongCall,
-  runId: RunId,
-  version: number | undefined,
-): Promise<Run> {
+  { run: runId, version, key }: { run: RunId; version?: number | undefined; key: string | undefined },
+): Promise<Started> {
   const { caller } = call
-  const ask = await retryAsk(deps, caller.orgId, runId, version)
-  const prepared = await prepareRun(deps, starterOf(call), ask)
-  return startRecorded(deps, caller, prepared, { action: 'runs.retry', target: { type: 'run', id: runId } })
+  const claim = key === undefined ? undefined : await claimOfRetry(deps, caller.orgId, { run: runId, version, key })
+  return startOnce(deps, claim, async (take) => {
+    const ask = await retryAsk(deps, caller.orgId, runId, version)
+    const prepared = await prepareRun(deps, starterOf(call), ask)
+    return startRecorded(deps, caller, prepared, {
+      change: { action: 'runs.retry', target: { type: 'run', id: runId } },
+      take,
+    })
+  })
+}
+
+/** The run may be deleted by now, as a request that is sent again needs no input. Throws NOT_FOUND. */
+async function claimOfRetry(
+  deps: { db: Db },
+  orgId: OrgId,
+  { key, ...asked }: { run: RunId; version: number | undefined; key: string },
+) {
+  const run = await store.find(deps.db, orgId, asked.run)
+  if (!run) throw new Fault('NOT_FOUND', { run: asked.run })
+  return claimOf({ orgId, workflowId: run.workflowId, key, request: { kind: 'runs.retry', ...asked } })
 }
 
 /** A retry stands for the same tick of a schedule as its run: the program asks for the day that it is about. */

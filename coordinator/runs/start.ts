@@ -16,6 +16,7 @@ import {
   type TriggerAsk,
   type TriggerDeps,
 } from '../engine/commit/trigger.ts'
+import type { TakeKey } from '../idempotency/once.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
@@ -53,14 +54,20 @@ export async function startPrepared(
 
 type RecordDeps = TriggerDeps & { db: Db; partitions: Partitions }
 
-/** Queues a run and records who asked for it, in one transaction. */
+interface Recorded {
+  change: Omit<Change, 'after'>
+  take?: TakeKey | undefined
+}
+
+/** Queues a run, records who asked for it and takes the key of the request where it has one, in one transaction. */
 export async function startRecorded(
   deps: RecordDeps,
   caller: Acting,
   { run, target }: { run: NewRun; target: Target },
-  change: Omit<Change, 'after'>,
+  { change, take }: Recorded,
 ): Promise<Run> {
   const at = await inTransaction(deps, async (tx) => {
+    await take?.(tx, run.id)
     const created = await createRuns(tx, [run])
     await record(tx, caller, { ...change, after: { run: run.id, version: target.version.version } })
     return created.get(run.id)!

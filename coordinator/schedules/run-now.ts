@@ -1,10 +1,11 @@
 import type { ScheduleId } from '@windlass/shared/ids.ts'
-import type { Run } from '@windlass/shared/model/run.ts'
 import type { LongCall } from '../actor.ts'
 import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { prepareRun, starterOf, type TriggerDeps } from '../engine/commit/trigger.ts'
-import { startRecorded } from '../runs/start.ts'
+import { claimOf } from '../idempotency/once.ts'
+import { startOnce } from '../runs/once.ts'
+import { type Started, startRecorded } from '../runs/start.ts'
 import { askOf } from './judged.ts'
 import { needSchedule } from './schedules.ts'
 
@@ -12,13 +13,18 @@ import { needSchedule } from './schedules.ts'
 export async function runSchedule(
   deps: TriggerDeps & { db: Db; partitions: Partitions },
   call: LongCall,
-  { id, input }: { id: ScheduleId; input: unknown },
-): Promise<Run> {
+  { id, input, key }: { id: ScheduleId; input: unknown; key: string | undefined },
+): Promise<Started> {
   const { caller } = call
   const row = await needSchedule(deps, caller, id)
+  const { orgId, workflowId } = row
+  const request = { kind: 'schedules.run', schedule: id, input }
+  const claim = key === undefined ? undefined : await claimOf({ orgId, workflowId, key, request })
   const given = input === undefined ? row : { ...row, input: JSON.stringify(input) }
   const ask = askOf(given, { kind: 'schedule', id, tick: { how: 'manual', at: row.now, lateMs: 0 } })
-  const prepared = await prepareRun(deps, starterOf(call), ask)
-  const target = { type: 'schedule', id, name: row.name }
-  return startRecorded(deps, caller, prepared, { action: 'schedules.run', target })
+  return startOnce(deps, claim, async (take) => {
+    const prepared = await prepareRun(deps, starterOf(call), ask)
+    const target = { type: 'schedule', id, name: row.name }
+    return startRecorded(deps, caller, prepared, { change: { action: 'schedules.run', target }, take })
+  })
 }

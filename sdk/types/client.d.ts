@@ -383,6 +383,8 @@ export interface Client extends Follows {
         run: string
         /** A version other than the current one. */
         version?: number
+        /** Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first run with 200. */
+        idempotencyKey?: string
       },
       options?: CallOptions,
     ): Promise<{
@@ -629,6 +631,8 @@ export interface Client extends Follows {
         schedule: string
         /** Any JSON in place of the input of the schedule. */
         input?: unknown
+        /** Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first run with 200. */
+        idempotencyKey?: string
       },
       options?: CallOptions,
     ): Promise<{

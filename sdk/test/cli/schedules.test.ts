@@ -87,8 +87,10 @@ test('pause and resume change `enabled` alone; an update without a flag is refus
 test('a run by hand prints its id, and says how to follow it', async (t) => {
   const run = aRun()
   const { url, asked } = await startFake(t, { 'schedules.run': () => ({ run }) })
-  const { stdout, stderr } = await runCli(['schedules', 'run', schedule.id, '--input', '2'], { url })
-  assert.deepEqual([stdout, asked[0]!.args], [`${run.id}\n`, { schedule: schedule.id, input: 2 }])
+  const flags = ['--input', '2', '--idempotency-key', 'once']
+  const { stdout, stderr } = await runCli(['schedules', 'run', schedule.id, ...flags], { url })
+  const args = { schedule: schedule.id, input: 2, idempotencyKey: 'once' }
+  assert.deepEqual([stdout, asked[0]!.args], [`${run.id}\n`, args])
   assert.match(stderr, new RegExp(`windlass logs -f ${run.id}`))
 })
 

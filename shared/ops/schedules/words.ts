@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Schedule, ScheduleGap } from '../../model/schedule.ts'
 import type { ExamplesOf } from '../example.ts'
+import { KEY_HEADER } from '../idempotency-key.ts'
 import { DAY_MS, IDS, NINE, PAGING, QUEUED } from '../example-things.ts'
 
 const HOUR_MS = 3_600_000
@@ -109,9 +110,11 @@ export const schedules: ExamplesOf<'schedules'> = {
   run: {
     about: [
       'The run has the trigger of a tick, with `manual: true` and the present moment as `at`. It starts also while',
-      'another run of the schedule is unfinished, and while the schedule is paused.',
+      'another run of the schedule is unfinished, and while the schedule is paused. Each call makes a run, unless an',
+      'idempotency key says that it is the same call, as with `runs.trigger`; a key counts for the workflow.',
     ].join(' '),
-    input: { schedule: IDS.schedule },
+    input: { schedule: IDS.schedule, idempotencyKey: 'report-2026-11-21' },
+    headers: KEY_HEADER,
     output: {
       run: {
         ...QUEUED,

@@ -15,13 +15,13 @@ export async function triggerOnce(deps: StartDeps, call: LongCall, ask: TriggerA
   const { caller } = call
   const { orgId } = caller
   const { version } = await findVersion(deps, orgId, ask)
-  const claim = await claimOf({ orgId, workflowId: version.workflowId, key, request: requestOf(ask) })
-  return once<Started>(deps, claim, {
+  const claim = await claimOf({ orgId, scope: version.workflowId, key, request: requestOf(ask) })
+  return once<RunId, Started>(deps, claim, {
     first: (id) => firstRun(deps, orgId, id),
     make: async (take) => {
       const prepared = await prepareRun(deps, starterOf(call), { ...ask, mayMerge: true })
       const created = await inTransaction(deps, async (tx) => {
-        await take(tx, prepared.run.id)
+        await take?.(tx, prepared.run.id)
         const created = await createOrMerge(tx, prepared.run)
         // From now on the key is that of the run which the call was merged into.
         if ('into' in created) await pointKey(tx, claim, created.into.id)
@@ -43,12 +43,13 @@ function requestOf(ask: TriggerAsk) {
 /** Starts a run, with a claim at most once. */
 export async function startOnce(
   deps: { db: Db },
-  claim: Claim | undefined,
+  { orgId, claim }: { orgId: OrgId; claim: Claim | undefined },
   start: (take?: TakeKey) => Promise<Run>,
 ): Promise<Started> {
-  const make = async (take?: TakeKey): Promise<Started> => ({ run: await start(take), isNew: true })
-  if (!claim) return make()
-  return once(deps, claim, { first: (id) => firstRun(deps, claim.orgId, id), make })
+  return once<RunId, Started>(deps, claim, {
+    first: (id) => firstRun(deps, orgId, id),
+    make: async (take) => ({ run: await start(take), isNew: true }),
+  })
 }
 
 async function firstRun(deps: { db: Db }, orgId: OrgId, id: RunId): Promise<Started> {

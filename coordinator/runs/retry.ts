@@ -17,9 +17,10 @@ export async function retryRun(
   { run: runId, version, key }: { run: RunId; version?: number | undefined; key: string | undefined },
 ): Promise<Started> {
   const { caller } = call
-  const claim = key === undefined ? undefined : await claimOfRetry(deps, caller.orgId, { run: runId, version, key })
-  return startOnce(deps, claim, async (take) => {
-    const ask = await retryAsk(deps, caller.orgId, runId, version)
+  const { orgId } = caller
+  const claim = key === undefined ? undefined : await claimOfRetry(deps, orgId, { run: runId, version, key })
+  return startOnce(deps, { orgId, claim }, async (take) => {
+    const ask = await retryAsk(deps, orgId, runId, version)
     const prepared = await prepareRun(deps, starterOf(call), ask)
     return startRecorded(deps, caller, prepared, {
       change: { action: 'runs.retry', target: { type: 'run', id: runId } },
@@ -36,7 +37,7 @@ async function claimOfRetry(
 ) {
   const run = await store.find(deps.db, orgId, asked.run)
   if (!run) throw new Fault('NOT_FOUND', { run: asked.run })
-  return claimOf({ orgId, workflowId: run.workflowId, key, request: { kind: 'runs.retry', ...asked } })
+  return claimOf({ orgId, scope: run.workflowId, key, request: { kind: 'runs.retry', ...asked } })
 }
 
 /** A retry stands for the same tick of a schedule as its run: the program asks for the day that it is about. */

@@ -17,12 +17,12 @@ export async function runSchedule(
 ): Promise<Started> {
   const { caller } = call
   const row = await needSchedule(deps, caller, id)
-  const { orgId, workflowId } = row
+  const { orgId, workflowId: scope } = row
   const request = { kind: 'schedules.run', schedule: id, input }
-  const claim = key === undefined ? undefined : await claimOf({ orgId, workflowId, key, request })
+  const claim = key === undefined ? undefined : await claimOf({ orgId, scope, key, request })
   const given = input === undefined ? row : { ...row, input: JSON.stringify(input) }
   const ask = askOf(given, { kind: 'schedule', id, tick: { how: 'manual', at: row.now, lateMs: 0 } })
-  return startOnce(deps, claim, async (take) => {
+  return startOnce(deps, { orgId, claim }, async (take) => {
     const prepared = await prepareRun(deps, starterOf(call), ask)
     const target = { type: 'schedule', id, name: row.name }
     return startRecorded(deps, caller, prepared, { change: { action: 'schedules.run', target }, take })

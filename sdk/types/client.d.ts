@@ -1131,6 +1131,10 @@ export interface Client extends Follows {
         delivery: string
         /** True: although it does not verify. For a session of an admin only. */
         unverified?: boolean
+        /**
+         * Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first delivery with 200.
+         */
+        idempotencyKey?: string
       },
       options?: CallOptions,
     ): Promise<{

@@ -53,6 +53,8 @@ const ACTS: Record<string, (by: By) => Promise<unknown>> = {
   'schedules.run under a key': (by) => c.call(ops.schedules.run, { schedule: ids.schedule, idempotencyKey: 'run' }, by),
   'schedules.why': (by) => c.call(ops.schedules.why, { schedule: ids.schedule }, by),
   'deliveries.replay': (by) => c.call(ops.deliveries.replay, { delivery: ids.delivery }, by),
+  'deliveries.replay under a key': (by) =>
+    c.call(ops.deliveries.replay, { delivery: ids.delivery, idempotencyKey: 'replay' }, by),
 }
 
 /** A key that is revoked while something is judged. */

@@ -5,16 +5,21 @@ import { after, before, test } from 'node:test'
 import { newId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
 import { entriesOf } from '../_kit/audit.ts'
-import { aCoordinatorOfItsOwn, aRun, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aCoordinatorOfItsOwn, aRun, refusal, type TestCoordinator } from '../_kit/coordinator.ts'
+import { aSession } from '../_kit/credentials.ts'
+import { aKeyText } from '../_kit/environments.ts'
+import { aHook, deliver } from '../_kit/inbound.ts'
 import { type Keyed, type KeyedAnswer, loseAnswer, sendKeyed } from '../_kit/keyed.ts'
 import { aSchedule } from '../_kit/schedules.ts'
 import { aWorkflow, type TestWorkflow } from '../_kit/workflow.ts'
 
 let c: TestCoordinator
 let another: TestCoordinator
+let session: string
 
 before(async () => {
-  c = await aCoordinatorOfItsOwn()
+  c = await aCoordinatorOfItsOwn({ SECRET_KEY: aKeyText() })
+  session = await aSession(c.db, { orgId: c.orgId })
   another = await c.another()
 })
 after(() => c.stop())
@@ -22,6 +27,8 @@ after(() => c.stop())
 /** Something that is asked for of a workflow of its own. */
 interface Asked extends Keyed {
   workflow: TestWorkflow
+  /** What its key counts for. */
+  scope: string
   /** What the audit log has it as, and about what. */
   action: string
   target: string
@@ -38,7 +45,8 @@ const ASKED: Record<string, () => Promise<Asked>> = {
       { path, body: { version: 1 } },
       { path: `/v1/runs/${other.id}/retry`, body: {} },
     ]
-    return { workflow, path, body: {}, others, action: 'runs.retry', target: run.id }
+    const { id: scope } = workflow
+    return { workflow, scope, path, body: {}, others, action: 'runs.retry', target: run.id }
   },
   'schedules.run': async () => {
     const workflow = await aWorkflow(c)
@@ -52,19 +60,29 @@ const ASKED: Record<string, () => Promise<Asked>> = {
       { path: `/v1/schedules/${other.id}/run`, body: { input: { a: 1, b: 2 } } },
     ]
     const body = { input: { a: 1, b: 2 } }
-    return { workflow, path, body, others, action: 'schedules.run', target: schedule.id }
+    const { id: scope } = workflow
+    return { workflow, scope, path, body, others, action: 'schedules.run', target: schedule.id }
+  },
+  'deliveries.replay': async () => {
+    const workflow = await aWorkflow(c)
+    const hook = await aHook(c, session, workflow.slug)
+    const [{ receipt }, other] = [await deliver(hook, { body: '{"n":1}' }), await deliver(hook, { body: '{"n":2}' })]
+    const { id } = receipt.delivery
+    const others = [{ path: `/v1/deliveries/${other.receipt.delivery.id}/replay`, body: {} }]
+    const path = `/v1/deliveries/${id}/replay`
+    return { workflow, scope: hook.id, path, body: {}, others, action: 'deliveries.replay', target: id }
   },
 }
 
-const idIn = ({ run }: KeyedAnswer) => run?.id
+const idIn = ({ run, delivery }: KeyedAnswer) => (run ?? delivery)?.id
 
 /** How often it was done. */
 async function countOf({ action, target }: Asked): Promise<number> {
   return (await entriesOf(c, { target })).filter((entry) => entry.action === action).length
 }
 
-const age = (workflow: TestWorkflow) => c.db`
-  update idempotency_keys set expires_at = now() - interval '1 second' where workflow_id = ${workflow.id}`
+const age = ({ scope }: Asked) => c.db`
+  update idempotency_keys set expires_at = now() - interval '1 second' where workflow_id = ${scope}`
 
 for (const [name, begin] of Object.entries(ASKED)) {
   test(`${name}: the same request under its key is answered with 200 and the first one`, async () => {
@@ -101,12 +119,13 @@ for (const [name, begin] of Object.entries(ASKED)) {
   test(`${name}: another request under the key is refused, and names what the first has made`, async () => {
     const asked = { ...(await begin()), key: 'k' }
     const id = idIn(await sendKeyed(c, asked))!
+    const isOfWorkflow = asked.scope === asked.workflow.id
     const trigger = { path: `/v1/orgs/${c.org}/workflows/${asked.workflow.slug}/runs`, body: {} }
-    for (const other of [...asked.others, trigger]) {
+    for (const other of [...asked.others, ...(isOfWorkflow ? [trigger] : [])]) {
       const { status, error } = await sendKeyed(c, { ...other, key: 'k' })
       assert.deepEqual([status, error?.code], [409, 'IDEMPOTENCY_CONFLICT'], JSON.stringify(other))
-      assert.deepEqual(error?.detail, { path: 'idempotencyKey', run: id })
-      assert.ok(error.message.includes(id))
+      assert.equal(error?.detail['path'], 'idempotencyKey')
+      assert.ok(Object.values(error.detail).includes(id) && error.message.includes(id))
     }
     assert.equal(await countOf(asked), 1)
   })
@@ -137,7 +156,7 @@ for (const [name, begin] of Object.entries(ASKED)) {
     const asked = { ...(await begin()), key: 'k' }
     const first = await sendKeyed(c, asked)
     assert.equal((await sendKeyed(c, asked)).status, 200)
-    await age(asked.workflow)
+    await age(asked)
     const second = await sendKeyed(c, asked)
     assert.equal(second.status, 201)
     assert.notEqual(idIn(second), idIn(first))
@@ -157,4 +176,38 @@ test('the first run is answered as it is by now, also when the run that it retri
   await c.call(ops.runs.delete, { run: id })
   const again = await c.call(ops.runs.retry, ask)
   assert.deepEqual([again.run.id, again.run.status], [run.id, 'cancelled'])
+})
+
+test('a replay under a key starts its runs once, and without one starts them again', async () => {
+  const { slug } = await aWorkflow(c)
+  const { receipt } = await deliver(await aHook(c, session, slug), { body: '{"n":1}' })
+  const ask = { delivery: receipt.delivery.id, idempotencyKey: newId('req') }
+  for (let n = 0; n < 3; n++) await c.call(ops.deliveries.replay, ask)
+  const runs = async () => (await c.call(ops.runs.list, { org: c.org, workflow: slug })).runs.length
+  assert.equal(await runs(), 2)
+  await c.call(ops.deliveries.replay, { delivery: receipt.delivery.id })
+  assert.equal(await runs(), 3)
+})
+
+test('a replay that starts no run is done once as well', async () => {
+  const { slug } = await aWorkflow(c, { inputSchema: { type: 'object', required: ['n'] } })
+  await deliver(await aHook(c, session, slug))
+  const { deliveries } = await c.call(ops.deliveries.list, { org: c.org, workflow: slug })
+  const ask = { delivery: deliveries[0]!.id, idempotencyKey: newId('req') }
+  const { delivery } = await c.call(ops.deliveries.replay, ask)
+  assert.deepEqual([delivery.outcome, delivery.replayOf], ['invalid_input', ask.delivery])
+  assert.deepEqual((await c.call(ops.deliveries.replay, ask)).delivery, delivery)
+})
+
+test('a key does not let anybody replay what does not verify', async () => {
+  const { slug } = await aWorkflow(c)
+  const hook = await aHook(c, session, slug)
+  await deliver(hook, { body: '{}', signature: null })
+  const { deliveries } = await c.call(ops.deliveries.list, { org: c.org, workflow: slug })
+  const ask = { delivery: deliveries[0]!.id, unverified: true, idempotencyKey: 'k' }
+  const { delivery } = await c.call(ops.deliveries.replay, ask, { apiKey: session })
+  assert.equal(delivery.outcome, 'triggered')
+  await assert.rejects(c.call(ops.deliveries.replay, ask), refusal('FORBIDDEN'))
+  const other = { ...ask, unverified: false }
+  await assert.rejects(c.call(ops.deliveries.replay, other), refusal('IDEMPOTENCY_CONFLICT'))
 })

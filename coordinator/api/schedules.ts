@@ -20,7 +20,7 @@ type SchedulesNeeds = Needs<
 >
 
 export const schedules = (deps: SchedulesNeeds): HandlersFor<'schedules'> => ({
-  create: async (call) => ({ schedule: await createSchedule(deps, call, call.input) }),
+  create: async (call) => made(await createSchedule(deps, call, call.input, keyIn(call))),
 
   list: async ({ input: { workflow, cursor, limit }, caller }) => {
     const { orgId } = caller

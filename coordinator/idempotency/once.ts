@@ -68,6 +68,7 @@ class KeyTaken extends Error {
 const MADE: Readonly<Record<string, readonly [noun: string, verb: string]>> = {
   run: ['run', 'started'],
   dlv: ['delivery', 'made'],
+  sch: ['schedule', 'made'],
 }
 
 function same({ requestHash }: Claim, found: FirstRequest): MadeId {

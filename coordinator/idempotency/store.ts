@@ -1,10 +1,10 @@
-import type { DeliveryId, OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { DeliveryId, OrgId, RunId, ScheduleId } from '@windlass/shared/ids.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 
 const KEY_HOURS = 24
 
 /** What a request under a key can make. */
-export type MadeId = RunId | DeliveryId
+export type MadeId = RunId | DeliveryId | ScheduleId
 
 /**
  * A key and what is asked for under it. The columns are named after triggers, for which they were made: `workflow_id`

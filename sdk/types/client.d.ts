@@ -553,6 +553,10 @@ export interface Client extends Follows {
         /** What a tick does while a run of it is unfinished: start another, start none, or cancel it and start another. */
         overlap?: 'allow' | 'skip' | 'cancel'
         enabled?: boolean
+        /**
+         * Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first schedule with 200.
+         */
+        idempotencyKey?: string
       },
       options?: CallOptions,
     ): Promise<{

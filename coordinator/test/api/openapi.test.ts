@@ -206,7 +206,14 @@ test('answers to callers carry the limits, and 429 says when to come back', () =
 
 test('headers that an operation heeds are parameters', () => {
   const heeded = (id: string) => operationOf(id).parameters?.flatMap((one) => (one.in === 'header' ? [one.name] : []))
-  for (const id of ['runs.trigger', 'runs.retry', 'runs.bulkRetry', 'schedules.run', 'deliveries.replay'])
+  for (const id of [
+    'runs.trigger',
+    'runs.retry',
+    'runs.bulkRetry',
+    'schedules.create',
+    'schedules.run',
+    'deliveries.replay',
+  ])
     assert.deepEqual(heeded(id), ['Idempotency-Key'], id)
   assert.deepEqual(heeded('runs.stream'), ['Last-Event-ID'])
 })

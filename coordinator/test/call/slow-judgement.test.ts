@@ -48,6 +48,8 @@ const ACTS: Record<string, (by: By) => Promise<unknown>> = {
   'runs.retry under a key': (by) => c.call(ops.runs.retry, { run: ids.run, idempotencyKey: 'retry' }, by),
   'inputs.respond': (by) => c.call(ops.inputs.respond, { input: ids.input, answer: 'yes' }, by),
   'schedules.create': (by) => c.call(ops.schedules.create, { org: c.org, workflow, rate: '2h' }, by),
+  'schedules.create under a key': (by) =>
+    c.call(ops.schedules.create, { org: c.org, workflow, rate: '2h', idempotencyKey: 'create' }, by),
   'schedules.update': (by) => c.call(ops.schedules.update, { schedule: ids.schedule, input: 1 }, by),
   'schedules.run': (by) => c.call(ops.schedules.run, { schedule: ids.schedule }, by),
   'schedules.run under a key': (by) => c.call(ops.schedules.run, { schedule: ids.schedule, idempotencyKey: 'run' }, by),

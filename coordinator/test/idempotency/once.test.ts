@@ -31,7 +31,8 @@ interface Asked extends Keyed {
   scope: string
   /** What the audit log has it as, and about what. */
   action: string
-  target: string
+  /** Undefined: about what it makes. */
+  target?: string
   /** Requests of the same kind that are not the same. */
   others: Keyed[]
 }
@@ -74,17 +75,34 @@ const ASKED: Record<string, () => Promise<Asked>> = {
   },
 }
 
-const idIn = ({ run, delivery }: KeyedAnswer) => (run ?? delivery)?.id
+const CREATING = {
+  'schedules.create': async (): Promise<Asked> => {
+    const workflow = await aWorkflow(c)
+    const path = `/v1/orgs/${c.org}/schedules`
+    const body = { workflow: workflow.slug, name: 'report', cron: '0 9 * * 1-5', input: { a: 1, b: 2 } }
+    const others = [
+      { path, body: { ...body, name: 'other' } },
+      { path, body: { ...body, cron: '0 9 * * *' } },
+      { path, body: { ...body, enabled: false } },
+    ]
+    return { workflow, scope: workflow.id, path, body, others, action: 'schedules.create' }
+  },
+}
+
+const idIn = ({ run, delivery, schedule }: KeyedAnswer) => (run ?? delivery ?? schedule)?.id
 
 /** How often it was done. */
-async function countOf({ action, target }: Asked): Promise<number> {
-  return (await entriesOf(c, { target })).filter((entry) => entry.action === action).length
+async function countOf({ action, target, workflow }: Asked): Promise<number> {
+  const isAbout = (after: unknown) =>
+    target !== undefined || (after as { workflow?: string }).workflow === workflow.slug
+  const entries = await entriesOf(c, target === undefined ? { action: [action] } : { target })
+  return entries.filter((entry) => entry.action === action && isAbout(entry.after)).length
 }
 
 const age = ({ scope }: Asked) => c.db`
   update idempotency_keys set expires_at = now() - interval '1 second' where workflow_id = ${scope}`
 
-for (const [name, begin] of Object.entries(ASKED)) {
+for (const [name, begin] of Object.entries({ ...ASKED, ...CREATING })) {
   test(`${name}: the same request under its key is answered with 200 and the first one`, async () => {
     const asked = await begin()
     const first = await sendKeyed(c, { ...asked, body: { ...asked.body, idempotencyKey: 'k' } })
@@ -140,18 +158,6 @@ for (const [name, begin] of Object.entries(ASKED)) {
     assert.equal(await countOf(asked), 1)
   })
 
-  test(`${name}: what is refused leaves its key free, what was accepted stays accepted`, async () => {
-    const asked = { ...(await begin()), key: 'k' }
-    const { slug } = asked.workflow
-    await c.call(ops.workflows.disable, { org: c.org, workflow: slug })
-    assert.equal((await sendKeyed(c, asked)).error?.code, 'WORKFLOW_DISABLED')
-    await c.call(ops.workflows.enable, { org: c.org, workflow: slug })
-    const first = await sendKeyed(c, asked)
-    assert.equal(first.status, 201)
-    await c.call(ops.workflows.disable, { org: c.org, workflow: slug })
-    assert.deepEqual(await sendKeyed(c, asked), { ...first, status: 200 })
-  })
-
   test(`${name}: a key is free again after a day, and without one each request counts`, async () => {
     const asked = { ...(await begin()), key: 'k' }
     const first = await sendKeyed(c, asked)
@@ -165,6 +171,19 @@ for (const [name, begin] of Object.entries(ASKED)) {
     assert.equal(await countOf(asked), 4)
   })
 }
+
+for (const [name, begin] of Object.entries(ASKED))
+  test(`${name}: what is refused leaves its key free, what was accepted stays accepted`, async () => {
+    const asked = { ...(await begin()), key: 'k' }
+    const { slug } = asked.workflow
+    await c.call(ops.workflows.disable, { org: c.org, workflow: slug })
+    assert.equal((await sendKeyed(c, asked)).error?.code, 'WORKFLOW_DISABLED')
+    await c.call(ops.workflows.enable, { org: c.org, workflow: slug })
+    const first = await sendKeyed(c, asked)
+    assert.equal(first.status, 201)
+    await c.call(ops.workflows.disable, { org: c.org, workflow: slug })
+    assert.deepEqual(await sendKeyed(c, asked), { ...first, status: 200 })
+  })
 
 test('the first run is answered as it is by now, also when the run that it retries was deleted', async () => {
   const { slug } = await aWorkflow(c)
@@ -210,4 +229,22 @@ test('a key does not let anybody replay what does not verify', async () => {
   await assert.rejects(c.call(ops.deliveries.replay, ask), refusal('FORBIDDEN'))
   const other = { ...ask, unverified: false }
   await assert.rejects(c.call(ops.deliveries.replay, other), refusal('IDEMPOTENCY_CONFLICT'))
+})
+
+test('a schedule that is sent again is answered as it is by now, and what was deleted stays so', async () => {
+  const { id, slug } = await aWorkflow(c)
+  const ask = {
+    org: c.org,
+    workflow: slug,
+    at: Date.now() + 3_600_000,
+    environment: null,
+    idempotencyKey: newId('req'),
+  }
+  const { schedule } = await c.call(ops.schedules.create, ask)
+  await c.call(ops.schedules.update, { schedule: schedule.id, enabled: false })
+  const { environment: _, ...less } = ask
+  const again = (await c.call(ops.schedules.create, { ...less, workflow: id })).schedule
+  assert.deepEqual([again.id, again.enabled], [schedule.id, false])
+  await c.call(ops.schedules.delete, { schedule: schedule.id })
+  await assert.rejects(c.call(ops.schedules.create, ask), refusal('NOT_FOUND'))
 })

@@ -41,7 +41,8 @@ test('flags become the fields of the API, and the next five times are shown', as
   const { url, asked } = await startFake(t, { 'schedules.create': () => ({ schedule }) })
   const flags = ['--cron', '0 9 * * 1-5', '--timezone', 'Europe/Zurich', '--name', 'mornings', '--input', '{"days":1}']
   const more = ['--jitter', '30s', '--catch-up', 'all', '--catch-up-window', '2h', '--overlap', 'skip', '--paused']
-  const { code, stdout, stderr } = await runCli(['schedules', 'create', 'report', ...flags, ...more], { url })
+  const key = ['--idempotency-key', 'mornings']
+  const { code, stdout, stderr } = await runCli(['schedules', 'create', 'report', ...flags, ...more, ...key], { url })
   assert.equal(code, 0, stderr)
   assert.deepEqual(asked[0]!.args, {
     org: ORG,
@@ -55,6 +56,7 @@ test('flags become the fields of the API, and the next five times are shown', as
     catchUpWindowMs: 7_200_000,
     overlap: 'skip',
     enabled: false,
+    idempotencyKey: 'mornings',
   })
   assert.match(stdout, /At 09:00, Monday through Friday \(Europe\/Zurich\)/)
   assert.equal(stdout.match(/^next /gm)?.length, 5)

@@ -77,9 +77,10 @@ export const rows = {
       catchUpWindowMs: catchUpWindowMs.default(DEFAULT_CATCH_UP_WINDOW_MS).meta(WINDOW),
       overlap: Overlap.default('allow'),
       enabled: z.boolean().default(true),
+      idempotencyKey: keyFor('schedule'),
     }),
     output: ScheduleAnswer,
-    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'CONFLICT'],
+    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'CONFLICT', 'IDEMPOTENCY_CONFLICT'],
     success: 201,
   }),
   list: op({

@@ -63,7 +63,9 @@ export const schedules: ExamplesOf<'schedules'> = {
     about: [
       'Exactly one of `cron`, `rate` and `at` says when it ticks. A fixed time of `cron` fires once on its local day,',
       'whatever the clocks do; `*` and `/` in minute or hour go by elapsed time. What is no cron or no zone is refused',
-      'with the field as written and the form that works.',
+      'with the field as written and the form that works. Each call makes a schedule, also with a name that another',
+      'one has, unless an idempotency key says that it is the same call: then the first one is answered with 200. A',
+      'key counts for the workflow. Where the first one was deleted since, the answer is `NOT_FOUND`.',
     ].join(' '),
     input: {
       org: 'acme',
@@ -74,7 +76,9 @@ export const schedules: ExamplesOf<'schedules'> = {
       environment: 'production',
       input: { payee: 'Ada', amount: 12_500 },
       overlap: 'skip',
+      idempotencyKey: 'weekday-mornings',
     },
+    headers: KEY_HEADER,
     output: { schedule: { ...REPORT, lastRun: null } },
     fields: { name: 'What people read.', enabled: 'False: it is paused from the start.' },
   },

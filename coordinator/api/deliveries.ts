@@ -4,6 +4,7 @@ import { replayDelivery } from '../inbound/replay.ts'
 import { findWorkflow } from '../workflows/read.ts'
 import { BytesAnswer, type HandlersFor, PiecesAnswer } from './call.ts'
 import { addressOf } from './hooks.ts'
+import { keyIn, made } from './keyed.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 
@@ -42,7 +43,7 @@ export const deliveries = (deps: DeliveriesNeeds): HandlersFor<'deliveries'> => 
 
   replay: async (call) => {
     const { baseUrl, base } = addressOf(deps, call)
-    return { delivery: await replayDelivery(deps, call, { ...call.input, base: baseUrl ?? base }) }
+    return made(await replayDelivery(deps, call, { ...call.input, base: baseUrl ?? base, key: keyIn(call) }))
   },
 })
 

@@ -1,22 +1,22 @@
 import { Fault } from '@windlass/shared/errors.ts'
+import { keyIn, made } from './keyed.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import { partIn } from './part.ts'
 import { liveStream, snapshot } from '../events/stream.ts'
 import { deleteRun } from '../engine/commit/delete-run.ts'
-import type { Acting } from '../actor.ts'
 import { type BulkAsk, startBulk } from '../bulk/start.ts'
 import { cancelRun } from '../runs/cancel.ts'
 import { listChildren } from '../runs/children.ts'
 import { getRun, inputOf, listRuns, outputOf } from '../runs/read.ts'
 import { restartRun } from '../runs/restart.ts'
 import { retryRun } from '../runs/retry.ts'
-import { keyOf, triggerOnce } from '../runs/idempotency.ts'
+import { triggerOnce } from '../runs/once.ts'
 import type { TriggerAsk } from '../engine/commit/trigger.ts'
 import { startBatch } from '../runs/batch.ts'
 import { startRun } from '../runs/start.ts'
 import { whyOf } from '../runs/why.ts'
 import { findWorkflow } from '../workflows/read.ts'
-import { type HandlersFor, JsonText, SseAnswer, StatusAnswer } from './call.ts'
+import { type HandlersFor, JsonText, SseAnswer } from './call.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
 import type { EnvironmentNames } from '../environments/names.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
@@ -46,13 +46,12 @@ const KEY_OF_BATCH = 'A batch takes no `Idempotency-Key`: give each item an `ide
 export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
   trigger: async (call) => {
     const { input, caller } = call
-    const { idempotencyKey, ...fields } = input
+    const { idempotencyKey: _, ...fields } = input
     const ask: TriggerAsk = { ...fields, trigger: { kind: caller.via === 'mcp' ? 'mcp' : 'api' } }
-    const key = keyOf(idempotencyKey, call.header('idempotency-key'))
+    const key = keyIn(call)
     const once = () => triggerOnce(deps, call, ask, key!)
     const started = key === undefined ? startRun(deps, call, ask) : deps.turns.orgCalls.run(caller.orgId, call, once)
-    const { isNew, ...answer } = await started
-    return isNew ? answer : new StatusAnswer(200, answer)
+    return made(await started)
   },
 
   batch: async (call) => {
@@ -94,7 +93,7 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
 
   cancel: async ({ input, caller }) => ({ run: await cancelRun(deps, caller, input.run, input.reason) }),
 
-  retry: async (call) => ({ run: await retryRun(deps, call, call.input.run, call.input.version) }),
+  retry: async (call) => made(await retryRun(deps, call, { ...call.input, key: keyIn(call) })),
 
   delete: async ({ input, caller }) => {
     await deleteRun(deps, caller, input.run)
@@ -113,21 +112,15 @@ export const runs = (deps: RunsNeeds): HandlersFor<'runs'> => ({
 
   restart: async ({ input, caller }) => ({ run: await restartRun(deps, caller, input.run) }),
 
-  bulkCancel: ({ input: { filter, reason, dryRun }, caller }) =>
-    jobFor(deps, caller, { kind: 'bulk-cancel', filter, reason, dryRun }),
+  bulkCancel: async ({ input: { filter, reason, dryRun }, caller }) =>
+    made(await startBulk(deps, caller, { kind: 'bulk-cancel', filter, reason, dryRun })),
 
-  bulkRetry: (call) => {
-    const { filter, dryRun, idempotencyKey: inBody } = call.input
-    const idempotencyKey = keyOf(inBody, call.header('idempotency-key'))
-    return jobFor(deps, call.caller, { kind: 'bulk-retry', filter, reason: '', dryRun, idempotencyKey })
+  bulkRetry: async (call) => {
+    const { filter, dryRun } = call.input
+    const ask: BulkAsk = { kind: 'bulk-retry', filter, reason: '', dryRun, idempotencyKey: keyIn(call) }
+    return made(await startBulk(deps, call.caller, ask))
   },
 })
-
-/** The first job of an idempotency key is answered with 200. */
-async function jobFor(deps: Needs<typeof startBulk>, caller: Acting, ask: BulkAsk) {
-  const { job, isNew } = await startBulk(deps, caller, ask)
-  return isNew ? { job } : new StatusAnswer(200, { job })
-}
 
 /** A value by its JSON text; with an offset a part of this text. */
 function payload(name: 'input' | 'output', json: string, offset: number | undefined): JsonText {

@@ -3,6 +3,7 @@ import { runSchedule } from '../schedules/run-now.ts'
 import { createSchedule, deleteSchedule, getSchedule, listSchedules, updateSchedule } from '../schedules/schedules.ts'
 import { findWorkflow } from '../workflows/read.ts'
 import type { HandlersFor } from './call.ts'
+import { keyIn, made } from './keyed.ts'
 import { decodeCursor, pageOf } from './page.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 
@@ -19,7 +20,7 @@ type SchedulesNeeds = Needs<
 >
 
 export const schedules = (deps: SchedulesNeeds): HandlersFor<'schedules'> => ({
-  create: async (call) => ({ schedule: await createSchedule(deps, call, call.input) }),
+  create: async (call) => made(await createSchedule(deps, call, call.input, keyIn(call))),
 
   list: async ({ input: { workflow, cursor, limit }, caller }) => {
     const { orgId } = caller
@@ -40,9 +41,10 @@ export const schedules = (deps: SchedulesNeeds): HandlersFor<'schedules'> => ({
     return {}
   },
 
-  run: async (call) => ({
-    run: await runSchedule(deps, call, { id: call.input.schedule, input: call.input.input }),
-  }),
+  run: async (call) => {
+    const { schedule: id, input } = call.input
+    return made(await runSchedule(deps, call, { id, input, key: keyIn(call) }))
+  },
 
   ticks: async ({ input: { schedule, cursor, limit }, caller }) => {
     const before = decodeCursor(cursor, /^\d{1,18}$/)

@@ -65,6 +65,12 @@ export function keysOf(sourceId: string, { id, once, body }: KnownBy): Key[] {
   return [...byId, key('content', [id, createHash('sha256').update(body).digest('hex')], ID_TTL_MS)]
 }
 
+interface CommitOptions {
+  lockMs?: number
+  /** Comes before all else in the transaction. */
+  first?: (tx: Tx) => Promise<void>
+}
+
 /**
  * Writes deliveries, their runs and what repetitions are known by: none of them is there without the others. Ids are
  * made by the caller, so that it may run again when its commit was not heard of: what is there is answered as it is.
@@ -72,7 +78,7 @@ export function keysOf(sourceId: string, { id, once, body }: KnownBy): Key[] {
 export async function commitDeliveries(
   db: Db,
   items: readonly NewDelivery[],
-  options: { lockMs?: number } = {},
+  options: CommitOptions = {},
 ): Promise<Committed[]> {
   try {
     return await db.begin((tx) => commitNew(tx, items, options))
@@ -88,7 +94,8 @@ export async function commitDeliveries(
   }
 }
 
-async function commitNew(tx: Tx, items: readonly NewDelivery[], options: { lockMs?: number }): Promise<Committed[]> {
+async function commitNew(tx: Tx, items: readonly NewDelivery[], options: CommitOptions): Promise<Committed[]> {
+  await options.first?.(tx)
   const holders = await holdersOf(tx, items, options)
   const starts = items.flatMap((item) => item.starts.filter(({ run }) => !holders.has(run.id)))
   const merged = await createAll(tx, starts)

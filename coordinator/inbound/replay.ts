@@ -5,6 +5,7 @@ import { hasRole } from '@windlass/shared/scopes.ts'
 import type { LongCall } from '../actor.ts'
 import { openOwned } from '../environments/owned-secrets.ts'
 import type { SecretKeys } from '../environments/secret-keys.ts'
+import { claimOf, once, type TakeKey } from '../idempotency/once.ts'
 import type { BytesInFlight } from '../limits/bytes-in-flight.ts'
 import { assertWhole, getDelivery, needDelivery, streamOf } from './deliveries.ts'
 import type { WholeDeliveryRow } from './row.ts'
@@ -22,10 +23,21 @@ export interface ReplayAsk {
   unverified: boolean
   /** Under which the source is reached. */
   base: string
+  /** Idempotency key of the request. */
+  key: string | undefined
 }
 
-/** Takes a delivery once more, byte for byte, by what is deployed now. It is no repetition: it starts runs again. */
-export async function replayDelivery(deps: Deps, call: LongCall, ask: ReplayAsk): Promise<Delivery> {
+/** What a caller is answered: a new delivery, or the first one of the key. */
+interface Replayed {
+  delivery: Delivery
+  isNew: boolean
+}
+
+/**
+ * Takes a delivery once more, byte for byte, by what is deployed now. It is no repetition: it starts runs again. The
+ * same request under its key does so once; a key counts for the webhook or connection where the delivery came in.
+ */
+export async function replayDelivery(deps: Deps, call: LongCall, ask: ReplayAsk): Promise<Replayed> {
   const by = call.caller
   if (ask.unverified && !(by.kind === 'session' && hasRole(by.role, 'admin')))
     throw new Fault(
@@ -34,19 +46,34 @@ export async function replayDelivery(deps: Deps, call: LongCall, ask: ReplayAsk)
       'Only a session of an admin replays a delivery that does not verify.',
     )
   const row = await needDelivery(deps, by, ask.delivery)
+  const { key, delivery, unverified } = ask
+  const request = { kind: 'deliveries.replay', delivery, unverified }
+  const { orgId, sourceId: scope } = row
+  const claim = key === undefined ? undefined : await claimOf({ orgId, scope, key, request })
+  return once<DeliveryId, Replayed>(deps, claim, {
+    first: async (id) => ({ delivery: await getDelivery(deps, by, id), isNew: false }),
+    make: async (take) => ({ delivery: await replayNow(deps, call, { ...ask, row, take }), isNew: true }),
+  })
+}
+
+type RowAsk = ReplayAsk & { row: WholeDeliveryRow; take: TakeKey | undefined }
+
+async function replayNow(deps: Deps, call: LongCall, ask: RowAsk): Promise<Delivery> {
+  const { row } = ask
+  const by = call.caller
   assertWhole(row)
   // Of the org, as those that come in are of an address: a payload is in memory here as well.
   const holding = deps.deliveryBodies.hold(by.orgId)
   try {
     holding.take(row.payloadBytes)
-    return await getDelivery(deps, by, await takeAgain(deps, call, { ...ask, row }))
+    return await getDelivery(deps, by, await takeAgain(deps, call, ask))
   } finally {
     holding.release()
   }
 }
 
-async function takeAgain(deps: Deps, call: LongCall, ask: ReplayAsk & { row: WholeDeliveryRow }): Promise<DeliveryId> {
-  const { row } = ask
+async function takeAgain(deps: Deps, call: LongCall, ask: RowAsk): Promise<DeliveryId> {
+  const { row, take: takeKey } = ask
   const headers = JSON.parse(row.headers) as Record<string, string>
   const body = row.payload ?? Buffer.concat(await (await streamOf(deps.objects, row)).toArray())
   const find = async () => {
@@ -69,7 +96,7 @@ async function takeAgain(deps: Deps, call: LongCall, ask: ReplayAsk & { row: Who
     query: row.query,
     receivedAt: receivedAt ?? row.receivedAt,
     attempts: row.attempts,
-    replay: { of: ask.delivery, audit: { by: call.caller, change }, assert: assertOneLeft },
+    replay: { of: ask.delivery, audit: { by: call.caller, change }, assert: assertOneLeft, take: takeKey },
   }
   const lookAgain = async () => {
     await call.stay()

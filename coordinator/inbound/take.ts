@@ -3,14 +3,17 @@ import { Fault } from '@windlass/shared/errors.ts'
 import { type DeliveryId, newId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
+import type { Tx } from '../db/client.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
+import type { Partitions } from '../db/partitions.ts'
 import { tellOfNew } from '../engine/commit/trigger.ts'
 import { ringRun } from '../events/ring.ts'
+import type { TakeKey } from '../idempotency/once.ts'
 import { contentKey } from '../objects/key.ts'
 import type { ObjectStore } from '../objects/store.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
 import { isLongAgo } from '../stay.ts'
-import { type Committed, keysOf, type NewDelivery } from './commit.ts'
+import { commitDeliveries, type Committed, keysOf, type NewDelivery } from './commit.ts'
 import { eventOf, idOf, isIdOpen } from './rules/events.ts'
 import { handshakeOf } from './rules/handshake.ts'
 import { storable } from './rules/headers.ts'
@@ -25,6 +28,7 @@ export type TakeDeps = Parameters<typeof startsOf>[0] &
     log: Log
     objects: ObjectStore
     deliveries: GroupCommit<NewDelivery, Committed>
+    partitions: Partitions
     turns: { orgDeliveries: OrgTurns }
   }
 
@@ -42,7 +46,15 @@ export interface Verified {
   /** Its signature, where it stands for this one delivery. */
   once?: Once | undefined
   /** Set for a replay, which is no repetition. */
-  replay?: { of: DeliveryId; audit: NonNullable<NewDelivery['audit']>; assert(decided: Decided): void }
+  replay?: Replay
+}
+
+interface Replay {
+  of: DeliveryId
+  audit: NonNullable<NewDelivery['audit']>
+  assert(decided: Decided): void
+  /** Set where it was asked for under an idempotency key. */
+  take: TakeKey | undefined
 }
 
 export interface Taken {
@@ -91,7 +103,7 @@ async function takeNow(
   const row = await rowOf(deps, verified, event)
   const handshake = handshakeOf(source.about.kind, value)
   if (handshake) {
-    const committed = await deps.deliveries.add({ ...row, whole: HANDSHAKE, decided: [], starts: [] })
+    const committed = await commit(deps, { ...row, whole: HANDSHAKE, decided: [], starts: [] }, replay?.take)
     return { id: row.id, committed, handshake }
   }
   const id = idOf(source.about, headers, value)
@@ -101,12 +113,24 @@ async function takeNow(
   const { runs, decided } = isLongAgo(since) ? await stillStarting(deps, await lookAgain(), found) : found
   replay?.assert({ runs, decided })
   const keys = replay ? [] : keysOf(source.id, { id, once: verified.once, ...(isIdOpen(source.about) && { body }) })
-  const committed = await deps.deliveries.add({ ...row, decided, starts: runs.map((run) => ({ run, keys })) })
+  const committed = await commit(deps, { ...row, decided, starts: runs.map((run) => ({ run, keys })) }, replay?.take)
   probe('delivery.committed', { delivery: row.id, outcome: committed.outcome })
   const made = new Set(committed.matches.flatMap(({ outcome, runId }) => (outcome === 'triggered' ? [runId] : [])))
   for (const run of runs) if (made.has(run.id)) tellOfNew(deps, run)
   for (const run of committed.merged) ringRun(deps, run)
   return { id: row.id, committed }
+}
+
+/** One with a key commits alone: where another has the key, nothing but this one is undone. */
+async function commit(
+  deps: TakeDeps,
+  item: NewDelivery & { id: DeliveryId },
+  take: TakeKey | undefined,
+): Promise<Committed> {
+  if (!take) return deps.deliveries.add(item)
+  const first = (tx: Tx) => take(tx, item.id)
+  const [committed] = await deps.partitions.atHand(() => commitDeliveries(deps.db, [item], { first }))
+  return committed!
 }
 
 const idsOf = ({ workflows }: Wanting) => workflows.map(({ workflowId }) => workflowId)

@@ -8,7 +8,8 @@ import type { LongCall } from '../actor.ts'
 import { isConnectionLoss, lacksPartition } from '../db/client.ts'
 import { mayStart } from '../engine/commit/may-start.ts'
 import { prepareRun, starterOf, type TriggerAsk } from '../engine/commit/trigger.ts'
-import { keyOf, triggerOnce } from './idempotency.ts'
+import { keyOf } from '../idempotency/key.ts'
+import { triggerOnce } from './once.ts'
 import { startPrepared, type StartDeps } from './start.ts'
 
 /** What became of one item. */

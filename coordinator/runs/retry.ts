@@ -1,42 +1,43 @@
 import { Fault } from '@windlass/shared/errors.ts'
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
-import type { Run } from '@windlass/shared/model/run.ts'
 import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import type { LongCall } from '../actor.ts'
-import { record } from '../audit/record.ts'
 import type { RunRow } from '../engine/rules/run.ts'
 import * as store from './store.ts'
-import {
-  createRuns,
-  prepareRun,
-  presentNew,
-  starterOf,
-  tellOfNew,
-  type TriggerAsk,
-  type TriggerDeps,
-} from '../engine/commit/trigger.ts'
+import { prepareRun, starterOf, type TriggerAsk, type TriggerDeps } from '../engine/commit/trigger.ts'
+import { claimOf } from '../idempotency/once.ts'
+import { startOnce } from './once.ts'
+import { type Started, startRecorded } from './start.ts'
 
-/** A new run with the input, environment, tags and priority of an earlier one, on the current version unless one is named. */
+/** Starts a run with the input, environment, tags and priority of an earlier one, on the current version by default. */
 export async function retryRun(
   deps: TriggerDeps & { db: Db; partitions: Partitions },
   call: LongCall,
-  runId: RunId,
-  version: number | undefined,
-): Promise<Run> {
+  { run: runId, version, key }: { run: RunId; version?: number | undefined; key: string | undefined },
+): Promise<Started> {
   const { caller } = call
-  const ask = await retryAsk(deps, caller.orgId, runId, version)
-  const { run: next, target } = await prepareRun(deps, starterOf(call), ask)
-  const at = await deps.partitions.atHand(() =>
-    deps.db.begin(async (tx) => {
-      const created = await createRuns(tx, [next])
-      const after = { run: next.id, version: target.version.version }
-      await record(tx, caller, { action: 'runs.retry', target: { type: 'run', id: runId }, after })
-      return created.get(next.id)!
-    }),
-  )
-  tellOfNew(deps, next)
-  return presentNew(caller, next, target, at)
+  const { orgId } = caller
+  const claim = key === undefined ? undefined : await claimOfRetry(deps, orgId, { run: runId, version, key })
+  return startOnce(deps, { orgId, claim }, async (take) => {
+    const ask = await retryAsk(deps, orgId, runId, version)
+    const prepared = await prepareRun(deps, starterOf(call), ask)
+    return startRecorded(deps, caller, prepared, {
+      change: { action: 'runs.retry', target: { type: 'run', id: runId } },
+      take,
+    })
+  })
+}
+
+/** The run may be deleted by now, as a request that is sent again needs no input. Throws NOT_FOUND. */
+async function claimOfRetry(
+  deps: { db: Db },
+  orgId: OrgId,
+  { key, ...asked }: { run: RunId; version: number | undefined; key: string },
+) {
+  const run = await store.find(deps.db, orgId, asked.run)
+  if (!run) throw new Fault('NOT_FOUND', { run: asked.run })
+  return claimOf({ orgId, scope: run.workflowId, key, request: { kind: 'runs.retry', ...asked } })
 }
 
 /** A retry stands for the same tick of a schedule as its run: the program asks for the day that it is about. */

@@ -1,5 +1,6 @@
 import type { Run } from '@windlass/shared/model/run.ts'
-import type { Caller, LongCall } from '../actor.ts'
+import type { Acting, Caller, LongCall } from '../actor.ts'
+import { type Change, record } from '../audit/record.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
 import { announce, type AnnounceDeps } from '../engine/commit/announce.ts'
@@ -7,6 +8,7 @@ import { type Created, createOrMerge } from '../engine/commit/debounce.ts'
 import { mayStillStart } from '../engine/commit/may-start.ts'
 import {
   addRun,
+  createRuns,
   prepareRun,
   presentNew,
   starterOf,
@@ -14,6 +16,7 @@ import {
   type TriggerAsk,
   type TriggerDeps,
 } from '../engine/commit/trigger.ts'
+import type { TakeKey } from '../idempotency/once.ts'
 import { presentRun } from '../engine/rules/run.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
 import type { OrgTurns } from '../limits/org-turns.ts'
@@ -47,6 +50,30 @@ export async function startPrepared(
   const stay = () => mayStillStart(deps, starterOf(call), run)
   const created = await deps.turns.orgCalls.run(caller.orgId, { stay }, create)
   return answerTo(deps, caller, prepared, created)
+}
+
+type RecordDeps = TriggerDeps & { db: Db; partitions: Partitions }
+
+interface Recorded {
+  change: Omit<Change, 'after'>
+  take?: TakeKey | undefined
+}
+
+/** Queues a run, records who asked for it and takes the key of the request where it has one, in one transaction. */
+export async function startRecorded(
+  deps: RecordDeps,
+  caller: Acting,
+  { run, target }: { run: NewRun; target: Target },
+  { change, take }: Recorded,
+): Promise<Run> {
+  const at = await inTransaction(deps, async (tx) => {
+    await take?.(tx, run.id)
+    const created = await createRuns(tx, [run])
+    await record(tx, caller, { ...change, after: { run: run.id, version: target.version.version } })
+    return created.get(run.id)!
+  })
+  tellOfNew(deps, run)
+  return presentNew(caller, run, target, at)
 }
 
 export function inTransaction<T>(deps: { db: Db; partitions: Partitions }, act: (tx: Tx) => Promise<T>): Promise<T> {

@@ -1,10 +1,11 @@
 import type { ScheduleId } from '@windlass/shared/ids.ts'
-import type { Run } from '@windlass/shared/model/run.ts'
 import type { LongCall } from '../actor.ts'
-import { record } from '../audit/record.ts'
 import type { Db } from '../db/client.ts'
 import type { Partitions } from '../db/partitions.ts'
-import { createRuns, prepareRun, presentNew, starterOf, tellOfNew, type TriggerDeps } from '../engine/commit/trigger.ts'
+import { prepareRun, starterOf, type TriggerDeps } from '../engine/commit/trigger.ts'
+import { claimOf } from '../idempotency/once.ts'
+import { startOnce } from '../runs/once.ts'
+import { type Started, startRecorded } from '../runs/start.ts'
 import { askOf } from './judged.ts'
 import { needSchedule } from './schedules.ts'
 
@@ -12,21 +13,18 @@ import { needSchedule } from './schedules.ts'
 export async function runSchedule(
   deps: TriggerDeps & { db: Db; partitions: Partitions },
   call: LongCall,
-  { id, input }: { id: ScheduleId; input: unknown },
-): Promise<Run> {
+  { id, input, key }: { id: ScheduleId; input: unknown; key: string | undefined },
+): Promise<Started> {
   const { caller } = call
   const row = await needSchedule(deps, caller, id)
+  const { orgId, workflowId: scope } = row
+  const request = { kind: 'schedules.run', schedule: id, input }
+  const claim = key === undefined ? undefined : await claimOf({ orgId, scope, key, request })
   const given = input === undefined ? row : { ...row, input: JSON.stringify(input) }
   const ask = askOf(given, { kind: 'schedule', id, tick: { how: 'manual', at: row.now, lateMs: 0 } })
-  const { run, target } = await prepareRun(deps, starterOf(call), ask)
-  const at = await deps.partitions.atHand(() =>
-    deps.db.begin(async (tx) => {
-      const created = await createRuns(tx, [run])
-      const after = { run: run.id, version: target.version.version }
-      await record(tx, caller, { action: 'schedules.run', target: { type: 'schedule', id, name: row.name }, after })
-      return created.get(run.id)!
-    }),
-  )
-  tellOfNew(deps, run)
-  return presentNew(caller, run, target, at)
+  return startOnce(deps, { orgId, claim }, async (take) => {
+    const prepared = await prepareRun(deps, starterOf(call), ask)
+    const target = { type: 'schedule', id, name: row.name }
+    return startRecorded(deps, caller, prepared, { change: { action: 'schedules.run', target }, take })
+  })
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import { Fault } from '@windlass/shared/errors.ts'
-import { newId, type OrgId, type ScheduleId } from '@windlass/shared/ids.ts'
+import { newId, type OrgId, type ScheduleId, type WorkflowId } from '@windlass/shared/ids.ts'
 import type { Schedule } from '@windlass/shared/model/schedule.ts'
 import type { ops } from '@windlass/shared/ops/index.ts'
 import type { Acting, Caller, LongCall } from '../actor.ts'
@@ -10,6 +10,7 @@ import type { Db } from '../db/client.ts'
 import { countFitting } from '../db/page-bytes.ts'
 import type { Timers } from '../engine/commit/clock.ts'
 import type { PrepareDeps } from '../engine/commit/trigger.ts'
+import { claimOf, once, type TakeKey } from '../idempotency/once.ts'
 import { environmentId } from '../environments/level.ts'
 import { mapInSlices } from '../slices.ts'
 import { inputAsked, whenAsked } from './content.ts'
@@ -50,10 +51,41 @@ export function countSchedulesOf(deps: { db: Db }, orgId: OrgId, by: string): Pr
   return store.countOfApi(deps.db, orgId, by)
 }
 
-export async function createSchedule(deps: Deps, call: LongCall, ask: CreateAsk): Promise<Schedule> {
+/** What a caller is answered: a new schedule, or the first one of the key. */
+interface Created {
+  schedule: Schedule
+  isNew: boolean
+}
+
+/** The same request under the same key makes one schedule: its name is what people read, and may be there twice. */
+export async function createSchedule(
+  deps: Deps,
+  call: LongCall,
+  ask: CreateAsk,
+  key: string | undefined,
+): Promise<Created> {
+  const { orgId } = call.caller
+  const workflow = await workflowOf(deps, orgId, ask.workflow)
+  const request = { kind: 'schedules.create', ...requestOf(ask) }
+  const claim = key === undefined ? undefined : await claimOf({ orgId, scope: workflow.id, key, request })
+  return once<ScheduleId, Created>(deps, claim, {
+    first: async (id) => ({ schedule: await answer(deps, call.caller, id), isNew: false }),
+    make: async (take) => ({ schedule: await createNow(deps, call, { ...ask, workflow, take }), isNew: true }),
+  })
+}
+
+/** Everything that makes the request what it is: its workflow is what the key counts for. */
+function requestOf({ org: _, workflow: __, idempotencyKey: ___, environment, ...content }: CreateAsk) {
+  // Null and left out are one request.
+  return { ...content, environment: environment ?? undefined }
+}
+
+type NowAsk = Omit<CreateAsk, 'workflow'> & { workflow: { id: WorkflowId; slug: string }; take: TakeKey | undefined }
+
+async function createNow(deps: Deps, call: LongCall, ask: NowAsk): Promise<Schedule> {
   const { caller } = call
   const { orgId } = caller
-  const { id: workflowId, slug } = await workflowOf(deps, orgId, ask.workflow)
+  const { id: workflowId, slug } = ask.workflow
   const now = await store.clock(deps.db)
   const { name = null, jitterMs, catchUp, catchUpWindowMs, overlap, enabled } = ask
   const content: Content = {
@@ -76,6 +108,7 @@ export async function createSchedule(deps: Deps, call: LongCall, ask: CreateAsk)
   const settledAt = content.at === null ? now : Math.min(now, content.at - 1)
   const row = rearmed({ id, ...NEW, settledAt, ...rests, ...content }, settledAt)
   await deps.db.begin(async (tx) => {
+    await ask.take?.(tx, id)
     await store.lockOrg(tx, orgId)
     if ((await store.countOfApi(tx, orgId)) >= MOST_SCHEDULES) throw tooMany()
     const by = { pausedBy: enabled ? null : caller.id, createdBy: caller.id }

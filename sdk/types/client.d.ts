@@ -383,6 +383,8 @@ export interface Client extends Follows {
         run: string
         /** A version other than the current one. */
         version?: number
+        /** Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first run with 200. */
+        idempotencyKey?: string
       },
       options?: CallOptions,
     ): Promise<{
@@ -551,6 +553,10 @@ export interface Client extends Follows {
         /** What a tick does while a run of it is unfinished: start another, start none, or cancel it and start another. */
         overlap?: 'allow' | 'skip' | 'cancel'
         enabled?: boolean
+        /**
+         * Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first schedule with 200.
+         */
+        idempotencyKey?: string
       },
       options?: CallOptions,
     ): Promise<{
@@ -629,6 +635,8 @@ export interface Client extends Follows {
         schedule: string
         /** Any JSON in place of the input of the schedule. */
         input?: unknown
+        /** Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first run with 200. */
+        idempotencyKey?: string
       },
       options?: CallOptions,
     ): Promise<{
@@ -1127,6 +1135,10 @@ export interface Client extends Follows {
         delivery: string
         /** True: although it does not verify. For a session of an admin only. */
         unverified?: boolean
+        /**
+         * Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first delivery with 200.
+         */
+        idempotencyKey?: string
       },
       options?: CallOptions,
     ): Promise<{

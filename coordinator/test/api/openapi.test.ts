@@ -206,7 +206,15 @@ test('answers to callers carry the limits, and 429 says when to come back', () =
 
 test('headers that an operation heeds are parameters', () => {
   const heeded = (id: string) => operationOf(id).parameters?.flatMap((one) => (one.in === 'header' ? [one.name] : []))
-  assert.deepEqual(heeded('runs.trigger'), ['Idempotency-Key'])
+  for (const id of [
+    'runs.trigger',
+    'runs.retry',
+    'runs.bulkRetry',
+    'schedules.create',
+    'schedules.run',
+    'deliveries.replay',
+  ])
+    assert.deepEqual(heeded(id), ['Idempotency-Key'], id)
   assert.deepEqual(heeded('runs.stream'), ['Last-Event-ID'])
 })
 

@@ -45,12 +45,18 @@ const ACTS: Record<string, (by: By) => Promise<unknown>> = {
   'runs.trigger': (by) => c.call(ops.runs.trigger, { org: c.org, workflow }, by),
   'runs.trigger under a key': (by) => c.call(ops.runs.trigger, { org: c.org, workflow, idempotencyKey: 'once' }, by),
   'runs.retry': (by) => c.call(ops.runs.retry, { run: ids.run }, by),
+  'runs.retry under a key': (by) => c.call(ops.runs.retry, { run: ids.run, idempotencyKey: 'retry' }, by),
   'inputs.respond': (by) => c.call(ops.inputs.respond, { input: ids.input, answer: 'yes' }, by),
   'schedules.create': (by) => c.call(ops.schedules.create, { org: c.org, workflow, rate: '2h' }, by),
+  'schedules.create under a key': (by) =>
+    c.call(ops.schedules.create, { org: c.org, workflow, rate: '2h', idempotencyKey: 'create' }, by),
   'schedules.update': (by) => c.call(ops.schedules.update, { schedule: ids.schedule, input: 1 }, by),
   'schedules.run': (by) => c.call(ops.schedules.run, { schedule: ids.schedule }, by),
+  'schedules.run under a key': (by) => c.call(ops.schedules.run, { schedule: ids.schedule, idempotencyKey: 'run' }, by),
   'schedules.why': (by) => c.call(ops.schedules.why, { schedule: ids.schedule }, by),
   'deliveries.replay': (by) => c.call(ops.deliveries.replay, { delivery: ids.delivery }, by),
+  'deliveries.replay under a key': (by) =>
+    c.call(ops.deliveries.replay, { delivery: ids.delivery, idempotencyKey: 'replay' }, by),
 }
 
 /** A key that is revoked while something is judged. */

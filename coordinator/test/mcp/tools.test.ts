@@ -204,6 +204,14 @@ test('the idempotency key of a trigger holds over REST and MCP', async () => {
   assert.equal(await refusedBy(c, 'trigger_now', { ...fields, input: 2 }), 'IDEMPOTENCY_CONFLICT idempotencyKey')
 })
 
+test('a retry is sent again under its key over MCP, and there is one run', async () => {
+  const { run } = await c.call(ops.runs.trigger, { org: c.org, workflow: 'any' })
+  const fields = { run: run.id, idempotencyKey: newId('req') }
+  const first = (await tool(c, 'retry_run', fields)).structured
+  assert.equal((await tool(c, 'retry_run', fields)).structured.run.id, first.run.id)
+  assert.equal(await refusedBy(c, 'retry_run', { ...fields, version: 1 }), 'IDEMPOTENCY_CONFLICT idempotencyKey')
+})
+
 test('what was done over MCP is told so: by the run, and by the audit log', async () => {
   const { run } = (await tool(c, 'trigger_now', { workflow: 'any' })).structured
   assert.equal(run.trigger.kind, 'mcp')

@@ -82,11 +82,17 @@ function addCreate(group: Command): void {
   const command = group.command('create').description(ops.schedules.create.summary)
   addContentFlags(command.argument('<workflow>', 'slug or id of the workflow'))
     .option('--paused', 'it starts runs only once it is resumed')
+    .option(
+      '--idempotency-key <key>',
+      'create it at most once in 24 hours: the same key and request answer the first schedule',
+    )
     .addHelpText('after', CREATE_HELP)
   does(command, async (session, [workflow = ''], options) => {
-    const flags = options as unknown as ContentFlags & { paused?: boolean }
+    const flags = options as unknown as ContentFlags & { paused?: boolean; idempotencyKey?: string }
     const content = await contentOf(flags, 'schedules create report')
-    const answer = await session.client.schedules.create({ workflow, ...content, enabled: flags.paused !== true })
+    const key = flags.idempotencyKey === undefined ? {} : { idempotencyKey: flags.idempotencyKey }
+    const enabled = flags.paused !== true
+    const answer = await session.client.schedules.create({ workflow, ...content, enabled, ...key })
     await session.answer(answer, () => printAnswer(SHOWN, answer, {}))
   })
 }

@@ -47,12 +47,13 @@ test('runs get, input, output, cancel and retry print what they are about', asyn
     (await runCli(['runs', 'cancel', run.id, '--reason', 'typo'], { url })).stdout,
     `${run.id} is cancelled\n`,
   )
-  assert.match((await runCli(['runs', 'retry', run.id, '--workflow-version', '3'], { url })).stdout, /^run_\w{26}\n$/)
+  const retry = ['runs', 'retry', run.id, '--workflow-version', '3', '--idempotency-key', 'order-7']
+  assert.match((await runCli(retry, { url })).stdout, /^run_\w{26}\n$/)
   assert.deepEqual(
     asked.slice(-2).map((each) => each.args),
     [
       { run: run.id, reason: 'typo' },
-      { run: run.id, version: 3 },
+      { run: run.id, version: 3, idempotencyKey: 'order-7' },
     ],
   )
 })

@@ -57,8 +57,9 @@ test('a replay says what became of it, and a payload comes out as it is', async 
     },
   })
   const id = newId('dlv')
-  const { stdout } = await runCli(['deliveries', 'replay', id], { url })
+  const { stdout } = await runCli(['deliveries', 'replay', id, '--idempotency-key', 'once'], { url })
   assert.match(stdout, /^dlv_\w{26}: triggered run_\w{26}\n$/)
-  assert.equal(asked.at(-1)?.args['delivery'], id)
+  const { delivery, idempotencyKey } = asked.at(-1)?.args ?? {}
+  assert.deepEqual([delivery, idempotencyKey], [id, 'once'])
   assert.equal((await runCli(['deliveries', 'payload', id], { url })).stdout, '{"ref":  1}')
 })

@@ -41,7 +41,8 @@ test('flags become the fields of the API, and the next five times are shown', as
   const { url, asked } = await startFake(t, { 'schedules.create': () => ({ schedule }) })
   const flags = ['--cron', '0 9 * * 1-5', '--timezone', 'Europe/Zurich', '--name', 'mornings', '--input', '{"days":1}']
   const more = ['--jitter', '30s', '--catch-up', 'all', '--catch-up-window', '2h', '--overlap', 'skip', '--paused']
-  const { code, stdout, stderr } = await runCli(['schedules', 'create', 'report', ...flags, ...more], { url })
+  const key = ['--idempotency-key', 'mornings']
+  const { code, stdout, stderr } = await runCli(['schedules', 'create', 'report', ...flags, ...more, ...key], { url })
   assert.equal(code, 0, stderr)
   assert.deepEqual(asked[0]!.args, {
     org: ORG,
@@ -55,6 +56,7 @@ test('flags become the fields of the API, and the next five times are shown', as
     catchUpWindowMs: 7_200_000,
     overlap: 'skip',
     enabled: false,
+    idempotencyKey: 'mornings',
   })
   assert.match(stdout, /At 09:00, Monday through Friday \(Europe\/Zurich\)/)
   assert.equal(stdout.match(/^next /gm)?.length, 5)
@@ -87,8 +89,10 @@ test('pause and resume change `enabled` alone; an update without a flag is refus
 test('a run by hand prints its id, and says how to follow it', async (t) => {
   const run = aRun()
   const { url, asked } = await startFake(t, { 'schedules.run': () => ({ run }) })
-  const { stdout, stderr } = await runCli(['schedules', 'run', schedule.id, '--input', '2'], { url })
-  assert.deepEqual([stdout, asked[0]!.args], [`${run.id}\n`, { schedule: schedule.id, input: 2 }])
+  const flags = ['--input', '2', '--idempotency-key', 'once']
+  const { stdout, stderr } = await runCli(['schedules', 'run', schedule.id, ...flags], { url })
+  const args = { schedule: schedule.id, input: 2, idempotencyKey: 'once' }
+  assert.deepEqual([stdout, asked[0]!.args], [`${run.id}\n`, args])
   assert.match(stderr, new RegExp(`windlass logs -f ${run.id}`))
 })
 

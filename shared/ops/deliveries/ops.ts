@@ -3,6 +3,7 @@ import { DeliveryId, Slug, WorkflowRef } from '../../ids.ts'
 import { Delivery, DeliveryOutcome, DeliverySummary } from '../../model/delivery.ts'
 import { NextCursor, PageQuery } from '../../model/page.ts'
 import type { Group } from '../group.ts'
+import { keyFor } from '../idempotency-key.ts'
 import { op } from '../op.ts'
 import { DELIVERIES } from './cli.ts'
 
@@ -104,9 +105,16 @@ export const rows = {
       unverified: z.boolean().default(false).meta({
         description: 'True: although it does not verify. For a session of an admin only.',
       }),
+      idempotencyKey: keyFor('delivery'),
     }),
     output: z.object({ delivery: Delivery }),
-    faults: ['DELIVERY_UNVERIFIED', 'PAYLOAD_NOT_KEPT', 'SECRETS_UNAVAILABLE', 'WORKFLOW_DISABLED'],
+    faults: [
+      'IDEMPOTENCY_CONFLICT',
+      'DELIVERY_UNVERIFIED',
+      'PAYLOAD_NOT_KEPT',
+      'SECRETS_UNAVAILABLE',
+      'WORKFLOW_DISABLED',
+    ],
     success: 201,
   }),
 }

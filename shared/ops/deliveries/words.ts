@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Delivery } from '../../model/delivery.ts'
 import type { ExamplesOf } from '../example.ts'
+import { KEY_HEADER } from '../idempotency-key.ts'
 import { FILTERED, IDS, NINE, PAGING } from '../example-things.ts'
 
 const DELIVERY: z.input<typeof Delivery> = {
@@ -45,10 +46,14 @@ export const deliveries: ExamplesOf<'deliveries'> = {
     bytes: { types: ['application/json'], hasEtag: false },
   },
   replay: {
-    about:
-      'Makes a new delivery with `replayOf`, and runs although the delivery has started some before. One ' +
-      'that was not verified is verified once more, by the secrets of today.',
-    input: { delivery: IDS.delivery },
+    about: [
+      'Makes a new delivery with `replayOf`, and runs although the delivery has started some before. One that was not',
+      'verified is verified once more, by the secrets of today. Each call makes another delivery, unless an',
+      'idempotency key says that it is the same call: then the first one is answered with 200. A key counts for the',
+      'webhook or connection.',
+    ].join(' '),
+    input: { delivery: IDS.delivery, idempotencyKey: 'replay-72d3162e' },
+    headers: KEY_HEADER,
     output: { delivery: REPLAYED },
   },
 }

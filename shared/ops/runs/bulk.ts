@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../../ids.ts'
 import { BulkFilter, Job } from '../../model/job.ts'
-import { IdempotencyKey } from './idempotency-key.ts'
+import { IdempotencyKey } from '../idempotency-key.ts'
 import { op } from '../op.ts'
 
 const JobAnswer = z.object({ job: Job })

@@ -8,6 +8,7 @@ import { Run, RunStatus } from '../../model/run.ts'
 import { Why } from '../../model/why.ts'
 import { bulkRuns } from './bulk.ts'
 import type { Group } from '../group.ts'
+import { keyFor } from '../idempotency-key.ts'
 import { op } from '../op.ts'
 import { starts } from './starts.ts'
 
@@ -215,9 +216,10 @@ export const rows = {
     input: z.strictObject({
       run: RunId,
       version: z.int().min(1).optional().meta({ description: 'A version other than the current one.' }),
+      idempotencyKey: keyFor('run'),
     }),
     output: RunAnswer,
-    faults: ['NOT_FOUND', 'WORKFLOW_DISABLED', 'RUN_DELETED'],
+    faults: ['NOT_FOUND', 'IDEMPOTENCY_CONFLICT', 'WORKFLOW_DISABLED', 'RUN_DELETED'],
     success: 201,
   }),
   delete: op({

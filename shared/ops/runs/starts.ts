@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { EnvironmentRef, Slug, WorkflowRef } from '../../ids.ts'
 import { Run } from '../../model/run.ts'
-import { IdempotencyKey } from './idempotency-key.ts'
+import { keyFor } from '../idempotency-key.ts'
 import { op } from '../op.ts'
 
 const Merged = z.int().min(1).meta({
@@ -24,10 +24,7 @@ const Start = {
     .max(366 * 86_400_000)
     .default(0)
     .meta({ description: 'The run enters the queue so many milliseconds from now.' }),
-  idempotencyKey: IdempotencyKey.meta({
-    description:
-      'Also the header `Idempotency-Key`. The same key and request within 24 hours answer the first run with 200.',
-  }),
+  idempotencyKey: keyFor('run'),
 }
 
 const MOST_ITEMS = 1000

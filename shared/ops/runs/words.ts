@@ -1,4 +1,5 @@
 import type { ExamplesOf } from '../example.ts'
+import { KEY_HEADER } from '../idempotency-key.ts'
 import { BULK_CANCEL } from '../jobs/words.ts'
 import {
   CANCELLED,
@@ -14,10 +15,6 @@ import {
 } from '../example-things.ts'
 
 const PAGING = 'Pages are joined by `nextCursor`: send it as `cursor`, with the same filters, until it is null.'
-
-const KEY_HEADER = {
-  'Idempotency-Key': 'The same as `idempotencyKey` in the body. Given twice, both must be the same.',
-}
 
 const WAITS =
   'It waits for an answer until 2026-11-22 09:00:00 UTC; then it goes on with the answer that its program ' +
@@ -149,8 +146,10 @@ export const runs: ExamplesOf<'runs'> = {
   retry: {
     about:
       'Makes a new run that names the old one in `retryOf`; the old one stays as it is, finished or not. ' +
-      'Each call makes another one. It takes the current version unless one is named.',
-    input: { run: IDS.earlierRun },
+      'It takes the current version unless one is named. Each call makes another run, unless an idempotency key ' +
+      'says that it is the same call, as with `runs.trigger`; a key counts for the workflow.',
+    input: { run: IDS.earlierRun, idempotencyKey: 'invoice-2026-117-again' },
+    headers: KEY_HEADER,
     output: {
       run: {
         ...QUEUED,

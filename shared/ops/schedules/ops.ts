@@ -7,6 +7,7 @@ import { CatchUp, DEFAULT_CATCH_UP_WINDOW_MS, Overlap } from '../../model/late-r
 import { MOST_CATCH_UP_WINDOW_MS, MOST_JITTER_MS, Schedule, ScheduleGap, ScheduleWhy } from '../../model/schedule.ts'
 import { LAST_MOMENT } from '../../time.ts'
 import type { Group } from '../group.ts'
+import { keyFor } from '../idempotency-key.ts'
 import { op } from '../op.ts'
 
 export const group: Group = {
@@ -76,9 +77,10 @@ export const rows = {
       catchUpWindowMs: catchUpWindowMs.default(DEFAULT_CATCH_UP_WINDOW_MS).meta(WINDOW),
       overlap: Overlap.default('allow'),
       enabled: z.boolean().default(true),
+      idempotencyKey: keyFor('schedule'),
     }),
     output: ScheduleAnswer,
-    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'CONFLICT'],
+    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'CONFLICT', 'IDEMPOTENCY_CONFLICT'],
     success: 201,
   }),
   list: op({
@@ -220,9 +222,10 @@ export const rows = {
     input: z.strictObject({
       schedule: ScheduleId,
       input: z.unknown().optional().meta({ description: 'Any JSON in place of the input of the schedule.' }),
+      idempotencyKey: keyFor('run'),
     }),
     output: z.object({ run: Run }),
-    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'WORKFLOW_DISABLED'],
+    faults: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'IDEMPOTENCY_CONFLICT', 'WORKFLOW_DISABLED'],
     success: 201,
     carries: 'input',
   }),

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Schedule, ScheduleGap } from '../../model/schedule.ts'
 import type { ExamplesOf } from '../example.ts'
+import { KEY_HEADER } from '../idempotency-key.ts'
 import { DAY_MS, IDS, NINE, PAGING, QUEUED } from '../example-things.ts'
 
 const HOUR_MS = 3_600_000
@@ -62,7 +63,9 @@ export const schedules: ExamplesOf<'schedules'> = {
     about: [
       'Exactly one of `cron`, `rate` and `at` says when it ticks. A fixed time of `cron` fires once on its local day,',
       'whatever the clocks do; `*` and `/` in minute or hour go by elapsed time. What is no cron or no zone is refused',
-      'with the field as written and the form that works.',
+      'with the field as written and the form that works. Each call makes a schedule, also with a name that another',
+      'one has, unless an idempotency key says that it is the same call: then the first one is answered with 200. A',
+      'key counts for the workflow. Where the first one was deleted since, the answer is `NOT_FOUND`.',
     ].join(' '),
     input: {
       org: 'acme',
@@ -73,7 +76,9 @@ export const schedules: ExamplesOf<'schedules'> = {
       environment: 'production',
       input: { payee: 'Ada', amount: 12_500 },
       overlap: 'skip',
+      idempotencyKey: 'weekday-mornings',
     },
+    headers: KEY_HEADER,
     output: { schedule: { ...REPORT, lastRun: null } },
     fields: { name: 'What people read.', enabled: 'False: it is paused from the start.' },
   },
@@ -109,9 +114,11 @@ export const schedules: ExamplesOf<'schedules'> = {
   run: {
     about: [
       'The run has the trigger of a tick, with `manual: true` and the present moment as `at`. It starts also while',
-      'another run of the schedule is unfinished, and while the schedule is paused.',
+      'another run of the schedule is unfinished, and while the schedule is paused. Each call makes a run, unless an',
+      'idempotency key says that it is the same call, as with `runs.trigger`; a key counts for the workflow.',
     ].join(' '),
-    input: { schedule: IDS.schedule },
+    input: { schedule: IDS.schedule, idempotencyKey: 'report-2026-11-21' },
+    headers: KEY_HEADER,
     output: {
       run: {
         ...QUEUED,

@@ -1,40 +1,47 @@
-import type { OrgId, RunId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { DeliveryId, OrgId, RunId, ScheduleId } from '@windlass/shared/ids.ts'
 import type { Db, Sql, Tx } from '../db/client.ts'
 
-export const KEY_HOURS = 24
+const KEY_HOURS = 24
 
-/** A key and what is asked for under it. */
+/** What a request under a key can make. */
+export type MadeId = RunId | DeliveryId | ScheduleId
+
+/**
+ * A key and what is asked for under it. The columns are named after triggers, for which they were made: `workflow_id`
+ * has the scope, and `run_id` what was made. Coordinators of before read them while an upgrade is under way.
+ */
 export interface Claim {
   orgId: OrgId
-  workflowId: WorkflowId
+  /** What the key counts for: a workflow; of a replay the webhook or connection where the delivery came in. */
+  scope: string
   key: string
   requestHash: Buffer
 }
 
 /** What was asked for first under a key. */
 export interface FirstRequest {
-  runId: RunId
+  madeId: MadeId
   requestHash: Buffer
 }
 
 /** The first request under a key that has not expired. */
-export async function findKey(sql: Sql, { orgId, workflowId, key }: Claim): Promise<FirstRequest | undefined> {
+export async function findKey(sql: Sql, { orgId, scope, key }: Claim): Promise<FirstRequest | undefined> {
   const [row] = await sql<FirstRequest[]>`
-    select run_id, request_hash
+    select run_id as made_id, request_hash
     from idempotency_keys
-    where org_id = ${orgId} and workflow_id = ${workflowId} and key = ${key} and expires_at > now()`
+    where org_id = ${orgId} and workflow_id = ${scope} and key = ${key} and expires_at > now()`
   return row
 }
 
 /**
- * Takes a key for a run, or answers whose it is. Waits for whoever is just taking the same key: when he fails it is free, and his
- * commit is seen by the next statement. An expired key counts as free.
+ * Takes a key for what is being made, or answers whose it is. Waits for a transaction that is taking the same key: if
+ * that fails the key is free, and its commit is seen by the next statement. An expired key counts as free.
  */
-export async function takeKey(tx: Tx, claim: Claim, runId: RunId): Promise<FirstRequest | undefined> {
-  const { orgId, workflowId, key, requestHash } = claim
+export async function takeKey(tx: Tx, claim: Claim, madeId: MadeId): Promise<FirstRequest | undefined> {
+  const { orgId, scope, key, requestHash } = claim
   const taken = await tx`
     insert into idempotency_keys (org_id, workflow_id, key, request_hash, run_id, expires_at)
-    values (${orgId}, ${workflowId}, ${key}, ${requestHash}, ${runId}, now() + ${KEY_HOURS} * interval '1 hour')
+    values (${orgId}, ${scope}, ${key}, ${requestHash}, ${madeId}, now() + ${KEY_HOURS} * interval '1 hour')
     on conflict (org_id, workflow_id, key) do update
     set request_hash = excluded.request_hash, run_id = excluded.run_id, expires_at = excluded.expires_at
     where idempotency_keys.expires_at <= now()
@@ -45,11 +52,11 @@ export async function takeKey(tx: Tx, claim: Claim, runId: RunId): Promise<First
 }
 
 /** The request of this key, which the transaction has taken, is answered by another run. */
-export async function pointKey(tx: Tx, { orgId, workflowId, key }: Claim, runId: RunId): Promise<void> {
+export async function pointKey(tx: Tx, { orgId, scope, key }: Claim, runId: RunId): Promise<void> {
   await tx`
     update idempotency_keys
     set run_id = ${runId}
-    where org_id = ${orgId} and workflow_id = ${workflowId} and key = ${key}`
+    where org_id = ${orgId} and workflow_id = ${scope} and key = ${key}`
 }
 
 /** Removed in one statement: some tens of milliseconds of it. */

@@ -3,13 +3,13 @@ import type { Waits } from './waits.ts'
 
 /** What the process offers to the SDK while it executes a program. */
 export interface Runtime {
-  /** The run in progress, null between runs. */
-  context: RunContext | null
+  /** The run in progress, null between runs and for what a former run has left behind. */
+  readonly context: RunContext | null
   /** Appends an event to the run's log; `dataText` is its data as JSON. */
   emit(channel: 'phase' | 'log', dataText: string): void
   /** What the program may put into an event, in bytes of JSON. */
   readonly eventDataBytes: number
-  /** The journal of the run in progress, loaded at first use. Undefined between runs. */
+  /** The journal of the run in progress, loaded at first use. Undefined where there is no context. */
   waits(): Waits | undefined
 }
 

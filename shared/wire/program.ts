@@ -158,4 +158,6 @@ export interface ThrownError {
 /** Sent between two runs of a process that stays. Anything left over retires the process. */
 export interface IdleReport {
   leftovers: string[]
+  /** What former runs of the process have tried while this one had it; nothing came of it. Retires it as well. */
+  strays: string[]
 }

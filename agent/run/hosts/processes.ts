@@ -101,7 +101,7 @@ class ProcessesHere implements Processes {
 
   /** What a program may ask for, from its process to the end of that. */
   #makeContext(): RunContext {
-    const { replayMs = REPLAY_MS, time } = this.#options
+    const { replayMs = REPLAY_MS, time, log } = this.#options
     return {
       replayMs,
       time,
@@ -111,6 +111,7 @@ class ProcessesHere implements Processes {
       watchSize: (host, onFull) => this.#watchSize(host, onFull),
       parked: () => this.#spares.refillSoon(),
       keep: (served, host) => this.#keep(served, host),
+      strayed: (runId, strays) => log?.('process.intruded', { runId, by: strays }),
       gone: (host, isClean) => this.#hosts.gone(host, isClean),
     }
   }

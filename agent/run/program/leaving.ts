@@ -1,3 +1,4 @@
+import type { IdleReport } from '@windlass/shared/wire/program.ts'
 import { sweep } from '../../os/end-processes.ts'
 import type { Exit } from '../../os/process.ts'
 import type { Course } from './course.ts'
@@ -8,13 +9,16 @@ import { within } from './within.ts'
 const EXIT_MS = 2_000
 const IDLE_MS = 2_000
 const BLOCKED_MS = 60_000
+const EXITED: IdleReport = { leftovers: ['its exit'], strays: [] }
 
 /** A program that leaves its process. It may still speak meanwhile, so that its course is asked for each time. */
 export interface Leaving {
   process: ProgramStart['process']
   output: Pick<ProgramOutput, 'flush' | 'taken' | 'drained'>
   /** What the program has left behind, by its own word. */
-  idle: Promise<string[]>
+  idle: Promise<IdleReport>
+  /** Former runs of the process have called in it; nothing came of that. */
+  onStrays: (strays: string[]) => void
   course: () => Course
   /** Whether a replay will print again what is left of a line. */
   isRepeated: () => boolean
@@ -23,9 +27,11 @@ export interface Leaving {
 }
 
 /** Whether the process is as clean as it was, so that another run can follow. All of its output has been taken then. */
-export async function isLeftClean(own: Workplace, { idle, output, course }: Leaving): Promise<boolean> {
-  const leftovers = await within(IDLE_MS, Promise.race([idle, own.exit.then(() => ['its exit'])]))
-  if (leftovers === undefined || leftovers.length > 0) return false
+export async function isLeftClean(own: Workplace, { idle, onStrays, output, course }: Leaving): Promise<boolean> {
+  const report = await within(IDLE_MS, Promise.race([idle, own.exit.then(() => EXITED)]))
+  if (report === undefined) return false
+  if (report.strays.length > 0) onStrays(report.strays)
+  if (report.leftovers.length > 0 || report.strays.length > 0) return false
   const { marker, workspace, enclosure, pid = 0 } = own
   if (enclosure.hasCompany(pid, { marker, workspace, isLikely: course().usedChildren })) return false
   // What went past the frames lies in its pipes already: the next turn of the loop reads it.

@@ -137,6 +137,8 @@ export interface RunContext {
   take(start: ProgramStart): Workplace
   /** Gives a process back for other runs; false when it has served long enough, or is not as it was. */
   keep(start: ProgramStart, host: HostProcess): boolean
+  /** Runs that its process had served before have called while this one had it; nothing came of that. */
+  strayed(runId: string, strays: string[]): void
   /** The program computes nothing any more, for a while. */
   parked(): void
   /** The process is gone, and `isClean` says whether all of its descendants are. */

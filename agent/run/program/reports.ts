@@ -14,6 +14,9 @@ const DETAIL_BYTES = 64 * 1024
 const MISMATCH_CHARACTERS = 2_000
 // Of a phase, in code units, each of which takes six bytes at most.
 const NAME_CHARACTERS = 200
+// They go into the agent's log.
+const MOST_STRAYS = 20
+const STRAY_CHARACTERS = 100
 
 export function parsePayload(frame: Frame): object {
   try {
@@ -59,9 +62,12 @@ export function thrownIn(frame: Frame): ThrownError {
   return error
 }
 
-export function leftoversIn(frame: Frame): string[] {
-  const { leftovers }: Partial<IdleReport> = parsePayload(frame)
-  return Array.isArray(leftovers) ? leftovers : ['an unreadable report']
+/** A runtime of an older agent tells of no strays. */
+export function idleIn(frame: Frame): IdleReport {
+  const { leftovers, strays = [] }: Partial<IdleReport> = parsePayload(frame)
+  const isReadable = Array.isArray(leftovers) && Array.isArray(strays)
+  if (!isReadable) return { leftovers: ['an unreadable report'], strays: [] }
+  return { leftovers, strays: strays.slice(0, MOST_STRAYS).map((stray) => shortOf(stray).slice(0, STRAY_CHARACTERS)) }
 }
 
 /** Passed on as the text that came; whether it makes sense is for the coordinator to judge. */

@@ -10,11 +10,10 @@ import { bytesOf, endedByBrokenLine, type Frame } from './frames.ts'
 import { endingOf, neverBegan, notStarted, workspaceFull } from './host-endings.ts'
 import { isLeftClean, putToEnd, type Leaving } from './leaving.ts'
 import { createMarking, type Marking } from './marking.ts'
-import { createProgramOutput } from './output.ts'
-import type { LineSplitters, OnEvents, ProgramEvent, ProgramOutput } from './output.ts'
+import { createProgramOutput, type LineSplitters, type OnEvents, type ProgramEvent } from './output.ts'
 import type { NoteMark, ProgramStart, RunningProgram, RunContext } from './program.ts'
 import type { StopOrder, TakenBack, Whereabouts, Workplace } from './program.ts'
-import { leftoversIn, mismatchIn, parkIn, thrownIn } from './reports.ts'
+import { idleIn, mismatchIn, parkIn, thrownIn } from './reports.ts'
 import { createPhase, type Phase } from './phase.ts'
 import { startMessage, whatOutputNeeds } from './start-message.ts'
 import { Steering } from './steering.ts'
@@ -45,12 +44,12 @@ class Program implements RunningProgram {
   readonly #clock: ComputeClock
   readonly #steering: Steering
   readonly #phase: Phase
-  readonly #output: ProgramOutput
+  readonly #output: ReturnType<typeof createProgramOutput>
   readonly #marking: Marking
   readonly #began = Promise.withResolvers<void>()
   readonly started = this.#began.promise
   /** What the program has left behind, by its own word. */
-  readonly #idle = Promise.withResolvers<string[]>()
+  readonly #idle = Promise.withResolvers<ReturnType<typeof idleIn>>()
   #hasStarted = false
 
   constructor(context: RunContext, start: ProgramStart, from: { onEvents: OnEvents; taken?: TakenBack | undefined }) {
@@ -80,7 +79,7 @@ class Program implements RunningProgram {
     this.#steering.later(replayMs, () => this.#phase.isReplaying && this.#abandon('lost', LOST_IN_REPLAY))
   }
 
-  #openOutput(onEvents: OnEvents): ProgramOutput {
+  #openOutput(onEvents: OnEvents): ReturnType<typeof createProgramOutput> {
     const taken = this.#taken
     return createProgramOutput({
       onEvents,
@@ -161,7 +160,7 @@ class Program implements RunningProgram {
       case 'threw':
         return this.#ended({ how: 'threw', error: thrownIn(frame) }, at)
       case 'idle':
-        this.#idle.resolve(leftoversIn(frame))
+        this.#idle.resolve(idleIn(frame))
         return []
       case 'park':
         return this.#onPark(frame, at)
@@ -207,6 +206,7 @@ class Program implements RunningProgram {
       process: this.#start.process,
       output: this.#output,
       idle: this.#idle.promise,
+      onStrays: (strays) => this.#context.strayed(this.#start.runId, strays),
       course: () => this.#course,
       isRepeated: () => this.#isRepeated(),
       endProcess: () => this.#steering.step({ t: 'overdue' }),

@@ -5,6 +5,7 @@ import type { Engine, Port } from '../engine/port.ts'
 import { sendFrame, sendTogether } from './frames.ts'
 import { holdOn } from './messages.ts'
 import type { Session } from './session.ts'
+import { unrefOurs } from './unrefed.ts'
 
 const ENGINE_FILE = 'engine.cjs'
 
@@ -40,7 +41,7 @@ function createPort(session: Session): Port {
     soon: (act) => void setImmediate(act),
     later: (ms, keeps, act) => {
       const timer = setTimeout(act, ms)
-      if (!keeps) timer.unref()
+      if (!keeps) unrefOurs(timer)
       return () => clearTimeout(timer)
     },
   }

@@ -1,8 +1,15 @@
 import path from 'node:path'
 import type { RunErrorCode } from '@windlass/shared/errors.ts'
-import type { ProgramMessage, ResendMessage, StartMessage } from '@windlass/shared/wire/program.ts'
+import type {
+  FrameName,
+  IdleReport,
+  ProgramMessage,
+  ResendMessage,
+  StartMessage,
+} from '@windlass/shared/wire/program.ts'
 import { provideRuntime, type Runtime } from '../bridge.ts'
 import type { Engine } from '../engine/port.ts'
+import { createCallers } from './callers.ts'
 import { routeConsole } from './console-routing.ts'
 import { onAgentGone, sendFrame } from './frames.ts'
 import { loadEngine, openEngine } from './journal.ts'
@@ -13,6 +20,7 @@ import { openSession, type Session } from './session.ts'
 import { rejoin } from './rejoin.ts'
 import { mapStacks } from './stacks.ts'
 import { rememberSurroundings } from './surroundings.ts'
+import { unrefOurs } from './unrefed.ts'
 
 // The process that an agent starts for a program. Every millisecond here is paid by every run, so what is seldom needed
 // is loaded when it is needed.
@@ -23,22 +31,29 @@ const SDK_FILE = path.join(__dirname, 'windlass.mjs')
 
 // Between runs, where only what a run has left behind still speaks.
 const EVENT_DATA_BYTES = 62 * 1024
+const MOST_STRAYS = 20
 
+const callers = createCallers()
 const runtime: Runtime = {
-  context: null,
-  emit: sendFrame,
+  get context() {
+    return session && callers.isFrom(session) ? session.context : null
+  },
+  emit: say,
   get eventDataBytes() {
     return teller?.start.eventDataBytes ?? EVENT_DATA_BYTES
   },
-  waits: () => session && journalOf(session),
+  waits: () => session && (callers.isFrom(session) ? journalOf(session) : stray('a call')),
 }
 let session: Session | undefined
 /** Whose frames stand in the pipe; also when it has ended, until it is nobody's turn. */
 let teller: Session | undefined
+let hasServed = false
+/** What former runs have tried to say, or to do, since the present one began. */
+const strays = new Set<string>()
 
 provideRuntime(runtime)
 provideSdk(SDK_FILE)
-routeConsole()
+routeConsole(say)
 onAgentGone(onGone)
 process.on('SIGUSR2', watch)
 process.on('uncaughtException', (error) => unlessHandled('uncaughtException', error))
@@ -61,7 +76,22 @@ function receiveNext(): void {
 
 function receive(message: ProgramMessage): void {
   if (message.t === 'start') void begin(message)
-  else if (session && message.t !== 'resend') hear(session, message)
+  else if (session && message.t !== 'resend') {
+    const own = session
+    callers.as(own, () => hear(own, message))
+  }
+}
+
+/** A word of a program counts as one of the run in progress only when it comes from there. */
+function say(name: FrameName, payload: string | Uint8Array): void {
+  // The next run may be on its way already, and would be given it.
+  if (!teller && hasServed) process.reallyExit(1)
+  if (!teller || callers.isFrom(teller)) sendFrame(name, payload)
+  else stray(name)
+}
+
+function stray(what: string): undefined {
+  if (strays.size < MOST_STRAYS) strays.add(`${what} of ${callers.name()}`)
 }
 
 /** Without a run there is nothing that another agent could come for. */
@@ -98,12 +128,12 @@ function journalOf(own: Session): Engine {
 async function begin(start: StartMessage): Promise<void> {
   const own = openSession(start)
   session = teller = own
+  hasServed = true
   holdOn(false)
-  runtime.context = own.context
   sendFrame('begun')
   const watching = setTimeout(watch, WATCH_AFTER_MS)
-  watching.unref()
-  const outcome = await execute(own)
+  unrefOurs(watching)
+  const outcome = await callers.as(own, () => execute(own))
   clearTimeout(watching)
   if ('returned' in outcome && own.engine) await own.engine.answered()
   finish(own, outcome)
@@ -126,7 +156,6 @@ async function execute(own: Session): Promise<Outcome> {
 function finish(own: Session, outcome: Outcome): void {
   if (session !== own || own.engine?.end(outcomeText(outcome)) === false) return
   session = undefined
-  runtime.context = null
   if (process.moduleLoadList.includes('NativeModule child_process')) sendFrame('children')
   if ('returned' in outcome) sendFrame('returned', outcome.returned)
   else sendFrame('threw', JSON.stringify(outcome.threw))
@@ -147,7 +176,8 @@ function rest(): void {
     const leftovers = surroundings.leftovers()
     surroundings.restore()
     teller = undefined
-    sendFrame('idle', JSON.stringify({ leftovers }))
+    sendFrame('idle', JSON.stringify({ leftovers, strays: [...strays] } satisfies IdleReport))
+    strays.clear()
     receiveNext()
   })
 }
@@ -155,9 +185,10 @@ function rest(): void {
 /** A program that listens itself has taken the matter into its own hands, as in any Node process. */
 function unlessHandled(event: 'uncaughtException' | 'unhandledRejection', error: unknown): void {
   if (process.listenerCount(event) > 1) return
-  if (session) finish(session, ofThrown(error))
   // Between two runs there is nobody to tell; a process in such a state serves no other run.
-  else process.reallyExit(1)
+  if (!session) process.reallyExit(1)
+  if (callers.isFromOther(session)) stray('an error')
+  else finish(session, ofThrown(error))
 }
 
 function onNothingLeft(): void {

@@ -1,6 +1,7 @@
 import { readSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { ProgramMessage } from '@windlass/shared/wire/program.ts'
+import { unrefOurs } from './unrefed.ts'
 
 const FIRST_FD = 4
 const LENGTH_BYTES = 4
@@ -65,7 +66,7 @@ export function hearFrom(fd: number): void {
 export function holdOn(hold: boolean): void {
   isHeld = hold
   if (hold) socket?.ref()
-  else socket?.unref()
+  else if (socket) unrefOurs(socket)
 }
 
 function takeMessage(): ProgramMessage | undefined {

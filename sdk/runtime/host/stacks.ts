@@ -42,12 +42,15 @@ export function mapStacks(bundleFile: string, runtimeFolder: string): () => stri
 // Ours stand above that of the program.
 const FRAMES = 12
 
-function sitesHere(): NodeJS.CallSite[] {
+/** The stack of whoever has called `callee`. */
+export function sitesHere(frames = FRAMES, callee: (...args: never[]) => unknown = sitesHere): NodeJS.CallSite[] {
   const limit = Error.stackTraceLimit
   const prepare = Reflect.get(Error, 'prepareStackTrace') as unknown
   Error.prepareStackTrace = (_error, sites) => sites
-  Error.stackTraceLimit = FRAMES
-  const sites: unknown = new Error('here').stack
+  Error.stackTraceLimit = frames
+  const here: { stack?: unknown } = {}
+  Error.captureStackTrace(here, callee)
+  const sites = here.stack
   Reflect.set(Error, 'prepareStackTrace', prepare)
   Error.stackTraceLimit = limit
   return Array.isArray(sites) ? (sites as NodeJS.CallSite[]) : []

@@ -232,7 +232,7 @@ test('nothing of a run is left for the next one in the same process', async (t) 
   )
   host.start({ stays: true, inputText: '{"first":true}' })
   assert.equal(await host.next('returned'), '"first"')
-  assert.deepEqual(JSON.parse(await host.next('idle')), { leftovers: [] })
+  assert.deepEqual(JSON.parse(await host.next('idle')), { leftovers: [], strays: [] })
   host.start({ stays: true, runId: 'run_second' })
   await host.next('park')
   const second = host.seen

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { until } from '@windlass/shared/test/_kit/until.ts'
-import { aStage, isAlive, type Stage } from '../programs.ts'
+import { aStage, isAlive, texts, type Stage } from '../programs.ts'
 
 async function count(stage: Stage, input: object = {}, reuseKey = 'a') {
   const { ending } = await stage.play('counts-runs.mjs', {
@@ -38,13 +38,28 @@ test('an error of the program does not retire its process', async (t) => {
 
 test('leftovers retire a process', async (t) => {
   const stage = await aStage(t)
-  for (const leave of ['timer', 'listener']) {
+  for (const leave of ['timer', 'unrefed timer', 'listener']) {
     const { pid } = await count(stage, { leave })
     assert.equal(stage.processes.stats().idle, 0)
     assert.equal(await isAlive(pid), false, leave)
     assert.equal((await count(stage)).runs, 1)
     await count(stage, { leave })
   }
+})
+
+test('a run says nothing for a former one, and the log of the agent names both', async (t) => {
+  const intruded: unknown[] = []
+  const log = (name: string, facts?: object) => void (name === 'process.intruded' && intruded.push(facts))
+  const stage = await aStage(t, { log })
+  const play = (runId: string) =>
+    stage.play('counts-runs.mjs', { runId, process: 'reuse', inputText: '{"leave":"a call"}' })
+  const first = await play('run_one')
+  assert.deepEqual(texts(first.events), ['of the first'])
+  const second = await play('run_two')
+  assert.equal(second.ending.how, 'returned')
+  assert.deepEqual(second.events, [])
+  assert.deepEqual(intruded, [{ runId: 'run_two', by: ['log of run_one'] }])
+  assert.equal(stage.processes.stats().idle, 0)
 })
 
 test('a process is retired after its number of runs, when it is idle for long, and when there are too many', async (t) => {

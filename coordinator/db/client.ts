@@ -65,8 +65,9 @@ export function openDatabase({ url, max = 10, log, statementTimeoutMs = 30_000 }
       // One slow statement must not hold a connection, nor one lock a queue of callers, longer than anybody waits for an answer.
       statement_timeout: statementTimeoutMs,
       lock_timeout: 10_000,
-      // A coordinator that hangs inside a transaction would keep its rows locked for everybody.
-      idle_in_transaction_session_timeout: 60_000,
+      // A coordinator that hangs inside a transaction, or whose host is gone, keeps its rows locked for everybody. Less
+      // than others wait for a lock, and far less than a lease.
+      idle_in_transaction_session_timeout: 8_000,
       // Our statements name rows by their keys. While the hot tables grow from nothing, or just after a restore, the planner
       // has no statistics and reads them whole to hash them: a claim of 250 runs took 27 ms in place of 4.
       // A plan for the arrays at hand is no better than the general one, and costs a millisecond each time.

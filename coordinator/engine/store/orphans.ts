@@ -28,8 +28,9 @@ export interface Page {
   last: string | null
 }
 
-/** Only one coordinator at a time sweeps, until the end of this transaction. */
+/** Only one coordinator at a time sweeps, until the end of this transaction, which is idle while runs are repaired. */
 export async function tryLead(tx: Tx): Promise<boolean> {
+  await tx`set local idle_in_transaction_session_timeout = '60s'`
   const [row] = await tx<
     [{ leads: boolean }]
   >`select pg_try_advisory_xact_lock(hashtext('windlass sweep of runs')) as leads`

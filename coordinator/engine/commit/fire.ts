@@ -50,11 +50,11 @@ export async function fireDue(deps: FireDeps, signal?: AbortSignal): Promise<num
  * Those of an org that wait for its own locks are apart, and so are those that end runs, which may have much to close:
  * those of others do not wait with them.
  */
-async function fireApart(deps: FireDeps, due: store.DueTimer[]): Promise<void> {
+async function fireApart(deps: FireDeps, due: store.Upcoming[]): Promise<void> {
   const runIds = due.map((timer) => timer.runId)
   const limited = await store.limitedAmong(deps.db, runIds)
   const groups = Map.groupBy(due, (timer) => limited.get(timer.runId) ?? (endsRuns(timer) ? 'ends' : 'others'))
-  const isLimited = ([timer]: store.DueTimer[]) => limited.has(timer!.runId)
+  const isLimited = ([timer]: store.Upcoming[]) => limited.has(timer!.runId)
   await Promise.all([...groups.values()].map((timers) => fireOrPutOff(deps, timers, isLimited(timers))))
 }
 
@@ -63,7 +63,7 @@ const LIMITED_MS = 1000
 const LIMITED_PUT_OFF_MS = 3000
 
 /** The first of them, until their answers are enough for one transaction. */
-async function fitting(db: Db, due: store.DueTimer[]): Promise<store.DueTimer[]> {
+async function fitting(db: Db, due: store.Upcoming[]): Promise<store.Upcoming[]> {
   const questions = due.filter(({ kind }) => kind === 'input')
   if (questions.length <= 1) return due
   const bytes = await answerBytes(db, questions)
@@ -79,7 +79,7 @@ const MOST_BESIDE_WAKES = 500
  * What is done now. Of those that end runs the ones whose journals fit into one transaction: the others are due still,
  * and come with the next pass. What ends a run with a long journal waits for its turn.
  */
-async function withoutLong(deps: FireDeps, due: store.Upcoming[]): Promise<store.DueTimer[]> {
+async function withoutLong(deps: FireDeps, due: store.Upcoming[]): Promise<store.Upcoming[]> {
   const isFree = ({ runId }: store.DueTimer) => !deps.longEnds.holds(runId)
   const ending = [...new Set(due.filter(endsRuns).map(({ runId }) => runId))]
   if (ending.length === 0) return due.filter(isFree)
@@ -106,11 +106,11 @@ function endLong(deps: FireDeps, timer: store.Upcoming): void {
 const PUT_OFF_MS = 60_000
 
 /** One timer that fails time and again must not hold up the others behind it. */
-async function fireOrPutOff(deps: FireDeps, due: store.DueTimer[], isLimited: boolean): Promise<void> {
+async function fireOrPutOff(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
   try {
     await fire(deps, due, isLimited)
   } catch (error) {
-    if (isLimited && isLockTimeout(error)) return store.putOff(deps.db, due, LIMITED_PUT_OFF_MS)
+    if (isLockTimeout(error)) return putOffLocked(deps, due, isLimited)
     if (mayPass(error)) throw error
     const [first, ...others] = due
     if (!first) return
@@ -123,6 +123,18 @@ async function fireOrPutOff(deps: FireDeps, due: store.DueTimer[], isLimited: bo
   }
 }
 
+/** For the rows of runs: whoever has one for longer is writing very much, of that org. */
+const LOCK_MS = 500
+const LOCKED_PUT_OFF_MS = 1000
+
+/** It was one org whose locks were waited for: the others are done at once. */
+async function putOffLocked(deps: FireDeps, due: store.Upcoming[], isLimited: boolean): Promise<void> {
+  if (isLimited) return store.putOff(deps.db, due, LIMITED_PUT_OFF_MS)
+  const ofOrgs = [...Map.groupBy(due, ({ orgId }) => orgId).values()]
+  if (ofOrgs.length === 1) return store.putOff(deps.db, due, LOCKED_PUT_OFF_MS)
+  await Promise.all(ofOrgs.map((own) => fireOrPutOff(deps, own, false)))
+}
+
 const keyOf = ({ runId, kind, n }: store.DueTimer) => `${runId}/${kind}/${n}`
 
 const endsRuns = ({ kind }: store.DueTimer) => kind === 'queue-timeout' || kind === 'wall-timeout'
@@ -130,7 +142,8 @@ const endsRuns = ({ kind }: store.DueTimer) => kind === 'queue-timeout' || kind 
 async function fire(deps: FireDeps, due: store.DueTimer[], isLimited: boolean): Promise<void> {
   const ending = due.filter(endsRuns).map((timer) => timer.runId)
   await warmVersions(deps, ending)
-  const stopped = await moveRuns(deps, { ids: due.map((timer) => timer.runId), ending }, async (tx, runs) => {
+  const locking = { ids: due.map((timer) => timer.runId), ending, lockMs: LOCK_MS }
+  const stopped = await moveRuns(deps, locking, async (tx, runs) => {
     if (isLimited) await tx`select set_config('lock_timeout', ${String(LIMITED_MS)}, true)`
     const there = new Map((await store.take(tx, due)).map((timer) => [keyOf(timer), timer.holds]))
     // In the order in which they were due: of two sleeps that raced while nobody looked, the shorter one has won.

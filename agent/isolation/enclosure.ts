@@ -2,12 +2,12 @@ import os from 'node:os'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { endGroup, findStrays, signal } from '../os/end-processes.ts'
-import { childrenOf, groupMembers, numberInside } from '../os/process-table.ts'
+import { childrenOf, findPids, groupMembers, numberInside, parentOf } from '../os/process-table.ts'
 import type { Cgroup } from './cgroup.ts'
 import type { Exit } from '../os/process.ts'
 import type { Command } from './command.ts'
 import type { InForce } from './probe.ts'
-import { endUids, pidsOfUids } from './uids.ts'
+import { endUids, findPidsOf } from './uids.ts'
 
 /** What keeps one process and all that descends from it apart from the rest, and how it is ended as a whole. */
 export interface Enclosure {
@@ -25,7 +25,7 @@ export interface Enclosure {
   /** The program's own process: the one that was started, or one inside of it. */
   programPid(pid: number): number
   /** Whether something lives besides the program. `isLikely`: the program says that it has started others. */
-  hasCompany(pid: number, sought: { marker: string; workspace: string; isLikely: boolean }): boolean
+  hasCompany(pid: number, sought: { marker: string; workspace: string; isLikely: boolean }): Promise<boolean>
   /** How the program ended, by the end of the process that was started. */
   exitOf(exit: Exit): Exit
   /** Asks all but the program to end. */
@@ -57,9 +57,9 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
   /** What belongs to us and not to the program, and the program itself. */
   const ours = (pid: number) => [pid, ...(isInside ? childrenOf(pid) : []), programPid(pid)]
 
-  function countAll(pid: number): number {
-    if (uid !== undefined) return pidsOfUids({ first: uid, last: uid }).length
-    return 1 + below(pid)
+  async function countAll(pid: number): Promise<number> {
+    if (uid !== undefined) return (await findPidsOf(uid)).length
+    return 1 + (await countBelow(pid))
   }
 
   return {
@@ -71,11 +71,11 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
     isSealed: isInside || uid !== undefined,
     command,
     programPid,
-    hasCompany(pid, { marker, workspace, isLikely }) {
+    async hasCompany(pid, { marker, workspace, isLikely }) {
       if (cgroup) return cgroup.pids().length > own
       if (!isLikely) return false
-      if (isInside || uid !== undefined) return countAll(pid) > own
-      return findStrays({ marker, workspace }, pid).length > 0
+      if (isInside || uid !== undefined) return (await countAll(pid)) > own
+      return (await findStrays({ marker, workspace }, pid)).length > 0
     },
     exitOf: (exit) => (isInside ? ofProgram(exit) : exit),
     askOthers(pid) {
@@ -120,6 +120,14 @@ function programBelow(pid: number): number | undefined {
     .find((each) => numberInside(each) === PROGRAM_INSIDE)
 }
 
-function below(pid: number): number {
-  return childrenOf(pid).reduce((sum, child) => sum + 1 + below(child), 0)
+async function countBelow(pid: number): Promise<number> {
+  const parents = new Map<number, number>()
+  await findPids((each) => {
+    parents.set(each, parentOf(each))
+    return false
+  })
+  const children = Map.groupBy(parents.keys(), (each) => parents.get(each))
+  const found = new Set([pid])
+  for (const each of found) for (const child of children.get(each) ?? []) found.add(child)
+  return found.size - 1
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { allPids, groupMembers, isInside, markerOf } from './process-table.ts'
+import { findPids, isInside, isMember, markerOf } from './process-table.ts'
 
 const PROOF_MS = 5_000
 const SWEEP_ROUNDS = 20
@@ -9,7 +9,7 @@ export async function endGroup(pgid: number): Promise<boolean> {
   const deadline = performance.now() + PROOF_MS
   for (let wait = 1; ; wait = Math.min(wait * 2, 100)) {
     if (!signal(-pgid, 'SIGKILL')) return true
-    if (wait > 4 && groupMembers(pgid).length === 0) return true
+    if (wait > 4 && (await findPids((pid) => isMember(pid, pgid))).length === 0) return true
     if (performance.now() > deadline) return false
     await delay(wait)
   }
@@ -22,31 +22,36 @@ export interface Sought {
 }
 
 /** Descendants of a program, wherever they have gone. */
-export function findStrays({ marker, workspace }: Sought, except = 0): number[] {
-  return allPids().filter(
-    (pid) => pid !== except && pid !== process.pid && (markerOf(pid) === marker || isInside(pid, workspace)),
-  )
+export function findStrays(sought: Sought, except = 0): Promise<number[]> {
+  return findPids((pid) => pid !== except && isStray(pid, sought))
+}
+
+function isStray(pid: number, { marker, workspace }: Sought): boolean {
+  return pid !== process.pid && (markerOf(pid) === marker || isInside(pid, workspace))
 }
 
 /** Kills them. In rounds, because they may be starting others just now. False when some are there to the end. */
 export async function sweep(sought: Sought): Promise<boolean> {
   for (let round = 0; round < SWEEP_ROUNDS; round++) {
-    const strays = findStrays(sought)
-    if (strays.length === 0) return true
-    for (const pid of strays) signal(pid, 'SIGKILL')
+    const killed = await findPids((pid) => isStray(pid, sought) && killFound(pid))
+    if (killed.length === 0) return true
     await delay(Math.min(5 * 2 ** round, 200))
   }
   return false
 }
 
 /** Kills everything that bears a marker of this agent and belongs to no process that it still has. The number killed. */
-export function sweepForgotten(prefix: string, isKnown: (marker: string) => boolean): number {
-  const forgotten = allPids().filter((pid) => {
+export async function sweepForgotten(prefix: string, isKnown: (marker: string) => boolean): Promise<number> {
+  const killed = await findPids((pid) => {
     const marker = pid === process.pid ? null : markerOf(pid)
-    return marker !== null && marker.startsWith(prefix) && !isKnown(marker)
+    return marker !== null && marker.startsWith(prefix) && !isKnown(marker) && killFound(pid)
   })
-  for (const pid of forgotten) signal(pid, 'SIGKILL')
-  return forgotten.length
+  return killed.length
+}
+
+function killFound(pid: number): true {
+  signal(pid, 'SIGKILL')
+  return true
 }
 
 /** False when there is nobody to signal. */

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, statSync } from 'node:fs'
+import { closeSync, opendirSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, statSync } from 'node:fs'
 import { MARKER } from './environment.ts'
 
 /** Numbers of all processes; none where there is no /proc. */
@@ -8,12 +8,99 @@ export function allPids(): number[] {
     .map(Number)
 }
 
-/** Living members of a process group. A zombie only waits for its parent to look: it does nothing any more. */
-export function groupMembers(pgid: number): number[] {
-  return allPids().filter((pid) => {
-    const stat = readState(pid)
-    return stat !== null && stat.pgid === pgid && !isOver(stat.state, stat.threads)
+/** How long looks at processes may go on before everything else has its turn. */
+const SLICE_MS = 5
+let sliceEnds = 0
+/** So many of their names are read at once, which takes half a millisecond. */
+const NAMES = 128
+
+let looking: Promise<unknown> = Promise.resolve()
+
+/**
+ * Those of all processes for which it holds. There may be many thousands, so that a look gives way: in slices, and one
+ * look at a time, because those of several would stop the loop together. What has to be done with a process is
+ * done where it is found, since its number may be another's by the end.
+ */
+export function findPids(isSought: (pid: number) => boolean): Promise<number[]> {
+  return lookInTurn(() => eachPid(), isSought)
+}
+
+/** The same among these. */
+export function findAmong(pids: readonly number[], isSought: (pid: number) => boolean): Promise<number[]> {
+  return lookInTurn(() => pids, isSought)
+}
+
+let nextByOwner: Promise<Map<number, number[]>> | undefined
+
+/**
+ * All processes, by the user as whom they act. Whoever asks before a look has begun shares it: many runs may end at
+ * once.
+ */
+export function findByOwner(): Promise<Map<number, number[]>> {
+  return (nextByOwner ??= lookByOwner())
+}
+
+async function lookByOwner(): Promise<Map<number, number[]>> {
+  const found = new Map<number, number[]>()
+  const begin = () => {
+    nextByOwner = undefined
+    return eachPid()
+  }
+  await lookInTurn(begin, (pid) => {
+    const owner = ownerOf(pid)
+    if (owner === undefined) return false
+    const pids = found.get(owner)
+    if (pids) pids.push(pid)
+    else found.set(owner, [pid])
+    return false
   })
+  return found
+}
+
+function lookInTurn(pids: () => Iterable<number>, isSought: (pid: number) => boolean): Promise<number[]> {
+  const look = looking.then(() => lookInSlices(pids(), isSought))
+  looking = look.catch(() => {})
+  return look
+}
+
+async function lookInSlices(pids: Iterable<number>, isSought: (pid: number) => boolean): Promise<number[]> {
+  const found: number[] = []
+  for (const pid of pids) {
+    if (performance.now() >= sliceEnds) {
+      await new Promise(setImmediate)
+      sliceEnds = performance.now() + SLICE_MS
+    }
+    if (isSought(pid)) found.push(pid)
+  }
+  return found
+}
+
+function* eachPid(): Iterable<number> {
+  const folder = openFolder('/proc')
+  try {
+    for (let entry = folder?.readSync(); entry; entry = folder?.readSync())
+      if (/^\d+$/.test(entry.name)) yield Number(entry.name)
+  } finally {
+    folder?.closeSync()
+  }
+}
+
+function openFolder(folder: string) {
+  try {
+    return opendirSync(folder, { bufferSize: NAMES })
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether it is a living member of a group. A zombie only waits for its parent to look: it does nothing any more. */
+export function isMember(pid: number, pgid: number): boolean {
+  const stat = readState(pid)
+  return stat !== null && stat.pgid === pgid && !isOver(stat.state, stat.threads)
+}
+
+export function groupMembers(pgid: number): number[] {
+  return allPids().filter((pid) => isMember(pid, pgid))
 }
 
 /** Where the first thread alone has ended, the process looks like a zombie, and goes on. */
@@ -76,12 +163,14 @@ export function environmentOf(pid: number): string {
   return isOfOurUser(pid) ? readHead(`/proc/${pid}/environ`, ENVIRONMENT_BYTES) : ''
 }
 
-function isOfOurUser(pid: number): boolean {
+const isOfOurUser = (pid: number) => ownerOf(pid) === process.geteuid?.()
+
+/** The user as whom it acts: the folder is that user's, also where the files in it are root's. None when it is gone. */
+function ownerOf(pid: number): number | undefined {
   try {
-    // The folder is of the user as whom it acts, also where the files in it are root's.
-    return statSync(`/proc/${pid}`).uid === process.geteuid?.()
+    return statSync(`/proc/${pid}`).uid
   } catch {
-    return false
+    return undefined
   }
 }
 

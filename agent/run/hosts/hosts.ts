@@ -157,7 +157,7 @@ export class Hosts {
   /** Resolves when those that were discarded are gone, with all that was theirs. */
   async close(): Promise<void> {
     await Promise.all(this.#endings)
-    this.#sweeper.close()
+    await this.#sweeper.close()
     await this.reaper.close()
   }
 }

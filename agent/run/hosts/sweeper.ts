@@ -9,7 +9,7 @@ export interface Sweeper {
   survived(host: HostProcess): void
   survivors(): number
   /** A last look; then no more. */
-  close(): void
+  close(): Promise<void>
 }
 
 interface SweeperOptions {
@@ -31,14 +31,14 @@ export function createSweeper({ markerPrefix, isKnown, onEnd, log }: SweeperOpti
     if (timer || isClosed) return
     timer = setTimeout(() => {
       timer = undefined
-      sweep()
+      void sweep()
       for (const host of survivors) void tryAgain(host)
     }, FORGOTTEN_MS)
     timer.unref()
   }
 
-  function sweep(): void {
-    const killed = sweepForgotten(`${markerPrefix}.`, isKnown)
+  async function sweep(): Promise<void> {
+    const killed = await sweepForgotten(`${markerPrefix}.`, isKnown)
     if (killed > 0) log('program.strays', { killed })
   }
 
@@ -55,10 +55,10 @@ export function createSweeper({ markerPrefix, isKnown, onEnd, log }: SweeperOpti
       log('program.survived', { pid: host.pid })
     },
     survivors: () => survivors.size,
-    close() {
+    async close() {
       isClosed = true
       clearTimeout(timer)
-      sweep()
+      await sweep()
     },
   }
 }

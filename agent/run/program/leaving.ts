@@ -33,7 +33,7 @@ export async function isLeftClean(own: Workplace, { idle, onStrays, output, cour
   if (report.strays.length > 0) onStrays(report.strays)
   if (report.leftovers.length > 0 || report.strays.length > 0) return false
   const { marker, workspace, enclosure, pid = 0 } = own
-  if (enclosure.hasCompany(pid, { marker, workspace, isLikely: course().usedChildren })) return false
+  if (await enclosure.hasCompany(pid, { marker, workspace, isLikely: course().usedChildren })) return false
   // What went past the frames lies in its pipes already: the next turn of the loop reads it.
   await new Promise(setImmediate)
   await new Promise(setImmediate)

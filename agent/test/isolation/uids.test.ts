@@ -6,13 +6,17 @@ import { syncBuiltinESMExports } from 'node:module'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
-import { asUser, endUids } from '../../isolation/uids.ts'
-import { groupMembers, uidsOf } from '../../os/process-table.ts'
+import { asUser, endUids, findPidsOf } from '../../isolation/uids.ts'
+import { findAmong, groupMembers, uidsOf } from '../../os/process-table.ts'
 import { NEEDS_ROOT } from './requirements.ts'
 
 const UID = 650_004
 
-function mocking(t: TestContext, name: 'readdirSync' | 'readFileSync', read: (file: unknown) => unknown): void {
+function mocking(
+  t: TestContext,
+  name: 'opendirSync' | 'readdirSync' | 'readFileSync' | 'statSync',
+  read: (file: unknown) => unknown,
+): void {
   const real = fs[name] as (...args: unknown[]) => unknown
   t.mock.method(fs, name, (...args: unknown[]) => read(args[0]) ?? real(...args))
   syncBuiltinESMExports()
@@ -22,17 +26,19 @@ function mocking(t: TestContext, name: 'readdirSync' | 'readFileSync', read: (fi
   })
 }
 
+const EMPTY = { readSync: () => null, closeSync: () => {} }
+
 test('what no look sees, as it forks on and on, is killed with its user', { skip: NEEDS_ROOT }, async (t) => {
   const child = spawn('setpriv', [...asUser(UID), 'sleep', '300'], { stdio: 'ignore' })
   t.after(() => child.kill('SIGKILL'))
   const exited = once(child, 'exit')
   await untilPolled('it is that user', () => uidsOf(child.pid!).includes(UID))
-  mocking(t, 'readdirSync', (folder) => (folder === '/proc' ? [] : undefined))
+  mocking(t, 'opendirSync', (folder) => (folder === '/proc' ? EMPTY : undefined))
   assert.equal(await endUids({ first: UID, last: UID }), true)
   assert.deepEqual(await exited, [null, 'SIGKILL'])
 })
 
-test('a process of which the first thread alone has ended lives', (t) => {
+test('a process of which the first thread alone has ended lives', async (t) => {
   const numbers = (threads: number) => `Z 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 ${threads} 0`
   const processes = new Map([
     [4_000_001, 2],
@@ -50,4 +56,72 @@ test('a process of which the first thread alone has ended lives', (t) => {
   assert.deepEqual(uidsOf(4_000_001), [UID, UID, UID, UID])
   assert.deepEqual(uidsOf(4_000_002), [])
   assert.deepEqual(groupMembers(7), [4_000_001])
+  const names = [...processes.keys()].map((pid) => ({ name: String(pid) }))
+  const folder = { readSync: () => names.shift() ?? null, closeSync: () => {} }
+  mocking(t, 'opendirSync', (path) => (path === '/proc' ? folder : undefined))
+  mocking(t, 'statSync', (path) => (String(path).startsWith('/proc/400000') ? { uid: UID } : undefined))
+  assert.deepEqual(await findPidsOf(UID), [4_000_001])
 })
+
+/** A process of that user, and the numbers of processes whose status is read from now on. */
+async function aProcess(t: TestContext, uid: number) {
+  const child = spawn('setpriv', [...asUser(uid), 'sleep', '300'], { stdio: 'ignore' })
+  t.after(() => child.kill('SIGKILL'))
+  await untilPolled('it is that user', () => uidsOf(child.pid!).includes(uid))
+  const read: number[] = []
+  mocking(t, 'readFileSync', (file) => {
+    const [, pid] = /^\/proc\/(\d+)\/status$/.exec(String(file)) ?? []
+    if (pid !== undefined) read.push(Number(pid))
+  })
+  return { pid: child.pid!, read }
+}
+
+test('the end of a run reads nothing of the processes of others', { skip: NEEDS_ROOT }, async (t) => {
+  const { pid, read } = await aProcess(t, UID + 1)
+  assert.equal(await endUids({ first: UID + 1, last: UID + 1 }), true)
+  assert.deepEqual(
+    read.filter((each) => each !== pid),
+    [],
+  )
+})
+
+test('runs that end at once share a look at all processes', { skip: NEEDS_ROOT }, async (t) => {
+  const { pid } = await aProcess(t, UID + 2)
+  let looks = 0
+  mocking(t, 'opendirSync', (folder) => void (looks += folder === '/proc' ? 1 : 0))
+  const first = findPidsOf(UID + 2)
+  await Promise.resolve()
+  await Promise.resolve()
+  const others = await Promise.all(Array.from({ length: 20 }, () => findPidsOf(UID + 2)))
+  assert.deepEqual([await first, ...others].flat(), Array(21).fill(pid))
+  assert.ok(looks <= 2, `${looks} looks`)
+})
+
+for (const [looks, each] of [
+  [2, 10],
+  [10, 2],
+] as const)
+  test(`looks give way to everything else, ${looks} of ${each} processes each`, async () => {
+    let isOver = false
+    let turn = 0
+    const atWork: { look: number; turn: number }[] = []
+    const busy = (look: number) => () => {
+      for (const since = performance.now(); performance.now() - since < 2;);
+      atWork.push({ look, turn })
+      return false
+    }
+    const count = () => {
+      turn += 1
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    const pids = Array.from({ length: each }, (_, at) => 4_000_000 + at)
+    await Promise.all(Array.from({ length: looks }, (_, look) => findAmong(pids, busy(look))))
+    isOver = true
+    // A slice of 5 ms has room for three of 2 ms.
+    assert.ok(new Set(atWork.map((work) => work.turn)).size >= 6, JSON.stringify(atWork))
+    assert.deepEqual(
+      atWork.map(({ look }) => look),
+      Array.from({ length: looks }, (_, look) => Array<number>(each).fill(look)).flat(),
+    )
+  })

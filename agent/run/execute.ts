@@ -23,6 +23,7 @@ import type { Processes } from './hosts/processes.ts'
 import type { ProgramEvent } from './program/output.ts'
 import type { ProgramStart, RunningProgram } from './program/program.ts'
 import { reportTo } from './report.ts'
+import { MOST_BYTES } from './given-secrets.ts'
 import { LEAST_BYTES } from './redact/forms.ts'
 import { SecretsNotNow, SecretsTooLarge } from './secrets.ts'
 import type { RunSecrets, Secrets } from './secrets.ts'
@@ -92,7 +93,7 @@ async function runProgram(
   // As long as there is no process, nothing of it has begun: another host may have what this one lacks.
   if (program.hasStarted()) {
     void deps.spool.append(run, epoch, [['start', Date.now(), ...inForce(program)]])
-    if (secrets && !agentRun.offer.replay) void report(ofTooShort(secrets))
+    if (secrets) void report(ofUnhidden(secrets, agentRun.offer.replay))
   }
   probe('program.started', { run, epoch })
   deps.log.debug('run.began', { run, epoch, afterOfferMs: Math.round((began - agentRun.receivedAt) * 100) / 100 })
@@ -186,13 +187,20 @@ function keyOf(variables: Record<string, string>): string {
 }
 
 /** It is the agent that speaks, in the log of the run: nobody else sees what is printed there. */
-function ofTooShort({ redactor }: RunSecrets): ProgramEvent[] {
+function ofUnhidden({ redactor, forgotten }: RunSecrets, isReplay: boolean): ProgramEvent[] {
   const { tooShort } = redactor
-  if (tooShort.length === 0) return []
-  const text =
-    `Windlass does not hide ${tooShort.join(', ')}: what has fewer than ${LEAST_BYTES} bytes occurs by chance everywhere. ` +
-    'Take a longer secret, or a variable.'
-  return [{ at: Date.now(), channel: 'log', type: 'log.stderr', data: { text } }]
+  const texts: string[] = []
+  if (tooShort.length > 0 && !isReplay)
+    texts.push(
+      `Windlass does not hide ${tooShort.join(', ')}: what has fewer than ${LEAST_BYTES} bytes occurs by chance everywhere. ` +
+        'Take a longer secret, or a variable.',
+    )
+  if (forgotten.length > 0)
+    texts.push(
+      `Windlass no longer hides the oldest former values of ${forgotten.join(', ')}: all that the run was given ` +
+        `has more than ${MOST_BYTES} bytes. Keep what is large elsewhere, and the key to it in the secret.`,
+    )
+  return texts.map((text) => ({ at: Date.now(), channel: 'log', type: 'log.stderr', data: { text } }))
 }
 
 const OVER: readonly Ending['how'][] = ['returned', 'threw', 'exited', 'cancelled', 'timed-out']

@@ -2,6 +2,7 @@ import { ApiError } from '@windlass/shared/ops/api-error.ts'
 import { backoffMs, pause } from '@windlass/shared/time.ts'
 import type { Rest } from '../link/rest.ts'
 import type { AgentRun } from './agent-run.ts'
+import { bytesOf, keepGivenSecrets, MOST_BYTES, type Hidden } from './given-secrets.ts'
 import { keepRedactors } from './redact/redactor-cache.ts'
 import type { Redactor } from './redact/redactor.ts'
 
@@ -9,6 +10,8 @@ import type { Redactor } from './redact/redactor.ts'
 export interface RunSecrets {
   values: Readonly<Record<string, string>>
   redactor: Redactor
+  /** Names of which former values are hidden no longer, from this process on. */
+  forgotten: readonly string[]
 }
 
 /** Secrets are read anew for each process and are in no file: what is known of them ends with the agent. */
@@ -20,9 +23,6 @@ export interface Secrets {
   /** The run has ended and prints nothing any more. */
   forget(run: string): void
 }
-
-/** In all. Finding them in everything that a run tells takes about a thousand times the memory. */
-export const MOST_BYTES = 128 * 1024
 
 export class SecretsTooLarge extends Error {
   override readonly name = 'SecretsTooLarge'
@@ -38,23 +38,13 @@ const DEADLINE_MS = 10_000
 const BACKOFF = { firstMs: 100, capMs: 3_000 }
 /** What may be different in a moment: no answer, no key to open them with, too many questions at once. */
 const PASSING: readonly string[] = ['UNREACHABLE', 'BAD_ANSWER', 'SECRETS_UNAVAILABLE']
-/** Runs of which it is remembered what they were given. */
-const MOST_RUNS = 200
-
-type Values = ReadonlyMap<string, ReadonlySet<string>>
 
 export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE_MS): Secrets {
   const redactors = keepRedactors()
-  /** A run that goes on in a new process may still print what an earlier one was given, from its journal for instance. */
-  const given = new Map<string, Values>()
+  const given = keepGivenSecrets()
 
-  function remember(run: string, values: Readonly<Record<string, string>>): Values {
-    const all = new Map(given.get(run))
-    for (const [name, value] of Object.entries(values)) all.set(name, new Set([...(all.get(name) ?? []), value]))
-    given.delete(run)
-    given.set(run, all)
-    for (const oldest of given.keys()) if (given.size > MOST_RUNS) given.delete(oldest)
-    return all
+  async function hiding(values: RunSecrets['values'], hidden: Hidden): Promise<RunSecrets> {
+    return { values, redactor: await redactors.of(hidden.values), forgotten: hidden.forgotten }
   }
 
   return {
@@ -63,26 +53,26 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE
       if (!secrets && !given.has(run)) return undefined
       const values = secrets ? await readWithRetries(rest, agentRun, agentRun.unwanted, deadlineMs) : {}
       assertSize(values)
-      const all = remember(run, values)
-      return { values, redactor: redactors.of(all) }
+      return hiding(values, given.add(run, values))
     },
-    async readAgain(agentRun, given) {
+    async readAgain(agentRun, reported) {
       const { run, secrets, variables } = agentRun.offer
-      const values = Object.fromEntries(Object.entries(given).filter(([name, value]) => variables[name] !== value))
+      const values = Object.fromEntries(Object.entries(reported).filter(([name, value]) => variables[name] !== value))
       // A program can say anything.
       assertSize(values)
       if (!secrets && Object.keys(values).length === 0) return undefined
-      remember(run, values)
+      given.add(run, values)
       const found = secrets ? await readWithRetries(rest, agentRun, agentRun.fated, deadlineMs) : {}
-      const all = remember(run, found)
-      return { values, redactor: redactors.of(all) }
+      given.add(run, found)
+      // What the program has comes before what the next process will have: there may not be room for both.
+      return hiding(values, given.add(run, values))
     },
-    forget: (run) => void given.delete(run),
+    forget: (run) => given.forget(run),
   }
 }
 
 function assertSize(values: Readonly<Record<string, string>>): void {
-  const bytes = Object.values(values).reduce((sum, value) => sum + Buffer.byteLength(value), 0)
+  const bytes = bytesOf(Object.values(values))
   if (bytes <= MOST_BYTES) return
   throw new SecretsTooLarge(
     `The secrets of the run have ${bytes} bytes in all, and ${MOST_BYTES} are allowed. Keep what is large elsewhere, and the key to it here.`,

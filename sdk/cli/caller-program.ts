@@ -26,9 +26,9 @@ import { addFromTable, groupCommand } from './from-table.ts'
 const HELP = `
 Where to: --url, --api-key and --org, or WINDLASS_URL, WINDLASS_API_KEY and WINDLASS_ORG, or a profile \
 (windlass profiles --help).
-Without them the instance that \`npm start\` runs is found by itself, in WINDLASS_HOME or in the nearest \
-.windlass folder from
-here upwards. A session (--session, WINDLASS_SESSION) is used where no API key will do: to write keys and secrets.
+Without them the instance that \`npm start\` runs is found by itself: in WINDLASS_HOME or, if it is on this machine,
+in the nearest .windlass folder from here upwards. A session (--session, WINDLASS_SESSION) is used where no API key
+will do: to write keys and secrets.
 With --json standard output is JSON alone, and an error is one line of JSON on standard error.
 ${EXIT_TEXT}`
 

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { Stats } from 'node:fs'
 import path from 'node:path'
+import { isLoopbackHost } from '@windlass/shared/loopback.ts'
 import { checkedUrl } from './checked-url.ts'
 import { Failure } from './failure.ts'
 
@@ -23,8 +24,11 @@ export function localInstance(env: NodeJS.ProcessEnv, cwd: string): ServiceAcces
   const home = env['WINDLASS_HOME']
   if (home) return read(path.resolve(cwd, home, FILE))
   for (const folder of upwards(cwd)) {
-    const found = read(path.join(folder, '.windlass', FILE))
-    if (found) return found
+    const file = path.join(folder, '.windlass', FILE)
+    const found = read(file)
+    if (!found) continue
+    refuseElsewhere(file, found.url)
+    return found
   }
   return undefined
 }
@@ -45,12 +49,24 @@ function read(file: string): ServiceAccess | undefined {
   throw broken(file, 'it lacks `url`, `org` or `apiKey`')
 }
 
+/**
+ * An archive can bring along a file that is ours and readable by nobody else. What was found and not named may direct
+ * us to a program of this machine only, never to a stranger's server.
+ */
+function refuseElsewhere(file: string, url: string): void {
+  if (isLoopbackHost(new URL(url).hostname)) return
+  throw new Failure(
+    `${file} was found here and directs to ${url}, which may be a stranger's machine, so it is not trusted.`,
+    `WINDLASS_HOME=${path.dirname(file)}, if \`npm start\` made it; or name the service: windlass profiles add`,
+  )
+}
+
 const OTHERS = 0o077
 
 /**
  * A file that was planted in a folder above ours, or came along with a checkout, must not direct us, our input, our
- * sources and our secrets to a stranger. What we write ourselves is ours and readable by nobody else, which no archive
- * and no git makes so.
+ * sources and our secrets to a stranger. What we write ourselves is ours and readable by nobody else, which no git
+ * makes so.
  */
 export function refuseForeign(file: string, { uid, mode }: Stats): void {
   const me = process.getuid?.()

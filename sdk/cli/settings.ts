@@ -40,6 +40,21 @@ export function settingsFrom(flags: GlobalFlags, env: NodeJS.ProcessEnv = proces
 
 type Given = Omit<ServiceAccess, 'url'> & { url: string | undefined }
 
+/**
+ * A key of the environment is meant for a service that its owner has in mind. Which instance is found, whoever made the
+ * folder decides, and on a machine of several users a stranger may listen at its address.
+ */
+function refuseKeyWithoutAddress(flags: GlobalFlags, env: NodeJS.ProcessEnv, { url }: ServiceAccess): void {
+  if (flags.profile !== undefined || env['WINDLASS_HOME']) return
+  const keys = { WINDLASS_API_KEY: flags.apiKey, WINDLASS_SESSION: flags.session }
+  const name = Object.entries(keys).find(([variable, flag]) => flag === undefined && env[variable])?.[0]
+  if (name === undefined) return
+  throw new Failure(
+    `${name} is set and no address beside it: it is not sent to the instance that was found here, ${url}.`,
+    `set WINDLASS_URL to the address it is for, or unset ${name}`,
+  )
+}
+
 /** Who names a profile by a flag means all of it: the environment does not mix with it. */
 function givenBy(flags: GlobalFlags, env: NodeJS.ProcessEnv): Given {
   const from = (name: string) => (flags.profile === undefined ? env[name] || undefined : undefined)
@@ -62,6 +77,7 @@ function knownAccess(
   const profile = chosenProfile(flags, env)
   if (profile && profile !== LOCAL && (url === undefined || profile.url === url)) return profile
   const local = localInstance(env, cwd)
+  if (local && url === undefined) refuseKeyWithoutAddress(flags, env, local)
   if (local && (url === undefined || local.url === url)) return { ...local, from: 'the local instance' }
   if (profile === LOCAL && url === undefined)
     throw new Failure('No local instance was found from here.', 'npm start in the project starts one')

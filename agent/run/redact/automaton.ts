@@ -1,3 +1,5 @@
+import type { Interruptible } from './in-slices.ts'
+
 /**
  * Finds many byte patterns in one pass (Aho–Corasick): the time is that of the text, whatever the patterns are. A state is the
  * longest end of the text that begins some pattern.
@@ -19,11 +21,15 @@ const LEAST_BYTES = 2
 
 const BYTES = 256
 
-export function createAutomaton(patterns: readonly Uint8Array[]): Automaton {
-  const most = 1 + patterns.reduce((sum, { length }) => sum + length, 0)
-  const tree = growTree(patterns, most)
-  const { count, byte, child, sibling, found, depth } = tree
+/** So many nodes are looked at in one go. Each may be the end of a long pattern, which takes up to a millisecond. */
+const NODES = 16
+
+/** A pattern that is undefined takes long to make: something else may be done meanwhile. */
+export function* buildAutomaton(patterns: Iterable<Uint8Array | undefined>): Interruptible<Automaton> {
+  const { count, byte, child, sibling, found, depth, begins } = yield* growTree(patterns)
+  yield
   const fail = new Int32Array(count)
+  yield
   const root = new Int32Array(BYTES)
   for (let at = child[0] ?? 0; at !== 0; at = sibling[at]!) root[byte[at]!] = at
 
@@ -45,17 +51,22 @@ export function createAutomaton(patterns: readonly Uint8Array[]): Automaton {
   }
 
   // From the root outwards: the fail of a state is known before it is asked for.
+  yield
   const queue = new Int32Array(count)
   let last = 1
-  for (let first = 0; first < last; first++) {
-    const parent = queue[first]!
-    for (let at = child[parent]!; at !== 0; at = sibling[at]!) {
-      fail[at] = parent === 0 ? 0 : step(fail[parent]!, byte[at]!)
-      if (found[at] === 0) found[at] = found[fail[at]!]!
-      queue[last++] = at
+  function setFails(first: number): number {
+    let at = first
+    for (; at < first + NODES && at < last; at++) {
+      const parent = queue[at]!
+      for (let node = child[parent]!; node !== 0; node = sibling[node]!) {
+        fail[node] = parent === 0 ? 0 : step(fail[parent]!, byte[node]!)
+        if (found[node] === 0) found[node] = found[fail[node]!]!
+        queue[last++] = node
+      }
     }
+    return at
   }
-  const begins = beginningsOf(patterns)
+  for (let first = 0; first < last; first = setFails(first)) yield
 
   function occursIn(text: Uint8Array): boolean {
     const { length } = text
@@ -72,45 +83,84 @@ export function createAutomaton(patterns: readonly Uint8Array[]): Automaton {
   return { depth, found, begins, step, occursIn }
 }
 
-/** All patterns as a tree of their bytes; node 0 is its root. */
-function growTree(patterns: readonly Uint8Array[], most: number) {
-  const byte = new Uint8Array(most)
-  const child = new Int32Array(most)
-  const sibling = new Int32Array(most)
-  const found = new Int32Array(most)
-  const depth = new Int32Array(most)
-  let count = 1
+/** Most trees need no more room. */
+const FIRST_NODES = 32 * 1024
+/** Of a pattern in one go: with 256 branches at each node that is a millisecond. */
+const PIECE_BYTES = 1024
 
-  function childOf(node: number, wanted: number): number {
-    for (let at = child[node]!; at !== 0; at = sibling[at]!) if (byte[at] === wanted) return at
-    const made = count++
-    byte[made] = wanted
-    sibling[made] = child[node]!
-    child[node] = made
-    depth[made] = depth[node]! + 1
-    return made
-  }
-
-  for (const pattern of patterns) {
-    if (pattern.length < LEAST_BYTES) throw new RangeError(`a pattern of ${pattern.length} bytes`)
-    let node = 0
-    for (const each of pattern) node = childOf(node, each)
-    found[node] = pattern.length
-  }
-  // Most patterns share their beginnings: what was too much is given back.
-  const cut = <T extends Uint8Array | Int32Array>(array: T) => array.slice(0, count) as T
-  return {
-    count,
-    byte: cut(byte),
-    child: cut(child),
-    sibling: cut(sibling),
-    found: cut(found),
-    depth: cut(depth),
-  }
+interface Tree {
+  count: number
+  byte: Uint8Array
+  child: Int32Array
+  sibling: Int32Array
+  found: Int32Array
+  depth: Int32Array
 }
 
-function beginningsOf(patterns: readonly Uint8Array[]): Uint8Array {
+/** All patterns as a tree of their bytes; node 0 is its root. Of their memory the system gives what is written to. */
+function* growTree(patterns: Iterable<Uint8Array | undefined>): Interruptible<Tree & Pick<Automaton, 'begins'>> {
   const begins = new Uint8Array(BYTES * BYTES)
-  for (const [first = 0, second = 0] of patterns) begins[first * BYTES + second] = 1
-  return begins
+  const tree: Tree = {
+    count: 1,
+    byte: new Uint8Array(FIRST_NODES),
+    child: new Int32Array(FIRST_NODES),
+    sibling: new Int32Array(FIRST_NODES),
+    found: new Int32Array(FIRST_NODES),
+    depth: new Int32Array(FIRST_NODES),
+  }
+  for (const pattern of patterns) {
+    yield
+    if (!pattern) continue
+    const { length } = pattern
+    if (length < LEAST_BYTES) throw new RangeError(`a pattern of ${length} bytes`)
+    begins[pattern[0]! * BYTES + pattern[1]!] = 1
+    let node = 0
+    for (let at = 0; at < length; at += PIECE_BYTES) {
+      if (at > 0) yield
+      if (tree.count + PIECE_BYTES > tree.byte.length) yield* makeRoom(tree)
+      node = grow(tree, node, pattern, at)
+    }
+    tree.found[node] = length
+  }
+  return { ...tree, begins }
+}
+
+/** By a piece of a pattern, from the node where the one before it ended. */
+function grow(tree: Tree, from: number, pattern: Uint8Array, start: number): number {
+  const { byte, child, sibling, depth } = tree
+  const end = Math.min(start + PIECE_BYTES, pattern.length)
+  let node = from
+  for (let i = start; i < end; i++) {
+    const wanted = pattern[i]!
+    let next = child[node]!
+    while (next !== 0 && byte[next] !== wanted) next = sibling[next]!
+    if (next === 0) {
+      next = tree.count++
+      byte[next] = wanted
+      sibling[next] = child[node]!
+      child[node] = next
+      depth[next] = depth[node]! + 1
+    }
+    node = next
+  }
+  return node
+}
+
+function* makeRoom(tree: Tree): Interruptible<void> {
+  const length = 2 * tree.byte.length
+  tree.byte = yield* copied(tree.byte, new Uint8Array(length))
+  tree.child = yield* copied(tree.child, new Int32Array(length))
+  tree.sibling = yield* copied(tree.sibling, new Int32Array(length))
+  tree.found = yield* copied(tree.found, new Int32Array(length))
+  tree.depth = yield* copied(tree.depth, new Int32Array(length))
+}
+
+const COPIED = 64 * 1024
+
+function* copied<T extends Uint8Array | Int32Array>(from: T, to: T): Interruptible<T> {
+  for (let at = 0; at < from.length; at += COPIED) {
+    yield
+    to.set(from.subarray(at, at + COPIED), at)
+  }
+  return to
 }

@@ -14,14 +14,41 @@ const TEXT_SHOWN_CHARACTERS = 10_000
 /** What `base64` and what PEM break their lines at. */
 const WRAPS = [76, 64]
 
-/** Everything as which a secret may turn up in a text. Longer than the secrets by about sixteen times. */
-export function formsOf(secret: string): Buffer[] {
-  const forms = new Set<string>()
-  for (const part of partsOf(secret).flatMap(shownOf)) for (const form of textForms(part)) forms.add(form)
+/**
+ * Everything as which a secret may turn up in a text. Longer than the secrets by about sixteen times. Undefined stands
+ * between forms that take long to make, so that something else may be done meanwhile.
+ */
+export function* formsOf(secret: string): Generator<Buffer | undefined> {
+  const parts = partsOf(secret)
+  yield undefined
+  for (const part of parts) for (const text of shownOf(part)) yield* distinct(yield* textFormsInPieces(text))
   // Whoever encodes bytes takes the whole of it, and may have cut the line break at its end.
-  for (const whole of new Set([secret, secret.trim()]))
-    for (const form of byteForms(Buffer.from(whole))) forms.add(form)
-  return [...forms].map((form) => Buffer.from(form)).filter(({ length }) => length >= LEAST_BYTES)
+  for (const whole of new Set([secret, secret.trim()])) yield* distinct(byteForms(Buffer.from(whole)))
+}
+
+function* distinct(forms: readonly string[]): Generator<Buffer> {
+  const seen = new Set<string>()
+  for (const form of forms) {
+    if (seen.has(form)) continue
+    seen.add(form)
+    const bytes = Buffer.from(form)
+    if (bytes.length >= LEAST_BYTES) yield bytes
+  }
+}
+
+/** Whole characters, of which the forms take some milliseconds. */
+const PIECE = /[^]{1,2048}/gu
+
+/** Each of them is made character by character: that of a long text is those of its pieces. */
+function* textFormsInPieces(text: string): Generator<undefined, string[]> {
+  const [first = '', ...rest] = text.match(PIECE) ?? []
+  let forms = textForms(first)
+  for (const piece of rest) {
+    yield undefined
+    const more = textForms(piece)
+    forms = forms.map((form, at) => form + more[at]!)
+  }
+  return forms
 }
 
 export const isTooShort = (secret: string) => Buffer.byteLength(secret.trim()) < LEAST_BYTES

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { createRedactor, type Redactor, type SecretValues } from './redactor.ts'
+import { inSlices } from './in-slices.ts'
+import { buildRedactor, type Redactor, type SecretValues } from './redactor.ts'
 
-/** Making one takes milliseconds, and runs that follow one another mostly have the same secrets. */
+/** Making one takes milliseconds or seconds, and runs that follow one another mostly have the same secrets. */
 export interface RedactorCache {
-  of(secrets: SecretValues): Redactor
+  of(secrets: SecretValues): Promise<Redactor>
 }
 
 const MOST = 32
@@ -11,8 +12,8 @@ const MOST = 32
 const MOST_BYTES = 256 * 1024
 
 export function keepRedactors(): RedactorCache {
-  /** The one used last is the last. */
-  const cache = new Map<string, { redactor: Redactor; bytes: number }>()
+  /** The one used last is the last. Runs that begin at the same time wait for the same one. */
+  const cache = new Map<string, { redactor: Promise<Redactor>; bytes: number }>()
 
   function makeRoom(): void {
     let bytes = [...cache.values()].reduce((sum, each) => sum + each.bytes, 0)
@@ -27,7 +28,7 @@ export function keepRedactors(): RedactorCache {
     of(secrets) {
       const text = textOf(secrets)
       const key = createHash('sha256').update(text).digest('base64')
-      const found = cache.get(key) ?? { redactor: createRedactor(secrets), bytes: text.length }
+      const found = cache.get(key) ?? { redactor: inSlices(buildRedactor(secrets)), bytes: text.length }
       cache.delete(key)
       cache.set(key, found)
       makeRoom()

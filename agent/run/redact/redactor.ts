@@ -1,5 +1,6 @@
-import { createAutomaton } from './automaton.ts'
+import { buildAutomaton } from './automaton.ts'
 import { formsOf, isTooShort, LEAST_BYTES } from './forms.ts'
+import type { Interruptible } from './in-slices.ts'
 import { hideInJson } from './json-text.ts'
 import { createRedactionStream, CUT, STARS, type RedactionStream } from './stream.ts'
 
@@ -20,11 +21,12 @@ export type SecretValues = ReadonlyMap<string, ReadonlySet<string>>
 /** Shorter beginnings of a secret stand before a cut by chance, and say little. */
 const LEAST_CUT_BYTES = LEAST_BYTES
 
-export function createRedactor(secrets: SecretValues): Redactor {
+/** Of large secrets that takes seconds. */
+export function* buildRedactor(secrets: SecretValues): Interruptible<Redactor> {
   const names = [...secrets]
   const tooShort = names.filter(([, values]) => [...values].some(isTooShort)).map(([name]) => name)
   const values = new Set(names.flatMap(([, all]) => [...all]).filter((value) => !isTooShort(value)))
-  const automaton = createAutomaton([...values].flatMap(formsOf))
+  const automaton = yield* buildAutomaton(formsOfAll(values))
   const { occursIn, depth, found, step } = automaton
   const stream = () => createRedactionStream(automaton)
 
@@ -73,6 +75,10 @@ export function createRedactor(secrets: SecretValues): Redactor {
     json: (json) => hideInJson(json, { text, occursIn }),
     stream,
   }
+}
+
+function* formsOfAll(values: ReadonlySet<string>) {
+  for (const value of values) yield* formsOf(value)
 }
 
 const MARK = Buffer.from(CUT)

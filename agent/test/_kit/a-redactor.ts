@@ -1,8 +1,18 @@
-import { createRedactor, type Redactor } from '../../run/redact/redactor.ts'
+import type { Interruptible } from '../../run/redact/in-slices.ts'
+import { buildRedactor, type Redactor, type SecretValues } from '../../run/redact/redactor.ts'
 
 /** One for secrets by their names. */
 export function aRedactor(secrets: Record<string, string>): Redactor {
-  return createRedactor(new Map(Object.entries(secrets).map(([name, value]) => [name, new Set([value])])))
+  return redactorOf(new Map(Object.entries(secrets).map(([name, value]) => [name, new Set([value])])))
+}
+
+export const redactorOf = (secrets: SecretValues): Redactor => inOneGo(buildRedactor(secrets))
+
+function inOneGo<T>(work: Interruptible<T>): T {
+  for (;;) {
+    const { done, value } = work.next()
+    if (done) return value
+  }
 }
 
 /** What comes out of bytes that arrive in pieces of these lengths, the last of which is repeated. */

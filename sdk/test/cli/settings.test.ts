@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { chmod, mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { settingsFrom } from '../../cli/settings.ts'
-import { startFake } from '../_kit/fake-service.ts'
+import { KEY, ORG, startFake } from '../_kit/fake-service.ts'
 import { folderOf, runCli } from '../_kit/run-cli.ts'
 
 const FILE = { url: 'http://127.0.0.1:8787', org: 'default', apiKey: 'wl_local', session: 'wls_local' }
@@ -49,12 +50,13 @@ test('the local instance is found from a folder below, and by WINDLASS_HOME', as
 
 test('flags go before the environment, and both before the local instance', async (t) => {
   const folder = await withInstance(t)
-  const env = { WINDLASS_API_KEY: 'wl_env', WINDLASS_ORG: 'env' }
+  const env = { WINDLASS_URL: FILE.url, WINDLASS_API_KEY: 'wl_env', WINDLASS_ORG: 'env' }
   assert.deepEqual(settingsFrom({ org: 'flag' }, env, folder), {
     ...LOCAL,
     apiKey: 'wl_env',
     session: undefined,
     org: 'flag',
+    from: 'flags and environment',
   })
 })
 
@@ -69,6 +71,48 @@ test('a local instance that came along with a checkout, readable by all, is not 
   const folder = await folderOf(t, FILES)
   await chmod(path.join(folder, '.windlass/cli.json'), 0o644)
   assert.throws(() => settingsFrom({}, {}, folder), { message: /not trusted/, next: /chmod 600/ })
+})
+
+/** What one gets who unpacks a project with such a file in it: a file of one's own, for nobody else to read. */
+async function unpacked(t: TestContext, file: Record<string, string>): Promise<string> {
+  const packed = await withInstance(t, { '.windlass/cli.json': JSON.stringify(file) })
+  const folder = await folderOf(t)
+  const archive = path.join(folder, 'project.tar')
+  execFileSync('tar', ['cf', archive, '-C', packed, '.windlass'])
+  execFileSync('tar', ['xf', archive, '-C', folder])
+  return folder
+}
+
+test('a local instance that came along in an archive directs nobody to another machine', async (t) => {
+  const folder = await unpacked(t, { ...FILE, url: 'http://192.0.2.1:8787' })
+  const { code, stderr } = await runCli(['secrets', 'set', 'TOKEN'], { cwd: folder, input: 'hunter2' })
+  assert.equal(code, 2)
+  assert.match(stderr, /directs to http:\/\/192\.0\.2\.1:8787[^]*not trusted[^]*WINDLASS_HOME=/)
+  // Who names the folder means what is in it.
+  const named = settingsFrom({}, { WINDLASS_HOME: path.join(folder, '.windlass') }, '/')
+  assert.equal(named.url, 'http://192.0.2.1:8787')
+  for (const url of ['http://127.0.0.1.example.com', 'http://localhost.example.com', 'https://[::2]']) {
+    const other = await unpacked(t, { ...FILE, url })
+    assert.throws(() => settingsFrom({}, {}, other), { message: /not trusted/ })
+  }
+})
+
+test('a key of the environment goes to no instance that was merely found', async (t) => {
+  const { url, asked } = await startFake(t, { 'runs.list': () => ({ runs: [], nextCursor: null }) })
+  const folder = await unpacked(t, { ...FILE, url, apiKey: KEY, org: ORG })
+  const list = (env: Record<string, string>) => runCli(['runs', 'list'], { cwd: folder, env })
+  for (const name of ['WINDLASS_API_KEY', 'WINDLASS_SESSION']) {
+    const { code, stderr } = await list({ [name]: 'wl_victims' })
+    assert.equal(code, 2)
+    assert.match(stderr, /is set and no address beside it[^]*WINDLASS_URL/)
+  }
+  assert.deepEqual(asked, [])
+  assert.equal((await list({})).code, 0)
+  assert.equal((await list({ WINDLASS_API_KEY: KEY, WINDLASS_URL: url })).code, 0)
+  const home = { WINDLASS_HOME: path.join(folder, '.windlass') }
+  assert.equal(settingsFrom({}, { ...home, WINDLASS_API_KEY: 'wl_env' }, '/').apiKey, 'wl_env')
+  assert.equal(settingsFrom({ apiKey: 'wl_flag' }, { WINDLASS_API_KEY: 'wl_env' }, folder).apiKey, 'wl_flag')
+  assert.equal(settingsFrom({ profile: 'local' }, { WINDLASS_API_KEY: 'wl_env' }, folder).apiKey, KEY)
 })
 
 test('an address or a file that cannot be used is refused by name', async (t) => {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { createRedactor } from '../../../run/redact/redactor.ts'
-import { aRedactor, through } from '../../_kit/a-redactor.ts'
+import { aRedactor, redactorOf, through } from '../../_kit/a-redactor.ts'
 
 const KEY =
   '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nkqhkiG9w0BAQEFAASCBKcw\nQ==\n-----END PRIVATE KEY-----\n'
@@ -70,7 +69,7 @@ test('what touches becomes one, and its parts are not told apart', () => {
 })
 
 test('values that are too short are named, not hidden', () => {
-  const redactor = createRedactor(
+  const redactor = redactorOf(
     new Map([
       ['PIN', new Set(['123'])],
       ['LONG', new Set(['1234'])],
@@ -92,8 +91,28 @@ test('the beginning of a secret that was cut off is hidden, any other beginning 
 })
 
 test('all values that a name has had are hidden', () => {
-  const redactor = createRedactor(new Map([['KEY', new Set(['before-rotation', 'after-rotation'])]]))
+  const redactor = redactorOf(new Map([['KEY', new Set(['before-rotation', 'after-rotation'])]]))
   assert.equal(redactor.text('before-rotation after-rotation'), '*** ***')
+})
+
+test('of a long secret all is hidden, whichever way it is written', () => {
+  // Of an odd length, so that pieces of a length that is even begin at each of its characters.
+  const value = `<${'🌊\'é"\\/ %+日a'.repeat(1_500)}>`
+  const redactor = aRedactor({ value })
+  const json = JSON.stringify(value)
+  for (const written of [
+    json,
+    JSON.stringify(json),
+    encodeURI(value),
+    encodeURIComponent(value),
+    inspect(value, { maxStringLength: null }),
+    `https://user:${Object.assign(new URL('http://host'), { password: value }).password}@host`,
+    new URLSearchParams({ value }).toString(),
+    value.replaceAll("'", String.raw`'\''`),
+  ]) {
+    const shown = redactor.text(written)
+    assert.ok(/^[^*]{0,13}\*\*\*[^*]{0,5}$/.test(shown), shown.slice(0, 100))
+  }
 })
 
 test('nothing is kept back that cannot become a secret, and no more than may', () => {

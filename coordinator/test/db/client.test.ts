@@ -35,6 +35,13 @@ test('arrays go there and back, which unnest needs', async () => {
   )
 })
 
+test('a session that hangs inside a transaction is ended before those give up who wait for its locks', async () => {
+  const [times] = await db<[{ idle: number; lock: number }]>`
+    select extract(epoch from current_setting('idle_in_transaction_session_timeout')::interval)::float8 as idle,
+           extract(epoch from current_setting('lock_timeout')::interval)::float8 as lock`
+  assert.ok(times.idle > 0 && times.idle < times.lock, JSON.stringify(times))
+})
+
 test('a statement that takes too long is refused, and that is no lost connection', async (t) => {
   const hasty = openDatabase({ url: database.url, log, statementTimeoutMs: 50 })
   t.after(() => hasty.close())

@@ -142,14 +142,23 @@ test('a disk that fills up ends neither coordinator nor agent, and their logs te
   assert.equal(partOf(home, 'agent'), agent)
 })
 
-test('an agent that is killed on a full disk comes back by itself when it has room', async (t) => {
+test('an agent that is killed on a full disk comes back, and executes runs again when there is room', async (t) => {
   const folder = aDisk(t, '96m')
   if (folder === undefined) return
   const { home, started, client } = await aStart(t, folder)
   await deploy(client, programFiles('healthy'))
+  const agent = partOf(home, 'agent')!
   fill(join(folder, 'full'))
-  process.kill(partOf(home, 'agent')!, 'SIGKILL')
-  await started.prints(`The agent ended (exit code 70). Its log: ${home}/logs/agent.log The disk of `)
+  process.kill(agent, 'SIGKILL')
+  await started.prints(`The agent ended (SIGKILL). Its log: ${home}/logs/agent.log The disk of `)
+  await until('the next agent', () => ![undefined, agent].includes(partOf(home, 'agent')))
+  const from = Date.now()
+  // It has started in the room that it holds ready.
+  await until('its heartbeat', async () => {
+    const { runners } = await client.runners.list({})
+    return runners.some(({ lastHeartbeatAt }) => (lastHeartbeatAt ?? 0) > from)
+  })
+  assert.doesNotMatch(started.stdout(), /The agent ended \(exit code/)
   rmSync(join(folder, 'full'))
   const id = await trigger(client, 'healthy', { takesMs: 1 })
   assert.equal((await ended(client, id)).status, 'completed')

@@ -91,8 +91,8 @@ test('several pasted lines are refused instead of cut', { skip }, async () => {
   await terminal.shows(/\nPEM: ?$/)
   terminal.text('line 1\nline 2\n')
   await terminal.shows(/Several lines were pasted/)
-  // Whatever of it the prompt has not taken is for the shell, which does not know it. A key that comes while the command
-  // ends would be lost.
+  // Whatever of it the prompt has not taken is for the shell, which does not know it.
+  // A key that comes while the command ends would be lost.
   await terminal.shows(/\n\$[^\n]*$/)
   terminal.keys('C-c')
   await terminal.shows(/\^C\n\$$/)

@@ -151,9 +151,10 @@ function openServices(stores: Stores) {
     polls: createPolls(db, log),
     dispatchers: createDispatchers({
       log,
-      claim: async ({ id, orgId }, candidates) => {
+      claim: async ({ id, orgId, round }, candidates) => {
         const startedAt = performance.now()
-        const answer = await lanes.claims.run((lane) => commitClaims(lane, id, candidates, config.offerMs), orgId)
+        const claim = (lane: Database['db']) => commitClaims(lane, id, { candidates, offerMs: config.offerMs, round })
+        const answer = await lanes.claims.run(claim, orgId)
         metrics.committed('claims', answer.claimed.length, performance.now() - startedAt)
         return answer
       },

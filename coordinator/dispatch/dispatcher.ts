@@ -3,7 +3,7 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { RunnerIdentity } from '../actor.ts'
-import type { ClaimAnswer } from '../engine/commit/claims.ts'
+import type { ClaimAnswer, Round } from '../engine/commit/claims.ts'
 import type { Claimed, ClaimCandidate } from '../engine/store/claim.ts'
 
 interface Poll {
@@ -26,7 +26,7 @@ const LAST_CLAIM_MS = 2000
 
 export interface DispatcherOptions {
   log: Log
-  claim(pool: { id: PoolId; orgId: OrgId }, candidates: ClaimCandidate[]): Promise<ClaimAnswer>
+  claim(pool: Pick<Pool, 'id' | 'orgId' | 'round'>, candidates: ClaimCandidate[]): Promise<ClaimAnswer>
   /** A lost bell costs latency only: a pool with waiting polls is looked at this often all the same. */
   lookAgainMs: number
   /** Runs given out in one statement. */
@@ -62,11 +62,22 @@ interface Pool {
   claiming: boolean
   /** The queue may hold something that nobody has looked for yet. */
   dirty: boolean
+  /** Where the next claim goes on. */
+  round: Round | undefined
   timer: NodeJS.Timeout | undefined
 }
 
 function newPool(id: PoolId, orgId: OrgId): Pool {
-  return { id, orgId, polls: new Set(), byRunner: new Map(), claiming: false, dirty: true, timer: undefined }
+  return {
+    id,
+    orgId,
+    polls: new Set(),
+    byRunner: new Map(),
+    claiming: false,
+    dirty: true,
+    round: undefined,
+    timer: undefined,
+  }
 }
 
 export function createDispatchers(options: DispatcherOptions): Dispatchers {
@@ -148,7 +159,8 @@ async function claimOnce(
   const candidates = polls.map(({ poll: { runnerId, slots }, share }) => ({ runnerId, slots, share }))
   for (const { poll: one } of polls) one.isAsking = true
   try {
-    const { claimed, isMore, restMs = 0 } = await options.claim(pool, candidates)
+    const { claimed, isMore, restMs = 0, round } = await options.claim(pool, candidates)
+    pool.round = round
     if (isMore) pool.dirty = true
     const byRunner = Map.groupBy(claimed, (run) => run.runnerId)
     for (const { poll: one } of polls) {

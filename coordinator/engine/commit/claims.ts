@@ -1,7 +1,7 @@
 import type { PoolId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
 import type { Pair } from '../../matching/candidate.ts'
-import { type Match, match, type MatchAsk } from '../../matching/match.ts'
+import { match } from '../../matching/match.ts'
 import * as claims from '../store/claim.ts'
 import * as waiting from '../store/queue-heads.ts'
 
@@ -10,12 +10,22 @@ export const MOST_CLAIMED = 256
 /** The first runs of a line that are looked at in one go, when there are few lines; of many lines fewer each. */
 const LOOKED_AT = 512
 const LEAST_EACH = 8
+/** Lines that are looked at in one go; the others have their turns. What is read and matched holds up all orgs. */
+const MOST_LINES = 256
 /** A run that needs more than is ever free at once has a runner kept for it, once it has waited for so long. */
 const OLD_MS = 30_000
 /** Others may have been faster. */
 const TRIES = 3
-/** After matching that took longer the pool rests as long, so that it has half of the time at most. */
+/** After a plan that took longer the pool rests as long, so that it has half of the time at most. */
 const LONG_MS = 50
+
+export interface ClaimAsk {
+  candidates: claims.ClaimCandidate[]
+  /** A runner has so long to accept what it is given. */
+  offerMs: number
+  /** As the claim before answered it. */
+  round?: Round | undefined
+}
 
 export interface ClaimAnswer {
   claimed: claims.Claimed[]
@@ -23,7 +33,17 @@ export interface ClaimAnswer {
   isMore: boolean
   /** So long nobody should look for more. */
   restMs?: number
+  round?: Round
 }
+
+/** How far a pool with many lines has been looked through. Over when nothing was found from its begin to its end. */
+export interface Round {
+  /** The last line that was looked at; those behind it are next. */
+  after?: string
+  hasGiven: boolean
+}
+
+const NEW_ROUND: Round = { hasGiven: false }
 
 /**
  * Gives the next runs of a pool out, one to each share of a candidate; where labels or slots are asked for, to those
@@ -32,8 +52,7 @@ export interface ClaimAnswer {
 export async function commitClaims(
   db: Db,
   poolId: PoolId,
-  candidates: claims.ClaimCandidate[],
-  offerMs: number,
+  { candidates, offerMs, round = NEW_ROUND }: ClaimAsk,
 ): Promise<ClaimAnswer> {
   const most = Math.min(
     MOST_CLAIMED,
@@ -42,39 +61,50 @@ export async function commitClaims(
   const { claimed, isMixed, isMissed, isCut } = await claims.claimPlain(db, poolId, { candidates, most }, offerMs)
   if (!isMixed) return { claimed, isMore: isMissed || isCut || claimed.length === most }
   let restMs = 0
+  let next: string | undefined
   for (let i = 0; i < TRIES; i++) {
-    const { pairs, tookMs } = await planClaims(db, poolId, candidates)
+    const since = performance.now()
+    const plan = await planClaims(db, poolId, candidates, round.after)
+    const tookMs = performance.now() - since
     if (tookMs > LONG_MS) restMs += tookMs
-    if (pairs.length === 0) break
-    const given = await claims.claimPairs(db, poolId, pairs, offerMs)
-    if (given.length > 0) return { claimed: given, isMore: true, restMs }
+    next = plan.next
+    if (plan.pairs.length === 0) break
+    const given = await claims.claimPairs(db, poolId, plan.pairs, offerMs)
+    if (given.length === 0) continue
+    const on = next === undefined ? NEW_ROUND : { after: next, hasGiven: true }
+    return { claimed: given, isMore: true, restMs, round: on }
   }
-  return { claimed: [], isMore: false, restMs }
+  if (next !== undefined) return { claimed: [], isMore: true, restMs, round: { ...round, after: next } }
+  return { claimed: [], isMore: round.hasGiven, restMs, round: NEW_ROUND }
 }
 
-/** Which runs fit which of these runners, and how long matching took. Nothing is locked: the claim looks again. */
+interface Plan {
+  /** Which runs fit which of the runners. */
+  pairs: Pair[]
+  /** The last of the lines, where there may be more. */
+  next: string | undefined
+}
+
+/** Looks at the lines after this one. Nothing is locked: the claim looks again. */
 async function planClaims(
   db: Db,
   poolId: PoolId,
   asking: readonly claims.ClaimCandidate[],
-): Promise<{ pairs: Pair[]; tookMs: number }> {
+  after: string | undefined,
+): Promise<Plan> {
   const free = new Map(asking.map(({ runnerId, slots }) => [runnerId, slots]))
   const [needs, found] = await Promise.all([
-    waiting.lines(db, poolId),
+    waiting.lines(db, poolId, { after, most: MOST_LINES }),
     waiting.candidates(db, poolId, [...free.keys()]),
   ])
   const candidates = found.map((one) => ({ ...one, free: free.get(one.runnerId)! }))
   const most = candidates.reduce((sum, one) => sum + one.free, 0)
   const each = Math.max(LEAST_EACH, Math.min(most, Math.floor(LOOKED_AT / Math.max(1, needs.length))))
   const heads = await waiting.queueHeads(db, poolId, { needs, each, oldMs: OLD_MS })
+  const next = needs.length === MOST_LINES ? needs.at(-1) : undefined
   const ask = { heads, candidates, each, most: MOST_CLAIMED }
-  const plan = await timedMatch(ask)
-  if (!plan.isStarving) return plan
-  const keeping = await timedMatch({ ...ask, workers: await waiting.workers(db, poolId) })
-  return { pairs: keeping.pairs, tookMs: plan.tookMs + keeping.tookMs }
-}
-
-async function timedMatch(ask: MatchAsk): Promise<Match & { tookMs: number }> {
-  const since = performance.now()
-  return { ...(await match(ask)), tookMs: performance.now() - since }
+  const { pairs, isStarving } = await match(ask)
+  if (!isStarving) return { pairs, next }
+  const keeping = await match({ ...ask, workers: await waiting.workers(db, poolId) })
+  return { pairs: keeping.pairs, next }
 }

@@ -3,17 +3,25 @@ import type { Db, Sql } from '../../db/client.ts'
 import type { Candidate, QueueHead } from '../../matching/candidate.ts'
 import { demands, isAble, isOpen } from './claim.ts'
 
-/** The different needs of what waits in a pool, each found by one step through the index. */
-export async function lines(db: Db, poolId: PoolId): Promise<string[]> {
+/** The different needs of what waits in a pool, or those behind `after`; each is found by one step through the index. */
+export async function lines(
+  db: Db,
+  poolId: PoolId,
+  of: { most: number; after?: string | undefined },
+): Promise<string[]> {
+  const { most, after } = of
+  const isNext = after === undefined ? db`true` : db`needs > ${after}`
   const rows = await db<{ needs: string }[]>`
     with recursive line as (
-      (select needs from run_queue where pool_id = ${poolId} order by needs limit 1)
+      (select needs from run_queue where pool_id = ${poolId} and ${isNext} order by needs limit 1)
       union all
-      select (select q.needs from run_queue q where q.pool_id = ${poolId} and q.needs > line.needs order by q.needs limit 1)
+      select (
+        select q.needs from run_queue q where q.pool_id = ${poolId} and q.needs > line.needs order by q.needs limit 1
+      )
       from line
       where line.needs is not null
     )
-    select needs from line where needs is not null`
+    select needs from line where needs is not null limit ${most}`
   return rows.map((row) => row.needs)
 }
 

@@ -58,7 +58,7 @@ async function storm(
   const claimers = Array.from({ length: CLAIMERS }, async () => {
     while (!over.signal.aborted) {
       const candidates = runners.map((runnerId) => ({ runnerId, slots: 2, share: 2 }))
-      const { claimed } = await commitClaims(db, pool.poolId, candidates, 15_000)
+      const { claimed } = await commitClaims(db, pool.poolId, { candidates, offerMs: 15_000 })
       claims += claimed.length
       if (claimed.length === 0 && (await waiting(pool.poolId)) === 0)
         await queuedRows(db, pool, Array<QueuedAsk>(QUEUED).fill(ask))

@@ -80,7 +80,7 @@ test('in random pools each run in its turn goes to a runner with its labels and 
       // The queue keeps the order of the ids where one statement brings several.
       const asked = runs.map((run, i) => ({ ...run, id: ids[i]! }))
       const candidates = asking.map(({ id, slots }): ClaimCandidate => ({ runnerId: id, slots, share: slots }))
-      const { claimed } = await commitClaims(db, pool.poolId, candidates, 15_000)
+      const { claimed } = await commitClaims(db, pool.poolId, { candidates, offerMs: 15_000 })
       check(asked, asking, poolLabels, new Map(claimed.map((run) => [run.runId, run.runnerId])))
       await agreesWith(pool.poolId, asked, claimed)
     }),
@@ -114,7 +114,9 @@ test('of a long queue only its beginning is read, whatever is asked of it', asyn
     from generate_series(1, 5000) i`
   const needs = ['', '1|arm', '2|gpu']
   const readBy = async (look: (sql: Db) => Promise<readonly unknown[]>) => (await rowsRead(db, 'run_queue', look)).read
-  assert.ok((await readBy((sql) => lines(sql, poolId))) <= 4)
+  assert.ok((await readBy((sql) => lines(sql, poolId, { most: 9 }))) <= 4)
+  assert.deepEqual(await lines(db, poolId, { most: 2 }), needs.slice(0, 2))
+  assert.deepEqual(await lines(db, poolId, { most: 2, after: '1|arm' }), needs.slice(2))
   assert.ok((await readBy((sql) => queueHeads(sql, poolId, { needs, each: 10, oldMs: 1 }))) <= 33)
   await db`delete from run_queue where needs <> ''`
   const ask = { candidates: [{ runnerId, slots: 4, share: 4 }], most: 4 }
@@ -224,7 +226,8 @@ async function endsUntilBig(waitedSeconds: number): Promise<number | undefined> 
   const pool = await aPoolRow(db)
   const runnerId = await aRunnerRow(db, pool, { slots: 4 })
   await queuedRows(db, pool, [{}, {}, {}, {}])
-  const poll = (slots: number) => commitClaims(db, pool.poolId, [{ runnerId, slots, share: slots }], 15_000)
+  const poll = (slots: number) =>
+    commitClaims(db, pool.poolId, { candidates: [{ runnerId, slots, share: slots }], offerMs: 15_000 })
   const executing = (await poll(4)).claimed.map((run) => run.runId)
   const [big] = await queuedRows(db, pool, [{ slots: 4 }])
   await db`update run_queue set entered_at = now() - ${waitedSeconds} * interval '1 second' where run_id = ${big!}`
@@ -257,7 +260,10 @@ test('agents that cannot do what their pool demands, and runners that are forgot
       const pool = await aPoolRow(db, { labels: ['gpu'], ...settings })
       const runnerId = await aRunnerRow(db, pool, runner)
       await queuedRows(db, pool, [needs])
-      const { claimed } = await commitClaims(db, pool.poolId, [{ runnerId, slots: 1, share: 1 }], 15_000)
+      const { claimed } = await commitClaims(db, pool.poolId, {
+        candidates: [{ runnerId, slots: 1, share: 1 }],
+        offerMs: 15_000,
+      })
       assert.equal(claimed.length === 1, takes, JSON.stringify([settings, runner, needs]))
     }
   }
@@ -265,7 +271,8 @@ test('agents that cannot do what their pool demands, and runners that are forgot
   const runnerId = await aRunnerRow(db, pool)
   await queuedRows(db, pool, [{}])
   const poll = async () =>
-    (await commitClaims(db, pool.poolId, [{ runnerId, slots: 1, share: 1 }], 15_000)).claimed.length
+    (await commitClaims(db, pool.poolId, { candidates: [{ runnerId, slots: 1, share: 1 }], offerMs: 15_000 })).claimed
+      .length
   await db`update runner_intake set quarantined_until = now() + interval '1 minute' where runner_id = ${runnerId}`
   assert.equal(await poll(), 0)
   await db`update runner_intake set quarantined_until = now() - interval '1 second' where runner_id = ${runnerId}`

@@ -160,7 +160,7 @@ test('runs of one slot are given out in their order, as the rules allow', async 
     const pool = await aPool(c.db, asked, version)
     const before = await known(pool.runs)
     const candidates = candidatesOf(asked, pool, 0)
-    const { claimed } = await commitClaims(c.db, pool.poolId, candidates, OFFER_MS)
+    const { claimed } = await commitClaims(c.db, pool.poolId, { candidates, offerMs: OFFER_MS })
     assertFits(asked, pool, candidates, claimed)
     assert.deepEqual(claimed.map(({ runId }) => runId).sort(), firstOf(asked, pool).sort())
     assertSound(asked, pool, claimed, { before, now: await known(pool.runs) })
@@ -172,7 +172,7 @@ test('runs go to runners that were chosen for them, as the rules allow', async (
     const pool = await aPool(c.db, asked, version)
     const before = await known(pool.runs)
     const candidates = candidatesOf(asked, pool, 0)
-    const { claimed } = await commitClaims(c.db, pool.poolId, candidates, OFFER_MS)
+    const { claimed } = await commitClaims(c.db, pool.poolId, { candidates, offerMs: OFFER_MS })
     assertFits(asked, pool, candidates, claimed)
     assertSound(asked, pool, claimed, { before, now: await known(pool.runs) })
   })
@@ -192,7 +192,7 @@ test('claims at once, of runs that are cancelled and run out of time, give each 
     const before = (await known(pool.runs)).map(({ timers: _, ...one }) => one)
     const claims = [0, 1, 2].map(async (claim) => {
       const candidates = candidatesOf(asked, pool, claim)
-      const { claimed } = await commitClaims(c.db, pool.poolId, candidates, OFFER_MS)
+      const { claimed } = await commitClaims(c.db, pool.poolId, { candidates, offerMs: OFFER_MS })
       assertFits(asked, pool, candidates, claimed)
       return claimed
     })

@@ -1,0 +1,36 @@
+// A pool in which runs with very many different needs wait.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Database, Db } from '../../db/client.ts'
+import { type ClaimAnswer, commitClaims } from '../../engine/commit/claims.ts'
+import { testDatabase } from '../_kit/database.ts'
+import { aPoolRow, aRunnerRow, queuedRows } from '../_kit/queue.ts'
+
+let database: Database
+let db: Db
+
+before(async () => {
+  database = await testDatabase()
+  ;({ db } = database)
+})
+after(() => database.close())
+
+test('of many lines each has its turn, until a round has found nothing', async () => {
+  const pool = await aPoolRow(db)
+  const runnerId = await aRunnerRow(db, pool, { slots: 9, labels: ['gpu', 'arm'] })
+  // Lines stand in the order of their texts: the first, 600 that fit nowhere, the last.
+  const first = await queuedRows(db, pool, [{ labels: ['arm'] }])
+  const others = Array.from({ length: 600 }, (_, i) => ({ slots: 2, labels: [`mac${i}`] }))
+  await queuedRows(db, pool, others)
+  const last = await queuedRows(db, pool, [{ slots: 3, labels: ['gpu'] }])
+  const answers: ClaimAnswer[] = []
+  for (let isMore = true; isMore && answers.length < 20;) {
+    const ask = { candidates: [{ runnerId, slots: 4, share: 4 }], offerMs: 15_000, round: answers.at(-1)?.round }
+    const answer = await commitClaims(db, pool.poolId, ask)
+    answers.push(answer)
+    ;({ isMore } = answer)
+  }
+  const given = answers.map(({ claimed }) => claimed.map(({ runId }) => runId))
+  // Three pieces with 602 lines, and another three, as something was found in the round before.
+  assert.deepEqual(given, [first, [], last, [], [], []])
+})

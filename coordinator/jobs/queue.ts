@@ -10,7 +10,9 @@ export interface Jobs {
   'schedules:endRuns': { orgId: string; ends: EndOfRuns[] }
   /** The same for one schedule: versions before this one have left such jobs. */
   'runs:cancel': { runIds: string[]; reason: string }
-  /** Takes away log and journal of a deleted run, behind `after`; `most` is the last number in them. */
+  /** Takes away logs and journals of the deleted runs of an org. */
+  'runs:eraseDeleted': { orgId: string }
+  /** The same for one run, behind `after`: versions before this one have left such jobs. */
   'runs:erase': { runId: string; orgId: string; most: number; after?: number }
   /** One turn of a job that does something to many runs. */
   'runs:bulk': { jobId: string }
@@ -31,7 +33,7 @@ export interface EndOfRuns {
 }
 
 /** The lower number goes first: nobody waits for what is erased. The others go in the order in which they came due. */
-const PRIORITIES: Partial<Record<keyof Jobs, number>> = { 'runs:erase': 1 }
+const PRIORITIES: Partial<Record<keyof Jobs, number>> = { 'runs:eraseDeleted': 1 }
 
 /** A job works for so long, then it is the turn of others: each turn holds one of the two workers. */
 export const TURN_MS = 1000

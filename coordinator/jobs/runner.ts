@@ -5,7 +5,7 @@ import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { cancelForUs } from '../engine/commit/cancel.ts'
 import type { JobId, RunId } from '@windlass/shared/ids.ts'
-import { eraseRun } from '../engine/commit/delete-run.ts'
+import { eraseDeleted, eraseRun } from '../engine/commit/delete-run.ts'
 import { type BulkDeps, cleanBulkJobs, workOnBulk } from '../bulk/work.ts'
 import { cleanOrgLogs } from '../events/org-log.ts'
 import { cleanWaits } from '../engine/sweep/clean.ts'
@@ -106,6 +106,7 @@ function tasks(deps: JobDeps): TaskList {
     'runs:cancelDescendants': (payload) => cancelDescendants(deps, payload as Jobs['runs:cancelDescendants']),
     'runs:cancel': (payload) => cancelNamed(deps, payload as Jobs['runs:cancel']),
     'schedules:endRuns': (payload) => endRuns(deps, payload as Jobs['schedules:endRuns']),
+    'runs:eraseDeleted': (payload) => eraseDeleted(deps, payload as Jobs['runs:eraseDeleted']),
     'runs:erase': (payload) => eraseRun(deps, payload as Jobs['runs:erase']),
     'runs:bulk': (payload) => workOnBulk(deps, (payload as Jobs['runs:bulk']).jobId as JobId),
     'bulkJobs:clean': async () => cleanBulkJobs(deps),

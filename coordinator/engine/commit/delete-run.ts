@@ -23,9 +23,9 @@ export async function deleteRun(deps: { db: Db }, caller: Acting, runId: RunId):
     if (child) throw hasUnfinishedChildren(runId, child)
     await store.untag(tx, orgId, runId)
     await store.entomb(tx, orgId, runId, caller.id)
-    const payload = { runId, orgId, most: Math.max(cursor, entries) }
-    await enqueueErasure(tx, payload)
     await record(tx, caller, { action: 'runs.delete', target: { type: 'run', id: runId }, before: { status } })
+    await store.addErasure(tx, { orgId, runId, most: Math.max(cursor, entries), done: 0 })
+    await enqueueErasures(tx, orgId)
   })
 }
 
@@ -39,27 +39,51 @@ function hasUnfinishedChildren(run: RunId, child: RunId): Fault {
   return new Fault('RUN_HAS_LIVE_CHILDREN', { run, child }, message)
 }
 
-/** Rows of one statement. */
+/** Numbers of one statement. */
 const PIECE = 5000
+/** Looked up in one go. */
+const AT_ONCE = 100
 
-/** One after the other of an org: hundreds of long logs keep the two workers of all busy for minutes. */
-function enqueueErasure(tx: Tx, payload: Jobs['runs:erase']): Promise<void> {
-  const { runId, orgId } = payload
-  return enqueue(tx, 'runs:erase', [{ payload, inMs: 0, key: `erase:${runId}`, queue: `erase ${orgId}` }])
+/** One job of an org: hundreds of long logs keep the two workers of all busy for minutes. */
+function enqueueErasures(tx: Tx, orgId: OrgId): Promise<void> {
+  const key = `erase:${orgId}`
+  return enqueue(tx, 'runs:eraseDeleted', [{ payload: { orgId }, inMs: 0, key, queue: key }])
 }
 
-/** Takes away what was in the log and the journal of a deleted run, in turns; again where it was cut off. */
-export async function eraseRun({ db }: { db: Db }, job: Jobs['runs:erase'], turnMs = TURN_MS): Promise<void> {
-  const runId = job.runId as RunId
+/** Takes away logs and journals of the deleted runs of an org. What is left after a turn is for a further job. */
+export async function eraseDeleted(
+  { db }: { db: Db },
+  { orgId: org }: Jobs['runs:eraseDeleted'],
+  turnMs = TURN_MS,
+): Promise<void> {
+  const orgId = org as OrgId
   const since = performance.now()
-  for (let after = job.after ?? 0; after < job.most;) {
-    await store.erasePiece(db, runId, { after, upTo: after + PIECE })
-    after += PIECE
-    if (performance.now() - since >= turnMs && after < job.most) {
-      const rest = { ...job, after }
-      await db.begin((tx) => enqueueErasure(tx, rest))
-      return
+  const isOver = () => performance.now() - since >= turnMs
+  for (;;) {
+    const erasures = await store.nextErasures(db, orgId, AT_ONCE)
+    if (erasures.length === 0) return
+    for (const one of erasures) {
+      await erase(db, one, isOver)
+      if (isOver()) return db.begin((tx) => enqueueErasures(tx, orgId))
     }
   }
-  await store.eraseCopies(db, job.orgId as OrgId, runId)
+}
+
+async function erase(db: Db, erasure: store.Erasure, isOver: () => boolean): Promise<void> {
+  let { done } = erasure
+  while (done < erasure.most) {
+    await store.erasePiece(db, { ...erasure, done }, done + PIECE)
+    done += PIECE
+    if (done < erasure.most && isOver()) return
+  }
+  await store.endErasure(db, erasure)
+}
+
+/** Versions before this one have left a job for each run. */
+export async function eraseRun({ db }: { db: Db }, job: Jobs['runs:erase']): Promise<void> {
+  const [runId, orgId] = [job.runId as RunId, job.orgId as OrgId]
+  await db.begin(async (tx) => {
+    await store.addErasure(tx, { orgId, runId, most: job.most, done: job.after ?? 0 })
+    await enqueueErasures(tx, orgId)
+  })
 }

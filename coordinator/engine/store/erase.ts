@@ -1,7 +1,7 @@
 import type { OrgId, RunId } from '@windlass/shared/ids.ts'
 import { isFinal, RUN_STATUSES } from '@windlass/shared/model/run.ts'
 import { onlyFilters } from '../../db/by-key.ts'
-import type { Db, Tx } from '../../db/client.ts'
+import type { Db, Sql, Tx } from '../../db/client.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 
 const UNFINISHED = RUN_STATUSES.filter((status) => !isFinal(status))
@@ -60,14 +60,36 @@ export async function untag(tx: Tx, orgId: OrgId, runId: RunId): Promise<void> {
       and tag = any(array(select unnest(tags) from runs where id = ${runId}))`
 }
 
-/** Deletes a stretch of log and journal: both count from 1. */
-export async function erasePiece(
-  db: Db,
-  runId: RunId,
-  { after, upTo }: { after: number; upTo: number },
-): Promise<void> {
-  await db`delete from run_events where run_id = ${runId} and cursor > ${after} and cursor <= ${upTo}`
-  await db`delete from journal where run_id = ${runId} and n > ${after} and n <= ${upTo}`
+/** What is still to be taken away of a deleted run. Numbers of its log and its journal: behind `done`, up to `most`. */
+export interface Erasure {
+  orgId: OrgId
+  runId: RunId
+  most: number
+  done: number
+}
+
+export async function addErasure(tx: Sql, { orgId, runId, most, done }: Erasure): Promise<void> {
+  await tx`
+    insert into run_erasures (org_id, run_id, most, done)
+    values (${orgId}, ${runId}, ${most}, ${done})
+    on conflict (org_id, run_id) do nothing`
+}
+
+export function nextErasures(db: Db, orgId: OrgId, most: number): Promise<Erasure[]> {
+  return db<Erasure[]>`
+    select org_id, run_id, most, done from run_erasures where org_id = ${orgId} order by run_id limit ${most}`
+}
+
+/** Deletes the next stretch of log and journal: both count from 1. */
+export async function erasePiece(db: Db, { orgId, runId, done }: Erasure, upTo: number): Promise<void> {
+  await db`delete from run_events where run_id = ${runId} and cursor > ${done} and cursor <= ${upTo}`
+  await db`delete from journal where run_id = ${runId} and n > ${done} and n <= ${upTo}`
+  await db`update run_erasures set done = ${upTo} where org_id = ${orgId} and run_id = ${runId}`
+}
+
+export async function endErasure(db: Db, { orgId, runId }: Erasure): Promise<void> {
+  await eraseCopies(db, orgId, runId)
+  await db`delete from run_erasures where org_id = ${orgId} and run_id = ${runId}`
 }
 
 /** Copies of its lifecycle events, for those who follow the org. */

@@ -57,8 +57,7 @@ test('the same key replaces an earlier job', async () => {
 
 test('a deadline goes before what is erased', async () => {
   await c.db.begin(async (tx) => {
-    const erasure = { runId: 'run_x', orgId: 'org_x', most: 0 }
-    await enqueue(tx, 'runs:erase', [{ payload: erasure, inMs: 3_600_000, key: 'first' }])
+    await enqueue(tx, 'runs:eraseDeleted', [{ payload: { orgId: 'org_x' }, inMs: 3_600_000, key: 'first' }])
     await enqueue(tx, 'runs:cancelDeadline', [far('second', 1)])
   })
   const rows = await c.db<{ key: string }[]>`

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId, type RunId } from '@windlass/shared/ids.ts'
 import { ops } from '@windlass/shared/ops/index.ts'
-import { eraseRun } from '../../engine/commit/delete-run.ts'
+import { eraseDeleted, eraseRun } from '../../engine/commit/delete-run.ts'
+import { addErasure } from '../../engine/store/erase.ts'
 import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { anAgent, end, line, returned, start } from '../_kit/agent.ts'
 import { anOrg, aCoordinator, aRun, asOwner, refusal, runOf, type TestCoordinator } from '../_kit/coordinator.ts'
@@ -67,21 +68,23 @@ test('of a deleted run its state and times are left, and nothing that it was giv
   )
 })
 
-test('logs of an org are erased one after the other: jobs of others have a worker', async () => {
-  const [one, two] = [await aFailedRun(), await aFailedRun()]
+test('one job erases the logs of an org, and jobs of others have a worker', async () => {
+  const [one, two, three] = [await aFailedRun(), await aFailedRun(), await aFailedRun()]
   const other = asOwner(c, await anOrg(c))
   await aWorkflow(other, { slug: 'any' })
   await aRun(other, { workflow: 'any' })
   const underWay = async () => {
     const rows = await c.db`
       select from graphile_worker.jobs
-      where key in (${`erase:${one}`}, ${`erase:${two}`}) and locked_at is not null`
+      where queue_name = ${`erase:${c.orgId}`} and locked_at is not null`
     return rows.length
   }
   await c.db.begin(async (tx) => {
     await tx`select 1 from run_events where run_id in (${one}, ${two}) for update`
     await Promise.all([remove(one), remove(two)])
     await untilPolled('a log is being erased', async () => (await underWay()) > 0)
+    // For another job, as that one is under way.
+    await remove(three)
     let most = 0
     const { job } = await other.call(ops.runs.bulkCancel, { org: other.org, filter: { all: true } })
     await untilPolled('the end of the job of the other org', async () => {
@@ -90,14 +93,25 @@ test('logs of an org are erased one after the other: jobs of others have a worke
     })
     assert.ok(most <= 1, `${most} at once`)
   })
+  const left = () => c.db`select from run_events where run_id in (${one}, ${two}, ${three})`
+  await untilPolled('the end of all three logs', async () => (await left()).length === 0)
+  await untilPolled('nothing is left to erase', async () => (await c.db`select from run_erasures`).length === 0)
 })
 
 test('a long log is erased in turns, between which others have a worker', async () => {
   const id = await aFailedRun()
   await c.db`update run_events set cursor = 11000 where run_id = ${id} and cursor = 1`
   const left = () => c.db`select cursor from run_events where run_id = ${id}`
-  await eraseRun(c.deps, { runId: id, orgId: c.orgId, most: 12_000 }, 0)
+  await addErasure(c.db, { orgId: c.orgId, runId: id, most: 12_000, done: 0 })
+  await eraseDeleted(c.deps, { orgId: c.orgId }, 0)
   await untilPolled('the next turns have erased the rest', async () => (await left()).length === 0)
+})
+
+test('a job of a version before this one is taken over', async () => {
+  const id = await aFailedRun()
+  await eraseRun(c.deps, { runId: id, orgId: c.orgId, most: 12_000 })
+  const left = () => c.db`select from run_events where run_id = ${id}`
+  await untilPolled('its log is erased', async () => (await left()).length === 0)
 })
 
 test('nothing of it is left in any table but its row and what points to it', async () => {

@@ -1,6 +1,6 @@
 import { Cron } from 'croner'
 import { LRUCache } from 'lru-cache'
-import { instantOf, offsetAt } from './wall-time.ts'
+import { changeWithin, instantOf, offsetAt } from './wall-time.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -19,6 +19,8 @@ interface Pattern {
   inZone: Cron | undefined
   /** Of a day on which it ticks. */
   minutes: number[]
+  /** It ticks on each day. */
+  isDaily: boolean
 }
 
 /** Reading a pattern takes longer than asking it. croner keeps 80 KB for each, and there may be two of one. */
@@ -51,6 +53,7 @@ function patternOf({ cron, timezone }: { cron: string; timezone: string }): Patt
     byWall: new Cron(cron, { mode: '5-part', paused: true, utcOffset: 0 }),
     inZone: isFixed(cron) ? undefined : new Cron(cron, { mode: '5-part', paused: true, timezone }),
     minutes: minutesOf(cron),
+    isDaily: cron.endsWith(' * * *'),
   }
   patterns.set(key, pattern)
   return pattern
@@ -116,9 +119,12 @@ function countOfRate(when: When & { kind: 'rate' }, after: number, until: number
   return first > until ? 0 : Math.floor((until - first) / when.rateMs) + 1
 }
 
+/** So near to a change of the clock, ticks are where croner says. */
+const UNEVEN_MS = 3 * HOUR_MS
+
 /**
- * How many ticks there are behind `after`, up to and with `until`. A month of minutes takes some 35 ms: on a local day
- * without a change of the clock they are counted, and not looked for one by one, which took a second.
+ * How many ticks there are behind `after`, up to and with `until`. They are counted by local days, and not looked for
+ * one by one: a year of minutes takes some 20 ms.
  */
 export function countTicks(when: When, after: number, until: number): number {
   if (when.kind === 'at') return when.at > after && when.at <= until ? 1 : 0
@@ -130,19 +136,35 @@ export function countTicks(when: When, after: number, until: number): number {
     const wall = from + offset
     // Up to the last millisecond of the local day.
     to = Math.min((Math.floor((wall + 1) / DAY_MS) + 1) * DAY_MS - 1 - offset, until)
-    const isEven = offsetAt(when.timezone, to) === offset
-    count += isEven ? countOfDay(pattern, wall, to + offset) : [...ticksBetween(when, from, to)].length
+    const next = offsetAt(when.timezone, to)
+    if (next === offset) count += countByWall(pattern, wall, to + offset)
+    else {
+      const change = changeWithin(when.timezone, from, to)
+      const [near, far] = [Math.max(from, change - UNEVEN_MS), Math.min(to, change + UNEVEN_MS)]
+      count += countByWall(pattern, wall, near + offset) + countByWall(pattern, far + next, to + next)
+      count += [...ticksBetween(when, near, far)].length
+    }
   }
   return count
 }
 
-/** By wall times of one day: behind the one, up to and with the other. */
-function countOfDay({ byWall, minutes }: Pattern, after: number, until: number): number {
-  const day = Math.floor((after + 1) / DAY_MS) * DAY_MS
-  const first = byWall.nextRun(new Date(day - 1))?.getTime() ?? Infinity
-  if (first >= day + DAY_MS) return 0
-  const isIn = (at: number) => at > after && at <= until
-  return minutes.filter((minute) => isIn(day + minute * MINUTE_MS)).length
+/** By wall times: behind the one, up to and with the other. */
+function countByWall(pattern: Pattern, after: number, until: number): number {
+  let count = 0
+  for (let day = Math.floor((after + 1) / DAY_MS) * DAY_MS; day <= until; day += DAY_MS)
+    if (ticksOn(pattern, day)) count += minutesIn(pattern, after - day, until - day)
+  return count
+}
+
+function ticksOn({ isDaily, byWall }: Pattern, day: number): boolean {
+  if (isDaily) return true
+  const first = byWall.nextRun(new Date(day - 1))
+  return first !== null && first.getTime() < day + DAY_MS
+}
+
+function minutesIn({ minutes }: Pattern, after: number, until: number): number {
+  if (after < 0 && until >= DAY_MS - MINUTE_MS) return minutes.length
+  return minutes.filter((minute) => minute * MINUTE_MS > after && minute * MINUTE_MS <= until).length
 }
 
 /** The minutes of a day on which a pattern ticks, if it ticks on that day at all. */

@@ -40,8 +40,8 @@ export function instantOf(zone: string, wall: number): number {
   return Math.max(wall - after, change)
 }
 
-/** The first instant of the new offset; offsets change on whole minutes. */
-function changeWithin(zone: string, from: number, to: number): number {
+/** The first instant of the new offset, where the two instants have different ones; offsets change on whole minutes. */
+export function changeWithin(zone: string, from: number, to: number): number {
   const before = offsetAt(zone, from)
   let [low, high] = [from, to]
   while (high - low > MINUTE_MS) {

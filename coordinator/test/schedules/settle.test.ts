@@ -62,8 +62,8 @@ test('with jitter a tick is due when its jitter is over, and not before', () => 
 })
 
 test('counting days and looking from the end find what a walk along all ticks finds', () => {
-  const crons = ['*/30 * * * *', '30 2 * * *', '0 0 13 * 5', '15 */5 * * 1-5', '30 23 * * *']
-  for (const timezone of ['America/Godthab', 'Australia/Lord_Howe', 'UTC'])
+  const crons = ['*/30 * * * *', '30 2 * * *', '0 0 13 * 5', '15 */5 * * 1-5', '30 23 * * *', '*/30 0,23 * * 6']
+  for (const timezone of ['America/Godthab', 'Australia/Lord_Howe', 'America/Santiago', 'UTC'])
     for (const cron of crons) {
       const when: When = { kind: 'cron', cron, timezone }
       const [from, to] = [START + 12_345_678, START + 250 * DAY + 7]

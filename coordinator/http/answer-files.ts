@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { Source } from '../workflows/sources.ts'
 import { begin, end, JSON_TYPE, matches, type Outlet } from './answer.ts'
-import { chained, cutting } from './answer-pieces.ts'
+import { chained, cutting, type Reading } from './answer-pieces.ts'
 
 /** Characters that go out at once, at least. */
 const PIECE_CHARS = 64 * 1024
@@ -15,9 +15,10 @@ export interface FilesText {
 
 /**
  * A JSON answer with files goes out piece by piece, as fast as its reader takes it: to make one text of 50 MiB of them
- * would stop everything else for a second. Whoever takes nothing for `stallMs` is cut.
+ * would stop everything else for a second. Whoever takes nothing for `stallMs` is cut, and whoever
+ * may read no more.
  */
-export async function sendFiles(outlet: Outlet, { around, files }: FilesText, stallMs: number): Promise<void> {
+export async function sendFiles(outlet: Outlet, { around, files }: FilesText, reading: Reading): Promise<void> {
   const { request, response } = outlet
   // Of what the text is made of, so that a client which has it costs nothing.
   const etag = `"${hash('sha1', around + files.digest, 'base64url')}"`
@@ -36,7 +37,7 @@ export async function sendFiles(outlet: Outlet, { around, files }: FilesText, st
     begin(outlet, 200, 'private, no-cache').header('etag', etag).header('content-type', JSON_TYPE)
     if (second.done) return end(outlet, first.value)
     const all = chained([first.value ?? '', second.value], pieces)
-    await response.stream(Readable.from(cutting(all, outlet, stallMs)))
+    await response.stream(Readable.from(cutting(all, outlet, reading)))
   } finally {
     await pieces.return(undefined)
   }

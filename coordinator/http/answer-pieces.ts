@@ -2,11 +2,21 @@ import { Readable } from 'node:stream'
 import type { PiecesAnswer } from '../api/call.ts'
 import { begin, end, type Outlet } from './answer.ts'
 
+/** How far a reader is trusted who takes an answer piece by piece. */
+export interface Reading {
+  /** How long a reader may stall. */
+  stallMs: number
+  /** How often its credential is looked at again: over a slow line an answer may take an hour. */
+  recheckMs: number
+  /** Whether the credential still serves. Never rejects. */
+  mayStay: () => Promise<boolean>
+}
+
 /**
  * Bytes that nobody has in memory as a whole go out piece by piece, as fast as the reader takes them. Whoever takes
- * nothing for `stallMs` is cut.
+ * nothing for `stallMs` is cut, and whoever may read no more.
  */
-export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, stallMs: number): Promise<void> {
+export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, reading: Reading): Promise<void> {
   const { pieces, contentType, bytes, headers } = answer
   const { request, response } = outlet
   try {
@@ -21,7 +31,7 @@ export async function sendPieces(outlet: Outlet, answer: PiecesAnswer, stallMs: 
       return end(outlet)
     }
     const all = chained([first.value], pieces)
-    await response.stream(Readable.from(cutting(all, outlet, stallMs)), bytes)
+    await response.stream(Readable.from(cutting(all, outlet, reading)), bytes)
   } finally {
     await pieces.return()
   }
@@ -32,17 +42,26 @@ export async function* chained<T>(first: T[], rest: AsyncIterable<T>): AsyncGene
   yield* rest
 }
 
-/** Each piece is to be taken in time. How long it takes to make is not the reader's doing. */
-export async function* cutting(pieces: AsyncIterable<Uint8Array | string>, outlet: Outlet, stallMs: number) {
+/**
+ * Each piece is to be taken in time. How long it takes to make is not the reader's doing. Cut and not ended: nobody
+ * takes a part for the whole.
+ */
+export async function* cutting(pieces: AsyncIterable<Uint8Array | string>, outlet: Outlet, reading: Reading) {
   const { response, sent } = outlet
-  for await (const piece of pieces) {
-    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
-    sent!.bytes += bytes.length
-    const stalled = setTimeout(() => response.close(), stallMs)
-    try {
-      yield bytes
-    } finally {
-      clearTimeout(stalled)
+  const { stallMs, recheckMs, mayStay } = reading
+  const rechecks = setInterval(() => void mayStay().then((may) => may || response.close()), recheckMs)
+  try {
+    for await (const piece of pieces) {
+      const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
+      sent!.bytes += bytes.length
+      const stalled = setTimeout(() => response.close(), stallMs)
+      try {
+        yield bytes
+      } finally {
+        clearTimeout(stalled)
+      }
     }
+  } finally {
+    clearInterval(rechecks)
   }
 }

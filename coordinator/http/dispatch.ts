@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { Fault } from '@windlass/shared/errors.ts'
 import type { Log } from '@windlass/shared/log.ts'
-import { isPublic } from '@windlass/shared/ops/op.ts'
+import { isForCallers, isPublic } from '@windlass/shared/ops/op.ts'
 import type { Actor, Caller } from '../actor.ts'
 import {
   BytesAnswer,
@@ -22,7 +22,7 @@ import type { Answered } from './access-log.ts'
 import { type Outlet, sendBytes, sendFault, sendJson, sendNothing } from './answer.ts'
 import { sendFile } from './answer-file.ts'
 import { sendFiles } from './answer-files.ts'
-import { sendPieces } from './answer-pieces.ts'
+import { type Reading, sendPieces } from './answer-pieces.ts'
 import type { HttpRequest, HttpResponse } from '../call/exchange.ts'
 import { handle, type Turns } from '../call/handle.ts'
 import { deprecationHeaders } from './deprecation.ts'
@@ -44,7 +44,7 @@ import { requestIdOf } from './request-id.ts'
 import type { Room } from '../call/room.ts'
 import type { RunnerTurns } from './runner-turns.ts'
 import { sendStream } from './sse.ts'
-import type { Upgrade } from './socket.ts'
+import { upgrade } from './socket.ts'
 
 /** What is needed of a request, whatever it asks. */
 export type PipelineNeeds = OwnedNeeds & {
@@ -76,7 +76,7 @@ export interface Pipeline {
   strict: boolean
   /** How long the reader of a stream may stall. */
   stallMs: number
-  /** How often it is looked at whether a reader of a stream may read on. */
+  /** How often it is looked at whether a reader of a stream or of a long answer may read on. */
   recheckMs: number
   /** Told of answers whose request is still coming in: see `Unread`. */
   unread: { add(response: HttpResponse): void }
@@ -229,7 +229,7 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
   if (row.success === 204) return sendNothing(exchange)
   if (value instanceof FilesAnswer) {
     const around = outputText(plan, { ...value.head, files: [] }, exchange.pipeline.strict)
-    return sendFiles(exchange, { around, files: value.files }, exchange.pipeline.stallMs)
+    return sendFiles(exchange, { around, files: value.files }, readingOf(exchange, plan))
   }
   if (value instanceof BytesAnswer) return sendBytes(exchange, value)
   if (row.wire === undefined) {
@@ -237,7 +237,7 @@ function send(exchange: Exchange, plan: Plan, value: unknown): Promise<void> | v
     const text = outputText(plan, answer.value, exchange.pipeline.strict)
     return sendJson(exchange, answer.status, text, row.credentials.includes('run'))
   }
-  if (value instanceof PiecesAnswer) return sendPieces(exchange, value, exchange.pipeline.stallMs)
+  if (value instanceof PiecesAnswer) return sendPieces(exchange, value, readingOf(exchange, plan))
   if (value instanceof FileAnswer) {
     const { stallMs } = exchange.pipeline
     return sendFile(exchange, value, { stallMs, ranges: row.ranges ?? false })
@@ -256,6 +256,13 @@ async function identifyAgain(exchange: Exchange, plan: Plan): Promise<void> {
   await identify(plan, exchange.request.headers['authorization'], { ...rest, verify: { ...verify, knows: () => true } })
 }
 
+function readingOf(exchange: Exchange, plan: Plan): Reading {
+  const { stallMs, recheckMs } = exchange.pipeline
+  // An agent signs a token for each request, which serves for a minute: a slow download may outlast it.
+  const look = isForCallers(plan.row) ? () => mayStay(exchange, plan) : () => Promise.resolve(true)
+  return { stallMs, recheckMs, mayStay: look }
+}
+
 /** Whether the credential still serves. What cannot be found out now, can be later. */
 async function mayStay(exchange: Exchange, plan: Plan): Promise<boolean> {
   try {
@@ -264,19 +271,6 @@ async function mayStay(exchange: Exchange, plan: Plan): Promise<boolean> {
   } catch (error) {
     return !(error instanceof Fault && error.code === 'UNAUTHENTICATED')
   }
-}
-
-function upgrade(exchange: Exchange, answer: SocketAnswer): void {
-  const { response, requestId } = exchange
-  const context: Upgrade = { answer, requestId }
-  // For the build of µWS that we bring: an upgrade is corked in another way than an answer.
-  Object.assign(response.raw, { becomesSocket: true })
-  response.atomic(() => {
-    exchange.sent = { status: 101, bytes: 0 }
-    response.raw.writeStatus('101 Switching Protocols')
-    response.raw.writeHeader('x-request-id', requestId)
-    response.upgrade(context)
-  })
 }
 
 function noSuchPlan(path: PathPlan | undefined): Fault {

@@ -6,7 +6,7 @@ import { MCP_METADATA_PATH, MCP_PATH } from '../api/base-url.ts'
 import type { Handlers } from '../api/index.ts'
 import type { Config } from '../config.ts'
 import type { Asking } from '../mcp/asking.ts'
-import { createHosts, type Hosts } from '../mcp/hosts.ts'
+import { createHosts, type Hosts } from '../hosts.ts'
 import type { Mcp } from '../mcp/server.ts'
 import type { Surface } from '../mcp/surface.ts'
 import manifest from '../package.json' with { type: 'json' }

@@ -1,6 +1,7 @@
 import type { Log } from '@windlass/shared/log.ts'
 import type { AgentSocket, ClosedBy, SocketAnswer } from '../api/call.ts'
 import type { HttpSocket } from '../call/exchange.ts'
+import type { Outlet } from './answer.ts'
 import type { Open, OpenWork } from './open-work.ts'
 
 /** Rides from the upgrade to the open socket. */
@@ -17,6 +18,19 @@ const INTERNAL_ERROR = 1011
 const DROPPED = 2
 /** For what was sent at once: 1.3 MiB over a line of 20 KB/s take a minute. */
 const READ_MS = 120_000
+
+export function upgrade(outlet: Outlet, answer: SocketAnswer): void {
+  const { response, requestId } = outlet
+  const context: Upgrade = { answer, requestId }
+  // For the build of µWS that we bring: an upgrade is corked in another way than an answer.
+  Object.assign(response.raw, { becomesSocket: true })
+  response.atomic(() => {
+    outlet.sent = { status: 101, bytes: 0 }
+    response.raw.writeStatus('101 Switching Protocols')
+    response.raw.writeHeader('x-request-id', requestId)
+    response.upgrade(context)
+  })
+}
 
 export function openSocket(socket: HttpSocket, { answer, requestId }: Upgrade, open: OpenWork, log: Log): void {
   const wrapped = new ServerSocket(socket, open)

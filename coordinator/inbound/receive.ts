@@ -75,12 +75,13 @@ export async function receive(deps: ReceiveDeps, sourceId: string, incoming: Inc
   const isSlow = isLongAgo(since)
   const first = { ...found, verdict: check.end() }
   const judged = first.verdict.isVerified && isSlow ? await judgeAgain(deps, first, incoming, saved) : first
-  const accepted = async ({ source, verdict }: Judged) => {
-    if (!verdict.isVerified) throw await refused(deps, { source, incoming, saved, bytes, reason: verdict.reason })
-    return { source, once: verdict.once }
+  const accepted = async ({ source, secrets, verdict }: Judged) => {
+    if (!verdict.isVerified)
+      throw await refused(deps, { source, secrets, incoming, saved, bytes, reason: verdict.reason })
+    return { source, secrets, once: verdict.once }
   }
-  const { source, once } = await accepted(judged)
-  const verified = verifiedOf(source, incoming, saved)
+  const { source, secrets, once } = await accepted(judged)
+  const verified = verifiedOf({ source, secrets }, incoming, saved)
   await assertRate(deps, verified)
   const lookAgain = async () => (await accepted(await judgeAgain(deps, judged, incoming, saved))).source
   const taken = take(deps, { ...verified, once }, lookAgain)
@@ -123,12 +124,12 @@ async function judgeAgain(deps: ReceiveDeps, before: Judged, incoming: Incoming,
   return { ...found, verdict: check.end() }
 }
 
-function verifiedOf(source: InboundSource, { method, query, headers }: Incoming, body: Buffer): Verified {
+function verifiedOf({ source, secrets }: Found, { method, query, headers }: Incoming, body: Buffer): Verified {
   return {
     source,
     method,
     query: storable(query),
-    headers: withoutCredentials(headers, source.secretHeader),
+    headers: withoutCredentials(headers, { ...source, secrets }),
     body,
     receivedAt: source.now,
     attempts: attemptOf(headers['x-slack-retry-num']),
@@ -140,8 +141,7 @@ function attemptOf(retries: string | undefined): number {
   return /^\d{1,4}$/.test(retries ?? '') ? Number(retries) + 1 : 1
 }
 
-interface Refused {
-  source: InboundSource
+interface Refused extends Found {
   incoming: Incoming
   saved: Buffer
   bytes: number
@@ -149,17 +149,20 @@ interface Refused {
 }
 
 /** Records it, so that the people who set the source up find out why; the sender is not told which check failed. */
-async function refused(deps: ReceiveDeps, { source, incoming, saved, bytes, reason }: Refused): Promise<Fault> {
+async function refused(
+  deps: ReceiveDeps,
+  { source, secrets, incoming, saved, bytes, reason }: Refused,
+): Promise<Fault> {
   if (!deps.unverified.take(networkOf(incoming.address))) return tooManyUnverified()
   const keeping = deps.countUnverified(source.id, Math.min(bytes, UNVERIFIED_BYTES))
   if (keeping.what === 'nothing') return new Fault('UNVERIFIED')
   if (keeping.what === 'count') {
-    await writeCount(deps, verifiedOf(source, incoming, NO_BYTES), keeping)
+    await writeCount(deps, verifiedOf({ source, secrets }, incoming, NO_BYTES), keeping)
     return new Fault('UNVERIFIED')
   }
   const isForMany = keeping.what === 'head' && bytes > CUT_BYTES
   const isCut = isForMany || bytes > UNVERIFIED_BYTES
-  const { body, ...rest } = verifiedOf(source, incoming, isCut ? saved.subarray(0, CUT_BYTES) : saved)
+  const { body, ...rest } = verifiedOf({ source, secrets }, incoming, isCut ? saved.subarray(0, CUT_BYTES) : saved)
   await deps.deliveries.add({
     ...rowOfRefused(rest, body),
     payloadBytes: bytes,

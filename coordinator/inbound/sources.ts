@@ -1,4 +1,5 @@
 import type { OrgId, WorkflowId } from '@windlass/shared/ids.ts'
+import type { Source } from '@windlass/shared/model/connection.ts'
 import type { Db } from '../db/client.ts'
 import type { ConnectionRow, WebhookRow } from './row.ts'
 import type { About } from './rules/events.ts'
@@ -16,6 +17,8 @@ export interface InboundSource {
   about: About
   /** Header that holds the secret itself. */
   secretHeader?: string
+  /** Further headers by which it judges a delivery, and knows it again. */
+  judgedBy: readonly string[]
   isEnabled: boolean
   /** Where the runs get their variables, unless the descriptor says it; by its id where that is known. */
   environment: { ref: string; name: string } | null
@@ -46,6 +49,7 @@ function ofWebhook(row: WebhookRow & { now: Date }): InboundSource {
     name: row.slug,
     auth: row.auth === 'bearer' ? { kind: 'bearer', bearer: BEARER } : { kind: 'webhook' },
     about: { kind: 'webhook', dedupe },
+    judgedBy: namesIn(dedupe),
     isEnabled: true,
     environment: environment === null ? null : { ref: environment, name: environment },
     hook: { workflowId: row.workflowId, input },
@@ -55,18 +59,25 @@ function ofWebhook(row: WebhookRow & { now: Date }): InboundSource {
 
 function ofConnection(row: ConnectionRow & { now: Date }): InboundSource {
   const { kind, scheme } = row
+  const { hmac } = scheme
   return {
     kind: 'connection',
     id: row.id,
     orgId: row.orgId,
     name: row.name,
     auth: authOf(row),
-    about: { kind, event: scheme.event, dedupe: scheme.dedupe, idHeader: scheme.hmac?.idHeader },
+    about: { kind, event: scheme.event, dedupe: scheme.dedupe, idHeader: hmac?.idHeader },
+    judgedBy: namesIn(hmac?.header, hmac?.timestampHeader, hmac?.idHeader, scheme.event, scheme.dedupe),
     ...(scheme.bearer && { secretHeader: scheme.bearer.header }),
     isEnabled: row.enabled,
     environment: row.environment === null ? null : { ref: row.environmentId ?? row.environment, name: row.environment },
     now: row.now,
   }
+}
+
+/** Headers among what a scheme reads. */
+function namesIn(...read: readonly (string | Source | null | undefined)[]): string[] {
+  return read.flatMap((one) => (typeof one === 'string' ? [one] : one && 'header' in one ? [one.header] : []))
 }
 
 function authOf({ kind, scheme }: ConnectionRow): Auth {

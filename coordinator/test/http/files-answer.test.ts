@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, test } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
 import { within } from '@windlass/shared/time.ts'
 import { FilesAnswer } from '../../api/call.ts'
 import type { Source } from '../../workflows/sources.ts'
 import { untilPolled } from '../_kit/until.ts'
-import { type StubServer, startStub } from './stub-server.ts'
+import { aCaller, type StubServer, startStub } from './stub-server.ts'
 
 const PATH = '/v1/orgs/acme/workflows/any'
 const AUTH = { authorization: 'Bearer owner' }
@@ -19,8 +20,10 @@ afterEach(async () => {
   server = undefined
 })
 
+type Stub = Pick<NonNullable<Parameters<typeof startStub>[0]>, 'stallMs' | 'recheckMs' | 'caller'>
+
 /** Answers with what `pieces` yields as files. */
-async function serving(pieces: () => AsyncGenerator<string>, stallMs?: number): Promise<StubServer> {
+async function serving(pieces: () => AsyncGenerator<string>, options: Stub = {}): Promise<StubServer> {
   left = 0
   const files: Source = {
     digest: 'a'.repeat(64),
@@ -37,7 +40,7 @@ async function serving(pieces: () => AsyncGenerator<string>, stallMs?: number): 
     others: () => Promise.resolve([]),
   }
   const get = () => new FilesAnswer({ workflow: {}, version: {} }, files)
-  return (server = await startStub({ handlers: { 'workflows.get': get }, stallMs, strict: false }))
+  return (server = await startStub({ handlers: { 'workflows.get': get }, ...options, strict: false }))
 }
 
 const MIB = 1024 * 1024
@@ -65,7 +68,7 @@ test('few files come as one text with its length, many in chunks', async () => {
 })
 
 test('a reader that takes nothing is cut', async () => {
-  const { port } = await serving(() => files(100), 200)
+  const { port } = await serving(() => files(100), { stallMs: 200 })
   const stalled = connect(port, '127.0.0.1')
   stalled.on('error', () => {})
   stalled.write(`GET ${PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer owner\r\n\r\n`)
@@ -92,4 +95,37 @@ test('what goes wrong first is answered, and what goes wrong later breaks the an
   assert.equal(response.status, 200)
   await assert.rejects(response.text())
   await untilPolled('it is logged', () => logged.some(({ error }) => /damaged/.test(String(error))))
+})
+
+test('a reader whose credential is revoked is cut, and one that only cannot be looked up reads on', async () => {
+  let answer: 'good' | 'unknown' | 'revoked' = 'good'
+  let unknown = 0
+  const { url } = await serving(
+    async function* () {
+      for (let n = 0; ; n++) {
+        yield n === 0 ? FILE : `,${FILE}`
+        await setTimeout(1)
+      }
+    },
+    {
+      recheckMs: 10,
+      caller: (token) => {
+        if (answer === 'unknown') unknown++
+        if (answer === 'unknown') return Promise.reject(new Fault('UNAVAILABLE'))
+        return answer === 'good' ? aCaller(token) : Promise.reject(new Fault('UNAUTHENTICATED'))
+      },
+    },
+  )
+  const response = await fetch(url + PATH, { headers: AUTH })
+  const reader = response.body!.getReader()
+  const readOn = async () => {
+    for (;;) if ((await reader.read()).done) return
+  }
+  await reader.read()
+  answer = 'unknown'
+  await untilPolled('a look that fails', () => unknown > 2)
+  await reader.read()
+  answer = 'revoked'
+  await within(60_000, assert.rejects(readOn(), 'the answer ended as if it were whole'), 'the reader reads on')
+  await untilPolled('the end of its source', () => left === 1)
 })

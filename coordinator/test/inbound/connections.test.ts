@@ -230,6 +230,24 @@ test('a token in a header of its own is kept from the log and the program', asyn
   assert.ok(!JSON.stringify(await inputOf(receipt.runs[0]!.id)).includes(gitlab.secret))
 })
 
+test('a secret in a header that the connection does not name is kept from those who read deliveries', async () => {
+  const typo = await aConnection({ kind: 'bearer', bearer: { header: 'X-Hook-Pass', prefix: '' } })
+  const other = 'a-token-of-another-provider'
+  const headers = {
+    'content-type': 'application/json',
+    'x-hook-phrase': `Pass ${typo.secret}`,
+    'x-gitlab-token': other,
+  }
+  assert.equal((await fetch(typo.url, { method: 'POST', body: '{}', headers })).status, 401)
+  const { deliveries } = await c.call(ops.deliveries.list, { org: c.org, connection: typo.id })
+  const delivery = await deliveryOf(deliveries[0]!.id)
+  assert.equal(delivery.outcome, 'unverified')
+  assert.deepEqual(
+    [delivery.headers['x-hook-phrase'], delivery.headers['x-gitlab-token']],
+    ['[redacted]', '[redacted]'],
+  )
+})
+
 test('a connection is renamed, paused, tried and deleted', async () => {
   const github = await aConnection({ kind: 'github' })
   const workflow = await taking(github.name, ['push'], { filter: { ref: 'main' } })

@@ -171,13 +171,40 @@ test('events and ids are what the provider calls them', () => {
 })
 
 test('credentials are stored as [redacted]', () => {
-  const given = { authorization: 'Bearer x', cookie: 'a=b', 'x-gitlab-token': 'x', accept: '*/*' }
-  assert.deepEqual(withoutCredentials(given, 'X-Gitlab-Token'), {
+  const given = { authorization: 'Bearer x', cookie: 'a=b', 'x-gitlab-token': 'x', 'x-shown': 'x', accept: '*/*' }
+  assert.deepEqual(withoutCredentials(given, { secretHeader: 'X-Shown', judgedBy: [], secrets: [] }), {
     authorization: '[redacted]',
     cookie: '[redacted]',
     'x-gitlab-token': '[redacted]',
+    'x-shown': '[redacted]',
     accept: '*/*',
   })
+})
+
+test('so are headers that are called so, but for those by which the source judges', () => {
+  const secret = ['x-telegram-bot-api-secret-token', 'x-api-key', 'apikey', 'x-original-authorization', 'private-token']
+  const read = ['idempotency-key', 'x-hub-signature-256', 'x-token-count', 'webhook-id', 'x-order-token']
+  const given = Object.fromEntries([...secret, ...read].map((name) => [name, 'x']))
+  const shown = withoutCredentials(given, { judgedBy: ['X-Order-Token'], secrets: [] })
+  assert.deepEqual(
+    Object.keys(given).filter((name) => shown[name] === '[redacted]'),
+    secret,
+  )
+})
+
+test('so is a secret that serves, wherever a sender has put it', () => {
+  const secrets = ['hunter2-hunter2/A==', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw']
+  const holding = [
+    secrets[0]!,
+    `Bearer ${secrets[0]}`,
+    `a=1; key=${secrets[0]}, b`,
+    secrets[1]!.slice(6),
+    `k:${secrets[1]}`,
+  ]
+  for (const value of holding)
+    assert.deepEqual(withoutCredentials({ a: value }, { judgedBy: ['a'], secrets }), { a: '[redacted]' }, value)
+  for (const value of ['hunter2-hunter2', 'x'.repeat(16_000), ''])
+    assert.notEqual(withoutCredentials({ a: value }, { judgedBy: [], secrets })['a'], '[redacted]')
 })
 
 test('Slack is answered its challenge, nobody else', () => {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import { after, before, test } from 'node:test'
 import { ops } from '@windlass/shared/ops/index.ts'
@@ -72,11 +74,19 @@ test('every kind of orphan is there from the start, at zero, and the process tel
   assert.ok(found.get('process_resident_memory_bytes')! > 0)
 })
 
-const alone = { host: '127.0.0.1', metricsToken: undefined, baseUrl: undefined, trustedProxies: [] }
+const alone = {
+  host: '127.0.0.1',
+  metricsToken: undefined,
+  baseUrl: undefined,
+  trustedProxies: [],
+  mcpHosts: [],
+  mcpOrigins: [],
+}
+const asLocalhost = (name: string) => (name === 'host' ? 'localhost:8787' : undefined)
 const withToken = { ...alone, metricsToken: 'a-token-of-mine' }
 
 test('where others are served, what connects from this machine may be a forwarder that does not say so', () => {
-  const here = { address: '127.0.0.1', header: () => undefined }
+  const here = { address: '127.0.0.1', header: asLocalhost }
   for (const shared of [{ host: '0.0.0.0' }, { baseUrl: 'https://a.example.com' }, { trustedProxies: ['127.0.0.1'] }])
     assert.throws(() => assertMayScrape(here, { ...alone, ...shared }), /Set WINDLASS_METRICS_TOKEN/)
   const token = { address: '127.0.0.1', header: () => 'Bearer a-token-of-mine' }
@@ -98,7 +108,7 @@ test('is for this machine only, unless a token is set and sent', async () => {
     '0000:0000:0000:0000:0000:0000:0000:0001',
     '::ffff:127.0.0.1',
   ])
-    assertMayScrape({ address, header: () => undefined }, alone)
+    assertMayScrape({ address, header: asLocalhost }, alone)
 })
 
 test('whoever comes through a proxy on this machine is not this machine', async () => {
@@ -125,4 +135,17 @@ test('the address is that of the connection, so another interface of this machin
 test('the row is public, and no command of the CLI', () => {
   assert.deepEqual(ops.service.metrics.credentials, [])
   assert.equal(ops.service.metrics.wire, 'bytes')
+})
+
+test('a page whose name was made to point here is not this machine', async () => {
+  const port = new URL(c.url).port
+  const statusAs = async (host: string) => {
+    const asked = get({ host: '127.0.0.1', port, path: '/metrics', headers: { host } })
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    answer.resume()
+    return answer.statusCode
+  }
+  assert.equal(await statusAs(`evil.example.com:${port}`), 403)
+  assert.equal(await statusAs('127.0.0.1.evil.example.com'), 403)
+  for (const ours of [`localhost:${port}`, `127.0.0.1:${port}`, '[::1]']) assert.equal(await statusAs(ours), 200, ours)
 })

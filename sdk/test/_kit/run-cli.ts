@@ -10,6 +10,9 @@ import { KEY, ORG } from './fake-service.ts'
 
 const DEADLINE_MS = 60_000
 
+/** Node has no pseudo-terminals, and the command asks its stream for nothing else. */
+const TERMINAL = 'data:text/javascript,process.stdout.isTTY=true'
+
 export interface Ended {
   code: number | null
   stdout: string
@@ -23,6 +26,8 @@ export interface CliOptions {
   cwd?: string
   /** Standard input. */
   input?: string
+  /** Standard output is taken for a terminal. */
+  isTerminal?: boolean
   /** Sends SIGINT when standard error holds this text. */
   interruptAt?: string
 }
@@ -88,7 +93,8 @@ export function goingCli(t: TestContext, args: string[], options: CliOptions = {
 function start(args: string[], options: CliOptions) {
   const { file, variables } = testCli(args)
   const named = options.url === undefined ? {} : { WINDLASS_URL: options.url, WINDLASS_API_KEY: KEY, WINDLASS_ORG: ORG }
-  const child = spawn(process.execPath, [file, ...args], {
+  const before = options.isTerminal === true ? ['--import', TERMINAL] : []
+  const child = spawn(process.execPath, [...before, file, ...args], {
     cwd: options.cwd ?? os.tmpdir(),
     env: { PATH: process.env['PATH'], HOME: os.tmpdir(), ...variables, ...named, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],

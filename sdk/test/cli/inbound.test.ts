@@ -63,3 +63,16 @@ test('a replay says what became of it, and a payload comes out as it is', async 
   assert.deepEqual([delivery, idempotencyKey], [id, 'once'])
   assert.equal((await runCli(['deliveries', 'payload', id], { url })).stdout, '{"ref":  1}')
 })
+
+test('on a terminal a payload shows what can be read of it, and in a pipe it is whole', async (t) => {
+  const hostile = '\u001b]0;OWNED\u0007\u001b]52;c;cm0gLXJm\u0007\u001b[2J\u001b[1;1Hpaid\u009b\u202e\n\tby nobody'
+  const { url } = await startFake(t, {
+    'deliveries.payload': (_args, response) => {
+      response.setHeader('content-type', 'text/plain')
+      response.end(hostile)
+    },
+  })
+  const args = ['deliveries', 'payload', newId('dlv')]
+  assert.equal((await runCli(args, { url, isTerminal: true })).stdout, 'paid\n\tby nobody\n')
+  assert.equal((await runCli(args, { url })).stdout, hostile)
+})

@@ -20,7 +20,7 @@ export const service: ExamplesOf<'service'> = {
   metrics: {
     about:
       'In the text format of Prometheus. Whoever sends WINDLASS_METRICS_TOKEN as a bearer token may read ' +
-      'it; without one this machine, and nobody through a proxy, as long as the coordinator listens on ' +
+      'it; without one this machine, by a loopback name and through no proxy, as long as the coordinator listens on ' +
       'loopback and neither WINDLASS_BASE_URL nor WINDLASS_TRUSTED_PROXIES is set.',
     input: {},
     output: '# TYPE windlass_runs gauge\nwindlass_runs{status="queued"} 0\n',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readConfig } from '../../config.ts'
-import { createHosts } from '../../mcp/hosts.ts'
+import { readConfig } from '../config.ts'
+import { createHosts } from '../hosts.ts'
 
 const settings = (env: Record<string, string>) => readConfig({ WINDLASS_DATABASE_URL: 'postgres://any', ...env })
 const hostsOf = (env: Record<string, string>) => createHosts(settings(env))

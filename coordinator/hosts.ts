@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from './config.ts'
 
 /** Who may be asked for, and from whose pages. */
 export interface Hosts {
@@ -12,7 +12,9 @@ const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 /** Addresses that stand for all of the machine. */
 const EVERYWHERE = ['0.0.0.0', '::']
 
-export function createHosts(config: Pick<Config, 'host' | 'baseUrl' | 'mcpHosts' | 'mcpOrigins'>): Hosts {
+export type HostRules = Pick<Config, 'host' | 'baseUrl' | 'mcpHosts' | 'mcpOrigins'>
+
+export function createHosts(config: HostRules): Hosts {
   const { host, baseUrl, mcpHosts, mcpOrigins } = config
   const base = baseUrl === undefined ? [] : [new URL(baseUrl).hostname]
   const names = new Set([...LOOPBACK, host.includes(':') ? `[${host}]` : host, ...base, ...mcpHosts])

@@ -8,13 +8,19 @@ const SHOWN = 5
 /** What esbuild refused, told with file and line; anything else that was thrown stays what it is. */
 export function buildFailure(error: unknown, folder: string): unknown {
   if (!isBuildFailure(error)) return error
-  const own = error.errors.map(({ detail }) => detail as unknown).find((detail) => detail instanceof Failure)
+  const own = error.errors.map(ownFailure).find((found) => found !== undefined)
   if (own) return own
   const aliased = error.errors.map((message) => aliasFailure(message, folder)).find((found) => found !== undefined)
   if (aliased) return aliased
   const lines = error.errors.slice(0, SHOWN).map(messageText)
   const more = error.errors.length > SHOWN ? [`and ${error.errors.length - SHOWN} more`] : []
   return new Failure([...lines, ...more].join('\n'), nextStep(error.errors[0]))
+}
+
+/** What a plugin of ours refused; one that does not know the importer waits to be told it. */
+function ownFailure({ detail, location }: { detail: unknown; location: Message['location'] }): Failure | undefined {
+  const found = typeof detail === 'function' ? (detail as (at?: string) => unknown)(location?.file) : detail
+  return found instanceof Failure ? found : undefined
 }
 
 function messageText({ text, location }: Message): string {

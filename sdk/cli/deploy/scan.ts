@@ -3,7 +3,7 @@ import path from 'node:path'
 import * as esbuild from 'esbuild'
 import type { Plugin } from 'esbuild'
 import { buildFailure } from './build-failure.ts'
-import { Failure } from '../failure.ts'
+import { boundPackages } from './package-bounds.ts'
 
 /** A package that the sources import. */
 export interface PackageImport {
@@ -25,11 +25,12 @@ export interface Scan {
 /** Follows the imports of the entry through the folder and notes every package that is really used. */
 export async function scanImports(folder: string, entry: string): Promise<Scan> {
   const packages = new Map<string, PackageImport>()
+  const bounds = boundPackages(folder)
   const { metafile } = await esbuild
     .build({
       absWorkingDir: folder,
       entryPoints: [`./${entry}`],
-      plugins: [notePackages(folder, packages)],
+      plugins: [notePackages(folder, packages), bounds.plugin],
       bundle: true,
       write: false,
       metafile: true,
@@ -44,14 +45,8 @@ export async function scanImports(folder: string, entry: string): Promise<Scan> 
     .catch((error: unknown) => {
       throw buildFailure(error, folder)
     })
+  await bounds.checkGlobs(metafile)
   const sources = Object.keys(metafile.inputs)
-  const outside = sources.find((source) => source.startsWith('..'))
-  if (outside !== undefined) {
-    throw new Failure(
-      `${outside} is imported and lies outside of ${folder}.`,
-      'move the file into the workflow folder, or make a package of it',
-    )
-  }
   return { sources, packages: stillImported(metafile, packages) }
 }
 

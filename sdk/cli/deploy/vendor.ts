@@ -5,6 +5,7 @@ import type { SourceFile } from '@windlass/shared/model/workflow.ts'
 import { buildFailure } from './build-failure.ts'
 import { importedNames } from './imported-names.ts'
 import { refuseNativeFile, refuseNativePackages } from './native.ts'
+import { boundPackages } from './package-bounds.ts'
 import type { PackageImport } from './scan.ts'
 
 export interface Vendored {
@@ -33,16 +34,17 @@ export async function vendorPackages(folder: string, packages: ReadonlyMap<strin
   return { files: filesOf(folder, result), warnings: stubs.flatMap(({ warnings }) => warnings) }
 }
 
-function build(
+async function build(
   folder: string,
   packages: ReadonlyMap<string, PackageImport>,
   stubs: ReadonlyMap<string, string>,
 ): Promise<Result> {
-  return esbuild
+  const bounds = boundPackages(folder)
+  const result = await esbuild
     .build({
       absWorkingDir: folder,
       entryPoints: [...packages.keys()].map((specifier) => ({ in: specifier, out: specifier })),
-      plugins: [resolvePackages(folder, packages, stubs), refuseNativeFile],
+      plugins: [resolvePackages(folder, packages, stubs), refuseNativeFile, bounds.plugin],
       outdir: FOLDER,
       outExtension: { '.js': '.mjs' },
       chunkNames: '_shared/[name]-[hash]',
@@ -61,6 +63,8 @@ function build(
     .catch((error: unknown) => {
       throw buildFailure(error, folder)
     })
+  await bounds.checkGlobs(result.metafile)
+  return result
 }
 
 /** Entries are package names: they are looked up from the file that imports them, not from the folder. */

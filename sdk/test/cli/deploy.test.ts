@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import { Fault } from '@windlass/shared/errors.ts'
 import { Failure } from '../../cli/failure.ts'
 import { packFolder } from '../../cli/commands/deploy.ts'
+import { packageFiles, vendored } from '../_kit/packages.ts'
 import { startFake } from '../_kit/fake-service.ts'
 import { folderOf, runCli } from '../_kit/run-cli.ts'
 import { aVersion, aWorkflow } from '../_kit/samples.ts'
@@ -131,31 +131,16 @@ test('an import from outside of the folder is refused', async (t) => {
     'wf/workflow.jsonc': '{"slug":"a"}',
     'wf/index.ts': "import { a } from '../shared.ts'\nexport const run = () => a",
   })
-  await assert.rejects(packFolder(path.join(parent, 'wf')), /\.\.\/shared\.ts is imported and lies outside/)
+  await assert.rejects(
+    packFolder(path.join(parent, 'wf')),
+    /\.\.\/shared\.ts is imported by index\.ts and lies outside/,
+  )
 })
 
 test('too many files are refused before all are read', async (t) => {
   const many = Object.fromEntries(Array.from({ length: 2_001 }, (_, i) => [`f/${i}.txt`, '']))
   await assert.rejects(packFolder(await folderOf(t, { ...BASE, ...many })), /holds more than 2000 files/)
 })
-
-function packageFiles(
-  name: string,
-  files: Record<string, string>,
-  manifest: Record<string, unknown> = {},
-): Record<string, string> {
-  const all = { ...files, 'package.json': JSON.stringify({ name, version: '1.0.0', ...manifest }) }
-  return Object.fromEntries(Object.entries(all).map(([file, content]) => [`node_modules/${name}/${file}`, content]))
-}
-
-/** Packs a program, unpacks it elsewhere and loads one of its vendored packages. */
-async function vendored(t: TestContext, files: Record<string, string>) {
-  const packed = await packFolder(await folderOf(t, { 'workflow.jsonc': '{"slug":"a"}', ...files }))
-  const elsewhere = await folderOf(t, Object.fromEntries(packed.files.map((file) => [file.path, file.content])))
-  const load = async (name: string) =>
-    (await import(path.join(elsewhere, `vendor/${name}.mjs`))) as Record<string, unknown>
-  return { ...packed, load, vendor: packed.files.map((file) => file.path).filter((file) => file.startsWith('vendor/')) }
-}
 
 test('an imported npm package is bundled to vendor/, with all that it imports itself', async (t) => {
   const { load, vendor } = await vendored(t, {

@@ -1,14 +1,16 @@
-import { existsSync } from 'node:fs'
+import { existsSync, type Stats } from 'node:fs'
 import fs from 'node:fs/promises'
 import { eachEntry } from '../os/each-entry.ts'
 import { readOrNothing } from '../os/process-id.ts'
 import { launch } from '../os/process.ts'
-import { removeTree } from '../os/remove-tree.ts'
+import { formerOwner, removeTree } from '../os/remove-tree.ts'
 import { toolPath } from './tools.ts'
 import { asUser } from './uids.ts'
 
 /** Where every user may leave something, besides its workspace. */
 const SHARED = ['/tmp', '/var/tmp', '/dev/shm', '/run/lock']
+/** Sticky, and others may write. */
+const OPEN_TO_ALL = 0o1002
 const SYSVIPC = '/proc/sysvipc'
 /** By what `ipcrm` calls them. Each table begins with a line of names. */
 const TABLES = { '-m': 'shm', '-s': 'sem', '-q': 'msg' }
@@ -21,9 +23,12 @@ type IsTheirs = (uid: number) => boolean
  */
 export async function removeTraces(isTheirs: IsTheirs): Promise<IsTheirs> {
   const staying = new Set<number>()
-  const removeTheirs = async (file: Buffer) => {
-    const uid = await ownerOf(file)
-    if (uid !== undefined && isTheirs(uid)) await removeTree(file).catch(() => staying.add(uid))
+  const removeTheirs = async (file: Buffer): Promise<unknown> => {
+    const found = await lookAt(file)
+    if (found === undefined) return undefined
+    const uid = formerOwner(found)
+    if (isTheirs(uid)) return removeTree(file).catch(() => staying.add(uid))
+    return isShared(found) ? eachEntry(file, removeTheirs).catch(unlessGone) : undefined
   }
   // Not every system has all of them.
   const folders = SHARED.filter((folder) => existsSync(folder))
@@ -38,12 +43,21 @@ export async function removeTraces(isTheirs: IsTheirs): Promise<IsTheirs> {
  * Undefined: it is gone, or keeps even us from looking, as a mount of FUSE does that another user has made. No user of
  * a run can make one that we see.
  */
-async function ownerOf(file: Buffer): Promise<number | undefined> {
+async function lookAt(file: Buffer): Promise<Stats | undefined> {
   try {
-    return (await fs.lstat(file)).uid
+    return await fs.lstat(file)
   } catch {
     return undefined
   }
+}
+
+function unlessGone(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+}
+
+/** Such as `/tmp/.X11-unix`: a folder of root for all, where nobody moves what is not his own. */
+function isShared(found: Stats): boolean {
+  return found.isDirectory() && found.uid === 0 && (found.mode & OPEN_TO_ALL) === OPEN_TO_ALL
 }
 
 /** An object of System V IPC. */

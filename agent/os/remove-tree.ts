@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { eachEntry } from './each-entry.ts'
@@ -17,10 +17,14 @@ const OURS = 0o700
  *
  * Folders are moved out to a place of ours before they are looked into. So of all paths here only the last part can be changed by a
  * program, and neither moving nor unlinking follows that.
+ *
+ * What root is emptying has root as owner, and as group the number of the user whose it was: after a kill `formerOwner`
+ * says so.
  */
 export async function removeTree(folder: string | Buffer): Promise<void> {
   if (await isUnlinked(folder)) return
   const aside = await fs.mkdtemp(path.join(path.dirname(String(folder)), 'gone-'))
+  if (isRoot()) await fs.chown(aside, 0, formerOwner(await fs.lstat(folder)))
   const found: (string | Buffer)[] = [folder]
   let moved = 0
   const moveOut = async (entry: Buffer) => {
@@ -49,11 +53,16 @@ async function removeOne(target: string | Buffer, moveOut: (entry: Buffer) => Pr
 async function takeOver(folder: string | Buffer): Promise<void> {
   const handle = await fs.open(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
-    await handle.chown(0, 0)
+    await handle.chown(0, formerOwner(await handle.stat()))
     await handle.chmod(OURS)
   } finally {
     await handle.close()
   }
+}
+
+/** Whose it was before a removal that may have been cut off; 0: ours. */
+export function formerOwner({ uid, gid, mode }: Pick<Stats, 'uid' | 'gid' | 'mode'>): number {
+  return uid === 0 && (mode & 0o777) === OURS ? gid : uid
 }
 
 /** False when it is a folder, whatever it was a moment ago. */

@@ -1,15 +1,28 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import test from 'node:test'
 import type { TestContext } from 'node:test'
 import { asUser } from '../../isolation/uids.ts'
 import { removeTraces } from '../../isolation/user-traces.ts'
+import { formerOwner } from '../../os/remove-tree.ts'
 import { NEEDS_ROOT } from './requirements.ts'
 
 const NEEDS_PERL = NEEDS_ROOT || (existsSync('/usr/bin/perl') ? false : 'it needs perl, to hand a queue over')
+const REMOVE_TREE = path.join(import.meta.dirname, '../../os/remove-tree.ts')
 const TRACES = path.join(import.meta.dirname, '../../isolation/user-traces.ts')
 /** Of no range that a test has. */
 const [THEIRS, OTHER] = [650_001, 650_002]
@@ -56,3 +69,50 @@ test('a mount into which not even root may look is nobody’s trace', { skip: NE
   )
   assert.equal((await removeTraces((uid) => uid === THEIRS))(THEIRS), false)
 })
+
+test(
+  'what a user left in a folder of root for all goes, and in one of another user stays',
+  { skip: NEEDS_ROOT },
+  async (t) => {
+    const shared = aFolder(t, 0, 0o1777)
+    const others = aFolder(t, OTHER, 0o777)
+    for (const folder of [shared, others]) leave(path.join(folder, 'file'), THEIRS)
+    leave(path.join(shared, 'of-another'), OTHER)
+    assert.equal((await removeTraces((uid) => uid === THEIRS))(THEIRS), false)
+    assert.deepEqual([readdirSync(shared), readdirSync(others)], [['of-another'], ['file']])
+  },
+)
+
+test('a removal that was cut off by a kill is finished by the next look', { skip: NEEDS_ROOT }, async (t) => {
+  const folder = aFolder(t, THEIRS, 0o755)
+  const script = `
+    import fs from 'node:fs/promises'
+    import { removeTree } from ${JSON.stringify(REMOVE_TREE)}
+    // In the middle: it is root's by now, and what is in it is on its way out.
+    fs.rename = () => process.kill(process.pid, 'SIGKILL')
+    await removeTree(${JSON.stringify(folder)})`
+  mkdirSync(path.join(folder, 'more'))
+  const node = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script]
+  assert.equal(spawnSync(process.execPath, node).signal, 'SIGKILL')
+  assert.equal(statSync(folder).uid, 0)
+  const aside = () => readdirSync('/tmp').filter((name) => name.startsWith('gone-') && ownerOf(name) === THEIRS)
+  assert.equal(aside().length, 1)
+  assert.equal((await removeTraces((uid) => uid === THEIRS))(THEIRS), false)
+  assert.equal(existsSync(folder), false)
+  assert.deepEqual(aside(), [])
+})
+
+const ownerOf = (name: string) => formerOwner(statSync(path.join('/tmp', name)))
+
+function aFolder(t: TestContext, uid: number, mode: number): string {
+  const folder = mkdtempSync('/tmp/windlass-traces-')
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  chmodSync(folder, mode)
+  chownSync(folder, uid, uid)
+  return folder
+}
+
+function leave(file: string, uid: number): void {
+  writeFileSync(file, '')
+  chownSync(file, uid, uid)
+}

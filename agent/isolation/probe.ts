@@ -199,8 +199,10 @@ function warningsOf(plan: IsolationPlan, found: FoundCgroup): string[] {
 }
 
 const SAME_USER = 'Runs execute as the user of this agent and can read its files, its key among them.'
-const AS_ROOT =
-  'Runs in bubblewrap are root to services of this host that ask the kernel who speaks, such as those with an abstract socket. Fix: set WINDLASS_AGENT_RUN_UIDS=auto, with WINDLASS_AGENT_HOME where all users may pass.'
+const AS_ROOT = [
+  'Runs in bubblewrap are root to services of this host that ask the kernel who speaks, such as those with an abstract',
+  'socket. Fix: set WINDLASS_AGENT_RUN_UIDS=auto, with WINDLASS_AGENT_HOME where all users may pass.',
+].join(' ')
 const IN_BUBBLEWRAP = 'set WINDLASS_AGENT_ISOLATION=bubblewrap'
 
 function sameUser({ whyNoUsers }: IsolationPlan): string {

@@ -203,7 +203,7 @@ test('what was taken before the machine was started anew counts for nothing', as
   assert.notDeepEqual((await settleUsers(WANTED, { home })).uids, uids)
 })
 
-test('where users of runs may make no namespaces root makes them, and the program is nobody but its user', async (t) => {
+test('where users of runs may make no namespaces root does, and the program is nobody but its user', async (t) => {
   const why = NEEDS_BUBBLEWRAP || (await unreachable(t))
   if (why) return t.skip(why)
   const home = await aHome(t, 0o755)
@@ -225,7 +225,8 @@ test('where users of runs may make no namespaces root makes them, and the progra
     for (const folder of [workspace, path.join(workspace, 'tmp')]) chownSync(folder, uid!, uid!)
     return workspace
   }
-  const looks = `cd ${workspace} && touch file /tmp/file /dev/shm/file && chmod 4755 file && id -un && ls /etc/ssl > /dev/null
+  const looks = `cd ${workspace} && touch file /tmp/file /dev/shm/file && chmod 4755 file && id -un
+    ls /etc/ssl > /dev/null || exit 1
     grep -E '^(Uid|Gid|Cap...|NoNewPrivs):' /proc/self/status`
   const command = { file: '/bin/sh', args: ['-c', looks] }
   const enclosure = isolation.enclose({ inForce, name: 'one', command, bundleDir: undefined, workspace: give })

@@ -14,6 +14,8 @@ export interface Jobs {
   'runs:eraseDeleted': { orgId: string }
   /** The same for one run, behind `after`: versions before this one have left such jobs. */
   'runs:erase': { runId: string; orgId: string; most: number; after?: number }
+  /** Lets in runs of an org that wait in lines with room for more than one transaction lets in. */
+  'runs:admit': { orgId: string }
   /** One turn of a job that does something to many runs. */
   'runs:bulk': { jobId: string }
 }

@@ -19,6 +19,7 @@ import { endRuns } from '../schedules/end-runs.ts'
 import { cleanSchedules } from '../schedules/schedules.ts'
 import { purgeWorkflows } from '../workflows/purge.ts'
 import { aborted } from './aborted.ts'
+import { admitRest } from './admit-rest.ts'
 import { cancelDeadline } from './cancel-deadline.ts'
 import { cancelDescendants } from './cancel-descendants.ts'
 import { freeWorkers } from './dead-workers.ts'
@@ -108,6 +109,7 @@ function tasks(deps: JobDeps): TaskList {
     'schedules:endRuns': (payload) => endRuns(deps, payload as Jobs['schedules:endRuns']),
     'runs:eraseDeleted': (payload) => eraseDeleted(deps, payload as Jobs['runs:eraseDeleted']),
     'runs:erase': (payload) => eraseRun(deps, payload as Jobs['runs:erase']),
+    'runs:admit': (payload) => admitRest(deps, payload as Jobs['runs:admit']),
     'runs:bulk': (payload) => workOnBulk(deps, (payload as Jobs['runs:bulk']).jobId as JobId),
     'bulkJobs:clean': async () => cleanBulkJobs(deps),
     'jobs:clean': async () => cleanGivenUp(deps),

@@ -1,7 +1,10 @@
 import type { PoolId, RunId } from '@windlass/shared/ids.ts'
 import type { Tx } from '../../db/client.ts'
-import { compareStages, readGroups, stageOf, workflowOf } from '../rules/groups.ts'
+import { readGroups, workflowOf } from '../rules/groups.ts'
 import * as store from '../store/concurrency.ts'
+import * as rests from '../store/concurrency-rest.ts'
+import { admitAtOnce, admitInTurn, newRoom } from './admit-lines.ts'
+import { enqueueRest } from './enqueue-rest.ts'
 
 /** What admission looks at of a run. */
 export interface Counted {
@@ -46,62 +49,19 @@ export async function rebalance(tx: Tx, { entering = [], leaving = [], counting 
     ...(coming.length > 0 ? [store.requeue(tx, ids(coming)), store.wait(tx, ids(coming))] : []),
   ]
   const hasLists = all.some((run) => run.groups.length > 1)
+  const room = newRoom()
   // The statements of the first are on their way before those of the second.
   const [, admitted] = await Promise.all([
     Promise.all(writes),
-    hasLists ? admitInTurn(tx, groups) : admitAtOnce(tx, groups),
+    hasLists ? admitInTurn(tx, groups, room) : admitAtOnce(tx, groups, room),
   ])
+  if (room.rest.size > 0) await leaveRest(tx, [...room.rest])
   return [...new Set(admitted)]
 }
 
-/** Where every run has one group, all lines move at once. A run of another version may have more, and goes on. */
-async function admitAtOnce(tx: Tx, groups: readonly string[]): Promise<PoolId[]> {
-  const { pools, next } = sorted(await admitAll(tx, groups))
-  return next.length === 0 ? pools : [...pools, ...(await admitInTurn(tx, next))]
-}
-
-/**
- * A run that has entered a group goes on to its next one, where it stands by the time of its arrival. So the lines of a
- * stage move when all that come into them are there.
- */
-async function admitInTurn(tx: Tx, groups: readonly string[]): Promise<PoolId[]> {
-  const left = new Set(groups)
-  const pools: PoolId[] = []
-  while (left.size > 0) {
-    const stage = [...left].map(stageOf).sort(compareStages)[0]!
-    const these = [...left].filter((key) => stageOf(key) === stage)
-    for (const key of these) left.delete(key)
-    const found = sorted(await admitAll(tx, these))
-    pools.push(...found.pools)
-    for (const key of found.next) left.add(key)
-  }
-  return pools
-}
-
-/** Of a line in one transaction, which holds locks meanwhile: 2,048 runs take some 0.4 s. */
-const MOST_PIECES = 8
-
-/**
- * A line of which as many were let in as a statement may has perhaps room for more. Of a very long one, whose limit was
- * raised far, the rest comes in with the next of its runs that end, or with the sweep.
- */
-async function admitAll(tx: Tx, groups: readonly string[]): Promise<store.Admitted[]> {
-  const all: store.Admitted[] = []
-  let left = groups
-  for (let pieces = 0; left.length > 0 && pieces < MOST_PIECES; pieces++) {
-    const admitted = await store.admit(tx, left)
-    all.push(...admitted)
-    const byLine = Map.groupBy(admitted, ({ groupKey }) => groupKey)
-    left = [...byLine].filter(([, own]) => own.length >= store.MOST_ADMITTED).map(([key]) => key)
-  }
-  return all
-}
-
-function sorted(admitted: readonly store.Admitted[]) {
-  return {
-    pools: admitted.flatMap(({ poolId, nextGroup }) => (nextGroup === null ? [poolId] : [])),
-    next: admitted.flatMap(({ nextGroup }) => (nextGroup === null ? [] : [nextGroup])),
-  }
+/** What one transaction has left is let in behind it. */
+async function leaveRest(tx: Tx, groups: readonly string[]): Promise<void> {
+  for (const orgId of await rests.addRest(tx, groups)) await enqueueRest(tx, orgId)
 }
 
 function limited(runs: readonly Counted[]): Limited[] {

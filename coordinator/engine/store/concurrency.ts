@@ -77,7 +77,7 @@ export function wait(tx: Tx, runIds: readonly RunId[]): PromiseLike<unknown> {
     on conflict (run_id) do nothing`
 }
 
-/** Of one line, in one statement: it reads as many, also where the first of them has no room. */
+/** Of one line, in one statement at most: it reads as many, also where the first of them has no room. */
 export const MOST_ADMITTED = 256
 
 export interface Admitted {
@@ -91,10 +91,9 @@ export interface Admitted {
 /**
  * Lets the first of the line have a slot as long as fewer are taken than each of them allows: the higher priority
  * first, then who came first. Nobody overtakes one who stands before him. No more are looked at than the most generous
- * of them would let in, and no more than `MOST_ADMITTED` of a line. Who has a slot in all of his groups enters the
- * queue.
+ * of them would let in, and no more than `each` of a line. Who has a slot in all of his groups enters the queue.
  */
-export function admit(tx: Tx, groups: readonly string[]): PromiseLike<Admitted[]> {
+export function admit(tx: Tx, groups: readonly string[], each = MOST_ADMITTED): PromiseLike<Admitted[]> {
   return tx<Admitted[]>`
     with lines as materialized (
       select group_key, most, (select count(*)::int from concurrency_slots s where s.group_key = g.group_key) as taken
@@ -115,7 +114,7 @@ export function admit(tx: Tx, groups: readonly string[]): PromiseLike<Admitted[]
         from concurrency_waiters
         where group_key = l.group_key
         order by priority desc, position
-        limit least(${MOST_ADMITTED}, greatest(0, l.most - l.taken))
+        limit least(${each}::int, greatest(0, l.most - l.taken))
       ) as w
     ),
     left_line as (

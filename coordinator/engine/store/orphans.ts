@@ -251,6 +251,8 @@ export async function forgottenWaiters(sql: Sql, scope: Scope): Promise<Page> {
       select p.id, 0 as n, 'waiter_with_room' as kind
       from page p
       where (select count(*) from concurrency_slots s where s.group_key = p.group_key) < p.slots
+        -- A job lets it in.
+        and not exists (select from concurrency_rest c where c.group_key = p.group_key)
         ${'ids' in scope ? sql`and p.id = any(${[...scope.ids]})` : sql``}
     )
     select ${pageColumns(sql)}, (select ${asFindings(sql, sql`f.id`)} from found f join runs r on r.id = f.id) as findings`

@@ -20,6 +20,9 @@ const AT_ONCE = 100
 /** Of so many that are due some are taken: other coordinators look at the same moment, and begin elsewhere. */
 const SEEN = 4 * AT_ONCE
 const RUNS_AT_ONCE = 256
+/** Of one org in one pass: the ticks of others wait for its end. What is left is decided anew with the next pass. */
+const RUNS_OF_ORG = 512
+const RUNS_OF_PASS = 2048
 /** An input of so many characters counts like one more run. */
 const INPUT_CHARS_PER_RUN = 32 * 1024
 /** After a failure that may pass. */
@@ -67,7 +70,7 @@ async function settleThese(deps: FireDeps, ids: readonly ScheduleId[]): Promise<
   const unfinished = await unfinishedOf(deps.db, rows.flatMap(unfinishedFor))
   const byOrg = [...Map.groupBy(rows, ({ orgId }) => orgId).values()]
   const decided = await Promise.all(byOrg.map((own) => decide(deps, own, unfinished)))
-  const plans = decided.flatMap((own) => own.plans)
+  const plans = lightest(decided.flatMap((own) => own.plans))
   const waiting = decided.flatMap((own) => own.waiting)
   if (waiting.length > 0) await settling.putOff(deps.db, waiting, PUT_OFF_MS)
   const groups = [...Map.groupBy(plans, groupOf).values()]
@@ -110,20 +113,40 @@ async function decide(
   const since = performance.now()
   const slices = createSlices()
   const found: Decision = { plans: [], waiting: [] }
+  let weight = 0
   for (const row of rows) {
     const ask: PlanAsk = { unfinished: unfinished.get(row.id) ?? [], most: deps.config.maxCatchUp }
     try {
-      found.plans.push(await inTime(DECIDING_MS, planOf(deps, row, ask)))
+      const plan = await inTime(DECIDING_MS, planOf(deps, row, ask))
+      found.plans.push(plan)
+      weight += weightOf(plan)
     } catch (error) {
       if (isConnectionLoss(error)) throw error
       const level = error instanceof Fault ? 'warn' : 'error'
       deps.log[level]('schedule.undecided', { schedule: row.id, error })
       found.waiting.push(row)
     }
-    if (performance.now() - since > DECIDING_MS) break
+    if (weight >= RUNS_OF_ORG || performance.now() - since > DECIDING_MS) break
     await slices()
   }
   return found
+}
+
+/** Counted in runs. */
+function weightOf({ runs }: Plan): number {
+  return runs.reduce((sum, run) => sum + 1 + run.input.length / INPUT_CHARS_PER_RUN, 0)
+}
+
+/** As many as a pass writes: what catches up does not keep the others waiting. */
+function lightest(plans: readonly Plan[]): Plan[] {
+  let left = RUNS_OF_PASS
+  return plans
+    .toSorted((a, b) => weightOf(a) - weightOf(b))
+    .filter((plan) => {
+      const fits = left > 0
+      left -= weightOf(plan)
+      return fits
+    })
 }
 
 /** A hundred schedules that catch up may start ten thousand runs: as many are written at once as of triggers. */
@@ -131,7 +154,7 @@ function pieces(plans: readonly Plan[]): Plan[][] {
   const all: Plan[][] = []
   let left = 0
   for (const plan of plans) {
-    const weight = plan.runs.reduce((sum, run) => sum + 1 + run.input.length / INPUT_CHARS_PER_RUN, 0)
+    const weight = weightOf(plan)
     if (all.length === 0 || weight > left) {
       all.push([])
       left = RUNS_AT_ONCE

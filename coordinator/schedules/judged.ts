@@ -1,5 +1,5 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { OrgId, WorkflowId, WorkflowRef } from '@windlass/shared/ids.ts'
+import { newId, type OrgId, type WorkflowId, type WorkflowRef } from '@windlass/shared/ids.ts'
 import type { GAP_REASONS } from '@windlass/shared/model/schedule.ts'
 import type { LongCall } from '../actor.ts'
 import { noCredential } from '../stay.ts'
@@ -62,6 +62,25 @@ export async function startedBy(
     if (!(error instanceof Fault) || !isRefusal(error)) throw error
     return { refusal: refusalOf(error, row) }
   }
+}
+
+/**
+ * The same for several ticks. What they ask for differs in nothing but the tick, so it is judged once: a hundred of
+ * them would not find room in the line of what is judged for their org.
+ */
+export async function startedByEach(
+  deps: PrepareDeps,
+  row: ScheduleRow,
+  asks: readonly TriggerAsk[],
+): Promise<({ run: NewRun } | { refusal: Refusal })[]> {
+  const [first] = asks
+  if (!first) return []
+  const started = await startedBy(deps, row, first)
+  if ('refusal' in started) return asks.map(() => started)
+  const { run } = started
+  return asks.map(({ trigger, delayMs = 0 }) => ({
+    run: { ...run, id: newId('run'), tick: trigger.tick ?? null, delayMs },
+  }))
 }
 
 /** Not that somebody else has the floor just now. */

@@ -1,7 +1,7 @@
 import type { RunId } from '@windlass/shared/ids.ts'
 import type { PrepareDeps } from '../engine/commit/trigger.ts'
 import type { NewRun } from '../engine/store/new-runs.ts'
-import { askOf, type Refusal, startedBy } from './judged.ts'
+import { askOf, type Refusal, startedBy, startedByEach } from './judged.ts'
 import type { NewGap, ScheduleRow } from './row.ts'
 import type { Firing, Missed } from './rules/late.ts'
 import { settle, type Settled } from './rules/settle.ts'
@@ -44,11 +44,10 @@ export async function planOf(deps: PrepareDeps, row: ScheduleRow, ask: PlanAsk):
   const ticking = { ...rule, id: row.id, when: whenOf(rule), nextAt }
   const settled = settle(ticking, { ...ask, now: row.now, until: first?.until })
   const fire = settled.fire.filter(({ at }) => !ask.started?.includes(at))
-  const started = await Promise.all(
-    fire.map(async (firing) => ({ firing, ...(await startedBy(deps, row, askFor(row, firing))) })),
-  )
+  const asks = fire.map((firing) => askFor(row, firing))
+  const started = await startedByEach(deps, row, asks)
   const runs = started.flatMap((each) => ('run' in each ? [each.run] : []))
-  const refused = started.flatMap((each) => ('refusal' in each ? [unfired(each.firing, each.refusal)] : []))
+  const refused = started.flatMap((each, i) => ('refusal' in each ? [unfired(fire[i]!, each.refusal)] : []))
   const disabled = settled.missed ? await disabledSince(deps, row, settled.missed, { refused, runs }) : undefined
   const met = meeting(settled.skip, ask.unfinished, runs)
   const gaps = gapsOf(row, { settled, when: ticking.when, runs, refused: [...refused, ...met], disabled, ask })

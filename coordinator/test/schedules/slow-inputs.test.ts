@@ -59,3 +59,14 @@ test('ticks of an org fire while those of another stand in the line of all that 
   assert.ok(left > 0, 'the line is not through')
   await Promise.all(line)
 })
+
+test('a schedule catches up more ticks than may wait for being judged', async () => {
+  const { slug } = await aWorkflow(c, {
+    // A pattern is judged in a process of its own.
+    inputSchema: { type: 'object', properties: { x: { type: 'string', pattern: '^x+$' } } },
+  })
+  const schedule = await aSchedule(c, { workflow: slug, rate: '10s', catchUp: 'all', input: { x: 'xxx' } })
+  await moveClock(c.db, schedule.nextAt! + 1_200_000 - (await nowOf(c)))
+  c.deps.scheduleTimers.expect(0)
+  await until('its ticks', async () => (await firedBy(c, schedule)).length >= 100)
+})

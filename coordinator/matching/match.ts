@@ -1,4 +1,4 @@
-import type { RunnerId } from '@windlass/shared/ids.ts'
+import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
 import { createSlices, mapInSlices } from '../slices.ts'
 import type { Candidate, Pair, QueueHead } from './candidate.ts'
 import { type Bits, indexesOf, readCarriers } from './carriers.ts'
@@ -42,6 +42,8 @@ export interface Match {
   pairs: Pair[]
   /** A run that has waited for long fits nowhere; a runner has to be kept for it. */
   isStarving: boolean
+  /** Runners that are kept, by the run for which they are. */
+  reservations: ReadonlyMap<RunId, RunnerId>
 }
 
 /**
@@ -57,6 +59,7 @@ export async function match({ heads, candidates: asking, each, most, workers = [
   const candidates = await mapInSlices(asking, openCandidate)
   const endOfSlice = createSlices()
   const reserved = new Set<RunnerId>()
+  const reservations = new Map<RunId, RunnerId>()
   const pairs: Pair[] = []
   let isStarving = false
   for (const head of heads) {
@@ -74,10 +77,12 @@ export async function match({ heads, candidates: asking, each, most, workers = [
       if (!head.isOld || line.slots === 1) continue
       isStarving = true
       const worker = workerFor(workers, working(line.labels), line.slots, reserved)
-      if (worker) keep(worker, candidates, reserved)
+      if (!worker) continue
+      reservations.set(head.runId, worker)
+      keep(worker, candidates, reserved)
     }
   }
-  return { pairs, isStarving }
+  return { pairs, isStarving, reservations }
 }
 
 function openCandidate({ runnerId, labels, free }: Omit<Candidate, 'slots'>): OpenCandidate {

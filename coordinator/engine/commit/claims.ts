@@ -1,6 +1,6 @@
-import type { PoolId } from '@windlass/shared/ids.ts'
+import type { PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Db } from '../../db/client.ts'
-import type { Pair } from '../../matching/candidate.ts'
+import type { Pair, QueueHead } from '../../matching/candidate.ts'
 import { match } from '../../matching/match.ts'
 import * as claims from '../store/claim.ts'
 import * as waiting from '../store/queue-heads.ts'
@@ -41,9 +41,13 @@ export interface Round {
   /** The last line that was looked at; those behind it are next. */
   after?: string
   hasGiven: boolean
+  /** Runners that are kept for runs of lines looked at in this round, and in the one before. */
+  reservations: ReadonlyMap<RunId, RunnerId>
+  reservedBefore: ReadonlyMap<RunId, RunnerId>
 }
 
-const NEW_ROUND: Round = { hasGiven: false }
+const NOBODY: ReadonlyMap<RunId, RunnerId> = new Map()
+const NEW_ROUND: Round = { hasGiven: false, reservations: NOBODY, reservedBefore: NOBODY }
 
 /**
  * Gives the next runs of a pool out, one to each share of a candidate; where labels or slots are asked for, to those
@@ -61,21 +65,27 @@ export async function commitClaims(
   const { claimed, isMixed, isMissed, isCut } = await claims.claimPlain(db, poolId, { candidates, most }, offerMs)
   if (!isMixed) return { claimed, isMore: isMissed || isCut || claimed.length === most }
   let restMs = 0
-  let next: string | undefined
+  let next: Round | undefined
   for (let i = 0; i < TRIES; i++) {
     const since = performance.now()
-    const plan = await planClaims(db, poolId, candidates, round.after)
+    const plan = await planClaims(db, poolId, candidates, round)
     const tookMs = performance.now() - since
     if (tookMs > LONG_MS) restMs += tookMs
-    next = plan.next
+    next = roundAfter(round, plan)
     if (plan.pairs.length === 0) break
     const given = await claims.claimPairs(db, poolId, plan.pairs, offerMs)
     if (given.length === 0) continue
-    const on = next === undefined ? NEW_ROUND : { after: next, hasGiven: true }
-    return { claimed: given, isMore: true, restMs, round: on }
+    const hasGiven = next.after !== undefined
+    return { claimed: given, isMore: true, restMs, round: { ...next, hasGiven } }
   }
-  if (next !== undefined) return { claimed: [], isMore: true, restMs, round: { ...round, after: next } }
-  return { claimed: [], isMore: round.hasGiven, restMs, round: NEW_ROUND }
+  const isOver = next?.after === undefined
+  return { claimed: [], isMore: !isOver || round.hasGiven, restMs, round: next ?? round }
+}
+
+function roundAfter(round: Round, { next, reservations: more }: Plan): Round {
+  const reservations = more.size === 0 ? round.reservations : new Map([...round.reservations, ...more])
+  if (next === undefined) return { ...NEW_ROUND, reservedBefore: reservations }
+  return { ...round, after: next, reservations }
 }
 
 interface Plan {
@@ -83,28 +93,38 @@ interface Plan {
   pairs: Pair[]
   /** The last of the lines, where there may be more. */
   next: string | undefined
+  reservations: ReadonlyMap<RunId, RunnerId>
 }
 
-/** Looks at the lines after this one. Nothing is locked: the claim looks again. */
+/** Looks at the next lines of a round. Nothing is locked: the claim looks again. */
 async function planClaims(
   db: Db,
   poolId: PoolId,
   asking: readonly claims.ClaimCandidate[],
-  after: string | undefined,
+  round: Round,
 ): Promise<Plan> {
   const free = new Map(asking.map(({ runnerId, slots }) => [runnerId, slots]))
   const [needs, found] = await Promise.all([
-    waiting.lines(db, poolId, { after, most: MOST_LINES }),
+    waiting.lines(db, poolId, { after: round.after, most: MOST_LINES }),
     waiting.candidates(db, poolId, [...free.keys()]),
   ])
-  const candidates = found.map((one) => ({ ...one, free: free.get(one.runnerId)! }))
-  const most = candidates.reduce((sum, one) => sum + one.free, 0)
+  const most = found.reduce((sum, { runnerId }) => sum + free.get(runnerId)!, 0)
   const each = Math.max(LEAST_EACH, Math.min(most, Math.floor(LOOKED_AT / Math.max(1, needs.length))))
   const heads = await waiting.queueHeads(db, poolId, { needs, each, oldMs: OLD_MS })
   const next = needs.length === MOST_LINES ? needs.at(-1) : undefined
+  const isAll = round.after === undefined && next === undefined
+  const others = isAll ? new Set() : takenByOthers(round, heads)
+  const candidates = found.map((one) => ({ ...one, free: others.has(one.runnerId) ? 0 : free.get(one.runnerId)! }))
   const ask = { heads, candidates, each, most: MOST_CLAIMED }
-  const { pairs, isStarving } = await match(ask)
-  if (!isStarving) return { pairs, next }
-  const keeping = await match({ ...ask, workers: await waiting.workers(db, poolId) })
-  return { pairs: keeping.pairs, next }
+  const plan = await match(ask)
+  if (!plan.isStarving) return { ...plan, next }
+  return { ...(await match({ ...ask, workers: await waiting.workers(db, poolId) })), next }
+}
+
+/** Runners that are kept for runs of other lines than those that are looked at. */
+function takenByOthers({ reservations, reservedBefore }: Round, heads: readonly QueueHead[]): Set<RunnerId> {
+  const here = new Set(heads.map(({ runId }) => runId))
+  return new Set(
+    [...reservedBefore, ...reservations].flatMap(([runId, runnerId]) => (here.has(runId) ? [] : [runnerId])),
+  )
 }

@@ -1,5 +1,13 @@
 import { EventEmitter } from 'node:events'
-import { Logger, makeWorkerUtils, run, type Runner, type TaskList, type WorkerEvents } from 'graphile-worker'
+import {
+  Logger,
+  makeWorkerUtils,
+  run,
+  type Runner,
+  type TaskList,
+  type WorkerEvents,
+  type WorkerPool,
+} from 'graphile-worker'
 import type { Pool } from 'pg'
 import { pause } from '@windlass/shared/time.ts'
 import type { Log } from '@windlass/shared/log.ts'
@@ -27,6 +35,11 @@ import { cleanGivenUp } from './given-up.ts'
 import type { Jobs } from './queue.ts'
 import { keepWorkerLock } from './worker-locks.ts'
 
+/**
+ * A worker looks for its next job before it is noted that the last one has ended, and until then no other job of that
+ * queue is found. So it is looked again after so long: the note takes some milliseconds, on a busy database more.
+ */
+const NOTED_MS = [10, 50, 250]
 /** A job that comes due is noticed after this long at the latest. */
 const POLL_MS = 2000
 const RESTART_MS = 1000
@@ -71,10 +84,17 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
   while (!signal.aborted) {
     let runner: Runner | undefined
     const workers: string[] = []
+    let pool: WorkerPool | undefined
     const unlocking = new AbortController()
     let lock: Promise<void> | undefined
     const events: WorkerEvents = new EventEmitter()
-    events.on('pool:create', ({ workerPool }) => void workers.push(workerPool.id))
+    events.on('pool:create', ({ workerPool }) => {
+      workers.push(workerPool.id)
+      pool = workerPool
+    })
+    events.on('job:complete', ({ job }) => {
+      if (job.job_queue_id !== null) for (const ms of NOTED_MS) setTimeout(() => wake(pool), ms).unref()
+    })
     try {
       runner = await run({
         pgPool,
@@ -92,6 +112,7 @@ export async function runJobs(deps: JobDeps, pgPool: Pool, signal: AbortSignal):
     } catch (error) {
       deps.log.warn('jobs.restart', { error })
     }
+    pool = undefined
     await runner?.stop().catch((error: unknown) => deps.log.debug('jobs.stop', { error }))
     // What they could not note as ended is done again at once; should this fail as well, after a look at dead workers.
     await freeWorkers(deps.db, workers).catch((error: unknown) => deps.log.debug('jobs.free', { error }))
@@ -127,6 +148,14 @@ function tasks(deps: JobDeps): TaskList {
 
 function cancelNamed(deps: JobDeps, { runIds, reason }: Jobs['runs:cancel']): Promise<void> {
   return cancelForUs(deps, runIds as RunId[], reason)
+}
+
+function wake(pool: WorkerPool | undefined): void {
+  try {
+    pool?.nudge(1)
+  } catch {
+    // Its workers have ended meanwhile.
+  }
 }
 
 /** graphile-worker tells of every job at level info; what went wrong is what we want to hear. */

@@ -133,3 +133,17 @@ test('the deadline waits for a silent agent whose lease is longer, and not for o
   await cancelDeadline(c.deps, job!.payload)
   assert.equal((await runOf(c, offer.run)).status, 'cancelled')
 })
+
+test('jobs of one queue follow one another, without a rest between them', async () => {
+  // At one a second, as workers look for them by themselves, it would take minutes.
+  const keys = Array.from({ length: 200 }, (_, i) => `queued:${i}`)
+  await c.db.begin((tx) =>
+    enqueue(
+      tx,
+      'runs:cancelDeadline',
+      keys.map((key) => ({ ...far(key, 1, 0), queue: 'queued' })),
+    ),
+  )
+  const left = () => c.db`select from graphile_worker.jobs where key in ${c.db(keys)}`
+  await untilPolled('the last of them', async () => (await left()).length === 0)
+})

@@ -1,12 +1,12 @@
 import type { OrgId, PoolId } from '@windlass/shared/ids.ts'
-import type { Db, Tx } from '../db/client.ts'
-import { admitInTurn, newRoom } from '../engine/commit/admit-lines.ts'
-import type { AnnounceDeps } from '../engine/commit/announce.ts'
-import { enqueueRest } from '../engine/commit/enqueue-rest.ts'
-import { workflowOf } from '../engine/rules/groups.ts'
-import * as store from '../engine/store/concurrency.ts'
-import * as rests from '../engine/store/concurrency-rest.ts'
-import { type Jobs, TURN_MS } from './queue.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import { admitInTurn, newRoom } from './admit-lines.ts'
+import type { AnnounceDeps } from './announce.ts'
+import { enqueueRest } from './enqueue-rest.ts'
+import { workflowOf } from '../rules/groups.ts'
+import * as store from '../store/concurrency.ts'
+import * as rests from '../store/concurrency-rest.ts'
+import { type Jobs, TURN_MS } from '../../jobs/queue.ts'
 
 type RestDeps = { db: Db } & Pick<AnnounceDeps, 'dispatchers' | 'bell'>
 

@@ -17,7 +17,10 @@ export interface UploadOptions {
   onGap(held: Held): void
 }
 
-/** Sends what the spool holds, in its order: from memory while the connection keeps up, else from the files. */
+/**
+ * Sends what the spool holds: from memory while the connection keeps up, else from the files. What one placement says
+ * keeps its order; what others say does not stand behind all that a talkative one has said.
+ */
 export interface Upload {
   /** A new connection, or the coordinator asks again: starts over with what is not known to have arrived. */
   rewind(): void
@@ -29,6 +32,10 @@ export interface Upload {
 const FRAME_CHARS = 512 * 1024
 /** Enough for some commits of the coordinator to be under way. */
 const WINDOW_CHARS = 4 * 1024 * 1024
+/** What an entry costs the coordinator, however short it is: of empty lines some 20,000 are under way, for 0.4 s. */
+const ENTRY_CHARS = 128
+/** A placement with so many more entries to send than it has sent is sent behind the others. */
+const TALKATIVE_ENTRIES = 8_192
 
 type Batch = Extract<SpoolLine, { kind: 'batch' }>
 
@@ -43,6 +50,11 @@ class SpoolUpload implements Upload {
   /** Written, not sent, and next in order; only while it is live. */
   #waiting: Written[] = []
   #waitingChars = 0
+  /** When each was sent last, in turns. */
+  readonly #servedAt = new WeakMap<Held, number>()
+  #served = 0
+  /** They are read from the files while others are live, and how far they have been. */
+  #talkative: { of: ReadonlySet<Held>; at: Position } | undefined
   #isLive = false
   #isBlocked = false
   /** Raised by each rewind, so that what was under way before it ends. */
@@ -77,34 +89,53 @@ class SpoolUpload implements Upload {
     this.#waiting = []
     this.#waitingChars = 0
     this.#isLive = this.#isBlocked = false
-    this.#fromFiles(from, this.#turn).catch((error: unknown) => {
+    const begin = this.#talkative ? earlier(this.#talkative.at, from) : from
+    this.#talkative = undefined
+    this.#fromFiles(begin, this.#turn).catch((error: unknown) => {
       log.error('spool.unreadable', { error })
       link.drop('the spool cannot be read')
     })
   }
 
-  /** Ends when everything is sent that stands in the files; then it is live. */
+  /** Ends when everything is sent that stands in the files. It is live before that for all but the talkative. */
   async #fromFiles(from: Position, mine: number): Promise<void> {
+    const talkative = new Set(this.#options.spool.held().filter(isTalkative))
+    await this.#sendFiles(from, mine, {
+      isMeant: (held) => !talkative.has(held),
+      onEnd: () => {
+        if (talkative.size > 0) this.#talkative = { of: talkative, at: from }
+        this.#isLive = true
+      },
+    })
+    if (talkative.size === 0) return
+    await this.#sendFiles(from, mine, {
+      isMeant: (held) => talkative.has(held),
+      onEnd: () => (this.#talkative = undefined),
+      onPiece: (at) => (this.#talkative = { of: talkative, at }),
+    })
+  }
+
+  async #sendFiles(from: Position, mine: number, { isMeant, onEnd, onPiece }: Reading): Promise<void> {
     const { spool, link } = this.#options
     const goesOn = () => mine === this.#turn && link.isReady
     for (let at = from; goesOn();) {
       const end = spool.end()
-      if (at.segment === end.segment && at.offset >= end.offset) {
-        this.#isLive = true
-        return
-      }
+      if (at.segment === end.segment && at.offset >= end.offset) return onEnd()
       // The window may be full already: one way to here is that memory is.
       await this.#window.room()
       const { lines, next } = await spool.read(at)
       if (!goesOn()) return
-      await this.#sendFrame(lines.filter((line) => line.kind === 'batch').flatMap((line) => this.#unsentOf(line)))
+      const batches = lines.filter((line) => line.kind === 'batch')
+      await this.#sendFrame(batches.flatMap((line) => this.#unsentOf(line, isMeant)))
+      if (!goesOn()) return
       at = next
+      onPiece?.(at)
     }
   }
 
-  #unsentOf(line: Batch): string[] {
+  #unsentOf(line: Batch, isMeant: Reading['isMeant']): string[] {
     const held = this.#options.spool.find(line.run, line.epoch)
-    return held ? this.#unsent(held, line.first, line.last, () => line.json()) : []
+    return held && isMeant(held) ? this.#unsent(held, line.first, line.last, () => line.json()) : []
   }
 
   #written(written: readonly Written[]): void {
@@ -114,6 +145,7 @@ class SpoolUpload implements Upload {
       return
     }
     for (const each of written) {
+      if (this.#talkative?.of.has(each.held)) continue
       this.#waiting.push(each)
       this.#waitingChars += each.json.length
     }
@@ -129,12 +161,29 @@ class SpoolUpload implements Upload {
     }
   }
 
+  /** In turns: of each placement what it has said first, beginning with whom was sent nothing for the longest time. */
   #takeFrame(): Written[] {
+    const byHeld = Map.groupBy(this.#waiting, ({ held }) => held)
+    const inTurn = [...byHeld.keys()].toSorted((a, b) => this.#lastServed(a) - this.#lastServed(b))
+    const taken = new Set<Written>()
     let chars = 0
-    let count = 0
-    while (count < this.#waiting.length && chars < FRAME_CHARS) chars += this.#waiting[count++]!.json.length
+    for (const held of inTurn) {
+      let own = 0
+      for (const each of byHeld.get(held)!) {
+        if (chars >= FRAME_CHARS || own >= FRAME_CHARS / inTurn.length) break
+        taken.add(each)
+        chars += each.json.length
+        own += each.json.length
+      }
+      if (own > 0) this.#servedAt.set(held, (this.#served += 1))
+    }
     this.#waitingChars -= chars
-    return this.#waiting.splice(0, count)
+    this.#waiting = this.#waiting.filter((each) => !taken.has(each))
+    return [...taken]
+  }
+
+  #lastServed(held: Held): number {
+    return this.#servedAt.get(held) ?? 0
   }
 
   async #resumeAfter(sending: Promise<void>, mine: number): Promise<void> {
@@ -164,9 +213,26 @@ class SpoolUpload implements Upload {
     }
     held.sent = last
     const text = first === sent + 1 ? json() : withoutFirst(json(), sent + 1 - first)
-    this.#window.add(held, last, text.length)
+    this.#window.add(held, last, text.length + (last - sent) * ENTRY_CHARS)
     return [text]
   }
+}
+
+/** Whose lines of the files are sent. */
+interface Reading {
+  isMeant: (held: Held) => boolean
+  /** Where the files end: what is written from now on is not read any more. */
+  onEnd: () => void
+  onPiece?: (next: Position) => void
+}
+
+function earlier(one: Position, other: Position): Position {
+  const isBefore = one.segment < other.segment || (one.segment === other.segment && one.offset < other.offset)
+  return isBefore ? one : other
+}
+
+function isTalkative({ written, sent }: Held): boolean {
+  return written - sent > TALKATIVE_ENTRIES
 }
 
 function isSent(held: Held): boolean {

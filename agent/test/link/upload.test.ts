@@ -1,0 +1,134 @@
+// In which order the spool is sent, and that nothing is missing or twice, whatever is written and cut meanwhile.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { repeatable } from '@windlass/shared/test/_kit/repeated.ts'
+import { untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import type { Spool } from '../../run/spool/spool.ts'
+import { anEntry, aReceiver, aSpool, type Receiver, textsOf } from '../_kit/a-spool.ts'
+import { aFolder, type Logged } from '../_kit/an-agent.ts'
+
+const RUNS = ['run_a', 'run_b', 'run_c']
+/** More than one placement may have to send before it is sent behind the others. */
+const FLOOD = 9_000
+
+async function withSpool(act: (spool: Spool & Logged) => Promise<void>): Promise<void> {
+  const { folder, remove } = await aFolder()
+  const spool = await aSpool(folder, { awayMs: 1 })
+  try {
+    spool.open(RUNS.map((run) => [run, 1]))
+    await act(spool)
+  } finally {
+    spool.close()
+    await remove()
+  }
+}
+
+/** Says its next numbers. */
+function sayer(spool: Spool) {
+  const counts = new Map<string, number>()
+  const say = (run: string, count: number) => {
+    const from = counts.get(run) ?? 0
+    counts.set(run, from + count)
+    void spool.append(
+      run,
+      1,
+      Array.from({ length: count }, (_, i) => anEntry(String(from + i + 1))),
+    )
+  }
+  return { say, counts }
+}
+
+const received = (receiver: Receiver, run: string) => receiver.got.get(`${run}/1`) ?? []
+
+function acknowledge(spool: Spool, receiver: Receiver): void {
+  for (const run of RUNS) spool.ack(run, 1, received(receiver, run).length)
+  receiver.upload.settle()
+}
+
+/** Acknowledges what comes until all has come, in order and once. */
+async function comesWhole(spool: Spool, receiver: Receiver, counts: ReadonlyMap<string, number>): Promise<void> {
+  const isThere = () => [...counts].every(([run, count]) => received(receiver, run).length >= count)
+  await untilPolled('all that was said', () => {
+    acknowledge(spool, receiver)
+    return isThere()
+  })
+  for (const [run, count] of counts) {
+    const expected = Array.from({ length: count }, (_, i) => String(i + 1))
+    assert.deepEqual(textsOf(received(receiver, run)), expected, run)
+  }
+  assert.equal(receiver.gaps, 0)
+}
+
+test('what others say does not stand behind a long backlog', async () => {
+  await withSpool(async (spool) => {
+    const { say, counts } = sayer(spool)
+    for (let i = 0; i < 6; i++) say('run_a', FLOOD)
+    say('run_b', 1)
+    spool.flush()
+    const receiver = aReceiver(spool)
+    receiver.connect()
+    await untilPolled('the one entry', () => received(receiver, 'run_b').length === 1)
+    await untilPolled('some of the backlog', () => received(receiver, 'run_a').length > 0)
+    say('run_b', 1)
+    spool.flush()
+    assert.equal(received(receiver, 'run_b').length, 2)
+    assert.ok(received(receiver, 'run_a').length < 6 * FLOOD)
+    await comesWhole(spool, receiver, counts)
+  })
+})
+
+test('placements that say much at once are sent in turns', async () => {
+  await withSpool(async (spool) => {
+    const { say, counts } = sayer(spool)
+    const receiver = aReceiver(spool)
+    receiver.connect()
+    await untilPolled('it is live', () => {
+      say('run_c', 1)
+      spool.flush()
+      return received(receiver, 'run_c').length > 0
+    })
+    receiver.block(true)
+    for (let i = 0; i < 3; i++) for (const run of ['run_a', 'run_b']) say(run, FLOOD)
+    say('run_c', 1)
+    spool.flush()
+    const before = received(receiver, 'run_c').length
+    receiver.block(false)
+    await untilPolled('the entry of the third', () => received(receiver, 'run_c').length > before)
+    assert.ok(received(receiver, 'run_a').length < 3 * FLOOD)
+    await comesWhole(spool, receiver, counts)
+  })
+})
+
+test('whatever is written, cut and acknowledged: all comes once and in order', async (t) => {
+  const run = fc.constantFrom(...RUNS)
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('say'), run, count: fc.constantFrom(1, 3, 700, FLOOD, 2 * FLOOD) }),
+    fc.record({
+      do: fc.constantFrom('flush', 'connect', 'cut', 'ack', 'turns'),
+      run,
+      count: fc.integer({ min: 1, max: 8 }),
+    }),
+  )
+  const scenario = fc.record({ steps: fc.array(step, { maxLength: 25 }), memoryBytes: fc.constantFrom(4_000, 2 ** 20) })
+  await fc.assert(
+    fc.asyncProperty(scenario, ({ steps, memoryBytes }) =>
+      withSpool(async (spool) => {
+        const { say, counts } = sayer(spool)
+        const receiver = aReceiver(spool, memoryBytes)
+        for (const each of steps) {
+          if (each.do === 'say') say(each.run, each.count)
+          else if (each.do === 'flush') spool.flush()
+          else if (each.do === 'connect') receiver.connect()
+          else if (each.do === 'cut') receiver.disconnect()
+          else if (each.do === 'ack') acknowledge(spool, receiver)
+          else for (let i = 0; i < each.count; i++) await new Promise((resolve) => setImmediate(resolve))
+        }
+        spool.flush()
+        receiver.connect()
+        await comesWhole(spool, receiver, counts)
+      }),
+    ),
+    { numRuns: 60, ...repeatable(t) },
+  )
+})

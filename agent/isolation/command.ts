@@ -18,7 +18,7 @@ export interface Fences {
   /** What its user may read besides its own is of this group. */
   group: number | undefined
   setpriv: string | undefined
-  bubblewrap: { file: string; args: string[]; isByRoot: boolean } | undefined
+  bubblewrap: { file: string; args: string[] } | undefined
 }
 
 /**
@@ -45,9 +45,10 @@ const UNTOUCHED_MIB = 256
 
 export function fenced({ file, args }: Command, fences: Fences): Command {
   const { uid, group, setpriv, bubblewrap } = fences
-  const user = uid !== undefined && setpriv ? [setpriv, ...asUser(uid, group)] : []
-  const view = bubblewrap ? [bubblewrap.file, ...bubblewrap.args] : []
-  const chain = bubblewrap?.isByRoot ? [...view, ...user] : [...user, ...view]
+  const chain = [
+    ...(uid !== undefined && setpriv ? [setpriv, ...asUser(uid, group)] : []),
+    ...(bubblewrap ? [bubblewrap.file, ...bubblewrap.args] : []),
+  ]
   return { file: '/bin/sh', args: ['-c', PRELUDE, 'windlass', ...numbers(fences), ...chain, file, ...args] }
 }
 

@@ -38,7 +38,7 @@ export interface Enclosure {
 }
 
 export interface EnclosureParts {
-  inForce: Pick<InForce, 'key' | 'effective'> & Partial<Pick<InForce, 'bubblewrap'>> & { plan: { limits: RunLimits } }
+  inForce: Pick<InForce, 'key' | 'effective'> & { plan: { limits: RunLimits } }
   uid: number | undefined
   cgroup: Cgroup | undefined
   command: Command
@@ -47,10 +47,9 @@ export interface EnclosureParts {
 }
 
 export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: EnclosureParts): Enclosure {
-  const { key, effective, plan, bubblewrap } = inForce
+  const { key, effective, plan } = inForce
   const isInside = effective.level === 'bubblewrap'
   const own = isInside ? OF_BUBBLEWRAP : 1
-  const ownOfUser = bubblewrap?.isByRoot ? 1 : own
   let isOutOfMemory = false
   let program: number | undefined
 
@@ -58,9 +57,9 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
   /** What belongs to us and not to the program, and the program itself. */
   const ours = (pid: number) => [pid, ...(isInside ? childrenOf(pid) : []), programPid(pid)]
 
-  async function hasOthers(pid: number): Promise<boolean> {
-    if (uid !== undefined) return (await findPidsOf(uid)).length > ownOfUser
-    return 1 + (await countBelow(pid)) > own
+  async function countAll(pid: number): Promise<number> {
+    if (uid !== undefined) return (await findPidsOf(uid)).length
+    return 1 + (await countBelow(pid))
   }
 
   return {
@@ -75,7 +74,7 @@ export function makeEnclosure({ inForce, uid, cgroup, command, onEnd }: Enclosur
     async hasCompany(pid, { marker, workspace, isLikely }) {
       if (cgroup) return cgroup.pids().length > own
       if (!isLikely) return false
-      if (isInside || uid !== undefined) return hasOthers(pid)
+      if (isInside || uid !== undefined) return (await countAll(pid)) > own
       return (await findStrays({ marker, workspace }, pid)).length > 0
     },
     exitOf: (exit) => (isInside ? ofProgram(exit) : exit),

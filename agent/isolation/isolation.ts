@@ -1,4 +1,4 @@
-import { chmodSync, existsSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { atMost } from '@windlass/shared/time.ts'
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
@@ -6,8 +6,7 @@ import type { Capability } from '@windlass/shared/wire/agent.ts'
 import { uidsOf } from '../os/process-table.ts'
 import type { Command } from './command.ts'
 import { fenced } from './command.ts'
-import { bubblewrapArgs } from './bubblewrap.ts'
-import { type NameFiles, namesOf, writeNames } from './names-inside.ts'
+import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
 import type { ProgramRecord } from '../takeover/records.ts'
 import { cgroupAt, endCgroup, makeCgroup } from './cgroup.ts'
 import type { Cgroup } from './cgroup.ts'
@@ -88,7 +87,7 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
 interface Prepared {
   uids: Uids | undefined
   former: FormerUsers | undefined
-  files: NameFiles
+  files: ReturnType<typeof writeNames>
   cgroup: ReturnType<typeof openCgroup>
 }
 
@@ -169,14 +168,13 @@ class HostsIsolation implements Isolation {
 
   #encloseIn(wanted: Enclosed, { uid, group }: { uid: number | undefined; group: Cgroup | undefined }): Enclosure {
     const { inForce, command, bundleDir, workspace } = wanted
-    const { home, execPath, runtime, host } = this.#options
+    const { execPath, runtime, host } = this.#options
     const { plan, setpriv, bubblewrap } = inForce
     const own = workspace(uid)
     const readOnly = [execPath, runtime, ...(bundleDir === undefined ? [] : [bundleDir])]
-    const isNumberSame = bubblewrap?.isByRoot && uid !== undefined
-    const files = isNumberSame ? namesOf(path.join(home, 'runtime'), uid) : this.#prepared.files
+    const { files } = this.#prepared
     const view = own === undefined ? undefined : { readOnly, workspace: own, network: plan.network, ...files }
-    const inner = bubblewrap && view && { ...bubblewrap, args: bubblewrapArgs(view, bubblewrap) }
+    const inner = bubblewrap && view && { file: bubblewrap.file, args: bubblewrapArgs(view, bubblewrap.can) }
     const counted = group ? (inForce.cgroup?.controllers ?? []) : []
     const ofRuns = host.uids ? groupOf(host.uids) : undefined
     const user = { uid, group: ofRuns, setpriv }
@@ -245,3 +243,13 @@ const MOST_LOGGED = 10
 
 /** It runs already. */
 const NO_COMMAND: Command = { file: '', args: [] }
+
+/** What programs in bubblewrap find as /etc/passwd and /etc/group. */
+function writeNames(folder: string): { passwd: string; group: string } {
+  mkdirSync(folder, { recursive: true })
+  const files = { passwd: path.join(folder, 'passwd'), group: path.join(folder, 'group') }
+  writeFileSync(files.passwd, PASSWD)
+  writeFileSync(files.group, GROUP)
+  for (const file of Object.values(files)) chmodSync(file, 0o644)
+  return files
+}

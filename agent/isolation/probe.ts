@@ -1,15 +1,14 @@
-import { chownSync, existsSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { launch } from '../os/process.ts'
 import { removeTree } from '../os/remove-tree.ts'
-import { type Bubblewrap, bubblewrapArgs } from './bubblewrap.ts'
+import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
 import { seeCgroup } from './cgroup-folder.ts'
 import type { CgroupFolder, FoundCgroup } from './cgroup-folder.ts'
 import { fenced, type Command, type Fences } from './command.ts'
-import { writeNames } from './names-inside.ts'
 import { NO_LIMITS, planKey } from './plan.ts'
 import type { IsolationPlan } from './plan.ts'
 import { isExecutable, toolPath } from './tools.ts'
@@ -33,6 +32,12 @@ export interface Refusal {
   refusal: string
 }
 
+export interface Bubblewrap {
+  file: string
+  /** Older ones lack some options. */
+  can: (option: string) => boolean
+}
+
 export interface ProbeOptions {
   plan: IsolationPlan
   /** The state folder. */
@@ -46,18 +51,18 @@ export interface ProbeOptions {
 }
 
 /**
- * Tries what is wanted, for real, with a program that does nothing. Where users of runs may make no namespaces, root
- * makes those of bubblewrap.
+ * Tries what is wanted, for real, with a program that does nothing. Users that nobody has named are left out where
+ * bubblewrap works without them only: root needs no user namespaces that others may make.
  */
 export async function probeIsolation(options: ProbeOptions): Promise<InForce | Refusal> {
-  const found = await probeOnce(options, false)
+  const found = await probeOnce(options)
   const { plan } = options
-  if (!('refusal' in found) || plan.level !== 'bubblewrap' || !plan.uids) return found
-  const byRoot = await probeOnce(options, true)
-  return 'refusal' in byRoot ? found : byRoot
+  if (!('refusal' in found) || plan.level !== 'bubblewrap' || !plan.areUsersAutomatic) return found
+  const without = await probeOnce({ ...options, plan: { ...plan, uids: null } })
+  return 'refusal' in without ? found : without
 }
 
-async function probeOnce(options: ProbeOptions, isByRoot: boolean): Promise<InForce | Refusal> {
+async function probeOnce(options: ProbeOptions): Promise<InForce | Refusal> {
   const { plan, home } = options
   const found = options.cgroup ?? seeCgroup(home, plan.cgroup)
   const contradiction = contradictionIn(plan)
@@ -65,7 +70,7 @@ async function probeOnce(options: ProbeOptions, isByRoot: boolean): Promise<InFo
   const setpriv = plan.uids ? toolPath('setpriv') : undefined
   if (plan.uids && !setpriv)
     return { refusal: 'WINDLASS_AGENT_RUN_UIDS needs `setpriv`: install the package util-linux' }
-  const bubblewrap = plan.level === 'bubblewrap' ? await findBubblewrap(isByRoot) : undefined
+  const bubblewrap = plan.level === 'bubblewrap' ? await findBubblewrap() : undefined
   if (plan.level === 'bubblewrap' && !bubblewrap) return { refusal: NO_BUBBLEWRAP }
   const refusal = await trial(options, { setpriv, bubblewrap })
   if (refusal) return { refusal }
@@ -93,11 +98,11 @@ function contradictionIn(plan: IsolationPlan): string | undefined {
   return undefined
 }
 
-async function findBubblewrap(isByRoot: boolean): Promise<Bubblewrap | undefined> {
+async function findBubblewrap(): Promise<Bubblewrap | undefined> {
   const file = toolPath('bwrap')
   if (!file) return undefined
   const { said } = await runOnce({ file, args: ['--help'] })
-  return { file, can: (option) => said.includes(`${option} `), isByRoot }
+  return { file, can: (option) => said.includes(`${option} `) }
 }
 
 /** Why it does not work; undefined when it does. */
@@ -147,13 +152,15 @@ function folderFor(home: string, reach: string | undefined): string {
 async function inBubblewrap(trial: BubblewrapTrial): Promise<string | undefined> {
   const { plan, folder, execPath, fences, bubblewrap } = trial
   try {
-    const files = writeNames(folder)
+    const files = { passwd: path.join(folder, 'passwd'), group: path.join(folder, 'group') }
+    writeFileSync(files.passwd, PASSWD)
+    writeFileSync(files.group, GROUP)
     mkdirSync(path.join(folder, 'tmp'))
     if (fences.uid !== undefined)
       // The folder last: its owner may change what lies in it.
       for (const name of ['tmp', '.']) chownSync(path.join(folder, name), fences.uid, fences.uid)
     const view = { readOnly: [execPath], workspace: folder, network: plan.network, ...files }
-    const args = bubblewrapArgs(view, bubblewrap)
+    const args = bubblewrapArgs(view, bubblewrap.can)
     const command = fenced({ file: execPath, args: ['--version'] }, { ...fences, bubblewrap: { ...bubblewrap, args } })
     const { exitCode, said } = await runOnce(command)
     return exitCode === 0 ? undefined : `bubblewrap does not work here: ${said}. ${wayOut(said)}`
@@ -186,7 +193,6 @@ async function runOnce(command: Command): Promise<{ exitCode: number | null; sai
 function warningsOf(plan: IsolationPlan, found: FoundCgroup): string[] {
   const warnings: string[] = []
   if (plan.level === 'process' && !plan.uids) warnings.push(sameUser(plan))
-  if (plan.level === 'bubblewrap' && !plan.uids && process.getuid?.() === 0) warnings.push(AS_ROOT)
   const controllers = 'reason' in found ? [] : found.controllers
   const { memoryMb, cpus, processes } = plan.limits
   const why = 'reason' in found ? found.reason : 'its cgroups do not hand on what that needs'
@@ -199,10 +205,6 @@ function warningsOf(plan: IsolationPlan, found: FoundCgroup): string[] {
 }
 
 const SAME_USER = 'Runs execute as the user of this agent and can read its files, its key among them.'
-const AS_ROOT = [
-  'Runs in bubblewrap are root to services of this host that ask the kernel who speaks, such as those with an abstract',
-  'socket. Fix: set WINDLASS_AGENT_RUN_UIDS=auto, with WINDLASS_AGENT_HOME where all users may pass.',
-].join(' ')
 const IN_BUBBLEWRAP = 'set WINDLASS_AGENT_ISOLATION=bubblewrap'
 
 function sameUser({ whyNoUsers }: IsolationPlan): string {

@@ -1,6 +1,7 @@
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import { RUNTIME_TASKS } from './cgroup.ts'
 import type { Controller } from './cgroup-folder.ts'
+import { namespaceByRoot } from './root-namespace.ts'
 import { asUser } from './uids.ts'
 
 export interface Command {
@@ -18,7 +19,7 @@ export interface Fences {
   /** What its user may read besides its own is of this group. */
   group: number | undefined
   setpriv: string | undefined
-  bubblewrap: { file: string; args: string[] } | undefined
+  bubblewrap: { file: string; args: string[]; unshare: string | undefined } | undefined
 }
 
 /**
@@ -45,7 +46,9 @@ const UNTOUCHED_MIB = 256
 
 export function fenced({ file, args }: Command, fences: Fences): Command {
   const { uid, group, setpriv, bubblewrap } = fences
+  const unshare = bubblewrap?.unshare
   const chain = [
+    ...(uid !== undefined && setpriv && unshare ? namespaceByRoot(uid, { setpriv, unshare }) : []),
     ...(uid !== undefined && setpriv ? [setpriv, ...asUser(uid, group)] : []),
     ...(bubblewrap ? [bubblewrap.file, ...bubblewrap.args] : []),
   ]

@@ -174,7 +174,7 @@ class HostsIsolation implements Isolation {
     const readOnly = [execPath, runtime, ...(bundleDir === undefined ? [] : [bundleDir])]
     const { files } = this.#prepared
     const view = own === undefined ? undefined : { readOnly, workspace: own, network: plan.network, ...files }
-    const inner = bubblewrap && view && { file: bubblewrap.file, args: bubblewrapArgs(view, bubblewrap.can) }
+    const inner = bubblewrap && view && { ...bubblewrap, args: bubblewrapArgs(view, bubblewrap) }
     const counted = group ? (inForce.cgroup?.controllers ?? []) : []
     const ofRuns = host.uids ? groupOf(host.uids) : undefined
     const user = { uid, group: ofRuns, setpriv }

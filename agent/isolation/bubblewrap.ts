@@ -1,5 +1,6 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import path from 'node:path'
+import type { Tool } from './tools.ts'
 
 /** What a process in bubblewrap sees besides the system's own folders. All of it lies where it lies on the host. */
 export interface View {
@@ -13,10 +14,7 @@ export interface View {
   group: string
 }
 
-export interface Bubblewrap {
-  file: string
-  /** Older ones lack some options. */
-  can: (option: string) => boolean
+export interface Bubblewrap extends Tool {
   /** Where only root may make user namespaces: by what it makes one for the user of the run. */
   unshare: string | undefined
 }

@@ -12,7 +12,9 @@ import type { CgroupFolder, FoundCgroup } from './cgroup-folder.ts'
 import { fenced, type Command, type Fences } from './command.ts'
 import { NO_LIMITS, planKey } from './plan.ts'
 import type { IsolationPlan } from './plan.ts'
+import { writeFilter } from './syscall-filter.ts'
 import { isExecutable, toolPath } from './tools.ts'
+import type { Tool } from './tools.ts'
 import { groupOf } from './uids.ts'
 
 /** What this host gives of what is wanted. */
@@ -24,7 +26,7 @@ export interface InForce {
   /** What is weaker than a careful person would want, with the way out. */
   warnings: string[]
   cgroup: CgroupFolder | undefined
-  setpriv: string | undefined
+  setpriv: Tool | undefined
   bubblewrap: Bubblewrap | undefined
 }
 
@@ -63,11 +65,12 @@ async function probeOnce(options: ProbeOptions, unshare?: string): Promise<InFor
   const found = options.cgroup ?? seeCgroup(home, plan.cgroup)
   const contradiction = contradictionIn(plan)
   if (contradiction) return { refusal: contradiction }
-  const setpriv = plan.uids ? toolPath('setpriv') : undefined
+  const setpriv = plan.uids ? await findTool('setpriv') : undefined
   if (plan.uids && !setpriv)
     return { refusal: 'WINDLASS_AGENT_RUN_UIDS needs `setpriv`: install the package util-linux' }
-  const bubblewrap = plan.level === 'bubblewrap' ? await findBubblewrap(unshare) : undefined
-  if (plan.level === 'bubblewrap' && !bubblewrap) return { refusal: NO_BUBBLEWRAP }
+  const bwrap = plan.level === 'bubblewrap' ? await findTool('bwrap') : undefined
+  if (plan.level === 'bubblewrap' && !bwrap) return { refusal: NO_BUBBLEWRAP }
+  const bubblewrap = bwrap && { ...bwrap, unshare }
   const refusal = await trial(options, { setpriv, bubblewrap })
   if (refusal) return { refusal }
   const cgroup = 'reason' in found ? undefined : found
@@ -94,22 +97,22 @@ function contradictionIn(plan: IsolationPlan): string | undefined {
   return undefined
 }
 
-async function findBubblewrap(unshare: string | undefined): Promise<Bubblewrap | undefined> {
-  const file = toolPath('bwrap')
+async function findTool(name: string): Promise<Tool | undefined> {
+  const file = toolPath(name)
   if (!file) return undefined
   const { said } = await runOnce({ file, args: ['--help'] })
-  return { file, can: (option) => said.includes(`${option} `), unshare }
+  return { file, can: (option) => said.includes(`${option} `) }
 }
 
 /** Why it does not work; undefined when it does. */
 async function trial(
   { plan, home, reach, execPath = process.execPath }: ProbeOptions,
-  { setpriv, bubblewrap }: { setpriv: string | undefined; bubblewrap: Bubblewrap | undefined },
+  { setpriv, bubblewrap }: { setpriv: Tool | undefined; bubblewrap: Bubblewrap | undefined },
 ): Promise<string | undefined> {
   if (!isExecutable(execPath)) return `there is no ${execPath} that could execute programs`
   const uid = plan.uids?.first
   const group = plan.uids ? groupOf(plan.uids) : undefined
-  const fences = { procsFile: undefined, limits: NO_LIMITS, counted: [], uid, group, setpriv }
+  const fences = { procsFile: undefined, limits: NO_LIMITS, counted: [], uid, group, setpriv, filter: undefined }
   if (uid !== undefined) {
     const passes = { file: '/bin/sh', args: ['-c', REACH, 'windlass', execPath, reach ?? home] }
     const { exitCode, said } = await runOnce(fenced(passes, { ...fences, bubblewrap: undefined }))
@@ -151,13 +154,15 @@ async function inBubblewrap(trial: BubblewrapTrial): Promise<string | undefined>
     const files = { passwd: path.join(folder, 'passwd'), group: path.join(folder, 'group') }
     writeFileSync(files.passwd, PASSWD)
     writeFileSync(files.group, GROUP)
+    const filter = writeFilter(folder)
     mkdirSync(path.join(folder, 'tmp'))
     if (fences.uid !== undefined)
       // The folder last: its owner may change what lies in it.
       for (const name of ['tmp', '.']) chownSync(path.join(folder, name), fences.uid, fences.uid)
     const view = { readOnly: [execPath], workspace: folder, network: plan.network, ...files }
-    const args = bubblewrapArgs(view, bubblewrap)
-    const command = fenced({ file: execPath, args: ['--version'] }, { ...fences, bubblewrap: { ...bubblewrap, args } })
+    const inner = { ...bubblewrap, args: bubblewrapArgs(view, bubblewrap) }
+    const nothing = { file: execPath, args: ['--version'] }
+    const command = fenced(nothing, { ...fences, filter, bubblewrap: inner })
     const { exitCode, said } = await runOnce(command)
     return exitCode === 0 ? undefined : `bubblewrap does not work here: ${said}. ${wayOut(said)}`
   } finally {

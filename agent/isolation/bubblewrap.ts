@@ -1,5 +1,6 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import path from 'node:path'
+import type { Tool } from './tools.ts'
 
 /** What a process in bubblewrap sees besides the system's own folders. All of it lies where it lies on the host. */
 export interface View {
@@ -13,9 +14,19 @@ export interface View {
   group: string
 }
 
+export interface Bubblewrap extends Tool {
+  /** Where only root may make user namespaces: by what it makes one for the user of the run. */
+  unshare: string | undefined
+}
+
+/** User and group, as a program sees them. */
+export const ID_INSIDE = 1000
+/** Where bubblewrap finds the namespace that was made for it. Those before it are the program's own. */
+export const NAMESPACE_FD = 9
+
 /** Without root's name, and the same for all: what is a user of its own outside need not be told inside. */
-export const PASSWD = 'root:x:0:0:root:/:/sbin/nologin\nrun:x:1000:1000:run:/:/sbin/nologin\n'
-export const GROUP = 'root:x:0:\nrun:x:1000:\n'
+export const PASSWD = `root:x:0:0:root:/:/sbin/nologin\nrun:x:${ID_INSIDE}:${ID_INSIDE}:run:/:/sbin/nologin\n`
+export const GROUP = `root:x:0:\nrun:x:${ID_INSIDE}:\n`
 
 /** The system as everybody may see it: programs, libraries, names, certificates. No homes, no /var, no /run, no /sys. */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store']
@@ -29,13 +40,11 @@ const MEMORY_BYTES = 64 * 1024 * 1024
  * Arguments of `bwrap`. Not `--die-with-parent`: the agent and its reaper kill, and know what they kill. Not `--new-session`:
  * there is no terminal, and its first process has to stay in the group by which all of it is killed.
  */
-export function bubblewrapArgs(view: View, can: (option: string) => boolean): string[] {
+export function bubblewrapArgs(view: View, { can, unshare }: Omit<Bubblewrap, 'file'>): string[] {
   const etc = splitArguments(OF_ETC)
   return [
-    splitArguments(
-      '--unshare-user --uid 1000 --gid 1000 --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try',
-    ),
-    can('--disable-userns') ? ['--disable-userns'] : [],
+    unshare === undefined ? ownNamespace(can) : ['--userns', String(NAMESPACE_FD)],
+    splitArguments('--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try'),
     view.network === 'none' ? ['--unshare-net'] : [],
     SYSTEM.flatMap(systemFolder),
     etc.flatMap((name) => readOnly(`/etc/${name}`)),
@@ -47,7 +56,13 @@ export function bubblewrapArgs(view: View, can: (option: string) => boolean): st
     ['--bind', view.workspace, view.workspace],
     // Of /proc too: root without any power may still write what belongs to root, such as the settings of the kernel.
     splitArguments('--remount-ro /proc --remount-ro /dev --remount-ro / --'),
+    unshare === undefined ? [] : ['/bin/sh', '-c', `exec ${NAMESPACE_FD}<&-; exec "$@"`, 'windlass'],
   ].flat()
+}
+
+function ownNamespace(can: (option: string) => boolean): string[] {
+  const user = `--unshare-user --uid ${ID_INSIDE} --gid ${ID_INSIDE}`
+  return splitArguments(can('--disable-userns') ? `${user} --disable-userns` : user)
 }
 
 function splitArguments(text: string): string[] {

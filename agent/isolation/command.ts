@@ -1,6 +1,9 @@
 import type { RunLimits } from '@windlass/shared/model/pool.ts'
 import { RUNTIME_TASKS } from './cgroup.ts'
 import type { Controller } from './cgroup-folder.ts'
+import { namespaceByRoot } from './root-namespace.ts'
+import { takesFilters } from './syscall-filter.ts'
+import type { Tool } from './tools.ts'
 import { asUser } from './uids.ts'
 
 export interface Command {
@@ -17,9 +20,14 @@ export interface Fences {
   uid: number | undefined
   /** What its user may read besides its own is of this group. */
   group: number | undefined
-  setpriv: string | undefined
-  bubblewrap: { file: string; args: string[] } | undefined
+  setpriv: Tool | undefined
+  /** Of system calls: its file. Without bubblewrap it takes a setpriv that knows of such a thing. */
+  filter: string | undefined
+  bubblewrap: { file: string; args: string[]; unshare: string | undefined } | undefined
 }
+
+/** Where bubblewrap finds the filter. */
+const FILTER_FD = 8
 
 /**
  * Enters the cgroup, lowers the limits, and becomes what it was asked to. A shell, because no process of Node can do that to itself, and it
@@ -32,7 +40,8 @@ ulimit -c 0
 [ -z "$3" ] || ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null || :
 [ -z "$4" ] || ulimit -f "$4" 2>/dev/null || :
 [ -z "$5" ] || ulimit -d "$5" 2>/dev/null || :
-shift 5
+[ -z "$6" ] || exec ${FILTER_FD}<"$6"
+shift 6
 unset PWD OLDPWD SHLVL
 exec "$@"
 `
@@ -44,12 +53,31 @@ const KIB_PER_MIB = 1024
 const UNTOUCHED_MIB = 256
 
 export function fenced({ file, args }: Command, fences: Fences): Command {
-  const { uid, group, setpriv, bubblewrap } = fences
-  const chain = [
-    ...(uid !== undefined && setpriv ? [setpriv, ...asUser(uid, group)] : []),
-    ...(bubblewrap ? [bubblewrap.file, ...bubblewrap.args] : []),
+  const { bubblewrap, filter } = fences
+  const inner = bubblewrap && [bubblewrap.file, ...(filter === undefined ? [] : SECCOMP), ...bubblewrap.args]
+  const parameters = [
+    ...numbers(fences),
+    (bubblewrap && filter) ?? '',
+    ...becoming(fences),
+    ...(inner ?? []),
+    file,
+    ...args,
   ]
-  return { file: '/bin/sh', args: ['-c', PRELUDE, 'windlass', ...numbers(fences), ...chain, file, ...args] }
+  return { file: '/bin/sh', args: ['-c', PRELUDE, 'windlass', ...parameters] }
+}
+
+const SECCOMP = ['--seccomp', String(FILTER_FD)]
+
+function becoming({ uid, group, setpriv, bubblewrap, filter }: Fences): string[] {
+  if (uid === undefined || !setpriv) return []
+  const { file, can } = setpriv
+  if (bubblewrap) {
+    const { unshare } = bubblewrap
+    const making = unshare === undefined ? [] : namespaceByRoot(uid, { setpriv: file, unshare })
+    return [...making, file, ...asUser(uid, group)]
+  }
+  const isFiltered = filter !== undefined && can('--seccomp-filter') && takesFilters()
+  return [file, ...(isFiltered ? [`--seccomp-filter=${filter}`] : []), ...asUser(uid, group)]
 }
 
 /** The number of processes is counted by user: only where a run has one of its own it is a limit for the run. */

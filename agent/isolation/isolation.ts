@@ -20,6 +20,7 @@ import { NO_LIMITS, planIsolation, planKey } from './plan.ts'
 import type { HostIsolation, UidRange } from './plan.ts'
 import { probeIsolation } from './probe.ts'
 import type { InForce, Refusal } from './probe.ts'
+import { writeFilter } from './syscall-filter.ts'
 import { groupOf, keepUids, pidsOfUids } from './uids.ts'
 import type { Uids } from './uids.ts'
 
@@ -80,14 +81,16 @@ export async function createIsolation(options: IsolationOptions): Promise<Isolat
   if (host.uids && uids && former) await forgetFormer(host.uids, uids, former)
   if (host.uids) openToUsers(home, options.runtime, groupOf(host.uids))
   else chmodSync(home, 0o700)
-  const files = writeNames(path.join(home, 'runtime'))
-  return new HostsIsolation(options, { uids, former, files, cgroup: openCgroup(home, host.cgroup) })
+  const ours = path.join(home, 'runtime')
+  const prepared = { uids, former, files: writeNames(ours), filter: writeFilter(ours) }
+  return new HostsIsolation(options, { ...prepared, cgroup: openCgroup(home, host.cgroup) })
 }
 
 interface Prepared {
   uids: Uids | undefined
   former: FormerUsers | undefined
   files: ReturnType<typeof writeNames>
+  filter: string | undefined
   cgroup: ReturnType<typeof openCgroup>
 }
 
@@ -172,13 +175,13 @@ class HostsIsolation implements Isolation {
     const { plan, setpriv, bubblewrap } = inForce
     const own = workspace(uid)
     const readOnly = [execPath, runtime, ...(bundleDir === undefined ? [] : [bundleDir])]
-    const { files } = this.#prepared
+    const { files, filter } = this.#prepared
     const view = own === undefined ? undefined : { readOnly, workspace: own, network: plan.network, ...files }
-    const inner = bubblewrap && view && { file: bubblewrap.file, args: bubblewrapArgs(view, bubblewrap.can) }
+    const inner = bubblewrap && view && { ...bubblewrap, args: bubblewrapArgs(view, bubblewrap) }
     const counted = group ? (inForce.cgroup?.controllers ?? []) : []
     const ofRuns = host.uids ? groupOf(host.uids) : undefined
     const user = { uid, group: ofRuns, setpriv }
-    const fences = { procsFile: group?.procsFile, limits: plan.limits, counted, ...user, bubblewrap: inner }
+    const fences = { procsFile: group?.procsFile, limits: plan.limits, counted, ...user, filter, bubblewrap: inner }
     const onEnd = (isClean: boolean) => this.#left(uid, inForce, isClean)
     return makeEnclosure({ inForce, uid, cgroup: group, command: fenced(command, fences), onEnd })
   }

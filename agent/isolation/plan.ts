@@ -15,7 +15,7 @@ export interface HostIsolation {
   limits: RunLimits
   /** Runs execute as these; null: as the user of the agent. */
   uids: UidRange | null
-  /** Nobody has named them: they are left out where bubblewrap does not work with them. */
+  /** Nobody has named them. */
   areUsersAutomatic?: boolean
   /** Why `auto` found no users for runs. */
   whyNoUsers?: string | undefined

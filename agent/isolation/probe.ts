@@ -6,12 +6,15 @@ import type { EffectiveIsolation } from '@windlass/shared/model/runner.ts'
 import { launch } from '../os/process.ts'
 import { removeTree } from '../os/remove-tree.ts'
 import { bubblewrapArgs, GROUP, PASSWD } from './bubblewrap.ts'
+import type { Bubblewrap } from './bubblewrap.ts'
 import { seeCgroup } from './cgroup-folder.ts'
 import type { CgroupFolder, FoundCgroup } from './cgroup-folder.ts'
 import { fenced, type Command, type Fences } from './command.ts'
 import { NO_LIMITS, planKey } from './plan.ts'
 import type { IsolationPlan } from './plan.ts'
+import { writeFilter } from './syscall-filter.ts'
 import { isExecutable, toolPath } from './tools.ts'
+import type { Tool } from './tools.ts'
 import { groupOf } from './uids.ts'
 
 /** What this host gives of what is wanted. */
@@ -23,19 +26,13 @@ export interface InForce {
   /** What is weaker than a careful person would want, with the way out. */
   warnings: string[]
   cgroup: CgroupFolder | undefined
-  setpriv: string | undefined
+  setpriv: Tool | undefined
   bubblewrap: Bubblewrap | undefined
 }
 
 /** The host cannot give what is wanted, and nothing less is taken in its place. */
 export interface Refusal {
   refusal: string
-}
-
-export interface Bubblewrap {
-  file: string
-  /** Older ones lack some options. */
-  can: (option: string) => boolean
 }
 
 export interface ProbeOptions {
@@ -51,27 +48,29 @@ export interface ProbeOptions {
 }
 
 /**
- * Tries what is wanted, for real, with a program that does nothing. Users that nobody has named are left out where
- * bubblewrap works without them only: root needs no user namespaces that others may make.
+ * Tries what is wanted, for real, with a program that does nothing. Where users of runs may make no namespaces, root
+ * makes them. Users are never left out: root's programs in bubblewrap are root for files and sockets of the host.
  */
 export async function probeIsolation(options: ProbeOptions): Promise<InForce | Refusal> {
   const found = await probeOnce(options)
-  const { plan } = options
-  if (!('refusal' in found) || plan.level !== 'bubblewrap' || !plan.areUsersAutomatic) return found
-  const without = await probeOnce({ ...options, plan: { ...plan, uids: null } })
-  return 'refusal' in without ? found : without
+  const { level, uids } = options.plan
+  const unshare = toolPath('unshare')
+  if (!('refusal' in found) || level !== 'bubblewrap' || !uids || unshare === undefined) return found
+  const byRoot = await probeOnce(options, unshare)
+  return 'refusal' in byRoot ? found : byRoot
 }
 
-async function probeOnce(options: ProbeOptions): Promise<InForce | Refusal> {
+async function probeOnce(options: ProbeOptions, unshare?: string): Promise<InForce | Refusal> {
   const { plan, home } = options
   const found = options.cgroup ?? seeCgroup(home, plan.cgroup)
   const contradiction = contradictionIn(plan)
   if (contradiction) return { refusal: contradiction }
-  const setpriv = plan.uids ? toolPath('setpriv') : undefined
+  const setpriv = plan.uids ? await findTool('setpriv') : undefined
   if (plan.uids && !setpriv)
     return { refusal: 'WINDLASS_AGENT_RUN_UIDS needs `setpriv`: install the package util-linux' }
-  const bubblewrap = plan.level === 'bubblewrap' ? await findBubblewrap() : undefined
-  if (plan.level === 'bubblewrap' && !bubblewrap) return { refusal: NO_BUBBLEWRAP }
+  const bwrap = plan.level === 'bubblewrap' ? await findTool('bwrap') : undefined
+  if (plan.level === 'bubblewrap' && !bwrap) return { refusal: NO_BUBBLEWRAP }
+  const bubblewrap = bwrap && { ...bwrap, unshare }
   const refusal = await trial(options, { setpriv, bubblewrap })
   if (refusal) return { refusal }
   const cgroup = 'reason' in found ? undefined : found
@@ -98,8 +97,8 @@ function contradictionIn(plan: IsolationPlan): string | undefined {
   return undefined
 }
 
-async function findBubblewrap(): Promise<Bubblewrap | undefined> {
-  const file = toolPath('bwrap')
+async function findTool(name: string): Promise<Tool | undefined> {
+  const file = toolPath(name)
   if (!file) return undefined
   const { said } = await runOnce({ file, args: ['--help'] })
   return { file, can: (option) => said.includes(`${option} `) }
@@ -108,12 +107,12 @@ async function findBubblewrap(): Promise<Bubblewrap | undefined> {
 /** Why it does not work; undefined when it does. */
 async function trial(
   { plan, home, reach, execPath = process.execPath }: ProbeOptions,
-  { setpriv, bubblewrap }: { setpriv: string | undefined; bubblewrap: Bubblewrap | undefined },
+  { setpriv, bubblewrap }: { setpriv: Tool | undefined; bubblewrap: Bubblewrap | undefined },
 ): Promise<string | undefined> {
   if (!isExecutable(execPath)) return `there is no ${execPath} that could execute programs`
   const uid = plan.uids?.first
   const group = plan.uids ? groupOf(plan.uids) : undefined
-  const fences = { procsFile: undefined, limits: NO_LIMITS, counted: [], uid, group, setpriv }
+  const fences = { procsFile: undefined, limits: NO_LIMITS, counted: [], uid, group, setpriv, filter: undefined }
   if (uid !== undefined) {
     const passes = { file: '/bin/sh', args: ['-c', REACH, 'windlass', execPath, reach ?? home] }
     const { exitCode, said } = await runOnce(fenced(passes, { ...fences, bubblewrap: undefined }))
@@ -155,13 +154,15 @@ async function inBubblewrap(trial: BubblewrapTrial): Promise<string | undefined>
     const files = { passwd: path.join(folder, 'passwd'), group: path.join(folder, 'group') }
     writeFileSync(files.passwd, PASSWD)
     writeFileSync(files.group, GROUP)
+    const filter = writeFilter(folder)
     mkdirSync(path.join(folder, 'tmp'))
     if (fences.uid !== undefined)
       // The folder last: its owner may change what lies in it.
       for (const name of ['tmp', '.']) chownSync(path.join(folder, name), fences.uid, fences.uid)
     const view = { readOnly: [execPath], workspace: folder, network: plan.network, ...files }
-    const args = bubblewrapArgs(view, bubblewrap.can)
-    const command = fenced({ file: execPath, args: ['--version'] }, { ...fences, bubblewrap: { ...bubblewrap, args } })
+    const inner = { ...bubblewrap, args: bubblewrapArgs(view, bubblewrap) }
+    const nothing = { file: execPath, args: ['--version'] }
+    const command = fenced(nothing, { ...fences, filter, bubblewrap: inner })
     const { exitCode, said } = await runOnce(command)
     return exitCode === 0 ? undefined : `bubblewrap does not work here: ${said}. ${wayOut(said)}`
   } finally {
@@ -192,7 +193,8 @@ async function runOnce(command: Command): Promise<{ exitCode: number | null; sai
 
 function warningsOf(plan: IsolationPlan, found: FoundCgroup): string[] {
   const warnings: string[] = []
-  if (plan.level === 'process' && !plan.uids) warnings.push(sameUser(plan))
+  if (!plan.uids && plan.level === 'process') warnings.push(sameUser(plan))
+  if (!plan.uids && plan.level === 'bubblewrap' && process.getuid?.() === 0) warnings.push(ROOT_INSIDE)
   const controllers = 'reason' in found ? [] : found.controllers
   const { memoryMb, cpus, processes } = plan.limits
   const why = 'reason' in found ? found.reason : 'its cgroups do not hand on what that needs'
@@ -204,6 +206,11 @@ function warningsOf(plan: IsolationPlan, found: FoundCgroup): string[] {
   return warnings
 }
 
+const ROOT_INSIDE = [
+  'Programs in bubblewrap have none of the powers of root, but are root for services of this machine that ask who',
+  'connects to a socket. Fix: let runs have users of their own (WINDLASS_AGENT_RUN_UIDS), with a state folder that all',
+  'may pass, such as /var/lib/windlass-agent.',
+].join(' ')
 const SAME_USER = 'Runs execute as the user of this agent and can read its files, its key among them.'
 const IN_BUBBLEWRAP = 'set WINDLASS_AGENT_ISOLATION=bubblewrap'
 

@@ -151,6 +151,7 @@ test('on Kubernetes an agent keeps its identity, drains before it ends, and has 
   assert.equal(pod.securityContext['runAsUser'], 0)
   const { drop, add } = agent.securityContext.capabilities
   assert.deepEqual(drop, ['ALL'])
+  assert.match(textOf('systemd/windlass-agent.service'), /^SystemCallFilter=~.*@keyring/m)
   const unit = /^CapabilityBoundingSet=(.*)$/m.exec(textOf('systemd/windlass-agent.service'))![1]!.split(' ')
   for (const power of add) assert.ok(unit.includes(`CAP_${power}`), power)
   assert.ok(agent.volumeMounts.some(({ mountPath }) => mountPath === LOCKS))

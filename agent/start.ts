@@ -19,6 +19,7 @@ import { renewLoop } from './loops/renew.ts'
 import { statusLoop } from './loops/status.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { assertPrivate } from './plain-http.ts'
+import { clearFormer } from './run/hosts/leftovers.ts'
 import type { Spool } from './run/spool/spool.ts'
 import { giveUpReserve, takeReserve } from './reserve.ts'
 import { lockState, type StateLock } from './state-lock.ts'
@@ -57,6 +58,7 @@ export async function startAgent(config: AgentConfig, options: { log: Log; signa
   const lock = await lockOnFullDisk(settled.home)
   const made: Made = [{ undo: () => lock.release() }]
   try {
+    await clearFormer(settled.home, options.log, settled.isolation.cgroup)
     await giveUpReserve(settled.home)
     const identity = await obtainIdentity(settled, options.log, urgency.leave)
     const { connected, ...composed } = await compose(settled, identity, options.log, made)

@@ -1,28 +1,46 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { cp, mkdir } from 'node:fs/promises'
 import path from 'node:path'
-import { after, test } from 'node:test'
+import { after, test, type TestContext } from 'node:test'
+import { fillDisk } from '@windlass/shared/test/_kit/fill-disk.ts'
 import { until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { aFolder, anAgentProcess, endAgentProcesses } from './_kit/an-agent.ts'
 import { aProgram } from './_kit/bundle.ts'
 import { FakeCoordinator, linesOf } from './_kit/fake-coordinator.ts'
 import { aSmallDisk } from './_kit/small-disk.ts'
+import { textIn } from './_kit/text-in.ts'
 
 const MIB = 1024 * 1024
 const ENV = { WINDLASS_AGENT_DISK_RESERVE_MB: '1', WINDLASS_AGENT_ISOLATION: 'process' }
-const FILLS = `
+const FILL = `
   const fs = process.getBuiltinModule('node:fs')
   const file = fs.openSync('large', 'w')
   const bytes = Buffer.alloc(65536)
+  const fill = () => {
+    for (let size = bytes.length; size > 0; size >>= 1) try { for (;;) fs.writeSync(file, bytes, 0, size) } catch {}
+  }
+  fill()
+  fs.writeFileSync('done', '')`
+const FILLS = `
   console.log(String(process.pid))
-  for (let size = bytes.length; size > 0; size >>= 1) try { for (;;) fs.writeSync(file, bytes, 0, size) } catch {}
-  fs.writeFileSync('done', '')
+  ${FILL}
+  await new Promise((resolve) => setTimeout(resolve, 600_000))`
+const FILLS_ON = `${FILL}
+  for (const until = Date.now() + 600_000; Date.now() < until;) fill()`
+/** By a process of its own, when it is told to. */
+const HAS_FILLED = `
+  console.log(String(process.pid))
+  const { existsSync } = process.getBuiltinModule('node:fs')
+  while (!existsSync('go')) await new Promise((resolve) => setTimeout(resolve, 20))
+  const { spawn } = process.getBuiltinModule('node:child_process')
+  spawn(process.execPath, ['-e', ${JSON.stringify(FILLS_ON)}], { stdio: 'ignore' })
   await new Promise((resolve) => setTimeout(resolve, 600_000))`
 
 after(endAgentProcesses)
 
-test('an agent whose disk a run has filled starts again, and removes what the run has left', async (t) => {
+/** An agent on a small disk of its own that executes a program. */
+async function anAgentOnASmallDisk(t: TestContext, body: string) {
   const { folder, remove } = await aFolder()
   const disk = await aSmallDisk(folder, 32 * MIB)
   const fake = await FakeCoordinator.start()
@@ -32,19 +50,54 @@ test('an agent whose disk a run has filled starts again, and removes what the ru
     disk?.remove()
     await remove()
   })
-  if (!disk) return t.skip('no file system can be mounted here')
+  if (!disk) {
+    t.skip('no file system can be mounted here')
+    return undefined
+  }
   const home = path.join(disk.folder, 'home')
   await mkdir(home)
   await cp(path.join(folder, 'runtime'), path.join(home, 'runtime'), { recursive: true })
-  const first = await anAgentProcess(fake.url, home, ENV)
-  const placement = fake.offer(await aProgram(FILLS), { timeoutMs: 600_000 })
+  const start = () => anAgentProcess(fake.url, home, ENV)
+  const agent = await start()
+  const placement = fake.offer(await aProgram(body), { timeoutMs: 600_000 })
   const pid = Number(await until('its first line', () => linesOf(placement)[0]))
-  const workspaces = path.join(home, 'workspaces')
-  const isFull = () => readdirSync(workspaces).some((name) => existsSync(path.join(workspaces, name, 'done')))
-  await untilPolled('it has filled the disk', isFull)
-  await first.kill('SIGKILL')
-  process.kill(pid, 'SIGKILL')
-  const next = await anAgentProcess(fake.url, home, ENV)
+  const workspace = readlinkSync(`/proc/${pid}/cwd`)
+  const filled = () => untilPolled('it has filled the disk', () => existsSync(path.join(workspace, 'done')))
+  return { home, agent, start, pid, run: placement.offer.run, workspace, filled }
+}
+
+test('an agent whose disk a run has filled starts again, and removes what the run has left', async (t) => {
+  const on = await anAgentOnASmallDisk(t, FILLS)
+  if (!on) return
+  await on.filled()
+  await on.agent.kill('SIGKILL')
+  process.kill(on.pid, 'SIGKILL')
+  const next = await on.start()
   assert.equal(next.child.exitCode, null, next.output())
-  assert.ok(!isFull())
+  assert.ok(!existsSync(on.workspace))
+})
+
+test('it does so without room in reserve, too', async (t) => {
+  const on = await anAgentOnASmallDisk(t, FILLS)
+  if (!on) return
+  await on.filled()
+  await on.agent.kill('SIGKILL')
+  process.kill(on.pid, 'SIGKILL')
+  rmSync(path.join(on.home, 'reserve'))
+  fillDisk(path.join(on.workspace, 'larger'))
+  const next = await on.start()
+  assert.equal(next.child.exitCode, null, next.output())
+  assert.ok(!existsSync(on.workspace))
+})
+
+test('what a program has started and goes on filling the disk is ended before a start takes the room', async (t) => {
+  const on = await anAgentOnASmallDisk(t, HAS_FILLED)
+  if (!on) return
+  const lives = path.join(on.home, 'lives')
+  await untilPolled('it may be taken back', () => textIn(lives).includes(on.run))
+  writeFileSync(path.join(on.workspace, 'go'), '')
+  await on.filled()
+  await on.agent.kill('SIGKILL')
+  const next = await on.start()
+  assert.equal(next.child.exitCode, null, next.output())
 })

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createClient } from 'windlass/client'
+import { fillDisk } from '@windlass/shared/test/_kit/fill-disk.ts'
 import { testDatabase } from '@windlass/coordinator/test/_kit/database.ts'
 import { endLeftovers, processesMarked } from '../tools/leftovers.ts'
-import { fill } from './_kit/hosts.ts'
 import { deploy, ended, programFiles, trigger } from './_kit/runs.ts'
 import { ENDED_MS, watchAgent, watchPlainStart, watchStart, type Watched } from './_kit/start-process.ts'
 import { until } from './_kit/until.ts'
@@ -35,7 +35,7 @@ function aFullDisk(t: TestContext): string | undefined {
   const folder = aDisk(t, '256k')
   if (folder === undefined) return undefined
   t.after(() => remove(folder))
-  fill(join(folder, 'full'))
+  fillDisk(join(folder, 'full'))
   return folder
 }
 
@@ -116,7 +116,7 @@ test('a disk that fills up ends neither coordinator nor agent, and their logs te
   const { home, started, url, client, logOf, health } = await aStart(t, folder)
   await deploy(client, programFiles('healthy'))
   const [coordinator, agent] = [partOf(home, 'coordinator'), partOf(home, 'agent')]
-  fill(join(folder, 'full'))
+  fillDisk(join(folder, 'full'))
   for (const part of ['coordinator', 'agent']) fillPage(join(home, `logs/${part}.log`))
   await started.says(`The disk of ${home} is full`)
   await assert.rejects(deploy(client, programFiles('counts')), /The disk of the coordinator/)
@@ -148,7 +148,7 @@ test('an agent that is killed on a full disk comes back, and executes runs again
   const { home, started, client } = await aStart(t, folder)
   await deploy(client, programFiles('healthy'))
   const agent = partOf(home, 'agent')!
-  fill(join(folder, 'full'))
+  fillDisk(join(folder, 'full'))
   process.kill(agent, 'SIGKILL')
   await started.prints(`The agent ended (SIGKILL). Its log: ${home}/logs/agent.log The disk of `)
   await until('the next agent', () => ![undefined, agent].includes(partOf(home, 'agent')))

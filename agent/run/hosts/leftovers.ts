@@ -5,11 +5,12 @@ import { endCgroup, endCgroupsBelow } from '../../isolation/cgroup.ts'
 import { formerCgroup } from '../../isolation/cgroup-folder.ts'
 import { PLAIN } from '../../isolation/plan.ts'
 import type { HostIsolation, UidRange } from '../../isolation/plan.ts'
-import type { ProgramRecord } from '../../takeover/records.ts'
+import { findPrograms, type ProgramRecord } from '../../takeover/records.ts'
 import { endUids, without } from '../../isolation/uids.ts'
 import { signal } from '../../os/end-processes.ts'
 import { MARKER } from '../../os/environment.ts'
 import { allPids, environmentOf, isInside } from '../../os/process-table.ts'
+import { emptyWorkspaces } from './workspace.ts'
 
 const PROOF_MS = 5_000
 
@@ -24,14 +25,32 @@ export async function endLeftovers(
   isolation: HostIsolation = PLAIN,
   spared: readonly ProgramRecord[] = [],
 ): Promise<void> {
+  await endWithoutUsers(home, log, isolation.cgroup, spared)
+  if (isolation.uids) await endUsers(isolation.uids, spared)
+}
+
+/** Before anything is written: on a full disk they take the room that a start needs, and nobody locks users there. */
+export async function clearFormer(home: string, log: Log, cgroup: string): Promise<void> {
+  const { programs } = findPrograms(path.join(home, 'lives'))
+  await endWithoutUsers(home, log, cgroup, programs)
+  const except = programs.map(({ workspace }) => path.basename(workspace))
+  // What stays is told by whoever makes workspaces.
+  await emptyWorkspaces(path.join(home, 'workspaces'), { except })
+}
+
+async function endWithoutUsers(
+  home: string,
+  log: Log,
+  setting: string,
+  spared: readonly ProgramRecord[],
+): Promise<void> {
   await endMarked(
     home,
     log,
     spared.map(({ process: mark }) => mark.pid),
   )
-  const cgroup = formerCgroup(home, isolation.cgroup)
+  const cgroup = formerCgroup(home, setting)
   if (cgroup !== undefined && !(await endGroups(cgroup, spared))) throw unkillable(`those in the cgroup ${cgroup}`)
-  if (isolation.uids) await endUsers(isolation.uids, spared)
 }
 
 async function endGroups(cgroup: string, spared: readonly ProgramRecord[]): Promise<boolean> {

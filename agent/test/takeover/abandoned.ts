@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Offer } from '@windlass/shared/wire/agent.ts'
 import { until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import type { Agent } from '../../start.ts'
-import { aFolder, anAgent, anAgentProcess, endAgentProcesses } from '../_kit/an-agent.ts'
+import { aFolder, anAgent, anAgentProcess, endAgentProcesses, type Logged } from '../_kit/an-agent.ts'
 import { aProgram } from '../_kit/bundle.ts'
+import { textIn } from '../_kit/text-in.ts'
 import { FakeCoordinator, linesOf } from '../_kit/fake-coordinator.ts'
 
 // In bubblewrap no program is taken back.
@@ -17,7 +17,7 @@ type Offered = Partial<Omit<Offer, 'secrets'>> & { secrets?: Record<string, stri
 export async function abandoned(t: TestContext, body: string, { secrets, ...offered }: Offered) {
   const fake = await FakeCoordinator.start()
   const { folder, remove } = await aFolder()
-  let next: Agent | undefined
+  let next: (Agent & Logged) | undefined
   t.after(async () => {
     next?.stop()
     await next?.done
@@ -29,14 +29,12 @@ export async function abandoned(t: TestContext, body: string, { secrets, ...offe
   const first = await anAgentProcess(fake.url, folder, ENV)
   const placement = fake.offer(await aProgram(body), { ...offered, secrets: secrets !== undefined })
   const pid = Number(await until('its first line', () => linesOf(placement)[0]))
-  const textOf = (name: string) => {
-    const files = readdirSync(path.join(folder, name)).map((file) => path.join(folder, name, file))
-    return files.map((file) => readFileSync(file, 'utf8')).join('')
-  }
+  const of = (name: string) => textIn(path.join(folder, name))
   const { run } = placement.offer
-  await untilPolled('it is kept', () => textOf('lives').includes(run) && textOf('spool').includes(` m ${run} `))
+  await untilPolled('it is kept', () => of('lives').includes(run) && of('spool').includes(` m ${run} `))
   await first.kill('SIGKILL')
-  const takeOver = async () => void (next = await anAgent(fake.url, folder, ENV))
+  const takeOver = async (more: Record<string, string> = {}) =>
+    (next = await anAgent(fake.url, folder, { ...ENV, ...more }))
   const connected = async () => next?.connected
   return { fake, folder, placement, pid, takeOver, connected }
 }

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { fillDisk } from '@windlass/shared/test/_kit/fill-disk.ts'
 import type { Cluster } from './cluster.ts'
 import { ensurePool } from './agents.ts'
 import type { Lan, NetHost } from './netns.ts'
@@ -97,7 +98,7 @@ export async function startHost(cluster: Cluster, lan: Lan, options: HostOptions
       net.reboot()
       await process.ended(STOPPED_MS)
     },
-    fillDisk: () => fill(ballast),
+    fillDisk: () => fillDisk(ballast),
     freeDisk: () => rmSync(ballast, { force: true }),
     async remove() {
       net.reboot()
@@ -117,25 +118,4 @@ export async function startHost(cluster: Cluster, lan: Lan, options: HostOptions
 async function tokenFor({ client }: Cluster, pool: string): Promise<string> {
   const { registrationToken } = await client.pools.createToken({ pool: await ensurePool(client, pool) })
   return registrationToken.token
-}
-
-/** Down to the last byte. */
-export function fill(file: string): void {
-  const chunk = Buffer.alloc(64 * 1024)
-  const out = openSync(file, 'a')
-  try {
-    const { bsize } = statfsSync(file)
-    for (let size = chunk.length; size >= Math.min(bsize, 4096); size = Math.floor(size / 2))
-      writeAll(out, chunk.subarray(0, size))
-  } finally {
-    closeSync(out)
-  }
-}
-
-function writeAll(out: number, chunk: Buffer): void {
-  try {
-    for (;;) writeSync(out, chunk)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-  }
 }

@@ -19,7 +19,11 @@ export interface Secrets {
   /** As they are now; undefined when the run has none. Rejects with a sentence. */
   read(agentRun: AgentRun): Promise<RunSecrets | undefined>
   /** The same for a program that was taken back, which says itself what it was given: that is hidden as well. */
-  readAgain(agentRun: AgentRun, given: Readonly<Record<string, string>>): Promise<RunSecrets | undefined>
+  readAgain(
+    agentRun: AgentRun,
+    given: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<RunSecrets | undefined>
   /** The run has ended and prints nothing any more. */
   forget(run: string): void
 }
@@ -35,6 +39,8 @@ export class SecretsNotNow extends Error {
 
 /** A slot is held meanwhile. What lasts longer is for the coordinator to wait for. */
 const DEADLINE_MS = 10_000
+/** A program has begun, and is lost otherwise: its own time or a cancel comes before that. */
+const AGAIN_MS = 600_000
 const BACKOFF = { firstMs: 100, capMs: 3_000 }
 /** What may be different in a moment: no answer, no key to open them with, too many questions at once. */
 const PASSING: readonly string[] = ['UNREACHABLE', 'BAD_ANSWER', 'SECRETS_UNAVAILABLE']
@@ -55,14 +61,14 @@ export function createSecrets(rest: Pick<Rest, 'secrets'>, deadlineMs = DEADLINE
       assertSize(values)
       return hiding(values, given.add(run, values))
     },
-    async readAgain(agentRun, reported) {
+    async readAgain(agentRun, reported, signal) {
       const { run, secrets, variables } = agentRun.offer
       const values = Object.fromEntries(Object.entries(reported).filter(([name, value]) => variables[name] !== value))
       // A program can say anything.
       assertSize(values)
       if (!secrets && Object.keys(values).length === 0) return undefined
       given.add(run, values)
-      const found = secrets ? await readWithRetries(rest, agentRun, agentRun.fated, deadlineMs) : {}
+      const found = secrets ? await readWithRetries(rest, agentRun, signal, AGAIN_MS) : {}
       given.add(run, found)
       // What the program has comes before what the next process will have: there may not be room for both.
       return hiding(values, given.add(run, values))

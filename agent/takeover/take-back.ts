@@ -7,16 +7,17 @@ import { endUids } from '../isolation/uids.ts'
 import type { Needs } from '@windlass/shared/needs.ts'
 import { endGroup } from '../os/end-processes.ts'
 import { sinceBootMs } from '../os/process-id.ts'
-import { ended, follow, lost, startOf } from '../run/execute.ts'
+import { ended, follow, lost, startOf, type ExecuteNeeds } from '../run/execute.ts'
 import type { HostProcess } from '../run/hosts/host-process.ts'
 import { AgentRun } from '../run/agent-run.ts'
 import type { AgentRuns } from '../run/agent-runs.ts'
 import type { TakenBack } from '../run/program/program.ts'
 import type { Processes } from '../run/hosts/processes.ts'
 import { reportTo } from '../run/report.ts'
+import type { RunSecrets } from '../run/secrets.ts'
 import type { FrameMark, Held } from '../run/spool/held.ts'
 import type { Spool } from '../run/spool/spool.ts'
-import { rejoined, timeOf } from './rejoined.ts'
+import { heard, timeOf, unlessOver } from './unless-over.ts'
 import type { ProgramRecord, Lease, Records } from './records.ts'
 import { type Lines, openRendezvous } from './rendezvous.ts'
 
@@ -51,24 +52,24 @@ export async function takeBack(
   agentRun.answer('ours')
   agentRun.isParked = mark.isParked
   deps.agentRuns.add(agentRun)
+  // At once: a full disk is given back what no run uses.
+  const release = deps.bundles.retain(record.offer.bundle)
   let host: TakenBack['host'] | undefined
   let lines: Lines | undefined
   try {
     lines = await openRendezvous(deps.records.rendezvous(record.marker), record.uid)
     host = deps.processes.adopt(record, lines)
-    const answer = await rejoined(host, agentRun, timeOf(record, mark.isParked))
-    if ('ending' in answer) return await endSilent(deps, agentRun, { record, host, mark, ending: answer.ending })
-    const { report } = answer
-    lines.settle()
-    const held = await allAcked(deps, agentRun)
-    if (report.first > mark.frames) throw new Error('it has told more since then than it can tell again')
-    await goOn(deps, agentRun, record, { host, mark, report, knownEvents: held.written - mark.seq })
+    const found = { host, lines, agentRun, record, mark, isParked: mark.isParked }
+    const ready = await unlessOver(found, (signal) => makeReady(deps, found, signal))
+    if ('ending' in ready) return await endSilent(deps, agentRun, { record, host, mark, ending: ready.ending })
+    await goOn(deps, agentRun, record, { host, mark, ...ready })
   } catch (error) {
     const isClean = await (host ? deps.processes.end(host) : endAlone(record))
     deps.log.warn('run.not-taken-back', { run, epoch, isClean, error })
     lost(deps, agentRun, `${NOT_TAKEN_BACK}${String(error)}`)
   } finally {
     lines?.settle()
+    release()
     deps.agentRuns.remove(agentRun)
     deps.records.forget(record.marker)
   }
@@ -104,49 +105,72 @@ async function endSilent(
   ended(deps, agentRun, { ending, hasBegun: true, computeMs: countedMs })
 }
 
-interface Rejoined {
-  host: TakenBack['host']
+interface Found {
+  host: HostProcess
+  lines: Lines
+  agentRun: AgentRun
   mark: KnownMark
+}
+
+interface Ready {
   report: RejoinReport
   knownEvents: number
+  bundleFolder: string
+  secrets: RunSecrets | undefined
+}
+
+/** Everything without which it cannot go on. Its bundle is retained by whoever calls. */
+async function makeReady(
+  deps: Pick<ExecuteNeeds, 'spool' | 'secrets' | 'bundles'>,
+  { host, lines, agentRun, mark }: Found,
+  signal: AbortSignal,
+): Promise<Ready> {
+  const report = await heard(host)
+  lines.settle()
+  const { written } = await allAcked(deps, agentRun, signal)
+  if (report.first > mark.frames) throw new Error('it has told more since then than it can tell again')
+  const bundle = await deps.bundles.hold(agentRun.offer.bundle, signal)
+  bundle.release()
+  const secrets = await deps.secrets.readAgain(agentRun, report.variables, signal)
+  return { report, knownEvents: written - mark.seq, bundleFolder: bundle.folder, secrets }
+}
+
+interface Rejoined extends Ready {
+  host: TakenBack['host']
+  mark: KnownMark
 }
 
 async function goOn(
   deps: Needs<typeof follow | typeof reportTo>,
   agentRun: AgentRun,
   record: ProgramRecord,
-  { host, mark, report, knownEvents }: Rejoined,
+  { host, mark, report, knownEvents, bundleFolder, secrets }: Rejoined,
 ): Promise<void> {
   const { offer } = agentRun
-  const bundle = await deps.bundles.hold(offer.bundle, agentRun.fated)
-  try {
-    const secrets = await deps.secrets.readAgain(agentRun, report.variables)
-    if (agentRun.fate) throw new Error('it is not wanted any more')
-    const { countedMs, timeoutMs } = timeOf(record, mark.isParked)
-    const start = { ...startOf(offer, bundle.folder, [], secrets), timeoutMs, replay: false }
-    agentRun.restore(mark.journal)
-    let committed = mark.journal
-    const onJournal = (count: number) => agentRun.restore((committed += count))
-    const known = { events: knownEvents, onJournal }
-    const taken: TakenBack = { host, mark, known, heard: report.heard, countedMs }
-    const program = deps.processes.run(start, reportTo(deps, agentRun), taken)
-    agentRun.attach(program)
-    if (mark.isParked) deps.parking.parked(agentRun, mark.seq)
-    deps.log('run.taken-back', { run: offer.run, epoch: offer.epoch, attempt: offer.attempt })
-    await follow(deps, agentRun, program, true)
-  } finally {
-    bundle.release()
-  }
+  const { countedMs, timeoutMs } = timeOf(record, mark.isParked)
+  const start = { ...startOf(offer, bundleFolder, [], secrets), timeoutMs, replay: false }
+  agentRun.restore(mark.journal)
+  let committed = mark.journal
+  const onJournal = (count: number) => agentRun.restore((committed += count))
+  const known = { events: knownEvents, onJournal }
+  const taken: TakenBack = { host, mark, known, heard: report.heard, countedMs }
+  const program = deps.processes.run(start, reportTo(deps, agentRun), taken)
+  agentRun.attach(program)
+  if (mark.isParked) deps.parking.parked(agentRun, mark.seq)
+  deps.log('run.taken-back', { run: offer.run, epoch: offer.epoch, attempt: offer.attempt })
+  await follow(deps, agentRun, program, true)
 }
 
 /** What it told before is all known at the coordinator: what it tells now goes on from there. */
-async function allAcked({ spool }: { spool: Pick<Spool, 'find'> }, agentRun: AgentRun): Promise<Held> {
-  const { run, epoch } = agentRun.offer
+async function allAcked(
+  { spool }: { spool: Pick<Spool, 'find'> },
+  { offer: { run, epoch } }: AgentRun,
+  signal: AbortSignal,
+): Promise<Held> {
   for (;;) {
     const held = spool.find(run, epoch)
     if (!held) throw new Error('somebody else has the run')
-    if (agentRun.fate) throw new Error('it is not wanted any more')
     if (held.acked >= held.written) return held
-    await delay(LOOK_MS)
+    await delay(LOOK_MS, undefined, { signal })
   }
 }

@@ -19,44 +19,58 @@ export function timeOf({ computesFromMs, leftMs }: ProgramRecord, isParked: bool
   return { countedMs, timeoutMs: Math.max(1, leftMs - countedMs) }
 }
 
+/** For one that waits, whose own time stands still. What it needs is back by then, or a person has to act. */
+const MOST_MS = 600_000
+
+interface OneComingBack {
+  host: HostProcess
+  agentRun: AgentRun
+  record: ProgramRecord
+  isParked: boolean
+}
+
 /**
- * Where the program stands, by its first word; or how it has ended without one. A program that computes and never
- * waits does not speak, and nothing that is said to it is heard: its time and the grace of a stop are counted here.
+ * What `work` comes to; or how the program ends before that. Until it goes on it hears nothing: its time and the grace
+ * of a stop are counted here. `work` gives up when its signal fires.
  */
-export async function rejoined(
-  host: HostProcess,
-  agentRun: AgentRun,
-  { timeoutMs }: TimeOf,
-): Promise<{ report: RejoinReport } | { ending: Ending }> {
+export async function unlessOver<T extends object>(
+  { host, agentRun, record, isParked }: OneComingBack,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T | { ending: Ending }> {
   const { offer, unwanted, fated } = agentRun
   const timers = createTimers()
+  const working = new AbortController()
   const over = Promise.withResolvers<{ ending: Ending }>()
+  const fail = (why: string) => over.reject(new Error(why))
+  const timedOut: Ending = { how: 'timed-out', timeoutMs: offer.timeoutMs }
   const onCancel = () => {
     if (!agentRun.cancelled) return
     const { why, graceMs } = agentRun.cancelled
-    const ending: Ending =
-      why === 'timed-out' ? { how: 'timed-out', timeoutMs: offer.timeoutMs } : { how: 'cancelled', forced: true }
+    const ending: Ending = why === 'timed-out' ? timedOut : { how: 'cancelled', forced: true }
     timers.later(graceMs ?? offer.graceMs, () => over.resolve({ ending }))
   }
-  const onFate = () => over.reject(new Error('it is not wanted any more'))
+  const onFate = () => fail('it is not wanted any more')
   const graceMs = Math.min(offer.graceMs, TIMEOUT_GRACE_MS)
-  const ending: Ending = { how: 'timed-out', timeoutMs: offer.timeoutMs }
-  timers.later(timeoutMs + graceMs, () => over.resolve({ ending }))
+  if (isParked) timers.later(MOST_MS, () => fail(`it could not go on within ${MOST_MS / 60_000} minutes`))
+  else timers.later(timeOf(record, false).timeoutMs + graceMs, () => over.resolve({ ending: timedOut }))
   unwanted.addEventListener('abort', onCancel, { once: true })
   fated.addEventListener('abort', onFate, { once: true })
   // Orders may have come before it was found.
   if (unwanted.aborted) onCancel()
   if (fated.aborted) onFate()
+  void host.exit.then(() => fail('it has ended'))
   try {
-    return await Promise.race([heard(host).then((report) => ({ report })), over.promise])
+    return await Promise.race([work(working.signal), over.promise])
   } finally {
+    working.abort()
     timers.clear()
     unwanted.removeEventListener('abort', onCancel)
     fated.removeEventListener('abort', onFate)
   }
 }
 
-function heard(host: HostProcess): Promise<RejoinReport> {
+/** Where the program stands, by its first word. One that computes and never waits does not say any. */
+export function heard(host: HostProcess): Promise<RejoinReport> {
   const { promise, resolve, reject } = Promise.withResolvers<RejoinReport>()
   host.listen({
     frames([frame, ...more]) {
@@ -73,6 +87,5 @@ function heard(host: HostProcess): Promise<RejoinReport> {
     },
     broken: reject,
   })
-  void host.exit.then(() => reject(new Error('it has ended')))
   return promise
 }

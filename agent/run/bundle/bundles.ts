@@ -31,6 +31,8 @@ export interface HeldBundle {
 /** Unpacked bundles by their digest: fetched once, shared by all runs, the longest unused removed first. */
 export interface Bundles {
   hold(bundle: Offer['bundle'], signal: AbortSignal): Promise<HeldBundle>
+  /** It is not fetched; where it is there it stays, until the answer is called. */
+  retain(bundle: Offer['bundle']): () => void
   stats(): ReturnType<BundleCache['stats']>
   /** Gives back the room of all that no run uses. */
   empty(): void
@@ -75,6 +77,10 @@ export async function createBundles(options: BundleOptions): Promise<Bundles> {
   return {
     stats: () => cache.stats(),
     empty: () => cache.empty(),
+    retain({ digest }) {
+      cache.hold(digest)
+      return () => cache.release(digest)
+    },
     async hold({ digest }, signal) {
       const folderOf = () => ({ folder: path.join(folder, digest), release: () => cache.release(digest) })
       // Held before the wait, so that it is not removed between its arrival and its use.

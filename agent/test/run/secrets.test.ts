@@ -14,6 +14,7 @@ import { withAgent } from '../_kit/with-agent.ts'
 // Its parts are long and no hex, so that none of them stands in an id or in the name of a folder by chance.
 const KEY = 'sk-agentRun-"qzxvjw\\wkvzqx/é1'
 const OTHER = 'correct horse battery staple'
+const NEVER = new AbortController().signal
 
 async function outputOf(fake: FakeCoordinator, placement: FakePlacement): Promise<unknown> {
   const ending = await fake.ending(placement)
@@ -137,7 +138,7 @@ withAgent('secrets that cannot be had just now are asked for again', async ({ fa
 test('secrets that cannot be had for a while put the run off', async () => {
   const away = new ApiError('no key', { status: 503, code: 'SECRETS_UNAVAILABLE' })
   const secrets = createSecrets({ secrets: () => Promise.reject(away) }, 300)
-  const agentRun = { offer: { run: 'run_x', token: 't', secrets: true }, unwanted: new AbortController().signal }
+  const agentRun = { offer: { run: 'run_x', token: 't', secrets: true }, unwanted: NEVER }
   await assert.rejects(secrets.read(agentRun as unknown as AgentRun), { name: 'SecretsNotNow', message: /no key/ })
 })
 
@@ -219,9 +220,19 @@ test('what a program that was taken back calls its secrets has the size of secre
     offer: { run: 'run_1', secrets: true, variables: { PLAIN: 'p'.repeat(300_000) } },
   } as unknown as AgentRun
   const given = { PLAIN: 'p'.repeat(300_000), KEY: 'k'.repeat(64 * 1024) }
-  assert.deepEqual((await secrets.readAgain(run, given))?.values, { KEY: given.KEY })
+  assert.deepEqual((await secrets.readAgain(run, given, NEVER))?.values, { KEY: given.KEY })
   const lie = { ...given, OTHER: 'o'.repeat(64 * 1024 + 1) }
-  await assert.rejects(secrets.readAgain(run, lie), { name: 'SecretsTooLarge' })
+  await assert.rejects(secrets.readAgain(run, lie, NEVER), { name: 'SecretsTooLarge' })
+})
+
+test('a program that was taken back waits longer for its secrets than one that has not begun', async () => {
+  const refused = new ApiError('no key', { status: 503, code: 'SECRETS_UNAVAILABLE' })
+  let asked = 0
+  const rest = { secrets: async () => ((asked += 1) < 3 ? Promise.reject(refused) : { KEY }) }
+  const secrets = createSecrets(rest, 0)
+  const run = { offer: { run: 'run_1', secrets: true, variables: {} }, unwanted: NEVER } as unknown as AgentRun
+  await assert.rejects(secrets.read(run), { name: 'SecretsNotNow' })
+  assert.deepEqual((await secrets.readAgain(run, { KEY }, NEVER))?.values, { KEY })
 })
 
 withAgent('orders that come while secrets are read are obeyed', async ({ fake }) => {

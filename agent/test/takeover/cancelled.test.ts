@@ -4,7 +4,8 @@ import { existsSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'no
 import type { ServerResponse } from 'node:http'
 import path from 'node:path'
 import { after, test, type TestContext } from 'node:test'
-import { moment, untilPolled } from '@windlass/shared/test/_kit/until.ts'
+import type { CancelOrder } from '@windlass/shared/wire/agent.ts'
+import { moment, until, untilPolled } from '@windlass/shared/test/_kit/until.ts'
 import { endAgentProcesses } from '../_kit/an-agent.ts'
 import { type FakeCoordinator, linesOf, type FakePlacement } from '../_kit/fake-coordinator.ts'
 import { answer } from '../_kit/http.ts'
@@ -26,9 +27,13 @@ async function withSecret(t: TestContext, variables: Record<string, string> = {}
 }
 
 /** Resolves when the agent has done all that it does about it. */
-async function cancel(fake: FakeCoordinator, { offer: { run, epoch } }: FakePlacement): Promise<void> {
+async function cancel(
+  fake: FakeCoordinator,
+  { offer: { run, epoch } }: FakePlacement,
+  how: Pick<CancelOrder, 'why' | 'graceMs'> = { why: 'cancelled', graceMs: 60_000 },
+): Promise<void> {
   const obeyed = moment('frame.obeyed', ({ type }) => type === 'cancel')
-  fake.send({ t: 'cancel', runs: [{ run, epoch, why: 'cancelled', reason: 'typo', graceMs: 60_000 }] })
+  fake.send({ t: 'cancel', runs: [{ run, epoch, reason: 'typo', ...how }] })
   await obeyed
 }
 
@@ -81,6 +86,40 @@ test('one that ends before it finds the next agent is lost, and nothing of it st
   assert.equal((await fake.ending(placement)).how, 'lost')
   await untilPolled('its workspace is gone', () => !existsSync(workspace))
   assert.deepEqual(pipesIn(folder), [])
+})
+
+for (const why of ['cancelled', 'timed-out'] as const)
+  test(`one that is ${why} while nobody answers with its secrets is ended when its grace is over`, async (t) => {
+    const { fake, placement, takeOver, connected } = await withSecret(t)
+    const asked = Promise.withResolvers<ServerResponse>()
+    fake.secrets = asked.resolve
+    await takeOver()
+    await asked.promise
+    await connected()
+    await cancel(fake, placement, { why, graceMs: 100 })
+    assert.equal((await fake.ending(placement)).how, why)
+  })
+
+test('its time goes on while nobody answers with its secrets', async (t) => {
+  const { fake, placement, takeOver } = await abandoned(t, CLEANS_UP, {
+    secrets: SECRETS,
+    timeoutMs: 3_000,
+    graceMs: 1,
+  })
+  fake.secrets = () => undefined
+  await takeOver()
+  assert.deepEqual(await fake.ending(placement), { how: 'timed-out', timeoutMs: 3_000 })
+})
+
+test('the bundle of one that is not heard yet stays on a full disk', async (t) => {
+  const { folder, placement, pid, takeOver } = await withSecret(t)
+  process.kill(pid, 'SIGSTOP')
+  const { lines } = await takeOver({ WINDLASS_AGENT_DISK_RESERVE_MB: String(2 ** 20) })
+  await until('the check of the disk', () =>
+    lines.some(({ name, check }) => name === 'check.fails' && check === 'disk'),
+  )
+  assert.ok(!lines.some(({ name }) => name === 'bundle.removed'))
+  assert.ok(existsSync(path.join(folder, 'bundles', placement.offer.bundle.digest, 'main.mjs')))
 })
 
 /** Named pipes in a folder that this process holds open. */

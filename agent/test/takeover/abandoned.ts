@@ -14,8 +14,8 @@ const ENV = { WINDLASS_AGENT_ISOLATION: 'process' }
 type Offered = Partial<Omit<Offer, 'secrets'>> & { secrets?: Record<string, string> }
 
 /**
- * A program that prints its pid first, whose agent was killed when it had noted how to take it back, and after that something
- * else had come of it.
+ * A program that prints its pid first, whose agent was killed when it had noted how to take it back, and something else
+ * had happened after that.
  */
 export async function abandoned(
   t: TestContext,

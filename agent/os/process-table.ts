@@ -115,7 +115,7 @@ interface ProcessStat {
   ticks: number
 }
 
-/** How many fields of a stat stand between the group and the first of four times, and between it and the number of threads. */
+/** How many fields of a stat stand between the group and the first of four times; and before the number of threads. */
 const UP_TO_TIMES = 8
 const UP_TO_THREADS = 14
 
@@ -131,7 +131,7 @@ function readState(pid: number): ProcessStat | null {
 /** As Linux tells it to everybody, whatever its own clock is. */
 const TICK_MS = 10
 
-/** Processor time of each of these processes with all that descends from it, in milliseconds. Nothing for one that is gone. */
+/** Processor time of each with all that descends from it, in milliseconds. Nothing for one that is gone. */
 export async function processorMs(roots: readonly number[]): Promise<Map<number, number>> {
   const found = new Map<number, ProcessStat>()
   await findPids((pid) => {

@@ -3,8 +3,9 @@ import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { RunnerIdentity } from '../actor.ts'
-import type { ClaimAnswer, Round } from '../engine/commit/claims.ts'
+import type { ClaimAnswer } from '../engine/commit/claims.ts'
 import type { Claimed, ClaimCandidate } from '../engine/store/claim.ts'
+import type { Round } from '../matching/rounds.ts'
 
 interface Poll {
   runnerId: RunnerId

@@ -1,5 +1,5 @@
 import type { RunId, RunnerId } from '@windlass/shared/ids.ts'
-import type { Candidate, Pair, QueueHead } from './candidate.ts'
+import type { Candidate, Pair, QueueHead, Reservation } from './candidate.ts'
 import { match } from './match.ts'
 
 /** The first runs of a line that are looked at in one go, when there are few lines; of many lines fewer each. */
@@ -18,6 +18,8 @@ export interface Waiting {
   candidates(runnerIds: readonly RunnerId[]): Promise<Candidate[]>
   /** All that may be given work, whether or not they ask for it now. */
   workers(): Promise<Candidate[]>
+  /** Those of these runs that still wait, and have waited for long, in the order in which the pool gives them out. */
+  oldAmong(runIds: readonly RunId[]): Promise<QueueHead[]>
 }
 
 /** How far a pool with many lines has been looked through. Over when nothing was found from its begin to its end. */
@@ -25,13 +27,11 @@ export interface Round {
   /** The last line that was looked at; those behind it are next. */
   after?: string
   hasGiven: boolean
-  /** Runners that are kept for runs of lines looked at in this round, and in the one before. */
+  /** Runners that are kept, by the run for which they are. Made anew for each line when it has its turn. */
   reservations: ReadonlyMap<RunId, RunnerId>
-  reservedBefore: ReadonlyMap<RunId, RunnerId>
 }
 
-const NOBODY: ReadonlyMap<RunId, RunnerId> = new Map()
-export const NEW_ROUND: Round = { hasGiven: false, reservations: NOBODY, reservedBefore: NOBODY }
+export const NEW_ROUND: Round = { hasGiven: false, reservations: new Map() }
 
 interface Plan {
   /** Which runs fit which of the runners. */
@@ -60,30 +60,19 @@ export async function planPiece(
   ])
   const wanted = found.reduce((sum, { runnerId }) => sum + free.get(runnerId)!, 0)
   const each = Math.max(LEAST_EACH, Math.min(wanted, Math.floor(LOOKED_AT / Math.max(1, needs.length))))
-  const heads = await waiting.heads({ needs, each })
+  const [heads, reserved] = await Promise.all([waiting.heads({ needs, each }), reservedIn(waiting, round)])
   const next = needs.length === mostLines ? needs.at(-1) : undefined
-  const isAll = round.after === undefined && next === undefined
-  const others = isAll ? new Set() : takenByOthers(round, heads)
-  const candidates = found.map((one) => ({ ...one, free: others.has(one.runnerId) ? 0 : free.get(one.runnerId)! }))
-  const ask = { heads, candidates, each, most }
+  const candidates = found.map((one) => ({ ...one, free: free.get(one.runnerId)! }))
+  const ask = { heads, candidates, each, most, reserved }
   const first = await match(ask)
   const { pairs, reservations } = first.isStarving ? await match({ ...ask, workers: await waiting.workers() }) : first
-  return { pairs, round: roundAfter(round, { next, reservations }) }
+  if (next === undefined) return { pairs, round: { ...NEW_ROUND, reservations } }
+  return { pairs, round: { ...round, after: next, reservations } }
 }
 
-/** Runners that are kept for runs of other lines than those that are looked at. */
-function takenByOthers({ reservations, reservedBefore }: Round, heads: readonly QueueHead[]): Set<RunnerId> {
-  const here = new Set(heads.map(({ runId }) => runId))
-  return new Set(
-    [...reservedBefore, ...reservations].flatMap(([runId, runnerId]) => (here.has(runId) ? [] : [runnerId])),
-  )
-}
-
-function roundAfter(
-  round: Round,
-  { next, reservations: more }: { next: string | undefined; reservations: Round['reservations'] },
-): Round {
-  const reservations = more.size === 0 ? round.reservations : new Map([...round.reservations, ...more])
-  if (next === undefined) return { ...NEW_ROUND, reservedBefore: reservations }
-  return { ...round, after: next, reservations }
+/** What its run does not need any more has ended: it was given to a runner, or cancelled. */
+async function reservedIn(waiting: Waiting, { reservations }: Round): Promise<Reservation[]> {
+  if (reservations.size === 0) return []
+  const runs = await waiting.oldAmong([...reservations.keys()])
+  return runs.map((run) => ({ run, runnerId: reservations.get(run.runId)! }))
 }

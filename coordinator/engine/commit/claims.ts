@@ -68,4 +68,5 @@ const waitingIn = (db: Db, poolId: PoolId): Waiting => ({
   heads: (of) => waiting.queueHeads(db, poolId, { ...of, oldMs: OLD_MS }),
   candidates: (runnerIds) => waiting.candidates(db, poolId, runnerIds),
   workers: () => waiting.workers(db, poolId),
+  oldAmong: (runIds) => waiting.oldAmong(db, poolId, { runIds, oldMs: OLD_MS }),
 })

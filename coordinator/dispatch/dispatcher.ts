@@ -1,10 +1,11 @@
-import type { OrgId, PoolId, RunnerId } from '@windlass/shared/ids.ts'
+import type { OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Log } from '@windlass/shared/log.ts'
 import { probe } from '@windlass/shared/probe.ts'
 import { pause } from '@windlass/shared/time.ts'
 import type { RunnerIdentity } from '../actor.ts'
-import type { ClaimAnswer, Round } from '../engine/commit/claims.ts'
+import type { ClaimAnswer } from '../engine/commit/claims.ts'
 import type { Claimed, ClaimCandidate } from '../engine/store/claim.ts'
+import type { Round } from '../matching/rounds.ts'
 
 interface Poll {
   runnerId: RunnerId
@@ -17,6 +18,8 @@ interface Poll {
   leave: () => void
   answer(claimed: Claimed[]): void
 }
+
+const NOBODY: ReadonlyMap<RunId, RunnerId> = new Map()
 
 /** Open polls of one runner. Ours has one, and another when it has given up a connection. */
 const MOST_POLLS = 4
@@ -43,6 +46,8 @@ export interface Dispatchers {
   poke(poolId: PoolId): void
   pokeAll(): void
   waiting(): number
+  /** Runners of a pool that are kept for runs that need many slots, by the run; what the last look has found. */
+  reservations(poolId: PoolId): ReadonlyMap<RunId, RunnerId>
   /**
    * The listener gets what a claim has given to polls that did not wait for it. Left alone it would come back when its
    * offer has run out, and its runner be blamed.
@@ -143,7 +148,16 @@ export function createDispatchers(options: DispatcherOptions): Dispatchers {
 
   const waiting = () => [...pools.values()].reduce((sum, pool) => sum + pool.polls.size, 0)
   const pokeAll = () => void Array.from(pools.keys(), poke)
-  return { poll, withdraw, poke, pokeAll, waiting, onUnclaimed: (listener) => void (unclaimed = listener) }
+  const reservations = (poolId: PoolId) => pools.get(poolId)?.round?.reservations ?? NOBODY
+  return {
+    poll,
+    withdraw,
+    poke,
+    pokeAll,
+    waiting,
+    reservations,
+    onUnclaimed: (listener) => void (unclaimed = listener),
+  }
 }
 
 /**

@@ -10,6 +10,12 @@ export interface QueueHead {
   isOld: boolean
 }
 
+/** A pool gives out continued runs first, then the higher priority, then the older. */
+export function goesBefore(a: QueueHead, b: QueueHead): boolean {
+  if (a.isResume !== b.isResume) return a.isResume
+  return a.priority === b.priority ? a.position < b.position : a.priority > b.priority
+}
+
 export interface Candidate {
   runnerId: RunnerId
   /** Its own and those of its pool. */
@@ -24,4 +30,10 @@ export interface Pair {
   runId: RunId
   runnerId: RunnerId
   slots: number
+}
+
+/** A runner that is kept for a run that has waited for long: what comes after the run gets nothing there. */
+export interface Reservation {
+  run: QueueHead
+  runnerId: RunnerId
 }

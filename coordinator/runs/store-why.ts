@@ -1,4 +1,4 @@
-import type { InputId, OrgId, RunId, RunnerId } from '@windlass/shared/ids.ts'
+import type { InputId, OrgId, PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Unready } from '@windlass/shared/model/runner.ts'
 import type { RunStatus } from '@windlass/shared/model/run.ts'
 import type { EntryKind } from '@windlass/shared/wire/journal.ts'
@@ -11,7 +11,7 @@ export interface Situation {
   id: RunId
   status: RunStatus
   attempt: number
-  poolId: string
+  poolId: PoolId
   pool: string
   /** What is set; the rest has its default. */
   poolSettings: object
@@ -219,6 +219,32 @@ export function runnersOf(tx: Tx, poolId: string): Promise<PoolRunner[]> {
     where n.pool_id = ${poolId} and n.deregistered_at is null
     order by greatest(n.last_poll_at, n.last_heartbeat_at) desc nulls last, n.id
     limit ${RUNNERS_SHOWN}`
+}
+
+/** A runner that is kept for a run that waits. */
+export interface Reserved {
+  runnerId: RunnerId
+  runId: RunId
+  needs: string
+  /** The run is the one that is asked about; else it goes before that one. */
+  isOwn: boolean
+}
+
+/** Runners that this run, or one that its pool gives out before it, keeps. A run that has gone keeps none any more. */
+export async function reservedFor(
+  tx: Tx,
+  { id, poolId }: Pick<Situation, 'id' | 'poolId'>,
+  reservations: ReadonlyMap<RunId, RunnerId>,
+): Promise<Reserved[]> {
+  if (reservations.size === 0) return []
+  const rows = await tx<Omit<Reserved, 'runnerId'>[]>`
+    select a.run_id, a.needs, a.run_id = q.run_id as is_own
+    from unnest(${[...reservations.keys()]}::text[]) as t (run_id)
+    join run_queue a on a.run_id = t.run_id
+    join run_queue q on q.run_id = ${id}
+    where a.pool_id = ${poolId}
+      and (a.is_resume, a.priority, -a.position) >= (q.is_resume, q.priority, -q.position)`
+  return rows.map((row) => ({ ...row, runnerId: reservations.get(row.runId)! }))
 }
 
 const HOLDERS_SHOWN = 10

@@ -3,25 +3,31 @@ import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import type { RunId } from '@windlass/shared/ids.ts'
 import { readHolds } from '../engine/rules/holds.ts'
 import { readNeeds } from '../matching/needs.ts'
-import type { PoolRunner, Situation } from './store-why.ts'
+import type { PoolRunner, Reserved, Situation } from './store-why.ts'
 import { debounceCause, limitCause, throttleCause } from './why-load.ts'
 import { judgeRunner, type Verdict } from './why-runners.ts'
 import { type CauseFacts, causeOf, counted, timeText } from './why-texts.ts'
+
+/** As many as the contract of `runIds` allows. */
+const MOST_NAMED = 10
 
 export interface QueueFacts {
   runners: PoolRunner[]
   /** Runs that hold what a run over its limit waits for, ten at most. */
   holders: RunId[]
+  /** Runners that are kept for it, or for runs that go before it. */
+  reserved: Reserved[]
 }
 
 /** Why a run that has no runner has none. The runners are told as well where it is they who are waited for. */
 export function queueCauses(run: Situation, facts: QueueFacts): { causes: Cause[]; runners: Why['runners'] } {
   if (run.entersAt !== null) return { causes: [pauseCause(run, run.entersAt)], runners: [] }
   if (run.waitsInGroup !== null) return { causes: [limitCause(run, facts.holders)], runners: [] }
-  const asked = { needs: readNeeds(run.needs), settings: PoolSettings.parse(run.poolSettings), now: run.now }
+  const settings = PoolSettings.parse(run.poolSettings)
+  const asked = { needs: readNeeds(run.needs), settings, now: run.now, reserved: facts.reserved }
   const verdicts = facts.runners.map((runner) => judgeRunner(runner, asked))
   const runners = verdicts.map(({ id, name, takes, reason }) => ({ id, name, takes, reason }))
-  return { causes: poolCauses(run, verdicts), runners }
+  return { causes: poolCauses(run, verdicts, facts.reserved), runners }
 }
 
 function pauseCause(run: Situation, until: Date): Cause {
@@ -42,7 +48,7 @@ function pauseCause(run: Situation, until: Date): Cause {
   })
 }
 
-function poolCauses(run: Situation, verdicts: Verdict[]): Cause[] {
+function poolCauses(run: Situation, verdicts: Verdict[], reserved: Reserved[]): Cause[] {
   const about = { since: run.enteredQueueAt ?? run.queuedAt }
   if (!run.isInQueue)
     return [
@@ -54,7 +60,7 @@ function poolCauses(run: Situation, verdicts: Verdict[]): Cause[] {
       }),
     ]
   const candidate = verdicts.find((verdict) => verdict.takes)
-  const causes = candidate ? [] : [{ ...about, ...nobodyTakes(run, verdicts) }]
+  const causes = candidate ? [] : [{ ...about, ...nobodyTakes(run, verdicts, reserved) }]
   if (run.ahead > 0) causes.push({ ...about, ...aheadOf(run) })
   if (causes.length > 0) return causes.map(causeOf)
   return [
@@ -72,12 +78,12 @@ function aheadOf({ pool, ahead }: Situation): CauseFacts {
     code: 'RUNS_AHEAD',
     message: `${counted(ahead, 'run')} of the pool \`${pool}\` ${ahead === 1 ? 'goes' : 'go'} before it.`,
     change:
-      'They are taken first: continued runs, then the higher priority, then the older. A higher `priority` can be given when a run is started.',
+      'Those that fit a runner are taken there first: continued runs, then the higher priority, then the older. A higher `priority` can be given when a run is started.',
   }
 }
 
 /** What is in the way for most that could be done about it: first what no machine there can do, then who is at work. */
-function nobodyTakes(run: Situation, verdicts: Verdict[]): CauseFacts {
+function nobodyTakes(run: Situation, verdicts: Verdict[], reserved: Reserved[]): CauseFacts {
   const { pool } = run
   if (verdicts.length === 0)
     return {
@@ -87,8 +93,11 @@ function nobodyTakes(run: Situation, verdicts: Verdict[]): CauseFacts {
     }
   const fit = verdicts.filter((verdict) => verdict.kind !== 'unfit')
   if (fit.length === 0) return nobodyCould(run, verdicts)
+  const own = verdicts.find(({ id }) => reserved.some(({ runnerId, isOwn }) => isOwn && runnerId === id))
+  const others = reserved.filter(({ runnerId }) => fit.some(({ id, kind }) => kind === 'reserved' && id === runnerId))
+  if (others.length > 0) return othersFirst(run, { others, fit, all: verdicts.length })
   const busy = fit.filter((verdict) => verdict.kind === 'busy')
-  if (busy.length > 0) return allBusy(run, { busy: busy.length, all: verdicts.length })
+  if (busy.length > 0) return allBusy(run, { busy: busy.length, all: verdicts.length, own })
   const closed = ['closed', 'unready', 'revoked'].flatMap((kind) => fit.filter((verdict) => verdict.kind === kind))
   if (closed.length > 0) return allClosed(run, closed)
   return {
@@ -128,15 +137,44 @@ function nobodyCould(run: Situation, verdicts: Verdict[]): CauseFacts {
   }
 }
 
-function allBusy({ pool, needs }: Situation, { busy, all }: { busy: number; all: number }): CauseFacts {
+function allBusy(
+  { pool, needs }: Situation,
+  { busy, all, own }: { busy: number; all: number; own: Verdict | undefined },
+): CauseFacts {
   const { slots } = readNeeds(needs)
   const room = slots === 1 ? 'has a free slot' : `has ${slots} free slots at once`
   const others = busy === all ? 'all are busy' : `${busy} ${busy === 1 ? 'is' : 'are'} busy, the others take nothing`
-  const reservation = slots === 1 ? '' : ' Once it has waited for half a minute, a runner is kept free for it.'
+  const later =
+    ' Once it has waited for half a minute, a runner is kept free for it, if no run before it needs that one.'
+  const reservation = own ? ` The runner ${own.name} is kept free for it.` : slots === 1 ? '' : later
   return {
     code: 'RUNNERS_BUSY',
     message: `No runner of the pool \`${pool}\` ${room}; ${others}.${reservation}`,
-    change: `A run that ends or comes to wait frees a slot; so does one more runner, or more slots: \`windlass runners list --pool ${pool}\`.`,
+    change: moreSlots(pool),
+  }
+}
+
+const moreSlots = (pool: string) =>
+  `A run that ends or comes to wait frees a slot; so does one more runner, or more slots: \`windlass runners list --pool ${pool}\`.`
+
+/** Some runners have room for it, and what needs more slots at once goes before it there. */
+function othersFirst(
+  { pool }: Situation,
+  { others, fit, all }: { others: Reserved[]; fit: Verdict[]; all: number },
+): CauseFacts {
+  const busy = fit.filter(({ kind }) => kind === 'busy').length
+  const one = 'is kept free for a run that goes before it and needs many slots at once'
+  const many = 'are kept free for runs that go before it and need many slots at once'
+  const parts = [
+    `${others.length} ${others.length === 1 ? one : many}`,
+    busy > 0 && `${busy} ${busy === 1 ? 'is' : 'are'} busy`,
+    busy + others.length < all && 'the others take nothing',
+  ].filter((part) => part !== false)
+  return {
+    code: 'RUNNERS_BUSY',
+    message: `No runner of the pool \`${pool}\` has room for it: ${parts.join('; ')}.`,
+    change: moreSlots(pool),
+    runIds: others.slice(0, MOST_NAMED).map(({ runId }) => runId),
   }
 }
 

@@ -1,15 +1,15 @@
 import type { PoolSettings } from '@windlass/shared/model/pool.ts'
 import type { Why } from '@windlass/shared/model/why.ts'
 import { lacking } from '../matching/capable.ts'
-import type { Needs } from '../matching/needs.ts'
-import type { PoolRunner } from './store-why.ts'
+import { type Needs, readNeeds } from '../matching/needs.ts'
+import type { PoolRunner, Reserved } from './store-why.ts'
 import { counted, lengthText, timeText } from './why-texts.ts'
 
 /** A runner that is free asks again at least every half minute. */
 const SILENT_MS = 60_000
 
 /** Whose turn it is to do something about it. `unfit`: it could never take the run. `unready`: something on the machine is in the way. */
-export type Kind = 'takes' | 'busy' | 'closed' | 'unready' | 'revoked' | 'unfit' | 'away'
+export type Kind = 'takes' | 'busy' | 'reserved' | 'closed' | 'unready' | 'revoked' | 'unfit' | 'away'
 
 export type Verdict = Why['runners'][number] & { kind: Kind; missing: string[]; slots: number }
 
@@ -17,12 +17,14 @@ export interface Asked {
   needs: Needs
   settings: PoolSettings
   now: Date
+  reserved: readonly Reserved[]
 }
 
 /** Whether a runner would take the run, and everything that keeps it from that; what lasts longest is said first. */
 export function judgeRunner(runner: PoolRunner, asked: Asked): Verdict {
   const { id, name, slots, busy } = runner
   const carries = new Set([...runner.labels, ...asked.settings.labels])
+  const reservation = asked.reserved.find(({ runnerId }) => runnerId === id)
   const missing = asked.needs.labels.filter((label) => !carries.has(label))
   const reasons: [Kind, string | undefined][] = [
     ['unfit', labelsText(missing)],
@@ -33,13 +35,23 @@ export function judgeRunner(runner: PoolRunner, asked: Asked): Verdict {
     ['away', silenceText(runner, asked.now)],
     ['unready', unreadyText(runner)],
     ['busy', roomText(runner, asked.needs)],
+    ['reserved', reservedText(reservation)],
   ]
   const given = reasons.filter((one): one is [Kind, string] => one[1] !== undefined)
   const about = { id, name, missing, slots }
-  if (given.length > 0)
-    return { ...about, takes: false, kind: given[0]![0], reason: given.map(([, text]) => text).join('; ') }
-  const reason = `would take it: asks for work, ${busy} of ${slots} slots taken`
+  const own = reservation?.isOwn ? ['is kept free for this run'] : []
+  if (given.length > 0) {
+    const reason = [...given.map(([, text]) => text), ...own].join('; ')
+    return { ...about, takes: false, kind: given[0]![0], reason }
+  }
+  const reason = [`would take it: asks for work, ${busy} of ${slots} slots taken`, ...own].join('; ')
   return { ...about, takes: true, kind: 'takes', reason }
+}
+
+function reservedText(reservation: Reserved | undefined): string | undefined {
+  if (!reservation || reservation.isOwn) return undefined
+  const { slots } = readNeeds(reservation.needs)
+  return `is kept free for ${reservation.runId}, which goes before it and needs ${slots} slots at once`
 }
 
 function labelsText(missing: readonly string[]): string | undefined {

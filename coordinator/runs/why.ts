@@ -1,10 +1,11 @@
 import { Fault } from '@windlass/shared/errors.ts'
-import type { OrgId, RunId } from '@windlass/shared/ids.ts'
+import type { OrgId, PoolId, RunId } from '@windlass/shared/ids.ts'
 import { type Blocked, isSuspended, type Loss, type RunError } from '@windlass/shared/model/run.ts'
 import type { Cause, Why } from '@windlass/shared/model/why.ts'
 import type { Config } from '../config.ts'
 import type { Db, Tx } from '../db/client.ts'
 import type { Caller } from '../actor.ts'
+import type { Dispatchers } from '../dispatch/dispatcher.ts'
 import { queueCauses, type QueueFacts } from './why-queue.ts'
 import { lossesOf } from './store-losses.ts'
 import * as store from './store-why.ts'
@@ -23,23 +24,38 @@ export interface Facts extends QueueFacts {
 }
 
 /** Why a run is where it is: what it waits for, since when, and who could change that. */
-export async function whyOf(deps: { db: Db; config: Config }, caller: Caller, id: RunId): Promise<Why> {
+export async function whyOf(
+  deps: { db: Db; config: Config; dispatchers: Pick<Dispatchers, 'reservations'> },
+  caller: Caller,
+  id: RunId,
+): Promise<Why> {
   // One snapshot: between two of them a run could leave the queue and be in none of our answers.
-  const facts = await deps.db.begin('isolation level repeatable read read only', (tx) => look(tx, caller.orgId, id))
+  const reservations = (poolId: PoolId) => deps.dispatchers.reservations(poolId)
+  const facts = await deps.db.begin('isolation level repeatable read read only', (tx) =>
+    look(tx, { orgId: caller.orgId, id, reservations }),
+  )
   if (!facts) throw new Fault('NOT_FOUND', { run: id })
   return explain(facts, deps.config)
 }
 
-async function look(tx: Tx, orgId: OrgId, id: RunId): Promise<Facts | undefined> {
+interface Asked {
+  orgId: OrgId
+  id: RunId
+  reservations: Dispatchers['reservations']
+}
+
+async function look(tx: Tx, { orgId, id, reservations }: Asked): Promise<Facts | undefined> {
   const run = await store.situation(tx, orgId, id)
   if (!run) return undefined
-  const [losses, waits, runners, holders] = await Promise.all([
+  const isQueued = run.status === 'queued' || run.isInQueue
+  const [losses, waits, runners, holders, reserved] = await Promise.all([
     lossesOf(tx, id, LOSSES_SHOWN),
     isSuspended(run.status) ? store.waits(tx, id, run.attempt) : [],
-    run.status === 'queued' || run.isInQueue ? store.runnersOf(tx, run.poolId) : [],
+    isQueued ? store.runnersOf(tx, run.poolId) : [],
     run.waitsInGroup === null ? [] : store.holders(tx, run.waitsInGroup),
+    isQueued ? store.reservedFor(tx, run, reservations(run.poolId)) : [],
   ])
-  return { run, losses, waits, runners, holders }
+  return { run, losses, waits, runners, holders, reserved }
 }
 
 /** The rules in one place; everything that they need has been looked up. */

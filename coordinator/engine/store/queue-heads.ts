@@ -1,4 +1,4 @@
-import type { PoolId, RunnerId } from '@windlass/shared/ids.ts'
+import type { PoolId, RunId, RunnerId } from '@windlass/shared/ids.ts'
 import type { Db, Sql } from '../../db/client.ts'
 import type { Candidate, QueueHead } from '../../matching/candidate.ts'
 import { demands, isAble, isOpen } from './claim.ts'
@@ -43,6 +43,20 @@ export function queueHeads(
       order by w.is_resume desc, w.priority desc, w.position
       limit ${of.each}
     ) q
+    order by q.is_resume desc, q.priority desc, q.position`
+}
+
+/** Those of these runs that still wait in the pool, and for so long, in the order in which it gives them out. */
+export function oldAmong(
+  db: Db,
+  poolId: PoolId,
+  of: { runIds: readonly RunId[]; oldMs: number },
+): Promise<QueueHead[]> {
+  return db<QueueHead[]>`
+    select q.run_id, q.needs, q.is_resume, q.priority, q.position::float8 as position, true as is_old
+    from unnest(${[...of.runIds]}::text[]) as t (run_id)
+    join run_queue q on q.run_id = t.run_id
+    where q.pool_id = ${poolId} and q.entered_at < now() - ${of.oldMs} * interval '1 millisecond'
     order by q.is_resume desc, q.priority desc, q.position`
 }
 

@@ -188,3 +188,38 @@ test('a run that needs more than is free says so', async () => {
   assert.match(why.summary, /has 3 free slots at once; all are busy\. Once it has waited for half a minute/)
   assert.equal(why.runners[0]!.reason, 'has 2 free slots of 4, and the run needs 3')
 })
+
+test('who keeps a runner free is told to the run that has it, and to those behind', async () => {
+  const { pool, workflow } = await aPool({ slots: 4 })
+  const small = (await aWorkflow(c, { slug: `small-of-${pool}`, descriptor: { pool } })).slug
+  const agent = await anAgentIn(pool, 4, 'east-1')
+  const link = await agent.connect()
+  await aRun(c, { workflow: small })
+  const [offer] = await agent.poll(1)
+  await link.accept(offer!)
+  const first = await aRun(c, { workflow: small, priority: -1 })
+  const large = await aRun(c, { workflow })
+  const behind = await aRun(c, { workflow: small, priority: -2 })
+  await c.db`update run_queue set entered_at = now() - interval '40 seconds' where run_id = ${large.id}`
+  assert.deepEqual(await agent.poll(3, 100), [])
+  await set(agent.id, {})
+  const own = await whyOf(large.id)
+  assert.deepEqual(codesOf(own), ['RUNNERS_BUSY'])
+  assert.match(own.summary, /has 4 free slots at once; all are busy\. The runner east-1 is kept free for it\.$/)
+  assert.equal(own.runners[0]!.reason, 'has 3 free slots of 4, and the run needs 4; is kept free for this run')
+  const [busy, ahead] = (await whyOf(behind.id)).causes
+  assert.deepEqual([busy?.code, busy?.runIds, ahead?.code], ['RUNNERS_BUSY', [large.id], 'RUNS_AHEAD'])
+  assert.match(
+    busy!.message,
+    /has room for it: 1 is kept free for a run that goes before it and needs many slots at once\.$/,
+  )
+  assert.match(ahead!.change, /^Those that fit a runner are taken there first: /)
+  const { runners } = await whyOf(first.id)
+  const reason = `is kept free for ${large.id}, which goes before it and needs 4 slots at once`
+  assert.deepEqual([runners[0]!.takes, runners[0]!.reason], [false, reason])
+  // What goes before it may start there.
+  const before = await whyOf((await aRun(c, { workflow: small, priority: 1 })).id)
+  assert.deepEqual([codesOf(before), before.runners[0]!.takes], [['STARTING'], true])
+  await c.call(ops.runs.cancel, { run: large.id })
+  assert.equal((await whyOf(behind.id)).runners[0]!.takes, true)
+})
